@@ -66,11 +66,13 @@ const tableOf = ([api, part, fields]: (typeof lists)[number]): string => {
     ([name, rule]) =>
       `${ticked(name)} ${("values" in rule ? rule.values : []).map((one) => ticked(JSON.stringify(one))).join(" or ")}`,
   )
+  const own = namesOf(fields, "own").map(([name]) => ticked(name))
   const carried = namesOf(fields, "carried").map(([name]) => ticked(name))
   return `### ${api.name}${part}
 
 - **carried**: ${carried.join(", ")}
 - **without effect**: ${reasoned(fields, "without effect") || "none"}
+- **its own API only**: ${own.join(", ") || "none"}
 - **neutral values only**: ${neutral.join(", ") || "none"}
 - **refused**: ${reasoned(fields, "refused") || "none"}
 `

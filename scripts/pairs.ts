@@ -3,7 +3,8 @@
  * client's request is what the same API's dialect would send, since a dialect has two directions.
  */
 import { Result } from "effect"
-import { type ClientApiName, clientApiNames, clientApis } from "../src/dialects/client-apis.ts"
+import { type ClientApiName, clientApiNames } from "../src/dialects/carried-request.ts"
+import { clientApis } from "../src/dialects/client-apis.ts"
 import type { VendorRequest } from "../src/dialects/dialect.ts"
 import { chatDialects } from "../src/dialects/index.ts"
 import { parseObject } from "../src/dialects/json.ts"

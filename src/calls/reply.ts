@@ -7,7 +7,7 @@ import { isStored, type Marked, type WrittenPart } from "../media/marked.ts"
 import { errorBody } from "../protocol/error.ts"
 import type { CacheState } from "../protocol/reply-cache.ts"
 import { toServiceError } from "../store/unavailable.ts"
-import type { Connection, ReplyError, StreamPart, WholeReply } from "./connection.ts"
+import type { CarryingNotes, Connection, ReplyError, StreamPart, WholeReply } from "./connection.ts"
 
 /** How often the progress of a slow client is looked at within the time in which it may make none. */
 const looksPerStall = 4
@@ -201,6 +201,10 @@ export class ClientReply<Body extends object> {
 
   omitting(types: ReadonlyArray<string>): void {
     this.#options.connection.omitting?.(types)
+  }
+
+  carrying(notes: CarryingNotes | undefined): void {
+    this.#options.connection.carrying?.(notes)
   }
 
   notice(text: string): void {

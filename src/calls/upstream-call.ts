@@ -11,6 +11,7 @@ import type { EncodeRefusal, SentRequest } from "../dialects/wire.ts"
 import { notStored } from "../media/spooled-bytes.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
+import { invalidInput } from "../protocol/issues.ts"
 import type { Tier, Timeouts } from "../protocol/timeout-tiers.ts"
 import { recordTier } from "../telemetry/metrics.ts"
 import { type ReplyListener, UpstreamBroken, type UpstreamHead, type UpstreamCall as Wire } from "../upstream/client.ts"
@@ -387,8 +388,8 @@ const textOf = ({ body }: SentRequest): string => {
   return body instanceof Uint8Array ? wholeBody([body]).toString("utf8") : ""
 }
 
-const refused = ({ capability, message }: EncodeRefusal): ServiceError<"bad_request"> =>
-  serviceError("bad_request", message, { detail: { capability } })
+const refused = ({ capability, message, issue }: EncodeRefusal): ServiceError<"bad_request"> =>
+  issue === undefined ? serviceError("bad_request", message, { detail: { capability } }) : invalidInput([issue])
 
 const isEncoded = ({ headers }: UpstreamHead): boolean => (headers["content-encoding"] ?? "identity") !== "identity"
 

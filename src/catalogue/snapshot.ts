@@ -56,7 +56,17 @@ export interface CallTarget extends Pooled, Omit<VendorEntry, "host" | "vendor">
 export interface TargetVendor
   extends Pick<
     AddressedVendor,
-    "id" | "baseUrl" | "credential" | "aws" | "google" | "azure" | "clientGone" | "timeouts"
+    | "id"
+    | "baseUrl"
+    | "credential"
+    | "aws"
+    | "google"
+    | "azure"
+    | "clientGone"
+    | "endUser"
+    | "newFields"
+    | "hostedTools"
+    | "timeouts"
   > {
   readonly dialect: string
   readonly profile?: Vendor["profile"]

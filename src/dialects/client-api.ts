@@ -7,14 +7,18 @@ import type { ErrorBody } from "../protocol/error.ts"
 import type { CloseEvent, Delta, ImageDelta, OpenEvent, WarnEvent } from "../protocol/event.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
+import type { ClientApiName, OwnRequest } from "./carried-request.ts"
 import type { FieldRefusal, FieldTable } from "./fields.ts"
 import type { JsonObject } from "./json.ts"
+import type { VendorFrame } from "./vendor-frame.ts"
 
 /** Turns the events of one exchange into the text of its stream. */
 export interface EventEncoder {
   readonly open: (data: typeof OpenEvent.Type) => string
   /** @param json a text delta's text in JSON, if it is already encoded */
   readonly delta: (delta: Delta, json?: string) => string
+  /** A frame of a vendor with the same API; from the first one on, deltas are not written. */
+  readonly frame?: (frame: VendorFrame) => string
   readonly picture?: (delta: typeof ImageDelta.Type) => string
   /** Text of events, or the bytes themselves. */
   readonly sound?: (bytes: Uint8Array, mime: string) => string | Uint8Array
@@ -51,6 +55,8 @@ export interface ClientRequest {
   readonly omittedTools: ReadonlyArray<string>
   /** A web search by the vendor itself, which is left out where it cannot be had. */
   readonly search?: HostedSearch | undefined
+  /** What becomes of it at a vendor of the same API; absent if it is carried to none. */
+  readonly own?: OwnRequest | undefined
 }
 
 /** What is needed of a request once its exchange has been read. */
@@ -83,9 +89,22 @@ export interface ReplyContext {
   readonly isArray?: boolean
 }
 
+export interface CarriedApi {
+  /** The vendors' dialect that is the same API. */
+  readonly dialect: ClientApiName
+  /** Fields that are the prompt: they are not read again. */
+  readonly prompt: ReadonlyArray<string>
+  /** The vendor's whole reply for its client. */
+  readonly whole: (context: ReplyContext, json: string) => string
+  /** The features of a request's headers that are asked for at the vendor too. */
+  readonly betas?: (headers: Readonly<Record<string, string | undefined>>) => ReadonlyArray<string>
+}
+
 export interface ClientApi {
   /** The name in documentation, logs and errors. */
   readonly name: string
+  /** How its requests reach a vendor of the same API; absent if all are translated. */
+  readonly carried?: CarriedApi
   /** What becomes of each field of a request. */
   readonly fields: FieldTable
   readonly decode: (body: JsonObject, place: RequestPlace) => Result.Result<ClientRequest, FieldRefusal>
@@ -93,7 +112,10 @@ export interface ClientApi {
   readonly whole: (context: ReplyContext, response: ExchangeResponse) => object
   readonly error: (error: ErrorBody, status: number, path?: string) => object
   /** What a header asks for and cannot be had, to be told. */
-  readonly omittedFeatures?: (headers: Readonly<Record<string, string | undefined>>) => ReadonlyArray<string>
+  readonly omittedFeatures?: (
+    headers: Readonly<Record<string, string | undefined>>,
+    isCarried: boolean,
+  ) => ReadonlyArray<string>
   /** The header in which this API's clients look for a request id. */
   readonly requestIdHeader: string
   /** Fields of twp/1 with this API's names; the first that begins a path counts. */

@@ -1,13 +1,10 @@
 /** The APIs of clients, by the name of the dialect that is the same API towards vendors. */
 import { messagesApi } from "./anthropic/client.ts"
+import type { ClientApiName } from "./carried-request.ts"
 import type { ClientApi } from "./client-api.ts"
 import { generateApi } from "./gemini/client.ts"
 import { chatApi } from "./openai-chat/client.ts"
 import { responsesApi } from "./openai-responses/client.ts"
-
-/** Dialects that are a client's API too. */
-export const clientApiNames = ["openai-chat", "openai-responses", "anthropic", "gemini"] as const
-export type ClientApiName = (typeof clientApiNames)[number]
 
 export const clientApis: Readonly<Record<ClientApiName, ClientApi>> = {
   "openai-chat": chatApi,

@@ -1,7 +1,9 @@
 /** Parts of requests that several APIs have in common. */
 
 import type { ReasoningLevel } from "../protocol/exchange.ts"
+import type { JsonPath } from "../protocol/json-edit.ts"
 import { entryOf } from "../protocol/words.ts"
+import type { PaidTool } from "./carried-request.ts"
 import type { HostedSearch } from "./client-api.ts"
 import { type FieldReader, isAbsent, present } from "./fields.ts"
 import { isObject, type JsonObject, parseObject } from "./json.ts"
@@ -59,8 +61,9 @@ export const plainText = (reader: FieldReader, value: unknown, path: string): st
         .map((part, index) => {
           const { type, text, refusal } = reader.object(part, `${path}.${index}`)
           if (type === "refusal") return reader.string(refusal, `${path}.${index}.refusal`)
-          if (type !== "text") reader.refuse(`${path}.${index}.type`, "must be text here")
-          return type === "text" ? reader.string(text, `${path}.${index}.text`) : ""
+          if (type === "text") return reader.string(text, `${path}.${index}.text`)
+          reader.lacks(`${path}.${index}.type`, "must be text here")
+          return JSON.stringify(part)
         })
         .join("")
 
@@ -114,17 +117,37 @@ export const searchOf = (type: string, tool: JsonObject): HostedSearch | undefin
   return { type, maxUses: Number.isSafeInteger(asked) && Number(asked) > 0 ? Number(asked) : defaultMaxSearches }
 }
 
-/** Tools that a vendor would host: at most one web search, and those that are left out. */
+/** Tools that a vendor defines: at most one web search, and those for which other vendors have no words. */
 export class HostedTools {
   readonly omittedTools: Array<string> = []
+  /** Those that a vendor bills beside its tokens. */
+  readonly paid: Array<PaidTool> = []
   search: HostedSearch | undefined
+  /** Whether one of them reads what only the vendor sees. */
+  isOpenEnded = false
 
-  add(type: string, tool: JsonObject): void {
+  /** @param path where it stands; absent if it stands in a thread */
+  add(type: string, tool: JsonObject, path?: JsonPath): void {
     const found = searchOf(type, tool)
     if (found === undefined) this.omittedTools.push(type)
+    if (path !== undefined && !isFree(type)) this.paid.push({ type, path, isSearch: found !== undefined })
+    this.isOpenEnded ||= readsMore.test(type)
     this.search ??= found
   }
 }
+
+/**
+ * Tools that cost no more than their tokens: those that the client runs, those that find other tools, and those whose vendors
+ * bill what they read as input. Sources: https://platform.claude.com/docs/en/about-claude/pricing,
+ * https://platform.openai.com/docs/pricing, https://ai.google.dev/gemini-api/docs/pricing
+ */
+const freeTools =
+  /^(custom|bash|text_editor|computer|computer_use_preview|computerUse|memory|local_shell|apply_patch|tool_search|tool_search_tool_(bm25|regex)|web_fetch|urlContext|mcp|mcp_toolset|codeExecution)(_\d{8})?$/
+
+const isFree = (type: string): boolean => freeTools.test(type)
+
+/** Tools whose results are of unknown length. */
+const readsMore = /^(web_fetch|urlContext|mcp|codeExecution)/
 
 /** OpenAI's words for how much a model reasons. */
 export const openaiEfforts: Readonly<Record<string, ReasoningLevel>> = {
@@ -154,7 +177,7 @@ export const openaiOutput = (
       return present({ name, schema, strict })
     }
     default:
-      reader.refuse(`${path}.type`, "must be text, json_object or json_schema")
+      reader.lacks(`${path}.type`, "must be text, json_object or json_schema")
       return undefined
   }
 }

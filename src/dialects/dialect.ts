@@ -9,8 +9,10 @@ import type { Message, SealingDialect } from "../protocol/block.ts"
 import type { Delta } from "../protocol/event.ts"
 import type { ReasoningLevel, Stop, StructuredOutput, Tool, ToolChoice } from "../protocol/exchange.ts"
 import type { ExtraParams } from "../protocol/extra-params.ts"
+import type { ClientApiName, SentBody } from "./carried-request.ts"
 import { malformedReply, type VendorFault } from "./faults.ts"
 import { isMalformedCount, type JsonObject, reportedCountAt } from "./json.ts"
+import type { VendorFrame } from "./vendor-frame.ts"
 import type { EncodeRefusal, VendorAccess, WireRequest } from "./wire.ts"
 
 /** An admitted exchange: authorised, clamped, for one target. */
@@ -38,6 +40,8 @@ export interface VendorRequest {
   /** Whether the model has a prefix cache; `skipWrite` omits the breakpoint at the end of the thread. */
   readonly cache: { readonly enabled: boolean; readonly skipWrite: boolean; readonly key?: string | undefined }
   readonly stream: boolean
+  /** What stands for the client's own users, by their ids: empty if nothing does, absent if the id itself is sent. */
+  readonly endUsers?: Readonly<Record<string, string>> | undefined
 }
 
 /** Counts as a vendor reported them; `inTokens` excludes cache reads and writes. */
@@ -66,6 +70,8 @@ export type VendorEvent =
   /** The vendor's terminal event: the reply is complete. */
   | { readonly kind: "done" }
   | { readonly kind: "fault"; readonly fault: VendorFault }
+  /** What came, for a client of the same API; its meaning comes as events too. */
+  | { readonly kind: "frame"; readonly frame: VendorFrame }
 
 export interface Decoder {
   /** Decodes one socket read; frames may be split at any byte. Never throws. */
@@ -74,14 +80,27 @@ export interface Decoder {
   readonly end: () => ReadonlyArray<VendorEvent>
 }
 
+/** How a dialect takes the requests of its own API. */
+export interface Carry {
+  readonly api: ClientApiName
+  /** Undefined if this vendor needs it rewritten. @param request what the same request is in the words of twp/1 */
+  readonly encode: (
+    request: VendorRequest,
+    sent: SentBody,
+  ) => Result.Result<WireRequest<string | Uint8Array>, EncodeRefusal> | undefined
+}
+
 /** Chat in a vendor's API. */
 export interface Dialect extends VendorAccess {
   readonly encode: (request: VendorRequest) => Result.Result<WireRequest, EncodeRefusal>
+  /** How requests of its own API are carried; absent if it takes none. */
+  readonly carry?: Carry
   /** Whose own blocks it takes back; absent if it has none. */
   readonly seals?: SealingDialect
   /** Whether the vendor can search the web for this request; otherwise it is encoded without `searches`. */
   readonly canSearch: (request: VendorRequest) => boolean
-  readonly decoder: () => Decoder
+  /** @param carries whether frames are told too */
+  readonly decoder: (carries?: boolean) => Decoder
   readonly decodeBody: (body: string) => ReadonlyArray<VendorEvent>
 }
 

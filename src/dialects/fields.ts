@@ -1,7 +1,7 @@
 /**
- * What becomes of each field of a client's request. A field is in one of four lists: carried; without effect here;
- * accepted with neutral values only; refused. A field that is in none is refused: dropping one silently would cost its
- * user money.
+ * What becomes of each field of a client's request. A field is in one of five lists: carried; without effect elsewhere;
+ * known to its own API alone; accepted with neutral values only; refused. A field that is in none is new: it is carried to a
+ * vendor of the same API, and refused elsewhere, because dropping one silently would cost its user money.
  */
 import { Result } from "effect"
 import { isObject, type JsonObject } from "./json.ts"
@@ -16,6 +16,7 @@ export interface FieldRefusal {
 export type FieldRule =
   | { readonly list: "carried" }
   | { readonly list: "without effect"; readonly why: string }
+  | { readonly list: "own"; readonly values: ReadonlyArray<unknown> }
   | { readonly list: "neutral"; readonly values: ReadonlyArray<unknown> }
   | { readonly list: "refused"; readonly why: string }
 
@@ -23,6 +24,8 @@ export type FieldTable = Readonly<Record<string, FieldRule>>
 
 export const carried: FieldRule = { list: "carried" }
 export const withoutEffect = (why: string): FieldRule => ({ list: "without effect", why })
+/** A field that only a vendor of the same API understands; elsewhere these values change nothing. */
+export const own = (...values: ReadonlyArray<unknown>): FieldRule => ({ list: "own", values })
 export const neutral = (...values: ReadonlyArray<unknown>): FieldRule => ({ list: "neutral", values })
 export const refused = (why: string): FieldRule => ({ list: "refused", why })
 
@@ -33,17 +36,53 @@ export const all = <Name extends string>(rule: FieldRule, ...names: ReadonlyArra
 /** Reads a request, and remembers the first field that cannot be honoured. */
 export class FieldReader {
   refusal: FieldRefusal | undefined
+  /** The first thing for which only a vendor of the same API has words. */
+  lack: FieldRefusal | undefined
+  /** Fields that are in no table. */
+  readonly newFields: Array<string> = []
+  /** Bytes of their values. */
+  newBytes = 0
+  /** Parts of the request that belong to another vendor. */
+  readonly foreign: Array<string> = []
 
   refuse(path: string, message: string): void {
     this.refusal ??= { path, message }
   }
 
+  /** Says that other APIs have no words for something. */
+  lacks(path: string, message: string): void {
+    this.lack ??= { path, message }
+  }
+
   /** Checks the fields of an object against its table. */
   check(table: FieldTable, value: JsonObject, path: string): void {
     for (const name of Object.keys(value)) {
-      const refusal = refusalOf(Object.hasOwn(table, name) ? table[name] : undefined, value[name])
-      if (refusal !== undefined) this.refuse(at(path, name), refusal)
+      if (!Object.hasOwn(table, name)) {
+        this.#checkNew(table, name, value[name], at(path, name))
+        continue
+      }
+      const rule = table[name]
+      const refusal = refusalOf(rule, value[name])
+      if (refusal === undefined) continue
+      if (rule?.list === "own") this.lacks(at(path, name), refusal)
+      else this.refuse(at(path, name), refusal)
     }
+  }
+
+  #checkNew(table: FieldTable, name: string, value: unknown, path: string): void {
+    if (inherited.has(name)) {
+      this.refuse(path, "is no name of a field")
+      return
+    }
+    // Some servers read names whatever their case.
+    const spelling = spellingOf(name)
+    if (Object.keys(table).some((known) => spellingOf(known) === spelling)) {
+      this.refuse(path, "is another spelling of a known field")
+      return
+    }
+    this.newFields.push(path)
+    this.newBytes += Buffer.byteLength(JSON.stringify(value) ?? "")
+    this.lacks(path, "is not a field of this API that the gateway knows")
   }
 
   string(value: unknown, path: string): string {
@@ -74,8 +113,14 @@ export class FieldReader {
     return isAbsent(value) ? [] : this.list(value, path)
   }
 
-  /** What was read, unless a field was refused. */
+  /** What was read, unless there are no words for a field. */
   result<A>(read: A): Result.Result<A, FieldRefusal> {
+    const refusal = this.refusal ?? this.lack
+    return refusal === undefined ? Result.succeed(read) : Result.fail(refusal)
+  }
+
+  /** What was read, unless a field is refused by every vendor. */
+  carriedResult<A>(read: A): Result.Result<A, FieldRefusal> {
     return this.refusal === undefined ? Result.succeed(read) : Result.fail(this.refusal)
   }
 
@@ -83,7 +128,7 @@ export class FieldReader {
   word<A>(words: Readonly<Record<string, A>>, value: unknown, path: string): A | undefined {
     if (isAbsent(value)) return undefined
     if (typeof value === "string" && Object.hasOwn(words, value)) return words[value]
-    this.refuse(path, `must be one of ${Object.keys(words).join(", ")}`)
+    this.lacks(path, `must be one of ${Object.keys(words).join(", ")}`)
     return undefined
   }
 }
@@ -107,13 +152,19 @@ export const presentIfAny = (fields: JsonObject): JsonObject | undefined => {
 
 const at = (path: string, name: string): string => (path === "" ? name : `${path}.${name}`)
 
+/** Names that every object has in some languages. */
+const inherited: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
+
+const spellingOf = (name: string): string => name.replace(/[_-]/g, "").toLowerCase()
+
 const refusalOf = (rule: FieldRule | undefined, value: unknown): string | undefined => {
-  if (rule === undefined) return "is not a field of this API that the gateway knows"
-  if (rule.list === "carried" || rule.list === "without effect" || isEmpty(value)) return undefined
+  if (rule === undefined || rule.list === "carried" || rule.list === "without effect" || isEmpty(value))
+    return undefined
   if (rule.list === "refused") return `is not supported: ${rule.why}`
   const text = JSON.stringify(value)
   const isNeutral = rule.values.some((known) => JSON.stringify(known) === text)
   if (isNeutral) return undefined
+  if (rule.values.length === 0) return "is understood by its own API alone"
   return `is supported only as ${rule.values.map((known) => JSON.stringify(known)).join(" or ")}`
 }
 

@@ -7,7 +7,7 @@ import { anthropic } from "./anthropic/vendor.ts"
 import { bedrock, bedrockChat } from "./bedrock/vendor.ts"
 import { cohere, cohereChat } from "./cohere/vendor.ts"
 import { deepgram } from "./deepgram/vendor.ts"
-import type { Dialect } from "./dialect.ts"
+import type { Carry, Dialect } from "./dialect.ts"
 import { elevenlabs } from "./elevenlabs/vendor.ts"
 import { geminiEmbedding } from "./gemini/embedding.ts"
 import { geminiImage } from "./gemini/image.ts"
@@ -140,10 +140,19 @@ const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): Vendor
         authorize,
         canSearch: () => false,
         encode: (request) => moved(chat.encode(request), request.model),
+        ...(chat.carry !== undefined && { carry: movedCarry(chat.carry, apiVersion) }),
       },
     }),
   }
 }
+
+const movedCarry = ({ api, encode }: Carry, apiVersion: string | undefined): Carry => ({
+  api,
+  encode: (request, sent) => {
+    const wire = encode(request, sent)
+    return wire && Result.map(wire, (wire) => ({ ...wire, path: azurePath(wire.path, request.model, apiVersion) }))
+  },
+})
 
 /** Jobs have no deployment in their address, and no version. */
 const videoOnAzure = (video: VideoDialect): VideoDialect => {

@@ -5,7 +5,8 @@
 import { StringDecoder } from "node:string_decoder"
 import { Sse } from "effect/encoding"
 import { type Decoder, malformed, type VendorEvent } from "./dialect.ts"
-import { learnEnvelope, readEnvelope, type TextEnvelope } from "./text-envelope.ts"
+import { learnEnvelope, readEnvelope } from "./text-envelope.ts"
+import type { TextEnvelope } from "./vendor-frame.ts"
 
 /** Maximum size of one frame; the largest that vendors send contain images. */
 export const maxFrameBytes = 4 * 1024 * 1024
@@ -17,10 +18,14 @@ type ReadFrame = (data: string, events: Array<VendorEvent>) => void
 /**
  * A decoder of event streams: keeps incomplete frames, and emits `malformed` for unreadable ones.
  * @param readFrame returns the events of one frame's data (multi-line data joined by line feeds)
+ * @param carries whether each frame is told too, before its events; one with a fault is not
  * @param close returns the events that are known only at the end of the connection
  */
-export const makeSseDecoder = (readFrame: ReadFrame, close: (events: Array<VendorEvent>) => void = noMore): Decoder =>
-  new SseDecoder(readFrame, close)
+export const makeSseDecoder = (
+  readFrame: ReadFrame,
+  carries = false,
+  close: (events: Array<VendorEvent>) => void = noMore,
+): Decoder => new SseDecoder(readFrame, carries, close)
 
 const noMore = () => {}
 
@@ -31,13 +36,17 @@ class SseDecoder implements Decoder {
   #events: Array<VendorEvent> = []
   #envelope: TextEnvelope | undefined
   #isBetweenFrames = true
+  readonly #carries: boolean
 
-  constructor(readFrame: ReadFrame, close: (events: Array<VendorEvent>) => void) {
+  constructor(readFrame: ReadFrame, carries: boolean, close: (events: Array<VendorEvent>) => void) {
     this.#close = close
+    this.#carries = carries
     this.#parser = Sse.makeParser(
       (event) => {
         if (event._tag !== "Event") return
+        const before = this.#events.length
         readFrame(event.data, this.#events)
+        if (carries) addFrame(this.#events, before, event.event, event.data)
       },
       { maxEventSize: maxFrameBytes },
     )
@@ -61,6 +70,7 @@ class SseDecoder implements Decoder {
       const envelope = this.#isBetweenFrames ? this.#envelope : undefined
       const repeated = envelope === undefined ? undefined : readEnvelope(envelope, piece, at)
       if (repeated !== undefined) {
+        if (this.#carries) this.#events.push({ kind: "frame", frame: { json: repeated.event.json ?? "", envelope } })
         this.#events.push(repeated.event)
         at = repeated.end
         continue
@@ -80,8 +90,8 @@ class SseDecoder implements Decoder {
   #parseFrame(frame: string): void {
     const before = this.#events.length
     this.#parse(frame)
-    const isAlone = this.#isBetweenFrames && this.#events.length === before + 1
-    this.#envelope = isAlone ? learnEnvelope(frame, this.#events[before]) : undefined
+    const isAlone = this.#isBetweenFrames && this.#events.length === before + (this.#carries ? 2 : 1)
+    this.#envelope = isAlone ? learnEnvelope(frame, this.#events.at(-1)) : undefined
     this.#isBetweenFrames = true
   }
 
@@ -94,6 +104,13 @@ class SseDecoder implements Decoder {
     this.#events = []
     return events
   }
+}
+
+/** Tells a frame before its events, unless it is a fault: a vendor's words of that are for nobody. */
+export const addFrame = (events: Array<VendorEvent>, before: number, event: string, json: string): void => {
+  for (let at = before; at < events.length; at++) if (events[at]?.kind === "fault") return
+  const name = event === "message" ? undefined : event
+  events.splice(before, 0, { kind: "frame", frame: { name, json } })
 }
 
 const firstOfSeveral = 0x80

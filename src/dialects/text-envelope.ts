@@ -8,18 +8,10 @@
  * value.
  */
 import type { VendorEvent } from "./dialect.ts"
-
-/** The bytes around the text of a frame, from its first byte to its blank line. */
-export interface TextEnvelope {
-  /** Up to and including the opening quote. */
-  readonly before: string
-  /** From the closing quote on. */
-  readonly after: string
-  readonly block: number
-}
+import type { TextEnvelope } from "./vendor-frame.ts"
 
 export interface Repeated {
-  readonly event: VendorEvent
+  readonly event: Extract<VendorEvent, { readonly kind: "delta" }>
   /** Where the frame ends. */
   readonly end: number
 }

@@ -23,6 +23,8 @@ export type SentRequest = WireRequest<string | Uint8Array | MediaBody>
 export interface EncodeRefusal {
   readonly capability: string
   readonly message: string
+  /** The client's own field that is at fault. */
+  readonly issue?: { readonly path: string; readonly message: string }
 }
 
 /** How a vendor's API is called, whatever is asked. */

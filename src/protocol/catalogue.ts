@@ -220,6 +220,15 @@ export const Vendor = Schema.Struct({
   weight: optional(Int),
   /** What happens upstream when a client leaves a stream: abort, or drain for the exact usage. */
   clientGone: optional(Schema.Literals(["abort", "drain"])),
+  /** Ids of a client's own users in requests of this vendor's API: as they are, as a hash (the default), or not at all. */
+  endUser: optional(Schema.Literals(["carry", "hash", "drop"])),
+  /** Fields of this vendor's API that the gateway does not know: carried (the default), or refused. */
+  newFields: optional(Schema.Literals(["carry", "refuse"])),
+  /**
+   * Tools that this vendor runs and bills beside its tokens, in requests of its own API: left out and told (the default, but for
+   * a web search that has a price), or carried, at the operator's cost where no price names them.
+   */
+  hostedTools: optional(Schema.Literals(["omit", "carry"])),
 })
 export type Vendor = typeof Vendor.Type
 

@@ -8,7 +8,7 @@ import { Result, Schema } from "effect"
 import { type ServiceError, serviceError } from "./error.ts"
 import { strictly } from "./find-issues.ts"
 import { invalidInput, refusedIn } from "./issues.ts"
-import { exceededLimit, loopLimits, workerLimits } from "./json-size.ts"
+import { countJson, loopLimits, workerLimits } from "./json-size.ts"
 import { acceptsPlainly } from "./plain-check.ts"
 
 export type Decoded<A> = Result.Result<A, ServiceError<"bad_request">>
@@ -23,14 +23,32 @@ export const decodeText = (body: Uint8Array): Decoded<string> =>
 const limits = isMainThread ? loopLimits : workerLimits
 
 /** The JSON of a body. */
-export const parseBody = (body: Uint8Array): Decoded<Schema.Json> => {
-  const exceeded = exceededLimit(body, limits)
+export const parseBody = (body: Uint8Array): Decoded<Schema.Json> => Result.map(parseCounted(body), ({ json }) => json)
+
+/** The JSON of a body, with the number of names that its text has. */
+const parseCounted = (body: Uint8Array): Decoded<{ readonly json: Schema.Json; readonly names: number }> => {
+  const { names, exceeded } = countJson(body, limits)
   if (exceeded === "levels") return refuse(`The body is nested deeper than ${limits.levels}`)
   if (exceeded !== undefined) return refuse(`The body has more than ${limits[exceeded]} ${exceeded}`)
   return Result.flatMap(decodeText(body), (text) => {
     const json = parseJson(text)
-    return json === undefined ? refuse("The body is not valid JSON") : Result.succeed(json)
+    return json === undefined ? refuse("The body is not valid JSON") : Result.succeed({ json, names })
   })
+}
+
+/** {@link parseBody}, and no object in it names a member twice: whoever reads the same bytes must read the same. */
+export const parsePlainly = (body: Uint8Array): Decoded<Schema.Json> =>
+  Result.flatMap(parseCounted(body), ({ json, names }) =>
+    namesIn(json) === names ? Result.succeed(json) : refuse("An object in the body names a member twice"),
+  )
+
+/** The names in a value; its depth has been checked. */
+const namesIn = (json: Schema.Json): number => {
+  if (typeof json !== "object" || json === null) return 0
+  const values: ReadonlyArray<Schema.Json> = Object.values(json)
+  let names = Array.isArray(json) ? 0 : values.length
+  for (const value of values) names += namesIn(value)
+  return names
 }
 
 /**

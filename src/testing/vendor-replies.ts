@@ -26,22 +26,28 @@ const openaiUsage = ({ inTokens, outTokens, cachedTokens = 0 }: Answer) => ({
   prompt_tokens_details: { cached_tokens: cachedTokens },
 })
 
+const chunk = (more: object): string =>
+  openaiFrame({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "upstream", ...more })
+
 /** One content chunk of a chat completion. */
 export const openaiChunk = (content: string): string =>
-  openaiFrame({ object: "chat.completion.chunk", choices: [{ index: 0, delta: { content }, finish_reason: null }] })
+  chunk({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })
 
 /** The frames of a whole streamed chat completion. */
 export const openaiFrames = (answer: Answer): ReadonlyArray<string> => [
-  openaiFrame({ object: "chat.completion.chunk", choices: [{ index: 0, delta: { role: "assistant", content: "" } }] }),
+  chunk({ choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }] }),
   ...answer.words.map(openaiChunk),
-  openaiFrame({ object: "chat.completion.chunk", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
-  openaiFrame({ object: "chat.completion.chunk", choices: [], usage: openaiUsage(answer) }),
+  chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
+  chunk({ choices: [], usage: openaiUsage(answer) }),
   openaiFrame("[DONE]"),
 ]
 
 export const openaiBody = (answer: Answer): string =>
   JSON.stringify({
+    id: "chatcmpl-1",
     object: "chat.completion",
+    created: 1,
+    model: "upstream",
     choices: [{ index: 0, message: { role: "assistant", content: answer.words.join("") }, finish_reason: "stop" }],
     usage: openaiUsage(answer),
   })
@@ -53,10 +59,18 @@ const anthropicUsage = ({ inTokens, outTokens, cachedTokens = 0 }: Answer) => ({
   output_tokens: outTokens,
 })
 
+const message = { id: "msg_1", type: "message", role: "assistant", model: "upstream" }
+
 export const anthropicFrames = (answer: Answer): ReadonlyArray<string> => [
   anthropicFrame({
     type: "message_start",
-    message: { role: "assistant", content: [], usage: { ...anthropicUsage(answer), output_tokens: 1 } },
+    message: {
+      ...message,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: { ...anthropicUsage(answer), output_tokens: 1 },
+    },
   }),
   anthropicFrame({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }),
   ...answer.words.map((text) =>
@@ -65,7 +79,7 @@ export const anthropicFrames = (answer: Answer): ReadonlyArray<string> => [
   anthropicFrame({ type: "content_block_stop", index: 0 }),
   anthropicFrame({
     type: "message_delta",
-    delta: { stop_reason: "end_turn" },
+    delta: { stop_reason: "end_turn", stop_sequence: null },
     usage: { output_tokens: answer.outTokens },
   }),
   anthropicFrame({ type: "message_stop" }),
@@ -73,10 +87,10 @@ export const anthropicFrames = (answer: Answer): ReadonlyArray<string> => [
 
 export const anthropicBody = (answer: Answer): string =>
   JSON.stringify({
-    type: "message",
-    role: "assistant",
+    ...message,
     content: [{ type: "text", text: answer.words.join("") }],
     stop_reason: "end_turn",
+    stop_sequence: null,
     usage: anthropicUsage(answer),
   })
 
@@ -88,22 +102,39 @@ const responsesUsage = ({ inTokens, outTokens, cachedTokens = 0 }: Answer) => ({
   total_tokens: inTokens + outTokens,
 })
 
+const response = { id: "resp_1", object: "response", created_at: 1, model: "upstream" }
+
 const responsesReply = (answer: Answer) => ({
-  object: "response",
+  ...response,
   status: "completed",
-  output: [{ type: "message", role: "assistant", content: [{ type: "output_text", text: answer.words.join("") }] }],
+  output: [
+    {
+      type: "message",
+      id: "msg_1",
+      status: "completed",
+      role: "assistant",
+      content: [{ type: "output_text", text: answer.words.join(""), annotations: [] }],
+    },
+  ],
   usage: responsesUsage(answer),
 })
 
 /** The frames of a streamed response; the event name is in the data, as in {@link anthropicFrame}. */
 export const responsesFrames = (answer: Answer): ReadonlyArray<string> => {
   const item = responsesReply(answer).output[0]
+  const place = { item_id: "msg_1", output_index: 0, content_index: 0 }
   return [
-    anthropicFrame({ type: "response.created", response: { object: "response", status: "in_progress", output: [] } }),
-    anthropicFrame({ type: "response.output_item.added", output_index: 0, item: { ...item, content: [] } }),
-    ...answer.words.map((delta) =>
-      anthropicFrame({ type: "response.output_text.delta", output_index: 0, content_index: 0, delta }),
-    ),
+    anthropicFrame({ type: "response.created", response: { ...response, status: "in_progress", output: [] } }),
+    anthropicFrame({ type: "response.in_progress", response: { ...response, status: "in_progress", output: [] } }),
+    anthropicFrame({
+      type: "response.output_item.added",
+      output_index: 0,
+      item: { ...item, status: "in_progress", content: [] },
+    }),
+    anthropicFrame({ type: "response.content_part.added", ...place, part: { type: "output_text", text: "" } }),
+    ...answer.words.map((delta) => anthropicFrame({ type: "response.output_text.delta", ...place, delta })),
+    anthropicFrame({ type: "response.output_text.done", ...place, text: answer.words.join("") }),
+    anthropicFrame({ type: "response.content_part.done", ...place, part: item?.content[0] }),
     anthropicFrame({ type: "response.output_item.done", output_index: 0, item }),
     anthropicFrame({ type: "response.completed", response: responsesReply(answer) }),
   ]
@@ -121,6 +152,8 @@ const geminiUsage = ({ inTokens, outTokens, cachedTokens = 0 }: Answer) => ({
 const geminiReply = (text: string, more: object = {}, rest: object = {}) => ({
   candidates: [{ content: { role: "model", parts: [{ text }] }, index: 0, ...more }],
   ...rest,
+  modelVersion: "upstream",
+  responseId: "r1",
 })
 
 export const geminiFrames = (answer: Answer): ReadonlyArray<string> => [

@@ -15,6 +15,7 @@ import {
   type VendorScript,
 } from "../../src/testing/index.ts"
 import { errorOf, replyOf, useGateway } from "../conformance/gateway.ts"
+import { message } from "./vendors.ts"
 
 const scope = Scope.makeUnsafe()
 let simulated: ScriptedVendor
@@ -360,7 +361,7 @@ describe("blocks of vendors' own tools", () => {
   const searches: VendorScript = async (call) => {
     call.head()
     for (const frame of [
-      { type: "message_start", message: { usage: { input_tokens: 10, output_tokens: 1 } } },
+      { type: "message_start", message },
       { type: "content_block_start", index: 0, content_block: { ...used, input: {} } },
       { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"query":' } },
       { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '"rivers"}' } },
@@ -392,7 +393,8 @@ describe("blocks of vendors' own tools", () => {
       .map((line) => JSON.parse(line.slice(6)))
     const starts = frames.filter(({ type }) => type === "content_block_start").map(({ content_block: block }) => block)
     expect(starts).toEqual([{ ...used, input: {} }, found, { type: "text", text: "" }])
-    expect(frames.find(({ delta }) => delta?.type === "input_json_delta").delta.partial_json).toBe('{"query":"rivers"}')
+    const pieces = frames.flatMap(({ delta }) => (delta?.type === "input_json_delta" ? [delta.partial_json] : []))
+    expect(pieces.join("")).toBe('{"query":"rivers"}')
 
     // The second turn: the same vendor gets its blocks back as it made them.
     const said = { role: "assistant", content: [used, found, { type: "text", text: "It flows." }] }

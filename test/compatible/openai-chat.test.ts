@@ -120,7 +120,7 @@ describe("chat completions", () => {
   it("refuses what would change the answer and cannot be honoured, and names the field", async () => {
     const asked = client().chat.completions.create({ model: "main", messages: [...hello], n: 9 })
     await expect(asked).rejects.toMatchObject({ status: 400, code: "bad_request", param: "n" })
-    const unknown = { model: "main", messages: [...hello], foo: 1 }
+    const unknown = { model: "claude", messages: [...hello], foo: 1 }
     await expect(client().chat.completions.create(unknown)).rejects.toMatchObject({ status: 400, param: "foo" })
     const tooHot = { model: "main", messages: [...hello], temperature: 9 }
     await expect(client().chat.completions.create(tooHot)).rejects.toMatchObject({ status: 400, param: "temperature" })

@@ -28,8 +28,19 @@ export const thinks: VendorScript = async ({ head, write, end }) => {
   end()
 }
 
+export const message = {
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  model: "upstream",
+  content: [],
+  stop_reason: null,
+  stop_sequence: null,
+  usage: { input_tokens: 10, output_tokens: 1 },
+}
+
 const thinkingFrames = [
-  { type: "message_start", message: { usage: { input_tokens: 10, output_tokens: 1 } } },
+  { type: "message_start", message },
   { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "", signature: "" } },
   { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "Hm." } },
   { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: "c2lnbmVk" } },
@@ -96,6 +107,7 @@ const framesFor = (path: string): ReadonlyArray<string | Uint8Array> => {
 }
 
 const chatFrames = [
+  chatDelta({ role: "assistant", content: null }),
   ...calls.flatMap(({ id, name, args }, index) => [
     chatDelta({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] }),
     ...args.map((text) => chatDelta({ tool_calls: [{ index, function: { arguments: text } }] })),
@@ -110,7 +122,7 @@ function chatDelta(delta: object): string {
 }
 
 const messagesFrames = [
-  anthropicFrame({ type: "message_start", message: { usage: { input_tokens: 10, output_tokens: 1 } } }),
+  anthropicFrame({ type: "message_start", message }),
   ...calls.flatMap(({ id, name, args }, index) => [
     anthropicFrame({ type: "content_block_start", index, content_block: { type: "tool_use", id, name, input: {} } }),
     ...args.map((text) =>
@@ -134,6 +146,10 @@ const converseFrames = [
 ]
 
 const responsesFrames = [
+  openaiFrame({
+    type: "response.created",
+    response: { id: "resp_1", object: "response", model: "upstream", output: [] },
+  }),
   ...calls.flatMap(({ id, name, args }, index) => [
     openaiFrame({
       type: "response.output_item.added",
@@ -148,13 +164,30 @@ const responsesFrames = [
         delta,
       }),
     ),
+    openaiFrame({
+      type: "response.output_item.done",
+      output_index: index,
+      item: {
+        type: "function_call",
+        id: `fc_${index}`,
+        status: "completed",
+        call_id: id,
+        name,
+        arguments: args.join(""),
+      },
+    }),
   ]),
   openaiFrame({
     type: "response.completed",
     response: {
+      id: "resp_1",
+      object: "response",
+      model: "upstream",
       status: "completed",
-      output: calls.map(({ id, name, args }) => ({
+      output: calls.map(({ id, name, args }, at) => ({
         type: "function_call",
+        id: `fc_${at}`,
+        status: "completed",
         call_id: id,
         name,
         arguments: args.join(""),

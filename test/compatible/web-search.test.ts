@@ -50,13 +50,13 @@ describe.each(Object.entries(requests))("%s", (path, request) => {
       "claude",
       `{"type":"web_search_20250305","name":"web_search","max_uses":${path.startsWith("/anthropic") ? 3 : 5}}`,
     ],
-    ["responses", `{"type":"web_search"}],"max_tool_calls":${path.startsWith("/anthropic") ? 3 : 5}`],
+    ["responses", `{"type":"web_search"}`, `"max_tool_calls":${path.startsWith("/anthropic") ? 3 : 5}`],
     ["gemini", `"tools":[{"googleSearch":{}}]`],
-  ])("is searched by %s", async (model, tool) => {
+  ])("is searched by %s", async (model, ...said) => {
     gateway().vendor.script(answer)
     const reply = await ask(gateway(), path, { model, ...request })
     expect(reply).toMatchObject({ status: 200, warning: null })
-    expect(vendorBodyOf(gateway().vendor)).toContain(tool)
+    for (const each of said) expect(vendorBodyOf(gateway().vendor)).toContain(each)
   })
 
   it("is left out and told, where the dialect has none, streamed and whole", async () => {

@@ -3,7 +3,7 @@
  * answer comes back from the vendor, and what the client gets means the same.
  */
 import { describe, expect, it } from "vitest"
-import type { ClientApiName } from "../../src/dialects/client-apis.ts"
+import type { ClientApiName } from "../../src/dialects/carried-request.ts"
 import { isObject, type JsonObject } from "../../src/dialects/json.ts"
 import { type Meaning, meaningOf, streamed } from "./meaning.ts"
 import { odd } from "./odd.ts"

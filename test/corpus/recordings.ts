@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schema, SchemaGetter } from "effect"
-import type { ClientApiName } from "../../src/dialects/client-apis.ts"
+import type { ClientApiName } from "../../src/dialects/carried-request.ts"
 import type { Dialect } from "../../src/dialects/dialect.ts"
 import { objectAt, parseObject } from "../../src/dialects/json.ts"
 import type { ChatProfileName } from "../../src/protocol/catalogue.ts"

@@ -4,8 +4,9 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
+import { type ClientApiName, clientApiNames } from "../../src/dialects/carried-request.ts"
 import type { ReplyContext } from "../../src/dialects/client-api.ts"
-import { type ClientApiName, clientApiNames, clientApis } from "../../src/dialects/client-apis.ts"
+import { clientApis } from "../../src/dialects/client-apis.ts"
 import type { VendorEvent, VendorRequest } from "../../src/dialects/dialect.ts"
 import { chatDialects } from "../../src/dialects/index.ts"
 import { parseObject } from "../../src/dialects/json.ts"

@@ -20,7 +20,7 @@ const stopReasons: Readonly<Record<Stop, string>> = {
   filtered: "refusal",
 }
 
-const messageId = (context: ReplyContext): string => `msg_${replyId(context)}`
+export const messageId = (context: ReplyContext): string => `msg_${replyId(context)}`
 
 const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} }: Usage) => ({
   input_tokens: inTokens,

@@ -11,12 +11,15 @@ import {
   type FieldTable,
   isAbsent,
   neutral,
+  own,
   present,
   presentIfAny,
   refused,
   withoutEffect,
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
+import { endUsersAt, ownRequest } from "../own-request.ts"
+import { signatureFor } from "../signature.ts"
 import { isAnthropicOwn, sealedBlock } from "../vendor-blocks.ts"
 
 export const messagesFields: FieldTable = {
@@ -65,28 +68,28 @@ const blockFields: Readonly<Record<string, FieldTable>> = {
   image: all(carried, "type", "source", "cache_control"),
   document: {
     ...all(carried, "type", "source", "title", "cache_control"),
-    context: refused("send it as text"),
-    citations: neutral({ enabled: false }),
+    context: own(),
+    citations: own({ enabled: false }),
   },
   thinking: all(carried, "type", "thinking", "signature"),
   redacted_thinking: all(carried, "type", "data"),
   tool_use: {
     ...all(carried, "type", "id", "name", "input"),
     ...all(withoutEffect("calls mark no cache"), "cache_control"),
-    caller: neutral({ type: "direct" }),
-    toolset_id: refused("toolsets are not used"),
+    caller: own({ type: "direct" }),
+    toolset_id: own(),
   },
   tool_addition: all(carried, "type", "tool", "cache_control"),
   tool_result: {
     ...all(carried, "type", "tool_use_id", "content", "is_error", "cache_control"),
-    toolset_id: refused("toolsets are not used"),
+    toolset_id: own(),
   },
 }
 const toolFields: FieldTable = {
   ...all(carried, "type", "name", "description", "input_schema"),
   ...all(withoutEffect("it tunes its vendor's own handling of a tool"), "cache_control", "strict", "input_examples"),
   ...all(withoutEffect("all tools are given at once"), "defer_loading", "eager_input_streaming"),
-  allowed_callers: neutral(["direct"]),
+  allowed_callers: own(["direct"]),
 }
 
 export const decodeMessagesRequest = (
@@ -95,8 +98,9 @@ export const decodeMessagesRequest = (
 ): Result.Result<ClientRequest, FieldRefusal> => {
   const reader = new FieldReader()
   reader.check(messagesFields, body, "")
-  const offered = [...reader.optionalList(body["tools"], "tools"), ...toolsIn(body["messages"])]
-  const { tools, omittedTools, search } = toolsOf(reader, offered)
+  const listed = reader.optionalList(body["tools"], "tools")
+  const { tools, hosted } = toolsOf(reader, listed, toolsIn(body["messages"]))
+  const { omittedTools, search } = hosted
   if (Array.isArray(body["mcp_servers"]) && body["mcp_servers"].length > 0) omittedTools.push("mcp")
   const system = isAbsent(body["system"]) ? [] : textsOf(reader, body["system"], "system")
   const thread = reader.list(body["messages"], "messages").flatMap((message, index) => {
@@ -125,7 +129,8 @@ export const decodeMessagesRequest = (
   })
   const model = reader.string(body["model"], "model")
   if (isAbsent(body["max_tokens"]) && !counts) reader.refuse("max_tokens", "is required")
-  return reader.result({ exchange, context: { model, includesUsage: true }, omittedTools, search })
+  const own = ownRequest(reader, endUsersAt(body, ["metadata", "user_id"]), { hosted, listed: body["tools"] })
+  return reader.carriedResult({ exchange, context: { model, includesUsage: true }, omittedTools, search, own })
 }
 
 const efforts: Readonly<Record<string, ReasoningLevel>> = {
@@ -149,7 +154,7 @@ const reasoningOf = (reader: FieldReader, value: unknown, word: unknown): JsonOb
     case "enabled":
       return { reasoningBudget: thinking["budget_tokens"] }
     default:
-      reader.refuse("thinking.type", "must be adaptive, enabled or disabled")
+      reader.lacks("thinking.type", "must be adaptive, enabled or disabled")
       return {}
   }
 }
@@ -157,7 +162,10 @@ const reasoningOf = (reader: FieldReader, value: unknown, word: unknown): JsonOb
 const outputOf = (reader: FieldReader, format: unknown): JsonObject | undefined => {
   if (isAbsent(format)) return undefined
   const { type, schema } = reader.object(format, "output_config.format")
-  if (type !== "json_schema") reader.refuse("output_config.format.type", "must be json_schema")
+  if (type !== "json_schema") {
+    reader.lacks("output_config.format.type", "must be json_schema")
+    return undefined
+  }
   return { schema, strict: true }
 }
 
@@ -194,8 +202,8 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
   if (isAnthropicOwn(type)) return [sealedBlock("anthropic", block)]
   const fields = typeof type === "string" && Object.hasOwn(blockFields, type) ? blockFields[type] : undefined
   if (fields === undefined) {
-    reader.refuse(`${path}.type`, `must be one of ${Object.keys(blockFields).join(", ")}`)
-    return []
+    reader.lacks(`${path}.type`, `must be one of ${Object.keys(blockFields).join(", ")}`)
+    return [sealedBlock("anthropic", block)]
   }
   reader.check(fields, block, path)
   switch (type) {
@@ -213,6 +221,7 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
         }),
       ]
     case "thinking":
+      if (signatureFor("anthropic", signatureIn(block)) === undefined) reader.foreign.push(path)
       // Reasoning of other vendors goes out with an empty signature.
       return [present({ t: "reasoning", v: block["thinking"], signature: block["signature"] || null })]
     case "redacted_thinking":
@@ -225,6 +234,9 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
       return resultOf(reader, block, path)
   }
 }
+
+const signatureIn = ({ signature }: JsonObject): string | undefined =>
+  typeof signature === "string" && signature !== "" ? signature : undefined
 
 /** A result is text in twp/1; images in it follow it. */
 const resultOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
@@ -239,7 +251,10 @@ const resultOf = (reader: FieldReader, block: JsonObject, path: string): Readonl
     else if (part["type"] === "image" || part["type"] === "document") others.push(...blockOf(reader, part, at))
     // All tools are given at once: a reference says which of them was found.
     else if (part["type"] === "tool_reference") texts.push(reader.string(part["tool_name"], `${at}.tool_name`))
-    else reader.refuse(`${at}.type`, "must be text, image, document or tool_reference")
+    else {
+      reader.lacks(`${at}.type`, "must be text, image, document or tool_reference")
+      texts.push(JSON.stringify(part))
+    }
   }
   const result = {
     t: "tool_result",
@@ -265,8 +280,8 @@ const sourceOf = (reader: FieldReader, value: unknown, path: string): JsonObject
     case "file":
       return { kept: { dialect: "anthropic", id: source["file_id"] } }
     default:
-      reader.refuse(`${path}.type`, "must be base64, url, text or file")
-      return {}
+      reader.lacks(`${path}.type`, "must be base64, url, text or file")
+      return { mime: "text/plain", data: Buffer.from(JSON.stringify(source)).toString("base64") }
   }
 }
 
@@ -291,19 +306,21 @@ const toolsIn = (messages: unknown): ReadonlyArray<unknown> => {
   })
 }
 
-const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
+/** @param found in the thread */
+const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: ReadonlyArray<unknown>) => {
   const tools: Array<JsonObject> = []
   const hosted = new HostedTools()
-  for (const [index, item] of listed.entries()) {
+  for (const [index, item] of [...listed, ...found].entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item, path)
     const { type, name, description, input_schema: inputSchema } = tool
     if (!isAbsent(type) && type !== "custom") {
-      hosted.add(reader.string(type, `${path}.type`), tool)
+      const at = index < listed.length ? ["tools", index] : undefined
+      hosted.add(reader.string(type, `${path}.type`), tool, at)
       continue
     }
     reader.check(toolFields, tool, path)
     tools.push(present({ name, description, inputSchema }))
   }
-  return { tools, omittedTools: hosted.omittedTools, search: hosted.search }
+  return { tools, hosted }
 }

@@ -1,5 +1,7 @@
 /** Anthropic's messages towards clients. */
+import { CarriedEvents } from "../carried-reply.ts"
 import type { ClientApi } from "../client-api.ts"
+import { carriedMessage, messageRules } from "./carried-reply.ts"
 import { MessagesEvents, messagesError, wholeMessage } from "./client-reply.ts"
 import { decodeMessagesRequest, messagesFields } from "./client-request.ts"
 
@@ -7,22 +9,39 @@ import { decodeMessagesRequest, messagesFields } from "./client-request.ts"
 const addingBetas =
   /^(context-1m|computer-use|code-execution|mcp-client|web-fetch|skills|advisor|browser|tool-search|advanced-tool-use)-/
 
-const omittedBetas = (header: string | undefined): ReadonlyArray<string> =>
+/**
+ * Features that are asked for at Anthropic too. Each changes only what fields of the request say: its tools, its thinking, its
+ * context, its output, what it marks for the cache. A larger context window has another price, and is not among them.
+ * Source: https://platform.claude.com/docs/en/api/beta-headers
+ */
+const carriedBetas =
+  /^(computer-use|mcp-client|web-fetch|tool-search|advanced-tool-use|code-execution|advisor|context-management|compact|interleaved-thinking|effort|structured-outputs|task-budgets|files-api|pdfs|prompt-caching|prompt-caching-scope|extended-cache-ttl|fine-grained-tool-streaming|token-efficient-tools|output-128k|search-results|claude-code|oauth|dev-full-thinking|model-context-window-exceeded|mid-conversation-system|mid-conversation-tools|tool-examples|skills)-/
+
+const betasIn = (header: string | undefined): ReadonlyArray<string> =>
   header === undefined
     ? []
     : header
         .split(",")
         .map((name) => name.trim())
-        .filter((name) => addingBetas.test(name))
+        .filter((name) => name !== "")
 
 export const messagesApi: ClientApi = {
   name: "Anthropic messages",
+  carried: {
+    dialect: "anthropic",
+    prompt: ["messages", "system", "tools"],
+    whole: carriedMessage,
+    betas: (headers) => betasIn(headers["anthropic-beta"]).filter((name) => carriedBetas.test(name)),
+  },
   fields: messagesFields,
   decode: decodeMessagesRequest,
-  events: (context) => new MessagesEvents(context),
+  events: (context) => new CarriedEvents(new MessagesEvents(context), messageRules(context)),
   whole: wholeMessage,
   error: messagesError,
-  omittedFeatures: (headers) => omittedBetas(headers["anthropic-beta"]),
+  omittedFeatures: (headers, isCarried) => {
+    const asked = betasIn(headers["anthropic-beta"])
+    return asked.filter((name) => (isCarried ? !carriedBetas.test(name) : addingBetas.test(name)))
+  },
   requestIdHeader: "request-id",
   fieldNames: [
     ["thread", "messages"],

@@ -4,24 +4,59 @@
  * https://docs.anthropic.com/en/api/claude-on-amazon-bedrock, https://learn.microsoft.com/azure/ai-foundry/foundry-models/concepts/models-from-partners
  */
 import { Result } from "effect"
+import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
 import { EventFrames } from "../bedrock/event-stream.ts"
 import { bedrockAccess, bedrockFault } from "../bedrock/faults.ts"
 import { modelPath } from "../bedrock/model-path.ts"
+import type { SentBody } from "../carried-request.ts"
 import { type Decoder, type Dialect, malformed, type VendorEvent, type VendorRequest } from "../dialect.ts"
 import { geminiRefusal, isGoogles } from "../gemini/faults.ts"
 import { type Place, publisherPath, vertexAuthorize } from "../gemini/vertex.ts"
 import { parseObject, stringAt } from "../json.ts"
-import type { EncodeRefusal } from "../wire.ts"
+import { addFrame } from "../sse-frames.ts"
+import type { EncodeRefusal, WireRequest } from "../wire.ts"
+import { betaHeader, betasFor, carriedMessages, messageEdits } from "./carry.ts"
 import { anthropic, anthropicVersion } from "./vendor.ts"
 import { ReplyReader } from "./vendor-reply.ts"
 import { encodeMessages } from "./vendor-request.ts"
 
 /** The messages without what a path says. */
 const bodyFor = (version: string, request: VendorRequest): Result.Result<object, EncodeRefusal> => {
-  const hasUrl = request.thread.some(({ blocks }) => blocks.some((block) => "url" in block && block.url !== undefined))
-  if (hasUrl) return Result.fail({ capability: "file_url", message: "this model accepts files as data, not by URL" })
+  if (hasUrl(request)) return Result.fail(filesByUrl)
   return Result.map(encodeMessages(request), (body) => ({ anthropic_version: version, ...body, model: undefined }))
 }
+
+/** The same of a body that is carried. */
+const carriedBody = (
+  version: string,
+  request: VendorRequest,
+  sent: SentBody,
+  more: ReadonlyArray<JsonEdit> = [],
+): Result.Result<Uint8Array, EncodeRefusal> =>
+  hasUrl(request)
+    ? Result.fail(filesByUrl)
+    : Result.succeed(
+        sent.edited([cut("model"), set(version, "anthropic_version"), ...messageEdits(request, sent), ...more]),
+      )
+
+const hasUrl = ({ thread }: VendorRequest): boolean =>
+  thread.some(({ blocks }) => blocks.some((block) => "url" in block && block.url !== undefined))
+
+const filesByUrl: EncodeRefusal = { capability: "file_url", message: "this model accepts files as data, not by URL" }
+
+const vertexVersion = "vertex-2023-10-16"
+const bedrockVersion = "bedrock-2023-05-31"
+
+const vertexWire = <Body extends string | Uint8Array>(
+  place: Place,
+  { model, stream }: VendorRequest,
+  body: Body,
+  betas: Readonly<Record<string, string>> = {},
+): WireRequest<Body> => ({
+  path: `/v1${publisherPath(place, "anthropic")}/${encodeURIComponent(model)}:${stream ? "streamRawPredict" : "rawPredict"}`,
+  headers: { accept: stream ? "text/event-stream" : "application/json", ...betas },
+  body,
+})
 
 export const vertexClaude = (place: Place): Dialect => ({
   ...anthropic,
@@ -29,12 +64,21 @@ export const vertexClaude = (place: Place): Dialect => ({
   decodeError: (status, body) => (isGoogles(body) ? geminiRefusal(status, body) : anthropic.decodeError(status, body)),
   canSearch: () => false,
   encode: (request) =>
-    Result.map(bodyFor("vertex-2023-10-16", request), (body) => ({
-      path: `/v1${publisherPath(place, "anthropic")}/${encodeURIComponent(request.model)}:${request.stream ? "streamRawPredict" : "rawPredict"}`,
-      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
-      // Absent members are not written.
-      body: JSON.stringify(body),
-    })),
+    // Absent members are not written.
+    Result.map(bodyFor(vertexVersion, request), (body) => vertexWire(place, request, JSON.stringify(body))),
+  carry: {
+    api: "anthropic",
+    encode: (request, sent) =>
+      Result.map(carriedBody(vertexVersion, request, sent), (body) =>
+        vertexWire(place, request, body, betaHeader(request, sent)),
+      ),
+  },
+})
+
+const bedrockWire = <Body extends string | Uint8Array>({ model, stream }: VendorRequest, body: Body) => ({
+  path: modelPath(model, stream ? "invoke-with-response-stream" : "invoke"),
+  headers: { accept: stream ? "application/vnd.amazon.eventstream" : "application/json" },
+  body,
 })
 
 export const bedrockClaude: Dialect = {
@@ -42,16 +86,22 @@ export const bedrockClaude: Dialect = {
   ...bedrockAccess,
   canSearch: () => false,
   encode: (request) =>
-    Result.map(bodyFor("bedrock-2023-05-31", request), (body) => ({
-      path: modelPath(request.model, request.stream ? "invoke-with-response-stream" : "invoke"),
-      headers: { accept: request.stream ? "application/vnd.amazon.eventstream" : "application/json" },
-      body: JSON.stringify({ ...body, stream: undefined }),
-    })),
-  decoder: () => decodeChunks(),
+    Result.map(bodyFor(bedrockVersion, request), (body) =>
+      bedrockWire(request, JSON.stringify({ ...body, stream: undefined })),
+    ),
+  carry: {
+    api: "anthropic",
+    encode: (request, sent) => {
+      const betas = betasFor(request, sent)
+      const edits = [cut("stream"), ...(betas.length === 0 ? [] : [set(betas, "anthropic_beta")])]
+      return Result.map(carriedBody(bedrockVersion, request, sent, edits), (body) => bedrockWire(request, body))
+    },
+  },
+  decoder: decodeChunks,
 }
 
 /** Anthropic's events, each in base64 in a frame of Amazon's. */
-const decodeChunks = (): Decoder => {
+function decodeChunks(carries = false): Decoder {
   const frames = new EventFrames()
   const reply = new ReplyReader()
   return {
@@ -62,7 +112,11 @@ const decodeChunks = (): Decoder => {
         if (kind !== "event") events.push(bedrockFault(type, json))
         else {
           const chunk = stringAt(parseObject(json), "bytes") ?? ""
-          reply.readFrame(parseObject(Buffer.from(chunk, "base64").toString("utf8")), events)
+          const data = Buffer.from(chunk, "base64").toString("utf8")
+          const frame = parseObject(data)
+          const before = events.length
+          reply.readFrame(frame, events)
+          if (carries) addFrame(events, before, stringAt(frame, "type") ?? "message", data)
         }
       }
       if (frames.isBroken) events.push(malformed)
@@ -73,12 +127,17 @@ const decodeChunks = (): Decoder => {
 }
 
 /** The version is a header, and stays one where a token takes the place of the key. */
+const versioned = <Body extends string | Uint8Array>(wire: WireRequest<Body>): WireRequest<Body> => ({
+  ...wire,
+  headers: { ...wire.headers, "anthropic-version": anthropicVersion },
+})
+
 export const azureClaude: Dialect = {
   ...anthropic,
   canSearch: () => false,
-  encode: (request) =>
-    Result.map(anthropic.encode(request), (wire) => ({
-      ...wire,
-      headers: { ...wire.headers, "anthropic-version": anthropicVersion },
-    })),
+  encode: (request) => Result.map(anthropic.encode(request), versioned),
+  carry: {
+    api: "anthropic",
+    encode: (request, sent) => Result.map(carriedMessages(request, sent), versioned),
+  },
 }

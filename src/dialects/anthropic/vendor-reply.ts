@@ -22,9 +22,9 @@ import { isAnthropicOwn } from "../vendor-blocks.ts"
 import { anthropicFault } from "./faults.ts"
 
 /** A streamed reply. */
-export function decodeStream(): Decoder {
+export function decodeStream(carries = false): Decoder {
   const reply = new ReplyReader()
-  return makeSseDecoder((data, events) => reply.readFrame(parseObject(data), events))
+  return makeSseDecoder((data, events) => reply.readFrame(parseObject(data), events), carries)
 }
 
 /** A whole reply. */

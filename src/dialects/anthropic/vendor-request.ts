@@ -75,7 +75,7 @@ export const words: ExtraWords = {
 const thinkingWords: ExtraWords = { ...words, topK: () => ({}) }
 
 /** Features that a request uses, and that must be asked for: https://docs.anthropic.com/en/api/beta-headers */
-export const betasOf = ({ thread, extras }: VendorRequest): Readonly<Record<string, string>> => {
+export const betasOf = ({ thread, extras }: VendorRequest): ReadonlySet<string> => {
   const betas = new Set<string>()
   if (extras?.vendorOptions?.anthropic?.taskBudget !== undefined) betas.add("task-budgets-2026-03-13")
   for (const { blocks } of thread) {
@@ -86,7 +86,7 @@ export const betasOf = ({ thread, extras }: VendorRequest): Readonly<Record<stri
       if (type === "mcp_tool_use" || type === "mcp_tool_result") betas.add("mcp-client-2025-11-20")
     }
   }
-  return betas.size === 0 ? {} : { "anthropic-beta": [...betas].join(",") }
+  return betas
 }
 
 /** The name of Anthropic's own search: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool */

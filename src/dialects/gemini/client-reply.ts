@@ -216,10 +216,14 @@ export class ContentEvents extends ClientEvents implements EventEncoder {
   }
 
   #reply(body: object): string {
-    const json = JSON.stringify(body)
-    const isFirst = this.#written++ === 0
-    return this.#isArray ? `${isFirst ? "[" : ",\r\n"}${json}` : `data: ${json}\r\n\r\n`
+    return writeReply(JSON.stringify(body), this.#isArray, this.#written++ === 0)
   }
+}
+
+/** A part of a stream. @param isFirst of it */
+export const writeReply = (json: string, isArray: boolean, isFirst: boolean): string => {
+  if (!isArray) return `data: ${json.includes("\n") ? json.split("\n").join("\ndata: ") : json}\r\n\r\n`
+  return `${isFirst ? "[" : ",\r\n"}${json}`
 }
 
 const statuses: Readonly<Record<number, string>> = {

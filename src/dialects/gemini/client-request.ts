@@ -26,13 +26,15 @@ import {
   type FieldTable,
   isAbsent,
   neutral,
+  own,
   present,
   presentIfAny,
   refused,
   withoutEffect,
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
-import { signatureFromGemini } from "../signature.ts"
+import { endUsersAt, ownRequest } from "../own-request.ts"
+import { signatureFor, signatureFromGemini } from "../signature.ts"
 import { isGeminiOwn, sealedBlock } from "../vendor-blocks.ts"
 
 export const generateFields: FieldTable = {
@@ -49,7 +51,7 @@ export const generateFields: FieldTable = {
   labels: withoutEffect("it labels a request for its vendor"),
   safetySettings: withoutEffect("the platform's policies review an exchange"),
   model: withoutEffect("the path names the model"),
-  store: neutral(false),
+  store: own(false),
 }
 
 export const generationFields: FieldTable = {
@@ -73,8 +75,8 @@ export const generationFields: FieldTable = {
     "mediaResolution",
   ),
   responseModalities: neutral(["TEXT"]),
-  audioTimestamp: neutral(false),
-  enableEnhancedCivicAnswers: neutral(false),
+  audioTimestamp: own(false),
+  enableEnhancedCivicAnswers: own(false),
   ...all(
     refused("replies are text"),
     "speechConfig",
@@ -92,16 +94,27 @@ const partFields: FieldTable = {
   mediaResolution: withoutEffect("vendors choose how they look at one picture of several"),
 }
 
+/** Reads objects whose names come in both spellings, and refuses one name in both. */
+class GenerateReader extends FieldReader {
+  fields(value: unknown, path: string): JsonObject {
+    const sent = this.object(value, path)
+    const read = camel(sent)
+    if (Object.keys(read).length < Object.keys(sent).length) this.refuse(path, "names a field in both spellings")
+    return read
+  }
+}
+
 export const decodeGenerateRequest = (
   sent: JsonObject,
   { model, stream, counts }: RequestPlace,
 ): Result.Result<ClientRequest, FieldRefusal> => {
-  const reader = new FieldReader()
-  const body = counts ? countedOf(camel(sent)) : camel(sent)
+  const reader = new GenerateReader()
+  const body = counts ? countedOf(reader.fields(sent, "")) : reader.fields(sent, "")
   reader.check(generateFields, body, "")
-  const config = camel(reader.optionalObject(body["generationConfig"], "generationConfig"))
+  const config = isAbsent(body["generationConfig"]) ? {} : reader.fields(body["generationConfig"], "generationConfig")
   reader.check(generationFields, config, "generationConfig")
-  const { tools: offered, omittedTools, search } = toolsOf(reader, body["tools"])
+  const { tools: offered, hosted } = toolsOf(reader, body["tools"])
+  const { omittedTools, search } = hosted
   const choice = toolChoiceOf(reader, body["toolConfig"])
   const tools = onlyAllowed(offered, choice.allowed)
   const system = systemOf(reader, body["systemInstruction"])
@@ -126,10 +139,11 @@ export const decodeGenerateRequest = (
     }),
     stream,
   })
-  return reader.result({ exchange, context: { model, includesUsage: true }, omittedTools, search })
+  const own = ownRequest(reader, endUsersAt(sent), { hosted, listed: body["tools"] })
+  return reader.carriedResult({ exchange, context: { model, includesUsage: true }, omittedTools, search, own })
 }
 
-const extrasOf = (reader: FieldReader, body: JsonObject, config: JsonObject): JsonObject => ({
+const extrasOf = (reader: GenerateReader, body: JsonObject, config: JsonObject): JsonObject => ({
   seed: config["seed"],
   frequencyPenalty: unless(config["frequencyPenalty"], 0),
   presencePenalty: unless(config["presencePenalty"], 0),
@@ -152,14 +166,15 @@ const extrasOf = (reader: FieldReader, body: JsonObject, config: JsonObject): Js
 const countedOf = (body: JsonObject): JsonObject =>
   isObject(body["generateContentRequest"]) ? camel(body["generateContentRequest"]) : body
 
+/** A field's name as it was sent. */
+export const nameIn = (value: unknown, name: string): string =>
+  (isObject(value) ? Object.keys(value).find((sent) => camelName(sent) === name) : undefined) ?? name
+
+const camelName = (name: string): string => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase())
+
 /** Google reads names in both spellings. */
 const camel = (value: JsonObject): JsonObject =>
-  Object.fromEntries(
-    Object.entries(value).map(([name, field]) => [
-      name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()),
-      field,
-    ]),
-  )
+  Object.fromEntries(Object.entries(value).map(([name, field]) => [camelName(name), field]))
 
 const levels: Readonly<Record<string, ReasoningLevel>> = {
   MINIMAL: "minimal",
@@ -168,11 +183,9 @@ const levels: Readonly<Record<string, ReasoningLevel>> = {
   HIGH: "high",
 }
 
-const reasoningOf = (reader: FieldReader, value: unknown): JsonObject => {
+const reasoningOf = (reader: GenerateReader, value: unknown): JsonObject => {
   if (isAbsent(value)) return {}
-  const { thinkingBudget: budget, thinkingLevel: level } = camel(
-    reader.object(value, "generationConfig.thinkingConfig"),
-  )
+  const { thinkingBudget: budget, thinkingLevel: level } = reader.fields(value, "generationConfig.thinkingConfig")
   const word = typeof level === "string" ? level.toUpperCase() : level
   const reasoning = reader.word(levels, word, "generationConfig.thinkingConfig.thinkingLevel")
   // -1 leaves the budget to the model.
@@ -180,11 +193,11 @@ const reasoningOf = (reader: FieldReader, value: unknown): JsonObject => {
   return { reasoning, reasoningBudget: budget }
 }
 
-const outputOf = (reader: FieldReader, config: JsonObject): JsonObject | undefined => {
+const outputOf = (reader: GenerateReader, config: JsonObject): JsonObject | undefined => {
   const { responseMimeType: mime, responseSchema, responseJsonSchema } = config
   if (isAbsent(mime) || mime === "text/plain") return undefined
   if (mime !== "application/json")
-    reader.refuse("generationConfig.responseMimeType", "must be text/plain or application/json")
+    reader.lacks("generationConfig.responseMimeType", "must be text/plain or application/json")
   return { schema: responseJsonSchema ?? jsonSchemaOf(responseSchema) ?? { type: "object" }, strict: true }
 }
 
@@ -204,7 +217,7 @@ const jsonSchemaOf = (schema: unknown): unknown => {
   }
 }
 
-const systemOf = (reader: FieldReader, value: unknown): ReadonlyArray<JsonObject> => {
+const systemOf = (reader: GenerateReader, value: unknown): ReadonlyArray<JsonObject> => {
   if (isAbsent(value)) return []
   if (typeof value === "string") return nonEmptyText(value)
   const parts = reader.list(reader.object(value, "systemInstruction")["parts"], "systemInstruction.parts")
@@ -217,36 +230,44 @@ const systemOf = (reader: FieldReader, value: unknown): ReadonlyArray<JsonObject
 const declarationFields: FieldTable = {
   ...all(carried, "name", "description", "parameters", "parametersJsonSchema"),
   ...all(withoutEffect("results are the client's"), "response", "responseJsonSchema"),
-  behavior: neutral("BLOCKING", "UNSPECIFIED"),
+  behavior: own("BLOCKING", "UNSPECIFIED"),
 }
 
-const toolsOf = (reader: FieldReader, value: unknown) => {
+const toolsOf = (reader: GenerateReader, value: unknown) => {
   const tools: Array<JsonObject> = []
   const hosted = new HostedTools()
   // One tool may come without its list.
   const listed = isObject(value) ? [value] : reader.optionalList(value, "tools")
   for (const [index, item] of listed.entries()) {
-    const { functionDeclarations, ...others } = camel(reader.object(item, `tools.${index}`))
-    for (const [type, options] of Object.entries(others)) hosted.add(type, isObject(options) ? options : {})
+    const { functionDeclarations, ...others } = reader.fields(item, `tools.${index}`)
+    const [first, ...more] = Object.entries(others)
+    if (first !== undefined) {
+      // A tool of one kind is taken out whole.
+      const isAlone = more.length === 0 && isAbsent(functionDeclarations)
+      for (const [type, options] of [first, ...more]) {
+        const at = isAlone ? ["tools", index] : ["tools", index, nameIn(item, type)]
+        hosted.add(type, isObject(options) ? options : {}, at)
+      }
+    }
     const path = `tools.${index}.functionDeclarations`
     const declared = reader.optionalList(functionDeclarations, path)
     for (const [at, declaration] of declared.entries()) {
-      const tool = camel(reader.object(declaration, `${path}.${at}`))
+      const tool = reader.fields(declaration, `${path}.${at}`)
       reader.check(declarationFields, tool, `${path}.${at}`)
       const { name, description, parameters, parametersJsonSchema } = tool
       const inputSchema = parametersJsonSchema ?? jsonSchemaOf(parameters) ?? noArguments
       tools.push(present({ name, description, inputSchema }))
     }
   }
-  return { tools, omittedTools: hosted.omittedTools, search: hosted.search }
+  return { tools, hosted }
 }
 
-const toolChoiceOf = (reader: FieldReader, value: unknown): ClientToolChoice => {
+const toolChoiceOf = (reader: GenerateReader, value: unknown): ClientToolChoice => {
   if (isAbsent(value)) return { toolChoice: undefined }
-  const config = camel(reader.object(value, "toolConfig"))["functionCallingConfig"]
+  const config = reader.fields(value, "toolConfig")["functionCallingConfig"]
   if (isAbsent(config)) return { toolChoice: undefined }
   const path = "toolConfig.functionCallingConfig"
-  const { mode, allowedFunctionNames: allowed } = camel(reader.object(config, path))
+  const { mode, allowedFunctionNames: allowed } = reader.fields(config, path)
   const names = Array.isArray(allowed) ? allowed : []
   if (names.length === 1 && mode === "ANY") return { toolChoice: { name: names[0] } }
   const words = { AUTO: "auto", NONE: "none", ANY: "required", VALIDATED: "auto", MODE_UNSPECIFIED: "auto" }
@@ -255,11 +276,11 @@ const toolChoiceOf = (reader: FieldReader, value: unknown): ClientToolChoice => 
 
 /** Decodes turns in order: results without an id belong to the first unanswered call of their name. */
 class Turns {
-  readonly #reader: FieldReader
+  readonly #reader: GenerateReader
   readonly #unanswered: Array<{ readonly id: string; readonly name: string }> = []
   #calls = 0
 
-  constructor(reader: FieldReader) {
+  constructor(reader: GenerateReader) {
     this.#reader = reader
   }
 
@@ -273,18 +294,22 @@ class Turns {
     const blocks: Array<JsonObject> = []
     for (const [index, part] of parts.entries()) {
       const at = `${path}.parts.${index}`
-      this.#part(camel(this.#reader.object(part, at)), at, blocks)
+      this.#part(this.#reader.object(part, at), at, blocks)
     }
     return blocks.length === 0 ? [] : [{ role, blocks }]
   }
 
-  #part(part: JsonObject, path: string, blocks: Array<JsonObject>): void {
+  #part(sent: JsonObject, path: string, blocks: Array<JsonObject>): void {
     const reader = this.#reader
+    const part = reader.fields(sent, path)
     reader.check(partFields, part, path)
     const { text, thought, thoughtSignature, functionCall, functionResponse, inlineData, fileData } = part
     const signature = isAbsent(thoughtSignature)
       ? undefined
       : signatureFromGemini(reader.string(thoughtSignature, `${path}.thoughtSignature`))
+    if (signature !== undefined && signatureFor("gemini", signature) === undefined) {
+      reader.foreign.push(`${path}.${nameIn(sent, "thoughtSignature")}`)
+    }
     if (thought === true && !isAbsent(text)) {
       blocks.push({ t: "reasoning", v: text })
       if (signature !== undefined) signLast(blocks, signature)
@@ -300,10 +325,10 @@ class Turns {
     else if (!isAbsent(functionResponse)) {
       blocks.push(this.#result(reader.object(functionResponse, `${path}.functionResponse`)))
     } else if (!isAbsent(inlineData)) {
-      const { mimeType: mime, data } = camel(reader.object(inlineData, `${path}.inlineData`))
+      const { mimeType: mime, data } = reader.fields(inlineData, `${path}.inlineData`)
       blocks.push({ t: mediaType(mime), mime, data: plainBase64(data), ...this.#clip(part, path) })
     } else if (!isAbsent(fileData)) {
-      const file = this.#file(camel(reader.object(fileData, `${path}.fileData`)), path)
+      const file = this.#file(reader.fields(fileData, `${path}.fileData`), path)
       blocks.push({ ...file, ...this.#clip(part, path) })
     } else if (text !== "") blocks.push(textBlock(reader.string(text, `${path}.text`)))
   }
@@ -332,7 +357,10 @@ class Turns {
 
   #file({ fileUri: uri, mimeType }: JsonObject, path: string): JsonObject {
     const url = this.#reader.string(uri, `${path}.fileData.fileUri`)
-    if (!/^https?:/.test(url)) this.#reader.refuse(`${path}.fileData.fileUri`, "must be an http or https address")
+    if (!/^https?:/.test(url)) {
+      this.#reader.lacks(`${path}.fileData.fileUri`, "must be an http or https address")
+      return { t: "file", mime: "application/pdf", url: "https://files.invalid/" }
+    }
     const mime = typeof mimeType === "string" ? mimeType : "application/pdf"
     return { t: mediaType(mime), mime, url }
   }
@@ -341,7 +369,7 @@ class Turns {
   #clip({ videoMetadata }: JsonObject, path: string): JsonObject {
     if (isAbsent(videoMetadata)) return {}
     const at = `${path}.videoMetadata`
-    const { startOffset, endOffset, fps } = camel(this.#reader.object(videoMetadata, at))
+    const { startOffset, endOffset, fps } = this.#reader.fields(videoMetadata, at)
     const clip = present({
       from: this.#seconds(startOffset, `${at}.startOffset`),
       to: this.#seconds(endOffset, `${at}.endOffset`),

@@ -1,13 +1,20 @@
 /** Gemini's generateContent towards clients. */
+import { CarriedEvents } from "../carried-reply.ts"
 import type { ClientApi } from "../client-api.ts"
+import { carriedContent, contentRules } from "./carried-reply.ts"
 import { ContentEvents, generateError, wholeContent } from "./client-reply.ts"
 import { decodeGenerateRequest, generateFields } from "./client-request.ts"
 
 export const generateApi: ClientApi = {
   name: "Gemini generateContent",
+  carried: {
+    dialect: "gemini",
+    prompt: ["contents", "systemInstruction", "system_instruction", "tools"],
+    whole: carriedContent,
+  },
   fields: generateFields,
   decode: decodeGenerateRequest,
-  events: (context) => new ContentEvents(context),
+  events: (context) => new CarriedEvents(new ContentEvents(context), contentRules(context)),
   whole: wholeContent,
   error: generateError,
   requestIdHeader: "x-request-id",

@@ -33,10 +33,11 @@ import { geminiFault } from "./faults.ts"
 import { PartialArguments } from "./partial-arguments.ts"
 
 /** Gemini has no terminal event: the connection ends after the reply with a finish reason. */
-export function decodeStream(): Decoder {
+export function decodeStream(carries = false): Decoder {
   const reply = new ReplyReader()
   return makeSseDecoder(
     (data, events) => reply.readReply(parseObject(data), events),
+    carries,
     (events) => reply.close(events),
   )
 }

@@ -9,10 +9,11 @@ import { readVectors } from "../vectors.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
 import { type EmbeddingDialect, jsonRequest } from "../whole.ts"
 import type { VendorAccess } from "../wire.ts"
+import { carryGenerate } from "./carry.ts"
 import { geminiTaskTypes } from "./embedding.ts"
 import { geminiImage } from "./image.ts"
 import { geminiSpeech } from "./speech.ts"
-import { gemini } from "./vendor.ts"
+import { gemini, geminiWire } from "./vendor.ts"
 
 /** The models of a publisher in a project. */
 export const publisherPath = ({ project, location }: Place, publisher: "google" | "anthropic"): string =>
@@ -33,6 +34,7 @@ export const vertexGemini = (place: Place): VendorDialect => {
       ...gemini,
       authorize: vertexAuthorize,
       encode: (request) => Result.map(gemini.encode(request), moved),
+      carry: carryGenerate((request, body) => moved(geminiWire(request, body))),
     },
     embedding: vertexEmbedding(models),
     image: { ...geminiImage, encode: (asked, model) => Result.map(geminiImage.encode(asked, model), moved) },

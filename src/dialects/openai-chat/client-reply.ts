@@ -40,7 +40,7 @@ export const chatUsage = (usage: Usage) => {
   }
 }
 
-const completionId = (context: ReplyContext): string => `chatcmpl-${replyId(context)}`
+export const completionId = (context: ReplyContext): string => `chatcmpl-${replyId(context)}`
 
 export class ChatEvents extends ClientEvents implements EventEncoder {
   readonly #context: ReplyContext
@@ -89,8 +89,7 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
       return this.#chunk("{}", { reply, finish: JSON.stringify(finishReasons[each]), more })
     })
     if (!this.#context.includesUsage) return `${ends.join("")}data: [DONE]\n\n`
-    const counts = `"choices":[],"usage":${JSON.stringify(chatUsage(usage))},${charge}}`
-    return `${ends.join("")}${this.#head()}${counts}\n\ndata: [DONE]\n\n`
+    return `${ends.join("")}${usageChunk(this.#context, usage)}data: [DONE]\n\n`
   }
 
   error(error: ErrorBody): string {
@@ -118,6 +117,13 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
     if (id === undefined) return { index, function: { arguments: args ?? "" } }
     return { index, id, type: "function", function: { name: name ?? "", arguments: args ?? "" } }
   }
+}
+
+/** A chunk that tells the usage alone. */
+export const usageChunk = (context: ReplyContext, usage: Usage): string => {
+  const { model, createdS: created } = context
+  const head = { id: completionId(context), object: "chat.completion.chunk", created, model, choices: [] }
+  return `data: ${JSON.stringify({ ...head, usage: chatUsage(usage), x_svc: chargeOf(usage) })}\n\n`
 }
 
 const opening = `{"role":"assistant","content":"","refusal":null}`

@@ -8,6 +8,7 @@ import {
   argumentsOf,
   type ClientToolChoice,
   fileMimeOf,
+  HostedTools,
   imageMimeOf,
   keptFile,
   logprobsOf,
@@ -33,6 +34,7 @@ import {
   type FieldTable,
   isAbsent,
   neutral,
+  own,
   present,
   presentIfAny,
   refused,
@@ -40,6 +42,7 @@ import {
 } from "../fields.ts"
 import type { JsonObject } from "../json.ts"
 import { soundOf } from "../openai-sound.ts"
+import { endUsersAt, ownRequest } from "../own-request.ts"
 
 /** Parameters that not every vendor has; most requests have none. */
 const extraFields = [
@@ -86,7 +89,7 @@ export const chatFields: FieldTable = {
   ...all(withoutEffect("it labels a request for its vendor"), "user", "safety_identifier", "metadata"),
   ...all(withoutEffect("the catalogue says what vendors may keep"), "prompt_cache_retention"),
   web_search_options: carried,
-  store: neutral(false),
+  store: own(false),
   // Some of other vendors with this API.
   ...all(carried, "thinking", "reasoning", ...extraFields),
   ...all(withoutEffect("reasoning comes apart from the answer"), "include_reasoning", "separate_reasoning"),
@@ -95,7 +98,7 @@ export const chatFields: FieldTable = {
   usage: neutral({ include: true }, { include: false }),
   modalities: neutral(["text"]),
   audio: refused("replies have no sound"),
-  moderation: refused("the platform's policies review an exchange"),
+  moderation: own(),
   function_call: refused("send tool_choice"),
   functions: refused("send tools"),
 }
@@ -106,13 +109,14 @@ const streamOptionFields: FieldTable = {
 }
 const messageFields: FieldTable = {
   ...all(carried, "role", "content", "tool_calls", "tool_call_id", "refusal", "reasoning_content", "reasoning"),
+  reasoning_details: withoutEffect("it repeats what the reply said"),
   name: withoutEffect("twp/1 does not name authors"),
   ...all(withoutEffect("it repeats what the reply said"), "annotations", "id", "parsed"),
   ...all(refused("replies have no sound"), "audio"),
-  prefix: neutral(false),
+  prefix: own(false),
   function_call: refused("send tool_calls"),
 }
-const callFields = all(carried, "id", "type", "function", "index")
+const callFields = all(carried, "id", "type", "function", "custom", "index")
 const toolFields: FieldTable = {
   ...all(carried, "type", "function"),
   cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
@@ -138,17 +142,26 @@ const partFields: FieldTable = {
   prompt_cache_breakpoint: withoutEffect("send cache_control"),
 }
 
+/** Remembers where messages give reasoning back: not every vendor takes it. */
+class ChatFieldReader extends FieldReader {
+  readonly reasoning: Array<string> = []
+}
+
 export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> => {
-  const reader = new FieldReader()
+  const reader = new ChatFieldReader()
   reader.check(chatFields, body, "")
   const { stream_options: streamOptions } = body
   const options = reader.optionalObject(streamOptions, "stream_options")
   reader.check(streamOptionFields, options, "stream_options")
-  const { tools: offered, omittedTools } = toolsOf(reader, body["tools"])
+  const { tools: offered, hosted } = toolsOf(reader, body["tools"])
+  const { omittedTools } = hosted
   const choice = toolChoiceOf(reader, body["tool_choice"])
   const tools = onlyAllowed(offered, choice.allowed)
   const search = optionalSearch(reader, body["web_search_options"])
-  if (search === undefined && !isAbsent(body["web_search_options"])) omittedTools.push("web_search")
+  if (!isAbsent(body["web_search_options"])) {
+    if (search === undefined) omittedTools.push("web_search")
+    hosted.paid.push({ type: "web_search", path: ["web_search_options"], isSearch: search !== undefined })
+  }
   const hasTools = tools.length > 0
   const exchange = present({
     model: body["model"],
@@ -173,7 +186,9 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
   })
   const model = reader.string(body["model"], "model")
   const includesUsage = options["include_usage"] === true
-  return reader.result({ exchange, context: { model, includesUsage }, omittedTools, search })
+  const endUsers = endUsersAt(body, ["user"], ["safety_identifier"])
+  const own = ownRequest(reader, endUsers, { hosted, listed: body["tools"] }, { reasoning: reader.reasoning })
+  return reader.carriedResult({ exchange, context: { model, includesUsage }, omittedTools, search, own })
 }
 
 const extrasOf = (reader: FieldReader, body: JsonObject): JsonObject | undefined => {
@@ -215,7 +230,7 @@ const predictionOf = (reader: FieldReader, value: unknown): string | undefined =
 const optionalSearch = (reader: FieldReader, options: unknown): HostedSearch | undefined =>
   isAbsent(options) ? undefined : searchOf("web_search", reader.object(options, "web_search_options"))
 
-const messageOf = (reader: FieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
+const messageOf = (reader: ChatFieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   reader.check(messageFields, message, path)
   switch (message["role"]) {
     case "system":
@@ -236,9 +251,12 @@ const messageOf = (reader: FieldReader, message: JsonObject, path: string): Read
   }
 }
 
-const assistantOf = (reader: FieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
+const assistantOf = (reader: ChatFieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   const { content, refusal, tool_calls: calls } = message
   const reasoning = message["reasoning_content"] ?? message["reasoning"]
+  for (const name of ["reasoning_content", "reasoning"]) {
+    if (!isAbsent(message[name])) reader.reasoning.push(`${path}.${name}`)
+  }
   const text = isAbsent(content) ? "" : plainText(reader, content, `${path}.content`)
   const said = text + (isAbsent(refusal) ? "" : reader.string(refusal, `${path}.refusal`))
   const thought = isAbsent(reasoning) ? "" : reader.string(reasoning, `${path}.reasoning_content`)
@@ -255,6 +273,10 @@ const assistantOf = (reader: FieldReader, message: JsonObject, path: string): Re
 const callOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {
   const call = reader.object(value, path)
   reader.check(callFields, call, path)
+  if (call["type"] === "custom") {
+    reader.lacks(`${path}.type`, "must be function")
+    return textBlock(JSON.stringify(call))
+  }
   if (!isAbsent(call["type"]) && call["type"] !== "function") reader.refuse(`${path}.type`, "must be function")
   const fn = reader.object(call["function"], `${path}.function`)
   return {
@@ -293,8 +315,8 @@ const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
     case "file":
       return fileOf(reader, reader.object(part["file"], `${path}.file`), `${path}.file`)
     default:
-      reader.refuse(`${path}.type`, "must be text, image_url, video_url, document_url, input_audio or file")
-      return {}
+      reader.lacks(`${path}.type`, "must be text, image_url, video_url, document_url, input_audio or file")
+      return textBlock(JSON.stringify(part))
   }
 }
 
@@ -314,14 +336,14 @@ const fileOf = (reader: FieldReader, file: JsonObject, path: string): JsonObject
 
 const toolsOf = (reader: FieldReader, value: unknown) => {
   const tools: Array<JsonObject> = []
-  const omittedTools: Array<string> = []
+  const hosted = new HostedTools()
   for (const [index, item] of reader.optionalList(value, "tools").entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item, path)
     // Some clients leave the type out.
     if (!isAbsent(tool["type"]) && tool["type"] !== "function") {
-      if (tool["type"] === "custom") reader.refuse(`${path}.type`, "is not supported: tools take JSON")
-      omittedTools.push(reader.string(tool["type"], `${path}.type`))
+      if (tool["type"] === "custom") reader.lacks(`${path}.type`, "is not supported: tools take JSON")
+      hosted.add(reader.string(tool["type"], `${path}.type`), tool, ["tools", index])
       continue
     }
     reader.check(toolFields, tool, path)
@@ -330,7 +352,7 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
     const { name, description, parameters } = fn
     tools.push(present({ name, description, inputSchema: parameters ?? noArguments }))
   }
-  return { tools, omittedTools }
+  return { tools, hosted }
 }
 
 const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice => {
@@ -339,7 +361,10 @@ const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice =>
   }
   const { type, function: fn, allowed_tools: allowed } = reader.object(choice, "tool_choice")
   if (type === "allowed_tools") return allowedTools(reader, allowed, "tool_choice.allowed_tools")
-  if (!isAbsent(type) && type !== "function") reader.refuse("tool_choice.type", "must be function or allowed_tools")
+  if (!isAbsent(type) && type !== "function") {
+    reader.lacks("tool_choice.type", "must be function or allowed_tools")
+    return { toolChoice: undefined }
+  }
   return { toolChoice: { name: reader.object(fn, "tool_choice.function")["name"] } }
 }
 

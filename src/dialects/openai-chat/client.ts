@@ -1,13 +1,16 @@
 /** OpenAI's chat completions towards clients. */
+import { CarriedEvents } from "../carried-reply.ts"
 import type { ClientApi } from "../client-api.ts"
+import { carriedCompletion, chunkRules } from "./carried-reply.ts"
 import { ChatEvents, chatCompletion, chatError } from "./client-reply.ts"
 import { chatFields, decodeChatRequest } from "./client-request.ts"
 
 export const chatApi: ClientApi = {
   name: "OpenAI chat completions",
+  carried: { dialect: "openai-chat", prompt: ["messages", "tools"], whole: carriedCompletion },
   fields: chatFields,
   decode: decodeChatRequest,
-  events: (context) => new ChatEvents(context),
+  events: (context) => new CarriedEvents(new ChatEvents(context), chunkRules(context)),
   whole: chatCompletion,
   error: chatError,
   requestIdHeader: "x-request-id",

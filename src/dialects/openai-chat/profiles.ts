@@ -31,6 +31,8 @@ export interface ChatProfile {
   readonly keepsFiles?: true
   /** Whose own options it takes. */
   readonly options?: "openai" | "openrouter" | "groq"
+  /** Whether it is a server that is not known: it gets all words of the API. */
+  readonly takesAll?: true
   /** The format of tool call ids, if the vendor refuses other ids. */
   readonly callIds?: "nine-alphanumerics"
 }
@@ -103,7 +105,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   /** https://learn.microsoft.com/azure/ai-foundry/openai/reference; only the path and the header differ. */
   azure: openai,
   /** Any other server with this API. */
-  generic: { ...plain, videos: true },
+  generic: { ...plain, videos: true, takesAll: true },
   /** https://api-docs.deepseek.com; the reasoning of a turn with tool calls must be given back. */
   deepseek: {
     ...plain,

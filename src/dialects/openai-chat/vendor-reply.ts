@@ -31,12 +31,12 @@ import { openaiFault } from "./faults.ts"
 import { ReasoningDetails } from "./reasoning-details.ts"
 
 /** A streamed reply. */
-export function decodeStream(): Decoder {
+export function decodeStream(carries = false): Decoder {
   const reply = new ReplyReader()
   return makeSseDecoder((data, events) => {
     if (data === "[DONE]") events.push({ kind: "done" })
     else reply.readChunk(parseObject(data), events)
-  })
+  }, carries)
 }
 
 /** A whole reply. */

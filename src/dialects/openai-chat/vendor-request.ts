@@ -90,8 +90,8 @@ const optionsOf = (options: VendorOptions | undefined, { options: owner }: ChatP
   }
 }
 
-const findRefusal = (
-  { thread }: VendorRequest,
+export const findRefusal = (
+  { thread }: Pick<VendorRequest, "thread">,
   { documents, videos, keepsFiles }: ChatProfile,
 ): EncodeRefusal | undefined => {
   for (const { blocks } of thread) {
@@ -188,7 +188,7 @@ class MessageWriter {
   }
 
   #callId(id: string): string {
-    return this.#profile.callIds === undefined || /^[a-zA-Z0-9]{9}$/.test(id) ? id : nineAlphanumerics(id)
+    return this.#profile.callIds === undefined || isPlainCallId(id) ? id : nineAlphanumerics(id)
   }
 
   #encodePart(part: Exclude<Block, ToolResultBlock>): object {
@@ -221,6 +221,8 @@ class MessageWriter {
 const joinText = (blocks: ReadonlyArray<Block>): string => blocks.map(textOf).join("")
 
 const textOf = (block: Block): string => (block.t === "text" ? block.v : block.t === "vendor" ? shownText(block) : "")
+
+export const isPlainCallId = (id: string): boolean => /^[a-zA-Z0-9]{9}$/.test(id)
 
 /** Another vendor's id in a format that Mistral accepts; deterministic. */
 const nineAlphanumerics = (id: string): string => createHash("sha256").update(id).digest("hex").slice(0, 9)

@@ -3,21 +3,25 @@
  * Source: https://platform.openai.com/docs/api-reference/chat
  */
 import { Result } from "effect"
-import type { Dialect } from "../dialect.ts"
+import type { Dialect, VendorRequest } from "../dialect.ts"
+import type { WireRequest } from "../wire.ts"
+import { carryChat } from "./carry.ts"
 import { openaiRefusal } from "./faults.ts"
 import { type ChatProfile, chatProfiles } from "./profiles.ts"
 import { decodeChatBody, decodeStream } from "./vendor-reply.ts"
 import { encodeChat } from "./vendor-request.ts"
 
+const wireOf = <Body extends string | Uint8Array>({ stream }: VendorRequest, body: Body): WireRequest<Body> => ({
+  path: "/chat/completions",
+  headers: { accept: stream ? "text/event-stream" : "application/json" },
+  body,
+})
+
 /** The dialect with a vendor's profile. */
 export const makeChatDialect = (profile: ChatProfile): Dialect => ({
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
-  encode: (request) =>
-    Result.map(encodeChat(request, profile), (body) => ({
-      path: "/chat/completions",
-      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
-      body: JSON.stringify(body),
-    })),
+  encode: (request) => Result.map(encodeChat(request, profile), (body) => wireOf(request, JSON.stringify(body))),
+  carry: carryChat(profile, wireOf),
   canSearch: () => false,
   decoder: decodeStream,
   decodeBody: decodeChatBody,

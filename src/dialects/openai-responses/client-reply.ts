@@ -45,8 +45,10 @@ interface Progress {
   readonly error?: object
 }
 
+export const responseId = (context: ReplyContext): string => `resp_${replyId(context)}`
+
 const responseOf = (context: ReplyContext, { status, output, usage, incompleteReason, error }: Progress) => ({
-  id: `resp_${replyId(context)}`,
+  id: responseId(context),
   object: "response",
   created_at: context.createdS,
   status,

@@ -1,5 +1,6 @@
 /** OpenAI's responses as clients send them. Source: https://platform.openai.com/docs/api-reference/responses/create */
 import type { Result } from "effect"
+import type { JsonPath } from "../../protocol/json-edit.ts"
 import type { ClientRequest, GroupedTool, HostedSearch } from "../client-api.ts"
 import {
   allowedTools,
@@ -27,6 +28,7 @@ import {
   type FieldTable,
   isAbsent,
   neutral,
+  own,
   present,
   presentIfAny,
   refused,
@@ -34,7 +36,8 @@ import {
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import { soundOf } from "../openai-sound.ts"
-import { signatureFromResponses } from "../signature.ts"
+import { endUsersAt, ownRequest } from "../own-request.ts"
+import { signatureFor, signatureFromResponses } from "../signature.ts"
 import { isOpenaiOwn, sealedBlock } from "../vendor-blocks.ts"
 import { redactedMark } from "./client-reply.ts"
 
@@ -66,7 +69,7 @@ export const responsesFields: FieldTable = {
   prompt_cache_retention: withoutEffect("the catalogue says what vendors may keep"),
   stream_options: withoutEffect("frames are not padded"),
   include: carried,
-  store: neutral(false),
+  store: own(false),
   ...all(carried, "service_tier", "truncation", "top_logprobs", "prompt_cache_options", "max_tool_calls"),
   background: neutral(false),
   conversation: refused("nothing is stored: send the thread"),
@@ -74,7 +77,7 @@ export const responsesFields: FieldTable = {
   prompt: refused("nothing is stored: send the thread"),
   access_programs: refused("programs of a vendor are not used"),
   image: refused("images are sent as they are"),
-  moderation: refused("the platform's policies review an exchange"),
+  moderation: own(),
 }
 
 const itemMarks = withoutEffect("it repeats what the reply said")
@@ -99,7 +102,8 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
   const { instructions, input } = body
   const items = typeof input === "string" ? [{ role: "user", content: input }] : reader.list(input, "input")
   const listed = reader.optionalList(body["tools"], "tools")
-  const { tools: offered, omittedTools, groups, search } = toolsOf(reader, [...listed, ...toolsIn(items)])
+  const { tools: offered, hosted, groups } = toolsOf(reader, listed, toolsIn(items))
+  const { omittedTools, search } = hosted
   const choice = toolChoiceOf(reader, body["tool_choice"])
   const tools = onlyAllowed(offered, choice.allowed)
   // Vendors' other extras belong to tools that they host.
@@ -141,11 +145,12 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
     stream: body["stream"],
   })
   const model = reader.string(body["model"], "model")
-  return reader.result({
+  return reader.carriedResult({
     exchange,
     context: { model, includesUsage: true, groups },
     omittedTools,
     search: search && limited(search, body["max_tool_calls"]),
+    own: ownRequest(reader, endUsersAt(body, ["user"], ["safety_identifier"]), { hosted, listed: body["tools"] }),
   })
 }
 
@@ -193,8 +198,9 @@ const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyAr
   if (isOpenaiOwn(type)) return [{ role: "assistant", blocks: [sealedBlock("openai", item)] }]
   const fields = typeof type === "string" && Object.hasOwn(itemFields, type) ? itemFields[type] : undefined
   if (fields === undefined) {
-    reader.refuse(`${path}.type`, `must be one of ${Object.keys(itemFields).join(", ")}`)
-    return []
+    if (type === "item_reference") reader.refuse(`${path}.type`, "nothing is stored: send the item")
+    reader.lacks(`${path}.type`, `must be one of ${Object.keys(itemFields).join(", ")}`)
+    return [{ role: "assistant", blocks: [sealedBlock("openai", item)] }]
   }
   reader.check(fields, item, path)
   switch (type) {
@@ -216,6 +222,7 @@ const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyAr
 const reasoningItem = (reader: FieldReader, item: JsonObject, path: string): ReadonlyArray<ThreadMessage> => {
   const { id, encrypted_content: sealed } = item
   if (typeof sealed === "string" && sealed.startsWith(redactedMark)) {
+    reader.foreign.push(path)
     return [{ role: "assistant", blocks: [{ t: "reasoning", v: sealed.slice(redactedMark.length), redacted: true }] }]
   }
   const parts = reader.optionalList(item["summary"], `${path}.summary`)
@@ -225,6 +232,7 @@ const reasoningItem = (reader: FieldReader, item: JsonObject, path: string): Rea
   const signature = isAbsent(sealed)
     ? undefined
     : signatureFromResponses(reader.string(sealed, `${path}.encrypted_content`), typeof id === "string" ? id : "")
+  if (signature !== undefined && signatureFor("openai", signature) === undefined) reader.foreign.push(path)
   return [{ role: "assistant", blocks: [present({ t: "reasoning", v, signature })] }]
 }
 
@@ -263,8 +271,8 @@ const partOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject
     case "input_audio":
       return soundOf(reader, part, path)
     default:
-      reader.refuse(`${path}.type`, "must be input_text, output_text, refusal, input_image, input_file or input_audio")
-      return {}
+      reader.lacks(`${path}.type`, "must be input_text, output_text, refusal, input_image, input_file or input_audio")
+      return textBlock(JSON.stringify(part))
   }
 }
 
@@ -305,22 +313,23 @@ const toolsIn = (items: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
     return item["type"] === "additional_tools" || item["type"] === "tool_search_output" ? item["tools"] : []
   })
 
-const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
+/** @param found in the thread */
+const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: ReadonlyArray<unknown>) => {
   const tools: Array<JsonObject> = []
   const hosted = new HostedTools()
   const groups = new Map<string, GroupedTool>()
-  const add = (item: unknown, path: string, namespace?: string) => {
+  const add = (item: unknown, path: string, at: JsonPath | undefined, namespace?: string) => {
     const tool = reader.object(item, path)
     const { type, description, parameters } = tool
     if (type === "namespace" && namespace === undefined) {
       const group = reader.string(tool["name"], `${path}.name`)
-      reader.list(tool["tools"], `${path}.tools`).forEach((inner, at) => {
-        add(inner, `${path}.tools.${at}`, group)
+      reader.list(tool["tools"], `${path}.tools`).forEach((inner, index) => {
+        add(inner, `${path}.tools.${index}`, at && [...at, "tools", index], group)
       })
       return
     }
     if (type !== "function") {
-      hosted.add(reader.string(type, `${path}.type`), tool)
+      hosted.add(reader.string(type, `${path}.type`), tool, at)
       return
     }
     reader.check(toolFields, tool, path)
@@ -330,10 +339,10 @@ const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>) => {
     if (tools.some((known) => known["name"] === name)) return
     tools.push(present({ name, description, inputSchema: parameters ?? noArguments }))
   }
-  listed.forEach((item, index) => {
-    add(item, `tools.${index}`)
-  })
-  return { tools, groups, omittedTools: hosted.omittedTools, search: hosted.search }
+  for (const [index, item] of [...listed, ...found].entries()) {
+    add(item, `tools.${index}`, index < listed.length ? ["tools", index] : undefined)
+  }
+  return { tools, groups, hosted }
 }
 
 /** Vendors' names have at most 64 characters. */
@@ -346,7 +355,10 @@ const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice =>
   }
   const { type, name } = reader.object(choice, "tool_choice")
   if (type === "allowed_tools") return allowedTools(reader, choice, "tool_choice")
-  if (type !== "function") reader.refuse("tool_choice.type", "must be function or allowed_tools")
+  if (type !== "function") {
+    reader.lacks("tool_choice.type", "must be function or allowed_tools")
+    return { toolChoice: undefined }
+  }
   return { toolChoice: { name } }
 }
 

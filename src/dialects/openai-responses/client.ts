@@ -1,14 +1,17 @@
 /** OpenAI's responses towards clients. */
+import { CarriedEvents } from "../carried-reply.ts"
 import type { ClientApi } from "../client-api.ts"
 import { chatError } from "../openai-chat/client-reply.ts"
+import { carriedResponse, responseRules } from "./carried-reply.ts"
 import { ResponsesEvents, wholeResponse } from "./client-reply.ts"
 import { decodeResponsesRequest, responsesFields } from "./client-request.ts"
 
 export const responsesApi: ClientApi = {
   name: "OpenAI responses",
+  carried: { dialect: "openai-responses", prompt: ["input", "instructions", "tools"], whole: carriedResponse },
   fields: responsesFields,
   decode: decodeResponsesRequest,
-  events: (context) => new ResponsesEvents(context),
+  events: (context) => new CarriedEvents(new ResponsesEvents(context), responseRules(context)),
   whole: wholeResponse,
   error: chatError,
   requestIdHeader: "x-request-id",

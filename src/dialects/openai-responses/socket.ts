@@ -86,7 +86,7 @@ export const messagesOf = (events: string): ReadonlyArray<string> => {
 }
 
 /** How each response begins that has ended well, also one that is incomplete. */
-const atEnd = /^\{"type":"response\.(completed|incomplete)"/
+const atEnd = /"type":\s*"response\.(completed|incomplete)"/
 
 /** What is remembered after a message; undefined if it does not end a response. */
 export const conversationAfter = (

@@ -32,11 +32,11 @@ import { isOpenaiOwn } from "../vendor-blocks.ts"
 import { reasoningSignature } from "./vendor-request.ts"
 
 /** A streamed reply. */
-export function decodeStream(): Decoder {
+export function decodeStream(carries = false): Decoder {
   const reply = new ReplyReader()
   return makeSseDecoder((data, events) => {
     if (data !== "[DONE]") reply.readFrame(parseObject(data), events)
-  })
+  }, carries)
 }
 
 /** A whole reply. */

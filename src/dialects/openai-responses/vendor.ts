@@ -3,19 +3,23 @@
  * Source: https://platform.openai.com/docs/api-reference/responses and /responses-streaming
  */
 import { Result } from "effect"
-import type { Dialect } from "../dialect.ts"
+import type { Dialect, VendorRequest } from "../dialect.ts"
 import { openaiRefusal } from "../openai-chat/faults.ts"
+import type { WireRequest } from "../wire.ts"
+import { carryResponses } from "./carry.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { encodeResponses } from "./vendor-request.ts"
 
+const wireOf = <Body extends string | Uint8Array>({ stream }: VendorRequest, body: Body): WireRequest<Body> => ({
+  path: "/responses",
+  headers: { accept: stream ? "text/event-stream" : "application/json" },
+  body,
+})
+
 export const openaiResponses: Dialect = {
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
-  encode: (request) =>
-    Result.map(encodeResponses(request), (body) => ({
-      path: "/responses",
-      headers: { accept: request.stream ? "text/event-stream" : "application/json" },
-      body: JSON.stringify(body),
-    })),
+  encode: (request) => Result.map(encodeResponses(request), (body) => wireOf(request, JSON.stringify(body))),
+  carry: carryResponses(wireOf),
   seals: "openai",
   canSearch: () => true,
   decoder: decodeStream,

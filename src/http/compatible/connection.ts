@@ -1,45 +1,56 @@
 /** The client's connection of an exchange on a compatible route, with what its API says of tools. */
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
+import type { CarryingNotes } from "../../calls/connection.ts"
 import type { ClientApi, ClientContext, ReplyContext } from "../../dialects/client-api.ts"
+import { PlainText } from "../../dialects/openai-chat/media-client.ts"
+import { ChatReply } from "../../kinds/chat/chat-reply.ts"
 import type { ServiceError } from "../../protocol/error.ts"
-import { ExchangeResponse } from "../../protocol/exchange.ts"
 import { noticeOf } from "../notice.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { namingField } from "./request.ts"
 
-const readResponse = Schema.decodeUnknownOption(Schema.fromJsonString(ExchangeResponse))
+const readResponse = Schema.decodeUnknownOption(Schema.fromJsonString(ChatReply))
 
-export class CompatibleConnection extends ApiConnection<ExchangeResponse> {
+export class CompatibleConnection extends ApiConnection<ChatReply> {
   readonly #api: ClientApi
   readonly #sent: ClientContext | undefined
-  readonly #omittedFeatures: ReadonlyArray<string>
+  readonly #headers: Readonly<Record<string, string | undefined>>
   #isSearching = false
+  /** Undefined if the request is translated. */
+  #carried: CarryingNotes | undefined
 
   /**
    * @param sent undefined if the request could not be read
-   * @param features that were asked for and are left out
+   * @param headers of the request
    */
   constructor(
     response: ServerResponse,
     api: ClientApi,
     context: ReplyContext,
     sent?: ClientContext,
-    features: ReadonlyArray<string> = [],
+    headers: Readonly<Record<string, string | undefined>> = {},
   ) {
     const words = {
       errors: api,
       readKept: (text: string) => Option.getOrUndefined(readResponse(text)),
-      reply: (reply: ExchangeResponse) => api.whole(context, reply),
+      reply: (reply: ChatReply) =>
+        reply.carried === undefined || api.carried === undefined
+          ? api.whole(context, reply)
+          : new PlainText(api.carried.whole(context, reply.carried), "application/json"),
     }
     super(response, context.requestId, words, api.events(context))
     this.#api = api
     this.#sent = sent
-    this.#omittedFeatures = features
+    this.#headers = headers
   }
 
   searching(isSearching: boolean): void {
     this.#isSearching = isSearching
+  }
+
+  carrying(notes: CarryingNotes | undefined): void {
+    this.#carried = notes
   }
 
   protected override sendError(error: ServiceError): void {
@@ -50,8 +61,9 @@ export class CompatibleConnection extends ApiConnection<ExchangeResponse> {
     const { search, omittedTools = [] } = this.#sent ?? {}
     const omitted = search === undefined || this.#isSearching ? omittedTools : [...omittedTools, search.type]
     return [
-      ...noticeOf("tools_omitted", omitted),
-      ...noticeOf("betas_omitted", this.#omittedFeatures),
+      ...noticeOf("tools_omitted", this.#carried?.omittedTools ?? omitted),
+      ...noticeOf("fields_carried", this.#carried?.newFields ?? []),
+      ...noticeOf("betas_omitted", this.#api.omittedFeatures?.(this.#headers, this.#carried !== undefined) ?? []),
       ...super.notices(),
     ]
   }

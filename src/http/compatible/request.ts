@@ -1,16 +1,17 @@
 /** A request of a compatible route as an exchange of twp/1. */
 import { Result } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
-import type { ClientApi, ClientContext, RequestPlace } from "../../dialects/client-api.ts"
+import type { OwnRequest } from "../../dialects/carried-request.ts"
+import type { CarriedApi, ClientApi, ClientContext, RequestPlace } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
-import { type ChatRequest, chatRequestOf } from "../../kinds/chat/chat-request.ts"
+import { type ChatRequest, carriedRequestOf, chatRequestOf } from "../../kinds/chat/chat-request.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
 import { type ExtraName, extraNames } from "../../protocol/extra-params.ts"
 import { invalidInput } from "../../protocol/issues.ts"
-import { type Decoded, decodeJson, parseBody } from "../../protocol/json-body.ts"
+import { type Decoded, decodeJson, parseBody, parsePlainly } from "../../protocol/json-body.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 
 export interface CompatibleRequest {
@@ -26,7 +27,7 @@ export const readCompatible = (
   aliases: Readonly<Record<string, string>> | undefined,
   place: RequestPlace,
 ): CompatibleRequest => {
-  const json = parseBody(body)
+  const json = parsePlainly(body)
   if (Result.isFailure(json)) return { sent: undefined, decoded: Result.fail(json.failure) }
   const sent = isObject(json.success)
     ? api.decode(json.success, place)
@@ -56,12 +57,27 @@ export const readCompatible = (
     sent: told,
     decoded: Result.mapBoth(decoded, {
       onSuccess: ({ request, payloadHash }) => ({
-        request: withSearches(chatRequestOf(request, source), searches),
+        request: withSearches(
+          api.carried === undefined || told.own === undefined
+            ? chatRequestOf(request, source)
+            : carriedRequestOf(request, source, sentIn(api.carried, told.own, json.success, headers)),
+          searches,
+        ),
         payloadHash,
       }),
       onFailure: (error) => inWordsOf(api, error),
     }),
   }
+}
+
+const sentIn = (
+  { dialect: api, prompt, betas }: CarriedApi,
+  own: OwnRequest,
+  body: unknown,
+  headers: RuntimeRequest["headers"],
+) => {
+  const head = Object.fromEntries(Object.entries(asObject(body)).filter(([name]) => !prompt.includes(name)))
+  return { api, own, head, betas: betas?.(headers) ?? [] }
 }
 
 const withSearches = (request: ChatRequest, searches: number | undefined): ChatRequest =>

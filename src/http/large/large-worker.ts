@@ -100,14 +100,14 @@ const keep = (id: number, decoded: Decoded<DecodedCall<ChatRequest>>): ReadReply
 const textOf = (prompt: Prompt, of: TextOf): { readonly text: string; readonly tokens?: number } => {
   if (of === "parts") return Effect.runSync(prompt.parts)
   if (of === "reviewed") return { text: Effect.runSync(prompt.reviewed) }
-  const sameness = Effect.runSync(prompt.sameness)
+  const sameness = Effect.runSync(prompt[of])
   return {
     text: sameness === undefined ? "" : createHash("sha256").update(canonicalJson(sameness)).digest("base64url"),
   }
 }
 
 const encode = (prompt: Prompt, vendor: Vendor, params: PromptParams): FromWorker => {
-  const { wire, isSearching, omitted } = prompt.encode({ dialect: dialectOf(vendor) }, params)
+  const { wire, isSearching, omitted, carried } = prompt.encode({ dialect: dialectOf(vendor), vendor }, params)
   if (Result.isFailure(wire)) return { kind: "unfit", ...wire.failure, isSearching, omitted }
   const { path, headers, body } = wire.success
   return {
@@ -117,5 +117,6 @@ const encode = (prompt: Prompt, vendor: Vendor, params: PromptParams): FromWorke
     body: typeof body === "string" ? Buffer.from(body) : body,
     isSearching,
     omitted,
+    carried,
   }
 }

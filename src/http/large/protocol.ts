@@ -1,8 +1,9 @@
 /** Messages between the gateway and a worker that reads and writes large requests. Bodies are transferred, not copied. */
 import { Predicate } from "effect"
 import type { ClientContext, RequestPlace } from "../../dialects/client-api.ts"
+import type { EncodeRefusal } from "../../dialects/wire.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
-import type { PromptParams } from "../../kinds/chat/prompt.ts"
+import type { EncodedPrompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import type { Block } from "../../protocol/block.ts"
 import type { Vendor } from "../../protocol/catalogue.ts"
 import type { ErrorDetail } from "../../protocol/error.ts"
@@ -27,8 +28,8 @@ export type ToWorker =
   | { readonly op: "text"; readonly id: number; readonly of: TextOf }
   | { readonly op: "end"; readonly id: number }
 
-/** `sameness` is a hash of what can change the answer; empty if that may change by itself. */
-export type TextOf = "reviewed" | "parts" | "sameness"
+/** `sameness` and `ownSameness` are hashes of what can change the answer; empty if that may change by itself. */
+export type TextOf = "reviewed" | "parts" | "sameness" | "ownSameness"
 
 export type Ask = Exclude<ToWorker, { readonly op: "end" }>
 
@@ -62,11 +63,13 @@ export type FromWorker =
       readonly body: Uint8Array
       readonly isSearching: boolean | undefined
       readonly omitted: ReadonlyArray<string> | undefined
+      readonly carried: EncodedPrompt["carried"]
     }
   | {
       readonly kind: "unfit"
       readonly capability: string
       readonly message: string
+      readonly issue?: EncodeRefusal["issue"]
       readonly isSearching: boolean | undefined
       readonly omitted: ReadonlyArray<string> | undefined
     }

@@ -46,7 +46,15 @@ export class RemotePrompt implements Prompt {
   }
 
   get sameness(): Effect.Effect<object | undefined> {
-    return Effect.map(this.#worker.text("sameness"), (reply) =>
+    return this.#hashOf("sameness")
+  }
+
+  get ownSameness(): Effect.Effect<object | undefined> {
+    return this.#hashOf("ownSameness")
+  }
+
+  #hashOf(of: "sameness" | "ownSameness"): Effect.Effect<object | undefined> {
+    return Effect.map(this.#worker.text(of), (reply) =>
       reply.kind === "text" && reply.text !== "" ? { hash: reply.text } : undefined,
     )
   }
@@ -74,12 +82,12 @@ export class RemotePrompt implements Prompt {
 /** Undefined if the worker is gone. */
 const encodedOf = (reply: FromWorker): EncodedPrompt | undefined => {
   if (reply.kind === "encoded") {
-    const { path, headers, body, isSearching, omitted } = reply
-    return { wire: Result.succeed({ path, headers, body }), isSearching, omitted }
+    const { path, headers, body, isSearching, omitted, carried } = reply
+    return { wire: Result.succeed({ path, headers, body }), isSearching, omitted, carried }
   }
   if (reply.kind !== "unfit") return undefined
-  const { capability, message, isSearching, omitted } = reply
-  return { wire: Result.fail({ capability, message }), isSearching, omitted }
+  const { capability, message, issue, isSearching, omitted } = reply
+  return { wire: Result.fail({ capability, message, ...(issue && { issue }) }), isSearching, omitted }
 }
 
 /** The worker that had a request is gone. */

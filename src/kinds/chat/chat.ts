@@ -11,20 +11,22 @@ import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { type Charge, priceUsage, tierDimension } from "../../money/pricing.ts"
 import { protocolLabel } from "../../protocol/event.ts"
-import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
+import type { Stop } from "../../protocol/exchange.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import { entryOf } from "../../protocol/words.ts"
 import { textOfReply } from "../../review/texts.ts"
 import { type Estimated, isImplausible, makeBill, needsEstimate } from "./bill.ts"
+import type { ChatReply } from "./chat-reply.ts"
 import type { ChatRequest } from "./chat-request.ts"
 import { countExchange } from "./count.ts"
+import { endUsersOf } from "./end-users.ts"
 import { makePlan, type Plan } from "./plan.ts"
 import { samenessOf } from "./sameness.ts"
 import { ChatWork } from "./work.ts"
 
-type ChatAsked = Asked<ChatRequest, ExchangeResponse>
+type ChatAsked = Asked<ChatRequest, ChatReply>
 
-export const chat: Kind<ChatRequest, ExchangeResponse> = {
+export const chat: Kind<ChatRequest, ChatReply> = {
   name: "chat",
   purpose: "exchange",
   modelOf: ({ model }) => model,
@@ -38,7 +40,7 @@ export const chat: Kind<ChatRequest, ExchangeResponse> = {
   },
 }
 
-class ChatTask extends ChatWork implements Task<ExchangeResponse>, Keepable {
+class ChatTask extends ChatWork implements Task<ChatReply>, Keepable {
   readonly model: string
   readonly targets: ReadonlyArray<CallTarget>
   readonly currency: string
@@ -73,6 +75,8 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse>, Keepable {
       opening: vendorRequest.stream ? opening : () => "",
       searching: (isSearching) => reply.searching(isSearching),
       omitting: (types) => reply.omitting(types),
+      carrying: (notes) => reply.carrying(notes),
+      endUsersAt: endUsersOf(request.carried?.endUsers, caller.org.id, services.config.masterKey),
       maxReplyBytes: services.config.upstreamMaxBytes,
       maxOutputBytes: plan.usageLimits.outTokens * services.config.outputTokenBytes,
       replies: plan.n,
@@ -97,7 +101,10 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse>, Keepable {
   }
 
   get sameness(): Effect.Effect<object | undefined> {
-    return Effect.map(this.#asked.request.prompt.sameness, (prompt) => samenessOf(this.#plan.vendorRequest, prompt))
+    const { prompt, carried } = this.#asked.request
+    const isOwn = this.targets.some(({ dialect }) => dialect.chat?.carry?.api === carried?.api)
+    const sameness = carried !== undefined && isOwn ? prompt.ownSameness : prompt.sameness
+    return Effect.map(sameness, (prompt) => samenessOf(this.#plan.vendorRequest, prompt))
   }
 
   timeoutsOf(target: CallTarget): Timeouts {
@@ -156,19 +163,22 @@ class ChatTask extends ChatWork implements Task<ExchangeResponse>, Keepable {
     return Array.from({ length: replies }, (_, reply) => textOfReply(this.meter.blocks(reply))).join("\n")
   }
 
-  finish(usage: SettledUsage): (balance: string) => ExchangeResponse {
+  finish(usage: SettledUsage): (balance: string) => ChatReply {
     const { requestId, request } = this.#asked
     const clientRequestId = request.meta?.requestId
     const stops = this.stops()
+    const { carried } = this.meter
     return (balance) => ({
       requestId,
       ...(clientRequestId !== undefined && { clientRequestId }),
       model: request.model,
-      blocks: this.meter.blocks(),
+      ...(carried !== undefined && { carried }),
+      blocks: carried === undefined ? this.meter.blocks() : [],
       stop: this.stop(),
-      ...(stops !== undefined && {
-        replies: stops.map((stop, reply) => ({ blocks: this.meter.blocks(reply), stop })),
-      }),
+      ...(stops !== undefined &&
+        carried === undefined && {
+          replies: stops.map((stop, reply) => ({ blocks: this.meter.blocks(reply), stop })),
+        }),
       usage: { ...usage, balance },
     })
   }

@@ -15,6 +15,7 @@ import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { ExchangeParams, ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ExtraParams } from "../../protocol/extra-params.ts"
+import { invalidInput } from "../../protocol/issues.ts"
 import { entryOf } from "../../protocol/words.ts"
 import type { OrgEntry } from "../../tenants/tenants.ts"
 import { maxSearches, type UsageLimits } from "./bill.ts"
@@ -55,6 +56,7 @@ export const makePlan = (
     const { params, warnings } = applyProfile(request.params ?? {}, entry)
     const { n = 1, serviceTier, prediction = "" } = params.extras ?? {}
     const refusal =
+      untranslatable(request, entry) ??
       lackOf(request, capabilities) ??
       tierRefusal(serviceTier, price) ??
       overflowOf(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
@@ -83,6 +85,12 @@ export const makePlan = (
       },
     })
   })
+
+/** Refuses what only a vendor of the client's own API understands, if the model has no such target. */
+const untranslatable = ({ carried }: ChatRequest, { targets }: ModelEntry): PlanError | undefined =>
+  carried?.lack === undefined || targets.some(({ dialect }) => dialect.chat?.carry?.api === carried.api)
+    ? undefined
+    : invalidInput([carried.lack])
 
 /** The tokens of the prompt that are held: the caller's estimate can only raise the gateway's own count. */
 const heldPromptTokens = (

@@ -3,11 +3,13 @@
  * is with a worker, so that no stream waits while it is read and written.
  */
 import { Effect, type Result } from "effect"
+import type { CarryingNotes } from "../../calls/connection.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Dialect, VendorRequest } from "../../dialects/dialect.ts"
 import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
 import type { Block, Message } from "../../protocol/block.ts"
+import type { Vendor } from "../../protocol/catalogue.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { ExchangeRequest, Tool } from "../../protocol/exchange.ts"
 import { textOfPrompt } from "../../review/texts.ts"
@@ -17,6 +19,11 @@ import { samenessOfPrompt } from "./sameness.ts"
 /** A vendor's request without its prompt. */
 export type PromptParams = Omit<VendorRequest, "thread" | "tools">
 
+/** What a prompt must know of the target for which it is written. */
+export interface EncodingTarget extends Pick<CallTarget, "dialect"> {
+  readonly vendor?: Pick<Vendor, "newFields" | "hostedTools">
+}
+
 /** A request in a vendor's words. */
 export interface EncodedPrompt {
   readonly wire: Result.Result<WireRequest<string | Uint8Array>, EncodeRefusal>
@@ -24,6 +31,8 @@ export interface EncodedPrompt {
   readonly isSearching?: boolean | undefined
   /** Types of blocks of other vendors' tools, which this one cannot read. */
   readonly omitted?: ReadonlyArray<string> | undefined
+  /** Present if it is the client's own request: its vendor has the same API. */
+  readonly carried?: CarryingNotes | undefined
 }
 
 export interface Prompt {
@@ -40,9 +49,11 @@ export interface Prompt {
   readonly parts: Effect.Effect<PromptParts>
   /** What can change the answer; undefined if it names what may change by itself. */
   readonly sameness: Effect.Effect<object | undefined>
+  /** The same where a vendor of the client's own API may answer: its reply is kept as it came, as a stream or whole. */
+  readonly ownSameness: Effect.Effect<object | undefined>
   /** What comes before {@link encode} at a target; absent where that is nothing. */
   readonly prepare?: (target: CallTarget, params: PromptParams) => Effect.Effect<void, ServiceError<"internal_error">>
-  readonly encode: (target: Pick<CallTarget, "dialect">, params: PromptParams) => EncodedPrompt
+  readonly encode: (target: EncodingTarget, params: PromptParams) => EncodedPrompt
 }
 
 export type PromptContent = Pick<ExchangeRequest, "thread" | "tools">
@@ -61,31 +72,31 @@ export class OwnPrompt implements Prompt {
     this.#readAgain = readAgain
   }
 
-  #read(): Required<PromptContent> {
+  protected read(): Required<PromptContent> {
     const { thread, tools = [] } = this.#content ?? this.#readAgain?.() ?? { thread: [] }
     return { thread, tools }
   }
 
   #reading<A>(read: (content: Required<PromptContent>) => A): Effect.Effect<A> {
-    return Effect.sync(() => read(this.#read()))
+    return Effect.sync(() => read(this.read()))
   }
 
   get kinds(): ReadonlySet<Block["t"]> {
-    this.#kinds ??= kindsOf(this.#read().thread)
+    this.#kinds ??= kindsOf(this.read().thread)
     return this.#kinds
   }
 
   get hasTools(): boolean {
-    return this.#read().tools.length > 0
+    return this.read().tools.length > 0
   }
 
   get tokens(): number {
-    const { thread, tools } = this.#read()
+    const { thread, tools } = this.read()
     return tokensOfPrompt(thread, tools)
   }
 
   get hasRemoteMedia(): boolean {
-    return this.kinds !== textAlone && hasRemoteMedia(this.#read().thread)
+    return this.kinds !== textAlone && hasRemoteMedia(this.read().thread)
   }
 
   get reviewed(): Effect.Effect<string> {
@@ -100,12 +111,21 @@ export class OwnPrompt implements Prompt {
     return this.#reading(({ thread, tools }) => samenessOfPrompt(thread, tools))
   }
 
-  encode({ dialect: { chat } }: Pick<CallTarget, "dialect">, params: PromptParams): EncodedPrompt {
+  get ownSameness(): Effect.Effect<object | undefined> {
+    return this.sameness
+  }
+
+  encode({ dialect: { chat } }: EncodingTarget, params: PromptParams): EncodedPrompt {
     if (chat === undefined) throw new Error("A target without chat was called")
-    const { thread, tools } = this.#read()
+    const { thread, tools } = this.read()
     const encoded = encodePrompt(chat, thread, tools, params, this.kinds.has("vendor"))
-    if (this.#readAgain !== undefined) this.#content = undefined
+    this.letGo()
     return encoded
+  }
+
+  /** It has been written for a target. */
+  protected letGo(): void {
+    if (this.#readAgain !== undefined) this.#content = undefined
   }
 }
 
@@ -128,12 +148,17 @@ export const encodePrompt = (
   params: PromptParams,
   hasOwnBlocks: boolean,
 ): EncodedPrompt => {
-  const request = { ...params, thread, tools }
-  let isSearching: boolean | undefined
-  if (request.searches !== undefined) {
-    isSearching = chat.canSearch(request)
-    if (!isSearching) request.searches = undefined
-  }
+  const { request, isSearching } = withSearches(chat, { ...params, thread, tools })
   const omitted = hasOwnBlocks ? omittedBlocks(thread, chat.seals) : undefined
   return { wire: chat.encode(request), isSearching, omitted }
+}
+
+/** A request whose searches are left out where a vendor cannot make them. */
+export const withSearches = (
+  chat: Dialect,
+  request: VendorRequest,
+): { readonly request: VendorRequest; readonly isSearching: boolean | undefined } => {
+  if (request.searches === undefined) return { request, isSearching: undefined }
+  const isSearching = chat.canSearch(request)
+  return { request: isSearching ? request : { ...request, searches: undefined }, isSearching }
 }

@@ -27,6 +27,8 @@ export interface ReaderOptions {
   readonly maxOutputBytes: number
   /** How many replies were asked for; a vendor's others are left out. */
   readonly replies: number
+  /** Whether the client gets what the vendor sends. */
+  readonly carries?: boolean | undefined
 }
 
 /** Takes a part of a reply: counts it, and writes it to the client. */
@@ -36,10 +38,12 @@ export const takeEvents = (
   events: ReadonlyArray<VendorEvent>,
   isFirst: boolean,
 ): VendorFault | undefined => {
-  let text = isFirst ? opening() : ""
+  const isCarried = isFirst && events.some(({ kind }) => kind === "frame")
+  let text = isFirst && !isCarried ? opening() : ""
   let fault: VendorFault | undefined
   for (const event of events) {
     meter.add(event)
+    if (event.kind === "frame") text += client?.events.frame?.(event.frame) ?? ""
     if (event.kind === "delta" && client !== undefined) text += client.events.delta(event.delta, event.json)
     if (event.kind === "fault") fault = event.fault
     // Anything after the terminal event is not part of the reply.
@@ -58,7 +62,17 @@ const outputTooLong: VendorFault = { status: 502, code: "output_too_long", blame
 const noEvents: ReadonlyArray<VendorEvent> = []
 
 /** Whether a client could use an event: counts and tiers say nothing, and vendors begin with them before they fail. */
-const isUsable = ({ kind }: VendorEvent): boolean => kind !== "usage" && kind !== "tier"
+const isUsable = ({ kind }: VendorEvent): boolean => kind !== "usage" && kind !== "tier" && kind !== "frame"
+
+/** The last event of each kind, and the first frames. */
+const lastOfEach = (events: ReadonlyArray<VendorEvent>): ReadonlyArray<VendorEvent> => {
+  const frames = events.filter(({ kind }) => kind === "frame").slice(0, mostEarlyFrames)
+  const others = new Map(events.filter(({ kind }) => kind !== "frame").map((event) => [event.kind, event]))
+  return [...frames, ...others.values()]
+}
+
+/** Vendors begin with one or two frames, and keep connections open with others that say nothing. */
+const mostEarlyFrames = 16
 
 export class ChatReader implements Reader {
   readonly #dialect: Dialect
@@ -74,7 +88,7 @@ export class ChatReader implements Reader {
 
   constructor(dialect: Dialect, isStreamed: boolean, meter: UsageMeter, options: ReaderOptions) {
     this.#dialect = dialect
-    this.#decoder = isStreamed ? dialect.decoder() : undefined
+    this.#decoder = isStreamed ? dialect.decoder(options.carries) : undefined
     this.#meter = meter
     this.#options = options
   }
@@ -94,7 +108,11 @@ export class ChatReader implements Reader {
 
   readEnd(): boolean {
     if (this.#decoder === undefined) {
-      this.#events = this.#dialect.decodeBody(wholeBody(this.#chunks.splice(0)).toString("utf8"))
+      const json = wholeBody(this.#chunks.splice(0)).toString("utf8")
+      const events = this.#dialect.decodeBody(json)
+      const isFault = events.some(({ kind }) => kind === "fault")
+      this.#events =
+        this.#options.carries === true && !isFault ? [{ kind: "frame", frame: { json } }, ...events] : events
       return true
     }
     return this.#take(this.#decoder.end())
@@ -133,7 +151,7 @@ export class ChatReader implements Reader {
     }
     const all = this.#events.length === 0 ? events : [...this.#events, ...events]
     this.#isBegun = all.some(isUsable)
-    this.#events = this.#isBegun ? all : [...new Map(all.map((event) => [event.kind, event])).values()]
+    this.#events = this.#isBegun ? all : lastOfEach(all)
     return this.#isBegun
   }
 }

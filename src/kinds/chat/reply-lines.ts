@@ -1,10 +1,13 @@
 /** A model's reply as lines of JSON, to be kept and given again exactly as it came. */
+
+import type { CarryingNotes } from "../../calls/connection.ts"
 import type { VendorEvent } from "../../dialects/dialect.ts"
 
 /** What the client was told at the beginning. */
 export interface ReplyNotes {
   readonly isSearching?: boolean | undefined
   readonly omitted?: ReadonlyArray<string> | undefined
+  readonly carried?: CarryingNotes | undefined
 }
 
 export interface ReplyLine extends ReplyNotes {

@@ -39,6 +39,7 @@ export class UsageMeter {
   readonly #stops: Array<Stop | undefined> = []
   #tier: string | undefined
   #done = false
+  #carried: string | undefined
 
   constructor(options: { readonly keepsBlocks: boolean }) {
     this.#keepsBlocks = options.keepsBlocks
@@ -88,6 +89,11 @@ export class UsageMeter {
     return this.#tier
   }
 
+  /** The vendor's whole reply, if its client gets it as it came. */
+  get carried(): string | undefined {
+    return this.#carried
+  }
+
   /** Whether the vendor's terminal event has arrived. */
   get done(): boolean {
     return this.#done
@@ -110,6 +116,9 @@ export class UsageMeter {
         return
       case "done":
         this.#done = true
+        return
+      case "frame":
+        if (this.#keepsBlocks) this.#carried = event.frame.json
         return
       case "fault":
         return

@@ -1,5 +1,6 @@
 /** The vendor's side of an exchange: its request in each target's dialect, and its reply, counted as it comes. */
 import { type Context, Effect, Result } from "effect"
+import type { CarryingNotes } from "../../calls/connection.ts"
 import type { Keepable } from "../../calls/keepable.ts"
 import { type CallFailure, recordOperation } from "../../calls/operation.ts"
 import type { Reader, Work } from "../../calls/work.ts"
@@ -7,6 +8,7 @@ import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { VendorEvent } from "../../dialects/dialect.ts"
 import type { EncodeRefusal, SentRequest } from "../../dialects/wire.ts"
 import { inputTokens } from "../../money/pricing.ts"
+import type { Vendor } from "../../protocol/catalogue.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
 import type { Prompt, PromptParams } from "./prompt.ts"
@@ -24,6 +26,10 @@ export interface ChatWorkOptions extends ReaderOptions {
   readonly searching?: (isSearching: boolean) => void
   /** Told which blocks of vendors' tools the vendor that is asked cannot read. */
   readonly omitting?: (types: ReadonlyArray<string>) => void
+  /** Told what the client's own request lost on its way; undefined if it is translated. */
+  readonly carrying?: (notes: CarryingNotes | undefined) => void
+  /** What stands for the client's own users at a vendor. */
+  readonly endUsersAt?: ((vendor: Pick<Vendor, "endUser">) => PromptParams["endUsers"]) | undefined
   readonly context: Context.Context<never>
 }
 
@@ -33,6 +39,8 @@ export class ChatWork implements Work {
   readonly meter: UsageMeter
   readonly warnings: Array<WarnEvent>
   readonly #options: ChatWorkOptions
+  /** Whether the target that was asked last got the client's own request. */
+  #carries = false
   /** What was told at the beginning, until it is in a line. */
   #notes: ReplyNotes = {}
 
@@ -47,17 +55,21 @@ export class ChatWork implements Work {
   }
 
   get prepare(): Work["prepare"] {
-    const { prompt, vendorRequest } = this.#options
-    return (
-      prompt.prepare && ((target) => prompt.prepare?.(target, { ...vendorRequest, model: target.model }) ?? Effect.void)
-    )
+    const { prompt } = this.#options
+    return prompt.prepare && ((target) => prompt.prepare?.(target, this.#paramsAt(target)) ?? Effect.void)
+  }
+
+  #paramsAt(target: CallTarget): PromptParams {
+    const { vendorRequest, endUsersAt } = this.#options
+    const endUsers = endUsersAt?.(target.vendor)
+    return { ...vendorRequest, model: target.model, ...(endUsers !== undefined && { endUsers }) }
   }
 
   encode(target: CallTarget): Result.Result<SentRequest, EncodeRefusal> {
-    const { prompt, vendorRequest } = this.#options
+    const { prompt } = this.#options
     if (target.dialect.chat === undefined) return Result.fail(noChat)
-    const { wire, isSearching, omitted } = prompt.encode(target, { ...vendorRequest, model: target.model })
-    if (isSearching !== undefined || omitted !== undefined) this.#note({ isSearching, omitted })
+    const { wire, isSearching, omitted, carried } = prompt.encode(target, this.#paramsAt(target))
+    this.#note({ isSearching, omitted, carried })
     return wire
   }
 
@@ -68,7 +80,9 @@ export class ChatWork implements Work {
       tap?.(lineOf({ ...this.#notes, events }))
       this.#notes = {}
     }
-    const options = tap === undefined ? this.#options : { ...this.#options, tap: told }
+    // A vendor may stream what was asked for whole, and the other way round: that is translated.
+    const carries = this.#carries && isEventStream(head) === (this.#options.client !== undefined)
+    const options = tap === undefined ? { ...this.#options, carries } : { ...this.#options, carries, tap: told }
     return new ChatReader(chat, isEventStream(head), this.meter, options)
   }
 
@@ -81,8 +95,10 @@ export class ChatWork implements Work {
   }
 
   #note(notes: ReplyNotes): void {
-    const { isSearching, omitted } = notes
-    this.#notes = { isSearching, omitted }
+    const { isSearching, omitted, carried } = notes
+    this.#notes = { isSearching, omitted, carried }
+    this.#carries = carried !== undefined
+    this.#options.carrying?.(carried)
     if (isSearching !== undefined) this.#options.searching?.(isSearching)
     if (omitted !== undefined) this.#options.omitting?.(omitted)
   }

@@ -1,0 +1,57 @@
+/** Messages that are carried to Anthropic, and to Claude on the clouds. */
+import { Result } from "effect"
+import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
+import type { SentBody } from "../carried-request.ts"
+import { commonEdits, limitEdit, type ParamPlaces, paramEdits } from "../carry.ts"
+import type { Carry, VendorRequest } from "../dialect.ts"
+import { encodeExtras } from "../extras.ts"
+import type { EncodeRefusal, WireRequest } from "../wire.ts"
+import { betasOf, words } from "./vendor-request.ts"
+
+const places: ParamPlaces = {
+  temperature: [["temperature"]],
+  topP: [["top_p"]],
+  stop: [["stop_sequences"]],
+  topK: [["top_k"]],
+}
+
+export const carriedMessages = (
+  request: VendorRequest,
+  sent: SentBody,
+): Result.Result<WireRequest<Uint8Array>, EncodeRefusal> =>
+  Result.map(encodeExtras(request.extras, words), () => ({
+    path: "/v1/messages",
+    headers: { accept: request.stream ? "text/event-stream" : "application/json", ...betaHeader(request, sent) },
+    body: sent.edited([set(request.model, "model"), ...messageEdits(request, sent)]),
+  }))
+
+export const carryMessages: Carry = { api: "anthropic", encode: carriedMessages }
+
+/** The edits of a body wherever Claude runs. */
+export const messageEdits = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit> => [
+  ...limitEdit(request, sent.asked, ["max_tokens"]),
+  ...paramEdits(request, sent.asked, places),
+  ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
+  ...(isStripped(request, sent) ? [cut("thinking"), cut("output_config", "effort")] : []),
+  ...searchEdits(request, sent),
+]
+
+const isStripped = ({ reasoning }: VendorRequest, { asked }: SentBody): boolean =>
+  reasoning === undefined && (asked.reasoning !== undefined || asked.reasoningBudget !== undefined)
+
+/** A search is made as often as it is held. */
+const searchEdits = (request: VendorRequest, { own }: SentBody): ReadonlyArray<JsonEdit> => {
+  if (request.searches === undefined) return []
+  const searches = own.paid.filter(({ isSearch }) => isSearch)
+  return searches.map(({ path }) => set(request.searches, ...path, "max_uses"))
+}
+
+/** The features that its client asked for, and those that its blocks need. */
+export const betasFor = (request: VendorRequest, { betas }: SentBody): ReadonlyArray<string> => [
+  ...new Set([...betas, ...betasOf(request)]),
+]
+
+export const betaHeader = (request: VendorRequest, sent: SentBody): Readonly<Record<string, string>> => {
+  const betas = betasFor(request, sent)
+  return betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") }
+}

@@ -1,0 +1,52 @@
+/** A request that goes to a vendor of the same API as it came, and what must be known of it. */
+import type { ExchangeParams } from "../protocol/exchange.ts"
+import type { JsonEdit, JsonPath } from "../protocol/json-edit.ts"
+import type { FieldRefusal } from "./fields.ts"
+import type { JsonObject } from "./json.ts"
+
+/** Dialects that are a client's API too. */
+export const clientApiNames = ["openai-chat", "openai-responses", "anthropic", "gemini"] as const
+export type ClientApiName = (typeof clientApiNames)[number]
+
+/** A request as a vendor of the same API gets it: as it came, but for what is listed here. */
+export interface OwnRequest {
+  /** The first thing for which only this API has words. */
+  readonly lack?: FieldRefusal | undefined
+  /** Fields that the gateway does not know. */
+  readonly newFields: ReadonlyArray<string>
+  /** Bytes of their values. */
+  readonly newBytes: number
+  /** What belongs to another vendor and is taken out. */
+  readonly foreign: ReadonlyArray<JsonPath>
+  /** What its vendor bills beside tokens. */
+  readonly paid: ReadonlyArray<PaidTool>
+  /** How many tools it has. */
+  readonly tools: number
+  /** Whether a tool reads what only the vendor sees. */
+  readonly isOpenEnded: boolean
+  /** Ids of the client's own user, with their places. */
+  readonly endUsers: ReadonlyArray<{ readonly path: JsonPath; readonly id: string }>
+  /** Other places that a dialect edits, by a name of its API's. */
+  readonly places?: Readonly<Record<string, ReadonlyArray<JsonPath>>>
+}
+
+/** A tool that its vendor bills beside its tokens. */
+export interface PaidTool {
+  readonly type: string
+  readonly path: JsonPath
+  /** Whether it is a plain web search. */
+  readonly isSearch: boolean
+}
+
+/** A client's request as it came. */
+export interface SentBody {
+  /** Its bytes with edits. */
+  readonly edited: (edits: ReadonlyArray<JsonEdit>) => Uint8Array
+  /** Its members but for the prompt. */
+  readonly head: JsonObject
+  /** Its parameters in the words of twp/1. */
+  readonly asked: ExchangeParams
+  readonly own: OwnRequest
+  /** Features of the API that its headers ask for. */
+  readonly betas: ReadonlyArray<string>
+}

@@ -1,0 +1,69 @@
+/**
+ * Carrying: a request goes to a vendor of the same API as its client sent it, with edits. What is the same for all APIs is here;
+ * the rest is in each dialect's `carry.ts`. Pure.
+ */
+import type { ExchangeParams } from "../protocol/exchange.ts"
+import { type ExtraParams, extraNames } from "../protocol/extra-params.ts"
+import { cut, type JsonEdit, type JsonPath, set } from "../protocol/json-edit.ts"
+import type { OwnRequest, PaidTool, SentBody } from "./carried-request.ts"
+import type { VendorRequest } from "./dialect.ts"
+
+/** Paid tools that are taken out of a request: all but a web search that its price allows. */
+export const omittedTools = ({ searches }: Pick<VendorRequest, "searches">, { paid }: OwnRequest): Array<PaidTool> =>
+  paid.filter(({ isSearch }) => !isSearch || searches === undefined)
+
+/** The edits of every API: what belongs to others, ids of end users, tools. */
+export const commonEdits = (
+  request: VendorRequest,
+  { own }: SentBody,
+  names: { readonly toolChoice: string },
+): Array<JsonEdit> => {
+  const omitted = omittedTools(request, own)
+  const edits = [
+    ...own.foreign.map((path) => cut(...path)),
+    ...own.endUsers.flatMap(({ path, id }) => endUserEdit(path, request.endUsers?.[id])),
+  ]
+  // A list of no tools, and a choice among them, are refused.
+  const whole = omitted.filter(({ path: [name, , ...part] }) => name === "tools" && part.length === 0)
+  if (own.tools > 0 && whole.length === own.tools) return [...edits, cut("tools"), cut(names.toolChoice)]
+  return [...edits, ...omitted.map(({ path }) => cut(...path))]
+}
+
+const endUserEdit = (path: JsonPath, replaced: string | undefined): ReadonlyArray<JsonEdit> => {
+  if (replaced === undefined) return []
+  return [replaced === "" ? cut(...path) : set(replaced, ...path)]
+}
+
+type Params = Omit<ExchangeParams, keyof ExtraParams> & ExtraParams
+
+/** Where an API says a parameter; the first place is edited, the others are taken out with it. */
+export type ParamPlaces = { readonly [Name in keyof Params]?: ReadonlyArray<JsonPath> }
+
+/** Parameters that the model's profile changes or takes away. The limit of the output has a rule of its own. */
+export const paramEdits = (request: VendorRequest, asked: ExchangeParams, places: ParamPlaces): Array<JsonEdit> => {
+  const { temperature, topP, stop, extras } = request
+  const allowed: { readonly [Name in keyof Params]?: Params[Name] | undefined } = {
+    temperature,
+    topP,
+    ...(asked.stop !== undefined && { stop }),
+    ...extras,
+  }
+  const edits: Array<JsonEdit> = []
+  for (const name of changeable) {
+    const [first, ...others] = places[name] ?? []
+    const value = allowed[name]
+    if (first === undefined || value === asked[name]) continue
+    if (value !== undefined && (name !== "stop" || stop.length > 0)) edits.push(set(value, ...first))
+    else edits.push(cut(...first), ...others.map((path) => cut(...path)))
+  }
+  return edits
+}
+
+const changeable = ["temperature", "topP", "stop", ...extraNames] as const
+
+/** The limit of the output: clamped, or added where the client gave none. @param fallback where it is added */
+export const limitEdit = (
+  { maxTokens }: VendorRequest,
+  asked: ExchangeParams,
+  path: JsonPath,
+): ReadonlyArray<JsonEdit> => (asked.maxTokens === maxTokens ? [] : [set(maxTokens, ...path)])

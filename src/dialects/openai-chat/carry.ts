@@ -1,0 +1,111 @@
+/** Chat completions that are carried to a vendor with the same API. */
+import { Result } from "effect"
+import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
+import type { SentBody } from "../carried-request.ts"
+import { commonEdits, limitEdit, type ParamPlaces, paramEdits } from "../carry.ts"
+import { type Carry, lacksOutput, type VendorRequest } from "../dialect.ts"
+import { encodeExtras } from "../extras.ts"
+import { isAbsent } from "../fields.ts"
+import { isObject } from "../json.ts"
+import type { EncodeRefusal, WireRequest } from "../wire.ts"
+import type { ChatProfile } from "./profiles.ts"
+import { findRefusal, isPlainCallId } from "./vendor-request.ts"
+
+const places: ParamPlaces = {
+  temperature: [["temperature"]],
+  topP: [["top_p"]],
+  stop: [["stop"]],
+  seed: [["seed"], ["random_seed"]],
+  frequencyPenalty: [["frequency_penalty"]],
+  presencePenalty: [["presence_penalty"]],
+  topK: [["top_k"]],
+  minP: [["min_p"]],
+  logprobs: [["top_logprobs"], ["logprobs"]],
+  logitBias: [["logit_bias"]],
+  verbosity: [["verbosity"]],
+  serviceTier: [["service_tier"]],
+  prediction: [["prediction"]],
+  stopTokens: [["stop_token_ids"]],
+  n: [["n"]],
+}
+
+/** @param wire the request with a body */
+export const carryChat = (
+  profile: ChatProfile,
+  wire: <Body extends string | Uint8Array>(request: VendorRequest, body: Body) => WireRequest<Body>,
+): Carry => ({
+  api: "openai-chat",
+  encode: (request, sent) => {
+    if (profile.callIds !== undefined && hasOtherCallIds(request)) return undefined
+    const refusal = refusalOf(request, sent, profile)
+    if (refusal !== undefined) return Result.fail(refusal)
+    return Result.succeed(wire(request, sent.edited(editsOf(request, sent, profile))))
+  },
+})
+
+const hasOtherCallIds = ({ thread }: VendorRequest): boolean =>
+  thread.some(({ blocks }) => blocks.some((block) => block.t === "tool_call" && !isPlainCallId(block.id)))
+
+const refusalOf = (request: VendorRequest, { head }: SentBody, profile: ChatProfile): EncodeRefusal | undefined => {
+  const format = head["response_format"]
+  const wantsSchema = isObject(format) && format["type"] === "json_schema"
+  if (wantsSchema && profile.lacksOutput === true) return lacksOutput
+  const extras = encodeExtras(request.extras, profile.extras)
+  return findRefusal(request, profile) ?? (Result.isFailure(extras) ? extras.failure : undefined)
+}
+
+const editsOf = (request: VendorRequest, sent: SentBody, profile: ChatProfile): ReadonlyArray<JsonEdit> => {
+  const { head, asked } = sent
+  const limit = ["max_completion_tokens", "max_tokens"].find((name) => !isAbsent(head[name])) ?? profile.maxTokens
+  return [
+    set(request.model, "model"),
+    ...limitEdit(request, asked, [limit]),
+    ...paramEdits(request, asked, places),
+    ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
+    ...reasoningEdits(request, sent, profile),
+    ...ownWords(sent, profile),
+    ...usageEdits(request, sent, profile),
+    ...(isAbsent(head["store"]) || head["store"] === false ? [] : [set(false, "store")]),
+    ...(head["tool_choice"] === "required" && profile.requiredChoice !== "required"
+      ? [set(profile.requiredChoice, "tool_choice")]
+      : []),
+  ]
+}
+
+const reasoningWords = ["reasoning_effort", "thinking", "reasoning"] as const
+
+/** Reasoning in the vendor's own words stays; in those of another vendor with this API it is translated. */
+const reasoningEdits = (request: VendorRequest, { head, own }: SentBody, profile: ChatProfile): Array<JsonEdit> => {
+  const said = reasoningWords.filter((word) => !isAbsent(head[word]))
+  // What the model thought before is for vendors that take it back.
+  const given = profile.reasoningBack === undefined ? (own.places?.["reasoning"] ?? []) : []
+  const edits = given.map((path) => cut(...path))
+  if (said.length === 0) return edits
+  if (request.reasoning === undefined) return [...edits, ...said.map((word) => cut(word))]
+  const words = Object.entries(profile.reasoning(request.reasoning, request.reasoningBudget))
+  if (words.length === 0 || said.every((word) => words.some(([known]) => known === word))) return edits
+  return [...edits, ...said.map((word) => cut(word)), ...words.map(([word, value]) => set(value, word))]
+}
+
+/** Options that belong to one vendor, with their owners. */
+const owned = {
+  prompt_cache_options: "openai",
+  provider: "openrouter",
+  reasoning_format: "groq",
+  search_settings: "groq",
+} as const
+
+/** Words of other vendors with this API are refused by most: a server that is not known gets them all. */
+const ownWords = ({ head }: SentBody, { options, cache, takesAll }: ChatProfile): ReadonlyArray<JsonEdit> => {
+  if (takesAll === true) return []
+  const others = Object.entries(owned).filter(([name, owner]) => owner !== options && !isAbsent(head[name]))
+  const isKeyed = cache !== "key" && !isAbsent(head["prompt_cache_key"])
+  return [...others.map(([name]) => cut(name)), ...(isKeyed ? [cut("prompt_cache_key")] : [])]
+}
+
+const usageEdits = ({ stream }: VendorRequest, { head }: SentBody, { asksForUsage }: ChatProfile) => {
+  const { stream_options: options } = head
+  if (!stream) return []
+  if (asksForUsage) return [set(true, "stream_options", "include_usage")]
+  return isAbsent(options) ? [] : [cut("stream_options")]
+}

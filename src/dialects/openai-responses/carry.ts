@@ -1,0 +1,43 @@
+/** Responses that are carried to a vendor with the same API. */
+import { Result } from "effect"
+import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
+import type { SentBody } from "../carried-request.ts"
+import { commonEdits, limitEdit, type ParamPlaces, paramEdits } from "../carry.ts"
+import type { Carry, VendorRequest } from "../dialect.ts"
+import type { WireRequest } from "../wire.ts"
+
+const places: ParamPlaces = {
+  temperature: [["temperature"]],
+  topP: [["top_p"]],
+  logprobs: [["top_logprobs"]],
+  verbosity: [["text", "verbosity"]],
+  serviceTier: [["service_tier"]],
+}
+
+/** @param wire the request with a body */
+export const carryResponses = (
+  wire: <Body extends string | Uint8Array>(request: VendorRequest, body: Body) => WireRequest<Body>,
+): Carry => ({
+  api: "openai-responses",
+  encode: (request, sent) => Result.succeed(wire(request, sent.edited(editsOf(request, sent)))),
+})
+
+const editsOf = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit> => [
+  set(request.model, "model"),
+  ...limitEdit(request, sent.asked, ["max_output_tokens"]),
+  ...paramEdits(request, sent.asked, places),
+  ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
+  // Nothing is stored at the vendor; encrypted reasoning is returned with the thread.
+  set(false, "store"),
+  ...(request.canReason ? includeEdits(sent) : []),
+  ...(sent.asked.reasoning !== undefined && request.reasoning === undefined ? [cut("reasoning", "effort")] : []),
+  ...(request.searches === undefined ? [] : [set(request.searches, "max_tool_calls")]),
+]
+
+const sealed = "reasoning.encrypted_content"
+
+const includeEdits = ({ head }: SentBody): ReadonlyArray<JsonEdit> => {
+  const { include } = head
+  const included: ReadonlyArray<unknown> = Array.isArray(include) ? include : []
+  return included.includes(sealed) ? [] : [set([...included, sealed], "include")]
+}

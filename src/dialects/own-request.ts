@@ -1,0 +1,36 @@
+/** What the reader of an API's requests tells of a request that is carried to a vendor of the same API. */
+import type { JsonPath } from "../protocol/json-edit.ts"
+import type { OwnRequest } from "./carried-request.ts"
+import type { HostedTools } from "./client-parts.ts"
+import type { FieldReader } from "./fields.ts"
+import { isObject, type JsonObject } from "./json.ts"
+
+/** @param tools what its vendor defines, and how many tools there are @param places by a name of the API's */
+export const ownRequest = (
+  { lack, newFields, newBytes, foreign }: FieldReader,
+  endUsers: OwnRequest["endUsers"],
+  tools: { readonly hosted: HostedTools; readonly listed: unknown },
+  places?: Readonly<Record<string, ReadonlyArray<string>>>,
+): OwnRequest => ({
+  lack,
+  newFields,
+  newBytes,
+  foreign: foreign.map(pathOf),
+  endUsers,
+  paid: tools.hosted.paid,
+  isOpenEnded: tools.hosted.isOpenEnded,
+  tools: Array.isArray(tools.listed) ? tools.listed.length : 0,
+  ...(places !== undefined && {
+    places: Object.fromEntries(Object.entries(places).map(([name, paths]) => [name, paths.map(pathOf)])),
+  }),
+})
+
+/** `messages.0.content`, whose names are known and have no dots. */
+const pathOf = (path: string): JsonPath => path.split(".").map((name) => (/^\d+$/.test(name) ? Number(name) : name))
+
+/** The ids of the client's own user. */
+export const endUsersAt = (body: JsonObject, ...paths: ReadonlyArray<ReadonlyArray<string>>): OwnRequest["endUsers"] =>
+  paths.flatMap((path) => {
+    const id = path.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), body)
+    return typeof id === "string" && id !== "" ? [{ path, id }] : []
+  })

@@ -1,0 +1,94 @@
+/** A prompt that a client sent in an API of its own: vendors of that API get it as it came, others in the words of twp/1. */
+import { Effect, Result } from "effect"
+import { tokensOfBytes } from "../../calls/tokens.ts"
+import type { ClientApiName, OwnRequest, SentBody } from "../../dialects/carried-request.ts"
+import { omittedTools } from "../../dialects/carry.ts"
+import { isObject } from "../../dialects/json.ts"
+import { editJson, type JsonEdit } from "../../protocol/json-edit.ts"
+import {
+  type EncodedPrompt,
+  type EncodingTarget,
+  OwnPrompt,
+  type PromptContent,
+  type PromptParams,
+  withSearches,
+} from "./prompt.ts"
+
+/** A client's request beside its prompt. */
+export interface SentPrompt extends Omit<SentBody, "edited"> {
+  readonly api: ClientApiName
+  readonly body: Uint8Array
+  /** Whether the reply is a stream. */
+  readonly isStreamed: boolean
+}
+
+export class CarriedPrompt extends OwnPrompt {
+  readonly #sent: SentPrompt
+
+  constructor(sent: SentPrompt, content: PromptContent, readAgain?: () => PromptContent) {
+    super(content, readAgain)
+    this.#sent = sent
+  }
+
+  override get tokens(): number {
+    return super.tokens + tokensOfBytes(this.#sent.own.newBytes)
+  }
+
+  override get hasRemoteMedia(): boolean {
+    return super.hasRemoteMedia || this.#sent.own.isOpenEnded
+  }
+
+  override get ownSameness(): Effect.Effect<object | undefined> {
+    const { api, isStreamed, body } = this.#sent
+    return Effect.map(this.sameness, (prompt) => prompt && { api, isStreamed, sent: meaningOf(body) })
+  }
+
+  override encode(target: EncodingTarget, params: PromptParams): EncodedPrompt {
+    const { api, body, own: asked, ...sent } = this.#sent
+    const own = target.vendor?.hostedTools === "carry" ? withPaidTools(asked) : asked
+    const { chat } = target.dialect
+    const { lack, newFields } = own
+    if (chat?.carry?.api === api) {
+      const [newField] = newFields
+      if (newField !== undefined && target.vendor?.newFields === "refuse") return unfit(newField, unknownField)
+      const edited = (edits: ReadonlyArray<JsonEdit>) => editJson(body, edits)
+      const { request, isSearching } = withSearches(chat, { ...params, ...this.read() })
+      const wire = chat.carry.encode(request, { ...sent, own, edited })
+      if (wire !== undefined) {
+        this.letGo()
+        const types = omittedTools(request, own).map(({ type }) => type)
+        return { wire, isSearching, carried: { newFields, omittedTools: types } }
+      }
+    }
+    return lack === undefined ? super.encode(target, params) : unfit(lack.path, lack.message)
+  }
+}
+
+/** A request that keeps all its tools. */
+const withPaidTools = (own: OwnRequest): OwnRequest => ({ ...own, paid: [] })
+
+const unknownField = "is not a field of this API that the gateway knows"
+
+/** @param path of the field, as its client named it */
+const unfit = (path: string, message: string): EncodedPrompt => ({
+  wire: Result.fail({ capability: path, message: `${path}: ${message}`, issue: { path, message } }),
+})
+
+/** Members that change no answer. */
+const meaningless: ReadonlySet<string> = new Set([
+  "model",
+  "stream",
+  "stream_options",
+  "store",
+  "user",
+  "safety_identifier",
+  "metadata",
+  "prompt_cache_key",
+  "labels",
+])
+
+/** A body without what changes no answer. */
+const meaningOf = (body: Uint8Array): object => {
+  const json: unknown = JSON.parse(Buffer.from(body).toString("utf8"))
+  return Object.fromEntries(Object.entries(isObject(json) ? json : {}).filter(([name]) => !meaningless.has(name)))
+}
