@@ -5,6 +5,7 @@ import { SqlError } from "effect/sql"
 import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { unknownVariables, variableNames } from "../config.ts"
 import { issuesOf } from "../protocol/issues.ts"
+import { didYouMean } from "../protocol/nearest-name.ts"
 import { DirectoryUnusable } from "../store/directory.ts"
 import { SchemaMismatch } from "../store/schema-state.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
@@ -87,33 +88,5 @@ const reasonOf = (error: unknown): string => {
 
 /** A line for each variable that has no effect because Weir does not know it. */
 export const describeUnknownVariables: Effect.Effect<ReadonlyArray<string>> = Effect.map(variableNames, (known) =>
-  unknownVariables(known).map((name) => {
-    const meant = nearest(name, known)
-    return `${name} is not a variable of Weir${meant === undefined ? "" : `; did you mean ${meant}?`}`
-  }),
+  unknownVariables(known).map((name) => `${name} is not a variable of Weir${didYouMean(name, known)}`),
 )
-
-/** The most similar known name, at an edit distance of two, or of a quarter of a long name: a forgotten `_MS` is three. */
-const nearest = (name: string, known: Iterable<string>): string | undefined => {
-  const most = Math.max(2, Math.floor(name.length / 4))
-  const [best] = [...known]
-    .map((candidate) => ({ candidate, apart: distance(name, candidate) }))
-    .filter(({ apart }) => apart <= most)
-    .sort((a, b) => a.apart - b.apart)
-  return best?.candidate
-}
-
-/** Levenshtein distance with transpositions counted once (Damerau). */
-const distance = (a: string, b: string): number => {
-  const rows = Array.from({ length: a.length + 1 }, (_, at) => [at])
-  for (let j = 1; j <= b.length; j++) rows[0]?.push(j)
-  const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY
-  for (let i = 1; i <= a.length; i++) {
-    for (let j = 1; j <= b.length; j++) {
-      const changed = at(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(i - 2, j - 2) + 1 : Number.POSITIVE_INFINITY
-      rows[i]?.push(Math.min(changed, at(i - 1, j) + 1, at(i, j - 1) + 1, swapped))
-    }
-  }
-  return at(a.length, b.length)
-}

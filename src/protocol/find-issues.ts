@@ -5,9 +5,10 @@
  *
  * Effect's decoder makes an issue for each wrong part of its input, however many there are: 32 KB of compressed JSON can hold
  * sixteen million. So it only decodes up to the first issue, and this walk follows the schema into the parts that are refused.
- * Lengths of lists are checked before their elements. The words are Effect's.
+ * Lengths of lists are checked before their elements. The words are Effect's; an unknown field names the known one that is near.
  */
 import { Result, Schema, SchemaAST, SchemaIssue } from "effect"
+import { didYouMean, nearestName } from "./nearest-name.ts"
 import { acceptsOf, isRecord, maxLengthsOf } from "./plain-check.ts"
 
 export interface InputIssue {
@@ -95,21 +96,43 @@ const lookInObject = (
   for (const name in value) {
     if (isFull(search)) return
     if (known.has(name) || !Object.hasOwn(value, name)) continue
-    if (others === undefined) add(new SchemaIssue.UnexpectedKey(ast, value[name], strictly), search, [...path, name])
+    if (others === undefined) addUnknown(ast, name, search, path)
     else if (acceptsOf(others.parameter)(name)) look(others.type, value[name], search, [...path, name])
   }
 }
+
+const addUnknown = (ast: SchemaAST.Objects, name: string, search: Search, path: Path): void => {
+  const [issue] = format(new SchemaIssue.UnexpectedKey(ast)).issues
+  const message = `${issue?.message}${didYouMean(name, namesOf(ast))}`
+  search.found.push({ path: [...path, name], message })
+}
+
+const namesOf = (ast: SchemaAST.Objects): ReadonlyArray<string> =>
+  ast.propertySignatures.flatMap(({ name }) => (typeof name === "string" ? [name] : []))
 
 /** Whether a field is optional, or gets a default when it is decoded. */
 const mayBeMissing = (type: SchemaAST.AST): boolean =>
   type.context?.isOptional === true || SchemaAST.toEncoded(type).context?.isOptional === true
 
-/** The member that was meant: the only one of the value's form, else the list that accepts the most elements. */
+/**
+ * The member that was meant: the only one of the value's form, else the list that accepts the most elements, or the object
+ * that has one of the value's fields, or one whose name is near.
+ */
 const likeliest = ({ types }: SchemaAST.Union, value: unknown): SchemaAST.AST | undefined => {
   const fitting = types.filter((type) => hasForm(type, value))
-  if (fitting.length <= 1 || !Array.isArray(value)) return fitting.length === 1 ? fitting[0] : undefined
+  if (fitting.length <= 1) return fitting[0]
+  if (isRecord(value)) return likeliestObject(fitting, Object.keys(value).slice(0, maxIssues))
+  if (!Array.isArray(value)) return undefined
   const reached = fitting.map((type) => (type._tag === "Arrays" ? acceptedIn(type, value) : -1))
   return fitting[reached.indexOf(Math.max(...reached))]
+}
+
+const likeliestObject = (fitting: ReadonlyArray<SchemaAST.AST>, names: ReadonlyArray<string>) => {
+  const objects = fitting.filter((type) => type._tag === "Objects")
+  return (
+    objects.find((type) => namesOf(type).some((name) => names.includes(name))) ??
+    objects.find((type) => names.some((name) => nearestName(name, namesOf(type)) !== undefined))
+  )
 }
 
 const acceptedIn = ({ rest: [item] }: SchemaAST.Arrays, value: ReadonlyArray<unknown>): number => {

@@ -154,6 +154,41 @@ describe("a catalogue with an error", () => {
   })
 })
 
+describe("an unknown field", () => {
+  const whole = `version: 1
+vendors: [{ id: a, dialect: openai-chat, baseUrl: "https://a.test", timeouts: { ttfb: 1s }, tls: { ca: env:CA } }]
+models: [{ handle: m, params: { temperature: { max: 1 } }, targets: [{ vendor: a, model: m }] }]
+prices: [{ model: m, currency: USD, input: "1", output: "1", dims: { images: "1" }, tiers: { flex: "1" }, from: 2026-01-01 }]
+policies: [{ id: p, direction: inbound, match: { regex: x }, reason: r }]
+orgs: [{ id: o, name: O, currency: USD, models: [m], sso: { issuer: "https://i.test", clientId: c } }]
+webhooks: [{ id: w, url: "https://w.test", secret: env:W, events: [job.done] }]
+exports: [{ id: e, to: "s3://bucket/x", region: eu-west-1, credentials: { accessKeyId: env:A, secretAccessKey: env:B }, format: parquet, every: 1h }]
+`
+  it("is no issue of the text without it", () => expect(issues(whole)).toEqual([]))
+
+  it.each([
+    ["vendors: [", "vendor: [", "vendor", "vendors"],
+    ["webhooks:", "webhoks:", "webhoks", "webhooks"],
+    ["baseUrl", "baseURL", "vendors[0].baseURL", "baseUrl"],
+    ["{ ca:", "{ cs:", "vendors[0].tls.cs", undefined],
+    ["{ max:", "{ maxx:", "models[0].params.temperature.maxx", "max"],
+    ["temperature:", "temprature:", "models[0].params.temprature", "temperature"],
+    ["handle: m,", "handle: m, capabilites: [],", "models[0].capabilites", "capabilities"],
+    ["{ vendor: a,", "{ vendro: a,", "models[0].targets[0].vendro", "vendor"],
+    ["{ regex:", "{ regexp:", "policies[0].match.regexp", "regex"],
+    ["clientId", "clientID", "orgs[0].sso.clientID", "clientId"],
+    ["secretAccessKey", "secretAcessKey", "exports[0].credentials.secretAcessKey", "secretAccessKey"],
+    ["events:", "event:", "webhooks[0].event", "events"],
+    ["every: 1h", "every: 1h, colour: red", "exports[0].colour", undefined],
+    ["every: 1h", `every: 1h, ${"every".repeat(200)}: 1h`, `exports[0].${"every".repeat(200)}`, undefined],
+  ])("%s written as %.40s names the near one", (right, wrong, path, meant) => {
+    const issue = issues(whole.replace(right, wrong)).find((each) => each.path === path)
+    expect(issue?.message.replace(/^.*?(; did you mean|$)/, "$1")).toBe(
+      meant === undefined ? "" : `; did you mean ${meant}?`,
+    )
+  })
+})
+
 describe("a model without targets", () => {
   const model = (fields: string) =>
     `${good}`.replace(/models:\n[\s\S]*prices:/, `models:\n  - { handle: m${fields} }\nprices:`)
