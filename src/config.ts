@@ -200,6 +200,48 @@ const variables = {
     Config.withDefault("0"),
     Config.map((flag) => flag === "1"),
   ),
+  /** How often secrets are read again that the catalogue names in a store: `vault:`, `aws-sm:`, `gcp-sm:`, `azure-kv:`. */
+  secretsRefreshMs: millis("SVC_SECRETS_REFRESH_MS", 300_000),
+  /** HashiCorp Vault for `vault:`: its address, a namespace, the file of its certificate authority, and a token. */
+  vault: Config.all({
+    url: given("VAULT_ADDR"),
+    namespace: given("VAULT_NAMESPACE"),
+    caFile: given("VAULT_CACERT"),
+    token: secret("VAULT_TOKEN"),
+  }),
+  /**
+   * Logins at Vault where there is no token: a role for the service account of Kubernetes, whose token is in the file, or an
+   * AppRole. The path is where the method is mounted below `auth/`: `kubernetes` or `approle` if absent.
+   */
+  vaultLogin: Config.all({
+    role: text("SVC_VAULT_ROLE"),
+    jwtFile: Config.NonEmptyString("SVC_VAULT_JWT_FILE").pipe(
+      Config.withDefault("/var/run/secrets/kubernetes.io/serviceaccount/token"),
+    ),
+    roleId: text("SVC_VAULT_ROLE_ID"),
+    secretId: secret("SVC_VAULT_SECRET_ID"),
+    mount: text("SVC_VAULT_AUTH_PATH"),
+  }),
+  /** The region of `aws-sm:` without an ARN, and where Secrets Manager is, if not at AWS: the variables of AWS's own tools. */
+  awsSecrets: Config.map(
+    Config.all([
+      given("AWS_REGION"),
+      given("AWS_DEFAULT_REGION"),
+      given("AWS_ENDPOINT_URL_SECRETS_MANAGER"),
+      given("AWS_ENDPOINT_URL"),
+    ]),
+    ([region, fallback, url, urlOfAll]) => ({ region: region ?? fallback, url: url ?? urlOfAll }),
+  ),
+  /** Where Google's Secret Manager is for `gcp-sm:`. */
+  googleSecretsUrl: Config.schema(
+    Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/?#]+$/, { expected: "an http(s) URL without a path" })),
+    "SVC_GOOGLE_SECRETS_URL",
+  ).pipe(Config.withDefault("https://secretmanager.googleapis.com")),
+  /** The address of a key vault for `azure-kv:`, with `{vault}` for its name; national clouds have their own. */
+  azureVaultUrl: Config.schema(
+    Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s?#]*\{vault\}[^\s?#]*$/, { expected: "a URL with {vault}" })),
+    "SVC_AZURE_VAULT_URL",
+  ).pipe(Config.withDefault("https://{vault}.vault.azure.net")),
   /** Directory of the embedded database, the settlement journal and the development secrets; `:memory:` keeps nothing. */
   dataDir: Config.NonEmptyString("SVC_DATA_DIR").pipe(Config.withDefault(".weir")),
   /**

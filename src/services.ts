@@ -12,6 +12,7 @@ import { OpenCalls } from "./calls/open-calls.ts"
 import { Tokenizer } from "./calls/tokenizer.ts"
 import { Catalogue } from "./catalogue/catalogue.ts"
 import { layerIdentityWatch } from "./catalogue/identity-watch.ts"
+import { layerResolveStored, StoredSecrets } from "./catalogue/stored-secrets.ts"
 import { WeirConfig } from "./config.ts"
 import { CallDeadlines } from "./deadlines.ts"
 import { layerClosedMonths } from "./exports/closed-months.ts"
@@ -144,7 +145,13 @@ const money = Layer.mergeAll(
   UsageSummaries.layer,
   ExchangeLog.layer,
 ).pipe(Layer.provideMerge(Ledger.layer))
-const upstream = Layer.mergeAll(Spool.layer, VendorClient.layer, CallDeadlines.layer, UpstreamKeys.layer)
+const upstream = Layer.mergeAll(Spool.layer, CallDeadlines.layer, UpstreamKeys.layer)
+/** References of the catalogue resolve to what the machine has, and to what was read from stores. */
+const secrets = layerResolveStored.pipe(
+  Layer.provideMerge(StoredSecrets.layer),
+  Layer.provideMerge(VendorClient.layer),
+  Layer.provideMerge(Egress.layer),
+)
 const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
 const jobs = Jobs.layer.pipe(Layer.provideMerge(JobStore.layer))
@@ -170,6 +177,7 @@ export const layerServices = Layer.mergeAll(
   Layer.provideMerge(Layer.mergeAll(admission, review, settings, Tokenizer.layer, ReplyCache.layer)),
   Layer.provideMerge(Layer.mergeAll(identity, upstream)),
   Layer.provideMerge(tenants),
-  Layer.provideMerge(Layer.mergeAll(shared, money, telemetry, Egress.layer, Catalogue.layer)),
+  Layer.provideMerge(Layer.mergeAll(shared, money, telemetry, Catalogue.layer)),
+  Layer.provideMerge(secrets),
   Layer.provideMerge(store),
 )

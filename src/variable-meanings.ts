@@ -21,6 +21,16 @@ export const meanings: Readonly<Record<string, string>> = {
   catalogueFile: "A catalogue file, applied at start and whenever it changes.",
   cataloguePrune:
     "`1`: organisations, people, teams, applications, keys and budgets that leave the file are removed; otherwise they stay as they are.",
+  secretsRefreshMs:
+    "How often secrets are read again that the catalogue names in a store: `vault:`, `aws-sm:`, `gcp-sm:`, `azure-kv:`.",
+  vault: "HashiCorp Vault for `vault:`: its address, a namespace, the file of its certificate authority, and a token.",
+  vaultLogin:
+    "Logins at Vault where there is no token: a role for the service account of Kubernetes, whose token is in the file, or an AppRole. The path is where the method is mounted below `auth/`: `kubernetes` or `approle` if absent.",
+  awsSecrets:
+    "The region of `aws-sm:` without an ARN, and where Secrets Manager is, if not at AWS: the variables of AWS's own tools.",
+  googleSecretsUrl: "Where Google's Secret Manager is for `gcp-sm:`.",
+  azureVaultUrl:
+    "The address of a key vault for `azure-kv:`, with `{vault}` for its name; national clouds have their own.",
   dataDir:
     "Directory of the embedded database, the settlement journal and the development secrets; `:memory:` keeps nothing.",
   databaseUrl:

@@ -26,14 +26,16 @@ import {
 } from "./catalogue-store.ts"
 import type { Declared } from "./declared.ts"
 import type { Change } from "./diff.ts"
-import { knownKeys, planKeys, strayKeys } from "./keys.ts"
+import { keyReferences, knownKeys, planKeys, strayKeys } from "./keys.ts"
 import { applyPatch } from "./patch.ts"
 import { CatalogueUnreadable, makeCatalogueReader } from "./reader.ts"
 import type { Reading } from "./reading.ts"
 import { CatalogueRefused } from "./refusal.ts"
 import { makeRevisions, type Revisions } from "./revisions.ts"
+import { secretReferences } from "./secret-references.ts"
 import { type ResolveRef, ResolveSecret, rememberSecrets, sha256 } from "./secrets.ts"
 import { type CatalogueSnapshot, emptySnapshot, makeSnapshot } from "./snapshot.ts"
+import { refuseUnresolved, StoredSecrets } from "./stored-secrets.ts"
 import { timeoutWarnings } from "./timeout-warnings.ts"
 
 export interface Applied {
@@ -96,10 +98,11 @@ export class Catalogue extends Context.Service<
       const resolveSecret = yield* ResolveSecret
       const reader = yield* makeCatalogueReader
       const feed = yield* ChangeFeed
+      const stored = yield* StoredSecrets
       let snapshot = emptySnapshot
       let secrets = rememberSecrets(resolveSecret)
       /** The platform's part of the catalogue in force, as it is stored. */
-      let stored: Uint8Array = new Uint8Array()
+      let storedJson: Uint8Array = new Uint8Array()
 
       const { env, upstreamTimeouts } = yield* WeirConfig
       const warningsOf = (document: PlatformDocument, credentials: Declared["credentials"]) => [
@@ -123,10 +126,11 @@ export class Catalogue extends Context.Service<
         const changes = yield* bounded(sql<ProviderChange>`select id, changed_at from search_provider_changes`)
         changedAt = new Map(changes.map(({ id, changed_at }) => [id, changed_at.getTime()]))
         const document = applyPatch(snapshot.document, reading)
+        yield* stored.follow(secretReferences(document))
         // Streams go on between the two.
         yield* Effect.yieldNow
         yield* show(document, revision, fingerprint)
-        stored = reading.json
+        storedJson = reading.json
       })
 
       /** Takes up secrets whose files were replaced. */
@@ -148,7 +152,7 @@ export class Catalogue extends Context.Service<
         const [row] = yield* bounded(sql<{ platform: Uint8Array }>`
           select convert_to((document - ${tenantSections}::text[])::text, 'UTF8') as platform
           from catalogue_revisions where revision = ${revision}`)
-        yield* reader.stored(row?.platform ?? noCatalogue, stored).pipe(
+        yield* reader.stored(row?.platform ?? noCatalogue, storedJson).pipe(
           Effect.flatMap((reading) => takeUp(revision, fingerprint, reading)),
           Effect.catchTag("CatalogueUnreadable", ({ cause }) =>
             Effect.logError(`Catalogue revision ${revision} cannot be read`, cause),
@@ -176,10 +180,18 @@ export class Catalogue extends Context.Service<
           const secret = resolveSecret(ref)
           return secret === undefined ? undefined : sha256(secret)
         }
+        /** Reads secrets of the text; keys whose digests the caller has sent need none here. */
+        const demand = (refs: Iterable<string>) =>
+          Effect.flatMap(stored.read([...refs].filter((ref) => !Object.hasOwn(keySha256, ref))), (unresolved) =>
+            refuseUnresolved(unresolved, text),
+          )
         const isInForce = yield* bounded(isFrom(sql, snapshot.revision, source))
-        const stray = yield* strayKeys(longSql, snapshot.revision, digestOf).pipe(withDeadline(applyDeadline))
+        const ofKeys = yield* keyReferences(longSql, snapshot.revision).pipe(withDeadline(applyDeadline))
+        yield* stored.read(ofKeys.filter((ref) => !Object.hasOwn(keySha256, ref)))
+        const stray = yield* strayKeys(longSql, snapshot.revision, ofKeys, digestOf).pipe(withDeadline(applyDeadline))
         if (isInForce && stray.size === 0) {
           const credentials = yield* bounded(declaredCredentials(sql))
+          yield* demand([...secretReferences(snapshot.document), ...credentials.map(({ credential }) => credential)])
           const warnings = warningsOf(snapshot.document, credentials)
           return { revision: snapshot.revision, changes: [], dropped: [], minted: [], credited: [], warnings }
         }
@@ -195,6 +207,11 @@ export class Catalogue extends Context.Service<
           )
           if (issues.length > 0) return yield* new CatalogueRefused({ issues })
           const document = applyPatch(snapshot.document, reading)
+          yield* demand([
+            ...secretReferences(document),
+            ...declared.credentials.map(({ credential }) => credential),
+            ...declared.keys.flatMap(({ secret }) => secret ?? []),
+          ])
           const known = yield* knownKeys(longSql, declared.keys).pipe(withDeadline(applyDeadline))
           const { keys, warnings } = yield* planKeys(declared.keys, known, digestOf, mint)
           const differing = yield* differingTopups(longSql, declared.topups).pipe(withDeadline(applyDeadline))
@@ -243,6 +260,7 @@ export class Catalogue extends Context.Service<
 
       const locked = oneAtATime.withPermits(1)
       yield* refresh
+      yield* Effect.flatMap(stored.readOld(secretReferences(snapshot.document)), refuseUnresolved)
       yield* runEvery(refreshEvery, "Refreshing the catalogue", locked(Effect.andThen(refresh, renewSecrets)))
       return Catalogue.of({
         current: () => snapshot,

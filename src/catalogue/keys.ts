@@ -22,6 +22,15 @@ interface KnownKey {
   readonly isRevoked: boolean
 }
 
+/** References to secrets that the keys of a revision have. */
+export const keyReferences = (sql: SqlClient.SqlClient, revision: bigint) =>
+  Effect.map(
+    sql<{ ref: string }>`
+      select distinct k ->> 'secret' as ref from catalogue_revisions, jsonb_array_elements(document -> 'keys') k
+      where revision = ${revision} and k ? 'secret'`,
+    (rows) => rows.map(({ ref }) => ref),
+  )
+
 /**
  * Keys of a revision that are not stored as they would be now: their reference has another secret, or an operator has
  * revoked them. All others of it have nothing to write, and nothing to tell.
@@ -29,13 +38,11 @@ interface KnownKey {
 export const strayKeys = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   revision: bigint,
+  refs: ReadonlyArray<string>,
   digestOf: (ref: string) => Buffer | undefined,
 ): Effect.fn.Return<ReadonlySet<string>, SqlError.SqlError> {
-  const refs = yield* sql<{ ref: string }>`
-    select distinct k ->> 'secret' as ref from catalogue_revisions, jsonb_array_elements(document -> 'keys') k
-    where revision = ${revision} and k ? 'secret'`
   const digests: Record<string, string | undefined> = {}
-  for (const { ref } of refs) digests[ref] = digestOf(ref)?.toString("hex")
+  for (const ref of refs) digests[ref] = digestOf(ref)?.toString("hex")
   const others = yield* sql<{ id: string }>`
     select k ->> 'id' as id from catalogue_revisions, jsonb_array_elements(document -> 'keys') k
     left join app_keys a on a.id = k ->> 'id'

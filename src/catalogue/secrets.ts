@@ -1,4 +1,4 @@
-/** Resolves secret references of a catalogue: `env:NAME` and `file:PATH`. */
+/** Resolves secret references of a catalogue that the machine has: `env:NAME` and `file:PATH`. */
 import { hash, randomBytes } from "node:crypto"
 import { Context } from "effect"
 import { secretInFile, secretInVariable } from "../secret-files.ts"
@@ -8,9 +8,10 @@ export const ResolveSecret = Context.Reference<(ref: string) => string | undefin
   defaultValue: () => resolveFromMachine,
 })
 
-/** From this process's environment (`env:NAME`, also by `NAME_FILE`), or from a file. */
+/** From this process's environment (`env:NAME`, also by `NAME_FILE`), or from a file; what is in a store it does not have. */
 export function resolveFromMachine(ref: string): string | undefined {
-  return ref.startsWith("env:") ? secretInVariable(ref.slice("env:".length)) : secretInFile(ref.slice("file:".length))
+  if (ref.startsWith("env:")) return secretInVariable(ref.slice("env:".length))
+  return ref.startsWith("file:") ? secretInFile(ref.slice("file:".length)) : undefined
 }
 
 export type ResolveRef = (ref: string) => string | undefined

@@ -14,13 +14,15 @@ import { Command } from "effect/cli"
 import { HttpClient } from "effect/http"
 import { loadCatalogue } from "../catalogue/load.ts"
 import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
+import { secretReferences } from "../catalogue/secret-references.ts"
 import { resolveFromMachine } from "../catalogue/secrets.ts"
+import { StoredSecrets } from "../catalogue/stored-secrets.ts"
 import { isDevelopment, lackingOf, WeirConfig } from "../config.ts"
 import { isPair } from "../http/listener.ts"
-import { identityReferences } from "../identities/vendor-identity.ts"
 import type { DoctorResponse } from "../protocol/admin.ts"
 import { Admin } from "../protocol/api/admin.ts"
 import { AdminActivity } from "../protocol/api/admin-activity.ts"
+import { storeReferenceOf } from "../protocol/secret-ref.ts"
 import { secretInFile } from "../secret-files.ts"
 import { Redis } from "../store/redis.ts"
 import {
@@ -31,7 +33,9 @@ import {
   schemaState,
 } from "../store/schema-state.ts"
 import { serverOptions } from "../store/server-options.ts"
-import { networkReferences } from "../upstream/network.ts"
+import { NodeProblems } from "../telemetry/node-problems.ts"
+import { VendorClient } from "../upstream/client.ts"
+import { Egress } from "../upstream/egress.ts"
 import { targetFindings } from "./doctor-targets.ts"
 import { describeUnknownVariables, explainError } from "./explain.ts"
 import { table } from "./table.ts"
@@ -59,7 +63,7 @@ export const doctor = Command.make(
       findings.push(failed("variables", explainError(config.failure) ?? String(config.failure)))
     } else {
       const settings = config.success
-      findings.push(ok("variables"), checkCatalogue(settings), checkFolder(settings), ...checkKeys(settings))
+      findings.push(ok("variables"), yield* checkCatalogue(settings), checkFolder(settings), ...checkKeys(settings))
       findings.push(...checkCertificate(settings, yield* Clock.currentTimeMillis))
       findings.push(yield* checkPort(settings, url), yield* checkDatabase(settings), yield* checkRedis(settings))
     }
@@ -86,8 +90,9 @@ const checkNames = Effect.map(describeUnknownVariables, (lines) =>
   lines.map((note): Finding => ({ check: "variables", result: "warning", note })),
 )
 
-/** The file, and every secret that it references. */
-const checkCatalogue = ({ catalogueFile }: Settings): Finding => {
+/** The file, and every secret that it references, by asking the stores too. */
+const checkCatalogue = Effect.fnUntraced(function* (settings: Settings): Effect.fn.Return<Finding> {
+  const { catalogueFile } = settings
   const check = "catalogue"
   if (catalogueFile === undefined) return skipped(check, "SVC_CATALOGUE is not set")
   if (!existsSync(catalogueFile)) return failed(check, `${catalogueFile}: there is no such file; correct SVC_CATALOGUE`)
@@ -95,16 +100,25 @@ const checkCatalogue = ({ catalogueFile }: Settings): Finding => {
   if (Result.isFailure(loaded)) {
     return failed(check, describeRefusal(catalogueFile, new CatalogueRefused({ issues: loaded.failure })))
   }
-  const { vendors = [], searchProviders = [] } = loaded.success.document
-  const refs = [...vendors, ...searchProviders].flatMap((entry) => [
-    ...(entry.credential === undefined ? [] : [entry.credential]),
-    ...("dialect" in entry ? identityReferences(entry) : []),
-    ...networkReferences(entry),
-  ])
-  const missing = [...new Set(refs)].filter((ref) => resolveFromMachine(ref) === undefined)
+  const refs = [...secretReferences(loaded.success.document)]
+  const unread = (yield* readStored(settings, refs)).map(({ ref, problem }) => `${ref} cannot be read: ${problem}`)
+  if (unread.length > 0) return failed(check, unread.join("; "))
+  const missing = refs.filter((ref) => storeReferenceOf(ref) === undefined && resolveFromMachine(ref) === undefined)
   if (missing.length === 0) return ok(check, catalogueFile)
-  return failed(check, `${missing.join(", ")}: not set here; the vendors that need them will be refused`)
-}
+  return failed(check, `${missing.join(", ")}: not set here; what needs them will be refused`)
+})
+
+const readStored = (settings: Settings, refs: ReadonlyArray<string>) =>
+  Effect.flatMap(StoredSecrets, ({ read }) => read(refs)).pipe(
+    Effect.provide(
+      StoredSecrets.layer.pipe(
+        Layer.provide(NodeProblems.layer),
+        Layer.provide(VendorClient.layer),
+        Layer.provide(Egress.layer),
+        Layer.provide(Layer.succeed(WeirConfig, settings)),
+      ),
+    ),
+  )
 
 /** The nearest existing directory must be writable. */
 const checkFolder = ({ dataDir }: Settings): Finding => {

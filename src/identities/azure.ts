@@ -29,8 +29,10 @@ const scopes = {
   models: "https://cognitiveservices.azure.com/.default",
   storage: "https://storage.azure.com/.default",
 }
-/** What a token is for. */
-export type AzureScope = keyof typeof scopes
+/** What a token is for: models, storage, or the address of something else. */
+export type AzureScope = keyof typeof scopes | `https://${string}`
+
+const scopeText = (scope: AzureScope): string => (scope === "models" || scope === "storage" ? scopes[scope] : scope)
 
 export const makeAzureIdentity = ({ scope = "models", client, authorityHost }: AzureAccessOptions): Identity => {
   const secrets = "clientSecret" in client ? [client.tenantId, Redacted.value(client.clientSecret)] : ["default"]
@@ -45,7 +47,7 @@ export const makeAzureIdentity = ({ scope = "models", client, authorityHost }: A
 
 const signIn = async (access: Required<AzureAccessOptions>, route: Route): Promise<Issued<string>> => {
   const credential = await credentialOf(access, fetchBy(route))
-  const { token, expiresOnTimestamp } = await credential.getToken(scopes[access.scope]).then((issued) => {
+  const { token, expiresOnTimestamp } = await credential.getToken(scopeText(access.scope)).then((issued) => {
     if (issued === null) throw new Error("no token was issued")
     return issued
   })

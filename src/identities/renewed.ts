@@ -67,6 +67,11 @@ export class Renewed<A> {
     return current.value
   }
 
+  /** Takes the current one out of use: it was revoked before its end. */
+  forget(): void {
+    this.#current = undefined
+  }
+
   #valid(): Issued<A> | undefined {
     const current = this.#current
     return current !== undefined && this.#nowMs() < current.expiresAtMs - marginMs ? current : undefined

@@ -9,6 +9,7 @@ import { ExportFormat, ExportRecords, ExportTarget } from "./export.ts"
 import { ServiceTier } from "./extra-params.ts"
 import { Instant } from "./instant.ts"
 import { ModelReplyCache, OrgReplyCache } from "./reply-cache.ts"
+import { referenceForms, referencePattern } from "./secret-ref.ts"
 import { storedName } from "./text.ts"
 import { isTier, type TimeoutSettings, tiers } from "./timeout-tiers.ts"
 import { Currency } from "./usage.ts"
@@ -44,17 +45,15 @@ const TimeoutsOfPlace = Schema.Record(
   ),
 )
 
-const reference = /env:[A-Za-z_][A-Za-z0-9_]*|file:.+/.source
-
-/** A reference to a secret: `env:NAME` or `file:PATH`. A catalogue never contains the secret itself. */
+/** A reference to a secret. A catalogue never contains the secret itself. */
 export const SecretRef = Schema.String.check(
-  Schema.isPattern(new RegExp(`^(${reference})$`), { expected: "env:NAME or file:PATH" }),
+  Schema.isPattern(new RegExp(`^(${referencePattern})$`), { expected: referenceForms }),
 )
 
 /** Certificates, or a reference to them. They are no secret, so the catalogue may contain them. */
 const Certificates = Schema.String.check(
-  Schema.isPattern(new RegExp(`^(${reference}|-----BEGIN CERTIFICATE-----[\\s\\S]+)$`), {
-    expected: "env:NAME, file:PATH or certificates in PEM",
+  Schema.isPattern(new RegExp(`^(${referencePattern}|-----BEGIN CERTIFICATE-----[\\s\\S]+)$`), {
+    expected: `certificates in PEM, or ${referenceForms}`,
   }),
   Schema.isMaxLength(65_536),
 )
@@ -63,8 +62,8 @@ const network = {
   /** A proxy as a URL without a password, or a reference to a URL with one; `none` for none at all. */
   proxy: optional(
     Schema.String.check(
-      Schema.isPattern(new RegExp(`^(none|${reference}|https?://[^\\s/?#@]+/?)$`), {
-        expected: "none, env:NAME, file:PATH or an http(s) URL without a password",
+      Schema.isPattern(new RegExp(`^(none|${referencePattern}|https?://[^\\s/?#@]+/?)$`), {
+        expected: `none, an http(s) URL without a password, or ${referenceForms}`,
       }),
     ),
   ),

@@ -3,8 +3,10 @@ import { extname } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Clock, Context, Effect, Layer, Redacted, Semaphore } from "effect"
 import { CatalogueRefused } from "../catalogue/refusal.ts"
+import { secretReferences } from "../catalogue/secret-references.ts"
 import { ResolveSecret } from "../catalogue/secrets.ts"
 import { type CatalogueSnapshot, makeSnapshot } from "../catalogue/snapshot.ts"
+import { refuseUnresolved, StoredSecrets } from "../catalogue/stored-secrets.ts"
 import type { Draft, DraftEntries, OffersRequest, VendorOffers } from "../protocol/draft.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { dateOf, dayMs } from "../protocol/instant.ts"
@@ -43,6 +45,7 @@ export class Drafts extends Context.Service<
       const client = yield* VendorClient
       const auditLog = yield* AuditLog
       const resolveSecret = yield* ResolveSecret
+      const stored = yield* StoredSecrets
       const oneAtATime = yield* Semaphore.make(1)
       /** Here, or in a thread if it takes long. */
       const run = <J extends DraftJob, A>(job: J, here: (job: J) => Checked<A>): Effect.Effect<A, CatalogueRefused> =>
@@ -54,6 +57,9 @@ export class Drafts extends Context.Service<
 
       const vendor = Effect.fn("Drafts.vendor")(function* (text: string, id: string, by: Actor) {
         const document = yield* run({ kind: "vendor", text, vendor: id }, vendorOfDraft)
+        yield* Effect.flatMap(stored.read(secretReferences(document)), (unresolved) =>
+          refuseUnresolved(unresolved, text),
+        )
         const snapshot = makeSnapshot(document, 0n, "draft", resolveSecret)
         const entry = snapshot.vendor(id)
         if (entry !== undefined) {

@@ -6,6 +6,7 @@ import { Context, Effect, Layer, type Redacted } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { ResolveSecret } from "../catalogue/secrets.ts"
 import { type CatalogueSnapshot, redactedOf } from "../catalogue/snapshot.ts"
+import { StoredSecrets } from "../catalogue/stored-secrets.ts"
 import type { BudgetIndex } from "../money/budget.ts"
 import type { App, Org, Plan, SsoProvider } from "../protocol/catalogue.ts"
 import type { Direction, ReviewPolicy } from "../review/policy.ts"
@@ -61,8 +62,15 @@ export class Tenants extends Context.Service<
     Effect.gen(function* () {
       const catalogue = yield* Catalogue
       const resolveSecret = yield* ResolveSecret
+      const stored = yield* StoredSecrets
       const { sealer } = yield* Sealing
       const rows = yield* makeRowCache
+
+      /** No catalogue in force has it on every node, so it is read when somebody signs in. */
+      const readStored = (ref: string) =>
+        Effect.tap(stored.readOld([ref]), (unresolved) =>
+          Effect.forEach(unresolved, ({ ref, problem }) => Effect.logError(`${ref} cannot be read: ${problem}`)),
+        )
 
       const orgEntry = (row: OrgRow): Effect.Effect<OrgEntry, StoreUnavailable> => {
         const snapshot = catalogue.current()
@@ -92,9 +100,12 @@ export class Tenants extends Context.Service<
           ),
         key: (id) => Effect.map(rows.get(`key:${id}`), (row) => (row?.kind === "key" ? row : undefined)),
         sso: (orgId) =>
-          Effect.map(org(orgId), (entry) => {
+          Effect.flatMap(org(orgId), (entry) => {
             const provider = entry?.org.sso
-            return provider && { orgId, provider, clientSecret: redactedOf(provider.clientSecret, resolveSecret) }
+            if (provider === undefined) return Effect.undefined
+            const { clientSecret } = provider
+            const found = () => ({ orgId, provider, clientSecret: redactedOf(clientSecret, resolveSecret) })
+            return clientSecret === undefined ? Effect.sync(found) : Effect.map(readStored(clientSecret), found)
           }),
         size: rows.size,
       })

@@ -28,6 +28,7 @@ const layers = [
   "catalogue",
   "review",
   "money",
+  "secret-stores",
   "identities",
   "upstream",
   "dialects",

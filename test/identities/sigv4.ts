@@ -45,6 +45,7 @@ const authorizationPattern =
 export const refusalOf = (
   request: Received,
   keys: { readonly accessKeyId: string; readonly secretAccessKey: string },
+  ofService = "bedrock",
 ): string | undefined => {
   const [, id, date = "", region = "", service = "", names = "", signature] =
     authorizationPattern.exec(String(request.headers["authorization"])) ?? []
@@ -53,7 +54,7 @@ export const refusalOf = (
   const signed = names.split(";")
   for (const needed of ["host", "x-amz-date", "content-type"]) if (!signed.includes(needed)) return `unsigned ${needed}`
   if (!String(request.headers["x-amz-date"]).startsWith(date)) return "another day"
-  if (service !== "bedrock") return "another service"
+  if (service !== ofService) return "another service"
   const expected = signatureOf(request, keys.secretAccessKey, signed, [date, region, service])
   return expected === signature ? undefined : "SignatureDoesNotMatch"
 }
