@@ -325,7 +325,10 @@ describe("a webhook of the catalogue", () => {
 
   it.each([
     [`webhooks: [{ id: a, url: "ftp://a", secret: "env:A", events: [key.created] }]`, "an http(s) URL"],
-    [`webhooks: [{ id: a, url: "http://a", secret: "whsec_x", events: [key.created] }]`, "env:NAME or file:PATH"],
+    [
+      `webhooks: [{ id: a, url: "http://a", secret: "whsec_x", events: [key.created] }]`,
+      "env:NAME, file:PATH, vault:PATH",
+    ],
     [`webhooks: [{ id: a, url: "http://a", secret: "env:A", events: [] }]`, "events"],
     [`webhooks: [{ id: a, url: "http://a", secret: "env:A", events: [books.burnt] }]`, "events"],
   ])("is refused as %s", async (text, message) => {

@@ -29,7 +29,9 @@ export const vendorFields = (known: KnownVendors["data"]): ReadonlyArray<Field> 
   },
   optional("id", "Name in the catalogue", { hint: "The vendor's own if empty" }),
   optional("baseUrl", "Address", { hint: "The vendor's own if empty" }),
-  optional("credential", "Where its API key is", { hint: "env:NAME or file:PATH, never the key itself" }),
+  optional("credential", "Where its API key is", {
+    hint: "env:NAME, file:PATH or a reference to a store, never the key itself",
+  }),
 ]
 
 export const vendorOf = (
