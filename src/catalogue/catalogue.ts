@@ -9,13 +9,13 @@ import { WeirConfig } from "../config.ts"
 import type { AppliedBy } from "../protocol/activity.ts"
 import type { ApplyProgress } from "../protocol/admin.ts"
 import type { PlatformDocument } from "../protocol/catalogue.ts"
-import { isWebhookSecret, unreadableSecret, unusableFormerSecret } from "../protocol/webhook.ts"
+import { isWebhookSecret, secretProblem, unusableFormerSecret } from "../protocol/webhook.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { LongQueries } from "../store/connections.ts"
 import { queryDeadline, refreshEvery, withDeadline } from "../store/database.ts"
 import { inTransaction } from "../store/transaction.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { readNetwork } from "../upstream/network.ts"
+import { isReference, readNetwork } from "../upstream/network.ts"
 import {
   conflictsOf,
   declaredCredentials,
@@ -301,7 +301,11 @@ const missingCredentials = (
   credentials: Declared["credentials"],
   resolveSecret: ResolveRef,
 ): ReadonlyArray<string> => {
-  const webhooks = (document.webhooks ?? []).map((webhook) => ({ ...webhook, credential: webhook.secret }))
+  const webhooks = (document.webhooks ?? []).map(({ form = "weir", ...webhook }) => ({
+    ...webhook,
+    form,
+    credential: webhook.secret,
+  }))
   const reached = [...(document.vendors ?? []), ...(document.searchProviders ?? []), ...webhooks]
   const called = [
     ...reached,
@@ -310,12 +314,15 @@ const missingCredentials = (
     ),
     ...credentials,
   ]
-  const unreadable = webhooks.flatMap(({ id, secret, formerSecret }) => {
-    const resolved = resolveSecret(secret)
+  const unreadable = webhooks.flatMap(({ id, form, url, secret, formerSecret }) => {
+    const resolved = secret === undefined ? undefined : resolveSecret(secret)
+    const problem = resolved === undefined ? undefined : secretProblem(form, resolved)
     const former = formerSecret === undefined ? undefined : (resolveSecret(formerSecret) ?? "")
+    const isAbsent = url !== undefined && isReference(url) && resolveSecret(url) === undefined
     return [
-      ...(resolved === undefined || isWebhookSecret(resolved) ? [] : [`${id}: ${unreadableSecret}`]),
+      ...(problem === undefined ? [] : [`${id}: ${problem}`]),
       ...(former === undefined || isWebhookSecret(former) ? [] : [`${id}: ${unusableFormerSecret}`]),
+      ...(isAbsent ? [`${id}: there is no address at ${url}; nothing is sent`] : []),
     ]
   })
   return [

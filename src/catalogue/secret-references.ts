@@ -1,7 +1,7 @@
 /** Every reference to a secret that a catalogue has. Pure. */
 import { accessesOfExport, identityReferences } from "../identities/vendor-identity.ts"
 import type { CatalogueDocument, NetworkFields, PlatformDocument } from "../protocol/catalogue.ts"
-import { networkReferences } from "../upstream/network.ts"
+import { isReference, networkReferences } from "../upstream/network.ts"
 
 interface Entry extends NetworkFields {
   readonly credential?: string | undefined
@@ -25,6 +25,7 @@ export const secretReferences = (
     ...searchProviders.flatMap(entryReferences),
     ...policies.flatMap(({ match }) => ("moderation" in match ? given(match.moderation.credential) : [])),
     ...webhooks.flatMap((webhook) => [
+      ...given(webhook.url).filter(isReference),
       ...given(webhook.secret),
       ...given(webhook.formerSecret),
       ...entryReferences(webhook),

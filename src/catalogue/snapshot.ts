@@ -21,8 +21,9 @@ import type {
   Vendor,
   Webhook,
 } from "../protocol/catalogue.ts"
+import type { WebhookForm } from "../protocol/webhook.ts"
 import { compilePolicy, type ReviewPolicy } from "../review/policy.ts"
-import { type Network, readNetwork } from "../upstream/network.ts"
+import { isReference, type Network, readNetwork } from "../upstream/network.ts"
 import type { Pooled } from "../upstream/pool.ts"
 import { addressOf } from "./addresses.ts"
 import { definedOf } from "./references.ts"
@@ -105,7 +106,12 @@ export interface SearchProviderEntry {
   readonly changedAtMs: number
 }
 
-export interface WebhookTarget extends Pick<Webhook, "id" | "url" | "events"> {
+export interface WebhookTarget extends Pick<Webhook, "id" | "events"> {
+  readonly form: WebhookForm
+  /** As the catalogue has it: an address, or the reference to one. Undefined for the one that its form has. */
+  readonly url: string | undefined
+  /** The address itself. Undefined if there is none, or it is not set. */
+  readonly address: Redacted.Redacted | undefined
   /** Undefined if it is not set. */
   readonly secret: Redacted.Redacted | undefined
   readonly formerSecret: Redacted.Redacted | undefined
@@ -187,6 +193,9 @@ export const makeSnapshot = (
     budgets: indexBudgets((document.budgets ?? []).map(({ id, ...terms }) => readBudget(id, terms, "platform"))),
     webhooks: (document.webhooks ?? []).map((webhook) => ({
       ...webhook,
+      form: webhook.form ?? "weir",
+      url: webhook.url,
+      address: receiverAddress(webhook.url, resolve),
       secret: redactedOf(webhook.secret, resolve),
       formerSecret: webhook.formerSecret === undefined ? undefined : redactedOf(webhook.formerSecret, resolve),
       network: readNetwork(webhook, resolve),
@@ -222,6 +231,9 @@ export function redactedOf(ref: string | undefined, resolve: ResolveRef): Redact
 }
 
 /** Each policy is compiled once and shared by the organisations that use it. */
+const receiverAddress = (url: string | undefined, resolve: ResolveRef): Redacted.Redacted | undefined =>
+  url !== undefined && !isReference(url) ? Redacted.make(url) : redactedOf(url, resolve)
+
 function indexPolicies(document: PlatformDocument, resolve: ResolveRef): ReadonlyMap<string, ReviewPolicy> {
   const compiled = new Map<string, ReviewPolicy>()
   for (const policy of document.policies ?? []) {

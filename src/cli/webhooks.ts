@@ -26,10 +26,11 @@ const list = Command.make("list", operator, (target) =>
     (client, headers) => client.adminWebhooks.adminWebhooks({ headers }),
     ({ webhooks }) =>
       table(
-        ["webhook", "organisation", "url", "events", "pending", "failed", "problem"],
-        webhooks.map(({ id, owner = "", url, events, pending, failed, problem = "" }) => [
+        ["webhook", "organisation", "form", "url", "events", "pending", "failed", "problem"],
+        webhooks.map(({ id, owner = "", form, url, events, pending, failed, problem = "" }) => [
           id,
           owner,
+          form,
           url,
           events.join(" "),
           `${pending}`,

@@ -13,7 +13,7 @@ import { referenceForms, referencePattern } from "./secret-ref.ts"
 import { storedName } from "./text.ts"
 import { isTier, type TimeoutSettings, tiers } from "./timeout-tiers.ts"
 import { Currency } from "./usage.ts"
-import { platformEvents } from "./webhook.ts"
+import { platformEvents, WebhookForm } from "./webhook.ts"
 
 export const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
 const Int = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000_000 }))
@@ -83,8 +83,6 @@ const NetworkFields = Schema.Struct(network)
 export type NetworkFields = typeof NetworkFields.Type
 
 const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s?#]+$/, { expected: "an http(s) URL" }))
-/** One to which no path is added. */
-const WholeUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s#]+$/, { expected: "an http(s) URL" }))
 
 export const DialectName = Schema.Literals([
   "openai-chat",
@@ -572,17 +570,53 @@ export type BudgetTerms = typeof BudgetTerms.Type
 export const Budget = Schema.Struct({ id: BudgetId, ...BudgetTerms.fields }).annotate({ identifier: "Budget" })
 export type Budget = typeof Budget.Type
 
+/** An address, or a reference to one: those of Slack and Teams are secrets. */
+const ReceiverUrl = Schema.String.check(
+  Schema.isPattern(new RegExp(`^(${referencePattern}|https?://[^\\s#]+)$`), {
+    expected: `an http(s) URL, or ${referenceForms}`,
+  }),
+)
+
 /** Where events of the platform and of all its organisations are sent. */
 export const Webhook = Schema.Struct({
   id: Id,
-  url: WholeUrl,
-  /** `whsec_` and the base64 of 24 to 64 bytes. Source: Standard Webhooks. */
-  secret: SecretRef,
+  /** `weir` if absent. */
+  form: optional(WebhookForm),
+  /** Only PagerDuty has an address that everybody knows. */
+  url: optional(ReceiverUrl),
+  /** Of Weir's form `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks); of PagerDuty a routing key. */
+  secret: optional(SecretRef),
   /** The secret before this one, while receivers change to the new one: deliveries carry the signatures of both. */
   formerSecret: optional(SecretRef),
   events: platformEvents,
   ...network,
-})
+}).check(
+  Schema.makeFilter(({ form = "weir", url, secret, formerSecret }: ReceiverSettings) => {
+    const hasSecret = form === "weir" || form === "pagerduty"
+    return [
+      ...(url === undefined && form !== "pagerduty" ? [{ path: ["url"], issue: "is required" }] : []),
+      ...(secret === undefined && hasSecret ? [{ path: ["secret"], issue: `is required for the form ${form}` }] : []),
+      ...(secret !== undefined && !hasSecret
+        ? [
+            {
+              path: ["secret"],
+              issue: `has no use: of the form ${form} the address is the secret; name it as url: env:NAME`,
+            },
+          ]
+        : []),
+      ...(formerSecret !== undefined && form !== "weir"
+        ? [{ path: ["formerSecret"], issue: `has no use with the form ${form}` }]
+        : []),
+    ]
+  }),
+)
+/** Settings of a webhook that depend on each other. */
+interface ReceiverSettings {
+  readonly form?: WebhookForm
+  readonly url?: string
+  readonly secret?: string
+  readonly formerSecret?: string
+}
 export type Webhook = typeof Webhook.Type
 
 /** Access keys at AWS, with or without a role; a role, for what the machine has; an application of Microsoft Entra. */

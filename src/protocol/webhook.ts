@@ -22,10 +22,22 @@ export const EventType = Schema.Literals([
 ])
 export type EventType = typeof EventType.Type
 
+/** The form of what is sent: Weir's own, signed events, or what a service for people reads. */
+export const WebhookForm = Schema.Literals(["weir", "slack", "teams", "pagerduty"])
+export type WebhookForm = typeof WebhookForm.Type
+
 /** Whether a secret has the form that receivers' libraries read: `whsec_`, and 24 to 64 bytes in base64. */
 export const isWebhookSecret = (secret: string): boolean => /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/.test(secret)
 
 export const unreadableSecret = "its secret is not whsec_ and the base64 of 24 to 64 bytes; nothing is sent"
+
+/** Why the secret of a webhook cannot be used; undefined if it can. PagerDuty's is the routing key of an integration. */
+export const secretProblem = (form: WebhookForm, secret: string): string | undefined => {
+  if (form === "weir") return isWebhookSecret(secret) ? undefined : unreadableSecret
+  return form === "pagerduty" && !/^[A-Za-z0-9]{32}$/.test(secret) ? unreadableKey : undefined
+}
+
+const unreadableKey = "its secret is no routing key of PagerDuty, which has 32 letters and digits; nothing is sent"
 
 export const unusableFormerSecret = "its formerSecret cannot be used; deliveries are signed with its secret alone"
 
@@ -103,7 +115,9 @@ export const WebhookEntry = Schema.Struct({
   id: Schema.String,
   /** Whose it is; absent for the platform's. */
   owner: Schema.optionalKey(Schema.String),
+  /** As the catalogue has it: an address, or the reference to one. */
   url: Schema.String,
+  form: WebhookForm,
   events: Schema.Array(EventType),
   pending: Schema.Int,
   failed: Schema.Int,

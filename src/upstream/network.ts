@@ -61,7 +61,8 @@ export const readNetwork = (
 export const networkReferences = ({ proxy, tls }: NetworkFields): ReadonlyArray<string> =>
   [proxy, tls?.ca, tls?.cert, tls?.key].flatMap((value) => (value !== undefined && isReference(value) ? [value] : []))
 
-const isReference = Schema.is(SecretRef)
+/** Whether a field that may be a reference is one. */
+export const isReference = Schema.is(SecretRef)
 
 const isUsable = (pem: Network["tls"]): boolean => {
   try {

@@ -10,10 +10,11 @@ import {
 } from "../upstream/client.ts"
 import { EgressBlocked } from "../upstream/egress.ts"
 import { retryAfterOf } from "../upstream/retry-after.ts"
-import type { DeliveryRow, Outcome } from "./delivery-store.ts"
+import type { Outcome } from "./delivery-store.ts"
+import type { Event } from "./message.ts"
 
 /** The body of a delivery: the same at every attempt. */
-export const bodyOf = ({ type, at, org_id, data }: DeliveryRow): string =>
+export const bodyOf = ({ type, at, org_id, data }: Event): string =>
   JSON.stringify({ type, timestamp: at.toISOString(), data: { ...(org_id !== "" && { org: org_id }), ...data } })
 
 /** What an answer means: 2xx is accepted; 410 asks for no more (Standard Webhooks). */

@@ -6,14 +6,16 @@ import { Cause, Clock, Context, Effect, Layer, Redacted, Semaphore } from "effec
 import { runEvery } from "../background.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { WebhookTarget } from "../catalogue/snapshot.ts"
-import { isWebhookSecret, unreadableSecret, type WebhookEntry } from "../protocol/webhook.ts"
+import { WeirConfig } from "../config.ts"
+import { isWebhookSecret, secretProblem, type WebhookEntry, type WebhookForm } from "../protocol/webhook.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { deliveryLagSeries, recordDelivery } from "../telemetry/metrics.ts"
-import { type UpstreamRequest, VendorClient } from "../upstream/client.ts"
-import { againAfter, answerOf, askedWaitMs, bodyOf, outcomeOf, problemOf } from "./attempt.ts"
+import { fetchWhole, type UpstreamBroken, type UpstreamRequest, VendorClient } from "../upstream/client.ts"
+import { type Answer, againAfter, answerOf, askedWaitMs, problemOf } from "./attempt.ts"
 import { type Attempted, type DeliveryRow, DeliveryStore, type WebhookName } from "./delivery-store.ts"
+import { forms } from "./forms/forms.ts"
+import { pagerdutyUrl } from "./forms/pagerduty.ts"
 import { OrgWebhooks, withoutQuery } from "./org-webhooks.ts"
-import { signedHeaders } from "./signing.ts"
 
 /** How often a node looks for what has happened, and for what is due. */
 const lookEvery = "1 second"
@@ -26,8 +28,9 @@ const leaseMs = 2 * replyMs
 
 /** Where deliveries of a webhook go now, or why they cannot. */
 type Address = Pick<UpstreamRequest, "network" | "isGuarded"> & {
+  readonly form: WebhookForm
   readonly url: string
-  /** Each signs. */
+  /** Each signs; of other forms there is one, or none. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
 }
 
@@ -51,6 +54,8 @@ export class Webhooks extends Context.Service<
       const store = yield* DeliveryStore
       const own = yield* OrgWebhooks
       const client = yield* VendorClient
+      const { publicUrl, env } = yield* WeirConfig
+      const source = publicUrl ?? `weir ${env}`
       const context = yield* Effect.context<never>()
       const scope = yield* Effect.scope
       /** Webhooks that this node sends to. */
@@ -69,28 +74,31 @@ export class Webhooks extends Context.Service<
           : Effect.map(own.open(owner, webhook), (found) => {
               if (found === undefined) return undefined
               const { url, secrets } = found
-              return secrets.length === 0 ? "its secret cannot be opened" : { url, secrets, isGuarded: true }
+              return secrets.length === 0
+                ? "its secret cannot be opened"
+                : { form: "weir", url, secrets, isGuarded: true }
             })
 
       const attempt = Effect.fnUntraced(function* (row: DeliveryRow, address: Address | string) {
         if (typeof address === "string") return { outcome: "again", problem: address } as const
-        const { secrets, url, ...way } = address
+        const { form, secrets, url, ...way } = address
         const where = URL.parse(url)
-        if (where === null) return { outcome: "again", problem: "its address is no URL" } as const
-        const body = bodyOf(row)
+        if (where === null || !/^https?:$/.test(where.protocol)) return { outcome: "again", problem: noUrl } as const
+        const { requestOf, maxReplyBytes, judge } = forms[form]
         const seconds = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-        const headers = signedHeaders(secrets.map(Redacted.value), row.event_id, seconds, body)
-        return yield* answerOf(client, {
+        const request = {
           ...way,
           baseUrl: where.origin,
           path: where.pathname + where.search,
-          headers,
-          body,
-        }).pipe(
+          ...requestOf(row, { secrets: secrets.map(Redacted.value), seconds, source }),
+        }
+        const answered: Effect.Effect<Answer & { readonly body?: string }, UpstreamBroken> =
+          maxReplyBytes === 0 ? answerOf(client, request) : fetchWhole(client, request, maxReplyBytes)
+        return yield* answered.pipe(
           Effect.timeout(replyMs),
           Effect.flatMap((answer) =>
             Effect.map(Clock.currentTimeMillis, (nowMs) => ({
-              outcome: outcomeOf(answer.status),
+              ...judge(answer.status, answer.body ?? ""),
               status: answer.status,
               askedMs: askedWaitMs(answer, row.gives_up_at, nowMs),
             })),
@@ -172,15 +180,16 @@ export class Webhooks extends Context.Service<
             return { pending: found?.pending ?? 0, failed: found?.failed ?? 0 }
           }
           const ofPlatform = platform().map((target): WebhookEntry => {
-            const { id, url, events } = target
+            const { id, form, url = pagerdutyUrl, events } = target
             const problem = addressOfPlatform(target)
-            return { id, url, events, ...countOf("", id), ...(typeof problem === "string" && { problem }) }
+            return { id, url, form, events, ...countOf("", id), ...(typeof problem === "string" && { problem }) }
           })
           const owned = (yield* own.list()).map(
             ({ owner, id, url, events }): WebhookEntry => ({
               id,
               owner,
               url: withoutQuery(url),
+              form: "weir",
               events,
               ...countOf(owner, id),
             }),
@@ -194,10 +203,16 @@ export class Webhooks extends Context.Service<
 
 const addressOfPlatform = (target: WebhookTarget | undefined): Address | string | undefined => {
   if (target === undefined) return undefined
-  const { url, secret, formerSecret, network } = target
+  const { form, url, address, secret, formerSecret, network } = target
   if (network?.problem !== undefined) return network.problem
+  if (url !== undefined && address === undefined) return "its address is not set here"
+  const way = { form, url: address === undefined ? pagerdutyUrl : Redacted.value(address), network }
+  if (form === "slack" || form === "teams") return { ...way, secrets: [] }
   if (secret === undefined) return "its secret is not set here"
-  if (!isWebhookSecret(Redacted.value(secret))) return unreadableSecret
+  const problem = secretProblem(form, Redacted.value(secret))
+  if (problem !== undefined) return problem
   const former = formerSecret !== undefined && isWebhookSecret(Redacted.value(formerSecret)) ? [formerSecret] : []
-  return { url, secrets: [secret, ...former], network }
+  return { ...way, secrets: [secret, ...former] }
 }
+
+const noUrl = "its address is no http(s) URL"

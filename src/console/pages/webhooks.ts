@@ -46,6 +46,7 @@ export const Page = ({ query }: PageProps) => {
           : html`<${Table} caption="Webhooks" rows=${webhooks.data.webhooks} empty=${html`<${Empty} title="No webhook">Those of the platform are in the catalogue, under <code>webhooks</code>; owners set their organisation's.<//>`} columns=${[
               { name: "Webhook", show: ({ id }: WebhookEntry) => html`<code class="wrap">${id}</code>` },
               { name: "Organisation", show: ({ owner }: WebhookEntry) => owner ?? "the platform" },
+              { name: "Form", show: ({ form }: WebhookEntry) => form },
               { name: "Address", show: ({ url }: WebhookEntry) => html`<code class="wrap">${url}</code>` },
               { name: "Events", show: ({ events }: WebhookEntry) => events.join(", ") },
               { name: "Pending", align: "right", show: ({ pending }: WebhookEntry) => pending },

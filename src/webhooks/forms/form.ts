@@ -1,0 +1,41 @@
+/** What the forms have in common: a request of an event, and what the answer means. */
+import type { Outcome } from "../delivery-store.ts"
+import type { Event } from "../message.ts"
+
+export interface Sending {
+  /** The secrets of the webhook, the newest first. */
+  readonly secrets: ReadonlyArray<string>
+  /** Since the epoch, of this attempt. */
+  readonly seconds: number
+  /** This deployment, for receivers that hear of several. */
+  readonly source: string
+}
+
+export interface Judged {
+  readonly outcome: Outcome
+  /** Why it was refused, in words for the webhook's owner: nothing of what the receiver sent. */
+  readonly problem?: string
+}
+
+export interface Form {
+  readonly requestOf: (
+    event: Event,
+    sending: Sending,
+  ) => { readonly headers: Readonly<Record<string, string>>; readonly body: string }
+  /** Bytes of an answer that are read: 0 where its status says all. */
+  readonly maxReplyBytes: number
+  readonly judge: (status: number, body: string) => Judged
+}
+
+export const json = { "content-type": "application/json" }
+
+/** Answers of a service's own API are short; a page of a proxy is not read to its end. */
+export const shortReply = 16 * 1024
+
+/** A status of a service that refuses for good with 4xx: only 408 and 429 may pass. */
+export const judgeBy = (service: string, status: number): Judged => {
+  if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
+    return { outcome: "failed", problem: `${service} refuses it: HTTP ${status}` }
+  }
+  return { outcome: "again" }
+}
