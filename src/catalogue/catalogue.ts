@@ -260,7 +260,6 @@ export class Catalogue extends Context.Service<
 
       const locked = oneAtATime.withPermits(1)
       yield* refresh
-      yield* Effect.flatMap(stored.readOld(secretReferences(snapshot.document)), refuseUnresolved)
       yield* runEvery(refreshEvery, "Refreshing the catalogue", locked(Effect.andThen(refresh, renewSecrets)))
       return Catalogue.of({
         current: () => snapshot,

@@ -1,5 +1,6 @@
 /** Takes a secret, or a member of one that is JSON, from what a store has. Pure. */
 import { Schema } from "effect"
+import { parseShallow } from "../secret-stores/store.ts"
 
 export interface PickedSecret {
   readonly value: string | undefined
@@ -10,15 +11,15 @@ export interface PickedSecret {
 /** Maximum length of a secret that is used: stores hold keys, certificates and JSON of accounts, which have a few KiB. */
 export const longestSecret = 64 * 1024
 
-const parse = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json)))
+const isObject = Schema.is(Schema.Record(Schema.String, Schema.Json))
 
 /** Whitespace around it is removed, as around a secret in a file. An object within the JSON is given as JSON. */
 export const pickSecret = (text: string, member: string | undefined): PickedSecret => {
   if (member === undefined) return checked(text)
-  const json = parse(text)
-  if (json._tag === "None") return refused(`it is not a JSON object, so it has no member ${member}`)
-  if (!Object.hasOwn(json.value, member)) return refused(`it has no member ${member}`)
-  const found = json.value[member]
+  const json = parseShallow(text)
+  if (!isObject(json)) return refused(`it is not a JSON object, so it has no member ${member}`)
+  if (!Object.hasOwn(json, member)) return refused(`it has no member ${member}`)
+  const found = json[member]
   if (typeof found === "string") return checked(found)
   return typeof found === "object" && found !== null
     ? checked(JSON.stringify(found))

@@ -108,7 +108,7 @@ export interface SearchProviderEntry {
 
 export interface WebhookTarget extends Pick<Webhook, "id" | "events"> {
   readonly form: WebhookForm
-  /** As the catalogue has it: an address, or the reference to one. Undefined for the one that its form has. */
+  /** The address, or the reference to one, as the catalogue has it. Undefined for the one that its form has. */
   readonly url: string | undefined
   /** The address itself. Undefined if there is none, or it is not set. */
   readonly address: Redacted.Redacted | undefined

@@ -77,7 +77,7 @@ export class StoredSecrets extends Context.Service<
       const referencesIn = (refs: Iterable<string>): ReadonlyArray<StoreReference> =>
         [...new Set(refs)].flatMap((ref) => storeReferenceOf(ref) ?? [])
 
-      /** What the log and the node's problems say follows from the entries. */
+      /** Brings the log and the node's problems in line with the entries. */
       const tellAll = Effect.suspend(() =>
         Effect.forEach([...entries.values()], (entry) => tell(entry), { discard: true }),
       )
@@ -154,7 +154,7 @@ export const layerResolveStored = Layer.effect(
   }),
 )
 
-/** What is wrong with a catalogue whose secrets cannot be read. @param text in which the lines are looked for */
+/** Refuses a catalogue whose secrets cannot be read. @param text in which the lines are looked for */
 export const refuseUnresolved = (
   unresolved: ReadonlyArray<Unresolved>,
   text = "",
@@ -233,7 +233,7 @@ const deadline = "20 seconds"
 const pauses = Schedule.exponential("200 millis", 4)
 /** The pause after the first failure, while nobody waits; it is doubled up to the period. */
 const firstPauseMs = 2000
-/** What was read so shortly before is not read again: a catalogue is checked, and then taken up. */
+/** Secrets that were read so shortly before are not read again: a catalogue is checked, and then taken up. */
 const justReadMs = 10_000
 /** Nodes that were started together do not ask together. */
 const jitter = 0.1

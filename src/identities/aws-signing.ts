@@ -7,7 +7,7 @@ import type { SignatureV4 } from "@smithy/signature-v4"
 import type { AwsCredentialIdentity } from "@smithy/types"
 import type { Identity, Route } from "./identity.ts"
 
-/** What is asked: models at Bedrock, secrets, or files in a bucket, whose paths are signed as they are. */
+/** Services that are asked: models at Bedrock, secrets, or files in a bucket, whose paths are signed as they are. */
 export type AwsService = "bedrock" | "s3" | "secretsmanager"
 
 const jsonContent = { "content-type": "application/json" }

@@ -29,7 +29,7 @@ const scopes = {
   models: "https://cognitiveservices.azure.com/.default",
   storage: "https://storage.azure.com/.default",
 }
-/** What a token is for: models, storage, or the address of something else. */
+/** The purpose of a token: models, storage, or the address of another service. */
 export type AzureScope = keyof typeof scopes | `https://${string}`
 
 const scopeText = (scope: AzureScope): string => (scope === "models" || scope === "storage" ? scopes[scope] : scope)

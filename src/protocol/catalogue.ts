@@ -584,7 +584,7 @@ export const Webhook = Schema.Struct({
   form: optional(WebhookForm),
   /** Only PagerDuty has an address that everybody knows. */
   url: optional(ReceiverUrl),
-  /** Of Weir's form `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks); of PagerDuty a routing key. */
+  /** For Weir's form `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks); for PagerDuty a routing key. */
   secret: optional(SecretRef),
   /** The secret before this one, while receivers change to the new one: deliveries carry the signatures of both. */
   formerSecret: optional(SecretRef),

@@ -115,7 +115,7 @@ export const WebhookEntry = Schema.Struct({
   id: Schema.String,
   /** Whose it is; absent for the platform's. */
   owner: Schema.optionalKey(Schema.String),
-  /** As the catalogue has it: an address, or the reference to one. */
+  /** The address, or the reference to one, as the catalogue has it. */
   url: Schema.String,
   form: WebhookForm,
   events: Schema.Array(EventType),

@@ -5,10 +5,19 @@
 import { Effect, Schema } from "effect"
 import { makeAwsIdentity } from "../identities/aws.ts"
 import type { Identity } from "../identities/identity.ts"
-import { askAs, type Client, type ReadSecret, reader, refusedWith, textOfBase64, unread } from "./store.ts"
+import {
+  askAs,
+  type Client,
+  parseShallow,
+  type ReadSecret,
+  reader,
+  refusedWith,
+  textOfBase64,
+  unread,
+} from "./store.ts"
 
 export interface AwsSecretsOptions {
-  /** Of names; an ARN has its own. */
+  /** The region of names; an ARN has its own. */
   readonly region: string | undefined
   /** Where the service is, if not at AWS. */
   readonly url: string | undefined
@@ -23,7 +32,7 @@ const readReply = reader(
     SecretBinary: Schema.optionalKey(Schema.NullOr(Schema.String)),
   }),
 )
-const typeOfError = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ __type: Schema.String })))
+const typeOfError = Schema.decodeUnknownOption(Schema.Struct({ __type: Schema.String }))
 
 const regionOfArn = /^arn:aws[a-z-]*:secretsmanager:([a-z0-9-]+):/
 
@@ -58,7 +67,7 @@ export const readAws = (client: Client, options: AwsSecretsOptions): ReadSecret 
 
 /** The type says why; its message may have names that are nobody's business. */
 const refusalOf = (status: number, body: string) => {
-  const found = typeOfError(body)
+  const found = typeOfError(parseShallow(body))
   const type = found._tag === "Some" ? found.value.__type.replace(/^.*#/, "") : ""
   const known = sentences.find(([pattern]) => pattern.test(type))
   return known === undefined ? refusedWith(store, status) : unread(known[1], known[2] ?? false)

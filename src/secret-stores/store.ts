@@ -1,6 +1,7 @@
-/** What all stores of secrets have in common: one request, its limits, and the words for what went wrong. */
+/** The common part of all stores of secrets: one request, its limits, and the words for what went wrong. */
 import { Data, Effect, Schema } from "effect"
 import { type Identity, IdentityFailed } from "../identities/identity.ts"
+import { isDeeperThan } from "../protocol/depth.ts"
 import { fetchWhole, type UpstreamRequest, type VendorClient } from "../upstream/client.ts"
 
 /** A secret could not be read. The sentence is for operators, and has nothing of what the store sent. */
@@ -74,10 +75,22 @@ export const refusedWith = (store: string, status: number): SecretUnread => {
 
 /** Reads a reply by its schema. */
 export const reader = <A, I>(store: string, schema: Schema.Codec<A, I>) => {
-  const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema))
+  const decode = Schema.decodeUnknownEffect(schema)
   return (body: string): Effect.Effect<A, SecretUnread> =>
-    Effect.mapError(decode(body), () => unread(`${store} answers with something that is no secret`))
+    Effect.mapError(decode(parseShallow(body)), () => unread(`${store} answers with something that is no secret`))
 }
+
+/** JSON that is not nested further than recursion over it can go; undefined if it is, or is no JSON. */
+export const parseShallow = (text: string): unknown => {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isDeeperThan(value, deepest) ? undefined : value
+  } catch {
+    return undefined
+  }
+}
+
+const deepest = 32
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 

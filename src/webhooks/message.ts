@@ -7,7 +7,7 @@ export type Severity = "info" | "warning" | "error" | "critical"
 export interface Message {
   /** One sentence. */
   readonly title: string
-  /** What else is known, by a label. */
+  /** Details, each with a label. */
   readonly facts: ReadonlyArray<readonly [label: string, text: string]>
   readonly severity: Severity
   /** Whether the event begins something that another ends, or ends it; undefined if it does neither. */

@@ -1,6 +1,8 @@
 /** What is wrong at the start is reported in one line with its remedy. */
-import { existsSync } from "node:fs"
+import { existsSync, rmSync, writeFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
+import { eventually } from "../conformance/gateway.ts"
+import { startVault } from "../secret-stores/twins.ts"
 import { useProcesses } from "./process.ts"
 
 describe("weir serve", () => {
@@ -90,6 +92,38 @@ describe("weir serve", () => {
     // A database in memory leaves no folder.
     expect(existsSync(":memory:")).toBe(false)
     // The second one creates a database, which takes most of the time.
+  }, 120_000)
+
+  it("a store of secrets that does not answer is told with the reference: it ends the start of a catalogue file", async () => {
+    const vault = await startVault()
+    vault.secrets.set("secret/data/weir", '{"openai":"sk-hidden"}')
+    const file = `${dir()}/weir.yaml`
+    const credential = "vault:secret/data/weir#openai"
+    writeFileSync(
+      file,
+      `version: 1\nvendors:\n  - { id: v, dialect: openai-chat, baseUrl: "https://v.test", credential: "${credential}" }\n`,
+    )
+    const store = { VAULT_ADDR: vault.url, VAULT_TOKEN: "root-token" }
+    const { child, exit: ended } = await serve({ SVC_CATALOGUE: file, ...store })
+    child.kill("SIGTERM")
+    await ended
+    vault.down = { status: 503, body: { errors: ["Vault is sealed"] } }
+    const { exit, output } = weir(["serve"], { SVC_CATALOGUE: file, ...store })
+    expect(await exit).toBe(1)
+    expect(output.text).toContain(`${file}:3: ${credential} cannot be read: Vault answers 503`)
+    expect(output.text).not.toMatch(/sk-hidden|root-token|^\s+at /m)
+    // Another catalogue can be applied only to a gateway that runs: one that is stored does not end the start.
+    rmSync(`${dir()}/ready`, { force: true })
+    const stored = await serve(store)
+    expect(stored.output.text).toContain("vault:secret/data/weir cannot be read: Vault answers 503")
+    expect((await stored.run("doctor")).text).toMatch(/vault:secret\/data\/weir +failed +Vault answers 503/)
+    vault.down = undefined
+    await eventually(
+      () => stored.output.text.includes("Secrets of the catalogue have changed and are in force"),
+      60_000,
+    )
+    expect((await stored.run("doctor")).text).not.toContain("vault:")
+    vault.stop()
   }, 120_000)
 
   it("an unknown variable is reported, with the closest known one", async () => {

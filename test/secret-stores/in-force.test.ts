@@ -167,6 +167,7 @@ describe("a member of a secret", () => {
     ["a name that every object has", '{"a":"1"}', "constructor", undefined],
     ["of a list", "[1]", "0", undefined],
     ["of no JSON", "sk", "a", undefined],
+    ["nested without end", `{"a":${"[".repeat(200_000)}${"]".repeat(200_000)}}`, "a", undefined],
     ["null", '{"a":null}', "a", undefined],
   ])("is %s", (_what, text, member, value) => {
     expect(pickSecret(text, member).value).toBe(value)

@@ -232,6 +232,11 @@ describe.each(["vault:secret/data/weir", "aws-sm:weir/openai", "gcp-sm:p/s", "az
       ["a redirect", { status: 307, body: "", headers: { location: "http://127.0.0.1:9" } }, /answers 307$/],
       ["no JSON", { body: "secret-text" }, /answers with something that is no secret$/],
       ["JSON of another form", { body: { data: 7, value: 7, payload: 7, SecretString: 7 } }, /that is no secret$/],
+      [
+        "JSON that is nested without end",
+        { body: `{"data":${"[".repeat(500_000)}${"]".repeat(500_000)}}` },
+        /that is no secret$/,
+      ],
       ["3 MiB", { body: `"${"x".repeat(3 * 1024 * 1024)}"` }, /cannot be reached$/],
     ])("that answers with %s is one sentence, without what it said", async (_what, answer, sentence) => {
       const twin = store()

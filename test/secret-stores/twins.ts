@@ -5,7 +5,7 @@ import { type Answer, type Asked, type Issuer, startIssuer } from "../identities
 import { refusalOf } from "../identities/sigv4.ts"
 
 export interface Twin extends Pick<Issuer, "url" | "asked" | "stop"> {
-  /** By name. */
+  /** The text of each secret by its name. */
   readonly secrets: Map<string, string>
   /** Answers everything with this, while it is set. */
   down: Answer | undefined
@@ -109,7 +109,7 @@ export const startAzure = (): Promise<Twin> =>
     return { body: { value, id: `https://v${url.pathname}`, attributes: { enabled: true } } }
   })
 
-/** What a machine of Azure is told of itself. */
+/** The service of a machine at Azure that issues tokens for its identity. */
 export const startManagedIdentity = (): Promise<Issuer> =>
   startIssuer(({ headers, path }) => {
     if (headers["x-identity-header"] !== "of-the-machine") return { status: 401, body: {} }

@@ -1,4 +1,4 @@
-/** What the forms have in common: a request of an event, and what the answer means. */
+/** The interface of a form: the request for an event, and what the answer means. */
 import type { Outcome } from "../delivery-store.ts"
 import type { Event } from "../message.ts"
 

@@ -30,5 +30,5 @@ export const slack: Form = {
 
 const mrkdwn = (text: string) => ({ type: "mrkdwn", text })
 
-/** What Slack reads as its own: `<!channel>` in a name would call everybody. */
+/** Replaces the letters that Slack reads as its own: `<!channel>` in a name would call everybody. */
 const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
