@@ -99,6 +99,23 @@ describe("a secret of a store", () => {
     expect((await errorOf(await operator("vendors/openai/test", gone))).status).toBe(400)
   })
 
+  it("of an identity provider is read when somebody signs in, and kept while the store is down", async () => {
+    vault.secrets.set("secret/data/sso", '{"secret":"first"}')
+    const sso = `sso: { issuer: "https://idp.test", clientId: c, clientSecret: "vault:secret/data/sso#secret" }`
+    const text = withSecret(urls).replace("currency: USD, models:", `currency: USD, ${sso}, models:`)
+    expect((await operator("catalogue", { text })).status).toBe(200)
+    const inForce = async () => {
+      const found = (await Effect.runPromise(gateway().tenants.sso(ids.org)))?.clientSecret
+      return found && Redacted.value(found)
+    }
+    await eventually(async () => (await inForce()) === "first")
+    vault.secrets.set("secret/data/sso", '{"secret":"second"}')
+    await eventually(async () => (await inForce()) === "second")
+    vault.down = { status: 503, body: {} }
+    expect(await inForce()).toBe("second")
+    vault.down = undefined
+  })
+
   it("of an application's key is read when the catalogue is applied", async () => {
     vault.secrets.set("secret/data/keys", '{"second":"wk_from_vault"}')
     const text = withSecret(urls).replace(

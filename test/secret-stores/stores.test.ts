@@ -8,7 +8,7 @@ import type { WeirConfig } from "../../src/config.ts"
 import { storeReferenceOf } from "../../src/protocol/secret-ref.ts"
 import { readSecretBy } from "../../src/secret-stores/stores.ts"
 import { startTokenEndpoint, type TokenEndpoint } from "../identities/google-token-endpoint.ts"
-import type { Issuer } from "../identities/issuer.ts"
+import { type Issuer, issuerAuthority } from "../identities/issuer.ts"
 import { useRoute } from "../identities/route.ts"
 import { withVariables } from "../variables.ts"
 import {
@@ -125,6 +125,16 @@ describe("Vault", () => {
     const given = { ...settings().vault, url: there.url, namespace: "team" }
     expect(await read("vault:secret/data/weir", { vault: given })).toBe('{"a":"1"}')
     there.stop()
+  })
+
+  it("is believed over TLS by the authority of VAULT_CACERT, and not without it", async () => {
+    const secure = await startVault(undefined, { isSecure: true })
+    secure.secrets.set("secret/data/weir", '{"a":"1"}')
+    const given = { ...settings().vault, url: secure.url }
+    const caFile = writeFile(join(folder, "ca.pem"), issuerAuthority)
+    expect(await read("vault:secret/data/weir", { vault: { ...given, caFile } })).toBe('{"a":"1"}')
+    expect(await read("vault:secret/data/weir", { vault: given })).toBe("Vault cannot be reached")
+    secure.stop()
   })
 
   it("is signed in to as a service account of Kubernetes: once, and again when the token was revoked", async () => {

@@ -11,9 +11,12 @@ export interface Twin extends Pick<Issuer, "url" | "asked" | "stop"> {
   down: Answer | undefined
 }
 
-const twin = async (answer: (asked: Asked, secrets: Map<string, string>) => Answer): Promise<Twin> => {
+const twin = async (
+  answer: (asked: Asked, secrets: Map<string, string>) => Answer,
+  options: { readonly isSecure?: boolean } = {},
+): Promise<Twin> => {
   const secrets = new Map<string, string>()
-  const issuer = await startIssuer((asked) => made.down ?? answer(asked, secrets))
+  const issuer = await startIssuer((asked) => made.down ?? answer(asked, secrets), options)
   const made: Twin = { url: issuer.url, asked: issuer.asked, stop: issuer.stop, secrets, down: undefined }
   return made
 }
@@ -26,7 +29,10 @@ export interface VaultTwin extends Twin {
 }
 
 /** Vault with version 2 of the key-value engine at `secret/`, version 1 at `old/`, and both methods of login. */
-export const startVault = async (namespace?: string): Promise<VaultTwin> => {
+export const startVault = async (
+  namespace?: string,
+  options: { readonly isSecure?: boolean } = {},
+): Promise<VaultTwin> => {
   const tokens = new Set(["root-token"])
   const login = (): Answer => {
     const token = `hvs.issued-${tokens.size}`
@@ -51,7 +57,7 @@ export const startVault = async (namespace?: string): Promise<VaultTwin> => {
     return mount === "secret"
       ? { body: { lease_duration: 0, data: { data, metadata: { version: 1, deletion_time: "", destroyed: false } } } }
       : { body: { lease_duration: 2764800, data } }
-  })
+  }, options)
   return Object.assign(vault, { tokens })
 }
 
