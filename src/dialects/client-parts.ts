@@ -5,7 +5,7 @@ import type { JsonPath } from "../protocol/json-edit.ts"
 import { entryOf } from "../protocol/words.ts"
 import type { PaidTool } from "./carried-request.ts"
 import type { HostedSearch } from "./client-api.ts"
-import { type FieldReader, isAbsent, present } from "./fields.ts"
+import { all, carried, type FieldReader, isAbsent, present } from "./fields.ts"
 import { isObject, type JsonObject, parseObject } from "./json.ts"
 
 /** A tool's arguments as a JSON text; what is not an object is kept as it is. */
@@ -193,7 +193,7 @@ export interface ClientToolChoice {
 
 /** OpenAI's choice among some of the tools. */
 export const allowedTools = (reader: FieldReader, value: unknown, path: string): ClientToolChoice => {
-  const { mode, tools } = reader.object(value, path)
+  const { mode, tools } = reader.checked(all(carried, "type", "mode", "tools"), value, path)
   const allowed = reader.list(tools, `${path}.tools`).map((tool, index) => {
     const { name, function: fn } = reader.object(tool, `${path}.tools.${index}`)
     return name ?? (isObject(fn) ? fn["name"] : undefined)

@@ -97,6 +97,13 @@ export class FieldReader {
     return {}
   }
 
+  /** An object whose fields are in a table. */
+  checked(table: FieldTable, value: unknown, path: string): JsonObject {
+    const object = this.object(value, path)
+    this.check(table, object, path)
+    return object
+  }
+
   list(value: unknown, path: string): ReadonlyArray<unknown> {
     if (Array.isArray(value)) return value
     this.refuse(path, "must be a list")
@@ -132,6 +139,9 @@ export class FieldReader {
     return undefined
   }
 }
+
+/** A word; undefined if it is none. */
+export const wordIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 export const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined
 

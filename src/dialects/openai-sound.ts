@@ -1,11 +1,13 @@
 /** Sound in a prompt, which OpenAI's APIs share: data, and a short name of its format. */
 import type { AudioBlock, FileBlock } from "../protocol/block.ts"
-import type { FieldReader } from "./fields.ts"
+import { all, carried, type FieldReader } from "./fields.ts"
 import type { JsonObject } from "./json.ts"
+
+const soundFields = all(carried, "data", "format")
 
 /** A client's part of the type `input_audio`. */
 export const soundOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject => {
-  const { data, format } = reader.object(part["input_audio"], `${path}.input_audio`)
+  const { data, format } = reader.checked(soundFields, part["input_audio"], `${path}.input_audio`)
   return { t: "audio", mime: format === "mp3" ? "audio/mpeg" : `audio/${String(format)}`, data }
 }
 

@@ -156,6 +156,38 @@ describe("a carried request", () => {
     expect(parseObject(sent())).toMatchObject({ max_completion_tokens: 1000 })
   })
 
+  it("has one limit, which is the one that is held", async () => {
+    gateway().vendor.script(answer)
+    const limits = async (model: string, more: object) => {
+      await post(chat, hi(model, more))
+      const { max_tokens: old, max_completion_tokens: now } = parseObject(sent()) ?? {}
+      return [old, now]
+    }
+    const both = { max_completion_tokens: 5, max_tokens: 900 }
+    expect(await limits("chat", both)).toEqual([undefined, 5])
+    expect(await limits("mistral", both)).toEqual([5, undefined])
+    expect(await limits("mistral", { max_completion_tokens: 5 })).toEqual([5, undefined])
+    expect(await limits("unknown", both)).toEqual([5, 5])
+    expect(await limits("chat", { max_tokens: 7 })).toEqual([7, undefined])
+  })
+
+  it.each([
+    ["another model", chat, hi("chat", { models: ["dear/model"] })],
+    ["a search that is billed", chat, hi("chat", { search_parameters: { mode: "on" } })],
+    ["a vendor's plugin", chat, hi("unknown", { plugins: [{ id: "web" }] })],
+    [
+      "features in the body",
+      "/anthropic/v1/messages",
+      hi("cl", { max_tokens: 5, anthropic_beta: ["context-1m-2025-08-07"] }),
+    ],
+    ["a dearer speed", "/anthropic/v1/messages", hi("cl", { max_tokens: 5, speed: "fast" })],
+    ["work that goes on", "/openai/v1/responses", JSON.stringify({ model: "resp", input: "Hi", background: true })],
+  ])("asks for nothing that is billed beyond its hold: %s", async (_what, path, body) => {
+    const calls = gateway().vendor.calls.length
+    expect(await post(path, body)).toMatchObject({ status: 400 })
+    expect(gateway().vendor.calls.length).toBe(calls)
+  })
+
   it("names no end user but as the vendor's `endUser` says", async () => {
     gateway().vendor.script(answer)
     const user = async (model: string) => {

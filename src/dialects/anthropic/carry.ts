@@ -34,6 +34,8 @@ export const messageEdits = (request: VendorRequest, sent: SentBody): ReadonlyAr
   ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
   ...(isStripped(request, sent) ? [cut("thinking"), cut("output_config", "effort")] : []),
   ...searchEdits(request, sent),
+  // Members of SDKs and of clouds, which Anthropic's API refuses.
+  ...["betas", "anthropic_version"].filter((name) => Object.hasOwn(sent.head, name)).map((name) => cut(name)),
 ]
 
 const isStripped = ({ reasoning }: VendorRequest, { asked }: SentBody): boolean =>

@@ -1,6 +1,7 @@
 /** Anthropic's messages as clients send them. Source: https://docs.anthropic.com/en/api/messages */
 import type { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
+import { entryOf } from "../../protocol/words.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
 import { HostedTools, imageMimeOf, nonEmptyText, plainBase64, stopsOf, textBlock } from "../client-parts.ts"
 import {
@@ -16,6 +17,7 @@ import {
   presentIfAny,
   refused,
   withoutEffect,
+  wordIn,
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
@@ -45,6 +47,8 @@ export const messagesFields: FieldTable = {
   cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
   mcp_servers: withoutEffect("tools that a vendor would host are left out, and told in x-svc-warning"),
   betas: withoutEffect("it switches features of its vendor"),
+  anthropic_version: withoutEffect("the target says which version of the API it speaks"),
+  anthropic_beta: refused("send the header anthropic-beta"),
   diagnostics: withoutEffect("it asks for its vendor's own diagnosis"),
   service_tier: neutral("auto", "standard_only"),
   inference_geo: neutral("global"),
@@ -91,6 +95,24 @@ const toolFields: FieldTable = {
   ...all(withoutEffect("all tools are given at once"), "defer_loading", "eager_input_streaming"),
   allowed_callers: own(["direct"]),
 }
+
+const markFields: FieldTable = {
+  ...all(carried, "type"),
+  ttl: withoutEffect("a breakpoint lasts as long as its vendor keeps it"),
+  scope: withoutEffect("prefixes are kept for one account"),
+}
+const sourceFields: Readonly<Record<string, FieldTable>> = {
+  base64: all(carried, "type", "media_type", "data"),
+  text: all(carried, "type", "media_type", "data"),
+  url: all(carried, "type", "url"),
+  file: all(carried, "type", "file_id"),
+}
+const thinkingFields: FieldTable = {
+  ...all(carried, "type", "budget_tokens"),
+  display: withoutEffect("reasoning comes apart from the answer"),
+}
+const choiceFields = all(carried, "type", "name", "disable_parallel_tool_use")
+const formatFields: FieldTable = { ...all(carried, "type", "schema"), name: withoutEffect("a schema describes itself") }
 
 export const decodeMessagesRequest = (
   body: JsonObject,
@@ -145,7 +167,7 @@ const efforts: Readonly<Record<string, ReasoningLevel>> = {
 const reasoningOf = (reader: FieldReader, value: unknown, word: unknown): JsonObject => {
   const effort = reader.word(efforts, word, "output_config.effort")
   if (isAbsent(value)) return {}
-  const thinking = reader.object(value, "thinking")
+  const thinking = reader.checked(thinkingFields, value, "thinking")
   switch (thinking["type"]) {
     case "disabled":
       return { reasoning: "off" }
@@ -161,7 +183,7 @@ const reasoningOf = (reader: FieldReader, value: unknown, word: unknown): JsonOb
 
 const outputOf = (reader: FieldReader, format: unknown): JsonObject | undefined => {
   if (isAbsent(format)) return undefined
-  const { type, schema } = reader.object(format, "output_config.format")
+  const { type, schema } = reader.checked(formatFields, format, "output_config.format")
   if (type !== "json_schema") {
     reader.lacks("output_config.format.type", "must be json_schema")
     return undefined
@@ -171,7 +193,7 @@ const outputOf = (reader: FieldReader, format: unknown): JsonObject | undefined 
 
 const choiceOf = (reader: FieldReader, value: unknown): JsonObject => {
   if (isAbsent(value)) return {}
-  const choice = reader.object(value, "tool_choice")
+  const choice = reader.checked(choiceFields, value, "tool_choice")
   const { disable_parallel_tool_use: isSingle } = choice
   const words = { auto: "auto", any: "required", none: "none" }
   const toolChoice =
@@ -206,6 +228,7 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
     return [sealedBlock("anthropic", block)]
   }
   reader.check(fields, block, path)
+  if (isMarked(block)) reader.checked(markFields, block["cache_control"], `${path}.cache_control`)
   switch (type) {
     case "text":
       return [textBlock(reader.string(block["text"], `${path}.text`), isMarked(block))]
@@ -268,6 +291,8 @@ const resultOf = (reader: FieldReader, block: JsonObject, path: string): Readonl
 
 const sourceOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {
   const source = reader.object(value, path)
+  const fields = entryOf(sourceFields, wordIn(source["type"]))
+  if (fields !== undefined) reader.check(fields, source, path)
   switch (source["type"]) {
     case "base64":
       return { mime: source["media_type"], data: plainBase64(source["data"]) }

@@ -36,7 +36,7 @@ const carriedBody = (
   hasUrl(request)
     ? Result.fail(filesByUrl)
     : Result.succeed(
-        sent.edited([cut("model"), set(version, "anthropic_version"), ...messageEdits(request, sent), ...more]),
+        sent.edited([cut("model"), ...messageEdits(request, sent), set(version, "anthropic_version"), ...more]),
       )
 
 const hasUrl = ({ thread }: VendorRequest): boolean =>

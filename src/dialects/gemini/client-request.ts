@@ -102,7 +102,40 @@ class GenerateReader extends FieldReader {
     if (Object.keys(read).length < Object.keys(sent).length) this.refuse(path, "names a field in both spellings")
     return read
   }
+
+  /** The same of an object whose fields are in a table. */
+  checkedFields(table: FieldTable, value: unknown, path: string): JsonObject {
+    const read = this.fields(value, path)
+    this.check(table, read, path)
+    return read
+  }
 }
+
+const callFields: FieldTable = {
+  ...all(carried, "id", "name", "args"),
+  ...all(withoutEffect("calls of a thread are whole"), "partialArgs", "willContinue"),
+}
+const resultFields: FieldTable = {
+  ...all(carried, "id", "name", "response"),
+  ...all(own(), "parts", "willContinue", "scheduling"),
+}
+const dataFields: FieldTable = { ...all(carried, "mimeType", "data"), displayName: own() }
+const fileFields: FieldTable = { ...all(carried, "mimeType", "fileUri"), displayName: own() }
+const thinkingFields: FieldTable = {
+  ...all(carried, "thinkingBudget", "thinkingLevel"),
+  includeThoughts: withoutEffect("reasoning comes apart from the answer"),
+}
+const choiceFields = all(carried, "mode", "allowedFunctionNames")
+const toolConfigFields: FieldTable = {
+  functionCallingConfig: carried,
+  ...all(
+    withoutEffect("tools that a vendor would host are left out, and told in x-svc-warning"),
+    "retrievalConfig",
+    "includeServerSideToolInvocations",
+  ),
+}
+const clipFields = all(carried, "startOffset", "endOffset", "fps")
+const contentFields = all(carried, "role", "parts")
 
 export const decodeGenerateRequest = (
   sent: JsonObject,
@@ -121,7 +154,9 @@ export const decodeGenerateRequest = (
   const turns = new Turns(reader)
   const thread = reader
     .list(body["contents"], "contents")
-    .flatMap((content, index) => turns.decode(reader.object(content, `contents.${index}`), `contents.${index}`))
+    .flatMap((content, index) =>
+      turns.decode(reader.checked(contentFields, content, `contents.${index}`), `contents.${index}`),
+    )
   const hasTools = tools.length > 0
   const exchange = present({
     model,
@@ -185,7 +220,11 @@ const levels: Readonly<Record<string, ReasoningLevel>> = {
 
 const reasoningOf = (reader: GenerateReader, value: unknown): JsonObject => {
   if (isAbsent(value)) return {}
-  const { thinkingBudget: budget, thinkingLevel: level } = reader.fields(value, "generationConfig.thinkingConfig")
+  const { thinkingBudget: budget, thinkingLevel: level } = reader.checkedFields(
+    thinkingFields,
+    value,
+    "generationConfig.thinkingConfig",
+  )
   const word = typeof level === "string" ? level.toUpperCase() : level
   const reasoning = reader.word(levels, word, "generationConfig.thinkingConfig.thinkingLevel")
   // -1 leaves the budget to the model.
@@ -220,7 +259,10 @@ const jsonSchemaOf = (schema: unknown): unknown => {
 const systemOf = (reader: GenerateReader, value: unknown): ReadonlyArray<JsonObject> => {
   if (isAbsent(value)) return []
   if (typeof value === "string") return nonEmptyText(value)
-  const parts = reader.list(reader.object(value, "systemInstruction")["parts"], "systemInstruction.parts")
+  const parts = reader.list(
+    reader.checked(contentFields, value, "systemInstruction")["parts"],
+    "systemInstruction.parts",
+  )
   return parts.map((part, index) => {
     const path = `systemInstruction.parts.${index}`
     return textBlock(reader.string(reader.object(part, path)["text"], `${path}.text`))
@@ -264,10 +306,10 @@ const toolsOf = (reader: GenerateReader, value: unknown) => {
 
 const toolChoiceOf = (reader: GenerateReader, value: unknown): ClientToolChoice => {
   if (isAbsent(value)) return { toolChoice: undefined }
-  const config = reader.fields(value, "toolConfig")["functionCallingConfig"]
+  const config = reader.checkedFields(toolConfigFields, value, "toolConfig")["functionCallingConfig"]
   if (isAbsent(config)) return { toolChoice: undefined }
   const path = "toolConfig.functionCallingConfig"
-  const { mode, allowedFunctionNames: allowed } = reader.fields(config, path)
+  const { mode, allowedFunctionNames: allowed } = reader.checkedFields(choiceFields, config, path)
   const names = Array.isArray(allowed) ? allowed : []
   if (names.length === 1 && mode === "ANY") return { toolChoice: { name: names[0] } }
   const words = { AUTO: "auto", NONE: "none", ANY: "required", VALIDATED: "auto", MODE_UNSPECIFIED: "auto" }
@@ -321,14 +363,15 @@ class Turns {
     }
     // A signature belongs to the thoughts before its part.
     if (signature !== undefined) signLast(blocks, signature)
-    if (!isAbsent(functionCall)) blocks.push(this.#call(reader.object(functionCall, `${path}.functionCall`), path))
+    if (!isAbsent(functionCall))
+      blocks.push(this.#call(reader.checkedFields(callFields, functionCall, `${path}.functionCall`), path))
     else if (!isAbsent(functionResponse)) {
-      blocks.push(this.#result(reader.object(functionResponse, `${path}.functionResponse`)))
+      blocks.push(this.#result(reader.checkedFields(resultFields, functionResponse, `${path}.functionResponse`)))
     } else if (!isAbsent(inlineData)) {
-      const { mimeType: mime, data } = reader.fields(inlineData, `${path}.inlineData`)
+      const { mimeType: mime, data } = reader.checkedFields(dataFields, inlineData, `${path}.inlineData`)
       blocks.push({ t: mediaType(mime), mime, data: plainBase64(data), ...this.#clip(part, path) })
     } else if (!isAbsent(fileData)) {
-      const file = this.#file(reader.fields(fileData, `${path}.fileData`), path)
+      const file = this.#file(reader.checkedFields(fileFields, fileData, `${path}.fileData`), path)
       blocks.push({ ...file, ...this.#clip(part, path) })
     } else if (text !== "") blocks.push(textBlock(reader.string(text, `${path}.text`)))
   }
@@ -369,7 +412,7 @@ class Turns {
   #clip({ videoMetadata }: JsonObject, path: string): JsonObject {
     if (isAbsent(videoMetadata)) return {}
     const at = `${path}.videoMetadata`
-    const { startOffset, endOffset, fps } = this.#reader.fields(videoMetadata, at)
+    const { startOffset, endOffset, fps } = this.#reader.checkedFields(clipFields, videoMetadata, at)
     const clip = present({
       from: this.#seconds(startOffset, `${at}.startOffset`),
       to: this.#seconds(endOffset, `${at}.endOffset`),

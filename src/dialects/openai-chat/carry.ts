@@ -56,10 +56,9 @@ const refusalOf = (request: VendorRequest, { head }: SentBody, profile: ChatProf
 
 const editsOf = (request: VendorRequest, sent: SentBody, profile: ChatProfile): ReadonlyArray<JsonEdit> => {
   const { head, asked } = sent
-  const limit = ["max_completion_tokens", "max_tokens"].find((name) => !isAbsent(head[name])) ?? profile.maxTokens
   return [
     set(request.model, "model"),
-    ...limitEdit(request, asked, [limit]),
+    ...limitEdits(request, sent, profile),
     ...paramEdits(request, asked, places),
     ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
     ...reasoningEdits(request, sent, profile),
@@ -71,6 +70,27 @@ const editsOf = (request: VendorRequest, sent: SentBody, profile: ChatProfile): 
       : []),
   ]
 }
+
+/**
+ * The limit that is held is the only one that a vendor can read. OpenAI knows both words; other vendors know one, and a
+ * server that is not known gets the one that all know beside the client's.
+ */
+const limitEdits = (
+  request: VendorRequest,
+  { head, asked }: SentBody,
+  profile: ChatProfile,
+): ReadonlyArray<JsonEdit> => {
+  const [said = profile.maxTokens, other] = limits.filter((name) => !isAbsent(head[name]))
+  const dropped = other === undefined ? [] : [cut(other)]
+  if (said === profile.maxTokens || profile.maxTokens === "max_completion_tokens") {
+    return [...limitEdit(request, asked, [said]), ...dropped]
+  }
+  const renamed = set(request.maxTokens, profile.maxTokens)
+  return profile.takesAll === true ? [...limitEdit(request, asked, [said]), renamed] : [cut(said), renamed]
+}
+
+/** The first one counts. */
+const limits = ["max_completion_tokens", "max_tokens"] as const
 
 const reasoningWords = ["reasoning_effort", "thinking", "reasoning"] as const
 

@@ -96,6 +96,15 @@ export const chatFields: FieldTable = {
   clear_thinking: withoutEffect("reasoning that is sent back is kept"),
   cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
   usage: neutral({ include: true }, { include: false }),
+  ...all(
+    refused("a vendor bills it beside its tokens, or at the price of another model"),
+    "models",
+    "route",
+    "plugins",
+    "search_parameters",
+    "search_options",
+    "enable_search",
+  ),
   modalities: neutral(["text"]),
   audio: refused("replies have no sound"),
   moderation: own(),
@@ -145,6 +154,30 @@ const partFields: FieldTable = {
 /** Remembers where messages give reasoning back: not every vendor takes it. */
 class ChatFieldReader extends FieldReader {
   readonly reasoning: Array<string> = []
+}
+
+const imageFields: FieldTable = {
+  url: carried,
+  ...all(withoutEffect("vendors choose how they look at a picture"), "detail", "format"),
+}
+const calledFields = all(carried, "name", "arguments")
+const fileFields = all(carried, "file_id", "filename", "file_data")
+const markFields: FieldTable = {
+  type: carried,
+  ttl: withoutEffect("a breakpoint lasts as long as its vendor keeps it"),
+}
+const choiceFields = all(carried, "type", "function", "allowed_tools")
+const thinkingFields: FieldTable = {
+  ...all(carried, "type", "budget_tokens"),
+  clear_thinking: withoutEffect("reasoning that is sent back is kept"),
+}
+const reasoningFields: FieldTable = {
+  ...all(carried, "effort", "max_tokens", "enabled"),
+  ...all(withoutEffect("reasoning comes apart from the answer"), "exclude", "summary"),
+}
+export const schemaFields: FieldTable = {
+  ...all(carried, "name", "schema", "strict"),
+  description: withoutEffect("a schema describes itself"),
 }
 
 export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> => {
@@ -222,7 +255,7 @@ const readExtras = (reader: FieldReader, body: JsonObject): JsonObject => ({
 
 const predictionOf = (reader: FieldReader, value: unknown): string | undefined => {
   if (isAbsent(value)) return undefined
-  const { type, content } = reader.object(value, "prediction")
+  const { type, content } = reader.checked(all(carried, "type", "content"), value, "prediction")
   if (type !== "content") reader.refuse("prediction.type", "must be content")
   return plainText(reader, content, "prediction.content")
 }
@@ -278,7 +311,7 @@ const callOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
     return textBlock(JSON.stringify(call))
   }
   if (!isAbsent(call["type"]) && call["type"] !== "function") reader.refuse(`${path}.type`, "must be function")
-  const fn = reader.object(call["function"], `${path}.function`)
+  const fn = reader.checked(calledFields, call["function"], `${path}.function`)
   return {
     t: "tool_call",
     id: reader.string(call["id"], `${path}.id`),
@@ -297,9 +330,10 @@ const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
   reader.check(partFields, part, path)
   switch (part["type"]) {
     case "text":
+      if (!isAbsent(part["cache_control"])) reader.checked(markFields, part["cache_control"], `${path}.cache_control`)
       return textBlock(reader.string(part["text"], `${path}.text`), !isAbsent(part["cache_control"]))
     case "image_url": {
-      const url = urlIn(reader, part["image_url"], `${path}.image_url`)
+      const url = urlIn(reader, part["image_url"], `${path}.image_url`, imageFields)
       return { t: "image", ...sourceOf(url, imageMimeOf(url)) }
     }
     case "input_audio":
@@ -313,7 +347,7 @@ const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
       return { t: "file", ...sourceOf(url, fileMimeOf(url)) }
     }
     case "file":
-      return fileOf(reader, reader.object(part["file"], `${path}.file`), `${path}.file`)
+      return fileOf(reader, reader.checked(fileFields, part["file"], `${path}.file`), `${path}.file`)
     default:
       reader.lacks(`${path}.type`, "must be text, image_url, video_url, document_url, input_audio or file")
       return textBlock(JSON.stringify(part))
@@ -321,8 +355,8 @@ const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
 }
 
 /** An address, alone or in an object. */
-const urlIn = (reader: FieldReader, value: unknown, path: string): string =>
-  typeof value === "string" ? value : reader.string(reader.object(value, path)["url"], `${path}.url`)
+const urlIn = (reader: FieldReader, value: unknown, path: string, fields: FieldTable = { url: carried }): string =>
+  typeof value === "string" ? value : reader.string(reader.checked(fields, value, path)["url"], `${path}.url`)
 
 const fileOf = (reader: FieldReader, file: JsonObject, path: string): JsonObject => {
   const { filename: name } = file
@@ -359,13 +393,13 @@ const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice =>
   if (isAbsent(choice) || typeof choice === "string") {
     return { toolChoice: reader.word(toolChoices, choice, "tool_choice") }
   }
-  const { type, function: fn, allowed_tools: allowed } = reader.object(choice, "tool_choice")
+  const { type, function: fn, allowed_tools: allowed } = reader.checked(choiceFields, choice, "tool_choice")
   if (type === "allowed_tools") return allowedTools(reader, allowed, "tool_choice.allowed_tools")
   if (!isAbsent(type) && type !== "function") {
     reader.lacks("tool_choice.type", "must be function or allowed_tools")
     return { toolChoice: undefined }
   }
-  return { toolChoice: { name: reader.object(fn, "tool_choice.function")["name"] } }
+  return { toolChoice: { name: reader.checked({ name: carried }, fn, "tool_choice.function")["name"] } }
 }
 
 /** OpenAI's effort, or how vendors with its API say it. */
@@ -375,12 +409,12 @@ const reasoningOf = (reader: FieldReader, body: JsonObject): JsonObject => {
   if (!isAbsent(effort) && effort !== "default")
     return { reasoning: reader.word(openaiEfforts, effort, "reasoning_effort") }
   if (!isAbsent(thinking)) {
-    const { type, budget_tokens: budget } = reader.object(thinking, "thinking")
+    const { type, budget_tokens: budget } = reader.checked(thinkingFields, thinking, "thinking")
     const level = reader.word({ enabled: "medium", disabled: "off" }, type, "thinking.type")
     return isAbsent(budget) || level === "off" ? { reasoning: level } : { reasoningBudget: budget }
   }
   if (isAbsent(reasoning)) return {}
-  const { effort: word, max_tokens: budget, enabled } = reader.object(reasoning, "reasoning")
+  const { effort: word, max_tokens: budget, enabled } = reader.checked(reasoningFields, reasoning, "reasoning")
   if (!isAbsent(word)) return { reasoning: reader.word(openaiEfforts, word, "reasoning.effort") }
   if (!isAbsent(budget)) return { reasoningBudget: budget }
   return { reasoning: enabled === false ? "off" : "medium" }
@@ -388,7 +422,7 @@ const reasoningOf = (reader: FieldReader, body: JsonObject): JsonObject => {
 
 const outputOf = (reader: FieldReader, format: unknown): JsonObject | undefined => {
   if (isAbsent(format)) return undefined
-  const { type, json_schema: schema } = reader.object(format, "response_format")
-  const described = () => reader.object(schema, "response_format.json_schema")
+  const { type, json_schema: schema } = reader.checked(all(carried, "type", "json_schema"), format, "response_format")
+  const described = () => reader.checked(schemaFields, schema, "response_format.json_schema")
   return openaiOutput(reader, type, described, "response_format")
 }

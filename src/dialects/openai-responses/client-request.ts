@@ -1,6 +1,7 @@
 /** OpenAI's responses as clients send them. Source: https://platform.openai.com/docs/api-reference/responses/create */
 import type { Result } from "effect"
 import type { JsonPath } from "../../protocol/json-edit.ts"
+import { entryOf } from "../../protocol/words.ts"
 import type { ClientRequest, GroupedTool, HostedSearch } from "../client-api.ts"
 import {
   allowedTools,
@@ -33,8 +34,10 @@ import {
   presentIfAny,
   refused,
   withoutEffect,
+  wordIn,
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
+import { schemaFields } from "../openai-chat/client-request.ts"
 import { soundOf } from "../openai-sound.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
 import { signatureFor, signatureFromResponses } from "../signature.ts"
@@ -252,7 +255,25 @@ const messageOf = (reader: FieldReader, { role, content }: JsonObject, path: str
   return blocks.length === 0 ? [] : [{ role: author, blocks }]
 }
 
+const lookedAt = withoutEffect("vendors choose how they look at a picture")
+const textFields: FieldTable = {
+  ...all(carried, "type", "text"),
+  ...all(itemMarks, "annotations", "logprobs", "parsed"),
+  prompt_cache_breakpoint: withoutEffect("prefixes are kept without breakpoints"),
+}
+const partFields: Readonly<Record<string, FieldTable>> = {
+  input_text: textFields,
+  output_text: textFields,
+  text: textFields,
+  refusal: all(carried, "type", "refusal"),
+  input_image: { ...all(carried, "type", "image_url", "file_id"), detail: lookedAt },
+  input_file: { ...all(carried, "type", "file_id", "file_data", "file_url", "filename"), detail: lookedAt },
+  input_audio: all(carried, "type", "input_audio"),
+}
+
 const partOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject => {
+  const fields = entryOf(partFields, wordIn(part["type"]))
+  if (fields !== undefined) reader.check(fields, part, path)
   switch (part["type"]) {
     case "input_text":
     case "output_text":
@@ -355,6 +376,7 @@ const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice =>
   }
   const { type, name } = reader.object(choice, "tool_choice")
   if (type === "allowed_tools") return allowedTools(reader, choice, "tool_choice")
+  reader.checked(all(carried, "type", "name"), choice, "tool_choice")
   if (type !== "function") {
     reader.lacks("tool_choice.type", "must be function or allowed_tools")
     return { toolChoice: undefined }
@@ -369,6 +391,6 @@ const outputOf = (reader: FieldReader, text: unknown): JsonObject | undefined =>
   const options = reader.object(text, "text")
   reader.check({ format: carried, verbosity: carried }, options, "text")
   if (isAbsent(options["format"])) return undefined
-  const format = reader.object(options["format"], "text.format")
+  const format = reader.checked({ type: carried, ...schemaFields }, options["format"], "text.format")
   return openaiOutput(reader, format["type"], () => format, "text.format")
 }

@@ -38,9 +38,14 @@ export class CarriedPrompt extends OwnPrompt {
     return super.hasRemoteMedia || this.#sent.own.isOpenEnded
   }
 
+  /** All that a vendor of the same API reads: also what twp/1 has no words for. */
+  override get reviewed(): Effect.Effect<string> {
+    return Effect.map(super.reviewed, (text) => [text, ...textsIn(jsonOf(this.#sent.body))].join("\n"))
+  }
+
   override get ownSameness(): Effect.Effect<object | undefined> {
-    const { api, isStreamed, body } = this.#sent
-    return Effect.map(this.sameness, (prompt) => prompt && { api, isStreamed, sent: meaningOf(body) })
+    const { api, isStreamed, body, betas } = this.#sent
+    return Effect.map(this.sameness, (prompt) => prompt && { api, isStreamed, betas, sent: meaningOf(body) })
   }
 
   override encode(target: EncodingTarget, params: PromptParams): EncodedPrompt {
@@ -87,8 +92,32 @@ const meaningless: ReadonlySet<string> = new Set([
   "labels",
 ])
 
+const jsonOf = (body: Uint8Array): unknown => JSON.parse(Buffer.from(body).toString("utf8"))
+
+/** Members that are no text: data of media, and what a vendor sealed. */
+const opaque: ReadonlySet<string> = new Set([
+  "data",
+  "file_data",
+  "image_url",
+  "url",
+  "encrypted_content",
+  "signature",
+  "thoughtSignature",
+  "thought_signature",
+])
+
+/** The texts of a body; its depth has been checked. */
+const textsIn = (value: unknown): ReadonlyArray<string> => {
+  if (typeof value === "string") return [value]
+  if (Array.isArray(value)) return value.flatMap(textsIn)
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([name, each]) =>
+    opaque.has(name) && typeof each === "string" ? [] : textsIn(each),
+  )
+}
+
 /** A body without what changes no answer. */
 const meaningOf = (body: Uint8Array): object => {
-  const json: unknown = JSON.parse(Buffer.from(body).toString("utf8"))
+  const json = jsonOf(body)
   return Object.fromEntries(Object.entries(isObject(json) ? json : {}).filter(([name]) => !meaningless.has(name)))
 }
