@@ -1,6 +1,6 @@
 /** Embeddings towards clients of Gemini's API, one and many. Source: https://ai.google.dev/api/embeddings */
 import type { Result } from "effect"
-import type { EmbeddingResponse } from "../../protocol/embedding.ts"
+import { type EmbeddingResponse, maxEmbeddingInputs } from "../../protocol/embedding.ts"
 import { all, carried, FieldReader, type FieldRefusal, type FieldTable, present, refused } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import type { WholeAsked, WholeClient } from "../whole-client.ts"
@@ -82,8 +82,10 @@ export const batchEmbedContents: WholeClient<EmbeddingResponse> = {
   decode: (body, model): Result.Result<WholeAsked<EmbeddingResponse>, FieldRefusal> => {
     const reader = new FieldReader()
     reader.check(batchFields, body, "")
-    const read = reader
-      .list(body["requests"], "requests")
+    const listed = reader.list(body["requests"], "requests")
+    if (listed.length > maxEmbeddingInputs) reader.refuse("requests", `has more than ${maxEmbeddingInputs} elements`)
+    const read = listed
+      .slice(0, maxEmbeddingInputs)
       .map((one, at) => readOne(reader.object(one, `requests.${at}`), `requests.${at}`, reader))
     const [first] = read
     const wanted = JSON.stringify(first?.rest)
