@@ -44,18 +44,11 @@ export interface FrameRules {
 const ofAccount = ["billing", "organization", "organization_id", "project_id", "workspace_id"]
 
 /** Takes out what tells of the vendor's account. @param path of the object that has it */
-export const accountEdits = (reply: JsonObject, ...path: JsonPath): Array<JsonEdit> =>
-  ofAccount.filter((name) => Object.hasOwn(reply, name)).map((name) => cut(...path, name))
+export const accountEdits = (...path: JsonPath): Array<JsonEdit> => ofAccount.map((name) => cut(...path, name))
 
 /** The names by which a client knows a reply and its model. @param path of the object that has them */
 export const nameEdits = (names: Readonly<Record<string, string>>, ...path: JsonPath): Array<JsonEdit> =>
   Object.entries(names).map(([name, value]) => set(value, ...path, name))
-
-/** A whole reply with its edits. @param editsOf the edits of a reply */
-export const carriedWhole = (json: string, editsOf: (reply: JsonObject) => ReadonlyArray<JsonEdit>): string => {
-  const reply = parseObject(json)
-  return reply === undefined ? json : editJsonText(json, editsOf(reply))
-}
 
 /** Writes a vendor's frames, or else the events of a translated reply. */
 export class CarriedEvents implements EventEncoder {

@@ -1,19 +1,18 @@
 /** Chat completions of a vendor, for clients of the same API. */
 
-import { cut, type JsonEdit } from "../../protocol/json-edit.ts"
+import { cut, editJsonText, type JsonEdit } from "../../protocol/json-edit.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { accountEdits, carriedWhole, type FrameEdits, type MakeRules, nameEdits } from "../carried-reply.ts"
+import { accountEdits, type FrameEdits, type MakeRules, nameEdits } from "../carried-reply.ts"
 import type { ReplyContext } from "../client-api.ts"
 import { isObject, type JsonObject, objectsAt } from "../json.ts"
 import { completionId, usageChunk } from "./client-reply.ts"
 
-const editsOf = (context: ReplyContext, reply: JsonObject): Array<JsonEdit> => [
+const editsOf = (context: ReplyContext): Array<JsonEdit> => [
   ...nameEdits({ id: completionId(context), model: context.model }),
-  ...accountEdits(reply),
+  ...accountEdits(),
 ]
 
-export const carriedCompletion = (context: ReplyContext, json: string): string =>
-  carriedWhole(json, (reply) => editsOf(context, reply))
+export const carriedCompletion = (context: ReplyContext, json: string): string => editJsonText(json, editsOf(context))
 
 export const chunkRules: MakeRules = (context) => ({
   edit: (chunk) => editsOfChunk(context, chunk),
@@ -29,7 +28,7 @@ const editsOfChunk = (context: ReplyContext, chunk: JsonObject): FrameEdits | un
   const isUsage = isObject(usage) && choices.length === 0
   if (isUsage && !includesUsage) return undefined
   const isEnd = choices.some(({ finish_reason: reason }) => typeof reason === "string")
-  const edits = editsOf(context, chunk)
+  const edits = editsOf(context)
   if (!includesUsage && usage === null) edits.push(cut("usage"))
   return { edits, isHeld: isUsage || isEnd, tellsCharge: includesUsage ? isObject(usage) : isEnd }
 }

@@ -1,17 +1,16 @@
 /** Responses of a vendor, for clients of the same API. */
-import type { JsonEdit, JsonPath } from "../../protocol/json-edit.ts"
-import { accountEdits, carriedWhole, type MakeRules, nameEdits } from "../carried-reply.ts"
+import { editJsonText, type JsonEdit, type JsonPath } from "../../protocol/json-edit.ts"
+import { accountEdits, type MakeRules, nameEdits } from "../carried-reply.ts"
 import type { ReplyContext } from "../client-api.ts"
-import { isObject, type JsonObject } from "../json.ts"
+import { isObject } from "../json.ts"
 import { responseId } from "./client-reply.ts"
 
-const editsOf = (context: ReplyContext, response: JsonObject, ...path: JsonPath): Array<JsonEdit> => [
+const editsOf = (context: ReplyContext, ...path: JsonPath): Array<JsonEdit> => [
   ...nameEdits({ id: responseId(context), model: context.model }, ...path),
-  ...accountEdits(response, ...path),
+  ...accountEdits(...path),
 ]
 
-export const carriedResponse = (context: ReplyContext, json: string): string =>
-  carriedWhole(json, (response) => editsOf(context, response))
+export const carriedResponse = (context: ReplyContext, json: string): string => editJsonText(json, editsOf(context))
 
 /** Events with the whole response in them. */
 const ofResponse: ReadonlySet<string> = new Set([
@@ -27,7 +26,7 @@ export const responseRules: MakeRules = (context) => ({
   edit: (event) => {
     const isEnd = event["type"] === "response.completed" || event["type"] === "response.incomplete"
     const { response } = event
-    const edits = isObject(response) ? editsOf(context, response, "response") : []
+    const edits = isObject(response) ? editsOf(context, "response") : []
     return { edits, isHeld: isEnd, tellsCharge: isEnd }
   },
 })
