@@ -74,9 +74,12 @@ export class FieldReader {
       this.refuse(path, "is no name of a field")
       return
     }
+    if (this.newFields.length >= mostNewFields) {
+      this.refuse(path, `is one of more than ${mostNewFields} fields that the gateway does not know`)
+      return
+    }
     // Some servers read names whatever their case.
-    const spelling = spellingOf(name)
-    if (Object.keys(table).some((known) => spellingOf(known) === spelling)) {
+    if (spellingsIn(table).has(spellingOf(name))) {
       this.refuse(path, "is another spelling of a known field")
       return
     }
@@ -164,6 +167,17 @@ const at = (path: string, name: string): string => (path === "" ? name : `${path
 
 /** Names that every object has in some languages. */
 const inherited: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
+
+/** An API has few fields that are new at once; each is told. */
+const mostNewFields = 64
+
+const knownSpellings = new WeakMap<FieldTable, ReadonlySet<string>>()
+
+const spellingsIn = (table: FieldTable): ReadonlySet<string> => {
+  const known = knownSpellings.get(table) ?? new Set(Object.keys(table).map(spellingOf))
+  knownSpellings.set(table, known)
+  return known
+}
 
 const spellingOf = (name: string): string => name.replace(/[_-]/g, "").toLowerCase()
 

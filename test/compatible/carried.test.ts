@@ -147,6 +147,12 @@ describe("a carried request", () => {
     })
   })
 
+  it("has few fields that are new", async () => {
+    const many = Object.fromEntries(Array.from({ length: 40_000 }, (_, at) => [`f${at}`, at]))
+    const reply = await post(chat, hi("chat", many))
+    expect(reply).toMatchObject({ status: 400, text: expect.stringContaining("more than 64") })
+  })
+
   it("has what the model's profile allows, and a limit", async () => {
     gateway().vendor.script(answer)
     await post(chat, hi("clamped", { temperature: 1.5, seed: 7, max_tokens: 5000 }))
