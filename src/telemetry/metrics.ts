@@ -73,6 +73,10 @@ const sheds = counter(
   "weir_shed_total",
   "Calls refused because of overload, by cause: busy, too many open, memory, or no file or port for the vendor",
 )
+const newFields = counter(
+  "weir_new_fields_total",
+  "Fields of carried requests that the gateway does not know, by the API's dialect and name; beyond 100 names they are `other`",
+)
 const capacity = gauge("weir_exchanges_max", "Exchanges that may be open at once, by configuration, files and ports")()
 
 const problems = gauge("weir_problems", "What does not work on this node although it serves calls, 1 each")
@@ -349,6 +353,24 @@ export const recordGateFailure = (services: Services, mode: string): void =>
 /** Counts a call that was refused because of overload. */
 export const recordShed = (services: Services, cause: "busy" | "open" | "memory" | "files"): void =>
   sheds({ cause }).updateUnsafe(1, services)
+
+/** Names of new fields that have been counted: callers choose them, and each is a series. */
+const chartedFields = new Set<string>()
+const mostChartedFields = 100
+
+/** @param path e.g. `messages.0.content`; places in lists are one name */
+const chartedField = (path: string): string => {
+  const name = path.replace(/\.\d+(?=\.|$)/g, ".#")
+  if (chartedFields.has(name)) return name
+  if (chartedFields.size >= mostChartedFields || !/^[\w.#]{1,64}$/.test(name)) return "other"
+  chartedFields.add(name)
+  return name
+}
+
+/** Counts fields of a carried request that the gateway does not know. @param paths as their client named them */
+export const recordNewFields = (services: Services, dialect: string, paths: ReadonlyArray<string>): void => {
+  for (const path of paths) newFields({ dialect, field: chartedField(path) }).updateUnsafe(1, services)
+}
 
 const ledgerMetric = bound((event: string) => ledgerEvents({ event }))
 

@@ -141,6 +141,10 @@ describe("a carried request", () => {
       status: 200,
       warning: "fields_carried=tomorrow",
     })
+    const metrics = await (
+      await gateway().call("GET", "/metrics", undefined, { "x-svc-admin-key": gateway().adminKey })
+    ).text()
+    expect(metrics).toMatch(/weir_new_fields_total\{(?=.*dialect="openai-chat").*field="tomorrow".*\} \d/)
     expect(await post(chat, hi("strict", { tomorrow: { a: 1 } }))).toMatchObject({
       status: 400,
       text: expect.stringContaining("tomorrow"),

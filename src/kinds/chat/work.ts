@@ -10,6 +10,7 @@ import type { EncodeRefusal, SentRequest } from "../../dialects/wire.ts"
 import { inputTokens } from "../../money/pricing.ts"
 import type { Vendor } from "../../protocol/catalogue.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
+import { recordNewFields } from "../../telemetry/metrics.ts"
 import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
 import type { Prompt, PromptParams } from "./prompt.ts"
 import { ChatReader, type ReaderOptions, takeEvents } from "./reader.ts"
@@ -70,6 +71,7 @@ export class ChatWork implements Work {
     if (target.dialect.chat === undefined) return Result.fail(noChat)
     const { wire, isSearching, omitted, carried } = prompt.encode(target, this.#paramsAt(target))
     this.#note({ isSearching, omitted, carried })
+    if (carried !== undefined) recordNewFields(this.#options.context, target.vendor.dialect, carried.newFields)
     return wire
   }
 
