@@ -383,6 +383,28 @@ describe("a carried reply", () => {
     expect(framesOf(untold.text).at(-1)).toMatchObject({ x_svc: { cost: "0.00045" } })
   })
 
+  // https://github.com/ARahim3/mlx-dspark/issues/37
+  it("of chat has one usage where the vendor tells it beside an empty choice", async () => {
+    const chunk = (more: object) =>
+      openaiFrame({ id: "x", object: "chat.completion.chunk", created: 1, model: "m", ...more })
+    const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
+    gateway().vendor.script(
+      writing([
+        chunk({ choices: [{ index: 0, delta: { role: "assistant", content: "A" }, finish_reason: null }] }),
+        chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
+        chunk({ choices: [{ index: 0, delta: {} }], usage }),
+        "data: [DONE]\n\n",
+      ]),
+    )
+    const told = await post(chat, hi("chat", { stream: true, stream_options: { include_usage: true } }))
+    expect(framesOf(told.text).filter((frame) => "usage" in frame)).toMatchObject([
+      { usage, x_svc: { cost: "0.00045" } },
+    ])
+    const untold = await post(chat, hi("chat", { stream: true, stream_options: { include_usage: false } }))
+    expect(untold.text).not.toContain("usage")
+    expect(untold.text).toContain('"x_svc"')
+  })
+
   it("of generateContent keeps grounding and ratings, as a stream and as an array", async () => {
     const part = (text: string, more: object = {}, rest: object = {}) =>
       openaiFrame({
