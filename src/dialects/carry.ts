@@ -61,7 +61,7 @@ export const paramEdits = (request: VendorRequest, asked: ExchangeParams, places
 
 const changeable = ["temperature", "topP", "stop", ...extraNames] as const
 
-/** The limit of the output: clamped, or added where the client gave none. @param fallback where it is added */
+/** The limit of the output: clamped, or added where the client gave none. @param path where it stands, or is added */
 export const limitEdit = (
   { maxTokens }: VendorRequest,
   asked: ExchangeParams,
