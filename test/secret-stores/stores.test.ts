@@ -168,7 +168,7 @@ describe("Vault", () => {
 })
 
 describe("AWS Secrets Manager", () => {
-  const arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:weir/openai-AbCdEf"
+  const arn = "arn:aws:secretsmanager:ap-southeast-4:123456789012:secret:weir/openai-AbCdEf"
 
   it("gives a secret by its name and by its ARN, whose region is signed", async () => {
     aws.secrets.set("weir/openai", "sk-3")
@@ -176,7 +176,7 @@ describe("AWS Secrets Manager", () => {
     expect(await read("aws-sm:weir/openai")).toBe("sk-3")
     expect(aws.asked.at(-1)?.headers.authorization).toContain("/eu-central-1/secretsmanager/")
     expect(await read(`aws-sm:${arn}#key`)).toBe('{"key":"sk-4"}')
-    expect(aws.asked.at(-1)?.headers.authorization).toContain("/us-east-1/secretsmanager/")
+    expect(aws.asked.at(-1)?.headers.authorization).toContain("/ap-southeast-4/secretsmanager/")
   })
 
   it("gives text that is stored as binary, and refuses what is none", async () => {
