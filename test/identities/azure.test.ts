@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type AzureAccessOptions, makeAzureIdentity } from "../../src/identities/azure.ts"
 import { readNetwork } from "../../src/upstream/network.ts"
 import { withVariables } from "../variables.ts"
-import { issuerAuthority, startEntra, startIssuer } from "./issuer.ts"
+import { issuerAuthority, startEntra } from "./issuer.ts"
+import { forgetManagedIdentity, managedIdentity } from "./managed-identity.ts"
 import { useRoute } from "./route.ts"
 
 const route = useRoute()
@@ -78,24 +79,12 @@ describe("an identity at Azure", () => {
   })
 
   it("is a managed identity, of which the machine's own service tells", async () => {
-    const machine = await startIssuer(({ headers }) =>
-      headers["x-identity-header"] === "of-the-machine"
-        ? {
-            body: {
-              access_token: "managed",
-              expires_on: String(Math.floor(Date.now() / 1000) + 3600),
-              resource: "r",
-              token_type: "Bearer",
-            },
-          }
-        : { status: 401, body: {} },
-    )
-    const back = withVariables({ IDENTITY_ENDPOINT: `${machine.url}/msi/token`, IDENTITY_HEADER: "of-the-machine" })
+    await forgetManagedIdentity()
+    const back = withVariables(await managedIdentity())
     const by = makeAzureIdentity({ client: { clientId: "managed" }, authorityHost: undefined })
     expect(await tokenOf(by)).toBe("Bearer managed")
-    expect(machine.asked[0]?.path).toContain("resource=https%3A%2F%2Fcognitiveservices.azure.com")
     back()
-    machine.stop()
+    await forgetManagedIdentity()
   })
 
   it.each([

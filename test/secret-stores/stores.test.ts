@@ -8,7 +8,8 @@ import type { WeirConfig } from "../../src/config.ts"
 import { storeReferenceOf } from "../../src/protocol/secret-ref.ts"
 import { readSecretBy } from "../../src/secret-stores/stores.ts"
 import { startTokenEndpoint, type TokenEndpoint } from "../identities/google-token-endpoint.ts"
-import { type Issuer, issuerAuthority } from "../identities/issuer.ts"
+import { issuerAuthority } from "../identities/issuer.ts"
+import { forgetManagedIdentity, managedIdentity } from "../identities/managed-identity.ts"
 import { useRoute } from "../identities/route.ts"
 import { withVariables } from "../variables.ts"
 import {
@@ -16,7 +17,6 @@ import {
   startAws,
   startAzure,
   startGoogle,
-  startManagedIdentity,
   startVault,
   type Twin,
   type VaultTwin,
@@ -31,7 +31,6 @@ let vault: VaultTwin
 let aws: Twin
 let google: Twin
 let azure: Twin
-let machine: Issuer
 let endpoint: TokenEndpoint
 let restore = () => {}
 
@@ -41,22 +40,21 @@ beforeAll(async () => {
   endpoint = await startTokenEndpoint()
   google = await startGoogle((token) => endpoint.issued.includes(token))
   azure = await startAzure()
-  machine = await startManagedIdentity()
   restore = withVariables({
     AWS_ACCESS_KEY_ID: awsKeys.accessKeyId,
     AWS_SECRET_ACCESS_KEY: awsKeys.secretAccessKey,
     AWS_SESSION_TOKEN: undefined,
     AWS_PROFILE: undefined,
     GOOGLE_APPLICATION_CREDENTIALS: writeFile(join(folder, "account.json"), endpoint.account),
-    IDENTITY_ENDPOINT: `${machine.url}/msi/token`,
-    IDENTITY_HEADER: "of-the-machine",
+    ...(await managedIdentity()),
     AZURE_CLIENT_SECRET: undefined,
     AZURE_FEDERATED_TOKEN_FILE: undefined,
   })
 })
-afterAll(() => {
+afterAll(async () => {
   restore()
-  for (const each of [vault, aws, google, azure, machine, endpoint]) each.stop()
+  await forgetManagedIdentity()
+  for (const each of [vault, aws, google, azure, endpoint]) each.stop()
   rmSync(folder, { recursive: true })
 })
 

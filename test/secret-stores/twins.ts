@@ -115,17 +115,6 @@ export const startAzure = (): Promise<Twin> =>
     return { body: { value, id: `https://v${url.pathname}`, attributes: { enabled: true } } }
   })
 
-/** The service of a machine at Azure that issues tokens for its identity. */
-export const startManagedIdentity = (): Promise<Issuer> =>
-  startIssuer(({ headers, path }) => {
-    if (headers["x-identity-header"] !== "of-the-machine") return { status: 401, body: {} }
-    if (new URL(path, "http://m").searchParams.get("resource") !== "https://vault.azure.net") {
-      return { status: 400, body: {} }
-    }
-    const expires = String(Math.floor(Date.now() / 1000) + 3600)
-    return { body: { access_token: "managed-for-vaults", expires_on: expires, resource: "r", token_type: "Bearer" } }
-  })
-
 export const writeFile = (path: string, text: string): string => {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, text)
