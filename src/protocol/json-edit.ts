@@ -113,30 +113,27 @@ class JsonEditor {
 
   #editMembers(below: ReadonlyMap<string, Tree>): void {
     const missing = new Map(below)
-    const list = this.#begin()
-    while (this.#next(closeBrace)) {
-      const begin = this.#at
+    const nextName = () => {
       const name = this.#name()
-      const tree = missing.get(name)
       missing.delete(name)
-      if (isCut(tree)) {
-        this.#skipValue()
-        this.#cut(list)
-      } else {
-        this.#keep(list, begin)
-        if (tree === undefined) this.#skipValue()
-        else this.#edit(tree)
-        list.endOfLast = this.#at
-      }
+      return name
     }
+    const list = this.#editEach(closeBrace, below, nextName)
     this.#close(list, membersOf(missing))
   }
 
   #editElements(below: ReadonlyMap<string, Tree>): void {
+    let index = 0
+    const list = this.#editEach(closeBracket, below, () => String(index++))
+    this.#close(list, "")
+  }
+
+  /** Edits the members of an object or the elements of a list. @param nextName reads a name, and goes to its value */
+  #editEach(close: number, below: ReadonlyMap<string, Tree>, nextName: () => string): OpenList {
     const list = this.#begin()
-    for (let index = 0; this.#next(closeBracket); index++) {
+    while (this.#next(close)) {
       const begin = this.#at
-      const tree = below.get(String(index))
+      const tree = below.get(nextName())
       if (isCut(tree)) {
         this.#skipValue()
         this.#cut(list)
@@ -147,7 +144,7 @@ class JsonEditor {
         list.endOfLast = this.#at
       }
     }
-    this.#close(list, "")
+    return list
   }
 
   #begin(): OpenList {
