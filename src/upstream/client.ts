@@ -163,15 +163,15 @@ const leaveMs = 500
 
 const jsonContent = { "content-type": "application/json" }
 
-/** A text of so many characters is sent as bytes that are let go when they are sent; a shorter one is one write with the head. */
+/** A body of so many characters or bytes is let go as it is sent; a shorter one is one write with the head. */
 const longText = 16 * 1024
 
 /** A body as undici takes it, and its length where undici cannot tell. */
 const bodyOf = (
   body: UpstreamRequest["body"],
-): readonly [string | Iterable<Uint8Array> | AsyncIterable<Uint8Array>, length?: number] => {
+): readonly [string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>, length?: number] => {
   if (typeof body === "string") return body.length < longText ? [body] : bodyOf(Buffer.from(body))
-  if (body instanceof Uint8Array) return [inPieces(body), body.length]
+  if (body instanceof Uint8Array) return body.length < longText ? [body] : [inPieces(body), body.length]
   return [chunksOfBody(body), bytesOfBody(body)]
 }
 

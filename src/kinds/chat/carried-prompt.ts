@@ -4,7 +4,6 @@ import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { ClientApiName, OwnRequest, SentBody } from "../../dialects/carried-request.ts"
 import { omittedTools } from "../../dialects/carry.ts"
 import { isObject } from "../../dialects/json.ts"
-import type { WireRequest } from "../../dialects/wire.ts"
 import { editJson, type JsonEdit } from "../../protocol/json-edit.ts"
 import {
   type EncodedPrompt,
@@ -63,20 +62,11 @@ export class CarriedPrompt extends OwnPrompt {
       if (wire !== undefined) {
         this.letGo()
         const types = omittedTools(request, own).map(({ type }) => type)
-        return { wire: Result.map(wire, short), isSearching, carried: { newFields, omittedTools: types } }
+        return { wire, isSearching, carried: { newFields, omittedTools: types } }
       }
     }
     return lack === undefined ? super.encode(target, params) : unfit(lack.path, lack.message)
   }
-}
-
-/** So many bytes are sent as text, in one write with their head. */
-const shortBytes = 16 * 1024
-
-const short = (wire: WireRequest<string | Uint8Array>): WireRequest<string | Uint8Array> => {
-  const { body } = wire
-  if (typeof body === "string" || body.length >= shortBytes) return wire
-  return { ...wire, body: Buffer.from(body.buffer, body.byteOffset, body.length).toString("utf8") }
 }
 
 /** A request that keeps all its tools. */
