@@ -4,7 +4,6 @@
  */
 import { Effect, Schema } from "effect"
 import { makeAwsIdentity } from "../identities/aws.ts"
-import type { Identity } from "../identities/identity.ts"
 import {
   askAs,
   type Client,
@@ -36,23 +35,16 @@ const typeOfError = Schema.decodeUnknownOption(Schema.Struct({ __type: Schema.St
 
 const regionOfArn = /^arn:aws[a-z-]*:secretsmanager:([a-z0-9-]+):/
 
-export const readAws = (client: Client, options: AwsSecretsOptions): ReadSecret => {
-  const identities = new Map<string, Identity>()
-  const identityIn = (region: string): Identity => {
-    const known = identities.get(region)
-    if (known !== undefined) return known
-    const made = makeAwsIdentity({ service: "secretsmanager", region, keys: "default", role: undefined })
-    identities.set(region, made)
-    return made
-  }
-  return Effect.fnUntraced(function* (name) {
+export const readAws = (client: Client, options: AwsSecretsOptions): ReadSecret =>
+  Effect.fnUntraced(function* (name) {
     const region = regionOfArn.exec(name)?.[1] ?? options.region
     if (region === undefined) return yield* unread("its region is not known: name its ARN, or set AWS_REGION")
     if (options.url !== undefined && !/^https?:\/\//.test(options.url)) {
       return yield* unread("AWS_ENDPOINT_URL_SECRETS_MANAGER is no http(s) URL")
     }
     const suffix = region.startsWith("cn-") ? ".cn" : ""
-    const { status, body } = yield* askAs(identityIn(region), client, store, {
+    const identity = makeAwsIdentity({ service: "secretsmanager", region, keys: "default", role: undefined })
+    const { status, body } = yield* askAs(identity, client, store, {
       method: "POST",
       baseUrl: options.url ?? `https://secretsmanager.${region}.amazonaws.com${suffix}`,
       path: "/",
@@ -63,7 +55,6 @@ export const readAws = (client: Client, options: AwsSecretsOptions): ReadSecret 
     const { SecretString: text, SecretBinary: binary } = yield* readReply(body)
     return text ?? (yield* textOfBase64(binary ?? ""))
   })
-}
 
 /** The type says why; its message may have names that are nobody's business. */
 const refusalOf = (status: number, body: string) => {
