@@ -5,7 +5,7 @@ import { type JsonObject, parseObject } from "../../src/dialects/json.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { answering, anthropicFrame, openaiFrame } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
-import { message } from "./vendors.ts"
+import { message, toldIn } from "./vendors.ts"
 
 const ids = newTestIds()
 const vendors = {
@@ -57,13 +57,7 @@ const post = async (path: string, body: string, headers: Record<string, string> 
     headers: { "content-type": "application/json", "x-api-key": `${keyId}~${key}`, ...headers },
     body,
   })
-  const text = await reply.text()
-  return {
-    status: reply.status,
-    warning: reply.headers.get("x-svc-warning"),
-    cost: reply.headers.get("x-svc-cost"),
-    text,
-  }
+  return toldIn(reply)
 }
 const sent = (): string => gateway().vendor.calls.at(-1)?.sent.toString("utf8") ?? ""
 const sentHeaders = () => gateway().vendor.calls.at(-1)?.headers ?? {}

@@ -4,7 +4,7 @@ import { newTestIds, type TestGateway, testCatalogue } from "../../src/testing/g
 import type { VendorScript } from "../../src/testing/scripted-vendor.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
-import { vendorBodyOf } from "./vendors.ts"
+import { toldIn, vendorBodyOf } from "./vendors.ts"
 
 const searching = newTestIds()
 const gateway = useGateway({
@@ -33,13 +33,7 @@ const requests = {
 const ask = async ({ baseUrl, keyId, key }: TestGateway, path: string, body: object) => {
   const headers = { "content-type": "application/json", "x-api-key": `${keyId}~${key}` }
   const reply = await fetch(`${baseUrl}${path}`, { method: "POST", headers, body: JSON.stringify(body) })
-  const text = await reply.text()
-  return {
-    status: reply.status,
-    warning: reply.headers.get("x-svc-warning"),
-    cost: reply.headers.get("x-svc-cost"),
-    text,
-  }
+  return toldIn(reply)
 }
 
 const answer = answering({ words: ["Rain"], inTokens: 100, outTokens: 10 })

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest"
 import { KeyMinted } from "../../src/protocol/admin-directory.ts"
 import { hello, newTestIds, openaiChunk, parseEvents, testCatalogue } from "../../src/testing/index.ts"
 import { openSocket } from "../sockets/client.ts"
+import { withFilm } from "./film.ts"
 import { eventually, holdsOf, lastUsage, useGateway } from "./gateway.ts"
 
 const ids = newTestIds()
@@ -11,17 +12,7 @@ const gateway = useGateway({
   backgroundSpeed: 10,
   ids,
   config: { revokedGraceMs: 400 },
-  catalogue: (urls) =>
-    testCatalogue(urls, ids)
-      .replace(
-        "models:\n",
-        "models:\n  - { handle: film, kind: video, targets: [{ vendor: openai, model: sora-2 }] }\n",
-      )
-      .replace(
-        "prices:\n",
-        'prices:\n  - { model: film, currency: USD, dims: { video_seconds: "100000" }, from: 2026-01-01 }\n',
-      )
-      .replace("models: [main,", "models: [film, main,"),
+  catalogue: (urls) => withFilm(testCatalogue(urls, ids)),
 })
 const admin = () => ({ "x-svc-admin-key": gateway().adminKey })
 const readMinted = Schema.decodeUnknownSync(KeyMinted)

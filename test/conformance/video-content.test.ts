@@ -3,6 +3,7 @@ import { request as httpRequest } from "node:http"
 import { Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import { newTestIds, testCatalogue, type VendorCall } from "../../src/testing/index.ts"
+import { withFilm } from "./film.ts"
 import { errorOf, eventually, useGateway } from "./gateway.ts"
 
 const ids = newTestIds()
@@ -11,17 +12,7 @@ const gateway = useGateway({
   backgroundSpeed: 10,
   ids,
   config: { streamStallMs: 400, upstreamTimeouts: { connect: undefined, ttfb: 500, idle: 400, total: undefined } },
-  catalogue: (urls) =>
-    testCatalogue(urls, ids)
-      .replace(
-        "models:\n",
-        "models:\n  - { handle: film, kind: video, targets: [{ vendor: openai, model: sora-2 }] }\n",
-      )
-      .replace(
-        "prices:\n",
-        'prices:\n  - { model: film, currency: USD, dims: { video_seconds: "100000" }, from: 2026-01-01 }\n',
-      )
-      .replace("models: [main,", "models: [film, main,"),
+  catalogue: (urls) => withFilm(testCatalogue(urls, ids)),
 })
 
 const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, at) => at % 253))

@@ -9,7 +9,7 @@ const tokens: Readonly<Record<string, string>> = {
 
 const variable = "WEIR_TEST_MANAGED_IDENTITY"
 
-/** What Azure tells of it in the environment. */
+/** The variables by which Azure tells of it. */
 export const managedIdentity = async (): Promise<{
   readonly IDENTITY_ENDPOINT: string
   readonly IDENTITY_HEADER: string
