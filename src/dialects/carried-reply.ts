@@ -3,12 +3,14 @@
  * `carried-reply.ts`. What is billed is read from the same bytes beside it. Pure.
  */
 import { randomUUID } from "node:crypto"
+import { Sse } from "effect/encoding"
 import type { ErrorBody } from "../protocol/error.ts"
 import type { CloseEvent, Delta, OpenEvent, WarnEvent } from "../protocol/event.ts"
 import { cut, editJsonText, type JsonEdit, type JsonPath, set } from "../protocol/json-edit.ts"
 import type { Usage } from "../protocol/usage.ts"
 import { chargeOf, type EventEncoder, type ReplyContext } from "./client-api.ts"
-import { isObject, type JsonObject, parseObject } from "./json.ts"
+import { type JsonObject, parseObject } from "./json.ts"
+import { nameOfEvent } from "./sse-frames.ts"
 import type { TextEnvelope, VendorFrame } from "./vendor-frame.ts"
 
 /** A frame for the client. */
@@ -17,7 +19,7 @@ interface WrittenFrame {
   readonly json: string
 }
 
-/** What becomes of a frame. */
+/** The edits of a frame, and when it is written. */
 export interface FrameEdits {
   readonly edits: ReadonlyArray<JsonEdit>
   /** Whether it comes after the settlement only. */
@@ -34,7 +36,7 @@ export interface FrameRules {
   readonly edit: (frame: JsonObject) => FrameEdits | undefined
   /** A frame with the usage, where the client waits for one and the vendor has sent none. */
   readonly usage?: (usage: Usage) => string
-  /** What ends a stream. */
+  /** The end of a stream, after its last frame. */
   readonly last?: string
   /** Server-sent events if absent. @param isFirst of the stream */
   readonly write?: (frame: WrittenFrame, isFirst: boolean) => string
@@ -43,28 +45,28 @@ export interface FrameRules {
 /** Members that tell of the vendor's account. */
 const ofAccount = ["billing", "organization", "organization_id", "project_id", "workspace_id"]
 
-/** Takes out what tells of the vendor's account. @param path of the object that has it */
-export const accountEdits = (...path: JsonPath): Array<JsonEdit> => ofAccount.map((name) => cut(...path, name))
-
-/** The names by which a client knows a reply and its model. @param path of the object that has them */
-export const nameEdits = (names: Readonly<Record<string, string>>, ...path: JsonPath): Array<JsonEdit> =>
-  Object.entries(names).map(([name, value]) => set(value, ...path, name))
+/** The edits of a reply: its names for the client, and nothing of the vendor's account. @param path of the object that has them */
+export const replyEdits = (names: Readonly<Record<string, string>>, ...path: JsonPath): ReadonlyArray<JsonEdit> => [
+  ...Object.entries(names).map(([name, value]) => set(value, ...path, name)),
+  ...ofAccount.map((name) => cut(...path, name)),
+]
 
 /** Writes a vendor's frames, or else the events of a translated reply. */
 export class CarriedEvents implements EventEncoder {
   readonly heartbeat: string
   readonly contentType?: string
   readonly #translated: EventEncoder
-  readonly #rules: FrameRules
-  #isCarried = false
+  readonly #makeRules: () => FrameRules
+  /** Made with the first frame: a translated reply, and a whole one, need none. */
+  #rules: FrameRules | undefined
   #isFirst = true
   #template: Template | undefined
   /** Frames that come after the settlement. */
   readonly #held: Array<WrittenFrame & { readonly tellsCharge: boolean }> = []
 
-  constructor(translated: EventEncoder, rules: FrameRules) {
+  constructor(translated: EventEncoder, makeRules: () => FrameRules) {
     this.#translated = translated
-    this.#rules = rules
+    this.#makeRules = makeRules
     this.heartbeat = translated.heartbeat
     if (translated.contentType !== undefined) this.contentType = translated.contentType
   }
@@ -74,12 +76,14 @@ export class CarriedEvents implements EventEncoder {
   }
 
   delta(delta: Delta, json?: string): string {
-    return this.#isCarried ? "" : this.#translated.delta(delta, json)
+    return this.#rules === undefined ? this.#translated.delta(delta, json) : ""
   }
 
   frame(frame: VendorFrame): string {
-    this.#isCarried = true
-    return frame.envelope === undefined ? this.#one(frame) : this.#repeated(frame.envelope, frame.json)
+    this.#rules ??= this.#makeRules()
+    return frame.envelope === undefined
+      ? this.#one(this.#rules, frame)
+      : this.#repeated(this.#rules, frame.envelope, frame.json)
   }
 
   warn(data: WarnEvent): string {
@@ -92,12 +96,13 @@ export class CarriedEvents implements EventEncoder {
 
   close(data: typeof CloseEvent.Type): string {
     const held = this.#held
-    if (!this.#isCarried || held.length === 0) return this.#translated.close(data)
-    const { usage, last = "" } = this.#rules
+    const rules = this.#rules
+    if (rules === undefined || held.length === 0) return this.#translated.close(data)
+    const { usage, last = "" } = rules
     const place = held.findLastIndex(({ tellsCharge }) => tellsCharge)
     const charge = set(chargeOf(data.usage), "x_svc")
     const ends = held.map(({ name, json }, at) =>
-      this.#write({ name, json: at === place ? editJsonText(json, [charge]) : json }),
+      this.#write(rules, { name, json: at === place ? editJsonText(json, [charge]) : json }),
     )
     return `${ends.join("")}${place === -1 ? (usage?.(data.usage) ?? "") : ""}${last}`
   }
@@ -106,40 +111,40 @@ export class CarriedEvents implements EventEncoder {
     return this.#translated.error(data)
   }
 
-  #one({ name, json }: WrittenFrame): string {
-    if (this.#rules.isPlain?.(name) === true) return this.#write({ name, json })
+  #one(rules: FrameRules, { name, json }: WrittenFrame): string {
+    if (rules.isPlain?.(name) === true) return this.#write(rules, { name, json })
     const frame = parseObject(json)
-    const edits = frame && this.#rules.edit(frame)
+    const edits = frame && rules.edit(frame)
     if (edits === undefined) return ""
     const written = { name, json: editJsonText(json, edits.edits) }
-    if (edits.isHeld !== true) return this.#write(written)
+    if (edits.isHeld !== true) return this.#write(rules, written)
     this.#held.push({ ...written, tellsCharge: edits.tellsCharge === true })
     return ""
   }
 
   /** A frame that has the bytes of one before it, except for its text. */
-  #repeated(envelope: TextEnvelope, text: string): string {
-    if (this.#template?.envelope !== envelope) this.#template = this.#learn(envelope)
+  #repeated(rules: FrameRules, envelope: TextEnvelope, text: string): string {
+    if (this.#template?.envelope !== envelope) this.#template = this.#learn(rules, envelope)
     const { parts, name, json } = this.#template
     return parts === undefined
-      ? this.#one({ name, json: json.replace(placeholder, () => text) })
+      ? this.#one(rules, { name, json: json.replace(placeholder, () => text) })
       : parts[0] + text + parts[1]
   }
 
-  #learn(envelope: TextEnvelope): Template {
+  #learn(rules: FrameRules, envelope: TextEnvelope): Template {
     // The quotes of the text are the envelope's.
     const frame = frameIn(envelope.before.slice(0, -1) + placeholder + envelope.after.slice(1))
     const held = this.#held.length
-    const written = this.#one({ ...frame, json: frame.json })
+    const written = this.#one(rules, frame)
     const [before, after] = written.split(placeholder)
     if (held !== this.#held.length) this.#held.pop()
     return { envelope, ...frame, parts: before === undefined || after === undefined ? undefined : [before, after] }
   }
 
-  #write(frame: WrittenFrame): string {
+  #write(rules: FrameRules, frame: WrittenFrame): string {
     const isFirst = this.#isFirst
     this.#isFirst = false
-    return this.#rules.write?.(frame, isFirst) ?? sseFrame(frame)
+    return rules.write?.(frame, isFirst) ?? sseFrame(frame)
   }
 }
 
@@ -148,29 +153,24 @@ const placeholder = `"${randomUUID()}"`
 
 interface Template extends WrittenFrame {
   readonly envelope: TextEnvelope
-  /** What stands before and after the text; undefined if the frame is not written as it comes. */
+  /** The written text before and after the frame's own; undefined if the frame is not written as it comes. */
   readonly parts: readonly [before: string, after: string] | undefined
 }
 
+/** The frame in the text of one. */
 const frameIn = (text: string): WrittenFrame => {
-  let name: string | undefined
-  const data: Array<string> = []
-  for (const line of text.split(/\r?\n/)) {
-    if (line.startsWith("event:")) name = line.slice("event:".length).trim()
-    else if (line.startsWith("data:")) data.push(line.slice("data:".length).replace(/^ /, ""))
-  }
-  return { name, json: data.join("\n") }
+  let found: WrittenFrame = { json: "" }
+  const parser = Sse.makeParser((event) => {
+    if (event._tag === "Event") found = { name: nameOfEvent(event.event), json: event.data }
+  })
+  parser.feed(text)
+  return found
 }
 
-const sseFrame = ({ name, json }: WrittenFrame): string => {
-  const data = json.includes("\n") ? json.split("\n").join("\ndata: ") : json
-  return name === undefined ? `data: ${data}\n\n` : `event: ${name}\ndata: ${data}\n\n`
-}
+const sseFrame = ({ name, json }: WrittenFrame): string =>
+  `${name === undefined ? "" : `event: ${name}\n`}data: ${dataOf(json)}\n\n`
 
-/** An object in a frame; empty if there is none. */
-export const partOf = (frame: JsonObject, name: string): JsonObject => {
-  const part = frame[name]
-  return isObject(part) ? part : {}
-}
+/** JSON as the data of an event, which has a field for each line. */
+export const dataOf = (json: string): string => (json.includes("\n") ? json.split("\n").join("\ndata: ") : json)
 
 export type MakeRules = (context: ReplyContext) => FrameRules

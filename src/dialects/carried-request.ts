@@ -16,9 +16,9 @@ export interface OwnRequest {
   readonly newFields: ReadonlyArray<string>
   /** Bytes of their values. */
   readonly newBytes: number
-  /** What belongs to another vendor and is taken out. */
+  /** Places of parts that belong to another vendor and are taken out. */
   readonly foreign: ReadonlyArray<JsonPath>
-  /** What its vendor bills beside tokens. */
+  /** Its tools that a vendor bills beside tokens. */
   readonly paid: ReadonlyArray<PaidTool>
   /** How many tools it has. */
   readonly tools: number

@@ -34,6 +34,10 @@ const endUserEdit = (path: JsonPath, replaced: string | undefined): ReadonlyArra
   return [replaced === "" ? cut(...path) : set(replaced, ...path)]
 }
 
+/** Whether the model's profile, or the model, takes away the reasoning that was asked for. */
+export const losesReasoning = ({ reasoning }: VendorRequest, { asked }: SentBody): boolean =>
+  reasoning === undefined && (asked.reasoning !== undefined || asked.reasoningBudget !== undefined)
+
 type Params = Omit<ExchangeParams, keyof ExtraParams> & ExtraParams
 
 /** Where an API says a parameter; the first place is edited, the others are taken out with it. */

@@ -55,7 +55,7 @@ export interface ClientRequest {
   readonly omittedTools: ReadonlyArray<string>
   /** A web search by the vendor itself, which is left out where it cannot be had. */
   readonly search?: HostedSearch | undefined
-  /** What becomes of it at a vendor of the same API; absent if it is carried to none. */
+  /** The same request for a vendor of the same API; absent if it is carried to none. */
   readonly own?: OwnRequest | undefined
 }
 

@@ -120,7 +120,7 @@ export const searchOf = (type: string, tool: JsonObject): HostedSearch | undefin
 /** Tools that a vendor defines: at most one web search, and those for which other vendors have no words. */
 export class HostedTools {
   readonly omittedTools: Array<string> = []
-  /** Those that a vendor bills beside its tokens. */
+  /** Tools that a vendor bills beside its tokens. */
   readonly paid: Array<PaidTool> = []
   search: HostedSearch | undefined
   /** Whether one of them reads what only the vendor sees. */

@@ -40,7 +40,7 @@ export interface VendorRequest {
   /** Whether the model has a prefix cache; `skipWrite` omits the breakpoint at the end of the thread. */
   readonly cache: { readonly enabled: boolean; readonly skipWrite: boolean; readonly key?: string | undefined }
   readonly stream: boolean
-  /** What stands for the client's own users, by their ids: empty if nothing does, absent if the id itself is sent. */
+  /** The names under which the client's own users are sent, by their ids: empty if none is, absent if the id itself is. */
   readonly endUsers?: Readonly<Record<string, string>> | undefined
 }
 
@@ -70,7 +70,7 @@ export type VendorEvent =
   /** The vendor's terminal event: the reply is complete. */
   | { readonly kind: "done" }
   | { readonly kind: "fault"; readonly fault: VendorFault }
-  /** What came, for a client of the same API; its meaning comes as events too. */
+  /** A frame as it came, for a client of the same API; its meaning comes as events too. */
   | { readonly kind: "frame"; readonly frame: VendorFrame }
 
 export interface Decoder {

@@ -1,5 +1,5 @@
 /**
- * What becomes of each field of a client's request. A field is in one of five lists: carried; without effect elsewhere;
+ * The lists of fields of a client's request. A field is in one of five lists: carried; without effect elsewhere;
  * known to its own API alone; accepted with neutral values only; refused. A field that is in none is new: it is carried to a
  * vendor of the same API, and refused elsewhere, because dropping one silently would cost its user money.
  */
@@ -123,13 +123,13 @@ export class FieldReader {
     return isAbsent(value) ? [] : this.list(value, path)
   }
 
-  /** What was read, unless there are no words for a field. */
+  /** The read request, unless there are no words for a field. */
   result<A>(read: A): Result.Result<A, FieldRefusal> {
     const refusal = this.refusal ?? this.lack
     return refusal === undefined ? Result.succeed(read) : Result.fail(refusal)
   }
 
-  /** What was read, unless a field is refused by every vendor. */
+  /** The read request, unless a field is refused by every vendor. */
   carriedResult<A>(read: A): Result.Result<A, FieldRefusal> {
     return this.refusal === undefined ? Result.succeed(read) : Result.fail(this.refusal)
   }
@@ -142,9 +142,6 @@ export class FieldReader {
     return undefined
   }
 }
-
-/** A word; undefined if it is none. */
-export const wordIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 export const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined
 

@@ -1,4 +1,4 @@
-/** What the reader of an API's requests tells of a request that is carried to a vendor of the same API. */
+/** The facts of a request that is carried to a vendor of the same API, as the reader of its API found them. */
 import type { JsonPath } from "../protocol/json-edit.ts"
 import type { OwnRequest } from "./carried-request.ts"
 import type { HostedTools } from "./client-parts.ts"

@@ -109,9 +109,11 @@ class SseDecoder implements Decoder {
 /** Tells a frame before its events, unless it is a fault: a vendor's words of that are for nobody. */
 export const addFrame = (events: Array<VendorEvent>, before: number, event: string, json: string): void => {
   for (let at = before; at < events.length; at++) if (events[at]?.kind === "fault") return
-  const name = event === "message" ? undefined : event
-  events.splice(before, 0, { kind: "frame", frame: { name, json } })
+  events.splice(before, 0, { kind: "frame", frame: { name: nameOfEvent(event), json } })
 }
+
+/** The name of an event, unless it is the one that all have which name none. */
+export const nameOfEvent = (event: string): string | undefined => (event === "message" ? undefined : event)
 
 const firstOfSeveral = 0x80
 

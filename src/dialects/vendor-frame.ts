@@ -15,6 +15,6 @@ export interface VendorFrame {
   readonly name?: string | undefined
   /** Its JSON; with an envelope only that of the text in it. */
   readonly json: string
-  /** What stands around the text, if a frame before it had the same. */
+  /** The bytes around the text, if a frame before it had the same. */
   readonly envelope?: TextEnvelope | undefined
 }

@@ -2,11 +2,11 @@
 import { Result } from "effect"
 import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
 import type { SentBody } from "../carried-request.ts"
-import { commonEdits, limitEdit, type ParamPlaces, paramEdits } from "../carry.ts"
+import { commonEdits, limitEdit, losesReasoning, type ParamPlaces, paramEdits } from "../carry.ts"
 import type { Carry, VendorRequest } from "../dialect.ts"
 import { encodeExtras } from "../extras.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
-import { betasOf, words } from "./vendor-request.ts"
+import { betasOf, messagesWire, words } from "./vendor-request.ts"
 
 const places: ParamPlaces = {
   temperature: [["temperature"]],
@@ -19,11 +19,13 @@ export const carriedMessages = (
   request: VendorRequest,
   sent: SentBody,
 ): Result.Result<WireRequest<Uint8Array>, EncodeRefusal> =>
-  Result.map(encodeExtras(request.extras, words), () => ({
-    path: "/v1/messages",
-    headers: { accept: request.stream ? "text/event-stream" : "application/json", ...betaHeader(request, sent) },
-    body: sent.edited([set(request.model, "model"), ...messageEdits(request, sent)]),
-  }))
+  Result.map(encodeExtras(request.extras, words), () =>
+    messagesWire(
+      request,
+      betasFor(request, sent),
+      sent.edited([set(request.model, "model"), ...messageEdits(request, sent)]),
+    ),
+  )
 
 export const carryMessages: Carry = { api: "anthropic", encode: carriedMessages }
 
@@ -32,14 +34,11 @@ export const messageEdits = (request: VendorRequest, sent: SentBody): ReadonlyAr
   ...limitEdit(request, sent.asked, ["max_tokens"]),
   ...paramEdits(request, sent.asked, places),
   ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
-  ...(isStripped(request, sent) ? [cut("thinking"), cut("output_config", "effort")] : []),
+  ...(losesReasoning(request, sent) ? [cut("thinking"), cut("output_config", "effort")] : []),
   ...searchEdits(request, sent),
   // Members of SDKs and of clouds, which Anthropic's API refuses.
   ...["betas", "anthropic_version"].filter((name) => Object.hasOwn(sent.head, name)).map((name) => cut(name)),
 ]
-
-const isStripped = ({ reasoning }: VendorRequest, { asked }: SentBody): boolean =>
-  reasoning === undefined && (asked.reasoning !== undefined || asked.reasoningBudget !== undefined)
 
 /** A search is made as often as it is held. */
 const searchEdits = (request: VendorRequest, { own }: SentBody): ReadonlyArray<JsonEdit> => {
@@ -52,8 +51,3 @@ const searchEdits = (request: VendorRequest, { own }: SentBody): ReadonlyArray<J
 export const betasFor = (request: VendorRequest, { betas }: SentBody): ReadonlyArray<string> => [
   ...new Set([...betas, ...betasOf(request)]),
 ]
-
-export const betaHeader = (request: VendorRequest, sent: SentBody): Readonly<Record<string, string>> => {
-  const betas = betasFor(request, sent)
-  return betas.length === 0 ? {} : { "anthropic-beta": betas.join(",") }
-}

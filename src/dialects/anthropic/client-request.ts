@@ -17,9 +17,8 @@ import {
   presentIfAny,
   refused,
   withoutEffect,
-  wordIn,
 } from "../fields.ts"
-import { isObject, type JsonObject } from "../json.ts"
+import { isObject, type JsonObject, stringAt } from "../json.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
 import { signatureFor } from "../signature.ts"
 import { isAnthropicOwn, sealedBlock } from "../vendor-blocks.ts"
@@ -244,7 +243,7 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
         }),
       ]
     case "thinking":
-      if (signatureFor("anthropic", signatureIn(block)) === undefined) reader.foreign.push(path)
+      if (signatureFor("anthropic", stringAt(block, "signature") || undefined) === undefined) reader.foreign.push(path)
       // Reasoning of other vendors goes out with an empty signature.
       return [present({ t: "reasoning", v: block["thinking"], signature: block["signature"] || null })]
     case "redacted_thinking":
@@ -257,9 +256,6 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
       return resultOf(reader, block, path)
   }
 }
-
-const signatureIn = ({ signature }: JsonObject): string | undefined =>
-  typeof signature === "string" && signature !== "" ? signature : undefined
 
 /** A result is text in twp/1; images in it follow it. */
 const resultOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
@@ -291,7 +287,7 @@ const resultOf = (reader: FieldReader, block: JsonObject, path: string): Readonl
 
 const sourceOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {
   const source = reader.object(value, path)
-  const fields = entryOf(sourceFields, wordIn(source["type"]))
+  const fields = entryOf(sourceFields, stringAt(source, "type"))
   if (fields !== undefined) reader.check(fields, source, path)
   switch (source["type"]) {
     case "base64":

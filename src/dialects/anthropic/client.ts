@@ -35,7 +35,7 @@ export const messagesApi: ClientApi = {
   },
   fields: messagesFields,
   decode: decodeMessagesRequest,
-  events: (context) => new CarriedEvents(new MessagesEvents(context), messageRules(context)),
+  events: (context) => new CarriedEvents(new MessagesEvents(context), () => messageRules(context)),
   whole: wholeMessage,
   error: messagesError,
   omittedFeatures: (headers, isCarried) => {

@@ -15,10 +15,10 @@ import { type Place, publisherPath, vertexAuthorize } from "../gemini/vertex.ts"
 import { parseObject, stringAt } from "../json.ts"
 import { addFrame } from "../sse-frames.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
-import { betaHeader, betasFor, carriedMessages, messageEdits } from "./carry.ts"
+import { betasFor, carriedMessages, messageEdits } from "./carry.ts"
 import { anthropic, anthropicVersion } from "./vendor.ts"
 import { ReplyReader } from "./vendor-reply.ts"
-import { encodeMessages } from "./vendor-request.ts"
+import { betaHeader, encodeMessages } from "./vendor-request.ts"
 
 /** The messages without what a path says. */
 const bodyFor = (version: string, request: VendorRequest): Result.Result<object, EncodeRefusal> => {
@@ -51,10 +51,10 @@ const vertexWire = <Body extends string | Uint8Array>(
   place: Place,
   { model, stream }: VendorRequest,
   body: Body,
-  betas: Readonly<Record<string, string>> = {},
+  betas: ReadonlyArray<string> = [],
 ): WireRequest<Body> => ({
   path: `/v1${publisherPath(place, "anthropic")}/${encodeURIComponent(model)}:${stream ? "streamRawPredict" : "rawPredict"}`,
-  headers: { accept: stream ? "text/event-stream" : "application/json", ...betas },
+  headers: { accept: stream ? "text/event-stream" : "application/json", ...betaHeader(betas) },
   body,
 })
 
@@ -70,7 +70,7 @@ export const vertexClaude = (place: Place): Dialect => ({
     api: "anthropic",
     encode: (request, sent) =>
       Result.map(carriedBody(vertexVersion, request, sent), (body) =>
-        vertexWire(place, request, body, betaHeader(request, sent)),
+        vertexWire(place, request, body, betasFor(request, sent)),
       ),
   },
 })

@@ -17,7 +17,7 @@ import { type ExtraWords, encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
-import type { EncodeRefusal } from "../wire.ts"
+import type { EncodeRefusal, WireRequest } from "../wire.ts"
 import { encodeThinking, versionOf } from "./thinking.ts"
 
 /** Anthropic accepts this many cache breakpoints per request; the last ones are the most useful. */
@@ -88,6 +88,22 @@ export const betasOf = ({ thread, extras }: VendorRequest): ReadonlySet<string> 
   }
   return betas
 }
+
+export const betaHeader = (betas: Iterable<string>): Readonly<Record<string, string>> => {
+  const names = [...betas]
+  return names.length === 0 ? {} : { "anthropic-beta": names.join(",") }
+}
+
+/** A request with its body. */
+export const messagesWire = <Body extends string | Uint8Array>(
+  { stream }: VendorRequest,
+  betas: Iterable<string>,
+  body: Body,
+): WireRequest<Body> => ({
+  path: "/v1/messages",
+  headers: { accept: stream ? "text/event-stream" : "application/json", ...betaHeader(betas) },
+  body,
+})
 
 /** The name of Anthropic's own search: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool */
 export const searchTool = "web_search"

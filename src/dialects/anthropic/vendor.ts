@@ -7,21 +7,14 @@ import type { Dialect } from "../dialect.ts"
 import { carryMessages } from "./carry.ts"
 import { anthropicRefusal } from "./faults.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
-import { betasOf, encodeMessages, searchTool } from "./vendor-request.ts"
+import { betasOf, encodeMessages, messagesWire, searchTool } from "./vendor-request.ts"
 
 export const anthropicVersion = "2023-06-01"
-
-const headerOf = (betas: ReadonlySet<string>): Readonly<Record<string, string>> =>
-  betas.size === 0 ? {} : { "anthropic-beta": [...betas].join(",") }
 
 export const anthropic: Dialect = {
   authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": anthropicVersion }),
   encode: (request) =>
-    Result.map(encodeMessages(request), (body) => ({
-      path: "/v1/messages",
-      headers: { accept: request.stream ? "text/event-stream" : "application/json", ...headerOf(betasOf(request)) },
-      body: JSON.stringify(body),
-    })),
+    Result.map(encodeMessages(request), (body) => messagesWire(request, betasOf(request), JSON.stringify(body))),
   carry: carryMessages,
   seals: "anthropic",
   canSearch: ({ tools }) => !tools.some(({ name }) => name === searchTool),

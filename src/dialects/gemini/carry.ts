@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { cut, type JsonEdit, type JsonPath } from "../../protocol/json-edit.ts"
 import type { SentBody } from "../carried-request.ts"
-import { commonEdits, limitEdit, type ParamPlaces, paramEdits } from "../carry.ts"
+import { commonEdits, limitEdit, losesReasoning, type ParamPlaces, paramEdits } from "../carry.ts"
 import type { Carry, VendorRequest } from "../dialect.ts"
 import { encodeExtras } from "../extras.ts"
 import { isAbsent } from "../fields.ts"
@@ -37,14 +37,12 @@ const editsOf = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit
     n: [inConfig("candidateCount")],
     serviceTier: [[nameIn(head, "serviceTier")]],
   }
-  const isStripped =
-    request.reasoning === undefined && (asked.reasoning !== undefined || asked.reasoningBudget !== undefined)
   return [
     // The path names it.
     ...(isAbsent(head["model"]) ? [] : [cut("model")]),
     ...limitEdit(request, asked, inConfig("maxOutputTokens")),
     ...paramEdits(request, asked, places),
     ...commonEdits(request, sent, { toolChoice: nameIn(head, "toolConfig") }),
-    ...(isStripped ? [cut(...inConfig("thinkingConfig"))] : []),
+    ...(losesReasoning(request, sent) ? [cut(...inConfig("thinkingConfig"))] : []),
   ]
 }

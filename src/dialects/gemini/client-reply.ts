@@ -4,6 +4,7 @@ import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
 import type { Usage } from "../../protocol/usage.ts"
+import { dataOf } from "../carried-reply.ts"
 import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
 import { argumentsOf } from "../client-parts.ts"
 import { parseObject } from "../json.ts"
@@ -222,7 +223,7 @@ export class ContentEvents extends ClientEvents implements EventEncoder {
 
 /** A part of a stream. @param isFirst of it */
 export const writeReply = (json: string, isArray: boolean, isFirst: boolean): string => {
-  if (!isArray) return `data: ${json.includes("\n") ? json.split("\n").join("\ndata: ") : json}\r\n\r\n`
+  if (!isArray) return `data: ${dataOf(json)}\r\n\r\n`
   return `${isFirst ? "[" : ",\r\n"}${json}`
 }
 

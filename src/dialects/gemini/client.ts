@@ -14,7 +14,7 @@ export const generateApi: ClientApi = {
   },
   fields: generateFields,
   decode: decodeGenerateRequest,
-  events: (context) => new CarriedEvents(new ContentEvents(context), contentRules(context)),
+  events: (context) => new CarriedEvents(new ContentEvents(context), () => contentRules(context)),
   whole: wholeContent,
   error: generateError,
   requestIdHeader: "x-request-id",

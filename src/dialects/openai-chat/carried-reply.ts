@@ -1,25 +1,25 @@
 /** Chat completions of a vendor, for clients of the same API. */
 
-import { cut, editJsonText, type JsonEdit } from "../../protocol/json-edit.ts"
+import { cut, editJsonText } from "../../protocol/json-edit.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { accountEdits, type FrameEdits, type MakeRules, nameEdits } from "../carried-reply.ts"
+import { type FrameEdits, type MakeRules, replyEdits } from "../carried-reply.ts"
 import type { ReplyContext } from "../client-api.ts"
 import { isObject, objectsAt } from "../json.ts"
 import { completionId, usageChunk } from "./client-reply.ts"
 
-const editsOf = (context: ReplyContext): Array<JsonEdit> => [
-  ...nameEdits({ id: completionId(context), model: context.model }),
-  ...accountEdits(),
-]
+const namesOf = (context: ReplyContext) => ({ id: completionId(context), model: context.model })
 
-export const carriedCompletion = (context: ReplyContext, json: string): string => editJsonText(json, editsOf(context))
+export const carriedCompletion = (context: ReplyContext, json: string): string =>
+  editJsonText(json, replyEdits(namesOf(context)))
 
 /**
- * What ends a choice, and the usage, come after the settlement. The usage is left out where the client did not ask for it. Some
+ * The end of a choice, and the usage, come after the settlement. The usage is left out where the client did not ask for it. Some
  * vendors tell it beside an empty choice, after the end.
  */
 export const chunkRules: MakeRules = (context) => {
   const { includesUsage } = context
+  const edits = replyEdits(namesOf(context))
+  const withoutUsage = [...edits, cut("usage")]
   let hasEnded = false
   return {
     edit: (chunk): FrameEdits | undefined => {
@@ -28,10 +28,12 @@ export const chunkRules: MakeRules = (context) => {
       const isUsage = isObject(usage) && (choices.length === 0 || hasEnded)
       if (isUsage && choices.length === 0 && !includesUsage) return undefined
       const isEnd = choices.some(({ finish_reason: reason }) => typeof reason === "string")
-      const edits = editsOf(context)
-      if (!includesUsage && (usage === null || isUsage)) edits.push(cut("usage"))
       hasEnded ||= isEnd
-      return { edits, isHeld: isUsage || isEnd, tellsCharge: includesUsage ? isObject(usage) : isEnd }
+      return {
+        edits: !includesUsage && (usage === null || isUsage) ? withoutUsage : edits,
+        isHeld: isUsage || isEnd,
+        tellsCharge: includesUsage ? isObject(usage) : isEnd,
+      }
     },
     ...(includesUsage && { usage: (usage: Usage) => usageChunk(context, usage) }),
     last: "data: [DONE]\n\n",

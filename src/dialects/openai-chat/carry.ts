@@ -97,7 +97,7 @@ const reasoningWords = ["reasoning_effort", "thinking", "reasoning"] as const
 /** Reasoning in the vendor's own words stays; in those of another vendor with this API it is translated. */
 const reasoningEdits = (request: VendorRequest, { head, own }: SentBody, profile: ChatProfile): Array<JsonEdit> => {
   const said = reasoningWords.filter((word) => !isAbsent(head[word]))
-  // What the model thought before is for vendors that take it back.
+  // Earlier reasoning is for vendors that take it back.
   const given = profile.reasoningBack === undefined ? (own.places?.["reasoning"] ?? []) : []
   const edits = given.map((path) => cut(...path))
   if (said.length === 0) return edits

@@ -10,7 +10,7 @@ export const chatApi: ClientApi = {
   carried: { dialect: "openai-chat", prompt: ["messages", "tools"], whole: carriedCompletion },
   fields: chatFields,
   decode: decodeChatRequest,
-  events: (context) => new CarriedEvents(new ChatEvents(context), chunkRules(context)),
+  events: (context) => new CarriedEvents(new ChatEvents(context), () => chunkRules(context)),
   whole: chatCompletion,
   error: chatError,
   requestIdHeader: "x-request-id",

@@ -1,16 +1,14 @@
 /** Responses of a vendor, for clients of the same API. */
-import { editJsonText, type JsonEdit, type JsonPath } from "../../protocol/json-edit.ts"
-import { accountEdits, type MakeRules, nameEdits } from "../carried-reply.ts"
+import { editJsonText } from "../../protocol/json-edit.ts"
+import { type MakeRules, replyEdits } from "../carried-reply.ts"
 import type { ReplyContext } from "../client-api.ts"
 import { isObject } from "../json.ts"
 import { responseId } from "./client-reply.ts"
 
-const editsOf = (context: ReplyContext, ...path: JsonPath): Array<JsonEdit> => [
-  ...nameEdits({ id: responseId(context), model: context.model }, ...path),
-  ...accountEdits(...path),
-]
+const namesOf = (context: ReplyContext) => ({ id: responseId(context), model: context.model })
 
-export const carriedResponse = (context: ReplyContext, json: string): string => editJsonText(json, editsOf(context))
+export const carriedResponse = (context: ReplyContext, json: string): string =>
+  editJsonText(json, replyEdits(namesOf(context)))
 
 /** Events with the whole response in them. */
 const ofResponse: ReadonlySet<string> = new Set([
@@ -26,7 +24,7 @@ export const responseRules: MakeRules = (context) => ({
   edit: (event) => {
     const isEnd = event["type"] === "response.completed" || event["type"] === "response.incomplete"
     const { response } = event
-    const edits = isObject(response) ? editsOf(context, "response") : []
+    const edits = isObject(response) ? replyEdits(namesOf(context), "response") : []
     return { edits, isHeld: isEnd, tellsCharge: isEnd }
   },
 })

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
 import type { SentBody } from "../carried-request.ts"
-import { commonEdits, limitEdit, type ParamPlaces, paramEdits } from "../carry.ts"
+import { commonEdits, limitEdit, losesReasoning, type ParamPlaces, paramEdits } from "../carry.ts"
 import type { Carry, VendorRequest } from "../dialect.ts"
 import type { WireRequest } from "../wire.ts"
 
@@ -30,7 +30,7 @@ const editsOf = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit
   // Nothing is stored at the vendor; encrypted reasoning is returned with the thread.
   set(false, "store"),
   ...(request.canReason ? includeEdits(sent) : []),
-  ...(sent.asked.reasoning !== undefined && request.reasoning === undefined ? [cut("reasoning", "effort")] : []),
+  ...(losesReasoning(request, sent) ? [cut("reasoning", "effort")] : []),
   ...(request.searches === undefined ? [] : [set(request.searches, "max_tool_calls")]),
 ]
 

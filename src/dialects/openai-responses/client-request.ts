@@ -34,9 +34,8 @@ import {
   presentIfAny,
   refused,
   withoutEffect,
-  wordIn,
 } from "../fields.ts"
-import { isObject, type JsonObject } from "../json.ts"
+import { isObject, type JsonObject, stringAt } from "../json.ts"
 import { schemaFields } from "../openai-chat/client-request.ts"
 import { soundOf } from "../openai-sound.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
@@ -272,7 +271,7 @@ const partFields: Readonly<Record<string, FieldTable>> = {
 }
 
 const partOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject => {
-  const fields = entryOf(partFields, wordIn(part["type"]))
+  const fields = entryOf(partFields, stringAt(part, "type"))
   if (fields !== undefined) reader.check(fields, part, path)
   switch (part["type"]) {
     case "input_text":

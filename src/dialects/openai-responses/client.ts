@@ -11,7 +11,7 @@ export const responsesApi: ClientApi = {
   carried: { dialect: "openai-responses", prompt: ["input", "instructions", "tools"], whole: carriedResponse },
   fields: responsesFields,
   decode: decodeResponsesRequest,
-  events: (context) => new CarriedEvents(new ResponsesEvents(context), responseRules(context)),
+  events: (context) => new CarriedEvents(new ResponsesEvents(context), () => responseRules(context)),
   whole: wholeResponse,
   error: chatError,
   requestIdHeader: "x-request-id",
