@@ -477,7 +477,7 @@ export const readVariables = (
     ),
   ).pipe(Effect.map((each) => each.flat()))
 
-/** What is wrong with each variable that a start would refuse, in the order of the table. */
+/** The variables that a start would refuse, with their reasons, in the order of the table. */
 export const refusedVariables: Effect.Effect<ReadonlyArray<Config.ConfigError>> = Effect.suspend(() =>
   Effect.forEach(Object.values(variables), (variable: Config.Config<unknown>) =>
     Effect.match(variable, {

@@ -45,12 +45,12 @@ export interface Connection<Body extends object> {
   readonly searching?: (isSearching: boolean) => void
   /** Types of blocks of vendors' tools that the vendor that is asked cannot read; before the first event. */
   readonly omitting?: (types: ReadonlyArray<string>) => void
-  /** What the client's own request lost on its way to the vendor that is asked; undefined if it is translated. */
+  /** The losses of the client's own request on its way to the vendor that is asked; undefined if it is translated. */
   readonly carrying?: (notes: CarryingNotes | undefined) => void
   readonly listen: (listener: ConnectionListener) => void
 }
 
-/** Of a request that goes to a vendor of its own API. */
+/** The losses of a request that goes to a vendor of its own API. */
 export interface CarryingNotes {
   /** Fields that the gateway does not know. */
   readonly newFields: ReadonlyArray<string>

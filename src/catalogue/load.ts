@@ -26,7 +26,7 @@ const decode = Schema.decodeUnknownResult(CatalogueDocument, strictly)
 const maxIssues = 200
 const encode = Schema.encodeSync(CatalogueDocument)
 
-/** What stands for bytes that are no UTF-8 once a file is read as text. WHATWG Encoding Standard, "replacement". */
+/** The character that replaces bytes that are no UTF-8 once a file is read as text. WHATWG Encoding Standard, "replacement". */
 const replacement = "\uFFFD"
 
 /** Parses and checks a catalogue. */

@@ -59,7 +59,7 @@ const explainListen = (cause: unknown): string => {
 const explainConfig = (error: Config.ConfigError): string =>
   `${describeRefusedVariable(error)}; weir config says what each variable means`
 
-/** What is wrong with a variable, in a line for each. */
+/** A line for each refused variable, with the reason. */
 export const describeRefusedVariable = ({ cause }: Config.ConfigError): string => {
   if (!Schema.isSchemaError(cause)) return cause.message
   return issuesOf(cause)

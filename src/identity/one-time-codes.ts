@@ -71,10 +71,11 @@ export class OneTimeCodes extends Context.Service<
 
 export const codeTtlMs = 600_000
 /**
- * Limits: codes that are valid beside the newest, wrong attempts per code, wrong attempts per subject and hour, codes per subject and hour. Anybody may ask for a
- * login of any address: its limit is that of all who ask together, and whoever asks has a lower one (anonymous.ts). So a code
- * stays valid when the next ones are made. A wrong attempt counts for each code that is valid then, and the attempts of an
- * hour are bounded in sum: three codes of six digits and 15 attempts are guessed with a chance of 45 in a million.
+ * Limits: codes that are valid beside the newest, wrong attempts per code, wrong attempts per subject and hour, codes per
+ * subject and hour. Anybody may ask for a login of any address: its limit is that of all who ask together, and whoever asks
+ * has a lower one (anonymous.ts). So a code stays valid when the next ones are made. A wrong attempt counts for each code that
+ * is valid then, and the attempts of an hour are bounded in sum: three codes of six digits and 15 attempts are guessed with a
+ * chance of 45 in a million.
  */
 const maxEarlier = 2
 const maxWrong = 5

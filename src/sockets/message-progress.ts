@@ -3,7 +3,7 @@
  * content. The library tells of whole messages only. Source: RFC 6455 section 5.2.
  */
 export class MessageProgress {
-  /** Of the head that is being read; the longest has 14 bytes. */
+  /** The head that is being read; the longest has 14 bytes. */
   readonly #head = new Uint8Array(14)
   #headBytes = 0
   #payloadBytes = 0

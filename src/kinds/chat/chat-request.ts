@@ -14,7 +14,7 @@ export interface ChatRequest extends Omit<ExchangeRequest, "thread" | "tools"> {
   readonly carried?: CarriedRequest | undefined
 }
 
-/** What an exchange must know of a request in an API of its client's. */
+/** The facts of a request in a client's own API that an exchange needs. */
 export interface CarriedRequest {
   readonly api: ClientApiName
   /** The first thing for which only this API has words. */

@@ -19,7 +19,7 @@ import { samenessOfPrompt } from "./sameness.ts"
 /** A vendor's request without its prompt. */
 export type PromptParams = Omit<VendorRequest, "thread" | "tools">
 
-/** What a prompt must know of the target for which it is written. */
+/** The part of a target that a prompt needs to be written for it. */
 export interface EncodingTarget extends Pick<CallTarget, "dialect"> {
   readonly vendor?: Pick<Vendor, "newFields" | "hostedTools">
 }

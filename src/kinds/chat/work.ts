@@ -27,9 +27,9 @@ export interface ChatWorkOptions extends ReaderOptions {
   readonly searching?: (isSearching: boolean) => void
   /** Told which blocks of vendors' tools the vendor that is asked cannot read. */
   readonly omitting?: (types: ReadonlyArray<string>) => void
-  /** Told what the client's own request lost on its way; undefined if it is translated. */
+  /** Takes the losses of the client's own request on its way; undefined if it is translated. */
   readonly carrying?: (notes: CarryingNotes | undefined) => void
-  /** What stands for the client's own users at a vendor. */
+  /** The names of the client's own users at a vendor. */
   readonly endUsersAt?: ((vendor: Pick<Vendor, "endUser">) => PromptParams["endUsers"]) | undefined
   readonly context: Context.Context<never>
 }
