@@ -8,7 +8,7 @@ import { Result, Schema } from "effect"
 import { type ServiceError, serviceError } from "./error.ts"
 import { strictly } from "./find-issues.ts"
 import { invalidInput, refusedIn } from "./issues.ts"
-import { countJson, loopLimits, workerLimits } from "./json-size.ts"
+import { countJson, type JsonMarks, loopLimits, workerLimits } from "./json-size.ts"
 import { acceptsPlainly } from "./plain-check.ts"
 
 export type Decoded<A> = Result.Result<A, ServiceError<"bad_request">>
@@ -25,21 +25,28 @@ const limits = isMainThread ? loopLimits : workerLimits
 /** The JSON of a body. */
 export const parseBody = (body: Uint8Array): Decoded<Schema.Json> => Result.map(parseCounted(body), ({ json }) => json)
 
-/** The JSON of a body, with the number of names that its text has. */
-const parseCounted = (body: Uint8Array): Decoded<{ readonly json: Schema.Json; readonly names: number }> => {
-  const { names, exceeded } = countJson(body, limits)
+/** The JSON of a body, with the number of names that its text has, and the places of its members. */
+const parseCounted = (body: Uint8Array): Decoded<PlainBody & { readonly names: number }> => {
+  const { names, exceeded, marks } = countJson(body, limits)
   if (exceeded === "levels") return refuse(`The body is nested deeper than ${limits.levels}`)
   if (exceeded !== undefined) return refuse(`The body has more than ${limits[exceeded]} ${exceeded}`)
   return Result.flatMap(decodeText(body), (text) => {
     const json = parseJson(text)
-    return json === undefined ? refuse("The body is not valid JSON") : Result.succeed({ json, names })
+    return json === undefined ? refuse("The body is not valid JSON") : Result.succeed({ json, names, marks })
   })
 }
 
+/** A body whose bytes all readers understand alike. */
+export interface PlainBody {
+  readonly json: Schema.Json
+  /** Where the members of the outermost object stand. */
+  readonly marks: JsonMarks
+}
+
 /** {@link parseBody}, and no object in it names a member twice: whoever reads the same bytes must read the same. */
-export const parsePlainly = (body: Uint8Array): Decoded<Schema.Json> =>
-  Result.flatMap(parseCounted(body), ({ json, names }) =>
-    namesIn(json) === names ? Result.succeed(json) : refuse("An object in the body names a member twice"),
+export const parsePlainly = (body: Uint8Array): Decoded<PlainBody> =>
+  Result.flatMap(parseCounted(body), ({ json, names, marks }) =>
+    namesIn(json) === names ? Result.succeed({ json, marks }) : refuse("An object in the body names a member twice"),
   )
 
 /** The names in a value; its depth has been checked. */

@@ -2,7 +2,7 @@
  * Edits of JSON text that leave every other byte as it was: numbers of any size, the order of members, white space and
  * escapes. The text is valid JSON, and no object in it names a member twice: its reader has checked both.
  */
-import { StringEnds } from "./json-size.ts"
+import { type JsonMarks, StringEnds } from "./json-size.ts"
 
 /** Names of members and places in lists, from the outermost value inwards. */
 export type JsonPath = ReadonlyArray<string | number>
@@ -19,31 +19,36 @@ export const set = (value: unknown, ...path: JsonPath): JsonEdit => ({ path, jso
 /** Takes a member, or an element of a list, out. */
 export const cut = (...path: JsonPath): JsonEdit => ({ path, json: undefined })
 
-/** The text with its edits; the same bytes if there are none. A later edit of the same place counts. */
-export const editJson = (text: Uint8Array, edits: ReadonlyArray<JsonEdit>): Uint8Array => {
-  if (edits.length === 0) return text
-  const editor = new JsonEditor(text)
-  return editor.edited(treeOf(edits))
-}
+/**
+ * The text with its edits; the same bytes if there are none. A later edit of the same place counts.
+ * @param marks of its members, if its reader has found them: what is not edited is not read again then
+ */
+export const editJson = (text: Uint8Array, edits: ReadonlyArray<JsonEdit>, marks?: JsonMarks): Uint8Array =>
+  edits.length === 0 ? text : new JsonEditor(text).edited(treeOf(edits), marks)
 
 /** {@link editJson} of a string. */
-export const editJsonText = (text: string, edits: ReadonlyArray<JsonEdit>): string =>
-  edits.length === 0 ? text : Buffer.from(editJson(Buffer.from(text), edits)).toString("utf8")
+export const editJsonText = (text: string, edits: ReadonlyArray<JsonEdit>): string => {
+  if (edits.length === 0) return text
+  const { buffer, byteOffset, byteLength } = editJson(Buffer.from(text), edits)
+  return Buffer.from(buffer, byteOffset, byteLength).toString("utf8")
+}
 
 /** The edits below one place. */
 interface Tree {
   /** The edit of this place itself. */
   edit?: JsonEdit
-  readonly below: Map<string, Tree>
+  below?: Map<string, Tree>
 }
 
 const treeOf = (edits: ReadonlyArray<JsonEdit>): Tree => {
-  const root: Tree = { below: new Map() }
+  const root: Tree = {}
   for (const edit of edits) {
     let at = root
-    for (const name of edit.path) {
-      const next: Tree = at.below.get(String(name)) ?? { below: new Map() }
-      at.below.set(String(name), next)
+    for (const place of edit.path) {
+      const name = String(place)
+      at.below ??= new Map()
+      const next: Tree = at.below.get(name) ?? {}
+      at.below.set(name, next)
       at = next
     }
     at.edit = edit
@@ -54,17 +59,19 @@ const treeOf = (edits: ReadonlyArray<JsonEdit>): Tree => {
 /** The JSON of a place that is not there; undefined if nothing is to be added. */
 const jsonOf = ({ edit, below }: Tree): string | undefined => {
   if (edit !== undefined) return edit.json
-  const members = membersOf(below)
+  const members = below === undefined ? "" : membersOf(below)
   return members === "" ? undefined : `{${members}}`
 }
 
-const membersOf = (below: ReadonlyMap<string, Tree>): string =>
-  [...below]
-    .flatMap(([name, tree]) => {
-      const json = jsonOf(tree)
-      return json === undefined ? [] : [`${JSON.stringify(name)}:${json}`]
-    })
-    .join(",")
+/** @param found names that are there */
+const membersOf = (below: ReadonlyMap<string, Tree>, found?: ReadonlySet<string>): string => {
+  let text = ""
+  for (const [name, tree] of below) {
+    const json = found?.has(name) === true ? undefined : jsonOf(tree)
+    if (json !== undefined) text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${json}`
+  }
+  return text
+}
 
 const quote = 0x22
 const comma = 0x2c
@@ -72,8 +79,16 @@ const openBracket = 0x5b
 const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
-const backslash = 0x5c
 const space = 0x20
+
+/** A member of an object or an element of a list: where it, and its value, stand in the text. */
+interface Part {
+  readonly name: string
+  readonly begin: number
+  readonly value: number
+  /** After its value. */
+  readonly end: number
+}
 
 class JsonEditor {
   readonly #text: Buffer
@@ -81,102 +96,63 @@ class JsonEditor {
   readonly #pieces: Array<Uint8Array> = []
   /** Up to here, the text is in the pieces or cut. */
   #copied = 0
-  #at = 0
 
   constructor(text: Uint8Array) {
     this.#text = Buffer.from(text.buffer, text.byteOffset, text.byteLength)
     this.#ends = new StringEnds(text)
   }
 
-  edited(tree: Tree): Uint8Array {
-    this.#skipSpace()
-    this.#edit(tree)
+  edited(tree: Tree, marks?: JsonMarks): Uint8Array {
+    const begin = this.#afterSpace(0)
+    if (marks !== undefined && tree.edit === undefined) this.#editMembers(begin, this.#membersAt(marks), tree.below)
+    else this.#edit(begin, this.#text.length, tree)
     this.#pieces.push(this.#text.subarray(this.#copied))
     return Buffer.concat(this.#pieces)
   }
 
-  /** Edits the value here, and goes to its end. */
-  #edit(tree: Tree): void {
-    const begin = this.#at
+  /** Edits one value. */
+  #edit(begin: number, end: number, tree: Tree): void {
     const first = this.#text[begin]
-    if (tree.edit !== undefined) {
-      this.#skipValue()
-      this.#replace(begin, this.#at, tree.edit.json ?? "null")
-    } else if (first === openBrace) this.#editMembers(tree.below)
-    else if (first === openBracket) this.#editElements(tree.below)
+    if (tree.edit !== undefined) this.#replace(begin, end, tree.edit.json ?? "null")
+    else if (first === openBrace) this.#editMembers(begin, this.#membersIn(begin), tree.below)
+    else if (first === openBracket) this.#editParts(begin, this.#elementsIn(begin), tree.below, "")
     else {
-      this.#skipValue()
       const json = jsonOf(tree)
-      if (json !== undefined) this.#replace(begin, this.#at, json)
+      if (json !== undefined) this.#replace(begin, end, json)
     }
   }
 
-  #editMembers(below: ReadonlyMap<string, Tree>): void {
-    const missing = new Map(below)
-    const nextName = () => {
-      const name = this.#name()
-      missing.delete(name)
-      return name
-    }
-    const list = this.#editEach(closeBrace, below, nextName)
-    this.#close(list, membersOf(missing))
+  /** @param begin of the object that has the members */
+  #editMembers(begin: number, members: ReadonlyArray<Part>, below: Tree["below"]): void {
+    if (below === undefined) return
+    const found = new Set<string>()
+    for (const { name } of members) if (below.has(name)) found.add(name)
+    this.#editParts(begin, members, below, found.size === below.size ? "" : membersOf(below, found))
   }
 
-  #editElements(below: ReadonlyMap<string, Tree>): void {
-    let index = 0
-    const list = this.#editEach(closeBracket, below, () => String(index++))
-    this.#close(list, "")
-  }
-
-  /** Edits the members of an object or the elements of a list. @param nextName reads a name, and goes to its value */
-  #editEach(close: number, below: ReadonlyMap<string, Tree>, nextName: () => string): OpenList {
-    const list = this.#begin()
-    while (this.#next(close)) {
-      const begin = this.#at
-      const tree = below.get(nextName())
+  /**
+   * Edits the members of an object or the elements of a list. A cut takes the comma before it along; while nothing before it was
+   * kept, the one after it. @param begin of the object or the list @param added after its last part
+   */
+  #editParts(begin: number, parts: ReadonlyArray<Part>, below: Tree["below"], added: string): void {
+    let endOfLast: number | undefined
+    let isCutting = false
+    for (const part of parts) {
+      const tree = below?.get(part.name)
       if (isCut(tree)) {
-        this.#skipValue()
-        this.#cut(list)
-      } else {
-        this.#keep(list, begin)
-        if (tree === undefined) this.#skipValue()
-        else this.#edit(tree)
-        list.endOfLast = this.#at
+        if (endOfLast === undefined) isCutting = true
+        else this.#replace(Math.max(endOfLast, this.#copied), part.end, "")
+        continue
       }
+      if (isCutting) this.#replace(begin + 1, part.begin, "")
+      isCutting = false
+      if (tree !== undefined) this.#edit(part.value, part.end, tree)
+      endOfLast = part.end
     }
-    return list
-  }
-
-  #begin(): OpenList {
-    this.#at++
-    return { start: this.#at, endOfLast: undefined, isCutting: false }
-  }
-
-  /** Goes to the next member or element. @returns whether there is one */
-  #next(close: number): boolean {
-    this.#skipSpace()
-    if (this.#text[this.#at] === comma) {
-      this.#at++
-      this.#skipSpace()
-    }
-    return this.#text[this.#at] !== close && this.#at < this.#text.length
-  }
-
-  /** A cut takes the comma before it along; while nothing before it was kept, the one after it. */
-  #cut(list: OpenList): void {
-    if (list.endOfLast === undefined) list.isCutting = true
-    else this.#replace(Math.max(list.endOfLast, this.#copied), this.#at, "")
-  }
-
-  #keep(list: OpenList, begin: number): void {
-    if (list.endOfLast === undefined && list.isCutting) this.#replace(list.start, begin, "")
-    list.isCutting = false
-  }
-
-  #close(list: OpenList, added: string): void {
-    if (list.endOfLast === undefined && list.isCutting) this.#replace(list.start, this.#at, added)
-    else if (added !== "") this.#replace(this.#at, this.#at, list.endOfLast === undefined ? added : `,${added}`)
-    this.#at++
+    const end = parts.at(-1)?.end ?? begin + 1
+    const close = this.#afterSpace(end)
+    if (isCutting) this.#replace(begin + 1, close, added)
+    else if (added !== "") this.#replace(close, close, endOfLast === undefined ? added : `,${added}`)
   }
 
   #replace(from: number, to: number, by: string): void {
@@ -185,25 +161,57 @@ class JsonEditor {
     this.#copied = to
   }
 
-  /** Reads the name of a member, and goes to its value. */
-  #name(): string {
-    const begin = this.#at
-    const end = this.#ends.after(begin + 1)
-    const raw = this.#text.subarray(begin + 1, end)
-    const text = raw.includes(backslash) ? String(JSON.parse(`"${raw.toString("utf8")}"`)) : raw.toString("utf8")
-    this.#at = end + 1
-    this.#skipSpace()
-    // The colon.
-    this.#at++
-    this.#skipSpace()
-    return text
+  #membersIn(object: number): ReadonlyArray<Part> {
+    const members: Array<Part> = []
+    let at = this.#afterSpace(object + 1)
+    while (this.#text[at] === quote) {
+      const endOfName = this.#ends.after(at + 1)
+      // The colon stands between a name and its value.
+      const value = this.#afterSpace(this.#afterSpace(endOfName + 1) + 1)
+      const end = this.#endOf(value)
+      members.push({ name: this.#name(at, endOfName), begin: at, value, end })
+      at = this.#afterComma(end)
+    }
+    return members
   }
 
-  #skipValue(): void {
+  #membersAt(marks: JsonMarks): ReadonlyArray<Part> {
+    const members: Array<Part> = []
+    for (let next = 0; next + 3 < marks.length; next += 4) {
+      const [begin = 0, endOfName = 0, colonAt = 0, after = 0] = marks.slice(next, next + 4)
+      const value = this.#afterSpace(colonAt + 1)
+      members.push({ name: this.#name(begin, endOfName), begin, value, end: this.#beforeSpace(after) })
+    }
+    return members
+  }
+
+  /** The name whose quotes stand at two places. */
+  #name(begin: number, end: number): string {
+    const name = this.#text.toString("utf8", begin + 1, end)
+    return name.includes("\\") ? String(JSON.parse(`"${name}"`)) : name
+  }
+
+  #elementsIn(list: number): ReadonlyArray<Part> {
+    const elements: Array<Part> = []
+    let at = this.#afterSpace(list + 1)
+    while (at < this.#text.length && this.#text[at] !== closeBracket) {
+      const end = this.#endOf(at)
+      elements.push({ name: String(elements.length), begin: at, value: at, end })
+      at = this.#afterComma(end)
+    }
+    return elements
+  }
+
+  #afterComma(at: number): number {
+    const next = this.#afterSpace(at)
+    return this.#text[next] === comma ? this.#afterSpace(next + 1) : next
+  }
+
+  /** The end of the value that begins at a place. */
+  #endOf(begin: number): number {
     const text = this.#text
     let level = 0
-    let at = this.#at
-    for (; at < text.length; at++) {
+    for (let at = begin; at < text.length; at++) {
       const byte = text[at] ?? 0
       if (byte === quote) at = this.#ends.after(at + 1)
       else if (byte === openBrace || byte === openBracket) level++
@@ -213,13 +221,21 @@ class JsonEditor {
         // A number or a word.
         while (at + 1 < text.length && !endsWord(text[at + 1] ?? 0)) at++
       }
-      if (level === 0) break
+      if (level === 0) return at + 1
     }
-    this.#at = at + 1
+    return text.length
   }
 
-  #skipSpace(): void {
-    while ((this.#text[this.#at] ?? quote) <= space) this.#at++
+  #afterSpace(at: number): number {
+    let next = at
+    while ((this.#text[next] ?? quote) <= space) next++
+    return next
+  }
+
+  #beforeSpace(at: number): number {
+    let before = at
+    while ((this.#text[before - 1] ?? quote) <= space) before--
+    return before
   }
 }
 
@@ -227,13 +243,3 @@ const isCut = (tree: Tree | undefined): boolean => tree?.edit !== undefined && t
 
 const endsWord = (byte: number): boolean =>
   byte <= space || byte === comma || byte === closeBrace || byte === closeBracket
-
-/** An object or a list that is being edited. */
-interface OpenList {
-  /** After its bracket. */
-  readonly start: number
-  /** The end of the last member that was kept; undefined until there is one. */
-  endOfLast: number | undefined
-  /** Whether all members so far are cut. */
-  isCutting: boolean
-}

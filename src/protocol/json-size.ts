@@ -33,29 +33,48 @@ const closeBrace = 0x7d
 export const exceededLimit = (body: Uint8Array, limits: JsonLimits): keyof JsonLimits | undefined =>
   countJson(body, limits).exceeded
 
+/** Four places for each member of the outermost object: the quotes of its name, its colon, and the comma or brace after it. */
+export type JsonMarks = ReadonlyArray<number>
+
+export interface JsonCount {
+  readonly names: number
+  readonly exceeded: keyof JsonLimits | undefined
+  readonly marks: JsonMarks
+}
+
 /** Counts the names of members. It stops where a limit is exceeded. */
-export const countJson = (
-  body: Uint8Array,
-  limits: JsonLimits,
-): { readonly names: number; readonly exceeded: keyof JsonLimits | undefined } => {
+export const countJson = (body: Uint8Array, limits: JsonLimits): JsonCount => {
   const ends = new StringEnds(body)
+  const marks: Array<number> = []
   let values = 0
   let names = 0
   let level = 0
+  let isObject = false
+  const stop = (exceeded: keyof JsonLimits) => ({ names, exceeded, marks })
   for (let at = 0; at < body.length; at++) {
     const byte = body[at]
     if (byte === quote) {
       values++
+      const begin = at
       at = ends.after(at + 1)
-    } else if (byte === comma) values++
-    else if (byte === openBracket || byte === openBrace) {
+      if (isObject && level === 1 && marks.length % 4 === 0) marks.push(begin, at)
+    } else if (byte === comma) {
       values++
-      if (++level > limits.levels) return { names, exceeded: "levels" }
-    } else if (byte === closeBracket || byte === closeBrace) level--
-    else if (byte === colon && ++names > limits.names) return { names, exceeded: "names" }
-    if (values > limits.values) return { names, exceeded: "values" }
+      if (isObject && level === 1) marks.push(at)
+    } else if (byte === openBracket || byte === openBrace) {
+      values++
+      if (level === 0) isObject = byte === openBrace
+      if (++level > limits.levels) return stop("levels")
+    } else if (byte === closeBracket || byte === closeBrace) {
+      if (isObject && level === 1) marks.push(at)
+      level--
+    } else if (byte === colon) {
+      if (isObject && level === 1) marks.push(at)
+      if (++names > limits.names) return stop("names")
+    }
+    if (values > limits.values) return stop("values")
   }
-  return { names, exceeded: undefined }
+  return { names, exceeded: undefined, marks }
 }
 
 /** A longer string is searched by the runtime's own search, which is twenty times as fast for each byte and slower to call. */

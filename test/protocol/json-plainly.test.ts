@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { parsePlainly } from "../../src/protocol/json-body.ts"
-import { editJsonText, set } from "../../src/protocol/json-edit.ts"
+import { cut, editJson, editJsonText, set } from "../../src/protocol/json-edit.ts"
 
 const isTaken = (text: string): boolean => Result.isSuccess(parsePlainly(Buffer.from(text)))
 
@@ -56,9 +56,12 @@ describe("a body that is carried", () => {
       }
       const read = parsePlainly(Buffer.from(text))
       if (Result.isFailure(read)) return
-      const value = read.success
+      const { json: value, marks } = read.success
       if (typeof value !== "object" || value === null || Array.isArray(value)) return
-      expect(JSON.parse(editJsonText(text, [set("target", "model"), set(1, "stream_options", "n")]))).toEqual({
+      const edits = [set("target", "model"), set(1, "stream_options", "n"), cut("no")]
+      const edited = editJsonText(text, edits)
+      expect(Buffer.from(editJson(Buffer.from(text), edits, marks)).toString("utf8")).toBe(edited)
+      expect(JSON.parse(edited)).toEqual({
         ...value,
         model: "target",
         stream_options: { ...(isMembers(value) ? value["stream_options"] : {}), n: 1 },

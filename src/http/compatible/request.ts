@@ -27,10 +27,11 @@ export const readCompatible = (
   aliases: Readonly<Record<string, string>> | undefined,
   place: RequestPlace,
 ): CompatibleRequest => {
-  const json = parsePlainly(body)
-  if (Result.isFailure(json)) return { sent: undefined, decoded: Result.fail(json.failure) }
-  const sent = isObject(json.success)
-    ? api.decode(json.success, place)
+  const parsed = parsePlainly(body)
+  if (Result.isFailure(parsed)) return { sent: undefined, decoded: Result.fail(parsed.failure) }
+  const { json, marks } = parsed.success
+  const sent = isObject(json)
+    ? api.decode(json, place)
     : Result.fail({ path: "", message: "The body must be a JSON object" })
   if (Result.isFailure(sent)) return { sent: undefined, decoded: Result.fail(invalidInput([sent.failure])) }
   const { exchange, ...told } = sent.success
@@ -49,7 +50,7 @@ export const readCompatible = (
   const decoded = checkCall(
     ExchangeRequest,
     candidate,
-    meta === undefined ? null : [api.name, place.model, place.stream, json.success],
+    meta === undefined ? null : [api.name, place.model, place.stream, json],
   )
   const source = { body, read: promptReader(api, place, candidate.model) }
   const searches = told.search?.maxUses
@@ -60,7 +61,7 @@ export const readCompatible = (
         request: withSearches(
           api.carried === undefined || told.own === undefined
             ? chatRequestOf(request, source)
-            : carriedRequestOf(request, source, sentIn(api.carried, told.own, json.success, headers)),
+            : carriedRequestOf(request, source, { ...sentIn(api.carried, told.own, json, headers), marks }),
           searches,
         ),
         payloadHash,

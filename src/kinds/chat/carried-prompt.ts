@@ -5,6 +5,7 @@ import type { ClientApiName, OwnRequest, SentBody } from "../../dialects/carried
 import { omittedTools } from "../../dialects/carry.ts"
 import { isObject } from "../../dialects/json.ts"
 import { editJson, type JsonEdit } from "../../protocol/json-edit.ts"
+import type { JsonMarks } from "../../protocol/json-size.ts"
 import {
   type EncodedPrompt,
   type EncodingTarget,
@@ -18,6 +19,8 @@ import {
 export interface SentPrompt extends Omit<SentBody, "edited"> {
   readonly api: ClientApiName
   readonly body: Uint8Array
+  /** Where its members stand. */
+  readonly marks: JsonMarks
   /** Whether the reply is a stream. */
   readonly isStreamed: boolean
 }
@@ -49,14 +52,14 @@ export class CarriedPrompt extends OwnPrompt {
   }
 
   override encode(target: EncodingTarget, params: PromptParams): EncodedPrompt {
-    const { api, body, own: asked, ...sent } = this.#sent
+    const { api, body, marks, own: asked, ...sent } = this.#sent
     const own = target.vendor?.hostedTools === "carry" ? withPaidTools(asked) : asked
     const { chat } = target.dialect
     const { lack, newFields } = own
     if (chat?.carry?.api === api) {
       const [newField] = newFields
       if (newField !== undefined && target.vendor?.newFields === "refuse") return unfit(newField, unknownField)
-      const edited = (edits: ReadonlyArray<JsonEdit>) => editJson(body, edits)
+      const edited = (edits: ReadonlyArray<JsonEdit>) => editJson(body, edits, marks)
       const { request, isSearching } = withSearches(chat, { ...params, ...this.read() })
       const wire = chat.carry.encode(request, { ...sent, own, edited })
       if (wire !== undefined) {
