@@ -27,17 +27,18 @@ const editsOf = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit
   ...limitEdit(request, sent.asked, ["max_output_tokens"]),
   ...paramEdits(request, sent.asked, places),
   ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
-  // Nothing is stored at the vendor; encrypted reasoning is returned with the thread.
-  set(false, "store"),
-  ...(request.canReason ? includeEdits(sent) : []),
+  ...storeEdits(request, sent),
   ...(losesReasoning(request, sent) ? [cut("reasoning", "effort")] : []),
   ...(request.searches === undefined ? [] : [set(request.searches, "max_tool_calls")]),
 ]
 
 const sealed = "reasoning.encrypted_content"
 
-const includeEdits = ({ head }: SentBody): ReadonlyArray<JsonEdit> => {
-  const { include } = head
+/** Nothing is stored at the vendor. A client that counts on the store gets the reasoning to send it back, sealed. */
+const storeEdits = ({ canReason }: VendorRequest, { head }: SentBody): ReadonlyArray<JsonEdit> => {
+  const { store, include } = head
+  if (store === false) return []
   const included: ReadonlyArray<unknown> = Array.isArray(include) ? include : []
-  return included.includes(sealed) ? [] : [set([...included, sealed], "include")]
+  const isSealed = !canReason || included.includes(sealed)
+  return [set(false, "store"), ...(isSealed ? [] : [set([...included, sealed], "include")])]
 }
