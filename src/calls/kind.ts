@@ -91,6 +91,8 @@ export interface Task<Body extends object> extends Work {
   /** A report of usage that cannot be true, for the log. */
   readonly implausible: () => Record<string, unknown> | undefined
   readonly stop: () => Stop
+  /** The stop sequence that ended the reply, if the vendor tells it. */
+  readonly stopSequence?: () => string | undefined
   /** Why each of several replies ended; undefined if there is one. */
   readonly stops?: () => ReadonlyArray<Stop> | undefined
   /** The long parts of its reply; they are closed with the call. */

@@ -259,15 +259,20 @@ const conclude = <Body extends object>(
   const { reply, task } = x
   const stop = task.stop()
   const stops = task.stops?.()
+  const stopSequence = task.stopSequence?.()
   reportEnd(x, { stop: denial === undefined ? stop : undefined, outcome: "content_blocked", isBilled: true })
   if (finished !== undefined) {
     reply.send(replyWith(finished, balance))
     return
   }
   const told = { ...usage, balance: formatAmount(balance) }
-  reply.write(
-    reply.events.usage(told) + reply.events.close({ stop, ...(stops !== undefined && { stops }), usage: told }),
-  )
+  const end = {
+    stop,
+    ...(stopSequence !== undefined && { stopSequence }),
+    ...(stops !== undefined && { stops }),
+    usage: told,
+  }
+  reply.write(reply.events.usage(told) + reply.events.close(end))
   reply.end()
 }
 

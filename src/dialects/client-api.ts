@@ -5,7 +5,7 @@
 import type { Result } from "effect"
 import type { ErrorBody } from "../protocol/error.ts"
 import type { CloseEvent, Delta, ImageDelta, OpenEvent, WarnEvent } from "../protocol/event.ts"
-import type { ExchangeResponse } from "../protocol/exchange.ts"
+import type { ExchangeResponse, Stop } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
 import type { ClientApiName, OwnRequest } from "./carried-request.ts"
 import type { FieldRefusal, FieldTable } from "./fields.ts"
@@ -138,5 +138,17 @@ export abstract class ClientEvents {
 /** One id over all parts of a reply. */
 export const replyId = ({ requestId }: ReplyContext): string => requestId.slice("req_".length)
 
-/** What an exchange cost, beside the API's own counts. */
-export const chargeOf = ({ cost, balance, currency }: Usage) => ({ cost, balance, currency })
+/** What an exchange cost, beside the API's own counts. @param stop why it ended, where the API has no word for that */
+export const chargeOf = ({ cost, balance, currency }: Usage, stop?: Stop) => ({
+  cost,
+  balance,
+  currency,
+  ...(stop !== undefined && { stop }),
+})
+
+/** The ends of a reply for which an API has no word. */
+export const unnamedStop = (stop: Stop, ...unnamed: ReadonlyArray<Stop>): Stop | undefined =>
+  unnamed.includes(stop) ? stop : undefined
+
+/** The same in a whole reply, whose charge is in headers. */
+export const toldStop = (stop: Stop | undefined) => (stop === undefined ? {} : { x_svc: { stop } })

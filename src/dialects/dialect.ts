@@ -63,8 +63,8 @@ export type VendorEvent =
   | { readonly kind: "delta"; readonly delta: Delta; readonly json?: string }
   /** All usage known so far; the last report wins. */
   | { readonly kind: "usage"; readonly usage: VendorUsage; readonly final: boolean }
-  /** Why a reply ended. @param reply of several; the first if absent */
-  | { readonly kind: "stop"; readonly stop: Stop; readonly reply?: number }
+  /** Why a reply ended. @param sequence the stop sequence that matched @param reply of several; the first if absent */
+  | { readonly kind: "stop"; readonly stop: Stop; readonly sequence?: string | undefined; readonly reply?: number }
   /** The service tier at which the vendor answers, in twp/1's words. */
   | { readonly kind: "tier"; readonly tier: string }
   /** The vendor's terminal event: the reply is complete. */

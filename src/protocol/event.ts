@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { SealingDialect } from "./block.ts"
 import { ErrorBody } from "./error.ts"
-import { ClientRequestId, Stop } from "./exchange.ts"
+import { ClientRequestId, Stop, stopSequence } from "./exchange.ts"
 import { mostReplies, TokenLogprob } from "./extra-params.ts"
 import { CacheState } from "./reply-cache.ts"
 import { Usage } from "./usage.ts"
@@ -91,6 +91,7 @@ export type WarnEvent = typeof WarnEvent.Type
 
 export const CloseEvent = Schema.Struct({
   stop: Stop,
+  stopSequence,
   /** Of all replies, if several were asked for. */
   stops: Schema.optionalKey(Schema.Array(Stop)),
   usage: Usage,

@@ -90,12 +90,28 @@ export const ExchangeRequest = Schema.Struct({
 }).annotate({ identifier: "ExchangeRequest" })
 export type ExchangeRequest = typeof ExchangeRequest.Type
 
-/** Why a reply ended. */
-export const Stop = Schema.Literals(["end", "max_tokens", "stop_sequence", "tool_call", "filtered", "interrupted"])
+/**
+ * Why a reply ended. `pause`: the vendor gave a long turn back, to be sent again as it is; `refusal`: the model declined;
+ * `filtered`: the vendor withheld it; `malformed_call`: the model wrote a call that cannot be read.
+ */
+export const Stop = Schema.Literals([
+  "end",
+  "max_tokens",
+  "stop_sequence",
+  "tool_call",
+  "filtered",
+  "interrupted",
+  "pause",
+  "refusal",
+  "malformed_call",
+])
 export type Stop = typeof Stop.Type
 
+/** The stop sequence that matched, where the vendor tells it. */
+export const stopSequence = Schema.optionalKey(Schema.String)
+
 /** One of several replies. */
-export const Reply = Schema.Struct({ blocks: Schema.Array(ReplyBlock), stop: Stop })
+export const Reply = Schema.Struct({ blocks: Schema.Array(ReplyBlock), stop: Stop, stopSequence })
 export type Reply = typeof Reply.Type
 
 /** The non-streaming reply; `requestId` equals the header `x-svc-request-id`. */
@@ -105,6 +121,7 @@ export const ExchangeResponse = Schema.Struct({
   model: Schema.String,
   blocks: Schema.Array(ReplyBlock),
   stop: Stop,
+  stopSequence,
   /** All replies, the first one again, if several were asked for with `params.n`. */
   replies: Schema.optionalKey(Schema.Array(Reply)),
   usage: Usage,

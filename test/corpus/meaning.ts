@@ -63,4 +63,13 @@ export const meaningOf = (events: ReadonlyArray<VendorEvent>): Meaning => {
 const isSealed = (block: object): boolean => "redacted" in block && block.redacted === true
 
 /** Most APIs have one word for both. */
-const plainStop = (stop: Stop | undefined) => (stop === "stop_sequence" || stop === "tool_call" ? "end" : stop)
+const plainStop = (stop: Stop | undefined) => (stop === undefined ? stop : (unnamedStops[stop] ?? stop))
+
+/** Not every API has a word for these. */
+const unnamedStops: Readonly<Partial<Record<Stop, Stop>>> = {
+  stop_sequence: "end",
+  tool_call: "end",
+  pause: "end",
+  malformed_call: "end",
+  refusal: "filtered",
+}

@@ -38,7 +38,7 @@ describe("replies", () => {
     const stops: Readonly<Record<string, string>> = {
       STOP: ended,
       MODEL_ARMOR: "filtered",
-      UNEXPECTED_TOOL_CALL: "interrupted",
+      UNEXPECTED_TOOL_CALL: "malformed_call",
     }
     expect(got.stop).toBe(stops[String(candidate["finishReason"])])
   })

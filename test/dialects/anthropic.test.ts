@@ -186,8 +186,8 @@ describe("decode", () => {
     ["model_context_window_exceeded", "max_tokens"],
     ["stop_sequence", "stop_sequence"],
     ["tool_use", "tool_call"],
-    ["refusal", "filtered"],
-    ["pause_turn", "interrupted"],
+    ["refusal", "refusal"],
+    ["pause_turn", "pause"],
     ["something new", "end"],
   ])("stop reason %s is stop %s", (reason, stop) => {
     expect(fold(decodeText(anthropic, end(reason, {}))).stop).toBe(stop)

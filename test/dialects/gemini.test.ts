@@ -183,7 +183,7 @@ describe("decode", () => {
     ["MAX_TOKENS", "max_tokens"],
     ["SAFETY", "filtered"],
     ["PROHIBITED_CONTENT", "filtered"],
-    ["MALFORMED_FUNCTION_CALL", "interrupted"],
+    ["MALFORMED_FUNCTION_CALL", "malformed_call"],
     ["SOMETHING_NEW", "end"],
   ])("finish reason %s is stop %s", (reason, stop) => {
     expect(fold(decodeText(gemini, parts({ text: "x" }) + end(reason)))).toMatchObject({ stop, done: true })

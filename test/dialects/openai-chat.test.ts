@@ -162,19 +162,19 @@ describe("decode", () => {
   it.each([
     ["stop", "end"],
     ["length", "max_tokens"],
-    ["tool_calls", "tool_call"],
-    ["function_call", "tool_call"],
+    ["tool_calls", "end"],
+    ["function_call", "end"],
     ["content_filter", "filtered"],
     ["something new", "end"],
-  ])("finish reason %s is stop %s", (reason, stop) => {
+  ])("finish reason %s of a text is stop %s", (reason, stop) => {
     expect(fold(decodeText(openaiChat, chunk({ content: "x" }, { finish_reason: reason }) + done)).stop).toBe(stop)
   })
 
-  it("a refusal is text, and filtered", () => {
+  it("a refusal is text, and a stop of its own", () => {
     const folded = fold(
       decodeText(openaiChat, chunk({ refusal: "I will not" }) + chunk({}, { finish_reason: "stop" }) + done),
     )
-    expect(folded).toMatchObject({ stop: "filtered", blocks: [{ t: "text", v: "I will not" }] })
+    expect(folded).toMatchObject({ stop: "refusal", blocks: [{ t: "text", v: "I will not" }] })
   })
 
   it("reasoning is a block of its own, before the text", () => {

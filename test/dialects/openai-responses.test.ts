@@ -147,12 +147,12 @@ describe("decode", () => {
     expect(fold(decodeText(openaiResponses, text("x") + end(response, type)))).toMatchObject({ stop, done: true })
   })
 
-  it("a refusal is text, and filtered, streamed or not", () => {
+  it("a refusal is text, and a stop of its own, streamed or not", () => {
     const refusal = frame({ type: "response.refusal.delta", output_index: 0, content_index: 0, delta: "no" })
     const content = [{ type: "refusal", refusal: "no" }]
     const whole = JSON.stringify({ status: "completed", output: [{ type: "message", content }] })
     for (const events of [decodeText(openaiResponses, refusal + end({})), openaiResponses.decodeBody(whole)]) {
-      expect(fold(events)).toMatchObject({ stop: "filtered", blocks: [{ t: "text", v: "no" }] })
+      expect(fold(events)).toMatchObject({ stop: "refusal", blocks: [{ t: "text", v: "no" }] })
     }
   })
 

@@ -7,18 +7,31 @@ import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
+import {
+  ClientEvents,
+  chargeOf,
+  type EventEncoder,
+  type ReplyContext,
+  replyId,
+  toldStop,
+  unnamedStop,
+} from "../client-api.ts"
 import { isObject, parseObject } from "../json.ts"
 import { ownBlock } from "../vendor-blocks.ts"
 
 const stopReasons: Readonly<Record<Stop, string>> = {
   end: "end_turn",
   interrupted: "end_turn",
+  pause: "pause_turn",
   max_tokens: "max_tokens",
   stop_sequence: "stop_sequence",
   tool_call: "tool_use",
   filtered: "refusal",
+  refusal: "refusal",
+  malformed_call: "end_turn",
 }
+
+const unnamed = (stop: Stop) => unnamedStop(stop, "malformed_call")
 
 export const messageId = (context: ReplyContext): string => `msg_${replyId(context)}`
 
@@ -79,9 +92,9 @@ export class MessagesEvents extends ClientEvents implements EventEncoder {
     )
   }
 
-  close({ stop, usage }: typeof CloseEvent.Type): string {
-    const delta = { stop_reason: stopReasons[stop], stop_sequence: null }
-    const last = frame("message_delta", { delta, usage: usageOf(usage), x_svc: chargeOf(usage) })
+  close({ stop, stopSequence, usage }: typeof CloseEvent.Type): string {
+    const delta = { stop_reason: stopReasons[stop], stop_sequence: stopSequence ?? null }
+    const last = frame("message_delta", { delta, usage: usageOf(usage), x_svc: chargeOf(usage, unnamed(stop)) })
     return `${this.#end()}${last}${frame("message_stop", {})}`
   }
 
@@ -140,15 +153,16 @@ const partsOf = (delta: Exclude<Delta, { t: "text" }>): ReadonlyArray<object> =>
   ]
 }
 
-export const wholeMessage = (context: ReplyContext, { blocks, stop, usage }: ExchangeResponse) => ({
+export const wholeMessage = (context: ReplyContext, { blocks, stop, stopSequence, usage }: ExchangeResponse) => ({
   id: messageId(context),
   type: "message",
   role: "assistant",
   model: context.model,
   content: blocks.flatMap(contentOf),
   stop_reason: stopReasons[stop],
-  stop_sequence: null,
+  stop_sequence: stopSequence ?? null,
   usage: usageOf(usage),
+  ...toldStop(unnamed(stop)),
 })
 
 const contentOf = (block: ReplyBlock): ReadonlyArray<object> => {

@@ -40,7 +40,7 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
     reply.closeBlock(index, events)
   })
   reply.readUsage(objectAt(json, "usage"), true, events)
-  events.push({ kind: "stop", stop: stopOf(stringAt(json, "stop_reason")) }, { kind: "done" })
+  events.push(stopOf(json), { kind: "done" })
   return events
 }
 
@@ -49,12 +49,15 @@ export class ReplyReader {
   readonly #blocks = new BlockNumbers()
   #usage: JsonObject = {}
   #tier: string | undefined
+  /** Some vendors begin again within a stream: the blocks of each beginning are others. */
+  #messages = 0
   /** Blocks of Anthropic's own tools that are being read, by their index. */
   readonly #own = new Map<string, { readonly block: JsonObject; input: string }>()
 
   readFrame(frame: JsonObject | undefined, events: Array<VendorEvent>): void {
     switch (stringAt(frame, "type")) {
       case "message_start":
+        this.#messages++
         this.readUsage(objectAt(objectAt(frame, "message"), "usage"), false, events)
         return
       case "content_block_start":
@@ -68,8 +71,8 @@ export class ReplyReader {
         return
       case "message_delta": {
         this.readUsage(objectAt(frame, "usage"), true, events)
-        const reason = stringAt(objectAt(frame, "delta"), "stop_reason")
-        if (reason !== undefined) events.push({ kind: "stop", stop: stopOf(reason) })
+        const delta = objectAt(frame, "delta")
+        if (stringAt(delta, "stop_reason") !== undefined) events.push(stopOf(delta))
         return
       }
       case "message_stop":
@@ -86,9 +89,13 @@ export class ReplyReader {
     }
   }
 
+  #keyOf(index: number): string {
+    return this.#messages < 2 ? String(index) : `${this.#messages} ${index}`
+  }
+
   /** A block of a whole reply, or the empty block with which a stream starts one; its content follows in deltas. */
   openBlock(index: number, block: JsonObject | undefined, events: Array<VendorEvent>): void {
-    const key = String(index)
+    const key = this.#keyOf(index)
     switch (stringAt(block, "type")) {
       case "text": {
         const text = stringAt(block, "text")
@@ -121,7 +128,7 @@ export class ReplyReader {
 
   /** The end of a block. One of Anthropic's own tools is whole now. */
   closeBlock(index: number, events: Array<VendorEvent>): void {
-    const key = String(index)
+    const key = this.#keyOf(index)
     const own = this.#own.get(key)
     if (own === undefined) return
     this.#own.delete(key)
@@ -131,7 +138,7 @@ export class ReplyReader {
   }
 
   #readDelta(index: number, delta: JsonObject | undefined, events: Array<VendorEvent>): void {
-    const key = String(index)
+    const key = this.#keyOf(index)
     switch (stringAt(delta, "type")) {
       case "text_delta": {
         const text = stringAt(delta, "text")
@@ -207,10 +214,14 @@ const stops: Readonly<Record<string, Stop>> = {
   model_context_window_exceeded: "max_tokens",
   stop_sequence: "stop_sequence",
   tool_use: "tool_call",
-  refusal: "filtered",
-  pause_turn: "interrupted",
+  refusal: "refusal",
+  pause_turn: "pause",
 }
 
-const stopOf = (reason: string | undefined): Stop => entryOf(stops, reason) ?? "end"
+const stopOf = (end: JsonObject | undefined): VendorEvent => ({
+  kind: "stop",
+  stop: entryOf(stops, stringAt(end, "stop_reason")) ?? "end",
+  sequence: stringAt(end, "stop_sequence"),
+})
 
 const faultOf = (json: JsonObject | undefined): VendorEvent => ({ kind: "fault", fault: anthropicFault(json) })

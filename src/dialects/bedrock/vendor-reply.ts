@@ -182,4 +182,6 @@ const stops: Readonly<Record<string, Stop>> = {
   tool_use: "tool_call",
   guardrail_intervened: "filtered",
   content_filtered: "filtered",
+  malformed_model_output: "malformed_call",
+  malformed_tool_use: "malformed_call",
 }

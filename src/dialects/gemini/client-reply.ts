@@ -17,6 +17,9 @@ const finishReasons: Readonly<Record<Stop, string>> = {
   interrupted: "STOP",
   max_tokens: "MAX_TOKENS",
   filtered: "SAFETY",
+  refusal: "SAFETY",
+  pause: "OTHER",
+  malformed_call: "MALFORMED_FUNCTION_CALL",
 }
 
 const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} }: Usage) => {

@@ -261,9 +261,9 @@ const stops: Readonly<Record<string, Stop>> = {
   // Of Vertex AI: https://cloud.google.com/security-command-center/docs/model-armor-vertex-integration
   MODEL_ARMOR: "filtered",
   IMAGE_PROHIBITED_CONTENT: "filtered",
-  MALFORMED_FUNCTION_CALL: "interrupted",
-  UNEXPECTED_TOOL_CALL: "interrupted",
-  TOO_MANY_TOOL_CALLS: "interrupted",
+  MALFORMED_FUNCTION_CALL: "malformed_call",
+  UNEXPECTED_TOOL_CALL: "malformed_call",
+  TOO_MANY_TOOL_CALLS: "malformed_call",
 }
 
 const stopOf = (reason: string, called: boolean): Stop => {

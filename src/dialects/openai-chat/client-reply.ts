@@ -7,7 +7,15 @@ import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
+import {
+  ClientEvents,
+  chargeOf,
+  type EventEncoder,
+  type ReplyContext,
+  replyId,
+  toldStop,
+  unnamedStop,
+} from "../client-api.ts"
 import { openaiLogprobs } from "../logprobs.ts"
 
 export const finishReasons: Readonly<Record<Stop, string>> = {
@@ -17,7 +25,12 @@ export const finishReasons: Readonly<Record<Stop, string>> = {
   max_tokens: "length",
   tool_call: "tool_calls",
   filtered: "content_filter",
+  refusal: "content_filter",
+  pause: "stop",
+  malformed_call: "stop",
 }
+
+const unnamed = (stop: Stop) => unnamedStop(stop, "pause", "malformed_call")
 
 export const chatUsage = (usage: Usage) => {
   const { inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} } = usage
@@ -82,14 +95,14 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
   }
 
   close({ stop, stops = [stop], usage }: typeof CloseEvent.Type): string {
-    const charge = `"x_svc":${JSON.stringify(chargeOf(usage))}`
+    const charge = `"x_svc":${JSON.stringify(chargeOf(usage, unnamed(stop)))}`
     const ends = stops.map((each, reply) => {
       const isLast = reply === stops.length - 1
       const more = isLast && !this.#context.includesUsage ? `,${charge}` : ""
       return this.#chunk("{}", { reply, finish: JSON.stringify(finishReasons[each]), more })
     })
     if (!this.#context.includesUsage) return `${ends.join("")}data: [DONE]\n\n`
-    return `${ends.join("")}${usageChunk(this.#context, usage)}data: [DONE]\n\n`
+    return `${ends.join("")}${usageChunk(this.#context, usage, unnamed(stop))}data: [DONE]\n\n`
   }
 
   error(error: ErrorBody): string {
@@ -120,10 +133,10 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
 }
 
 /** A chunk that tells the usage alone. */
-export const usageChunk = (context: ReplyContext, usage: Usage): string => {
+export const usageChunk = (context: ReplyContext, usage: Usage, stop?: Stop): string => {
   const { model, createdS: created } = context
   const head = { id: completionId(context), object: "chat.completion.chunk", created, model, choices: [] }
-  return `data: ${JSON.stringify({ ...head, usage: chatUsage(usage), x_svc: chargeOf(usage) })}\n\n`
+  return `data: ${JSON.stringify({ ...head, usage: chatUsage(usage), x_svc: chargeOf(usage, stop) })}\n\n`
 }
 
 const opening = `{"role":"assistant","content":"","refusal":null}`
@@ -147,6 +160,7 @@ export const chatCompletion = (context: ReplyContext, response: ExchangeResponse
   model: context.model,
   choices: (response.replies ?? [response]).map(choiceOf),
   usage: chatUsage(response.usage),
+  ...toldStop(unnamed(response.stop)),
 })
 
 const choiceOf = ({ blocks, stop }: Reply, index: number) => {

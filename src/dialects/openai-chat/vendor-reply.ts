@@ -6,15 +6,7 @@
 import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
 import { entryOf } from "../../protocol/words.ts"
-import {
-  BlockNumbers,
-  markReply,
-  reasoningDelta,
-  signatureDelta,
-  textDelta,
-  toolCallArgs,
-  toolCallOpen,
-} from "../blocks.ts"
+import { markReply, reasoningDelta, signatureDelta, textDelta } from "../blocks.ts"
 import {
   type Decoder,
   malformed,
@@ -29,6 +21,7 @@ import { logprobsOf } from "../logprobs.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { openaiFault } from "./faults.ts"
 import { ReasoningDetails } from "./reasoning-details.ts"
+import { StreamedCalls } from "./streamed-calls.ts"
 
 /** A streamed reply. */
 export function decodeStream(carries = false): Decoder {
@@ -83,7 +76,7 @@ class ReplyReader {
       const index = Math.min(numberAt(choice, "index") ?? 0, mostReplies - 1)
       const reader = this.#choices[index] ?? new ChoiceReader(index)
       this.#choices[index] = reader
-      reader.read(choice, objectAt(choice, content), events)
+      reader.read(choice, objectAt(choice, content), content === "message", events)
     }
     // Usage is read wherever it is: beside choices, after them, inside one (Moonshot), or in its own object (Groq).
     const usage =
@@ -94,7 +87,10 @@ class ReplyReader {
 }
 
 class ChoiceReader {
-  readonly #blocks = new BlockNumbers()
+  /** Blocks are numbered as they begin; content of another kind begins the next one. */
+  #blocks = 0
+  #open: "text" | "reasoning" | undefined
+  #calls: StreamedCalls | undefined
   #details: ReasoningDetails | undefined
   readonly #index: number
   #refused = false
@@ -103,9 +99,14 @@ class ChoiceReader {
     this.#index = index
   }
 
-  read(choice: JsonObject, content: JsonObject | undefined, events: Array<VendorEvent>): void {
+  read(choice: JsonObject, content: JsonObject | undefined, isWhole: boolean, events: Array<VendorEvent>): void {
     const first = events.length
     this.#readContent(content, logprobsOf(objectAt(choice, "logprobs")), events)
+    const calls = objectsAt(content, "tool_calls")
+    if (calls.length > 0) {
+      this.#calls ??= new StreamedCalls(() => this.#next(undefined))
+      this.#calls.read(calls, isWhole, events)
+    }
     markReply(events, first, this.#index)
   }
 
@@ -113,9 +114,32 @@ class ChoiceReader {
     const finish = stringAt(choice, "finish_reason")
     if (!finish) return
     const first = events.length
+    this.#calls?.end(events)
     this.#sign(events)
-    events.push({ kind: "stop", stop: this.#refused ? "filtered" : stopOf(finish) })
+    // vLLM tells the sequence that matched beside the word.
+    const sequence = stringAt(choice, "stop_reason")
+    events.push({ kind: "stop", stop: this.#stopOf(finish, sequence), sequence })
     markReply(events, first, this.#index)
+  }
+
+  /** Some vendors say `stop` beside a call, and `tool_calls` without one: there the reply itself says why it ended. */
+  #stopOf(finish: string, sequence: string | undefined): Stop {
+    if (this.#refused) return "refusal"
+    const stop = entryOf(stops, finish) ?? "end"
+    if (stop === "end" && sequence !== undefined) return "stop_sequence"
+    const hasCalls = this.#calls !== undefined
+    if (stop === "end" && hasCalls) return "tool_call"
+    return stop === "tool_call" && !hasCalls ? "end" : stop
+  }
+
+  /** @returns the number of the block that is open, if it is of this kind; otherwise a new one begins */
+  #at(kind: "text" | "reasoning"): number {
+    return this.#open === kind ? this.#blocks - 1 : this.#next(kind)
+  }
+
+  #next(kind: "text" | "reasoning" | undefined): number {
+    this.#open = kind
+    return this.#blocks++
   }
 
   #readContent(
@@ -140,33 +164,19 @@ class ChoiceReader {
       this.#refused = true
       this.#readText(refusal, events)
     }
-    objectsAt(content, "tool_calls").forEach((call, position) => {
-      this.#readToolCall(call, position, events)
-    })
   }
 
   #readReasoning(text: string | undefined, events: Array<VendorEvent>): void {
-    if (text) events.push(reasoningDelta(this.#blocks.of("reasoning"), text))
+    if (text) events.push(reasoningDelta(this.#at("reasoning"), text))
   }
 
   #readText(text: string | undefined, events: Array<VendorEvent>, logprobs?: ReadonlyArray<TokenLogprob>): void {
-    if (text) events.push(textDelta(this.#blocks.of("text"), text, logprobs))
+    if (text) events.push(textDelta(this.#at("text"), text, logprobs))
   }
 
   #sign(events: Array<VendorEvent>): void {
     const signature = this.#details?.signature
-    if (signature !== undefined) events.push(signatureDelta(this.#blocks.of("reasoning"), signature))
-  }
-
-  #readToolCall(call: JsonObject, position: number, events: Array<VendorEvent>): void {
-    const key = `tool ${numberAt(call, "index") ?? position}`
-    const fn = objectAt(call, "function")
-    if (!this.#blocks.isOpen(key)) {
-      const index = this.#blocks.of(key)
-      events.push(toolCallOpen(index, stringAt(call, "id") ?? `call_${index}`, stringAt(fn, "name") ?? ""))
-    }
-    const args = stringAt(fn, "arguments")
-    if (args) events.push(toolCallArgs(this.#blocks.of(key), args))
+    if (signature !== undefined) events.push(signatureDelta(this.#at("reasoning"), signature))
   }
 }
 
@@ -178,8 +188,6 @@ const stops: Readonly<Record<string, Stop>> = {
   function_call: "tool_call",
   content_filter: "filtered",
 }
-
-const stopOf = (finish: string): Stop => entryOf(stops, finish) ?? "end"
 
 /** Each vendor reports cached tokens in its own field. */
 const cachedTokens = (usage: JsonObject): number =>

@@ -8,7 +8,15 @@ import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
+import {
+  ClientEvents,
+  chargeOf,
+  type EventEncoder,
+  type ReplyContext,
+  replyId,
+  toldStop,
+  unnamedStop,
+} from "../client-api.ts"
 import { parseObject } from "../json.ts"
 import { openaiLogprobs } from "../logprobs.ts"
 import { argumentsText, chatError } from "../openai-chat/client-reply.ts"
@@ -35,7 +43,10 @@ const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims 
 const incomplete: Readonly<Partial<Record<Stop, string>>> = {
   max_tokens: "max_output_tokens",
   filtered: "content_filter",
+  refusal: "content_filter",
 }
+
+const unnamed = (stop: Stop) => unnamedStop(stop, "pause", "malformed_call")
 
 interface Progress {
   readonly status: string
@@ -75,12 +86,13 @@ const responseOf = (context: ReplyContext, { status, output, usage, incompleteRe
 
 export const wholeResponse = (context: ReplyContext, { blocks, stop, usage }: ExchangeResponse) => {
   const incompleteReason = incomplete[stop]
-  return responseOf(context, {
+  const response = responseOf(context, {
     status: incompleteReason === undefined ? "completed" : "incomplete",
     output: blocks.filter(hasWords).map((block, index) => itemOf(context, block, index, "completed")),
     usage: usageOf(usage),
     incompleteReason,
   })
+  return { ...response, ...toldStop(unnamed(stop)) }
 }
 
 /** Blocks of other vendors' tools have no words here. */
@@ -201,7 +213,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
       usage: usageOf(usage),
       incompleteReason,
     })
-    return end + this.#event(`response.${status}`, { response, x_svc: chargeOf(usage) })
+    return end + this.#event(`response.${status}`, { response, x_svc: chargeOf(usage, unnamed(stop)) })
   }
 
   error(error: ErrorBody): string {

@@ -171,7 +171,7 @@ class ReplyReader {
       return reason === "content_filter" ? "filtered" : "max_tokens"
     }
     if (status === "cancelled") return "interrupted"
-    if (this.#refused) return "filtered"
+    if (this.#refused) return "refusal"
     return this.#called ? "tool_call" : "end"
   }
 

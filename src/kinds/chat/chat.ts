@@ -151,10 +151,19 @@ class ChatTask extends ChatWork implements Task<ChatReply>, Keepable {
     return this.meter.stop ?? "end"
   }
 
+  stopSequence(): string | undefined {
+    return this.meter.sequenceOf(0)
+  }
+
   stops(): ReadonlyArray<Stop> | undefined {
     if (this.#plan.n === 1) return undefined
     // A vendor may send fewer than it was asked for.
     return Array.from({ length: this.meter.replies }, (_, reply) => this.meter.stopOf(reply) ?? "end")
+  }
+
+  #endOf(reply: number): Pick<ChatReply, "stop" | "stopSequence"> {
+    const stopSequence = this.meter.sequenceOf(reply)
+    return { stop: this.meter.stopOf(reply) ?? "end", ...(stopSequence !== undefined && { stopSequence }) }
   }
 
   answered(): string {
@@ -174,10 +183,10 @@ class ChatTask extends ChatWork implements Task<ChatReply>, Keepable {
       model: request.model,
       ...(carried !== undefined && { carried }),
       blocks: carried === undefined ? this.meter.blocks() : [],
-      stop: this.stop(),
+      ...this.#endOf(0),
       ...(stops !== undefined &&
         carried === undefined && {
-          replies: stops.map((stop, reply) => ({ blocks: this.meter.blocks(reply), stop })),
+          replies: stops.map((_, reply) => ({ blocks: this.meter.blocks(reply), ...this.#endOf(reply) })),
         }),
       usage: { ...usage, balance },
     })

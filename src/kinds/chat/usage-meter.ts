@@ -37,6 +37,7 @@ export class UsageMeter {
   #usage: VendorUsage | undefined
   #usageIsFinal = false
   readonly #stops: Array<Stop | undefined> = []
+  readonly #sequences: Array<string | undefined> = []
   #tier: string | undefined
   #done = false
   #carried: string | undefined
@@ -84,6 +85,11 @@ export class UsageMeter {
     return this.#stops[reply]
   }
 
+  /** The stop sequence that ended one of several replies, if the vendor tells it. */
+  sequenceOf(reply: number): string | undefined {
+    return this.#sequences[reply]
+  }
+
   /** The service tier at which the vendor answers, if it has said. */
   get tier(): string | undefined {
     return this.#tier
@@ -110,6 +116,7 @@ export class UsageMeter {
         return
       case "stop":
         this.#stops[event.reply ?? 0] = event.stop
+        this.#sequences[event.reply ?? 0] = event.sequence
         return
       case "tier":
         this.#tier = event.tier

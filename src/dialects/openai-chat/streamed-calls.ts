@@ -1,0 +1,94 @@
+/**
+ * Tool calls of a reply that vendors stream in many forms: calls with one index, without one, heads before all arguments, names
+ * in a later chunk, arguments as an object. Each is told whole before the next one begins.
+ */
+import { toolCallArgs, toolCallOpen } from "../blocks.ts"
+import type { VendorEvent } from "../dialect.ts"
+import { isObject, type JsonObject, numberAt, objectAt, parseObject, stringAt } from "../json.ts"
+
+interface StreamedCall {
+  readonly id: string | undefined
+  name: string
+  /** Its arguments so far. */
+  args: string
+  /** How many of them are told. */
+  told: number
+  /** Its block; absent until it is told. */
+  block?: number
+}
+
+export class StreamedCalls {
+  /** Takes the number of the next block. */
+  readonly #nextBlock: () => number
+  readonly #atIndex = new Map<number, StreamedCall>()
+  /** The call that is told, and those that wait for its end. */
+  readonly #open: Array<StreamedCall> = []
+  #last: StreamedCall | undefined
+  /** How many calls there are. */
+  count = 0
+
+  constructor(nextBlock: () => number) {
+    this.#nextBlock = nextBlock
+  }
+
+  /** @param calls of one chunk, or of a whole reply: there each is a call of its own */
+  read(calls: ReadonlyArray<JsonObject>, isWhole: boolean, events: Array<VendorEvent>): void {
+    for (const [position, piece] of calls.entries()) {
+      const index = numberAt(piece, "index") ?? (calls.length > 1 ? position : undefined)
+      const call = (isWhole ? undefined : this.#known(piece, index)) ?? this.#begin(piece)
+      if (index !== undefined) this.#atIndex.set(index, call)
+      this.#last = call
+      const fn = objectAt(piece, "function")
+      call.name ||= stringAt(fn, "name") ?? ""
+      call.args += argumentsIn(fn)
+    }
+    this.#tell(events)
+  }
+
+  /** The end of the reply: whatever waits is told. */
+  end(events: Array<VendorEvent>): void {
+    for (const call of this.#open.splice(0)) this.#tellOne(call, events)
+  }
+
+  /** The call that a piece goes on; undefined if it begins one. A vendor that makes up an id for each piece names its call once. */
+  #known(piece: JsonObject, index: number | undefined): StreamedCall | undefined {
+    const known = index === undefined ? this.#last : this.#atIndex.get(index)
+    const id = stringAt(piece, "id") || undefined
+    const name = stringAt(objectAt(piece, "function"), "name")
+    const isOther = id !== undefined && known?.id !== undefined && id !== known.id
+    return isOther && (name || index === undefined) ? undefined : known
+  }
+
+  #begin(piece: JsonObject): StreamedCall {
+    const call: StreamedCall = { id: stringAt(piece, "id") || undefined, name: "", args: "", told: 0 }
+    this.#open.push(call)
+    this.count++
+    return call
+  }
+
+  /** Tells the first open call as far as it has come; it ends where another one waits and its arguments are whole. */
+  #tell(events: Array<VendorEvent>): void {
+    for (;;) {
+      const [call, next] = this.#open
+      if (call === undefined || call.name === "") return
+      this.#tellOne(call, events)
+      if (next === undefined || parseObject(call.args) === undefined) return
+      this.#open.shift()
+    }
+  }
+
+  #tellOne(call: StreamedCall, events: Array<VendorEvent>): void {
+    if (call.block === undefined) {
+      call.block = this.#nextBlock()
+      events.push(toolCallOpen(call.block, call.id ?? `call_${call.block}`, call.name))
+    }
+    if (call.told < call.args.length) events.push(toolCallArgs(call.block, call.args.slice(call.told)))
+    call.told = call.args.length
+  }
+}
+
+/** Some vendors send the arguments as an object instead of its text. */
+const argumentsIn = (fn: JsonObject | undefined): string => {
+  const args = fn?.["arguments"]
+  return isObject(args) ? JSON.stringify(args) : typeof args === "string" ? args : ""
+}
