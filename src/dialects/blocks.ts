@@ -1,5 +1,6 @@
 /** Numbers the blocks of a reply in the order of their first content, independent of the vendor's numbers. */
 import type { SealingDialect } from "../protocol/block.ts"
+import type { Citation } from "../protocol/citation.ts"
 import type { TokenLogprob } from "../protocol/extra-params.ts"
 import type { VendorEvent } from "./dialect.ts"
 import type { JsonObject } from "./json.ts"
@@ -32,6 +33,12 @@ export const textDelta = (i: number, v: string, logprobs?: ReadonlyArray<TokenLo
   logprobs === undefined
     ? { kind: "delta", delta: { i, t: "text", v } }
     : { kind: "delta", delta: { i, t: "text", v, logprobs } }
+
+/** What a text block is based on. */
+export const citationsDelta = (i: number, citations: ReadonlyArray<Citation>): DeltaEvent => ({
+  kind: "delta",
+  delta: { i, t: "text", v: "", citations },
+})
 
 export const reasoningDelta = (i: number, v: string): DeltaEvent => ({ kind: "delta", delta: { i, t: "reasoning", v } })
 

@@ -1,5 +1,6 @@
 /** Blocks and messages of twp/1. */
 import { Schema } from "effect"
+import { citations } from "./citation.ts"
 import { TokenLogprob } from "./extra-params.ts"
 
 const cacheable = Schema.optionalKey(Schema.Boolean)
@@ -17,6 +18,8 @@ export const TextBlock = Schema.Struct({
   t: Schema.Literal("text"),
   v: Schema.String,
   cacheable,
+  /** Of a reply; without effect in a request. */
+  citations,
   /** Of a reply to `params.logprobs`; without effect in a request. */
   logprobs: Schema.optionalKey(Schema.Array(TokenLogprob)),
 })

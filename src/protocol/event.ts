@@ -1,6 +1,7 @@
 /** The events of a streamed exchange. Exactly one of `t.close` and `t.err` ends every stream. */
 import { Schema } from "effect"
 import { SealingDialect } from "./block.ts"
+import { citations } from "./citation.ts"
 import { ErrorBody } from "./error.ts"
 import { ClientRequestId, Stop, stopSequence } from "./exchange.ts"
 import { mostReplies, TokenLogprob } from "./extra-params.ts"
@@ -29,6 +30,8 @@ export const TextDelta = Schema.Struct({
   i: BlockIndex,
   t: Schema.Literal("text"),
   v: Schema.String,
+  /** Of the block so far, which this delta is a part of. */
+  citations,
   /** Of the tokens of this part. */
   logprobs: Schema.optionalKey(Schema.Array(TokenLogprob)),
   reply,

@@ -1,5 +1,5 @@
 /** Encodes t.* events as messages of a socket that carries many exchanges, in frames: `{id, event, data}`. */
-import { TwpEvents } from "../kinds/chat/event-writer.ts"
+import { isPlainText, TwpEvents } from "../kinds/chat/event-writer.ts"
 import type { Delta, EventName } from "../protocol/event.ts"
 import { frameAround, frameOf, isAscii } from "./frames.ts"
 
@@ -27,7 +27,7 @@ export class SocketEvents extends TwpEvents {
   /** By hand where events are frequent. */
   delta(delta: Delta, json?: string): string {
     const isPlain = this.#isPlain && delta.t === "text" && delta.i === 0
-    return isPlain && delta.logprobs === undefined && delta.reply === undefined
+    return isPlain && isPlainText(delta)
       ? frameAround(this.#textHead, json ?? JSON.stringify(delta.v), "}}")
       : this.event("t.delta", JSON.stringify(delta))
   }

@@ -18,6 +18,7 @@ import {
 } from "../client-api.ts"
 import { isObject, parseObject } from "../json.ts"
 import { ownBlock } from "../vendor-blocks.ts"
+import { foreignCitation } from "./citations.ts"
 
 const stopReasons: Readonly<Record<Stop, string>> = {
   end: "end_turn",
@@ -81,7 +82,7 @@ export class MessagesEvents extends ClientEvents implements EventEncoder {
     if (delta.t === "vendor" && delta.dialect !== "anthropic") return ""
     const begin = known === undefined ? this.#begin(delta) : ""
     const index = known ?? this.#indexes.size - 1
-    if (delta.t === "text") {
+    if (delta.t === "text" && delta.citations === undefined) {
       return `${begin}event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"text_delta","text":${json ?? JSON.stringify(delta.v)}}}\n\n`
     }
     return (
@@ -137,7 +138,12 @@ const emptyBlock = (delta: Delta): object => {
   }
 }
 
-const partsOf = (delta: Exclude<Delta, { t: "text" }>): ReadonlyArray<object> => {
+const partsOf = (delta: Delta): ReadonlyArray<object> => {
+  if (delta.t === "text") {
+    const { v, citations = [] } = delta
+    const cited = citations.map((citation) => ({ type: "citations_delta", citation: foreignCitation(citation) }))
+    return v === "" ? cited : [{ type: "text_delta", text: v }, ...cited]
+  }
   if (delta.t === "vendor") {
     const input = parseObject(delta.v)?.["input"]
     return isObject(input) ? [{ type: "input_json_delta", partial_json: JSON.stringify(input) }] : []
@@ -168,7 +174,9 @@ export const wholeMessage = (context: ReplyContext, { blocks, stop, stopSequence
 const contentOf = (block: ReplyBlock): ReadonlyArray<object> => {
   switch (block.t) {
     case "text":
-      return [{ type: "text", text: block.v }]
+      return [
+        { type: "text", text: block.v, ...(block.citations && { citations: block.citations.map(foreignCitation) }) },
+      ]
     case "reasoning":
       return block.redacted === true
         ? [{ type: "redacted_thinking", data: block.v }]

@@ -18,10 +18,11 @@ import {
   refused,
   withoutEffect,
 } from "../fields.ts"
-import { isObject, type JsonObject, stringAt } from "../json.ts"
+import { isObject, type JsonObject, objectsAt, stringAt } from "../json.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
 import { signatureFor } from "../signature.ts"
 import { isAnthropicOwn, sealedBlock } from "../vendor-blocks.ts"
+import { isForeignCitation } from "./citations.ts"
 
 export const messagesFields: FieldTable = {
   ...all(
@@ -230,6 +231,7 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
   if (isMarked(block)) reader.checked(markFields, block["cache_control"], `${path}.cache_control`)
   switch (type) {
     case "text":
+      if (objectsAt(block, "citations").some(isForeignCitation)) reader.foreign.push(`${path}.citations`)
       return [textBlock(reader.string(block["text"], `${path}.text`), isMarked(block))]
     case "image":
       return [{ t: "image", mime: "image/png", ...sourceOf(reader, block["source"], `${path}.source`) }]

@@ -7,6 +7,7 @@ import type { Stop } from "../../protocol/exchange.ts"
 import { entryOf } from "../../protocol/words.ts"
 import {
   BlockNumbers,
+  citationsDelta,
   reasoningDelta,
   signatureDelta,
   textDelta,
@@ -19,6 +20,7 @@ import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, s
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { isAnthropicOwn } from "../vendor-blocks.ts"
+import { citationOf } from "./citations.ts"
 import { anthropicFault } from "./faults.ts"
 
 /** A streamed reply. */
@@ -100,6 +102,8 @@ export class ReplyReader {
       case "text": {
         const text = stringAt(block, "text")
         if (text) events.push(textDelta(this.#blocks.of(key), text))
+        const cited = objectsAt(block, "citations").map(citationOf)
+        if (cited.length > 0) events.push(citationsDelta(this.#blocks.of(key), cited))
         return
       }
       case "thinking": {
@@ -148,6 +152,11 @@ export class ReplyReader {
       case "thinking_delta": {
         const thinking = stringAt(delta, "thinking")
         if (thinking) events.push(reasoningDelta(this.#blocks.of(key), thinking))
+        return
+      }
+      case "citations_delta": {
+        const cited = objectAt(delta, "citation")
+        if (cited !== undefined) events.push(citationsDelta(this.#blocks.of(key), [citationOf(cited)]))
         return
       }
       case "signature_delta":

@@ -3,9 +3,18 @@
  * `messageStop`. Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
  */
 
+import type { Citation } from "../../protocol/citation.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import { entryOf } from "../../protocol/words.ts"
-import { BlockNumbers, reasoningDelta, signatureDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
+import {
+  BlockNumbers,
+  citationsDelta,
+  reasoningDelta,
+  signatureDelta,
+  textDelta,
+  toolCallArgs,
+  toolCallOpen,
+} from "../blocks.ts"
 import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
 import {
   countAt,
@@ -103,11 +112,23 @@ class ReplyReader {
       }
       return
     }
+    const cited = objectAt(block, "citationsContent")
+    if (cited !== undefined) this.#readCited(key, cited, events)
     const reasoning = objectAt(block, "reasoningContent")
     const reasoned = objectAt(reasoning, "reasoningText")
     if (reasoned !== undefined) this.#readReasoning(key, reasoned, events)
     else if (reasoning !== undefined) this.#readReasoning(key, reasoning, events)
     else this.#readDelta(key, block, events)
+  }
+
+  /** Text with its citations, whole in one block. */
+  #readCited(key: string, cited: JsonObject, events: Array<VendorEvent>): void {
+    for (const part of objectsAt(cited, "content")) this.#readDelta(key, part, events)
+    this.#cite(key, objectsAt(cited, "citations"), events)
+  }
+
+  #cite(key: string, citations: ReadonlyArray<JsonObject>, events: Array<VendorEvent>): void {
+    if (citations.length > 0) events.push(citationsDelta(this.#blocks.of(key), citations.map(citationOf)))
   }
 
   #openCall(key: string, call: JsonObject | undefined, events: Array<VendorEvent>): void {
@@ -121,6 +142,8 @@ class ReplyReader {
     if (text) events.push(textDelta(this.#blocks.of(key), text))
     const args = stringAt(objectAt(delta, "toolUse"), "input")
     if (args && this.#blocks.isOpen(key)) events.push(toolCallArgs(this.#blocks.of(key), args))
+    const citation = objectAt(delta, "citation")
+    if (citation !== undefined) this.#cite(key, [citation], events)
     const reasoning = objectAt(delta, "reasoningContent")
     if (reasoning !== undefined) this.#readReasoning(key, reasoning, events)
   }
@@ -147,6 +170,22 @@ class ReplyReader {
     const usage = objectAt(report, "usage")
     if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage), final: true })
     events.push({ kind: "stop", stop: entryOf(stops, this.#stopReason) ?? "end" }, { kind: "done" })
+  }
+}
+
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html */
+const citationOf = (cited: JsonObject): Citation => {
+  const url = stringAt(objectAt(objectAt(cited, "location"), "web"), "url")
+  const title = stringAt(cited, "title")
+  const source = stringAt(cited, "source")
+  const text = objectsAt(cited, "sourceContent")
+    .map((part) => stringAt(part, "text") ?? "")
+    .join("")
+  return {
+    ...(url !== undefined && { url }),
+    ...(title !== undefined && { title }),
+    ...(text !== "" && { text }),
+    ...(source !== undefined && { source }),
   }
 }
 

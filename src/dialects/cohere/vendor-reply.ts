@@ -1,8 +1,9 @@
 /** Chat in Cohere's words: the reply, streamed and whole. Source: https://docs.cohere.com/v2/docs/streaming */
 
+import type { Citation } from "../../protocol/citation.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import { entryOf } from "../../protocol/words.ts"
-import { BlockNumbers, reasoningDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
+import { BlockNumbers, citationsDelta, reasoningDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
 import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
@@ -28,6 +29,7 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
   objectsAt(message, "tool_calls").forEach((call, index) => {
     reply.openCall(index, call, events)
   })
+  reply.cite(objectsAt(message, "citations"), events)
   reply.readEnd(json, events)
   return events
 }
@@ -55,13 +57,16 @@ class ReplyReader {
         if (args) events.push(toolCallArgs(this.#blocks.of(`call ${index}`), args))
         return
       }
+      case "citation-start":
+        this.cite([objectAt(message, "citations") ?? {}], events)
+        return
       case "message-end":
         this.readEnd(delta, events)
         return
       case undefined:
         events.push(malformed)
         return
-      default: // message-start, content-end, tool-call-end, citations, and future kinds
+      default: // message-start, content-end, tool-call-end, citation-end, and future kinds
         return
     }
   }
@@ -80,6 +85,16 @@ class ReplyReader {
     if (text) events.push(textDelta(this.#blocks.of(key), text))
   }
 
+  /** A citation names the content that it is about, and each of its sources. Source: https://docs.cohere.com/docs/documents-and-citations */
+  cite(citations: ReadonlyArray<JsonObject>, events: Array<VendorEvent>): void {
+    for (const citation of citations) {
+      const block = `content ${numberAt(citation, "content_index") ?? 0}`
+      if (!this.#blocks.isOpen(block)) continue
+      const cited = objectsAt(citation, "sources").map((source) => citationOf(citation, source))
+      if (cited.length > 0) events.push(citationsDelta(this.#blocks.of(block), cited))
+    }
+  }
+
   openCall(index: number, call: JsonObject | undefined, events: Array<VendorEvent>): void {
     const i = this.#blocks.of(`call ${index}`)
     const named = objectAt(call, "function")
@@ -95,6 +110,20 @@ class ReplyReader {
     const fault = cohereFault(reason ?? "")
     if (fault !== undefined) events.push({ kind: "fault", fault })
     else events.push({ kind: "stop", stop: entryOf(stops, reason) ?? "end" }, { kind: "done" })
+  }
+}
+
+const citationOf = (citation: JsonObject, source: JsonObject): Citation => {
+  const document = objectAt(source, "document")
+  const url = stringAt(document, "url")
+  const title = stringAt(document, "title")
+  const id = stringAt(source, "id")
+  return {
+    ...(url !== undefined && { url }),
+    ...(title !== undefined && { title }),
+    ...(id !== undefined && { source: id }),
+    start: countAt(citation, "start"),
+    end: countAt(citation, "end"),
   }
 }
 

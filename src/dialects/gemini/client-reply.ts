@@ -1,4 +1,5 @@
 /** Gemini's generateContent as clients read it, streamed and whole. Source: https://ai.google.dev/api/generate-content */
+import type { Citation } from "../../protocol/citation.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
@@ -9,6 +10,7 @@ import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId }
 import { argumentsOf } from "../client-parts.ts"
 import { parseObject } from "../json.ts"
 import { signatureToGemini } from "../signature.ts"
+import { groundingOf } from "./citations.ts"
 
 const finishReasons: Readonly<Record<Stop, string>> = {
   end: "STOP",
@@ -57,8 +59,12 @@ const wholeCandidate = ({ blocks, stop }: Reply, index: number) => {
       parts.add({ i, t: "tool_call", id: block.id, name: block.name, args: JSON.stringify(block.input) })
     else parts.add({ i, ...block })
   }
+  const [cited] = blocks.filter((block) => block.t === "text")
+  const citations = blocks.flatMap((block) => (block.t === "text" ? (block.citations ?? []) : []))
+  const isOne = cited?.citations?.length === citations.length
   return candidateOf(index, parts.finish(), {
     finishReason: finishReasons[stop],
+    ...groundingOf(citations, isOne ? cited.v : undefined),
     ...geminiLogprobs(parts.takeLogprobs()),
   })
 }
@@ -98,6 +104,8 @@ class PartWriter {
   readonly #calls = new Map<number, OpenCall>()
   #signature: string | undefined
   #logprobs: Array<TokenLogprob> = []
+  /** Of the whole reply. */
+  readonly citations: Array<Citation> = []
 
   add(delta: Delta): void {
     // A vendor that returns to an earlier block has not ended its calls.
@@ -105,7 +113,8 @@ class PartWriter {
     switch (delta.t) {
       case "text":
         if (delta.logprobs !== undefined) this.#logprobs.push(...delta.logprobs)
-        this.#part({ text: delta.v })
+        if (delta.citations !== undefined) this.citations.push(...delta.citations)
+        if (delta.v !== "" || delta.citations === undefined) this.#part({ text: delta.v })
         return
       case "reasoning":
         if (delta.v !== "" && delta.redacted !== true) this.#done.push({ text: delta.v, thought: true })
@@ -203,7 +212,10 @@ export class ContentEvents extends ClientEvents implements EventEncoder {
   close({ stop, stops = [stop], usage }: typeof CloseEvent.Type): string {
     const more = { usageMetadata: usageOf(usage), x_svc: chargeOf(usage) }
     const candidates = stops.map((each, reply) =>
-      candidateOf(reply, this.#partsOf(reply).finish(), { finishReason: finishReasons[each] }),
+      candidateOf(reply, this.#partsOf(reply).finish(), {
+        finishReason: finishReasons[each],
+        ...groundingOf(this.#partsOf(reply).citations),
+      }),
     )
     return this.#reply(replyOf(this.#context, candidates, more)) + (this.#isArray ? "]" : "")
   }

@@ -7,6 +7,7 @@ import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
 import { entryOf } from "../../protocol/words.ts"
 import {
+  citationsDelta,
   markReply,
   ofReply,
   reasoningDelta,
@@ -29,6 +30,7 @@ import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, s
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { isGeminiOwn } from "../vendor-blocks.ts"
+import { citationsIn, Utf8Places } from "./citations.ts"
 import { geminiFault } from "./faults.ts"
 import { PartialArguments } from "./partial-arguments.ts"
 
@@ -111,6 +113,8 @@ class CandidateReader {
   /** A call whose arguments arrive in parts. */
   #partial: { readonly index: number; readonly args: PartialArguments } | undefined
   #replyId = ""
+  /** The text block that grounding is about, and the places in it. */
+  #text: { readonly index: number; readonly places: Utf8Places } | undefined
   #called = false
   /** Of the text that is read next. */
   #logprobs: ReadonlyArray<TokenLogprob> | undefined
@@ -125,6 +129,7 @@ class CandidateReader {
     this.#replyId = replyId ?? this.#replyId
     this.#logprobs = logprobsOf(objectAt(candidate, "logprobsResult"))
     for (const part of objectsAt(objectAt(candidate, "content"), "parts")) this.#readPart(part, events)
+    this.#cite(candidate, events)
     const reason = stringAt(candidate, "finishReason")
     if (reason !== undefined) this.#closePartial(events)
     markReply(events, first, this.#index)
@@ -158,8 +163,17 @@ class CandidateReader {
       events.push(reasoningDelta(i, text))
       return
     }
+    if (this.#text?.index !== i) this.#text = { index: i, places: new Utf8Places() }
+    this.#text.places.add(text)
     events.push(textDelta(i, text, this.#logprobs))
     this.#logprobs = undefined
+  }
+
+  #cite(candidate: JsonObject, events: Array<VendorEvent>): void {
+    if (this.#text === undefined || candidate["groundingMetadata"] === undefined) return
+    const { index, places } = this.#text
+    const cited = citationsIn(candidate, (bytes) => places.at(bytes))
+    if (cited.length > 0) events.push(citationsDelta(index, cited))
   }
 
   /** Ends the previous reasoning block, or is its own reasoning block. */

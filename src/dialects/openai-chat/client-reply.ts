@@ -2,6 +2,7 @@
  * OpenAI's chat completions as clients read them, streamed and whole. Source:
  * https://platform.openai.com/docs/api-reference/chat/object and /streaming
  */
+import type { Citation } from "../../protocol/citation.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
@@ -17,6 +18,7 @@ import {
   unnamedStop,
 } from "../client-api.ts"
 import { openaiLogprobs } from "../logprobs.ts"
+import { chatAnnotation, JoinedText } from "./citations.ts"
 
 export const finishReasons: Readonly<Record<Stop, string>> = {
   end: "stop",
@@ -59,6 +61,7 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
   readonly #context: ReplyContext
   /** What all chunks begin with, made with the first: a whole reply has none. */
   #begin: string | undefined
+  readonly #texts: Array<JoinedText> = []
   /** The numbers of each reply's tool calls, by their block. */
   readonly #calls: Array<Map<number, number>> = []
 
@@ -78,6 +81,8 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
     if (reply > 0) this.#calls[reply] ??= new Map()
     switch (delta.t) {
       case "text": {
+        if (delta.citations !== undefined) return begin + this.#cited(delta, delta.citations, reply)
+        this.#textOf(reply).add(delta.i, delta.v)
         const content = `{"content":${json ?? JSON.stringify(delta.v)}}`
         if (reply === 0 && delta.logprobs === undefined) return this.#chunk(content)
         if (delta.logprobs === undefined) return begin + this.#chunk(content, { reply })
@@ -119,6 +124,19 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
 
   #chunk(delta: string, { reply = 0, finish = "null", logprobs = "null", more = "" }: Chunk = noMore): string {
     return `${this.#head()}"choices":[{"index":${reply},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}]${more}}\n\n`
+  }
+
+  /** A text of several blocks is one for a client: places count from its beginning. */
+  #cited({ i, v }: Extract<Delta, { t: "text" }>, citations: ReadonlyArray<Citation>, reply: number): string {
+    const text = this.#textOf(reply)
+    text.add(i, v)
+    const annotations = citations.map((citation) => chatAnnotation(text.placed(citation)))
+    return this.#chunk(JSON.stringify({ content: v, annotations }), { reply })
+  }
+
+  #textOf(reply: number): JoinedText {
+    this.#texts[reply] ??= new JoinedText()
+    return this.#texts[reply]
   }
 
   #call({ i, id, name, args }: Extract<Delta, { t: "tool_call" }>, reply: number) {
@@ -164,6 +182,13 @@ export const chatCompletion = (context: ReplyContext, response: ExchangeResponse
 })
 
 const choiceOf = ({ blocks, stop }: Reply, index: number) => {
+  const joined = new JoinedText()
+  const annotations: Array<object> = []
+  for (const [i, block] of blocks.entries()) {
+    if (block.t !== "text") continue
+    joined.add(i, block.v)
+    annotations.push(...(block.citations ?? []).map((citation) => chatAnnotation(joined.placed(citation))))
+  }
   const text = blocks.map((block) => (block.t === "text" ? block.v : "")).join("")
   const reasoning = blocks.map((block) => (block.t === "reasoning" && block.redacted !== true ? block.v : "")).join("")
   const logprobs = blocks.flatMap((block) => (block.t === "text" ? (block.logprobs ?? []) : []))
@@ -180,6 +205,7 @@ const choiceOf = ({ blocks, stop }: Reply, index: number) => {
       refusal: null,
       ...(reasoning !== "" && { reasoning_content: reasoning }),
       ...(calls.length > 0 && { tool_calls: calls }),
+      ...(annotations.length > 0 && { annotations }),
     },
     logprobs: logprobs.length === 0 ? null : { content: openaiLogprobs(logprobs), refusal: null },
     finish_reason: finishReasons[stop],

@@ -3,10 +3,11 @@
  * Source: https://platform.openai.com/docs/api-reference/chat
  */
 
+import type { Citation } from "../../protocol/citation.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
 import { entryOf } from "../../protocol/words.ts"
-import { markReply, reasoningDelta, signatureDelta, textDelta } from "../blocks.ts"
+import { citationsDelta, markReply, reasoningDelta, signatureDelta, textDelta } from "../blocks.ts"
 import {
   type Decoder,
   malformed,
@@ -19,6 +20,7 @@ import {
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import { logprobsOf } from "../logprobs.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
+import { citationsAt, citedAddresses } from "./citations.ts"
 import { openaiFault } from "./faults.ts"
 import { ReasoningDetails } from "./reasoning-details.ts"
 import { StreamedCalls } from "./streamed-calls.ts"
@@ -78,15 +80,26 @@ class ReplyReader {
       this.#choices[index] = reader
       reader.read(choice, objectAt(choice, content), content === "message", events)
     }
+    this.#readAddresses(reply, choices[0], events)
     // Usage is read wherever it is: beside choices, after them, inside one (Moonshot), or in its own object (Groq).
     const usage =
       objectAt(reply, "usage") ?? objectAt(choices[0], "usage") ?? objectAt(objectAt(reply, "x_groq"), "usage")
     if (usage !== undefined) events.push({ kind: "usage", usage: readUsage(usage), final: true })
     for (const choice of choices) this.#choices[numberAt(choice, "index") ?? 0]?.end(choice, events)
   }
+
+  /** Some vendors tell addresses beside the choices, in each chunk: they are read at the end, where no choice has its own. */
+  #readAddresses(reply: JsonObject, choice: JsonObject | undefined, events: Array<VendorEvent>): void {
+    const [first] = this.#choices
+    if (first === undefined || first.isCited || !stringAt(choice, "finish_reason")) return
+    first.isCited = true
+    first.cite(citedAddresses(reply), events)
+  }
 }
 
 class ChoiceReader {
+  /** Whether it told citations of its own. */
+  isCited = false
   /** Blocks are numbered as they begin; content of another kind begins the next one. */
   #blocks = 0
   #open: "text" | "reasoning" | undefined
@@ -102,6 +115,9 @@ class ChoiceReader {
   read(choice: JsonObject, content: JsonObject | undefined, isWhole: boolean, events: Array<VendorEvent>): void {
     const first = events.length
     this.#readContent(content, logprobsOf(objectAt(choice, "logprobs")), events)
+    const cited = citationsAt(content)
+    this.isCited ||= cited.length > 0
+    this.cite(cited, events)
     const calls = objectsAt(content, "tool_calls")
     if (calls.length > 0) {
       this.#calls ??= new StreamedCalls(() => this.#next(undefined))
@@ -164,6 +180,14 @@ class ChoiceReader {
       this.#refused = true
       this.#readText(refusal, events)
     }
+  }
+
+  /** What the text is based on. */
+  cite(citations: ReadonlyArray<Citation>, events: Array<VendorEvent>): void {
+    if (citations.length === 0) return
+    const first = events.length
+    events.push(citationsDelta(this.#at("text"), citations))
+    markReply(events, first, this.#index)
   }
 
   #readReasoning(text: string | undefined, events: Array<VendorEvent>): void {

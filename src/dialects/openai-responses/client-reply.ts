@@ -3,6 +3,7 @@
  * https://platform.openai.com/docs/api-reference/responses/object and /responses-streaming
  */
 import type { ReplyBlock } from "../../protocol/block.ts"
+import type { Citation } from "../../protocol/citation.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
@@ -19,6 +20,7 @@ import {
 } from "../client-api.ts"
 import { parseObject } from "../json.ts"
 import { openaiLogprobs } from "../logprobs.ts"
+import { responsesAnnotation } from "../openai-chat/citations.ts"
 import { argumentsText, chatError } from "../openai-chat/client-reply.ts"
 import { signatureToResponses } from "../signature.ts"
 import { ownBlock } from "../vendor-blocks.ts"
@@ -98,10 +100,14 @@ export const wholeResponse = (context: ReplyContext, { blocks, stop, usage }: Ex
 /** Blocks of other vendors' tools have no words here. */
 const hasWords = (block: ReplyBlock): boolean => block.t !== "vendor" || block.dialect === "openai"
 
-const textPart = (text: string, logprobs: ReadonlyArray<TokenLogprob> = []) => ({
+const textPart = (
+  text: string,
+  logprobs: ReadonlyArray<TokenLogprob> = [],
+  citations: ReadonlyArray<Citation> = [],
+) => ({
   type: "output_text",
   text,
-  annotations: [],
+  annotations: citations.map((citation) => responsesAnnotation(citation, text.length)),
   logprobs: openaiLogprobs(logprobs),
 })
 
@@ -115,7 +121,7 @@ const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status:
         id: itemId(context, "msg", index),
         status,
         role: "assistant",
-        content: status === "in_progress" ? [] : [textPart(block.v, block.logprobs)],
+        content: status === "in_progress" ? [] : [textPart(block.v, block.logprobs, block.citations)],
       }
     case "tool_call": {
       const group = context.groups?.get(block.name)
@@ -152,6 +158,7 @@ interface OpenItem {
   readonly delta: Delta
   signature: string | undefined
   readonly logprobs: Array<TokenLogprob>
+  readonly citations: Array<Citation>
 }
 
 export class ResponsesEvents extends ClientEvents implements EventEncoder {
@@ -181,6 +188,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     switch (delta.t) {
       case "text":
         item.text += delta.v
+        if (delta.citations !== undefined) return begin + this.#cited(item, delta.citations)
         if (delta.logprobs !== undefined) {
           item.logprobs.push(...delta.logprobs)
           const at = { item_id: item.id, output_index: item.index, content_index: 0, delta: delta.v }
@@ -239,7 +247,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     const own = delta.t === "vendor" ? parseObject(delta.v)?.["id"] : undefined
     const id = typeof own === "string" ? own : itemId(this.#context, kind, index)
     const text = redacted || delta.t === "vendor" ? delta.v : ""
-    const item: OpenItem = { index, id, text, delta, signature: undefined, logprobs: [] }
+    const item: OpenItem = { index, id, text, delta, signature: undefined, logprobs: [], citations: [] }
     this.#items.set(delta.i, item)
     return item
   }
@@ -255,6 +263,17 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     if (item.delta.t !== "text") return end + added
     const at = { item_id: item.id, output_index: item.index, content_index: 0 }
     return end + added + this.#event("response.content_part.added", { ...at, part: textPart("") })
+  }
+
+  #cited(item: OpenItem, citations: ReadonlyArray<Citation>): string {
+    const at = { item_id: item.id, output_index: item.index, content_index: 0 }
+    return citations
+      .map((citation) => {
+        const annotation_index = item.citations.push(citation) - 1
+        const annotation = responsesAnnotation(citation, item.text.length)
+        return this.#event("response.output_text.annotation.added", { ...at, annotation_index, annotation })
+      })
+      .join("")
   }
 
   #reasoned(item: OpenItem, text: string): string {
@@ -277,14 +296,14 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   }
 
   /** The events that end the parts of an item. */
-  #parted({ id, index, text, delta, logprobs }: OpenItem): string {
+  #parted({ id, index, text, delta, logprobs, citations }: OpenItem): string {
     const at = { item_id: id, output_index: index }
     switch (delta.t) {
       case "text": {
         const place = { ...at, content_index: 0 }
         return (
           this.#event("response.output_text.done", { ...place, text, logprobs: openaiLogprobs(logprobs) }) +
-          this.#event("response.content_part.done", { ...place, part: textPart(text, logprobs) })
+          this.#event("response.content_part.done", { ...place, part: textPart(text, logprobs, citations) })
         )
       }
       case "tool_call":
@@ -308,10 +327,10 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
 }
 
 /** What an item has so far. A call's arguments are kept as they were written. */
-const blockOf = ({ delta, text, signature, logprobs }: OpenItem): ReplyBlock => {
+const blockOf = ({ delta, text, signature, logprobs, citations }: OpenItem): ReplyBlock => {
   switch (delta.t) {
     case "text":
-      return { t: "text", v: text, logprobs }
+      return { t: "text", v: text, logprobs, citations }
     case "vendor":
       return { t: "vendor", dialect: delta.dialect, v: text }
     case "reasoning":

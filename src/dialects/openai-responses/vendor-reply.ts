@@ -7,6 +7,7 @@ import type { Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
 import {
   BlockNumbers,
+  citationsDelta,
   reasoningDelta,
   signatureDelta,
   textDelta,
@@ -25,6 +26,7 @@ import {
 } from "../dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import { tokensOf } from "../logprobs.ts"
+import { citationOf } from "../openai-chat/citations.ts"
 import { openaiFault } from "../openai-chat/faults.ts"
 import { decodeChatBody } from "../openai-chat/vendor-reply.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
@@ -71,6 +73,11 @@ class ReplyReader {
       case "response.output_text.delta":
         this.#readText(index, part, delta, events, tokensOf(objectsAt(frame, "logprobs")))
         return
+      case "response.output_text.annotation.added": {
+        const cited = objectAt(frame, "annotation")
+        if (cited !== undefined) this.#cite(index, part, [cited], events)
+        return
+      }
       case "response.refusal.delta":
         this.#refused = true
         this.#readText(index, part, delta, events)
@@ -114,9 +121,13 @@ class ReplyReader {
         objectsAt(item, "content").forEach((content, part) => {
           const refusal = stringAt(content, "refusal")
           if (refusal) this.#refused = true
-          if (this.#emitted.has(`text ${index} ${part}`)) return
-          const logprobs = tokensOf(objectsAt(content, "logprobs"))
-          this.#readText(index, part, stringAt(content, "text") ?? refusal ?? "", events, logprobs)
+          if (!this.#emitted.has(`text ${index} ${part}`)) {
+            const logprobs = tokensOf(objectsAt(content, "logprobs"))
+            this.#readText(index, part, stringAt(content, "text") ?? refusal ?? "", events, logprobs)
+          }
+          if (!this.#emitted.has(`cited ${index} ${part}`)) {
+            this.#cite(index, part, objectsAt(content, "annotations"), events)
+          }
         })
         return
       case "reasoning": {
@@ -186,6 +197,13 @@ class ReplyReader {
     const key = `text ${index} ${part}`
     this.#emitted.add(key)
     events.push(textDelta(this.#blocks.of(key), text, logprobs))
+  }
+
+  #cite(index: number, part: number, annotations: ReadonlyArray<JsonObject>, events: Array<VendorEvent>): void {
+    const cited = annotations.flatMap((annotation) => citationOf(annotation) ?? [])
+    if (cited.length === 0) return
+    this.#emitted.add(`cited ${index} ${part}`)
+    events.push(citationsDelta(this.#blocks.of(`text ${index} ${part}`), cited))
   }
 
   /** The parts of a summary are paragraphs of one block. */

@@ -1,7 +1,7 @@
 /** Encodes t.* events: as server-sent events here; other streams frame them in their own way. */
 import type { EventEncoder } from "../../dialects/client-api.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
-import type { CloseEvent, Delta, EventName, ImageDelta, OpenEvent, WarnEvent } from "../../protocol/event.ts"
+import type { CloseEvent, Delta, EventName, ImageDelta, OpenEvent, TextDelta, WarnEvent } from "../../protocol/event.ts"
 import type { Usage } from "../../protocol/usage.ts"
 
 /** What all streams of t.* events have; how one event is framed is their own. */
@@ -38,6 +38,10 @@ export abstract class TwpEvents implements EventEncoder {
   }
 }
 
+/** A delta that has a text and nothing else. */
+export const isPlainText = ({ citations, logprobs, reply }: typeof TextDelta.Type): boolean =>
+  citations === undefined && logprobs === undefined && reply === undefined
+
 /** Server-sent events: `id` counts from 0, `event`, one `data` line of JSON. */
 export class EventWriter extends TwpEvents {
   /** A comment that prevents load balancers from closing a silent stream. */
@@ -46,7 +50,7 @@ export class EventWriter extends TwpEvents {
 
   /** The hot path: text deltas are by far the most frequent events and are concatenated by hand. */
   delta(delta: Delta, json?: string): string {
-    return delta.t === "text" && delta.logprobs === undefined && delta.reply === undefined
+    return delta.t === "text" && isPlainText(delta)
       ? `id: ${this.#nextId++}\nevent: t.delta\ndata: {"i":${delta.i},"t":"text","v":${json ?? JSON.stringify(delta.v)}}\n\n`
       : this.event("t.delta", JSON.stringify(delta))
   }

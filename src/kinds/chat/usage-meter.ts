@@ -3,6 +3,7 @@
 import type { VendorEvent, VendorUsage } from "../../dialects/dialect.ts"
 import { parseObject } from "../../dialects/json.ts"
 import type { ReplyBlock, SealingDialect } from "../../protocol/block.ts"
+import type { Citation } from "../../protocol/citation.ts"
 import { isDeeperThan } from "../../protocol/depth.ts"
 import type { Delta } from "../../protocol/event.ts"
 import type { Stop } from "../../protocol/exchange.ts"
@@ -17,6 +18,7 @@ interface OpenBlock {
   redacted: boolean
   dialect: SealingDialect
   logprobs: Array<TokenLogprob> | undefined
+  citations: Array<Citation> | undefined
 }
 
 /** How much of a streamed answer is kept, to count its tokens if the vendor does not. */
@@ -163,9 +165,15 @@ export class UsageMeter {
     } else if (delta.t === "reasoning") {
       block.signature = delta.signature ?? block.signature
       block.redacted ||= delta.redacted === true
-    } else if (delta.logprobs !== undefined) {
-      block.logprobs ??= []
-      block.logprobs.push(...delta.logprobs)
+    } else {
+      if (delta.logprobs !== undefined) {
+        block.logprobs ??= []
+        block.logprobs.push(...delta.logprobs)
+      }
+      if (delta.citations !== undefined) {
+        block.citations ??= []
+        block.citations.push(...delta.citations)
+      }
     }
   }
 
@@ -204,16 +212,23 @@ export class UsageMeter {
       redacted: false,
       dialect: "openai",
       logprobs: undefined,
+      citations: undefined,
     }
     blocks[i] = block
     return block
   }
 }
 
-function closeBlock({ t, text, id, name, signature, redacted, dialect, logprobs }: OpenBlock): ReplyBlock {
+function closeBlock({ t, text, id, name, signature, redacted, dialect, logprobs, citations }: OpenBlock): ReplyBlock {
   switch (t) {
     case "text":
-      return { t, v: text, cacheable: false, ...(logprobs !== undefined && { logprobs }) }
+      return {
+        t,
+        v: text,
+        cacheable: false,
+        ...(citations !== undefined && { citations }),
+        ...(logprobs !== undefined && { logprobs }),
+      }
     case "reasoning":
       return { t, v: text, ...(signature !== undefined && { signature }), ...(redacted && { redacted }) }
     case "tool_call":

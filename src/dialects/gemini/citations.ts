@@ -1,0 +1,83 @@
+/** Gemini's grounding. Source: https://ai.google.dev/api/generate-content#GroundingMetadata */
+import type { Citation } from "../../protocol/citation.ts"
+import { countAt, type JsonObject, objectAt, objectsAt, stringAt } from "../json.ts"
+
+/**
+ * The citations of a reply: those that support a part of the text, or else all sources.
+ * @param placeOf a place in the text, from one in its UTF-8
+ */
+export const citationsIn = (
+  candidate: JsonObject,
+  placeOf: (bytes: number) => number | undefined,
+): ReadonlyArray<Citation> => {
+  const grounding = objectAt(candidate, "groundingMetadata")
+  const sources = objectsAt(grounding, "groundingChunks").map(sourceOf)
+  const supported = objectsAt(grounding, "groundingSupports").flatMap((support) => {
+    const segment = objectAt(support, "segment")
+    const start = placeOf(countAt(segment, "startIndex"))
+    const end = placeOf(countAt(segment, "endIndex"))
+    const place = start !== undefined && end !== undefined && end > start ? { start, end } : {}
+    const { groundingChunkIndices: chunks } = support
+    const cited = Array.isArray(chunks) ? chunks : []
+    return cited.flatMap((chunk: unknown) => {
+      const source = typeof chunk === "number" ? sources[chunk] : undefined
+      return source === undefined ? [] : [{ ...source, ...place }]
+    })
+  })
+  return supported.length > 0 ? supported : sources
+}
+
+const sourceOf = (chunk: JsonObject): Citation => {
+  const web = objectAt(chunk, "web") ?? objectAt(chunk, "retrievedContext") ?? objectAt(chunk, "maps")
+  const url = stringAt(web, "uri")
+  const title = stringAt(web, "title")
+  const text = stringAt(web, "text")
+  return {
+    ...(url !== undefined && { url }),
+    ...(title !== undefined && { title }),
+    ...(text !== undefined && { text }),
+  }
+}
+
+/** Grounding for a client of Gemini. @param text that is cited; absent where it is not known any more */
+export const groundingOf = (citations: ReadonlyArray<Citation>, text?: string): object => {
+  if (citations.length === 0) return {}
+  const sources = [...new Map(citations.map((citation) => [keyOf(citation), citation])).values()]
+  const keys = sources.map(keyOf)
+  const bytes = (place: number) => Buffer.byteLength((text ?? "").slice(0, place))
+  const supports = citations.flatMap((citation) => {
+    const { start, end } = citation
+    if (text === undefined || start === undefined || end === undefined) return []
+    const segment = { startIndex: bytes(start), endIndex: bytes(end), text: text.slice(start, end) }
+    return [{ segment, groundingChunkIndices: [keys.indexOf(keyOf(citation))] }]
+  })
+  return {
+    groundingMetadata: {
+      groundingChunks: sources.map(({ url, title, source }) => ({
+        web: { uri: url ?? source ?? "", title: title ?? source ?? "" },
+      })),
+      ...(supports.length > 0 && { groundingSupports: supports }),
+    },
+  }
+}
+
+const keyOf = ({ url, title, source }: Citation): string => JSON.stringify([url, title, source])
+
+/** Places in a text by places in its UTF-8. Text that is ASCII is counted only. */
+export class Utf8Places {
+  #ascii = 0
+  #rest = ""
+
+  add(text: string): void {
+    if (this.#rest === "" && Buffer.byteLength(text) === text.length) this.#ascii += text.length
+    else this.#rest += text
+  }
+
+  /** Undefined if there is no such place. */
+  at(bytes: number): number | undefined {
+    if (bytes <= this.#ascii) return bytes
+    const rest = Buffer.from(this.#rest)
+    const more = bytes - this.#ascii
+    return more > rest.length ? undefined : this.#ascii + rest.subarray(0, more).toString("utf8").length
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Citations as OpenAI's APIs write them: responses with an annotation's fields beside its type, chat completions below it.
+ * Source: https://platform.openai.com/docs/guides/tools-web-search#output-and-citations
+ */
+import type { Citation } from "../../protocol/citation.ts"
+import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../json.ts"
+
+export const citationsAt = (value: JsonObject | undefined, name = "annotations"): ReadonlyArray<Citation> =>
+  objectsAt(value, name).flatMap((annotation) => citationOf(annotation) ?? [])
+
+/** Undefined if it is of another kind. */
+export const citationOf = (annotation: JsonObject): Citation | undefined => {
+  const type = stringAt(annotation, "type") ?? ""
+  const cited = objectAt(annotation, type) ?? annotation
+  const url = stringAt(cited, "url")
+  const title = stringAt(cited, "title")
+  const text = stringAt(cited, "content")
+  const source = stringAt(cited, "filename") ?? stringAt(cited, "file_id")
+  if (url === undefined && source === undefined) return undefined
+  const start = numberAt(cited, "start_index")
+  const end = numberAt(cited, "end_index")
+  return {
+    ...(url !== undefined && { url }),
+    ...(title !== undefined && { title }),
+    ...(text !== undefined && { text }),
+    ...(isPlace(start) && isPlace(end) && { start, end }),
+    ...(source !== undefined && { source }),
+  }
+}
+
+const isPlace = (place: number | undefined): place is number => Number.isSafeInteger(place) && Number(place) >= 0
+
+/** Addresses beside the choices, as Perplexity and xAI tell them. */
+export const citedAddresses = (reply: JsonObject): ReadonlyArray<Citation> => {
+  const results = objectsAt(reply, "search_results").flatMap((result) => citationOf(result) ?? [])
+  const { citations } = reply
+  if (results.length > 0 || !Array.isArray(citations)) return results
+  return citations.flatMap((url: unknown) => (typeof url === "string" ? [{ url }] : []))
+}
+
+/** The text of several blocks, which is one for a client of chat completions: places count from its beginning. */
+export class JoinedText {
+  #block = -1
+  #begin = 0
+  #length = 0
+
+  add(block: number, text: string): void {
+    if (block !== this.#block) this.#begin = this.#length
+    this.#block = block
+    this.#length += text.length
+  }
+
+  /** A citation of the block that was added to last; one without a place means all of it. */
+  placed(citation: Citation): PlacedCitation {
+    const { start = 0, end = this.#length - this.#begin } = citation
+    return { ...citation, start: this.#begin + start, end: this.#begin + end }
+  }
+}
+
+type PlacedCitation = Citation & Required<Pick<Citation, "start" | "end">>
+
+/** An annotation of chat completions. */
+export const chatAnnotation = ({ url, title, text, start, end, source }: PlacedCitation) => ({
+  type: "url_citation",
+  url_citation: {
+    url: url ?? source ?? "",
+    title: title ?? source ?? "",
+    start_index: start,
+    end_index: end,
+    ...(text !== undefined && { content: text }),
+  },
+})
+
+/** An annotation of responses. @param length of the text, all of which is meant where the citation has no place */
+export const responsesAnnotation = ({ url, title, start = 0, end, source = "" }: Citation, length: number) =>
+  url === undefined
+    ? { type: "file_citation", file_id: source, filename: title ?? source, index: end ?? length }
+    : { type: "url_citation", url, title: title ?? "", start_index: start, end_index: end ?? length }

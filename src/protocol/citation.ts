@@ -1,0 +1,20 @@
+/** What a text is based on, as its vendor tells it. Source: fidelity "New words of twp/1". */
+import { Schema } from "effect"
+
+const Place = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+export const Citation = Schema.Struct({
+  url: Schema.optionalKey(Schema.String),
+  title: Schema.optionalKey(Schema.String),
+  /** The words of the source. */
+  text: Schema.optionalKey(Schema.String),
+  /** Where the text of the reply that is based on it begins and ends, in UTF-16 code units of its block; all of it if absent. */
+  start: Schema.optionalKey(Place),
+  end: Schema.optionalKey(Place),
+  /** A source without an address: a document, a file, a result of a tool. */
+  source: Schema.optionalKey(Schema.String),
+})
+export type Citation = typeof Citation.Type
+
+/** The most that a text block has. */
+export const citations = Schema.optionalKey(Schema.Array(Citation).check(Schema.isMaxLength(1000)))
