@@ -62,8 +62,8 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
   /** What all chunks begin with, made with the first: a whole reply has none. */
   #begin: string | undefined
   readonly #texts: Array<JoinedText> = []
-  /** The numbers of each reply's tool calls, by their block. */
-  readonly #calls: Array<Map<number, number>> = []
+  /** Each reply's tool calls, by their block. */
+  readonly #calls: Array<Map<number, OpenCall>> = []
 
   constructor(context: ReplyContext) {
     super()
@@ -104,7 +104,7 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
     const ends = stops.map((each, reply) => {
       const isLast = reply === stops.length - 1
       const more = isLast && !this.#context.includesUsage ? `,${charge}` : ""
-      return this.#chunk("{}", { reply, finish: JSON.stringify(finishReasons[each]), more })
+      return this.#noArguments(reply) + this.#chunk("{}", { reply, finish: JSON.stringify(finishReasons[each]), more })
     })
     if (!this.#context.includesUsage) return `${ends.join("")}data: [DONE]\n\n`
     return `${ends.join("")}${usageChunk(this.#context, usage, unnamed(stop))}data: [DONE]\n\n`
@@ -142,12 +142,27 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
   #call({ i, id, name, args }: Extract<Delta, { t: "tool_call" }>, reply: number) {
     this.#calls[reply] ??= new Map()
     const calls = this.#calls[reply]
-    const known = calls.get(i)
-    const index = known ?? calls.size
-    if (known === undefined) calls.set(i, index)
+    const call = calls.get(i) ?? { index: calls.size, hasArguments: false }
+    calls.set(i, call)
+    if (args !== undefined && args.trim() !== "") call.hasArguments = true
+    const { index } = call
     if (id === undefined) return { index, function: { arguments: args ?? "" } }
     return { index, id, type: "function", function: { name: name ?? "", arguments: args ?? "" } }
   }
+
+  /** Clients parse arguments, also where there are none. */
+  #noArguments(reply: number): string {
+    const calls = [...(this.#calls[reply]?.values() ?? [])].filter(({ hasArguments }) => !hasArguments)
+    if (calls.length === 0) return ""
+    const tool_calls = calls.map(({ index }) => ({ index, function: { arguments: "{}" } }))
+    return this.#chunk(JSON.stringify({ tool_calls }), { reply })
+  }
+}
+
+/** A tool call that is being written. */
+interface OpenCall {
+  readonly index: number
+  hasArguments: boolean
 }
 
 /** A chunk that tells the usage alone. */

@@ -166,8 +166,8 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   /** Items in order, by their block's number in twp/1. */
   readonly #items = new Map<number, OpenItem>()
   #sequence = 0
-  /** The item that is being written. */
-  #open: OpenItem | undefined
+  /** The items that are being written: one, or several calls. */
+  #open: Array<OpenItem> = []
 
   constructor(context: ReplyContext) {
     super()
@@ -202,9 +202,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
         return begin + this.#reasoned(item, delta.v)
       case "tool_call": {
         if (delta.args === undefined) return begin
-        item.text += delta.args
-        const at = { item_id: item.id, output_index: item.index }
-        return begin + this.#event("response.function_call_arguments.delta", { ...at, delta: delta.args })
+        return begin + this.#argued(item, delta.args)
       }
       case "vendor":
         return begin
@@ -254,8 +252,10 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
 
   /** An item ends when the next one begins. A vendor that returns to an earlier one is followed: deltas have an index. */
   #begin(item: OpenItem): string {
-    const end = this.#end()
-    this.#open = item
+    // Some vendors begin all calls before they give the first one's arguments.
+    const isBeside = item.delta.t === "tool_call" && this.#open.some(lacksArguments)
+    const end = isBeside ? "" : this.#end()
+    this.#open.push(item)
     const added = this.#event("response.output_item.added", {
       output_index: item.index,
       item: itemOf(this.#context, blockOf(item), item.index, "in_progress"),
@@ -286,13 +286,24 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     return begin + this.#event("response.reasoning_summary_text.delta", { ...at, delta: text })
   }
 
+  #argued(item: OpenItem, args: string): string {
+    item.text += args
+    const at = { item_id: item.id, output_index: item.index }
+    return this.#event("response.function_call_arguments.delta", { ...at, delta: args })
+  }
+
   #end(): string {
     const open = this.#open
-    if (open === undefined) return ""
-    this.#open = undefined
+    this.#open = []
+    return open.map((item) => this.#ended(item)).join("")
+  }
+
+  #ended(open: OpenItem): string {
+    // Clients parse arguments, also where there are none.
+    const noArguments = lacksArguments(open) ? this.#argued(open, "{}") : ""
     const item = itemOf(this.#context, blockOf(open), open.index, "completed")
     const done = this.#parted(open)
-    return done + this.#event("response.output_item.done", { output_index: open.index, item })
+    return noArguments + done + this.#event("response.output_item.done", { output_index: open.index, item })
   }
 
   /** The events that end the parts of an item. */
@@ -325,6 +336,8 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...data })}\n\n`
   }
 }
+
+const lacksArguments = ({ delta, text }: OpenItem): boolean => delta.t === "tool_call" && text.trim() === ""
 
 /** What an item has so far. A call's arguments are kept as they were written. */
 const blockOf = ({ delta, text, signature, logprobs, citations }: OpenItem): ReplyBlock => {
