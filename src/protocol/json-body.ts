@@ -9,6 +9,7 @@ import { type ServiceError, serviceError } from "./error.ts"
 import { strictly } from "./find-issues.ts"
 import { invalidInput, refusedIn } from "./issues.ts"
 import { countJson, type JsonMarks, loopLimits, workerLimits } from "./json-size.ts"
+import { namesIn } from "./json-text.ts"
 import { acceptsPlainly } from "./plain-check.ts"
 
 export type Decoded<A> = Result.Result<A, ServiceError<"bad_request">>
@@ -48,15 +49,6 @@ export const parsePlainly = (body: Uint8Array): Decoded<PlainBody> =>
   Result.flatMap(parseCounted(body), ({ json, names, marks }) =>
     namesIn(json) === names ? Result.succeed({ json, marks }) : refuse("An object in the body names a member twice"),
   )
-
-/** The names in a value; its depth has been checked. */
-const namesIn = (json: Schema.Json): number => {
-  if (typeof json !== "object" || json === null) return 0
-  const values: ReadonlyArray<Schema.Json> = Object.values(json)
-  let names = Array.isArray(json) ? 0 : values.length
-  for (const value of values) names += namesIn(value)
-  return names
-}
 
 /**
  * Decodes JSON by its schema; unknown fields are refused. What is sure to be decoded to itself is not copied; for the rest

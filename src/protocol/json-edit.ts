@@ -2,7 +2,8 @@
  * Edits of JSON text that leave every other byte as it was: numbers of any size, the order of members, white space and
  * escapes. The text is valid JSON, and no object in it names a member twice: its reader has checked both.
  */
-import { type JsonMarks, StringEnds } from "./json-size.ts"
+import { JsonScanner, openBrace, openBracket, type Part } from "./json-scanner.ts"
+import type { JsonMarks } from "./json-size.ts"
 
 /** Names of members and places in lists, from the outermost value inwards. */
 export type JsonPath = ReadonlyArray<string | number>
@@ -73,38 +74,22 @@ const membersOf = (below: ReadonlyMap<string, Tree>, found?: ReadonlySet<string>
   return text
 }
 
-const quote = 0x22
-const comma = 0x2c
-const openBracket = 0x5b
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
-const space = 0x20
-
-/** A member of an object or an element of a list: where it, and its value, stand in the text. */
-interface Part {
-  readonly name: string
-  readonly begin: number
-  readonly value: number
-  /** After its value. */
-  readonly end: number
-}
-
 class JsonEditor {
   readonly #text: Buffer
-  readonly #ends: StringEnds
+  readonly #scanner: JsonScanner
   readonly #pieces: Array<Uint8Array> = []
   /** Up to here, the text is in the pieces or cut. */
   #copied = 0
 
   constructor(text: Uint8Array) {
-    this.#text = Buffer.from(text.buffer, text.byteOffset, text.byteLength)
-    this.#ends = new StringEnds(text)
+    this.#scanner = new JsonScanner(text)
+    this.#text = this.#scanner.text
   }
 
   edited(tree: Tree, marks?: JsonMarks): Uint8Array {
-    const begin = this.#afterSpace(0)
-    if (marks !== undefined && tree.edit === undefined) this.#editMembers(begin, this.#membersAt(marks), tree.below)
+    const begin = this.#scanner.afterSpace(0)
+    if (marks !== undefined && tree.edit === undefined)
+      this.#editMembers(begin, this.#scanner.membersAt(marks), tree.below)
     else this.#edit(begin, this.#text.length, tree)
     this.#pieces.push(this.#text.subarray(this.#copied))
     return Buffer.concat(this.#pieces)
@@ -114,8 +99,8 @@ class JsonEditor {
   #edit(begin: number, end: number, tree: Tree): void {
     const first = this.#text[begin]
     if (tree.edit !== undefined) this.#replace(begin, end, tree.edit.json ?? "null")
-    else if (first === openBrace) this.#editMembers(begin, this.#membersIn(begin), tree.below)
-    else if (first === openBracket) this.#editParts(begin, this.#elementsIn(begin), tree.below, "")
+    else if (first === openBrace) this.#editMembers(begin, this.#scanner.membersIn(begin), tree.below)
+    else if (first === openBracket) this.#editParts(begin, this.#scanner.elementsIn(begin), tree.below, "")
     else {
       const json = jsonOf(tree)
       if (json !== undefined) this.#replace(begin, end, json)
@@ -150,7 +135,7 @@ class JsonEditor {
       endOfLast = part.end
     }
     const end = parts.at(-1)?.end ?? begin + 1
-    const close = this.#afterSpace(end)
+    const close = this.#scanner.afterSpace(end)
     if (isCutting) this.#replace(begin + 1, close, added)
     else if (added !== "") this.#replace(close, close, endOfLast === undefined ? added : `,${added}`)
   }
@@ -160,86 +145,6 @@ class JsonEditor {
     if (by !== "") this.#pieces.push(Buffer.from(by))
     this.#copied = to
   }
-
-  #membersIn(object: number): ReadonlyArray<Part> {
-    const members: Array<Part> = []
-    let at = this.#afterSpace(object + 1)
-    while (this.#text[at] === quote) {
-      const endOfName = this.#ends.after(at + 1)
-      // The colon stands between a name and its value.
-      const value = this.#afterSpace(this.#afterSpace(endOfName + 1) + 1)
-      const end = this.#endOf(value)
-      members.push({ name: this.#name(at, endOfName), begin: at, value, end })
-      at = this.#afterComma(end)
-    }
-    return members
-  }
-
-  #membersAt(marks: JsonMarks): ReadonlyArray<Part> {
-    const members: Array<Part> = []
-    for (let next = 0; next + 3 < marks.length; next += 4) {
-      const [begin = 0, endOfName = 0, colonAt = 0, after = 0] = marks.slice(next, next + 4)
-      const value = this.#afterSpace(colonAt + 1)
-      members.push({ name: this.#name(begin, endOfName), begin, value, end: this.#beforeSpace(after) })
-    }
-    return members
-  }
-
-  /** The name whose quotes stand at two places. */
-  #name(begin: number, end: number): string {
-    const name = this.#text.toString("utf8", begin + 1, end)
-    return name.includes("\\") ? String(JSON.parse(`"${name}"`)) : name
-  }
-
-  #elementsIn(list: number): ReadonlyArray<Part> {
-    const elements: Array<Part> = []
-    let at = this.#afterSpace(list + 1)
-    while (at < this.#text.length && this.#text[at] !== closeBracket) {
-      const end = this.#endOf(at)
-      elements.push({ name: String(elements.length), begin: at, value: at, end })
-      at = this.#afterComma(end)
-    }
-    return elements
-  }
-
-  #afterComma(at: number): number {
-    const next = this.#afterSpace(at)
-    return this.#text[next] === comma ? this.#afterSpace(next + 1) : next
-  }
-
-  /** The end of the value that begins at a place. */
-  #endOf(begin: number): number {
-    const text = this.#text
-    let level = 0
-    for (let at = begin; at < text.length; at++) {
-      const byte = text[at] ?? 0
-      if (byte === quote) at = this.#ends.after(at + 1)
-      else if (byte === openBrace || byte === openBracket) level++
-      else if (byte === closeBrace || byte === closeBracket) level--
-      else if (level > 0) continue
-      else {
-        // A number or a word.
-        while (at + 1 < text.length && !endsWord(text[at + 1] ?? 0)) at++
-      }
-      if (level === 0) return at + 1
-    }
-    return text.length
-  }
-
-  #afterSpace(at: number): number {
-    let next = at
-    while ((this.#text[next] ?? quote) <= space) next++
-    return next
-  }
-
-  #beforeSpace(at: number): number {
-    let before = at
-    while ((this.#text[before - 1] ?? quote) <= space) before--
-    return before
-  }
 }
 
 const isCut = (tree: Tree | undefined): boolean => tree?.edit !== undefined && tree.edit.json === undefined
-
-const endsWord = (byte: number): boolean =>
-  byte <= space || byte === comma || byte === closeBrace || byte === closeBracket

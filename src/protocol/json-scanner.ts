@@ -1,0 +1,110 @@
+/** Finds the parts of JSON text that is known to be valid. */
+import { type JsonMarks, StringEnds } from "./json-size.ts"
+
+const quote = 0x22
+const comma = 0x2c
+export const openBracket = 0x5b
+const closeBracket = 0x5d
+export const openBrace = 0x7b
+const closeBrace = 0x7d
+const space = 0x20
+
+/** A member of an object or an element of a list: where it, and its value, stand in the text. */
+export interface Part {
+  /** A member's name, or an element's place. */
+  readonly name: string
+  readonly begin: number
+  readonly value: number
+  /** After its value. */
+  readonly end: number
+}
+
+export class JsonScanner {
+  readonly text: Buffer
+  readonly #ends: StringEnds
+
+  constructor(text: Uint8Array) {
+    this.text = Buffer.from(text.buffer, text.byteOffset, text.byteLength)
+    this.#ends = new StringEnds(text)
+  }
+
+  membersIn(object: number): ReadonlyArray<Part> {
+    const members: Array<Part> = []
+    let at = this.afterSpace(object + 1)
+    while (this.text[at] === quote) {
+      const endOfName = this.#ends.after(at + 1)
+      // The colon stands between a name and its value.
+      const value = this.afterSpace(this.afterSpace(endOfName + 1) + 1)
+      const end = this.endOf(value)
+      members.push({ name: this.#name(at, endOfName), begin: at, value, end })
+      at = this.#afterComma(end)
+    }
+    return members
+  }
+
+  membersAt(marks: JsonMarks): ReadonlyArray<Part> {
+    const members: Array<Part> = []
+    for (let next = 0; next + 3 < marks.length; next += 4) {
+      const [begin = 0, endOfName = 0, colonAt = 0, after = 0] = marks.slice(next, next + 4)
+      const value = this.afterSpace(colonAt + 1)
+      members.push({ name: this.#name(begin, endOfName), begin, value, end: this.beforeSpace(after) })
+    }
+    return members
+  }
+
+  /** The name whose quotes stand at two places. */
+  #name(begin: number, end: number): string {
+    const name = this.text.toString("utf8", begin + 1, end)
+    return name.includes("\\") ? String(JSON.parse(`"${name}"`)) : name
+  }
+
+  elementsIn(list: number): ReadonlyArray<Part> {
+    const elements: Array<Part> = []
+    let at = this.afterSpace(list + 1)
+    while (at < this.text.length && this.text[at] !== closeBracket) {
+      const end = this.endOf(at)
+      elements.push({ name: String(elements.length), begin: at, value: at, end })
+      at = this.#afterComma(end)
+    }
+    return elements
+  }
+
+  #afterComma(at: number): number {
+    const next = this.afterSpace(at)
+    return this.text[next] === comma ? this.afterSpace(next + 1) : next
+  }
+
+  /** The end of the value that begins at a place. */
+  endOf(begin: number): number {
+    const text = this.text
+    let level = 0
+    for (let at = begin; at < text.length; at++) {
+      const byte = text[at] ?? 0
+      if (byte === quote) at = this.#ends.after(at + 1)
+      else if (byte === openBrace || byte === openBracket) level++
+      else if (byte === closeBrace || byte === closeBracket) level--
+      else if (level > 0) continue
+      else {
+        // A number or a word.
+        while (at + 1 < text.length && !endsWord(text[at + 1] ?? 0)) at++
+      }
+      if (level === 0) return at + 1
+    }
+    return text.length
+  }
+
+  afterSpace(at: number): number {
+    let next = at
+    while ((this.text[next] ?? quote) <= space) next++
+    return next
+  }
+
+  beforeSpace(at: number): number {
+    let before = at
+    while ((this.text[before - 1] ?? quote) <= space) before--
+    return before
+  }
+}
+
+const endsWord = (byte: number): boolean =>
+  byte <= space || byte === comma || byte === closeBrace || byte === closeBracket
