@@ -35,4 +35,16 @@ export {
 } from "./scripted-realtime.ts"
 export { type ScriptedVendor, startScriptedVendor, type VendorCall, type VendorScript } from "./scripted-vendor.ts"
 export { layerStaticCatalogue } from "./static-catalogue.ts"
+export { anthropicTwin } from "./twins/anthropic/twin.ts"
+export {
+  serveTwin,
+  type Twin,
+  type TwinAsked,
+  type TwinBlock,
+  type TwinCall,
+  type TwinRefusal,
+  type TwinReply,
+  type TwinRule,
+  type TwinScript,
+} from "./twins/twin.ts"
 export * from "./vendor-replies.ts"

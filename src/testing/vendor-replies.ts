@@ -2,6 +2,7 @@
 import { EventStreamCodec } from "@smithy/eventstream-codec"
 import type { ChatDialectName } from "../protocol/catalogue.ts"
 import type { VendorCall, VendorScript } from "./scripted-vendor.ts"
+import { anthropicFrame, openaiFrame } from "./twins/frames.ts"
 
 export interface Answer {
   readonly words: ReadonlyArray<string>
@@ -11,13 +12,7 @@ export interface Answer {
   readonly cachedTokens?: number
 }
 
-/** A server-sent event in OpenAI's format. */
-export const openaiFrame = (data: unknown): string =>
-  `data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`
-
-/** A server-sent event in Anthropic's format. */
-export const anthropicFrame = (data: { readonly type: string; readonly [key: string]: unknown }): string =>
-  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
+export { anthropicFrame, openaiFrame } from "./twins/frames.ts"
 
 const openaiUsage = ({ inTokens, outTokens, cachedTokens = 0 }: Answer) => ({
   prompt_tokens: inTokens,

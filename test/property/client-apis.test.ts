@@ -25,6 +25,9 @@ const Turn = Schema.Struct({
   answer: Text,
   calls: Schema.Array(Call).check(Schema.isMaxLength(3)),
 })
+/** A schema that all vendors take as it is. */
+const outputSchema = { type: "object", properties: { city: { type: "string" } }, additionalProperties: false }
+
 const Asked = Schema.Struct({
   system: Schema.Array(Text).check(Schema.isMaxLength(1)),
   turns: Schema.Array(Turn).check(Schema.isMaxLength(3)),
@@ -66,7 +69,7 @@ const requestOf = (asked: typeof Asked.Type, name: ClientApiName): VendorRequest
   temperature: asked.hasTemperature ? 0.5 : undefined,
   // OpenAI's responses have no stop sequences.
   stop: name === "openai-responses" ? [] : asked.stops,
-  output: asked.hasOutput ? { schema: { type: "object" }, strict: true } : undefined,
+  output: asked.hasOutput ? { schema: outputSchema, strict: true } : undefined,
   canReason: false,
   cache: { enabled: false, skipWrite: false },
   stream: true,
@@ -83,7 +86,7 @@ const same = (thread: ReadonlyArray<Message>, { choice, ...asked }: typeof Asked
   stop: name === "openai-responses" || asked.stops.length === 0 ? undefined : asked.stops,
   tools: choice === "absent" ? undefined : tools,
   toolChoice: choice === "absent" ? undefined : choice === "named" ? { name: "weather" } : choice,
-  output: asked.hasOutput ? { type: "object" } : undefined,
+  output: asked.hasOutput ? outputSchema : undefined,
 })
 
 const readBack = ({ thread, tools, params }: ExchangeRequest) => ({

@@ -15,9 +15,11 @@ import { entryOf } from "../../protocol/words.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
 import { type ExtraWords, encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
+import { meetAll } from "../requirements.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
+import { anthropicRequirements } from "./requirements.ts"
 import { encodeThinking, versionOf } from "./thinking.ts"
 
 /** Anthropic accepts this many cache breakpoints per request; the last ones are the most useful. */
@@ -34,7 +36,10 @@ interface WireMessage {
   readonly content: Array<WireBlock>
 }
 
-export const encodeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+export const encodeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
+  Result.flatMap(meetAll(anthropicRequirements, request), writeMessages)
+
+const writeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   if (request.output !== undefined && !takesOutput(request.model)) return Result.fail(lacksOutput)
   const refusal = findRefusal(request)
   if (refusal !== undefined) return Result.fail(refusal)

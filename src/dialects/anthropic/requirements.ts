@@ -1,0 +1,177 @@
+/** What Anthropic requires, wherever Claude runs with its API. */
+import { Result } from "effect"
+import type { Message } from "../../protocol/block.ts"
+import { lacksOutput, type VendorRequest } from "../dialect.ts"
+import { mends, type Requirement, refuses } from "../requirements.ts"
+import { isAnyObject, ofObject, withoutTopBranches, withToolSchemas } from "../schemas.ts"
+import { signatureFor } from "../signature.ts"
+import { callingTurn, hashedIds, pairCalls, renameCalls } from "../tool-loops.ts"
+import type { EncodeRefusal } from "../wire.ts"
+import { claudeSchema } from "./output-schema.ts"
+import { encodeThinking, versionOf } from "./thinking.ts"
+
+const docs = "https://platform.claude.com/docs/en"
+const messages = `${docs}/api/messages`
+const toolUse = `${docs}/agents-and-tools/tool-use/implement-tool-use`
+const thinking = `${docs}/build-with-claude/extended-thinking`
+
+/** Whether the model is given a budget of thinking; from 4.6 on, models choose their own. */
+const thinksByBudget = (request: VendorRequest): boolean =>
+  versionOf(request.model) < 4.6 && encodeThinking(request) !== undefined
+
+const withoutThinking = (request: VendorRequest): VendorRequest => ({ ...request, reasoning: undefined })
+
+const isForced = ({ toolChoice, tools }: VendorRequest): boolean =>
+  tools.length > 0 && (toolChoice === "required" || typeof toolChoice === "object")
+
+/** A turn that calls tools and thinks begins with its thinking, signed by Anthropic. */
+const loopLacksThinking = ({ thread }: VendorRequest): boolean => {
+  const turn = callingTurn(thread)
+  if (turn === undefined) return false
+  const [first] = turn
+  return !(
+    first?.t === "reasoning" &&
+    (first.redacted === true || signatureFor("anthropic", first.signature) !== undefined)
+  )
+}
+
+const isBlank = ({ t, ...block }: Message["blocks"][number]): boolean =>
+  t === "text" && "v" in block && block.v.trim() === ""
+
+/** The last message may begin what the model says, and is then blank or not. */
+const withoutBlankText = (request: VendorRequest): VendorRequest =>
+  request.thread.some(({ blocks }) => blocks.some(isBlank))
+    ? { ...request, thread: request.thread.flatMap(withWords) }
+    : request
+
+const withWords = (message: Message): ReadonlyArray<Message> => {
+  const blocks = message.blocks.filter((block) => !isBlank(block))
+  if (blocks.length === message.blocks.length) return [message]
+  if (blocks.length === 0) return []
+  switch (message.role) {
+    case "system":
+      return [{ role: "system", blocks: message.blocks.filter((block) => !isBlank(block)) }]
+    case "user":
+      return [{ role: "user", blocks: message.blocks.filter((block) => !isBlank(block)) }]
+    case "assistant":
+      return [{ role: "assistant", blocks: message.blocks.filter((block) => !isBlank(block)) }]
+    case "tool":
+      return [message]
+  }
+}
+
+const prefillRefusal = ({ model, thread }: VendorRequest): EncodeRefusal | undefined =>
+  versionOf(model) >= 4.6 && thread.at(-1)?.role === "assistant"
+    ? { capability: "prefill", message: "this model does not go on with what a thread makes it say" }
+    : undefined
+
+/** What the model shall go on with does not end with a space. */
+const withTrimmedEnd = (request: VendorRequest): VendorRequest => {
+  const last = request.thread.at(-1)
+  const block = last?.blocks.at(-1)
+  if (last?.role !== "assistant" || block?.t !== "text" || block.v === block.v.trimEnd()) return request
+  const end: Message = { role: "assistant", blocks: [...last.blocks.slice(0, -1), { ...block, v: block.v.trimEnd() }] }
+  return { ...request, thread: [...request.thread.slice(0, -1), end] }
+}
+
+/** The value that changes nothing. */
+const neutral = 1
+
+const lackOfSampling = (name: string): EncodeRefusal => ({
+  capability: name,
+  message: `this model takes no ${name} here; the model's profile can strip it`,
+})
+
+const samplingRefusal = ({ model, temperature, topP, extras }: VendorRequest): EncodeRefusal | undefined => {
+  if (versionOf(model) < 4.7) return undefined
+  if ((temperature ?? neutral) !== neutral) return lackOfSampling("temperature")
+  if ((topP ?? neutral) !== neutral) return lackOfSampling("topP")
+  return extras?.topK === undefined ? undefined : lackOfSampling("topK")
+}
+
+const withoutNeutralSampling = (request: VendorRequest): VendorRequest => {
+  const { model, temperature, topP } = request
+  const version = versionOf(model)
+  const both = temperature !== undefined && topP !== undefined
+  if (version < 4.1 || (version < 4.7 && !both)) return request
+  if (topP === neutral) return withoutNeutralSampling({ ...request, topP: undefined })
+  return temperature === neutral ? { ...request, temperature: undefined } : request
+}
+
+const twoSamplers = (request: VendorRequest): EncodeRefusal | undefined => {
+  const { model, temperature, topP } = request
+  const isBoth = temperature !== undefined && topP !== undefined && encodeThinking(request) === undefined
+  return versionOf(model) >= 4.1 && isBoth ? lackOfSampling("topP") : undefined
+}
+
+/** An object without properties has none here. */
+const anyObjectRefusal = ({ output }: VendorRequest): EncodeRefusal | undefined =>
+  output !== undefined && isAnyObject(output.schema) ? lacksOutput : undefined
+
+const withClaudeOutput = (request: VendorRequest): VendorRequest => {
+  const { output } = request
+  return output === undefined ? request : { ...request, output: { ...output, schema: claudeSchema(output.schema) } }
+}
+
+const noMessage: EncodeRefusal = { capability: "thread", message: "this model needs a message with words" }
+
+export const anthropicRequirements: ReadonlyArray<Requirement> = [
+  { rule: "no blank text", source: messages, meet: mends(withoutBlankText) },
+  {
+    rule: "a message at least",
+    source: messages,
+    meet: refuses(({ thread }) => (thread.every(({ role }) => role === "system") ? noMessage : undefined)),
+  },
+  { rule: "results directly after their calls", source: toolUse, meet: pairCalls },
+  // pairCalls refuses others.
+  { rule: "results of calls only", source: toolUse },
+  { rule: "ids of calls", source: messages, meet: mends(renameCalls(hashedIds(/^[a-zA-Z0-9_-]+$/, 30, "toolu_"))) },
+  // renameCalls gives each its own.
+  { rule: "ids of calls differ", source: messages },
+  {
+    rule: "the end of a thread",
+    source: `${docs}/build-with-claude/prompt-engineering/prefill-claudes-response`,
+    meet: refuses(prefillRefusal),
+  },
+  { rule: "no blank end", source: messages, meet: mends(withTrimmedEnd) },
+  {
+    rule: "schemas of tools",
+    source: toolUse,
+    meet: mends(withToolSchemas((schema) => ofObject(withoutTopBranches(schema)))),
+  },
+  {
+    rule: "schemas of output",
+    source: `${docs}/build-with-claude/structured-outputs`,
+    meet: (request) => Result.map(refuses(anyObjectRefusal)(request), withClaudeOutput),
+  },
+  {
+    rule: "no forced tool beside a thinking budget",
+    source: thinking,
+    meet: mends((request) => (isForced(request) && thinksByBudget(request) ? withoutThinking(request) : request)),
+  },
+  {
+    rule: "a tool loop begins with its thinking",
+    source: thinking,
+    meet: mends((request) =>
+      thinksByBudget(request) && loopLacksThinking(request) ? withoutThinking(request) : request,
+    ),
+  },
+  {
+    rule: "no sampling from 4.7 on",
+    source: `${docs}/about-claude/models/migration-guide`,
+    meet: refuses(samplingRefusal),
+  },
+  {
+    rule: "temperature or top_p",
+    source: `${docs}/about-claude/models/migration-guide`,
+    meet: (request) => refuses(twoSamplers)(withoutNeutralSampling(request)),
+  },
+  // The writer of the request meets these.
+  { rule: "thinking budgets", source: thinking },
+  { rule: "modes of thinking", source: `${docs}/build-with-claude/adaptive-thinking` },
+  { rule: "sampling beside thinking", source: thinking },
+  { rule: "signatures of thinking", source: thinking },
+  { rule: "cache breakpoints", source: `${docs}/build-with-claude/prompt-caching` },
+  { rule: "names of tools differ", source: toolUse },
+  { rule: "a choice needs tools", source: toolUse },
+]

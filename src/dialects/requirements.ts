@@ -1,0 +1,42 @@
+/**
+ * What a vendor requires of a request beyond the form of its API, as data: each dialect has a table of requirements, which is
+ * read from the top down. A requirement is met by a change that keeps the meaning, or the target is passed over. Requests that
+ * are carried to a vendor of their own API are their client's own, and are not changed here.
+ */
+import { Result } from "effect"
+import type { VendorRequest } from "./dialect.ts"
+import type { EncodeRefusal } from "./wire.ts"
+
+export interface Requirement {
+  /** The rule's name; the vendor's twin of the test kit has a rule of the same name. */
+  readonly rule: string
+  /** The vendor's documentation that says so. */
+  readonly source: string
+  /** The request as the vendor takes it, or why it takes none. Absent if all requests that are written meet it. */
+  readonly meet?: (request: VendorRequest) => Met
+}
+
+export type Met = Result.Result<VendorRequest, EncodeRefusal>
+
+/** The request as a vendor takes it. */
+export const meetAll = (requirements: ReadonlyArray<Requirement>, request: VendorRequest): Met => {
+  let met: Met = Result.succeed(request)
+  for (const { meet } of requirements) {
+    if (meet !== undefined && Result.isSuccess(met)) met = meet(met.success)
+  }
+  return met
+}
+
+/** A change that no request is refused for. */
+export const mends =
+  (change: (request: VendorRequest) => VendorRequest) =>
+  (request: VendorRequest): Met =>
+    Result.succeed(change(request))
+
+/** Passes a target over for what is found. */
+export const refuses =
+  (find: (request: VendorRequest) => EncodeRefusal | undefined) =>
+  (request: VendorRequest): Met => {
+    const refusal = find(request)
+    return refusal === undefined ? Result.succeed(request) : Result.fail(refusal)
+  }

@@ -1,0 +1,190 @@
+/**
+ * A twin of a vendor's API: it refuses what the vendor's documentation says that the vendor refuses, with the vendor's status,
+ * form and words, and answers by a script in the vendor's exact sequence of events.
+ *
+ * **Details**
+ *
+ * A request is first checked against the shape of the vendor's API, where each field is known at every depth, and then against
+ * the table of rules, from the top down. What is accepted is answered by the script, in blocks that know no vendor.
+ *
+ * **Example**
+ *
+ * ```ts
+ * const vendor = yield* startScriptedVendor(serveTwin(anthropicTwin, repeating))
+ * ```
+ */
+import type { JsonObject } from "../../dialects/json.ts"
+import type { ChatDialectName } from "../../protocol/catalogue.ts"
+import type { VendorCall, VendorScript } from "../scripted-vendor.ts"
+
+/** A request, as a twin sees it. */
+export type TwinCall = Pick<VendorCall, "path" | "body" | "headers" | "streaming">
+
+/** A fault of a request: the field, and what the vendor says of it. */
+export interface TwinFault {
+  /** The field as the vendor names it; empty if the fault is of the whole request. */
+  readonly path: string
+  readonly message: string
+}
+
+export interface TwinRule {
+  /** The dialect's table of requirements has one of the same name. */
+  readonly name: string
+  /** The documentation that says so. */
+  readonly source: string
+  readonly check: (call: TwinCall) => TwinFault | undefined
+}
+
+/** A refusal, as it is sent. */
+export interface TwinRefusal {
+  /** `shape`, or the rule's name. */
+  readonly rule: string
+  readonly status: number
+  readonly body: object
+}
+
+/** A part of a reply. */
+export type TwinBlock =
+  | { readonly t: "text"; readonly pieces: ReadonlyArray<string>; readonly citations?: ReadonlyArray<TwinCitation> }
+  | { readonly t: "reasoning"; readonly pieces: ReadonlyArray<string> }
+  /** `args` is JSON of an object. */
+  | { readonly t: "call"; readonly id?: string; readonly name: string; readonly args: string }
+  | { readonly t: "refusal"; readonly text: string }
+
+export interface TwinCitation {
+  readonly url: string
+  readonly title: string
+  /** The words of the source. */
+  readonly text: string
+}
+
+export type TwinStop = "end" | "max_tokens" | "stop_sequence" | "tool_call" | "refusal" | "filtered"
+
+export interface TwinReply {
+  readonly blocks: ReadonlyArray<TwinBlock>
+  /** The stop that follows from the blocks if absent. */
+  readonly stop?: TwinStop
+  /** The twin's own counts if absent. */
+  readonly usage?: TwinUsage
+}
+
+export interface TwinUsage {
+  readonly inTokens: number
+  readonly outTokens: number
+  /** Included in `inTokens`. */
+  readonly cachedTokens?: number
+}
+
+/** A tool that a request offers. */
+export interface TwinTool {
+  readonly name: string
+  readonly schema: JsonObject
+}
+
+/** What a request asks for, in words that know no vendor. */
+export interface TwinAsked {
+  readonly model: string
+  /** What was said since the model spoke last; instructions are not part of it. */
+  readonly texts: ReadonlyArray<string>
+  /** Whether tools have answered since then. */
+  readonly hasResults: boolean
+  readonly tools: ReadonlyArray<TwinTool>
+  readonly choice: "auto" | "none" | "required" | { readonly name: string }
+  /** Tokens of the prompt. */
+  readonly inTokens: number
+}
+
+export type TwinScript = (asked: TwinAsked) => TwinReply
+
+/** A reply that has all its parts, as a twin writes it. */
+export interface WrittenReply {
+  readonly model: string
+  readonly blocks: ReadonlyArray<TwinBlock>
+  readonly stop: TwinStop
+  readonly usage: Required<TwinUsage>
+  /** Whether a stream tells its usage, where the API must be asked for that. */
+  readonly tellsUsage: boolean
+}
+
+export interface Twin {
+  readonly dialect: ChatDialectName
+  readonly rules: ReadonlyArray<TwinRule>
+  readonly refuse: (call: TwinCall) => TwinRefusal | undefined
+  readonly asked: (call: TwinCall) => TwinAsked
+  readonly whole: (reply: WrittenReply) => object
+  readonly frames: (reply: WrittenReply) => ReadonlyArray<string | Uint8Array>
+  /** Of streams; server-sent events if absent. */
+  readonly contentType?: string
+  /** Whether a stream tells its usage. */
+  readonly tellsUsage?: (call: TwinCall) => boolean
+}
+
+/** The first rule that a request breaks. */
+export const brokenRule = (
+  rules: ReadonlyArray<TwinRule>,
+  call: TwinCall,
+): (TwinFault & { readonly rule: string }) | undefined => {
+  for (const { name, check } of rules) {
+    const fault = check(call)
+    if (fault !== undefined) return { rule: name, ...fault }
+  }
+  return undefined
+}
+
+/** A reply with the stop that follows from its blocks, and counts. */
+export const completed = (
+  { model, inTokens }: Pick<TwinAsked, "model" | "inTokens">,
+  { blocks, stop, usage }: TwinReply,
+  tellsUsage = true,
+): WrittenReply => {
+  const calls = blocks.some(({ t }) => t === "call")
+  const refuses = blocks.some(({ t }) => t === "refusal")
+  return {
+    model,
+    blocks,
+    stop: stop ?? (calls ? "tool_call" : refuses ? "refusal" : "end"),
+    usage: { inTokens, outTokens: blocks.reduce((sum, block) => sum + tokensOf(block), 1), cachedTokens: 0, ...usage },
+    tellsUsage,
+  }
+}
+
+const tokensOf = (block: TwinBlock): number => {
+  switch (block.t) {
+    case "text":
+    case "reasoning":
+      return block.pieces.length
+    case "call":
+      return Math.ceil((block.name.length + block.args.length) / 4)
+    case "refusal":
+      return Math.ceil(block.text.length / 4)
+  }
+}
+
+/** The id of a call that its script did not name. */
+export const idOfCall = (block: Extract<TwinBlock, { readonly t: "call" }>, at: number, prefix: string): string =>
+  block.id ?? `${prefix}${block.name.replace(/[^a-zA-Z0-9]/g, "").slice(0, 12)}${at}`
+
+/** Serves a twin's API. @param pauseMs pause before each frame */
+export const serveTwin =
+  (twin: Twin, script: TwinScript, pauseMs = 0): VendorScript =>
+  async (call) => {
+    const refusal = twin.refuse(call)
+    if (refusal !== undefined) return sendJson(call, refusal.status, refusal.body)
+    const asked = twin.asked(call)
+    const reply = completed(asked, script(asked), twin.tellsUsage?.(call) ?? true)
+    if (!call.streaming) {
+      if (pauseMs > 0) await call.wait(pauseMs)
+      return sendJson(call, 200, twin.whole(reply))
+    }
+    call.head(200, { "content-type": twin.contentType ?? "text/event-stream" })
+    for (const frame of twin.frames(reply)) {
+      if (pauseMs > 0) await call.wait(pauseMs)
+      if (!(await call.write(frame))) return
+    }
+    call.end()
+  }
+
+const sendJson = (call: VendorCall, status: number, body: object): void => {
+  call.head(status, { "content-type": "application/json" })
+  call.end(JSON.stringify(body))
+}
