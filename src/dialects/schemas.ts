@@ -31,13 +31,33 @@ export const ofObject = (schema: Schema): Schema =>
 export const withProperties = (schema: Schema): Schema => {
   const inside = mapSchemas(schema, withProperties)
   const types = Array.isArray(schema["type"]) ? schema["type"] : [schema["type"]]
-  return {
-    ...inside,
-    ...(types.includes("object") && !isObject(schema["properties"]) && { properties: {} }),
-    ...(types.includes("array") &&
-      schema["items"] === undefined &&
-      schema["prefixItems"] === undefined && { items: {} }),
+  const lacksItems = schema["items"] === undefined && schema["prefixItems"] === undefined
+  const completed = types.includes("array") && lacksItems ? { ...inside, items: {} } : inside
+  return types.includes("object") && !isObject(schema["properties"]) ? { ...completed, properties: {} } : completed
+}
+
+/** Asks for OpenAI's guaranteed form where it can be had; without it, a schema is followed too. */
+export const strictIfPossible = (request: VendorRequest): VendorRequest => {
+  const { output } = request
+  return output?.strict !== true || isStrict(output.schema)
+    ? request
+    : { ...request, output: { ...output, strict: false } }
+}
+
+/** Whether a schema can be followed strictly: its objects are closed, and require all that they have. */
+const isStrict = (schema: Schema): boolean => {
+  const properties = schema["properties"]
+  if (schema["type"] === "object") {
+    const required = new Set(requiredIn(schema))
+    const names = isJsonObject(properties) ? Object.keys(properties) : []
+    if (schema["additionalProperties"] !== false || names.some((name) => !required.has(name))) return false
   }
+  let strict = true
+  mapSchemas(schema, (inner) => {
+    strict &&= isStrict(inner)
+    return inner
+  })
+  return strict
 }
 
 const branches = ["anyOf", "oneOf", "allOf"] as const
@@ -58,26 +78,32 @@ export const withoutTopBranches = (schema: Schema): Schema => {
 
 const requiredIn = ({ required }: JsonObject): ReadonlyArray<unknown> => (Array.isArray(required) ? required : [])
 
-/** The same schema with other schemas inside. */
+/** The same schema with other schemas inside; itself if none is changed. */
 export const mapSchemas = (schema: Schema, change: (inner: Schema) => Schema): Schema => {
-  const mapped: Record<string, Schema[string]> = { ...schema }
-  for (const name of ["properties", "$defs", "definitions", "patternProperties"]) {
-    const members = schema[name]
-    if (isJsonObject(members)) {
-      mapped[name] = Object.fromEntries(
-        Object.entries(members).map(([key, inner]) => [key, isJsonObject(inner) ? change(inner) : inner]),
-      )
-    }
+  const changed: Record<string, Schema[string]> = {}
+  for (const [name, value] of Object.entries(schema)) {
+    const inner = changedIn(name, value, change)
+    if (inner !== value) changed[name] = inner
   }
-  for (const name of [...branches, "prefixItems"]) {
-    const list = schema[name]
-    if (Array.isArray(list)) mapped[name] = list.map((inner) => (isJsonObject(inner) ? change(inner) : inner))
+  for (const _ in changed) return { ...schema, ...changed }
+  return schema
+}
+
+/** Members of a schema that have schemas by name, in a list, or alone. */
+const named = new Set(["properties", "$defs", "definitions", "patternProperties"])
+const listed = new Set<string>([...branches, "prefixItems"])
+const single = new Set(["items", "additionalProperties", "not"])
+
+const changedIn = (name: string, value: Schema[string], change: (inner: Schema) => Schema): Schema[string] => {
+  const changedOne = (each: Schema[string]) => (isJsonObject(each) ? change(each) : each)
+  if (single.has(name)) return changedOne(value)
+  if (listed.has(name) && Array.isArray(value)) {
+    const list = value.map(changedOne)
+    return list.some((each, at) => each !== value[at]) ? list : value
   }
-  for (const name of ["items", "additionalProperties", "not"]) {
-    const inner = schema[name]
-    if (isJsonObject(inner)) mapped[name] = change(inner)
-  }
-  return mapped
+  if (!named.has(name) || !isJsonObject(value)) return value
+  const members = Object.entries(value).map(([key, each]) => [key, changedOne(each)] as const)
+  return members.some(([key, each]) => each !== value[key]) ? Object.fromEntries(members) : value
 }
 
 export const isJsonObject = (value: Schema[string] | undefined): value is Schema => isObject(value)

@@ -38,6 +38,7 @@ describe("encode", () => {
             { t: "text", v: "let me look" },
             { t: "tool_call", id: "a", name: "weather", input: { city: "Bern" } },
             { t: "tool_call", id: "b", name: "weather", input: {} },
+            { t: "tool_call", id: "c", name: "weather", input: {} },
           ],
         },
         {
@@ -65,6 +66,7 @@ describe("encode", () => {
         tool_calls: [
           { id: "a", type: "function", function: { name: "weather", arguments: `{"city":"Bern"}` } },
           { id: "b", type: "function", function: { name: "weather", arguments: "{}" } },
+          { id: "c", type: "function", function: { name: "weather", arguments: "{}" } },
         ],
       },
       { role: "tool", tool_call_id: "a", content: "sun" },

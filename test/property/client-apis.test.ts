@@ -17,7 +17,7 @@ import { ExchangeRequest } from "../../src/protocol/exchange.ts"
 import { cutAt, decodePieces, fold } from "../dialects/replay.ts"
 
 /** Blank text is left out where a vendor refuses it. */
-const Text = Schema.String.check(Schema.isPattern(/\S/))
+const Text = Schema.String.check(Schema.isPattern(/\S/), Schema.isMaxLength(20))
 const Name = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_]{0,8}$/))
 const Call = Schema.Struct({ name: Name, city: Text, result: Text })
 const Turn = Schema.Struct({

@@ -9,7 +9,7 @@ import { isAbsent } from "../fields.ts"
 import { isObject } from "../json.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
 import type { ChatProfile } from "./profiles.ts"
-import { findRefusal, isPlainCallId } from "./vendor-request.ts"
+import { findRefusal } from "./vendor-request.ts"
 
 const places: ParamPlaces = {
   temperature: [["temperature"]],
@@ -36,15 +36,15 @@ export const carryChat = (
 ): Carry => ({
   api: "openai-chat",
   encode: (request, sent) => {
-    if (profile.callIds !== undefined && hasOtherCallIds(request)) return undefined
+    if (hasOtherCallIds(request, profile)) return undefined
     const refusal = refusalOf(request, sent, profile)
     if (refusal !== undefined) return Result.fail(refusal)
     return Result.succeed(wire(request, sent.edited(editsOf(request, sent, profile))))
   },
 })
 
-const hasOtherCallIds = ({ thread }: VendorRequest): boolean =>
-  thread.some(({ blocks }) => blocks.some((block) => block.t === "tool_call" && !isPlainCallId(block.id)))
+const hasOtherCallIds = ({ thread }: VendorRequest, { callIds: { fits } }: ChatProfile): boolean =>
+  thread.some(({ blocks }) => blocks.some((block) => block.t === "tool_call" && !fits.test(block.id)))
 
 const refusalOf = (request: VendorRequest, { head }: SentBody, profile: ChatProfile): EncodeRefusal | undefined => {
   const format = head["response_format"]

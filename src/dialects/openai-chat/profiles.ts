@@ -5,6 +5,7 @@
 import type { ChatProfileName } from "../../protocol/catalogue.ts"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import { type ExtraWords, sameAs } from "../extras.ts"
+import { type CallIds, hashedIds } from "../tool-loops.ts"
 
 export interface ChatProfile {
   /** The field that limits the output tokens. */
@@ -21,7 +22,7 @@ export interface ChatProfile {
   readonly requiredChoice: "required" | "any"
   /** How a document is sent: as data in a `file` part, also by URL, or in Mistral's `document_url`. */
   readonly documents: "data" | "data-or-url" | "document_url"
-  /** Whether the vendor cannot answer by a JSON Schema. */
+  /** Whether the vendor cannot answer by a JSON Schema; it may have JSON without one. */
   readonly lacksOutput?: true
   /** Parameters that not every vendor has. */
   readonly extras: ExtraWords
@@ -33,8 +34,18 @@ export interface ChatProfile {
   readonly options?: "openai" | "openrouter" | "groq"
   /** Whether it is a server that is not known: it gets all words of the API. */
   readonly takesAll?: true
-  /** The format of tool call ids, if the vendor refuses other ids. */
-  readonly callIds?: "nine-alphanumerics"
+  /** The ids of calls that the vendor takes. */
+  readonly callIds: CallIds
+  /** Whether JSON without a schema cannot be asked for. */
+  readonly lacksJsonMode?: true
+  /** Whether the model cannot think where a tool is forced. */
+  readonly thinksFreelyOnly?: true
+  /** Whether a loop of tools that thinks needs its reasoning back. */
+  readonly loopsNeedReasoning?: true
+  /** Whether a thread ends with its user, or with results. */
+  readonly endsWithUser?: true
+  /** The most sequences that stop a reply, and the most tools. */
+  readonly most?: { readonly stops: number; readonly tools: number }
 }
 
 type Levels = Readonly<Record<ReasoningLevel, string>>
@@ -87,6 +98,8 @@ const plain: ChatProfile = {
   requiredChoice: "required",
   documents: "data",
   extras: words,
+  // OpenAI's limit, with which others are compatible. Their own ids may be longer, and are not unique.
+  callIds: hashedIds(/^[\s\S]{1,40}$/, 29, "call_"),
 }
 
 /** https://platform.openai.com/docs/api-reference/chat */
@@ -98,6 +111,7 @@ const openai: ChatProfile = {
   extras: only("seed", ...penalties, "logprobs", "logitBias", "verbosity", "serviceTier", "prediction", "n"),
   options: "openai",
   keepsFiles: true,
+  most: { stops: 4, tools: 128 },
 }
 
 export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
@@ -109,6 +123,8 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   /** https://api-docs.deepseek.com; the reasoning of a turn with tool calls must be given back. */
   deepseek: {
     ...plain,
+    thinksFreelyOnly: true,
+    loopsNeedReasoning: true,
     extras: only(...penalties, "logprobs"),
     lacksOutput: true,
     reasoning: thinkingSwitch,
@@ -117,6 +133,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   /** https://help.aliyun.com/zh/model-studio (DashScope's compatible mode) */
   qwen: {
     ...plain,
+    thinksFreelyOnly: true,
     extras: only("seed", "presencePenalty", "topK", "logprobs", "n"),
     videos: true,
     reasoning: (level, budget) => ({
@@ -127,6 +144,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   /** https://platform.moonshot.ai/docs */
   moonshot: {
     ...plain,
+    loopsNeedReasoning: true,
     extras: only(...penalties, "n"),
     videos: true,
     lacksOutput: true,
@@ -142,7 +160,8 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     cache: "key",
     requiredChoice: "any",
     documents: "document_url",
-    callIds: "nine-alphanumerics",
+    callIds: hashedIds(/^[a-zA-Z0-9]{9}$/, 9),
+    endsWithUser: true,
   },
   /** https://console.groq.com/docs/reasoning */
   groq: {
@@ -197,7 +216,13 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     reasoning: effort(threeEfforts),
   },
   /** https://docs.perplexity.ai/api-reference; usage comes with every chunk. */
-  perplexity: { ...plain, extras: only(...penalties, "topK"), asksForUsage: false, reasoning: effort(threeEfforts) },
+  perplexity: {
+    ...plain,
+    extras: only(...penalties, "topK"),
+    asksForUsage: false,
+    lacksJsonMode: true,
+    reasoning: effort(threeEfforts),
+  },
   /** https://docs.together.ai/docs/inference/chat/reasoning; hybrid models have a switch, gpt-oss has levels. */
   together: {
     ...plain,
@@ -233,7 +258,12 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     reasoning: (level) => ({ enable_thinking: level !== "off", separate_reasoning: true }),
   },
   /** https://lmstudio.ai/docs/developer/openai-compat */
-  lmstudio: { ...plain, extras: only("seed", ...penalties, "topK", "logitBias"), reasoning: effortIfOn },
+  lmstudio: {
+    ...plain,
+    lacksJsonMode: true,
+    extras: only("seed", ...penalties, "topK", "logitBias"),
+    reasoning: effortIfOn,
+  },
   /** https://github.com/ggml-org/llama.cpp/tree/master/tools/server */
   llamacpp: {
     ...plain,

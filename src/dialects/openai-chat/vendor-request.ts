@@ -1,5 +1,4 @@
 /** The request side of the dialect `openai-chat`, including vendor profiles. */
-import { createHash } from "node:crypto"
 import { Result } from "effect"
 import {
   type Block,
@@ -11,20 +10,24 @@ import {
   type ToolCallBlock,
   type ToolResultBlock,
 } from "../../protocol/block.ts"
-import type { ToolChoice } from "../../protocol/exchange.ts"
+import type { StructuredOutput, ToolChoice } from "../../protocol/exchange.ts"
 import type { VendorOptions } from "../../protocol/extra-params.ts"
-import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
+import { outputName, type VendorRequest } from "../dialect.ts"
 import { encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { encodeSound } from "../openai-sound.ts"
+import { meetAll } from "../requirements.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import type { ChatProfile } from "./profiles.ts"
 import { reasoningDetailsOf } from "./reasoning-details.ts"
+import { asksForJson, chatRequirements } from "./requirements.ts"
 
-export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> => {
+export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> =>
+  Result.flatMap(meetAll(chatRequirements(profile), request), (met) => writeChat(met, profile))
+
+const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> => {
   const { output } = request
-  if (output !== undefined && profile.lacksOutput === true) return Result.fail(lacksOutput)
   const refusal = findRefusal(request, profile)
   if (refusal !== undefined) return Result.fail(refusal)
   const extras = encodeExtras(request.extras, profile.extras)
@@ -39,14 +42,7 @@ export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result
     ...(request.stop.length > 0 && { stop: request.stop }),
     ...(request.reasoning !== undefined && profile.reasoning(request.reasoning, request.reasoningBudget)),
     ...(output !== undefined && {
-      response_format: {
-        type: "json_schema",
-        json_schema: {
-          name: output.name ?? outputName,
-          schema: output.schema,
-          ...(output.strict !== undefined && { strict: output.strict }),
-        },
-      },
+      response_format: asksForJson(request, profile) ? { type: "json_object" } : encodeOutput(output),
     }),
     ...(request.tools.length > 0 && {
       tools: request.tools.map(({ name, description, inputSchema }) => ({
@@ -62,6 +58,11 @@ export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result
     ...(request.stream && { stream: true, ...(profile.asksForUsage && { stream_options: { include_usage: true } }) }),
   })
 }
+
+const encodeOutput = ({ name = outputName, schema, strict }: StructuredOutput): object => ({
+  type: "json_schema",
+  json_schema: { name, schema, ...(strict !== undefined && { strict }) },
+})
 
 const encodeToolChoice = (choice: ToolChoice, { requiredChoice }: ChatProfile): unknown => {
   if (typeof choice !== "string") return { type: "function", function: { name: choice.name } }
@@ -160,7 +161,7 @@ class MessageWriter {
       ...this.#encodeReasoning(blocks.filter((block) => block.t === "reasoning")),
       ...(calls.length > 0 && {
         tool_calls: calls.map(({ id, name, input }) => ({
-          id: this.#callId(id),
+          id: id,
           type: "function",
           function: { name, arguments: JSON.stringify(input) },
         })),
@@ -184,11 +185,7 @@ class MessageWriter {
   }
 
   #encodeToolResult({ id, v }: ToolResultBlock): object {
-    return { role: "tool", tool_call_id: this.#callId(id), content: v }
-  }
-
-  #callId(id: string): string {
-    return this.#profile.callIds === undefined || isPlainCallId(id) ? id : nineAlphanumerics(id)
+    return { role: "tool", tool_call_id: id, content: v }
   }
 
   #encodePart(part: Exclude<Block, ToolResultBlock>): object {
@@ -221,8 +218,3 @@ class MessageWriter {
 const joinText = (blocks: ReadonlyArray<Block>): string => blocks.map(textOf).join("")
 
 const textOf = (block: Block): string => (block.t === "text" ? block.v : block.t === "vendor" ? shownText(block) : "")
-
-export const isPlainCallId = (id: string): boolean => /^[a-zA-Z0-9]{9}$/.test(id)
-
-/** Another vendor's id in a format that Mistral accepts; deterministic. */
-const nineAlphanumerics = (id: string): string => createHash("sha256").update(id).digest("hex").slice(0, 9)

@@ -39,8 +39,10 @@ const faultIn = (issue: SchemaIssue.Issue, path: ShapeFault["path"]): ShapeFault
     case "Composite":
       return faultIn(issue.issues[0], path)
     case "AnyOf": {
-      const [first] = issue.issues
-      return first === undefined ? { path, why: "value" } : faultIn(first, path)
+      // The member that was meant is the one that fits farthest.
+      const faults = issue.issues.map((each) => faultIn(each, path))
+      const [deepest] = faults.sort((a, b) => b.path.length - a.path.length)
+      return deepest ?? { path, why: issue.ast.types.some(({ _tag }) => _tag === "Literal") ? "value" : "type" }
     }
     case "MissingKey":
       return { path, why: "missing" }

@@ -1,0 +1,130 @@
+/** What vendors of chat completions require, by their profile. */
+import type { Message } from "../../protocol/block.ts"
+import { lacksOutput, type VendorRequest } from "../dialect.ts"
+import { mends, type Requirement, refuses } from "../requirements.ts"
+import {
+  isAnyObject,
+  ofObject,
+  strictIfPossible,
+  withoutTopBranches,
+  withProperties,
+  withToolSchemas,
+} from "../schemas.ts"
+import { callingTurn, pairCalls, renameCalls } from "../tool-loops.ts"
+import type { EncodeRefusal } from "../wire.ts"
+import type { ChatProfile } from "./profiles.ts"
+
+const chat = "https://platform.openai.com/docs/api-reference/chat/create"
+const tools = "https://platform.openai.com/docs/guides/function-calling"
+const outputs = "https://platform.openai.com/docs/guides/structured-outputs"
+
+/** Vendors take JSON mode only where the thread says that it wants JSON. */
+const saysJson = ({ thread }: VendorRequest): boolean =>
+  thread.some(({ blocks }) => blocks.some((block) => block.t === "text" && /json/i.test(block.v)))
+
+/** Whether any object is asked for, in the vendor's own words for it. */
+export const asksForJson = (request: VendorRequest, profile: ChatProfile): boolean => {
+  const { output } = request
+  return output !== undefined && profile.lacksJsonMode !== true && isAnyObject(output.schema) && saysJson(request)
+}
+
+const outputRefusal =
+  (profile: ChatProfile) =>
+  (request: VendorRequest): EncodeRefusal | undefined =>
+    request.output !== undefined && profile.lacksOutput === true && !asksForJson(request, profile)
+      ? lacksOutput
+      : undefined
+
+const isForced = ({ toolChoice, tools: { length } }: VendorRequest): boolean =>
+  length > 0 && (toolChoice === "required" || typeof toolChoice === "object")
+
+/** Some models think if nothing is said. */
+const withoutThinking = (request: VendorRequest): VendorRequest =>
+  request.canReason && request.reasoning !== "off" ? { ...request, reasoning: "off" } : request
+
+const lacksReasoning = (message: Message): boolean =>
+  message.role === "assistant" &&
+  message.blocks.some(({ t }) => t === "tool_call") &&
+  !message.blocks.some((block) => block.t === "reasoning" && block.redacted !== true && block.v !== "")
+
+const loopLacksReasoning = ({ thread }: VendorRequest): boolean => {
+  if (callingTurn(thread) === undefined) return false
+  return thread.slice(thread.findLastIndex(({ role }) => role === "user") + 1).some(lacksReasoning)
+}
+
+const tooMany =
+  (profile: ChatProfile, name: "stops" | "tools") =>
+  ({ stop, tools: offered }: VendorRequest): EncodeRefusal | undefined => {
+    const most = profile.most?.[name] ?? Infinity
+    const count = name === "stops" ? stop.length : offered.length
+    return count > most ? { capability: name, message: `this model takes at most ${most} ${name}` } : undefined
+  }
+
+const endRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined =>
+  thread.at(-1)?.role === "assistant"
+    ? { capability: "prefill", message: "this model does not go on with what a thread makes it say" }
+    : undefined
+
+const noMessage: EncodeRefusal = { capability: "thread", message: "this model needs a message" }
+
+const tableOf = (profile: ChatProfile): ReadonlyArray<Requirement> => [
+  {
+    rule: "a message at least",
+    source: chat,
+    meet: refuses(({ thread }) => (thread.length === 0 ? noMessage : undefined)),
+  },
+  { rule: "results directly after their calls", source: tools, meet: pairCalls },
+  // pairCalls refuses others.
+  { rule: "results of calls only", source: tools },
+  { rule: "ids of calls", source: chat, meet: mends(renameCalls(profile.callIds)) },
+  // renameCalls gives each its own.
+  { rule: "ids of calls differ", source: tools },
+  {
+    rule: "schemas of tools",
+    source: tools,
+    meet: mends(withToolSchemas((schema) => withProperties(ofObject(withoutTopBranches(schema))))),
+  },
+  { rule: "JSON mode says JSON", source: outputs, meet: refuses(outputRefusal(profile)) },
+  // The writer of the request meets these.
+  { rule: "content or calls", source: chat },
+  { rule: "a choice needs tools", source: tools },
+  ...(profile.most === undefined
+    ? []
+    : [
+        { rule: "four stops", source: chat, meet: refuses(tooMany(profile, "stops")) },
+        { rule: "128 tools", source: tools, meet: refuses(tooMany(profile, "tools")) },
+        { rule: "strict schemas of tools", source: outputs },
+        { rule: "strict schemas of output", source: outputs, meet: mends(strictIfPossible) },
+        { rule: "usage of streams", source: chat },
+      ]),
+  ...(profile.lacksOutput === true ? [{ rule: "JSON mode without a schema", source: outputs }] : []),
+  ...(profile.thinksFreelyOnly === true
+    ? [
+        {
+          rule: "no forced tool beside thinking",
+          source: "https://www.alibabacloud.com/help/en/model-studio/qwen-function-calling",
+          meet: mends((request: VendorRequest) => (isForced(request) ? withoutThinking(request) : request)),
+        },
+      ]
+    : []),
+  ...(profile.loopsNeedReasoning === true
+    ? [
+        {
+          rule: "a tool loop has its reasoning",
+          source: "https://api-docs.deepseek.com/guides/thinking_mode",
+          meet: mends((request: VendorRequest) => (loopLacksReasoning(request) ? withoutThinking(request) : request)),
+        },
+      ]
+    : []),
+  ...(profile.endsWithUser === true
+    ? [{ rule: "the end of a thread", source: "https://docs.mistral.ai/api", meet: refuses(endRefusal) }]
+    : []),
+]
+
+const tables = new WeakMap<ChatProfile, ReadonlyArray<Requirement>>()
+
+export const chatRequirements = (profile: ChatProfile): ReadonlyArray<Requirement> => {
+  const table = tables.get(profile) ?? tableOf(profile)
+  tables.set(profile, table)
+  return table
+}

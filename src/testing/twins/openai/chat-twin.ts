@@ -1,0 +1,81 @@
+/** Twins of OpenAI's chat completions, and of vendors with the same API. */
+import type { Schema } from "effect"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { shapeFault } from "../shape.ts"
+import { promptTokens } from "../tokens.ts"
+import { brokenRule, type Twin, type TwinAsked, type TwinRule } from "../twin.ts"
+import { chatFrames, wholeChat } from "./chat-reply.ts"
+import { ChatBody, DeepSeekBody, MistralBody, MoonshotBody, QwenBody } from "./chat-request.ts"
+import { deepseekRules, mistralRules, moonshotRules, openaiChatRules, qwenRules } from "./chat-rules.ts"
+import { brokenRefusal, shapeRefusal } from "./faults.ts"
+
+/** A picture at high detail: https://platform.openai.com/docs/guides/images-vision */
+const pictureTokens = 765
+
+const choiceOf = ({ tool_choice: choice }: JsonObject): TwinAsked["choice"] => {
+  if (choice === "none") return "none"
+  if (choice === "required" || choice === "any") return "required"
+  const name = stringAt(objectAt(objectAt({ choice }, "choice"), "function"), "name")
+  return name === undefined ? "auto" : { name }
+}
+
+const instructing = new Set(["system", "developer"])
+
+const textsOf = (message: JsonObject): ReadonlyArray<string> => {
+  const { content } = message
+  if (typeof content === "string") return [content]
+  return objectsAt(message, "content").flatMap((part) => stringAt(part, "text") ?? [])
+}
+
+/** What a request of this API asks for. */
+export const askedInChat = (body: JsonObject): TwinAsked => {
+  const messages = objectsAt(body, "messages")
+  const turn = messages
+    .slice(messages.findLastIndex((message) => message["role"] === "assistant") + 1)
+    .filter((message) => !instructing.has(stringAt(message, "role") ?? ""))
+  return {
+    model: stringAt(body, "model") ?? "",
+    texts: turn.flatMap(textsOf),
+    hasResults: turn.some((message) => message["role"] === "tool"),
+    tools: objectsAt(body, "tools").map((tool) => {
+      const fn = objectAt(tool, "function")
+      return { name: stringAt(fn, "name") ?? "", schema: objectAt(fn, "parameters") ?? {} }
+    }),
+    choice: choiceOf(body),
+    inTokens: promptTokens([body["messages"], body["tools"]], pictureTokens),
+  }
+}
+
+const chatTwin = (
+  shape: Schema.Decoder<unknown>,
+  rules: ReadonlyArray<TwinRule>,
+  tellsUsage: NonNullable<Twin["tellsUsage"]>,
+): Twin => ({
+  dialect: "openai-chat",
+  rules,
+  refuse: (call) => {
+    const fault = shapeFault(shape, call.body)
+    if (fault !== undefined) return shapeRefusal(call.body, fault, true)
+    const broken = brokenRule(rules, call)
+    return broken && brokenRefusal(broken)
+  },
+  asked: ({ body }) => askedInChat(body),
+  whole: wholeChat,
+  frames: chatFrames,
+  tellsUsage,
+})
+
+const whereAsked: NonNullable<Twin["tellsUsage"]> = ({ body }) =>
+  objectAt(body, "stream_options")?.["include_usage"] === true
+
+/** OpenAI's own. */
+export const openaiTwin: Twin = chatTwin(ChatBody, openaiChatRules, whereAsked)
+
+/** Vendors with the same API, by their profile. */
+export const chatTwins = {
+  openai: openaiTwin,
+  deepseek: chatTwin(DeepSeekBody, deepseekRules, whereAsked),
+  moonshot: chatTwin(MoonshotBody, moonshotRules, whereAsked),
+  qwen: chatTwin(QwenBody, qwenRules, whereAsked),
+  mistral: chatTwin(MistralBody, mistralRules, () => true),
+} as const

@@ -1,0 +1,300 @@
+/** The twins of chat completions refuse what their vendors refuse, and Weir's requests are none of it. */
+import { Effect, Exit, Result, Scope } from "effect"
+import OpenAI from "openai"
+import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from "vitest"
+import type { VendorRequest } from "../../src/dialects/dialect.ts"
+import { objectsAt } from "../../src/dialects/json.ts"
+import { chatProfiles } from "../../src/dialects/openai-chat/profiles.ts"
+import { chatRequirements } from "../../src/dialects/openai-chat/requirements.ts"
+import { makeChatDialect } from "../../src/dialects/openai-chat/vendor.ts"
+import { chatTwins, openaiTwin, serveTwin, startScriptedVendor } from "../../src/testing/index.ts"
+import type { ChatBody } from "../../src/testing/twins/openai/chat-request.ts"
+import { jsonIn, refusalOf, testRequest } from "./asked.ts"
+
+type Profile = keyof typeof chatTwins
+const profiles = ["openai", "deepseek", "moonshot", "qwen", "mistral"] as const
+
+const user = { role: "user", content: "Hi" }
+const says = (...ids: ReadonlyArray<string>) => ({
+  role: "assistant",
+  content: null,
+  tool_calls: ids.map((id) => ({ id, type: "function", function: { name: "get", arguments: "{}" } })),
+})
+const told = (id: string) => ({ role: "tool", tool_call_id: id, content: "7" })
+const tool = (parameters: object, more: object = {}) => ({
+  type: "function",
+  function: { name: "get", parameters, ...more },
+})
+const noProperties = { type: "object" }
+const open = { type: "object", properties: { a: { type: "string" } } }
+const loop = [user, says("call_1"), told("call_1")]
+const long = "x".repeat(41)
+
+/** What is wrong with a request, by the rule that it breaks. */
+const wrong: ReadonlyArray<readonly [profile: Profile, rule: string, request: object, message: string]> = [
+  ["openai", "shape", { nonsense: 1 }, "Unrecognized request argument supplied: nonsense"],
+  ["openai", "shape", { messages: [{ ...user, bold: true }] }, "Unknown parameter: 'messages[0].bold'."],
+  [
+    "openai",
+    "shape",
+    { messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "u", size: 1 } }] }] },
+    "Unknown parameter: 'messages[0].content[0].image_url.size'.",
+  ],
+  ["openai", "shape", { model: undefined }, "Missing required parameter: 'model'."],
+  ["openai", "shape", { temperature: "hot" }, "Invalid type for 'temperature': got a string instead."],
+  ["openai", "a message at least", { messages: [] }, "Invalid 'messages': empty array."],
+  ["openai", "content or calls", { messages: [{ role: "assistant", content: null }] }, "expected a string, got null"],
+  [
+    "openai",
+    "ids of calls",
+    { messages: [user, says(long), told(long)] },
+    "maximum length 40, but got a string with length 41",
+  ],
+  ["openai", "ids of calls differ", { messages: [user, says("a", "a"), told("a")] }, "Duplicate value"],
+  [
+    "openai",
+    "results directly after their calls",
+    { messages: [user, says("a"), user, told("a")] },
+    "did not have response messages: a",
+  ],
+  ["openai", "results of calls only", { messages: [user, told("a")] }, "must be a response to a preceeding message"],
+  ["openai", "schemas of tools", { tools: [tool(noProperties)] }, "In context=(), object schema missing properties."],
+  ["openai", "schemas of tools", { tools: [tool({})] }, "got 'type: \"None\"'"],
+  ["openai", "schemas of tools", { tools: [tool({ ...open, anyOf: [] })] }, "at the top level"],
+  [
+    "openai",
+    "schemas of tools",
+    { tools: [tool({ type: "object", properties: { a: { type: "array" } } })] },
+    "In context=('properties', 'a'), array schema missing items.",
+  ],
+  [
+    "openai",
+    "strict schemas of tools",
+    { tools: [tool(open, { strict: true })] },
+    "'additionalProperties' is required",
+  ],
+  [
+    "openai",
+    "a choice needs tools",
+    { tool_choice: "auto" },
+    "'tool_choice' is only allowed when 'tools' are specified.",
+  ],
+  [
+    "openai",
+    "strict schemas of output",
+    { response_format: { type: "json_schema", json_schema: { name: "o", schema: open, strict: true } } },
+    "Invalid schema for response_format 'o'",
+  ],
+  ["openai", "JSON mode says JSON", { response_format: { type: "json_object" } }, "must contain the word 'json'"],
+  ["openai", "128 tools", { tools: Array.from({ length: 129 }, () => tool(open)) }, "maximum length 128"],
+  ["openai", "four stops", { stop: ["a", "b", "c", "d", "e"] }, "maximum length 4"],
+  ["openai", "usage of streams", { stream_options: { include_usage: true } }, "only allowed when 'stream' is enabled"],
+  ["mistral", "ids of calls", { messages: loop }, "must be a-z, A-Z, 0-9, with a length of 9."],
+  [
+    "mistral",
+    "the end of a thread",
+    { messages: [user, { role: "assistant", content: "A" }] },
+    "Expected last role User or Tool",
+  ],
+  [
+    "deepseek",
+    "JSON mode without a schema",
+    { response_format: { type: "json_schema", json_schema: { name: "o", schema: open } } },
+    "This response_format type is unavailable now",
+  ],
+  [
+    "moonshot",
+    "JSON mode without a schema",
+    { response_format: { type: "json_schema", json_schema: { name: "o", schema: open } } },
+    "invalid response_format",
+  ],
+  [
+    "deepseek",
+    "no forced tool beside thinking",
+    { thinking: { type: "enabled" }, tools: [tool(open)], tool_choice: "required" },
+    "does not support this tool_choice",
+  ],
+  [
+    "qwen",
+    "no forced tool beside thinking",
+    { enable_thinking: true, tools: [tool(open)], tool_choice: "required" },
+    "does not support being set to required",
+  ],
+  [
+    "deepseek",
+    "a tool loop has its reasoning",
+    { thinking: { type: "enabled" }, messages: loop },
+    "Missing `reasoning_content` field in the assistant message at message index 1.",
+  ],
+  ["moonshot", "a tool loop has its reasoning", { thinking: { type: "enabled" }, messages: loop }, "at index 1"],
+]
+
+describe("the twins refuse", () => {
+  it.each(wrong)("%s, %s: %j", (profile, rule, request, message) => {
+    const refusal = refusalOf(chatTwins[profile], { model: "upstream", messages: [user], ...request })
+    expect(refusal).toMatchObject({ rule, status: 400, body: { error: { type: "invalid_request_error" } } })
+    expect(JSON.stringify(refusal?.body)).toContain(JSON.stringify(message).slice(1, -1))
+  })
+
+  it("by each of their rules", () => {
+    const tried = new Set(wrong.map(([, rule]) => rule))
+    const rules = profiles.flatMap((profile) => chatTwins[profile].rules.map(({ name }) => name))
+    expect(rules.filter((name) => !tried.has(name))).toEqual([])
+  })
+
+  it.each(profiles)("by rules that the profile %s meets, each", (profile) => {
+    const required = chatRequirements(chatProfiles[profile]).map(({ rule }) => rule)
+    const rules = chatTwins[profile].rules.map(({ name }) => name)
+    // Ids have a length that all vendors take.
+    const others = profile === "openai" || profile === "mistral" ? [] : ["ids of calls"]
+    expect([...rules, ...others].sort()).toEqual([...required].sort())
+  })
+})
+
+it("knows the fields of the SDK", () => {
+  type Sdk = Exclude<keyof OpenAI.ChatCompletionCreateParamsNonStreaming, keyof typeof ChatBody.fields>
+  expectTypeOf<Sdk>().toEqualTypeOf<never>()
+})
+
+const written = (profile: Profile, request: Partial<VendorRequest>) =>
+  Result.map(makeChatDialect(chatProfiles[profile]).encode({ ...testRequest, ...request }), ({ body }) => jsonIn(body))
+
+const accepted = (profile: Profile, request: Partial<VendorRequest>) => {
+  const body = Result.getOrThrow(written(profile, request))
+  expect(refusalOf(chatTwins[profile], body)).toBeUndefined()
+  return body
+}
+
+const asks = { role: "user", blocks: [{ t: "text", v: "Hi" }] } as const
+const asksForJson = { role: "user", blocks: [{ t: "text", v: "Hi, in JSON" }] } as const
+const calls = (...ids: ReadonlyArray<string>) => ({
+  role: "assistant" as const,
+  blocks: ids.map((id) => ({ t: "tool_call" as const, id, name: "get", input: {} })),
+})
+const answers = (...ids: ReadonlyArray<string>) => ({
+  role: "tool" as const,
+  blocks: ids.map((id) => ({ t: "tool_result" as const, id, v: "7" })),
+})
+const offered = [{ name: "get", inputSchema: { type: "object" } }]
+
+describe("a request of Weir", () => {
+  it.each(profiles)("to %s has ids that fit, one for each call, and the same in their results", (profile) => {
+    const id = "functions.get:0".repeat(6)
+    const body = accepted(profile, { thread: [asks, calls(id, id), answers(id, id)] })
+    const ids = objectsAt(body, "messages").flatMap((message) =>
+      objectsAt(message, "tool_calls").map((call) => call["id"]),
+    )
+    expect(new Set(ids).size).toBe(2)
+    expect(objectsAt(body, "messages").flatMap(({ tool_call_id }) => tool_call_id ?? [])).toEqual(ids)
+  })
+
+  it.each(profiles)("to %s has results directly after their calls, also if the thread was interrupted", (profile) => {
+    const body = accepted(profile, {
+      thread: [asks, calls("abcdefgh1"), calls("abcdefgh2"), asks, answers("abcdefgh2")],
+    })
+    expect(objectsAt(body, "messages")).toMatchObject([
+      { role: "user" },
+      { role: "assistant", tool_calls: [{ id: "abcdefgh1" }, { id: "abcdefgh2" }] },
+      { role: "tool", tool_call_id: "abcdefgh1", content: "The call was interrupted. It has no result." },
+      { role: "tool", tool_call_id: "abcdefgh2", content: "7" },
+      { role: "user" },
+    ])
+    expect(written(profile, { thread: [asks, answers("x")] })).toMatchObject(
+      Result.fail({ capability: "tool_results" }),
+    )
+  })
+
+  it("has properties in each object of a tool's schema, and items in each list", () => {
+    const inputSchema = { type: "object", properties: { a: { type: "array" }, b: { type: "object" } } }
+    const body = accepted("openai", {
+      tools: [...offered, { name: "set", inputSchema }, { name: "any", inputSchema: {} }],
+    })
+    expect(objectsAt(body, "tools").map((tool) => tool["function"])).toMatchObject([
+      { parameters: { type: "object", properties: {} } },
+      { parameters: { properties: { a: { items: {} }, b: { properties: {} } } } },
+      { parameters: { type: "object", properties: {} } },
+    ])
+  })
+
+  it("asks for any object as the vendor says it", () => {
+    const output = { schema: { type: "object" } }
+    for (const profile of profiles) {
+      expect(accepted(profile, { output, thread: [asksForJson] })).toMatchObject({
+        response_format: { type: "json_object" },
+      })
+    }
+    expect(accepted("openai", { output })).toMatchObject({ response_format: { type: "json_schema" } })
+    expect(written("deepseek", { output })).toMatchObject(Result.fail({ capability: "output" }))
+    expect(written("deepseek", { output: { schema: open }, thread: [asksForJson] })).toMatchObject(
+      Result.fail({ capability: "output" }),
+    )
+  })
+
+  it("asks for a schema strictly where it can be followed so", () => {
+    const closed = { ...open, required: ["a"], additionalProperties: false }
+    const strict = (schema: typeof open) => accepted("openai", { output: { schema, strict: true } })["response_format"]
+    expect(strict(closed)).toMatchObject({ json_schema: { strict: true } })
+    expect(strict(open)).toMatchObject({ json_schema: { strict: false } })
+  })
+
+  it("does not think where a tool is forced, or where a loop lacks its reasoning", () => {
+    const forced = { tools: offered, toolChoice: "required", reasoning: "high" } as const
+    expect(accepted("qwen", forced)).toMatchObject({ enable_thinking: false, tool_choice: "required" })
+    expect(accepted("deepseek", forced)).toMatchObject({ thinking: { type: "disabled" } })
+    const thread = [asks, calls("call_1"), answers("call_1")]
+    for (const profile of ["deepseek", "moonshot"] as const) {
+      expect(accepted(profile, { thread, tools: offered, reasoning: "high" })).toMatchObject({
+        thinking: { type: "disabled" },
+      })
+    }
+  })
+
+  it("has no more stops and tools than are taken, and ends with its user where it must", () => {
+    expect(written("openai", { stop: ["a", "b", "c", "d", "e"] })).toMatchObject(Result.fail({ capability: "stops" }))
+    const many = Array.from({ length: 129 }, (_, at) => ({ name: `t${at}`, inputSchema: open }))
+    expect(written("openai", { tools: many })).toMatchObject(Result.fail({ capability: "tools" }))
+    const thread = [asks, { role: "assistant", blocks: [{ t: "text", v: "A" }] } as const]
+    expect(written("mistral", { thread })).toMatchObject(Result.fail({ capability: "prefill" }))
+  })
+})
+
+describe("the twin answers", () => {
+  const scope = Scope.makeUnsafe()
+  let client: OpenAI
+  beforeAll(async () => {
+    const script = serveTwin(openaiTwin, ({ texts }) => ({
+      blocks: [
+        { t: "text", pieces: ["You said: ", ...texts] },
+        { t: "call", name: "get", args: '{"city":"Oslo"}' },
+        { t: "call", name: "get", args: "{}" },
+      ],
+    }))
+    const vendor = await Effect.runPromise(Scope.provide(startScriptedVendor(script), scope))
+    client = new OpenAI({ baseURL: `${vendor.url}/v1`, apiKey: "none", maxRetries: 0 })
+  })
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+  it("whole and streamed the same, as the SDK reads it", async () => {
+    const messages: Array<OpenAI.ChatCompletionMessageParam> = [{ role: "user", content: "Hi" }]
+    const whole = await client.chat.completions.create({ model: "m", messages })
+    const params = { model: "m", messages, stream_options: { include_usage: true } }
+    const streamed = await client.chat.completions.stream(params).finalChatCompletion()
+    expect(streamed.choices[0]?.message).toMatchObject(whole.choices[0]?.message ?? {})
+    expect(streamed.usage).toEqual(whole.usage)
+    expect(whole.choices).toMatchObject([
+      {
+        finish_reason: "tool_calls",
+        message: {
+          content: "You said: Hi",
+          tool_calls: [{ function: { arguments: '{"city":"Oslo"}' } }, { function: { arguments: "{}" } }],
+        },
+      },
+    ])
+  })
+
+  it("with an error that the SDK reads", async () => {
+    const error = await client.chat.completions.create({ model: "m", messages: [] }).catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(OpenAI.BadRequestError)
+    expect(error).toMatchObject({ param: "messages", type: "invalid_request_error" })
+  })
+})
