@@ -23,6 +23,12 @@ export const isAnyObject = (schema: Schema): boolean =>
     ([name, value]) => name === "type" || (name === "additionalProperties" && value === true),
   )
 
+/** Whether JSON mode is asked for. Vendors take it only where the thread says that it wants JSON. */
+export const asksForAnyObject = ({ output, thread }: VendorRequest): boolean =>
+  output !== undefined &&
+  isAnyObject(output.schema) &&
+  thread.some(({ blocks }) => blocks.some((block) => block.t === "text" && /json/i.test(block.v)))
+
 /** The schema of a tool's input, which is an object. */
 export const ofObject = (schema: Schema): Schema =>
   schema["type"] === "object" ? schema : { ...schema, type: "object" }

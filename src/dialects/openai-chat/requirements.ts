@@ -3,7 +3,7 @@ import type { Message } from "../../protocol/block.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
 import { mends, type Requirement, refuses } from "../requirements.ts"
 import {
-  isAnyObject,
+  asksForAnyObject,
   ofObject,
   strictIfPossible,
   withoutTopBranches,
@@ -18,15 +18,9 @@ const chat = "https://platform.openai.com/docs/api-reference/chat/create"
 const tools = "https://platform.openai.com/docs/guides/function-calling"
 const outputs = "https://platform.openai.com/docs/guides/structured-outputs"
 
-/** Vendors take JSON mode only where the thread says that it wants JSON. */
-const saysJson = ({ thread }: VendorRequest): boolean =>
-  thread.some(({ blocks }) => blocks.some((block) => block.t === "text" && /json/i.test(block.v)))
-
 /** Whether any object is asked for, in the vendor's own words for it. */
-export const asksForJson = (request: VendorRequest, profile: ChatProfile): boolean => {
-  const { output } = request
-  return output !== undefined && profile.lacksJsonMode !== true && isAnyObject(output.schema) && saysJson(request)
-}
+export const asksForJson = (request: VendorRequest, { lacksJsonMode }: ChatProfile): boolean =>
+  lacksJsonMode !== true && asksForAnyObject(request)
 
 const outputRefusal =
   (profile: ChatProfile) =>

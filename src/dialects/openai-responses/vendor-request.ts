@@ -6,11 +6,17 @@ import { outputName, type VendorRequest } from "../dialect.ts"
 import { type ExtraWords, encodeExtras, lacks, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { encodeSound } from "../openai-sound.ts"
+import { meetAll } from "../requirements.ts"
+import { asksForAnyObject } from "../schemas.ts"
 import { signatureFor, signFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
+import { responsesRequirements } from "./requirements.ts"
 
-export const encodeResponses = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+export const encodeResponses = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
+  Result.flatMap(meetAll(responsesRequirements, request), writeResponses)
+
+const writeResponses = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   if (request.stop.length > 0) {
     return Result.fail({ capability: "stop", message: "this model does not accept stop sequences" })
   }
@@ -25,7 +31,9 @@ export const encodeResponses = (request: VendorRequest): Result.Result<object, E
   ]
   const { truncation, promptCacheOptions, reasoningMode } = extras.vendorOptions?.openai ?? {}
   const text = {
-    ...(request.output !== undefined && { format: encodeOutput(request.output) }),
+    ...(request.output !== undefined && {
+      format: asksForAnyObject(request) ? { type: "json_object" } : encodeOutput(request.output),
+    }),
     ...(verbosity !== undefined && verbosity !== "medium" && { verbosity }),
   }
   return Result.succeed({
