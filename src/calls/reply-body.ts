@@ -5,6 +5,7 @@ import type { Charge } from "../money/pricing.ts"
 import { type ErrorEnvelope, errorBody, errorStatus, type ServiceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import type { InProgress } from "../protocol/exchange.ts"
+import { writeJson } from "../protocol/json-text.ts"
 import type { Usage } from "../protocol/usage.ts"
 import type { Bill } from "./bill.ts"
 import type { WholeReply } from "./connection.ts"
@@ -56,7 +57,7 @@ const withBalance = ({ status, headers }: ReplyHead, balance: string): ReplyHead
 const placeOfBalance = randomUUID()
 
 export const textOfFinished = <Body extends object>({ body, ...head }: FinishedReply<Body>): ReplyText => {
-  const text = typeof body === "string" ? body : JSON.stringify(body(placeOfBalance))
+  const text = typeof body === "string" ? body : writeJson(body(placeOfBalance))
   const at = typeof body === "string" ? -1 : text.lastIndexOf(placeOfBalance)
   return { ...head, parts: at === -1 ? [text] : [text.slice(0, at), text.slice(at + placeOfBalance.length)] }
 }

@@ -3,7 +3,6 @@ import type { SealingDialect } from "../protocol/block.ts"
 import type { Citation } from "../protocol/citation.ts"
 import type { TokenLogprob } from "../protocol/extra-params.ts"
 import type { VendorEvent } from "./dialect.ts"
-import type { JsonObject } from "./json.ts"
 
 type DeltaEvent = Extract<VendorEvent, { kind: "delta" }>
 
@@ -58,10 +57,10 @@ export const toolCallArgs = (i: number, args: string): DeltaEvent => ({
   delta: { i, t: "tool_call", args },
 })
 
-/** A block of a vendor's own tool. */
-export const vendorDelta = (i: number, dialect: SealingDialect, made: JsonObject): DeltaEvent => ({
+/** A block of a vendor's own tool. @param v its JSON as it came */
+export const vendorDelta = (i: number, dialect: SealingDialect, v: string): DeltaEvent => ({
   kind: "delta",
-  delta: { i, t: "vendor", dialect, v: JSON.stringify(made) },
+  delta: { i, t: "vendor", dialect, v },
 })
 
 /** Says of events, from the first of them, to which of several replies they belong. */

@@ -10,7 +10,7 @@ import { cut, editJsonText, type JsonEdit, type JsonPath, set } from "../protoco
 import type { Usage } from "../protocol/usage.ts"
 import { chargeOf, type EventEncoder, type ReplyContext } from "./client-api.ts"
 import { type JsonObject, parseObject } from "./json.ts"
-import { nameOfEvent } from "./sse-frames.ts"
+import { dataOf, nameOfEvent } from "./sse-frames.ts"
 import type { TextEnvelope, VendorFrame } from "./vendor-frame.ts"
 
 /** A frame for the client. */
@@ -169,8 +169,5 @@ const frameIn = (text: string): WrittenFrame => {
 
 const sseFrame = ({ name, json }: WrittenFrame): string =>
   `${name === undefined ? "" : `event: ${name}\n`}data: ${dataOf(json)}\n\n`
-
-/** JSON as the data of an event, which has a field for each line. */
-export const dataOf = (json: string): string => (json.includes("\n") ? json.split("\n").join("\ndata: ") : json)
 
 export type MakeRules = (context: ReplyContext) => FrameRules

@@ -8,6 +8,7 @@ import type { CloseEvent, Delta, ImageDelta, OpenEvent, WarnEvent } from "../pro
 import type { ExchangeResponse, Stop } from "../protocol/exchange.ts"
 import type { Usage } from "../protocol/usage.ts"
 import type { ClientApiName, OwnRequest } from "./carried-request.ts"
+import type { ExactPlaces } from "./exact-places.ts"
 import type { FieldRefusal, FieldTable } from "./fields.ts"
 import type { JsonObject } from "./json.ts"
 import type { VendorFrame } from "./vendor-frame.ts"
@@ -51,6 +52,8 @@ export interface ClientRequest {
   readonly exchange: JsonObject
   /** What its reply must know. */
   readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups">
+  /** Where the body has JSON that goes on as its text. */
+  readonly exact?: ExactPlaces | undefined
   /** Types of tools that a vendor would host; they are left out. */
   readonly omittedTools: ReadonlyArray<string>
   /** A web search by the vendor itself, which is left out where it cannot be had. */
@@ -60,7 +63,7 @@ export interface ClientRequest {
 }
 
 /** What is needed of a request once its exchange has been read. */
-export type ClientContext = Omit<ClientRequest, "exchange">
+export type ClientContext = Omit<ClientRequest, "exchange" | "exact">
 
 export interface HostedSearch {
   /** The tool's type, as the client named it. */

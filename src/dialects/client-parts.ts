@@ -2,14 +2,23 @@
 
 import type { ReasoningLevel } from "../protocol/exchange.ts"
 import type { JsonPath } from "../protocol/json-edit.ts"
+import { overflows } from "../protocol/json-text.ts"
 import { entryOf } from "../protocol/words.ts"
 import type { PaidTool } from "./carried-request.ts"
 import type { HostedSearch } from "./client-api.ts"
 import { all, carried, type FieldReader, isAbsent, present } from "./fields.ts"
 import { isObject, type JsonObject, parseObject } from "./json.ts"
 
-/** A tool's arguments as a JSON text; what is not an object is kept as it is. */
-export const argumentsOf = (text: string): JsonObject => (text === "" ? {} : (parseObject(text) ?? { $raw: text }))
+/** A tool's arguments as a JSON text; what is not an object, or has a number that is not finite, is kept as it is. */
+export const argumentsOf = (text: string): JsonObject => {
+  if (text === "") return {}
+  const input = parseObject(text)
+  return input === undefined || overflows(text, input) ? { $raw: text } : input
+}
+
+/** The same of a request. */
+export const argumentsIn = (reader: FieldReader, value: unknown, path: string): JsonObject =>
+  reader.exactly(argumentsOf(reader.string(value, path)), path)
 
 const dataUrl = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w.+-]+=[^;,]*)*;base64,/
 
@@ -69,6 +78,10 @@ export const plainText = (reader: FieldReader, value: unknown, path: string): st
 
 /** The schema of a tool without arguments. */
 export const noArguments: JsonObject = { type: "object", properties: {} }
+
+/** The schema of a tool in a request. */
+export const schemaIn = (reader: FieldReader, value: unknown, path: string): unknown =>
+  isAbsent(value) ? noArguments : reader.exactly(value, path)
 
 /** An empty list of stop sequences is none. */
 export const stopsOf = (stop: unknown): unknown => (Array.isArray(stop) && stop.length === 0 ? undefined : stop)
@@ -160,12 +173,13 @@ export const openaiEfforts: Readonly<Record<string, ReasoningLevel>> = {
   max: "max",
 }
 
-/** OpenAI's answer by a schema; `json_object` asks for any object. @param described where the schema is said */
+/** OpenAI's answer by a schema; `json_object` asks for any object. @param described what has the schema @param schemaPath where that stands */
 export const openaiOutput = (
   reader: FieldReader,
   type: unknown,
   described: () => JsonObject,
   path: string,
+  schemaPath: string,
 ): JsonObject | undefined => {
   switch (type) {
     case "text":
@@ -174,7 +188,7 @@ export const openaiOutput = (
       return { schema: { type: "object" }, strict: false }
     case "json_schema": {
       const { name, schema, strict } = described()
-      return present({ name, schema, strict })
+      return present({ name, schema: reader.exactly(schema, schemaPath), strict })
     }
     default:
       reader.lacks(`${path}.type`, "must be text, json_object or json_schema")

@@ -15,12 +15,22 @@ import { isMalformedCount, type JsonObject, reportedCountAt } from "./json.ts"
 import type { VendorFrame } from "./vendor-frame.ts"
 import type { EncodeRefusal, VendorAccess, WireRequest } from "./wire.ts"
 
+/** A tool, with the text of its schema where writing the schema would give another. */
+export interface OfferedTool extends Tool {
+  readonly schemaJson?: string
+}
+
+/** A structured output, with the same. */
+export interface AskedOutput extends StructuredOutput {
+  readonly schemaJson?: string
+}
+
 /** An admitted exchange: authorised, clamped, for one target. */
 export interface VendorRequest {
   /** The vendor's own name of the model. */
   readonly model: string
   readonly thread: ReadonlyArray<Message>
-  readonly tools: ReadonlyArray<Tool>
+  readonly tools: ReadonlyArray<OfferedTool>
   readonly toolChoice?: ToolChoice | undefined
   readonly maxTokens: number
   readonly temperature?: number | undefined
@@ -32,7 +42,7 @@ export interface VendorRequest {
   /** In tokens; only with a level, which dialects without budgets use instead. */
   readonly reasoningBudget?: number | undefined
   readonly parallelToolCalls?: boolean | undefined
-  readonly output?: StructuredOutput | undefined
+  readonly output?: AskedOutput | undefined
   /** Parameters that not every vendor has; see `extras.ts`. */
   readonly extras?: ExtraParams | undefined
   /** The most web searches that the vendor may make by itself; absent if it may make none. */

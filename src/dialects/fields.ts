@@ -4,6 +4,7 @@
  * vendor of the same API, and refused elsewhere, because dropping one silently would cost its user money.
  */
 import { Result } from "effect"
+import { type ExactPlaces, placesIn } from "./exact-places.ts"
 import { isObject, type JsonObject } from "./json.ts"
 
 /** Why a request cannot become one of twp/1. */
@@ -44,6 +45,15 @@ export class FieldReader {
   newBytes = 0
   /** Parts of the request that belong to another vendor. */
   readonly foreign: Array<string> = []
+
+  /** Where the client's own JSON stands, by what was made of it. */
+  readonly #exact = new Map<unknown, string>()
+
+  /** Remembers where something stands whose text goes on as it came. @param read what was made of it */
+  exactly<A>(read: A, path: string): A {
+    if (isObject(read)) this.#exact.set(read, path)
+    return read
+  }
 
   refuse(path: string, message: string): void {
     this.refusal ??= { path, message }
@@ -130,8 +140,11 @@ export class FieldReader {
   }
 
   /** The read request, unless a field is refused by every vendor. */
-  carriedResult<A>(read: A): Result.Result<A, FieldRefusal> {
-    return this.refusal === undefined ? Result.succeed(read) : Result.fail(this.refusal)
+  carriedResult<A extends { readonly exchange: JsonObject }>(
+    read: A,
+  ): Result.Result<A & { readonly exact: ExactPlaces | undefined }, FieldRefusal> {
+    if (this.refusal !== undefined) return Result.fail(this.refusal)
+    return Result.succeed({ ...read, exact: placesIn(read.exchange, this.#exact) })
   }
 
   /** The value that an API's word stands for. */

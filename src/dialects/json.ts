@@ -46,6 +46,16 @@ export const objectsAt = (value: JsonObject | undefined, key: string): ReadonlyA
   return Array.isArray(field) ? field.filter(isObject) : []
 }
 
+/** The objects of a list with their places in it. */
+export const placedObjectsAt = (
+  value: JsonObject | undefined,
+  key: string,
+): ReadonlyArray<readonly [place: number, object: JsonObject]> => {
+  const field = value?.[key]
+  if (!Array.isArray(field)) return []
+  return field.flatMap((each: unknown, place) => (isObject(each) ? [[place, each] as const] : []))
+}
+
 export const stringAt = (value: JsonObject | undefined, key: string): string | undefined => {
   const field = value?.[key]
   return typeof field === "string" ? field : undefined

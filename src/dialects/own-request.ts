@@ -1,7 +1,7 @@
 /** The facts of a request that is carried to a vendor of the same API, as the reader of its API found them. */
-import type { JsonPath } from "../protocol/json-edit.ts"
 import type { OwnRequest } from "./carried-request.ts"
 import type { HostedTools } from "./client-parts.ts"
+import { pathOf } from "./exact-places.ts"
 import type { FieldReader } from "./fields.ts"
 import { isObject, type JsonObject } from "./json.ts"
 
@@ -24,9 +24,6 @@ export const ownRequest = (
     places: Object.fromEntries(Object.entries(places).map(([name, paths]) => [name, paths.map(pathOf)])),
   }),
 })
-
-/** `messages.0.content`, whose names are known and have no dots. */
-const pathOf = (path: string): JsonPath => path.split(".").map((name) => (/^\d+$/.test(name) ? Number(name) : name))
 
 /** The ids of the client's own user. */
 export const endUsersAt = (body: JsonObject, ...paths: ReadonlyArray<ReadonlyArray<string>>): OwnRequest["endUsers"] =>

@@ -112,6 +112,10 @@ export const addFrame = (events: Array<VendorEvent>, before: number, event: stri
   events.splice(before, 0, { kind: "frame", frame: { name: nameOfEvent(event), json } })
 }
 
+/** JSON as the data of an event, which has a field for each line. */
+export const dataOf = (json: string): string =>
+  json.includes("\n") || json.includes("\r") ? json.split(/\r\n|\r|\n/).join("\ndata: ") : json
+
 /** The name of an event, unless it is the one that all have which name none. */
 export const nameOfEvent = (event: string): string | undefined => (event === "message" ? undefined : event)
 

@@ -7,6 +7,7 @@ import { EventWriter } from "../kinds/chat/event-writer.ts"
 import { freeChunk } from "../media/free-chunk.ts"
 import { bytesOfParts } from "../media/marked.ts"
 import type { ServiceError } from "../protocol/error.ts"
+import { writeJson } from "../protocol/json-text.ts"
 import type { CacheState } from "../protocol/reply-cache.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { closeIfSending } from "./lingering-close.ts"
@@ -93,7 +94,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
   send({ status, headers, body, marked }: WholeReply<Body>): void {
     if (this.#isClosed) return
     closeIfSending(this.#response)
-    const text = typeof body === "string" ? body : JSON.stringify(body)
+    const text = typeof body === "string" ? body : writeJson(body)
     const parts = marked?.partsOf(text)
     const length = parts === undefined ? Buffer.byteLength(text) : bytesOfParts(parts)
     this.#response.writeHead(status, { ...this.headers(), ...headers, "content-length": length })

@@ -4,8 +4,11 @@ import type { DecodedCall } from "../calls/held-call.ts"
 import type { CallRequest } from "../calls/kind.ts"
 import { fingerprint } from "../protocol/canonical.ts"
 import { ExchangeRequest } from "../protocol/exchange.ts"
+import { invalidInput } from "../protocol/issues.ts"
 import { type Decoded, decodeJson, parseBody } from "../protocol/json-body.ts"
-import { type ChatRequest, chatRequestOf, type PromptSource } from "./chat/chat-request.ts"
+import { findCallTextIssues } from "./chat/call-text.ts"
+import { type ChatRequest, chatRequestOf, type RequestSource } from "./chat/chat-request.ts"
+import { placesOfExchange } from "./chat/exact-content.ts"
 import type { PromptContent } from "./chat/prompt.ts"
 
 /** @param sent what a second call with the same idempotency key must repeat */
@@ -28,12 +31,14 @@ export const decodeCall = <S extends Schema.Decoder<CallRequest>>(
 export const checkExchange = (
   candidate: unknown,
   sent: Schema.Json,
-  source: PromptSource,
+  source: Omit<RequestSource, "exact">,
 ): Decoded<DecodedCall<ChatRequest>> =>
-  Result.map(checkCall(ExchangeRequest, candidate, sent), ({ request, payloadHash }) => ({
-    request: chatRequestOf(request, source),
-    payloadHash,
-  }))
+  Result.flatMap(checkCall(ExchangeRequest, candidate, sent), ({ request, payloadHash }) => {
+    const issues = findCallTextIssues(request.thread)
+    if (issues.length > 0) return Result.fail(invalidInput(issues))
+    const exact = placesOfExchange(request)
+    return Result.succeed({ request: chatRequestOf(request, { ...source, exact }), payloadHash })
+  })
 
 export const decodeExchange = (body: Uint8Array): Decoded<DecodedCall<ChatRequest>> =>
   Result.flatMap(parseBody(body), (json) => checkExchange(json, json, { body, read: promptOf }))

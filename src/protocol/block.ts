@@ -34,12 +34,16 @@ export const ReasoningBlock = Schema.Struct({
   redacted: Schema.optionalKey(Schema.Boolean),
 })
 
-/** `input` is the parsed JSON object; arguments that are not a JSON object arrive as `{"$raw": "<text>"}`. */
+/**
+ * `input` is the parsed JSON object; arguments that are not a JSON object arrive as `{"$raw": "<text>"}`. `json` is the text of
+ * the same object, where a reader that writes it again would lose some of it: integers above 2^53, `1.10`, the order of members.
+ */
 export const ToolCallBlock = Schema.Struct({
   t: Schema.Literal("tool_call"),
   id: CallId,
   name: ToolName,
   input: Schema.JsonObject,
+  json: Schema.optionalKey(Schema.String),
 })
 
 /** `v` is the tool's result, serialized by the caller. */

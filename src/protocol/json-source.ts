@@ -13,34 +13,34 @@ interface Place {
 }
 
 export class JsonSource {
-  readonly #scanner: JsonScanner
-  readonly #root: Place
+  readonly #json: string | Uint8Array
+  /** Made when a text is asked for: most replies have none of interest. */
+  #scanner: JsonScanner | undefined
+  #root: Place | undefined
 
   constructor(json: string | Uint8Array) {
-    const bytes = typeof json === "string" ? Buffer.from(json) : json
-    this.#scanner = new JsonScanner(bytes)
-    this.#root = { begin: 0, end: bytes.length }
+    this.#json = json
   }
 
   /** The text of a value; undefined if there is none at this place. */
   textAt(path: JsonPath): string | undefined {
+    this.#scanner ??= new JsonScanner(typeof this.#json === "string" ? Buffer.from(this.#json) : this.#json)
+    this.#root ??= { begin: 0, end: this.#scanner.text.length }
     let at: Place | undefined = this.#root
-    for (const name of path) at = at && this.#belowOf(at).get(String(name))
+    for (const name of path) {
+      if (at === undefined) return undefined
+      at.below ??= placesIn(this.#scanner, at.begin)
+      at = at.below.get(String(name))
+    }
     return at && this.#scanner.text.toString("utf8", at.begin, at.end)
   }
+}
 
-  #belowOf(place: Place): ReadonlyMap<string, Place> {
-    place.below ??= this.#scan(place.begin)
-    return place.below
-  }
-
-  /** The members of the object, or the elements of the list, that begins here. */
-  #scan(begin: number): ReadonlyMap<string, Place> {
-    const at = this.#scanner.afterSpace(begin)
-    const first = this.#scanner.text[at]
-    const parts =
-      first === openBrace ? this.#scanner.membersIn(at) : first === openBracket ? this.#scanner.elementsIn(at) : []
-    // The last of several members of a name counts, as for JSON.parse.
-    return new Map(parts.map(({ name, value, end }) => [name, { begin: value, end }]))
-  }
+/** The members of the object, or the elements of the list, that begins at a place. */
+const placesIn = (scanner: JsonScanner, begin: number): ReadonlyMap<string, Place> => {
+  const at = scanner.afterSpace(begin)
+  const first = scanner.text[at]
+  const parts = first === openBrace ? scanner.membersIn(at) : first === openBracket ? scanner.elementsIn(at) : []
+  // The last of several members of a name counts, as for JSON.parse.
+  return new Map(parts.map(({ name, value, end }) => [name, { begin: value, end }]))
 }

@@ -62,6 +62,17 @@ export const textUnlike = (text: string, value: unknown): string | undefined =>
     ? undefined
     : text
 
+/** An exponent of three digits, or as many digits as make up for a shorter one. */
+const mayOverflow = /[eE]\+?\d{3}|\d{200}/
+
+/** Whether a number in a text is too large for twp/1, whose numbers are finite. @param value of the text */
+export const overflows = (text: string, value: unknown): boolean => mayOverflow.test(text) && hasInfinity(value)
+
+const hasInfinity = (value: unknown): boolean =>
+  typeof value === "number"
+    ? !Number.isFinite(value)
+    : typeof value === "object" && value !== null && Object.values(value).some(hasInfinity)
+
 /** The names in a value; its depth has been checked. */
 export const namesIn = (json: unknown): number => {
   if (typeof json !== "object" || json === null) return 0

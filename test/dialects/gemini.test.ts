@@ -67,7 +67,7 @@ describe("encode", () => {
       {
         role: "user",
         parts: [
-          { functionResponse: { id: "a", name: "weather", response: { sky: "blue" } } },
+          { functionResponse: { id: "a", name: "weather", response: { output: `{"sky":"blue"}` } } },
           { functionResponse: { id: "b", name: "time", response: { output: "noon" } } },
           { functionResponse: { id: "b", name: "time", response: { error: "broken" } } },
         ],

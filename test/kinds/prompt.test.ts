@@ -33,10 +33,11 @@ const encodedBy = (prompt: OwnPrompt) =>
 it("a prompt that can be read again is read again after each time that it was written, and is the same", () => {
   let reads = 0
   const kept = new OwnPrompt(content)
-  const prompt = new OwnPrompt(content, () => {
+  const readAgain = () => {
     reads++
     return structuredClone(content)
-  })
+  }
+  const prompt = new OwnPrompt(content, { readAgain })
   expect([prompt.tokens, prompt.hasTools, [...prompt.kinds]]).toEqual([kept.tokens, true, ["text"]])
   expect([encodedBy(prompt), reads]).toEqual([encodedBy(kept), 0])
   expect([encodedBy(prompt), reads]).toEqual([encodedBy(kept), 1])

@@ -127,6 +127,7 @@ const exchanges: Readonly<Record<string, readonly [object, object]>> = {
   "thread.blocks.id": [turn({}, {}), turn({ id: "b" }, { id: "b" })],
   "thread.blocks.name": [turn({}, {}), turn({ name: "time" }, {})],
   "thread.blocks.input": [turn({}, {}), turn({ input: { city: "Rome" } }, {})],
+  "thread.blocks.json": [turn({}, {}), turn({ json: '{ "city":"Oslo"}' }, {})],
   "thread.blocks.isError": [turn({}, {}), turn({}, { isError: true })],
   "thread.blocks.mime": [said(image), said({ ...image, mime: "image/jpeg" })],
   "thread.blocks.data": [said(image), said({ ...image, data: "aGhp" })],

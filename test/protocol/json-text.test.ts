@@ -70,6 +70,12 @@ describe("a source", () => {
     }
   })
 
+  it("gives texts in any order: a backslash after a place does not hide those in it", () => {
+    const long = `"${"x".repeat(80)}\\"${"y".repeat(80)}"`
+    const source = new JsonSource(`{"a":[${long}],"b":[${long}]}`)
+    for (const name of ["b", "a", "b"]) expect(source.textAt([name, 0])).toBe(long)
+  })
+
   it("has the last of several members of one name", () => {
     expect(new JsonSource(`{"a":1,"a":2}`).textAt(["a"])).toBe("2")
   })

@@ -6,6 +6,9 @@ import type { ReplyBlock } from "../../protocol/block.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
+import { editJsonText, set } from "../../protocol/json-edit.ts"
+import { JsonSource } from "../../protocol/json-source.ts"
+import { JsonText, writeJson } from "../../protocol/json-text.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import {
   ClientEvents,
@@ -16,7 +19,9 @@ import {
   toldStop,
   unnamedStop,
 } from "../client-api.ts"
+import { inputOf } from "../exact-json.ts"
 import { isObject, parseObject } from "../json.ts"
+import { dataOf } from "../sse-frames.ts"
 import { ownBlock } from "../vendor-blocks.ts"
 import { foreignCitation } from "./citations.ts"
 
@@ -118,7 +123,7 @@ export class MessagesEvents extends ClientEvents implements EventEncoder {
 }
 
 function frame(type: string, data: object): string {
-  return `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
+  return `event: ${type}\ndata: ${dataOf(writeJson({ type, ...data }))}\n\n`
 }
 
 const emptyBlock = (delta: Delta): object => {
@@ -132,8 +137,9 @@ const emptyBlock = (delta: Delta): object => {
     case "tool_call":
       return { type: "tool_use", id: delta.id ?? "", name: delta.name ?? "", input: {} }
     case "vendor": {
-      const block = parseObject(delta.v) ?? {}
-      return isObject(block["input"]) ? { ...block, input: {} } : block
+      const block = parseObject(delta.v)
+      if (block === undefined) return {}
+      return new JsonText(isObject(block["input"]) ? editJsonText(delta.v, [set({}, "input")]) : delta.v)
     }
   }
 }
@@ -145,8 +151,8 @@ const partsOf = (delta: Delta): ReadonlyArray<object> => {
     return v === "" ? cited : [{ type: "text_delta", text: v }, ...cited]
   }
   if (delta.t === "vendor") {
-    const input = parseObject(delta.v)?.["input"]
-    return isObject(input) ? [{ type: "input_json_delta", partial_json: JSON.stringify(input) }] : []
+    if (!isObject(parseObject(delta.v)?.["input"])) return []
+    return [{ type: "input_json_delta", partial_json: new JsonSource(delta.v).textAt(["input"]) }]
   }
   if (delta.t === "tool_call") {
     return delta.args === undefined ? [] : [{ type: "input_json_delta", partial_json: delta.args }]
@@ -182,10 +188,9 @@ const contentOf = (block: ReplyBlock): ReadonlyArray<object> => {
         ? [{ type: "redacted_thinking", data: block.v }]
         : [{ type: "thinking", thinking: block.v, signature: block.signature ?? "" }]
     case "tool_call":
-      return [{ type: "tool_use", id: block.id, name: block.name, input: block.input }]
+      return [{ type: "tool_use", id: block.id, name: block.name, input: inputOf(block) }]
     case "vendor": {
-      const own = ownBlock("anthropic", block)
-      return own === undefined ? [] : [own]
+      return ownBlock("anthropic", block) === undefined ? [] : [new JsonText(block.v)]
     }
   }
 }

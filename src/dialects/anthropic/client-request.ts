@@ -143,7 +143,9 @@ export const decodeMessagesRequest = (
       stop: stopsOf(body["stop_sequences"]),
       ...choiceOf(reader, hasTools ? body["tool_choice"] : undefined),
       ...reasoningOf(reader, body["thinking"], config["effort"]),
-      output: outputOf(reader, config["format"] ?? body["output_format"]),
+      output: isAbsent(config["format"])
+        ? outputOf(reader, body["output_format"], "output_format")
+        : outputOf(reader, config["format"], "output_config.format"),
       topK: body["top_k"],
       vendorOptions: presentIfAny({ anthropic: presentIfAny({ taskBudget: config["task_budget"] }) }),
     }),
@@ -181,14 +183,14 @@ const reasoningOf = (reader: FieldReader, value: unknown, word: unknown): JsonOb
   }
 }
 
-const outputOf = (reader: FieldReader, format: unknown): JsonObject | undefined => {
+const outputOf = (reader: FieldReader, format: unknown, path: string): JsonObject | undefined => {
   if (isAbsent(format)) return undefined
-  const { type, schema } = reader.checked(formatFields, format, "output_config.format")
+  const { type, schema } = reader.checked(formatFields, format, path)
   if (type !== "json_schema") {
-    reader.lacks("output_config.format.type", "must be json_schema")
+    reader.lacks(`${path}.type`, "must be json_schema")
     return undefined
   }
-  return { schema, strict: true }
+  return { schema: reader.exactly(schema, `${path}.schema`), strict: true }
 }
 
 const choiceOf = (reader: FieldReader, value: unknown): JsonObject => {
@@ -221,7 +223,7 @@ const isMarked = (block: JsonObject): boolean => !isAbsent(block["cache_control"
 
 const blockOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   const { type } = block
-  if (isAnthropicOwn(type)) return [sealedBlock("anthropic", block)]
+  if (isAnthropicOwn(type)) return [reader.exactly(sealedBlock("anthropic", block), path)]
   const fields = typeof type === "string" && Object.hasOwn(blockFields, type) ? blockFields[type] : undefined
   if (fields === undefined) {
     reader.lacks(`${path}.type`, `must be one of ${Object.keys(blockFields).join(", ")}`)
@@ -253,11 +255,14 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
     case "tool_addition":
       return []
     case "tool_use":
-      return [{ t: "tool_call", id: block["id"], name: block["name"], input: block["input"] ?? {} }]
+      return [{ t: "tool_call", id: block["id"], name: block["name"], input: inputIn(reader, block, path) }]
     default:
       return resultOf(reader, block, path)
   }
 }
+
+const inputIn = (reader: FieldReader, { input }: JsonObject, path: string): unknown =>
+  isAbsent(input) ? {} : reader.exactly(input, `${path}.input`)
 
 /** A result is text in twp/1; images in it follow it. */
 const resultOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
@@ -318,32 +323,41 @@ const textsOf = (reader: FieldReader, value: unknown, path: string): ReadonlyArr
 }
 
 /** Tools that a thread defines on its way: all tools are given at once. */
-const toolsIn = (messages: unknown): ReadonlyArray<unknown> => {
+const toolsIn = (messages: unknown): ReadonlyArray<FoundTool> => {
   if (!Array.isArray(messages)) return []
-  return messages.filter(isObject).flatMap(({ content }) => {
+  return messages.flatMap((message: unknown, at) => {
+    const content = isObject(message) ? message["content"] : undefined
     if (!Array.isArray(content)) return []
-    return content.filter(isObject).flatMap(({ type, tool }) => {
+    return content.flatMap((block: unknown, index) => {
+      const { type, tool } = isObject(block) ? block : {}
       if (type !== "tool_addition" || !isObject(tool) || tool["type"] !== "tool_definition") return []
-      return [tool["definition"]]
+      return [{ tool: tool["definition"], place: `messages.${at}.content.${index}.tool.definition` }]
     })
   })
 }
 
+/** A tool, and where it stands in the body. */
+interface FoundTool {
+  readonly tool: unknown
+  readonly place: string
+}
+
 /** @param found in the thread */
-const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: ReadonlyArray<unknown>) => {
+const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: ReadonlyArray<FoundTool>) => {
   const tools: Array<JsonObject> = []
   const hosted = new HostedTools()
-  for (const [index, item] of [...listed, ...found].entries()) {
+  const own = listed.map((tool, index) => ({ tool, place: `tools.${index}` }))
+  for (const [index, item] of [...own, ...found].entries()) {
     const path = `tools.${index}`
-    const tool = reader.object(item, path)
-    const { type, name, description, input_schema: inputSchema } = tool
+    const tool = reader.object(item.tool, path)
+    const { type, name, description, input_schema: schema } = tool
     if (!isAbsent(type) && type !== "custom") {
       const at = index < listed.length ? ["tools", index] : undefined
       hosted.add(reader.string(type, `${path}.type`), tool, at)
       continue
     }
     reader.check(toolFields, tool, path)
-    tools.push(present({ name, description, inputSchema }))
+    tools.push(present({ name, description, inputSchema: reader.exactly(schema, `${item.place}.input_schema`) }))
   }
   return { tools, hosted }
 }

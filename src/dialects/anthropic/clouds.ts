@@ -5,6 +5,7 @@
  */
 import { Result } from "effect"
 import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
+import { writeJson } from "../../protocol/json-text.ts"
 import { EventFrames } from "../bedrock/event-stream.ts"
 import { bedrockAccess, bedrockFault } from "../bedrock/faults.ts"
 import { modelPath } from "../bedrock/model-path.ts"
@@ -65,7 +66,7 @@ export const vertexClaude = (place: Place): Dialect => ({
   canSearch: () => false,
   encode: (request) =>
     // Absent members are not written.
-    Result.map(bodyFor(vertexVersion, request), (body) => vertexWire(place, request, JSON.stringify(body))),
+    Result.map(bodyFor(vertexVersion, request), (body) => vertexWire(place, request, writeJson(body))),
   carry: {
     api: "anthropic",
     encode: (request, sent) =>
@@ -87,7 +88,7 @@ export const bedrockClaude: Dialect = {
   canSearch: () => false,
   encode: (request) =>
     Result.map(bodyFor(bedrockVersion, request), (body) =>
-      bedrockWire(request, JSON.stringify({ ...body, stream: undefined })),
+      bedrockWire(request, writeJson({ ...body, stream: undefined })),
     ),
   carry: {
     api: "anthropic",
@@ -115,7 +116,7 @@ function decodeChunks(carries = false): Decoder {
           const data = Buffer.from(chunk, "base64").toString("utf8")
           const frame = parseObject(data)
           const before = events.length
-          reply.readFrame(frame, events)
+          reply.readFrame(data, events, frame)
           if (carries) addFrame(events, before, stringAt(frame, "type") ?? "message", data)
         }
       }

@@ -4,6 +4,8 @@
  */
 
 import type { Stop } from "../../protocol/exchange.ts"
+import { editJsonText } from "../../protocol/json-edit.ts"
+import { JsonSource } from "../../protocol/json-source.ts"
 import { entryOf } from "../../protocol/words.ts"
 import {
   BlockNumbers,
@@ -16,7 +18,16 @@ import {
   vendorDelta,
 } from "../blocks.ts"
 import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
-import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import {
+  countAt,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  parseObject,
+  placedObjectsAt,
+  stringAt,
+} from "../json.ts"
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { isAnthropicOwn } from "../vendor-blocks.ts"
@@ -26,7 +37,7 @@ import { anthropicFault } from "./faults.ts"
 /** A streamed reply. */
 export function decodeStream(carries = false): Decoder {
   const reply = new ReplyReader()
-  return makeSseDecoder((data, events) => reply.readFrame(parseObject(data), events), carries)
+  return makeSseDecoder((data, events) => reply.readFrame(data, events), carries)
 }
 
 /** A whole reply. */
@@ -37,14 +48,18 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
   if (!Array.isArray(json["content"])) return [malformed]
   const events: Array<VendorEvent> = []
   const reply = new ReplyReader()
-  objectsAt(json, "content").forEach((block, index) => {
-    reply.openBlock(index, block, events)
+  const source = new JsonSource(body)
+  for (const [index, block] of placedObjectsAt(json, "content")) {
+    reply.openBlock(index, block, events, (...path) => source.textAt(["content", index, ...path]))
     reply.closeBlock(index, events)
-  })
+  }
   reply.readUsage(objectAt(json, "usage"), true, events)
   events.push(stopOf(json), { kind: "done" })
   return events
 }
+
+/** The text of a part of a block, as it came. */
+type TextIn = (...path: ReadonlyArray<string>) => string | undefined
 
 /** Reads Anthropic's events, however they are framed. */
 export class ReplyReader {
@@ -54,16 +69,19 @@ export class ReplyReader {
   /** Some vendors begin again within a stream: the blocks of each beginning are others. */
   #messages = 0
   /** Blocks of Anthropic's own tools that are being read, by their index. */
-  readonly #own = new Map<string, { readonly block: JsonObject; input: string }>()
+  readonly #own = new Map<string, { readonly json: string; input: string }>()
 
-  readFrame(frame: JsonObject | undefined, events: Array<VendorEvent>): void {
+  /** @param data of an event, in JSON */
+  readFrame(data: string, events: Array<VendorEvent>, frame = parseObject(data)): void {
     switch (stringAt(frame, "type")) {
       case "message_start":
         this.#messages++
         this.readUsage(objectAt(objectAt(frame, "message"), "usage"), false, events)
         return
       case "content_block_start":
-        this.openBlock(numberAt(frame, "index") ?? 0, objectAt(frame, "content_block"), events)
+        this.openBlock(numberAt(frame, "index") ?? 0, objectAt(frame, "content_block"), events, (...path) =>
+          new JsonSource(data).textAt(["content_block", ...path]),
+        )
         return
       case "content_block_delta":
         this.#readDelta(numberAt(frame, "index") ?? 0, objectAt(frame, "delta"), events)
@@ -96,7 +114,7 @@ export class ReplyReader {
   }
 
   /** A block of a whole reply, or the empty block with which a stream starts one; its content follows in deltas. */
-  openBlock(index: number, block: JsonObject | undefined, events: Array<VendorEvent>): void {
+  openBlock(index: number, block: JsonObject | undefined, events: Array<VendorEvent>, textIn: TextIn): void {
     const key = this.#keyOf(index)
     switch (stringAt(block, "type")) {
       case "text": {
@@ -122,11 +140,11 @@ export class ReplyReader {
         const i = this.#blocks.of(key)
         events.push(toolCallOpen(i, stringAt(block, "id") ?? `call_${i}`, stringAt(block, "name") ?? ""))
         const input = objectAt(block, "input")
-        if (input !== undefined && Object.keys(input).length > 0) events.push(toolCallArgs(i, JSON.stringify(input)))
+        if (input !== undefined && Object.keys(input).length > 0) events.push(toolCallArgs(i, textIn("input") ?? "{}"))
         return
       }
       default:
-        if (block !== undefined && isAnthropicOwn(block["type"])) this.#own.set(key, { block, input: "" })
+        if (isAnthropicOwn(block?.["type"])) this.#own.set(key, { json: textIn() ?? "{}", input: "" })
     }
   }
 
@@ -136,9 +154,9 @@ export class ReplyReader {
     const own = this.#own.get(key)
     if (own === undefined) return
     this.#own.delete(key)
-    const input = parseObject(own.input)
-    const block = input === undefined ? own.block : { ...own.block, input }
-    events.push(vendorDelta(this.#blocks.of(key), "anthropic", block))
+    const isWhole = parseObject(own.input) !== undefined
+    const json = isWhole ? editJsonText(own.json, [{ path: ["input"], json: own.input }]) : own.json
+    events.push(vendorDelta(this.#blocks.of(key), "anthropic", json))
   }
 
   #readDelta(index: number, delta: JsonObject | undefined, events: Array<VendorEvent>): void {

@@ -11,8 +11,11 @@ import type {
   VendorBlock,
 } from "../../protocol/block.ts"
 import type { ToolChoice } from "../../protocol/exchange.ts"
+import { cut, editJsonText, set } from "../../protocol/json-edit.ts"
+import { JsonText } from "../../protocol/json-text.ts"
 import { entryOf } from "../../protocol/words.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
+import { inputOf, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { meetAll } from "../requirements.ts"
@@ -25,9 +28,13 @@ import { encodeThinking, versionOf } from "./thinking.ts"
 /** Anthropic accepts this many cache breakpoints per request; the last ones are the most useful. */
 const maxCacheBreakpoints = 4
 
+const ownText = Symbol("ownText")
+
 interface WireBlock {
   readonly type: string
   cache_control?: { readonly type: "ephemeral" }
+  /** The text of a block of Anthropic's own tools. */
+  readonly [ownText]?: string
   readonly [key: string]: unknown
 }
 
@@ -54,8 +61,8 @@ const writeMessages = (request: VendorRequest): Result.Result<object, EncodeRefu
   return Result.succeed({
     model: request.model,
     max_tokens: request.maxTokens,
-    ...(system.length > 0 && { system }),
-    messages,
+    ...(system.length > 0 && { system: system.map(written) }),
+    messages: messages.map(({ role, content }) => ({ role, content: content.map(written) })),
     ...encodeTools(request),
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
     ...(thinking === undefined && request.temperature !== undefined && { temperature: request.temperature }),
@@ -116,10 +123,10 @@ export const searchTool = "web_search"
 const encodeTools = (request: VendorRequest): object => {
   const { tools, searches } = request
   const search = searches === undefined ? [] : [{ type: "web_search_20250305", name: searchTool, max_uses: searches }]
-  const own = tools.map(({ name, description, inputSchema }) => ({
-    name,
-    ...(description !== undefined && { description }),
-    input_schema: inputSchema,
+  const own = tools.map((tool) => ({
+    name: tool.name,
+    ...(tool.description !== undefined && { description: tool.description }),
+    input_schema: schemaOf(tool),
   }))
   return {
     ...(own.length + search.length > 0 && { tools: [...own, ...search] }),
@@ -140,7 +147,7 @@ const encodeOutputConfig = ({ output, extras }: VendorRequest, effort: string | 
     : {
         output_config: {
           ...(effort !== undefined && { effort }),
-          ...(output !== undefined && { format: { type: "json_schema", schema: output.schema } }),
+          ...(output !== undefined && { format: { type: "json_schema", schema: outputSchemaOf(output) } }),
           ...(taskBudget !== undefined && { task_budget: taskBudget }),
         },
       }
@@ -206,7 +213,7 @@ function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
     case "reasoning":
       return encodeReasoning(block)
     case "tool_call":
-      return [{ type: "tool_use", id: block.id, name: block.name, input: block.input }]
+      return [{ type: "tool_use", id: block.id, name: block.name, input: inputOf(block) }]
     case "tool_result":
       return [
         {
@@ -242,8 +249,15 @@ function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
 /** What Anthropic's tools left goes back to it as it is; of others' tools there is the text that they showed. */
 function encodeOwn(block: VendorBlock): ReadonlyArray<WireBlock> {
   const own = ownBlock("anthropic", block)
-  if (own !== undefined && typeof own["type"] === "string") return [{ ...own, type: own["type"] }]
+  if (own !== undefined && typeof own["type"] === "string") return [{ ...own, type: own["type"], [ownText]: block.v }]
   return encodeText({ t: "text", v: shownText(block) })
+}
+
+/** A block of Anthropic's own tools is its text, with the mark that it has here. */
+const written = (block: WireBlock): object => {
+  const { [ownText]: text, cache_control: mark } = block
+  if (text === undefined) return block
+  return new JsonText(editJsonText(text, [mark === undefined ? cut("cache_control") : set(mark, "cache_control")]))
 }
 
 /** Thinking without its signature, or of another vendor, is refused, so it is omitted. */

@@ -3,6 +3,7 @@
  * Source: https://docs.anthropic.com/en/api/messages and /en/api/messages-streaming
  */
 import { Result } from "effect"
+import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect } from "../dialect.ts"
 import { carryMessages } from "./carry.ts"
 import { anthropicRefusal } from "./faults.ts"
@@ -14,7 +15,7 @@ export const anthropicVersion = "2023-06-01"
 export const anthropic: Dialect = {
   authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": anthropicVersion }),
   encode: (request) =>
-    Result.map(encodeMessages(request), (body) => messagesWire(request, betasOf(request), JSON.stringify(body))),
+    Result.map(encodeMessages(request), (body) => messagesWire(request, betasOf(request), writeJson(body))),
   carry: carryMessages,
   seals: "anthropic",
   canSearch: ({ tools }) => !tools.some(({ name }) => name === searchTool),

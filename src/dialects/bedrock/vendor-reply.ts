@@ -5,6 +5,7 @@
 
 import type { Citation } from "../../protocol/citation.ts"
 import type { Stop } from "../../protocol/exchange.ts"
+import { JsonSource } from "../../protocol/json-source.ts"
 import { entryOf } from "../../protocol/words.ts"
 import {
   BlockNumbers,
@@ -23,6 +24,7 @@ import {
   objectAt,
   objectsAt,
   parseObject,
+  placedObjectsAt,
   reportedCountAt,
   stringAt,
 } from "../json.ts"
@@ -56,9 +58,12 @@ export const decodeBody = (body: string): ReadonlyArray<VendorEvent> => {
   if (json === undefined || !Array.isArray(message?.["content"])) return [malformed]
   const events: Array<VendorEvent> = []
   const reply = new ReplyReader()
-  objectsAt(message, "content").forEach((block, index) => {
-    reply.readBlock(String(index), block, events)
-  })
+  const source = new JsonSource(body)
+  for (const [index, block] of placedObjectsAt(message, "content")) {
+    reply.readBlock(String(index), block, events, () =>
+      source.textAt(["output", "message", "content", index, "toolUse", "input"]),
+    )
+  }
   reply.stopsWith(stringAt(json, "stopReason"))
   reply.complete(json, events)
   return events
@@ -100,15 +105,15 @@ class ReplyReader {
     if (this.#stopReason !== undefined && this.#metadata !== undefined) this.complete(this.#metadata, events)
   }
 
-  /** A block of a whole reply. */
-  readBlock(key: string, block: JsonObject, events: Array<VendorEvent>): void {
+  /** A block of a whole reply. @param inputText of its call, as it came */
+  readBlock(key: string, block: JsonObject, events: Array<VendorEvent>, inputText: () => string | undefined): void {
     const call = objectAt(block, "toolUse")
     // Tools that Bedrock itself runs stay with Bedrock.
     if (call !== undefined && stringAt(call, "type") !== "server_tool_use") {
       this.#openCall(key, call, events)
       const input = objectAt(call, "input")
       if (input !== undefined && Object.keys(input).length > 0) {
-        events.push(toolCallArgs(this.#blocks.of(key), JSON.stringify(input)))
+        events.push(toolCallArgs(this.#blocks.of(key), inputText() ?? "{}"))
       }
       return
     }

@@ -8,6 +8,7 @@ import type { Block, Message, ReasoningBlock, ToolResultBlock } from "../../prot
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
 import { encodeThinking, versionOf } from "../anthropic/thinking.ts"
 import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
+import { inputOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras } from "../extras.ts"
 import { signatureFor } from "../signature.ts"
 import { shownText } from "../vendor-blocks.ts"
@@ -62,7 +63,7 @@ export const encodeConverse = (request: VendorRequest): Result.Result<object, En
           structure: {
             jsonSchema: {
               name: output.name ?? outputName,
-              schema: JSON.stringify(output.schema),
+              schema: output.schemaJson ?? JSON.stringify(output.schema),
             },
           },
         },
@@ -98,8 +99,12 @@ const encodeTools = ({ tools, toolChoice }: VendorRequest): object => {
   if (tools.length === 0 || toolChoice === "none") return {}
   return {
     toolConfig: {
-      tools: tools.map(({ name, description, inputSchema }) => ({
-        toolSpec: { name, ...(description && { description }), inputSchema: { json: inputSchema } },
+      tools: tools.map((tool) => ({
+        toolSpec: {
+          name: tool.name,
+          ...(tool.description && { description: tool.description }),
+          inputSchema: { json: schemaOf(tool) },
+        },
       })),
       ...(toolChoice !== undefined && { toolChoice: encodeChoice(toolChoice) }),
     },
@@ -200,7 +205,7 @@ const encodeBlock = (block: Block, family: ModelFamily): ReadonlyArray<WireBlock
     case "reasoning":
       return family === "claude" || family === "unknown" ? encodeReasoning(block) : []
     case "tool_call":
-      return [{ toolUse: { toolUseId: toolUseId(block.id), name: block.name, input: block.input } }]
+      return [{ toolUse: { toolUseId: toolUseId(block.id), name: block.name, input: inputOf(block) } }]
     case "tool_result":
       return marked(encodeResult(block), block.cacheable)
     case "image":

@@ -3,6 +3,7 @@
  * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_Operations_Amazon_Bedrock_Runtime.html
  */
 import { Result } from "effect"
+import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect } from "../dialect.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
 import { bedrockEmbedding } from "./embedding.ts"
@@ -18,7 +19,7 @@ export const bedrockChat: Dialect = {
     Result.map(encodeConverse(request), (body) => ({
       path: modelPath(request.model, request.stream ? "converse-stream" : "converse"),
       headers: { accept: request.stream ? "application/vnd.amazon.eventstream" : "application/json" },
-      body: JSON.stringify(body),
+      body: writeJson(body),
     })),
   canSearch: () => false,
   decoder: decodeStream,

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import { type Block, type Message, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
 import type { VendorRequest } from "../dialect.ts"
+import { inputText, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { shownText } from "../vendor-blocks.ts"
@@ -26,11 +27,15 @@ export const encodeChat = (request: VendorRequest): Result.Result<object, Encode
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
     ...extras.success,
     ...(reasoning !== undefined && { thinking: thinkingOf(reasoning, reasoningBudget) }),
-    ...(output !== undefined && { response_format: { type: "json_object", json_schema: output.schema } }),
+    ...(output !== undefined && { response_format: { type: "json_object", json_schema: outputSchemaOf(output) } }),
     ...(offered.length > 0 && {
-      tools: offered.map(({ name, description, inputSchema }) => ({
+      tools: offered.map((tool) => ({
         type: "function",
-        function: { name, ...(description !== undefined && { description }), parameters: inputSchema },
+        function: {
+          name: tool.name,
+          ...(tool.description !== undefined && { description: tool.description }),
+          parameters: schemaOf(tool),
+        },
       })),
       ...choiceOf(toolChoice),
     }),
@@ -94,10 +99,10 @@ const encodeAssistant = (blocks: ReadonlyArray<Block>, canReason: boolean): obje
       ? { content: [...thoughts, ...(text === "" ? [] : [{ type: "text", text }])] }
       : text !== "" && { content: text }),
     ...(calls.length > 0 && {
-      tool_calls: calls.map(({ id, name, input }) => ({
-        id,
+      tool_calls: calls.map((call) => ({
+        id: call.id,
         type: "function",
-        function: { name, arguments: JSON.stringify(input) },
+        function: { name: call.name, arguments: inputText(call) },
       })),
     }),
   }

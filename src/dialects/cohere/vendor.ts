@@ -1,5 +1,6 @@
 /** The dialect `cohere`: chat, embeddings and reranking by its API v2. Source: https://docs.cohere.com/reference */
 import { Result } from "effect"
+import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect } from "../dialect.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
 import type { VendorAccess } from "../wire.ts"
@@ -20,7 +21,7 @@ export const cohereChat: Dialect = {
     Result.map(encodeChat(request), (body) => ({
       path: "/v2/chat",
       headers: { accept: request.stream ? "text/event-stream" : "application/json" },
-      body: JSON.stringify(body),
+      body: writeJson(body),
     })),
   canSearch: () => false,
   decoder: decodeStream,

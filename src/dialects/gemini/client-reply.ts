@@ -4,12 +4,14 @@ import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
+import { editJsonText, set } from "../../protocol/json-edit.ts"
+import { JsonText, writeJson } from "../../protocol/json-text.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { dataOf } from "../carried-reply.ts"
 import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
-import { argumentsOf } from "../client-parts.ts"
+import { inputText, objectOfArguments } from "../exact-json.ts"
 import { parseObject } from "../json.ts"
 import { signatureToGemini } from "../signature.ts"
+import { dataOf } from "../sse-frames.ts"
 import { groundingOf } from "./citations.ts"
 
 const finishReasons: Readonly<Record<Stop, string>> = {
@@ -56,7 +58,7 @@ const wholeCandidate = ({ blocks, stop }: Reply, index: number) => {
   const parts = new PartWriter()
   for (const [i, block] of blocks.entries()) {
     if (block.t === "tool_call")
-      parts.add({ i, t: "tool_call", id: block.id, name: block.name, args: JSON.stringify(block.input) })
+      parts.add({ i, t: "tool_call", id: block.id, name: block.name, args: inputText(block) })
     else parts.add({ i, ...block })
   }
   const [cited] = blocks.filter((block) => block.t === "text")
@@ -91,8 +93,13 @@ interface OpenCall {
   args: string
 }
 
-const signed = (part: object, signature: string | undefined): object =>
-  signature === undefined ? part : { ...part, thoughtSignature: signatureToGemini(signature) }
+const signed = (part: object, signature: string | undefined): object => {
+  if (signature === undefined) return part
+  const thoughtSignature = signatureToGemini(signature)
+  return part instanceof JsonText
+    ? new JsonText(editJsonText(part.text, [set(thoughtSignature, "thoughtSignature")]))
+    : { ...part, thoughtSignature }
+}
 
 /**
  * Parts in order. Calls are written when they are complete: before the next block of another kind, or at the end. A
@@ -126,8 +133,7 @@ class PartWriter {
         return
       }
       case "vendor": {
-        const part = delta.dialect === "gemini" ? parseObject(delta.v) : undefined
-        if (part !== undefined) this.#part(part)
+        if (delta.dialect === "gemini" && parseObject(delta.v) !== undefined) this.#part(new JsonText(delta.v))
       }
     }
   }
@@ -166,7 +172,7 @@ class PartWriter {
 
   #endCalls(): void {
     for (const { id, name, args, signature } of this.#calls.values()) {
-      this.#done.push(signed({ functionCall: { id, name, args: argumentsOf(args) } }, signature))
+      this.#done.push(signed({ functionCall: { id, name, args: objectOfArguments(args) } }, signature))
     }
     this.#calls.clear()
   }
@@ -232,7 +238,7 @@ export class ContentEvents extends ClientEvents implements EventEncoder {
   }
 
   #reply(body: object): string {
-    return writeReply(JSON.stringify(body), this.#isArray, this.#written++ === 0)
+    return writeReply(writeJson(body), this.#isArray, this.#written++ === 0)
   }
 }
 

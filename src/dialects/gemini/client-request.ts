@@ -169,7 +169,7 @@ export const decodeGenerateRequest = (
       stop: stopsOf(config["stopSequences"]),
       toolChoice: hasTools ? choice.toolChoice : undefined,
       ...reasoningOf(reader, config["thinkingConfig"]),
-      output: outputOf(reader, config),
+      output: outputOf(reader, config, sent),
       ...extrasOf(reader, body, config),
     }),
     stream,
@@ -232,12 +232,15 @@ const reasoningOf = (reader: GenerateReader, value: unknown): JsonObject => {
   return { reasoning, reasoningBudget: budget }
 }
 
-const outputOf = (reader: GenerateReader, config: JsonObject): JsonObject | undefined => {
+const outputOf = (reader: GenerateReader, config: JsonObject, sent: JsonObject): JsonObject | undefined => {
   const { responseMimeType: mime, responseSchema, responseJsonSchema } = config
   if (isAbsent(mime) || mime === "text/plain") return undefined
   if (mime !== "application/json")
     reader.lacks("generationConfig.responseMimeType", "must be text/plain or application/json")
-  return { schema: responseJsonSchema ?? jsonSchemaOf(responseSchema) ?? { type: "object" }, strict: true }
+  if (isAbsent(responseJsonSchema)) return { schema: jsonSchemaOf(responseSchema) ?? { type: "object" }, strict: true }
+  const name = nameIn(sent, "generationConfig")
+  const path = `${name}.${nameIn(sent[name], "responseJsonSchema")}`
+  return { schema: reader.exactly(responseJsonSchema, path), strict: true }
 }
 
 /** Google's schemas are OpenAPI's, with types in capitals. */
@@ -292,12 +295,15 @@ const toolsOf = (reader: GenerateReader, value: unknown) => {
       }
     }
     const path = `tools.${index}.functionDeclarations`
+    const place = `${isObject(value) ? "tools" : `tools.${index}`}.${nameIn(item, "functionDeclarations")}`
     const declared = reader.optionalList(functionDeclarations, path)
     for (const [at, declaration] of declared.entries()) {
       const tool = reader.fields(declaration, `${path}.${at}`)
       reader.check(declarationFields, tool, `${path}.${at}`)
       const { name, description, parameters, parametersJsonSchema } = tool
-      const inputSchema = parametersJsonSchema ?? jsonSchemaOf(parameters) ?? noArguments
+      const inputSchema = isAbsent(parametersJsonSchema)
+        ? (jsonSchemaOf(parameters) ?? noArguments)
+        : reader.exactly(parametersJsonSchema, `${place}.${at}.${nameIn(declaration, "parametersJsonSchema")}`)
       tools.push(present({ name, description, inputSchema }))
     }
   }
@@ -358,15 +364,17 @@ class Turns {
       return
     }
     if (isGeminiOwn(part)) {
-      blocks.push(sealedBlock("gemini", part))
+      blocks.push(reader.exactly(sealedBlock("gemini", part), path))
       return
     }
     // A signature belongs to the thoughts before its part.
     if (signature !== undefined) signLast(blocks, signature)
-    if (!isAbsent(functionCall))
-      blocks.push(this.#call(reader.checkedFields(callFields, functionCall, `${path}.functionCall`), path))
-    else if (!isAbsent(functionResponse)) {
-      blocks.push(this.#result(reader.checkedFields(resultFields, functionResponse, `${path}.functionResponse`)))
+    if (!isAbsent(functionCall)) {
+      const call = reader.checkedFields(callFields, functionCall, `${path}.functionCall`)
+      blocks.push(this.#call(call, path, `${path}.${nameIn(sent, "functionCall")}.args`))
+    } else if (!isAbsent(functionResponse)) {
+      const result = reader.checkedFields(resultFields, functionResponse, `${path}.functionResponse`)
+      blocks.push(this.#result(result, `${path}.${nameIn(sent, "functionResponse")}.response`))
     } else if (!isAbsent(inlineData)) {
       const { mimeType: mime, data } = reader.checkedFields(dataFields, inlineData, `${path}.inlineData`)
       blocks.push({ t: mediaType(mime), mime, data: plainBase64(data), ...this.#clip(part, path) })
@@ -376,26 +384,31 @@ class Turns {
     } else if (text !== "") blocks.push(textBlock(reader.string(text, `${path}.text`)))
   }
 
-  #call({ id, name, args }: JsonObject, path: string): JsonObject {
+  /** @param place of its arguments in the body */
+  #call({ id, name, args }: JsonObject, path: string, place: string): JsonObject {
     const called = this.#reader.string(name, `${path}.functionCall.name`)
     const callId = typeof id === "string" && id !== "" ? id : `call_${this.#calls}`
     this.#calls++
     this.#unanswered.push({ id: callId, name: called })
-    return { t: "tool_call", id: callId, name: called, input: args ?? {} }
+    return { t: "tool_call", id: callId, name: called, input: isAbsent(args) ? {} : this.#reader.exactly(args, place) }
   }
 
-  #result({ id, name, response }: JsonObject): JsonObject {
+  /** @param place of its response in the body */
+  #result({ id, name, response }: JsonObject, place: string): JsonObject {
     const at = this.#unanswered.findIndex((call) => (id ? call.id === id : call.name === name))
     const [call] = at === -1 ? [] : this.#unanswered.splice(at, 1)
     const { output, error, ...rest } = isObject(response) ? response : { output: response }
     const only = Object.keys(rest).length === 0
-    const value = only && output !== undefined ? output : only && error !== undefined ? error : response
-    return {
+    const key = !only ? undefined : output !== undefined ? "output" : error !== undefined ? "error" : undefined
+    const value = key === "output" ? output : key === "error" ? error : response
+    const result = {
       t: "tool_result",
       id: call?.id ?? (id || name),
       v: typeof value === "string" ? value : JSON.stringify(value ?? {}),
-      ...(only && output === undefined && error !== undefined && { isError: true }),
+      ...(key === "error" && { isError: true }),
     }
+    if (typeof value === "string" || isAbsent(value)) return result
+    return this.#reader.exactly(result, isObject(response) && key !== undefined ? `${place}.${key}` : place)
   }
 
   #file({ fileUri: uri, mimeType }: JsonObject, path: string): JsonObject {

@@ -2,9 +2,10 @@
  * Arguments of a function call that Gemini streams in parts: each part has a JSON path and a value, or more of a
  * string. Source: https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
  */
+import { JsonText } from "../../protocol/json-text.ts"
 import { type JsonObject, stringAt } from "../json.ts"
 
-type Value = string | number | boolean | null | ValueList | ValueMap
+type Value = string | JsonText | boolean | null | ValueList | ValueMap
 type ValueList = Array<Value>
 /** A Map instead of an object, so that no name has a special meaning. */
 type ValueMap = Map<string, Value>
@@ -16,7 +17,8 @@ const step = /\.([^.[\]]+)|\[(\d{1,6})\]|\['([^']*)'\]|\["([^"]*)"\]/y
 export class PartialArguments {
   readonly #root: ValueMap = new Map()
 
-  add(piece: JsonObject): void {
+  /** @param numberText the text of the piece's number */
+  add(piece: JsonObject, numberText: () => string | undefined): void {
     const path = parsePath(stringAt(piece, "jsonPath") ?? "")
     if (path === undefined) return
     let place: ValueMap | ValueList = this.#root
@@ -24,7 +26,7 @@ export class PartialArguments {
       const next = path[at + 1]
       const known = childOf(place, key)
       if (next === undefined) {
-        setChild(place, key, pieceValue(piece, known))
+        setChild(place, key, pieceValue(piece, known, numberText))
         return
       }
       const child: ValueMap | ValueList = isPlace(known) ? known : typeof next === "number" ? [] : new Map()
@@ -35,10 +37,17 @@ export class PartialArguments {
 
   /** The arguments so far, as JSON. */
   toJson(): string {
-    return JSON.stringify(this.#root, (_key, value: unknown) =>
-      value instanceof Map ? Object.fromEntries(value) : value,
-    )
+    return jsonOf(this.#root)
   }
+}
+
+/** Members stand in the order in which they came. */
+const jsonOf = (value: Value): string => {
+  if (value instanceof Map) {
+    return `{${[...value].map(([name, member]) => `${JSON.stringify(name)}:${jsonOf(member)}`).join(",")}}`
+  }
+  if (Array.isArray(value)) return `[${value.map(jsonOf).join(",")}]`
+  return value instanceof JsonText ? value.text : JSON.stringify(value)
 }
 
 /** `$.a.b[0]`, `$['a']`; undefined for other paths. */
@@ -73,9 +82,10 @@ function setChild(place: ValueMap | ValueList, key: string | number, value: Valu
   return true
 }
 
-function pieceValue(piece: JsonObject, known: Value | undefined): Value {
+function pieceValue(piece: JsonObject, known: Value | undefined, numberText: () => string | undefined): Value {
   const text = stringAt(piece, "stringValue")
   if (text !== undefined) return typeof known === "string" ? known + text : text
-  const value = piece["numberValue"] ?? piece["boolValue"]
-  return typeof value === "number" || typeof value === "boolean" ? value : null
+  const { numberValue, boolValue } = piece
+  if (typeof numberValue === "number") return new JsonText(numberText() ?? String(numberValue))
+  return typeof boolValue === "boolean" ? boolValue : null
 }

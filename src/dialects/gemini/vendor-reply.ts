@@ -5,6 +5,7 @@
 
 import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
+import { JsonSource } from "../../protocol/json-source.ts"
 import { entryOf } from "../../protocol/words.ts"
 import {
   citationsDelta,
@@ -26,7 +27,16 @@ import {
   type VendorEvent,
   type VendorUsage,
 } from "../dialect.ts"
-import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import {
+  countAt,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  parseObject,
+  placedObjectsAt,
+  stringAt,
+} from "../json.ts"
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { isGeminiOwn } from "../vendor-blocks.ts"
@@ -38,7 +48,7 @@ import { PartialArguments } from "./partial-arguments.ts"
 export function decodeStream(carries = false): Decoder {
   const reply = new ReplyReader()
   return makeSseDecoder(
-    (data, events) => reply.readReply(parseObject(data), events),
+    (data, events) => reply.readReply(data, events),
     carries,
     (events) => reply.close(events),
   )
@@ -46,10 +56,9 @@ export function decodeStream(carries = false): Decoder {
 
 /** A whole reply. */
 export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
-  const json = parseObject(body)
   const events: Array<VendorEvent> = []
   const reply = new ReplyReader()
-  reply.readReply(json, events)
+  reply.readReply(body, events)
   reply.close(events)
   return events.length === 0 ? [malformed] : events
 }
@@ -63,13 +72,16 @@ class ReplyReader {
   #stop: Stop | undefined
   #searches = 0
 
-  readReply(reply: JsonObject | undefined, events: Array<VendorEvent>): void {
+  /** @param json of a whole reply, or of a part of one */
+  readReply(json: string, events: Array<VendorEvent>): void {
+    const reply = parseObject(json)
     const error = objectAt(reply, "error")
     if (error !== undefined) {
       events.push({ kind: "fault", fault: geminiFault(error) })
       return
     }
-    const candidates = objectsAt(reply, "candidates")
+    const source = new JsonSource(json)
+    const candidates = placedObjectsAt(reply, "candidates")
     const blocked = stringAt(objectAt(reply, "promptFeedback"), "blockReason")
     const usage = objectAt(reply, "usageMetadata")
     if (candidates.length === 0 && blocked === undefined && usage === undefined) {
@@ -77,11 +89,13 @@ class ReplyReader {
       return
     }
     const stops: Array<VendorEvent> = []
-    for (const candidate of candidates) {
+    for (const [place, candidate] of candidates) {
       const index = Math.min(numberAt(candidate, "index") ?? 0, mostReplies - 1)
       const reader = this.#candidates[index] ?? new CandidateReader(index)
       this.#candidates[index] = reader
-      const stop = reader.read(candidate, stringAt(reply, "responseId"), events)
+      const stop = reader.read(candidate, stringAt(reply, "responseId"), events, (...path) =>
+        source.textAt(["candidates", place, "content", "parts", ...path]),
+      )
       const queries = objectAt(candidate, "groundingMetadata")?.["webSearchQueries"]
       if (Array.isArray(queries)) this.#searches = Math.max(this.#searches, queries.length)
       if (stop === undefined) continue
@@ -105,6 +119,9 @@ class ReplyReader {
   }
 }
 
+/** The text of a part of a reply, as it came. */
+type TextIn = (...path: ReadonlyArray<string | number>) => string | undefined
+
 class CandidateReader {
   readonly #index: number
   /** Blocks are numbered as they begin; a part of another kind begins the next one. */
@@ -124,11 +141,18 @@ class CandidateReader {
   }
 
   /** @returns why it ended, if it has */
-  read(candidate: JsonObject, replyId: string | undefined, events: Array<VendorEvent>): Stop | undefined {
+  read(
+    candidate: JsonObject,
+    replyId: string | undefined,
+    events: Array<VendorEvent>,
+    textIn: TextIn,
+  ): Stop | undefined {
     const first = events.length
     this.#replyId = replyId ?? this.#replyId
     this.#logprobs = logprobsOf(objectAt(candidate, "logprobsResult"))
-    for (const part of objectsAt(objectAt(candidate, "content"), "parts")) this.#readPart(part, events)
+    for (const [at, part] of placedObjectsAt(objectAt(candidate, "content"), "parts")) {
+      this.#readPart(part, events, (...path) => textIn(at, ...path))
+    }
     this.#cite(candidate, events)
     const reason = stringAt(candidate, "finishReason")
     if (reason !== undefined) this.#closePartial(events)
@@ -136,13 +160,13 @@ class CandidateReader {
     return reason === undefined ? undefined : stopOf(reason, this.#called)
   }
 
-  #readPart(part: JsonObject, events: Array<VendorEvent>): void {
+  #readPart(part: JsonObject, events: Array<VendorEvent>, textIn: TextIn): void {
     const call = objectAt(part, "functionCall")
     const signature = stringAt(part, "thoughtSignature")
     const text = stringAt(part, "text")
     if (call !== undefined) {
       if (signature) this.#sign(signature, events)
-      this.#readCall(call, events)
+      this.#readCall(call, events, (...path) => textIn("functionCall", ...path))
     } else if (text !== undefined) {
       const kind = part["thought"] === true ? "reasoning" : "text"
       // A signature comes before its text, or after text that has begun.
@@ -152,7 +176,7 @@ class CandidateReader {
       if (signature && !opens) this.#sign(signature, events)
     } else if (isGeminiOwn(part)) {
       this.#begin(undefined)
-      events.push(vendorDelta(this.#blocks - 1, "gemini", part))
+      events.push(vendorDelta(this.#blocks - 1, "gemini", textIn() ?? "{}"))
     }
   }
 
@@ -188,7 +212,7 @@ class CandidateReader {
     this.#blocks++
   }
 
-  #readCall(call: JsonObject, events: Array<VendorEvent>): void {
+  #readCall(call: JsonObject, events: Array<VendorEvent>, textIn: TextIn): void {
     const name = stringAt(call, "name")
     const willContinue = call["willContinue"] === true
     if (name !== undefined) {
@@ -198,9 +222,13 @@ class CandidateReader {
       events.push(toolCallOpen(index, stringAt(call, "id") ?? this.#callId(index), name))
       if (willContinue) this.#partial = { index, args: new PartialArguments() }
       const args = objectAt(call, "args")
-      if (args !== undefined && Object.keys(args).length > 0) events.push(toolCallArgs(index, JSON.stringify(args)))
+      if (args !== undefined && Object.keys(args).length > 0) {
+        events.push(toolCallArgs(index, textIn("args") ?? "{}"))
+      }
     }
-    for (const piece of objectsAt(call, "partialArgs")) this.#partial?.args.add(piece)
+    for (const [at, piece] of placedObjectsAt(call, "partialArgs")) {
+      this.#partial?.args.add(piece, () => textIn("partialArgs", at, "numberValue"))
+    }
     if (!willContinue) this.#closePartial(events)
   }
 

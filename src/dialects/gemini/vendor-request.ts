@@ -11,9 +11,11 @@ import type {
   VideoBlock,
 } from "../../protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
+import { editJsonText, set } from "../../protocol/json-edit.ts"
+import { JsonText } from "../../protocol/json-text.ts"
 import type { VendorRequest } from "../dialect.ts"
+import { inputOf, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, sameAs } from "../extras.ts"
-import { parseObject } from "../json.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
@@ -23,7 +25,7 @@ type Part = { readonly [key: string]: unknown }
 
 interface Content {
   readonly role: "user" | "model"
-  readonly parts: Array<Part>
+  readonly parts: Array<Part | JsonText>
 }
 
 export const encodeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
@@ -45,10 +47,10 @@ export const encodeGenerate = (request: VendorRequest): Result.Result<object, En
     ...(tools.length > 0 && {
       tools: [
         {
-          functionDeclarations: tools.map(({ name, description = "", inputSchema }) => ({
-            name,
-            description,
-            parametersJsonSchema: inputSchema,
+          functionDeclarations: tools.map((tool) => ({
+            name: tool.name,
+            description: tool.description ?? "",
+            parametersJsonSchema: schemaOf(tool),
           })),
         },
       ],
@@ -65,7 +67,7 @@ export const encodeGenerate = (request: VendorRequest): Result.Result<object, En
       ...(request.topP !== undefined && { topP: request.topP }),
       ...(request.stop.length > 0 && { stopSequences: request.stop }),
       ...(request.reasoning !== undefined && { thinkingConfig: encodeThinking(request, request.reasoning) }),
-      ...(output !== undefined && { responseMimeType: "application/json", responseJsonSchema: output.schema }),
+      ...(output !== undefined && { responseMimeType: "application/json", responseJsonSchema: outputSchemaOf(output) }),
     },
   })
 }
@@ -128,8 +130,11 @@ function mergeTurns(thread: ReadonlyArray<Message>): ReadonlyArray<Content> {
 }
 
 /** A signature belongs to the part after its reasoning; at the end of a turn it is on an empty text. */
-function encodeParts(blocks: ReadonlyArray<Block>, toolNames: ReadonlyMap<string, string>): ReadonlyArray<Part> {
-  const parts: Array<Part> = []
+function encodeParts(
+  blocks: ReadonlyArray<Block>,
+  toolNames: ReadonlyMap<string, string>,
+): ReadonlyArray<Part | JsonText> {
+  const parts: Array<Part | JsonText> = []
   let signature: string | undefined
   const flush = () => {
     if (signature !== undefined) parts.push({ text: "", thoughtSignature: signature })
@@ -142,17 +147,24 @@ function encodeParts(blocks: ReadonlyArray<Block>, toolNames: ReadonlyMap<string
       continue
     }
     if (block.t === "vendor" && ownBlock("gemini", block) === undefined && shownText(block) === "") continue
-    parts.push({ ...encodePart(block, toolNames), ...(signature !== undefined && { thoughtSignature: signature }) })
+    parts.push(signed(encodePart(block, toolNames), signature))
     signature = undefined
   }
   flush()
   return parts
 }
 
+const signed = (part: Part | JsonText, signature: string | undefined): Part | JsonText => {
+  if (signature === undefined) return part
+  return part instanceof JsonText
+    ? new JsonText(editJsonText(part.text, [set(signature, "thoughtSignature")]))
+    : { ...part, thoughtSignature: signature }
+}
+
 /** The text of thoughts is not returned: the signature represents it. */
 const ownSignature = ({ signature }: ReasoningBlock): string | undefined => signatureFor("gemini", signature)
 
-function encodePart(block: Exclude<Block, ReasoningBlock>, toolNames: ReadonlyMap<string, string>): Part {
+function encodePart(block: Exclude<Block, ReasoningBlock>, toolNames: ReadonlyMap<string, string>): Part | JsonText {
   switch (block.t) {
     case "text":
       return { text: block.v }
@@ -185,12 +197,18 @@ const encodeClip = ({ from, to, fps }: NonNullable<VideoBlock["clip"]>): object 
 })
 
 /** What Gemini's tools left goes back to it as it is; of others' tools there is the text that they showed. */
-const encodeOwn = (block: VendorBlock): Part => ownBlock("gemini", block) ?? { text: shownText(block) }
+const encodeOwn = (block: VendorBlock): Part | JsonText =>
+  ownBlock("gemini", block) === undefined ? { text: shownText(block) } : new JsonText(block.v)
 
-const encodeCall = ({ id, name, input }: ToolCallBlock): Part => ({ functionCall: { id, name, args: input } })
+const encodeCall = (call: ToolCallBlock): Part => ({
+  functionCall: { id: call.id, name: call.name, args: inputOf(call) },
+})
 
-/** A result must be an object; other values are wrapped under the key of Gemini's documentation. */
-const encodeResult = ({ id, v, isError }: ToolResultBlock, name: string): Part => {
-  const response = isError === true ? { error: v } : (parseObject(v) ?? { output: v })
-  return { functionResponse: { id, name, response } }
-}
+/**
+ * A result must be an object: its text stands under a key of Gemini's documentation. JSON in it is not opened, because Gemini
+ * would read a part of it as its own: `$ref` as the name of a picture, `error` as a failure.
+ * Source: https://ai.google.dev/gemini-api/docs/function-calling
+ */
+const encodeResult = ({ id, v, isError }: ToolResultBlock, name: string): Part => ({
+  functionResponse: { id, name, response: isError === true ? { error: v } : { output: v } },
+})

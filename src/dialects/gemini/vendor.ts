@@ -3,6 +3,7 @@
  * Source: https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 import { Result } from "effect"
+import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect, VendorRequest } from "../dialect.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryGenerate } from "./carry.ts"
@@ -21,7 +22,7 @@ export const geminiWire = <Body extends string | Uint8Array>(
 
 export const gemini: Dialect = {
   authorize: (credential) => ({ "x-goog-api-key": credential }),
-  encode: (request) => Result.map(encodeGenerate(request), (body) => geminiWire(request, JSON.stringify(body))),
+  encode: (request) => Result.map(encodeGenerate(request), (body) => geminiWire(request, writeJson(body))),
   carry: carryGenerate(geminiWire),
   // Models do not search beside functions: https://ai.google.dev/gemini-api/docs/google-search
   seals: "gemini",

@@ -17,6 +17,7 @@ import {
   toldStop,
   unnamedStop,
 } from "../client-api.ts"
+import { argumentsText } from "../exact-json.ts"
 import { openaiLogprobs } from "../logprobs.ts"
 import { chatAnnotation, JoinedText } from "./citations.ts"
 
@@ -209,7 +210,7 @@ const choiceOf = ({ blocks, stop }: Reply, index: number) => {
   const logprobs = blocks.flatMap((block) => (block.t === "text" ? (block.logprobs ?? []) : []))
   const calls = blocks.flatMap((block) =>
     block.t === "tool_call"
-      ? [{ id: block.id, type: "function", function: { name: block.name, arguments: argumentsText(block.input) } }]
+      ? [{ id: block.id, type: "function", function: { name: block.name, arguments: argumentsText(block) } }]
       : [],
   )
   return {
@@ -226,10 +227,6 @@ const choiceOf = ({ blocks, stop }: Reply, index: number) => {
     finish_reason: finishReasons[stop],
   }
 }
-
-/** Arguments that were not a JSON object are given as the model wrote them. */
-export const argumentsText = (input: Readonly<Record<string, unknown>>): string =>
-  typeof input["$raw"] === "string" && Object.keys(input).length === 1 ? input["$raw"] : JSON.stringify(input)
 
 /** https://platform.openai.com/docs/guides/error-codes */
 export const chatError = ({ code, message, detail }: ErrorBody, status: number, path?: string) => ({

@@ -5,18 +5,18 @@ import type { Result } from "effect"
 import type { ClientRequest, HostedSearch } from "../client-api.ts"
 import {
   allowedTools,
-  argumentsOf,
+  argumentsIn,
   type ClientToolChoice,
   fileMimeOf,
   HostedTools,
   imageMimeOf,
   keptFile,
   logprobsOf,
-  noArguments,
   onlyAllowed,
   openaiEfforts,
   openaiOutput,
   plainText,
+  schemaIn,
   searchOf,
   sourceOf,
   stopsOf,
@@ -316,7 +316,7 @@ const callOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
     t: "tool_call",
     id: reader.string(call["id"], `${path}.id`),
     name: reader.string(fn["name"], `${path}.function.name`),
-    input: argumentsOf(reader.string(fn["arguments"], `${path}.function.arguments`)),
+    input: argumentsIn(reader, fn["arguments"], `${path}.function.arguments`),
   }
 }
 
@@ -384,7 +384,7 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
     const fn = reader.object(tool["function"], `${path}.function`)
     reader.check(functionFields, fn, `${path}.function`)
     const { name, description, parameters } = fn
-    tools.push(present({ name, description, inputSchema: parameters ?? noArguments }))
+    tools.push(present({ name, description, inputSchema: schemaIn(reader, parameters, `${path}.function.parameters`) }))
   }
   return { tools, hosted }
 }
@@ -424,5 +424,5 @@ const outputOf = (reader: FieldReader, format: unknown): JsonObject | undefined 
   if (isAbsent(format)) return undefined
   const { type, json_schema: schema } = reader.checked(all(carried, "type", "json_schema"), format, "response_format")
   const described = () => reader.checked(schemaFields, schema, "response_format.json_schema")
-  return openaiOutput(reader, type, described, "response_format")
+  return openaiOutput(reader, type, described, "response_format", "response_format.json_schema.schema")
 }

@@ -13,6 +13,7 @@ import {
 import type { StructuredOutput, ToolChoice } from "../../protocol/exchange.ts"
 import type { VendorOptions } from "../../protocol/extra-params.ts"
 import { outputName, type VendorRequest } from "../dialect.ts"
+import { inputText, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { encodeSound } from "../openai-sound.ts"
@@ -45,9 +46,13 @@ const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<
       response_format: asksForJson(request, profile) ? { type: "json_object" } : encodeOutput(output),
     }),
     ...(request.tools.length > 0 && {
-      tools: request.tools.map(({ name, description, inputSchema }) => ({
+      tools: request.tools.map((tool) => ({
         type: "function",
-        function: { name, ...(description !== undefined && { description }), parameters: inputSchema },
+        function: {
+          name: tool.name,
+          ...(tool.description !== undefined && { description: tool.description }),
+          parameters: schemaOf(tool),
+        },
       })),
       ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice, profile) }),
       ...(request.parallelToolCalls !== undefined && { parallel_tool_calls: request.parallelToolCalls }),
@@ -59,9 +64,13 @@ const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<
   })
 }
 
-const encodeOutput = ({ name = outputName, schema, strict }: StructuredOutput): object => ({
+const encodeOutput = (output: StructuredOutput): object => ({
   type: "json_schema",
-  json_schema: { name, schema, ...(strict !== undefined && { strict }) },
+  json_schema: {
+    name: output.name ?? outputName,
+    schema: outputSchemaOf(output),
+    ...(output.strict !== undefined && { strict: output.strict }),
+  },
 })
 
 const encodeToolChoice = (choice: ToolChoice, { requiredChoice }: ChatProfile): unknown => {
@@ -160,10 +169,10 @@ class MessageWriter {
       content: text === "" && calls.length > 0 ? null : text,
       ...this.#encodeReasoning(blocks.filter((block) => block.t === "reasoning")),
       ...(calls.length > 0 && {
-        tool_calls: calls.map(({ id, name, input }) => ({
-          id: id,
+        tool_calls: calls.map((call) => ({
+          id: call.id,
           type: "function",
-          function: { name, arguments: JSON.stringify(input) },
+          function: { name: call.name, arguments: inputText(call) },
         })),
       }),
     }

@@ -3,6 +3,7 @@
  * Source: https://platform.openai.com/docs/api-reference/chat
  */
 import { Result } from "effect"
+import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect, VendorRequest } from "../dialect.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryChat } from "./carry.ts"
@@ -20,7 +21,7 @@ const wireOf = <Body extends string | Uint8Array>({ stream }: VendorRequest, bod
 /** The dialect with a vendor's profile. */
 export const makeChatDialect = (profile: ChatProfile): Dialect => ({
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
-  encode: (request) => Result.map(encodeChat(request, profile), (body) => wireOf(request, JSON.stringify(body))),
+  encode: (request) => Result.map(encodeChat(request, profile), (body) => wireOf(request, writeJson(body))),
   carry: carryChat(profile, wireOf),
   canSearch: () => false,
   decoder: decodeStream,

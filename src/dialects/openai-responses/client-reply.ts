@@ -8,6 +8,7 @@ import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
+import { JsonText, writeJson } from "../../protocol/json-text.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import {
   ClientEvents,
@@ -18,11 +19,13 @@ import {
   toldStop,
   unnamedStop,
 } from "../client-api.ts"
+import { argumentsText } from "../exact-json.ts"
 import { parseObject } from "../json.ts"
 import { openaiLogprobs } from "../logprobs.ts"
 import { responsesAnnotation } from "../openai-chat/citations.ts"
-import { argumentsText, chatError } from "../openai-chat/client-reply.ts"
+import { chatError } from "../openai-chat/client-reply.ts"
 import { signatureToResponses } from "../signature.ts"
+import { dataOf } from "../sse-frames.ts"
 import { ownBlock } from "../vendor-blocks.ts"
 
 /** Before opaque reasoning, in the field where a client gives it back. */
@@ -131,7 +134,7 @@ const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status:
         call_id: block.id,
         name: group?.name ?? block.name,
         ...(group !== undefined && { namespace: group.namespace }),
-        arguments: status === "in_progress" ? "" : argumentsText(block.input),
+        arguments: status === "in_progress" ? "" : argumentsText(block),
         status,
       }
     }
@@ -146,7 +149,7 @@ const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status:
       }
     }
     case "vendor":
-      return ownBlock("openai", block) ?? {}
+      return ownBlock("openai", block) === undefined ? {} : new JsonText(block.v)
   }
 }
 
@@ -333,7 +336,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   }
 
   #event(type: string, data: object): string {
-    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: this.#sequence++, ...data })}\n\n`
+    return `event: ${type}\ndata: ${dataOf(writeJson({ type, sequence_number: this.#sequence++, ...data }))}\n\n`
   }
 }
 

@@ -5,16 +5,16 @@ import { entryOf } from "../../protocol/words.ts"
 import type { ClientRequest, GroupedTool, HostedSearch } from "../client-api.ts"
 import {
   allowedTools,
-  argumentsOf,
+  argumentsIn,
   type ClientToolChoice,
   fileMimeOf,
   HostedTools,
   imageMimeOf,
   keptFile,
-  noArguments,
   onlyAllowed,
   openaiEfforts,
   openaiOutput,
+  schemaIn,
   sourceOf,
   textBlock,
   tierOf,
@@ -197,7 +197,9 @@ const joined = (last: ThreadMessage, message: ThreadMessage): ThreadMessage => (
 const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyArray<ThreadMessage> => {
   const type = item["type"] ?? "message"
   if (typeof type === "string" && toolItems.has(type)) return []
-  if (isOpenaiOwn(type)) return [{ role: "assistant", blocks: [sealedBlock("openai", item)] }]
+  if (isOpenaiOwn(type)) {
+    return [{ role: "assistant", blocks: [reader.exactly(sealedBlock("openai", item), path)] }]
+  }
   const fields = typeof type === "string" && Object.hasOwn(itemFields, type) ? itemFields[type] : undefined
   if (fields === undefined) {
     if (type === "item_reference") reader.refuse(`${path}.type`, "nothing is stored: send the item")
@@ -208,7 +210,7 @@ const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyAr
   switch (type) {
     case "function_call": {
       const { call_id: id, name, namespace } = item
-      const input = argumentsOf(reader.string(item["arguments"], `${path}.arguments`))
+      const input = argumentsIn(reader, item["arguments"], `${path}.arguments`)
       const full = typeof namespace === "string" ? flatName(namespace, String(name)) : name
       return [{ role: "assistant", blocks: [{ t: "tool_call", id, name: full, input }] }]
     }
@@ -327,24 +329,32 @@ const toolFields: FieldTable = {
 }
 
 /** Tools that a thread brings along. */
-const toolsIn = (items: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
-  items.flatMap((item) => {
+const toolsIn = (items: ReadonlyArray<unknown>): ReadonlyArray<FoundTool> =>
+  items.flatMap((item, index) => {
     if (!isObject(item) || !Array.isArray(item["tools"])) return []
-    return item["type"] === "additional_tools" || item["type"] === "tool_search_output" ? item["tools"] : []
+    if (item["type"] !== "additional_tools" && item["type"] !== "tool_search_output") return []
+    return item["tools"].map((tool: unknown, at) => ({ tool, place: `input.${index}.tools.${at}` }))
   })
 
+/** A tool, and where it stands in the body. */
+interface FoundTool {
+  readonly tool: unknown
+  readonly place: string
+}
+
 /** @param found in the thread */
-const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: ReadonlyArray<unknown>) => {
+const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: ReadonlyArray<FoundTool>) => {
   const tools: Array<JsonObject> = []
   const hosted = new HostedTools()
   const groups = new Map<string, GroupedTool>()
-  const add = (item: unknown, path: string, at: JsonPath | undefined, namespace?: string) => {
+  const add = (item: unknown, path: string, place: string, at: JsonPath | undefined, namespace?: string) => {
     const tool = reader.object(item, path)
     const { type, description, parameters } = tool
     if (type === "namespace" && namespace === undefined) {
       const group = reader.string(tool["name"], `${path}.name`)
       reader.list(tool["tools"], `${path}.tools`).forEach((inner, index) => {
-        add(inner, `${path}.tools.${index}`, at && [...at, "tools", index], group)
+        const inside = `tools.${index}`
+        add(inner, `${path}.${inside}`, `${place}.${inside}`, at && [...at, "tools", index], group)
       })
       return
     }
@@ -357,11 +367,10 @@ const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: Rea
     const name = namespace === undefined ? own : flatName(namespace, own)
     if (namespace !== undefined) groups.set(name, { namespace, name: own })
     if (tools.some((known) => known["name"] === name)) return
-    tools.push(present({ name, description, inputSchema: parameters ?? noArguments }))
+    tools.push(present({ name, description, inputSchema: schemaIn(reader, parameters, `${place}.parameters`) }))
   }
-  for (const [index, item] of [...listed, ...found].entries()) {
-    add(item, `tools.${index}`, index < listed.length ? ["tools", index] : undefined)
-  }
+  for (const [index, item] of listed.entries()) add(item, `tools.${index}`, `tools.${index}`, ["tools", index])
+  for (const [index, { tool, place }] of found.entries()) add(tool, `tools.${listed.length + index}`, place, undefined)
   return { tools, groups, hosted }
 }
 
@@ -391,5 +400,5 @@ const outputOf = (reader: FieldReader, text: unknown): JsonObject | undefined =>
   reader.check({ format: carried, verbosity: carried }, options, "text")
   if (isAbsent(options["format"])) return undefined
   const format = reader.checked({ type: carried, ...schemaFields }, options["format"], "text.format")
-  return openaiOutput(reader, format["type"], () => format, "text.format")
+  return openaiOutput(reader, format["type"], () => format, "text.format", "text.format.schema")
 }

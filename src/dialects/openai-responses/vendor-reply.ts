@@ -5,6 +5,7 @@
 
 import type { Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
+import { JsonSource } from "../../protocol/json-source.ts"
 import {
   BlockNumbers,
   citationsDelta,
@@ -24,7 +25,16 @@ import {
   type VendorEvent,
   type VendorUsage,
 } from "../dialect.ts"
-import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import {
+  countAt,
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  parseObject,
+  placedObjectsAt,
+  stringAt,
+} from "../json.ts"
 import { tokensOf } from "../logprobs.ts"
 import { citationOf } from "../openai-chat/citations.ts"
 import { openaiFault } from "../openai-chat/faults.ts"
@@ -37,7 +47,7 @@ import { reasoningSignature } from "./vendor-request.ts"
 export function decodeStream(carries = false): Decoder {
   const reply = new ReplyReader()
   return makeSseDecoder((data, events) => {
-    if (data !== "[DONE]") reply.readFrame(parseObject(data), events)
+    if (data !== "[DONE]") reply.readFrame(data, events)
   }, carries)
 }
 
@@ -50,12 +60,15 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
   if (!Array.isArray(json["output"]) && objectAt(json, "error") === undefined) return [malformed]
   const events: Array<VendorEvent> = []
   const reply = new ReplyReader()
-  objectsAt(json, "output").forEach((item, index) => {
-    reply.closeItem(index, item, events)
-  })
+  const source = new JsonSource(body)
+  for (const [index, item] of placedObjectsAt(json, "output")) {
+    reply.closeItem(index, item, events, () => source.textAt(["output", index]))
+  }
   reply.close(json, events)
   return events
 }
+
+type TextOf = () => string | undefined
 
 class ReplyReader {
   readonly #blocks = new BlockNumbers()
@@ -65,7 +78,9 @@ class ReplyReader {
   #called = false
   #searches = 0
 
-  readFrame(frame: JsonObject | undefined, events: Array<VendorEvent>): void {
+  /** @param data of an event, in JSON */
+  readFrame(data: string, events: Array<VendorEvent>): void {
+    const frame = parseObject(data)
     const index = numberAt(frame, "output_index") ?? 0
     const part = numberAt(frame, "content_index") ?? numberAt(frame, "summary_index") ?? 0
     const delta = stringAt(frame, "delta") ?? ""
@@ -95,7 +110,7 @@ class ReplyReader {
         return
       }
       case "response.output_item.done":
-        this.closeItem(index, objectAt(frame, "item"), events)
+        this.closeItem(index, objectAt(frame, "item"), events, () => new JsonSource(data).textAt(["item"]))
         return
       case "response.completed":
       case "response.incomplete":
@@ -114,8 +129,8 @@ class ReplyReader {
     }
   }
 
-  /** A closed item, or one of a whole reply: emits what has not been emitted yet. */
-  closeItem(index: number, item: JsonObject | undefined, events: Array<VendorEvent>): void {
+  /** A closed item, or one of a whole reply: emits what has not been emitted yet. @param textOf the item, as it came */
+  closeItem(index: number, item: JsonObject | undefined, events: Array<VendorEvent>, textOf: TextOf): void {
     switch (stringAt(item, "type")) {
       case "message":
         objectsAt(item, "content").forEach((content, part) => {
@@ -144,21 +159,21 @@ class ReplyReader {
       case "web_search_call":
         // Pages that are opened afterwards are not billed: https://platform.openai.com/docs/pricing
         if ((stringAt(objectAt(item, "action"), "type") ?? "search") === "search") this.#searches++
-        this.#readOwn(index, item, events)
+        this.#readOwn(index, item, events, textOf)
         return
       case "function_call":
         this.#openCall(index, item, events)
         if (!this.#emitted.has(`call ${index}`)) this.#readArguments(index, stringAt(item, "arguments") ?? "", events)
         return
       default:
-        this.#readOwn(index, item, events)
+        this.#readOwn(index, item, events, textOf)
     }
   }
 
   /** An item of OpenAI's own tools. */
-  #readOwn(index: number, item: JsonObject | undefined, events: Array<VendorEvent>): void {
-    if (item === undefined || !isOpenaiOwn(item["type"])) return
-    events.push(vendorDelta(this.#blocks.of(`own ${index}`), "openai", item))
+  #readOwn(index: number, item: JsonObject | undefined, events: Array<VendorEvent>, textOf: TextOf): void {
+    if (isOpenaiOwn(item?.["type"]))
+      events.push(vendorDelta(this.#blocks.of(`own ${index}`), "openai", textOf() ?? "{}"))
   }
 
   /** The end of the reply: usage and stop, or a failure. */

@@ -1,8 +1,10 @@
 /** The request side of the dialect `openai-responses`. */
 import { Result } from "effect"
 import { type Block, type Message, type ReasoningBlock, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
-import type { ReasoningLevel, StructuredOutput, ToolChoice } from "../../protocol/exchange.ts"
-import { outputName, type VendorRequest } from "../dialect.ts"
+import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
+import { JsonText } from "../../protocol/json-text.ts"
+import { type AskedOutput, outputName, type VendorRequest } from "../dialect.ts"
+import { inputText, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { encodeSound } from "../openai-sound.ts"
@@ -82,11 +84,11 @@ const findRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
 
 /** A limit on calls counts the vendor's own tools only. */
 const encodeTools = ({ tools, searches }: VendorRequest): object => {
-  const own = tools.map(({ name, description, inputSchema }) => ({
+  const own = tools.map((tool) => ({
     type: "function",
-    name,
-    ...(description !== undefined && { description }),
-    parameters: inputSchema,
+    name: tool.name,
+    ...(tool.description !== undefined && { description: tool.description }),
+    parameters: schemaOf(tool),
     strict: false,
   }))
   if (searches !== undefined) return { tools: [...own, { type: "web_search" }], max_tool_calls: searches }
@@ -105,11 +107,11 @@ const efforts: Readonly<Record<ReasoningLevel, string>> = {
 const encodeReasoningLevel = (level: ReasoningLevel): object =>
   level === "off" ? { effort: efforts.off } : { effort: efforts[level], summary: "auto" }
 
-const encodeOutput = ({ name = outputName, schema, strict = false }: StructuredOutput): object => ({
+const encodeOutput = (output: AskedOutput): object => ({
   type: "json_schema",
-  name,
-  schema,
-  strict,
+  name: output.name ?? outputName,
+  schema: outputSchemaOf(output),
+  strict: output.strict ?? false,
 })
 
 const encodeToolChoice = (choice: ToolChoice): unknown =>
@@ -164,13 +166,13 @@ function encodePart(block: Block, role: Message["role"]): object | undefined {
 function encodeItem(block: Block): object | undefined {
   switch (block.t) {
     case "tool_call":
-      return { type: "function_call", call_id: block.id, name: block.name, arguments: JSON.stringify(block.input) }
+      return { type: "function_call", call_id: block.id, name: block.name, arguments: inputText(block) }
     case "tool_result":
       return encodeResult(block)
     case "reasoning":
       return encodeReasoning(block)
     case "vendor":
-      return ownBlock("openai", block)
+      return ownBlock("openai", block) && new JsonText(block.v)
     default:
       return undefined
   }

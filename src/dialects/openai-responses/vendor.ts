@@ -3,6 +3,7 @@
  * Source: https://platform.openai.com/docs/api-reference/responses and /responses-streaming
  */
 import { Result } from "effect"
+import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect, VendorRequest } from "../dialect.ts"
 import { openaiRefusal } from "../openai-chat/faults.ts"
 import type { WireRequest } from "../wire.ts"
@@ -18,7 +19,7 @@ const wireOf = <Body extends string | Uint8Array>({ stream }: VendorRequest, bod
 
 export const openaiResponses: Dialect = {
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
-  encode: (request) => Result.map(encodeResponses(request), (body) => wireOf(request, JSON.stringify(body))),
+  encode: (request) => Result.map(encodeResponses(request), (body) => wireOf(request, writeJson(body))),
   carry: carryResponses(wireOf),
   seals: "openai",
   canSearch: () => true,

@@ -6,6 +6,7 @@ import type { EventEncoder } from "../../dialects/client-api.ts"
 import { PlainText } from "../../dialects/openai-chat/media-client.ts"
 import type { ErrorWords } from "../../dialects/whole-client.ts"
 import { ErrorEnvelope, type ServiceError } from "../../protocol/error.ts"
+import { writeJson } from "../../protocol/json-text.ts"
 import { NodeConnection } from "../node-connection.ts"
 import { errorReply, inProgress, withheldReply } from "./error-reply.ts"
 
@@ -44,7 +45,7 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
       const written = write(response)
       if (written instanceof PlainText) {
         super.send({ status: 200, headers: { ...headers, "content-type": written.contentType }, body: written.text })
-      } else super.send({ status: 200, headers, body: JSON.stringify(written), marked })
+      } else super.send({ status: 200, headers, body: writeJson(written), marked })
     } else {
       const kept = typeof body === "string" ? Option.getOrUndefined(readEnvelope(body)) : undefined
       super.send(withheldReply(errors, { status, headers }, kept, this.#requestId))

@@ -34,7 +34,7 @@ export const readCompatible = (
     ? api.decode(json, place)
     : Result.fail({ path: "", message: "The body must be a JSON object" })
   if (Result.isFailure(sent)) return { sent: undefined, decoded: Result.fail(invalidInput([sent.failure])) }
-  const { exchange, ...told } = sent.success
+  const { exchange, exact, ...told } = sent.success
   const key = headers["x-session-affinity"] ?? headers["x-claude-code-session-id"]
   const meta = metaOf(headers)
   const candidate = {
@@ -52,7 +52,7 @@ export const readCompatible = (
     candidate,
     meta === undefined ? null : [api.name, place.model, place.stream, json],
   )
-  const source = { body, read: promptReader(api, place, candidate.model) }
+  const source = { body, exact, read: promptReader(api, place, candidate.model) }
   const searches = told.search?.maxUses
   return {
     sent: told,

@@ -12,6 +12,7 @@ import {
   OwnPrompt,
   type PromptContent,
   type PromptParams,
+  type PromptSource,
   withSearches,
 } from "./prompt.ts"
 
@@ -28,8 +29,8 @@ export interface SentPrompt extends Omit<SentBody, "edited"> {
 export class CarriedPrompt extends OwnPrompt {
   readonly #sent: SentPrompt
 
-  constructor(sent: SentPrompt, content: PromptContent, readAgain?: () => PromptContent) {
-    super(content, readAgain)
+  constructor(sent: SentPrompt, content: PromptContent, source?: PromptSource) {
+    super(content, source)
     this.#sent = sent
   }
 

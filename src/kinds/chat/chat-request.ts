@@ -1,10 +1,11 @@
 /** An exchange as its API asked for it. */
 
 import type { ClientApiName } from "../../dialects/carried-request.ts"
+import type { ExactPlaces } from "../../dialects/exact-places.ts"
 import type { FieldRefusal } from "../../dialects/fields.ts"
 import type { ExchangeRequest } from "../../protocol/exchange.ts"
 import { CarriedPrompt, type SentPrompt } from "./carried-prompt.ts"
-import { OwnPrompt, type Prompt, type PromptContent } from "./prompt.ts"
+import { OwnPrompt, type Prompt, type PromptContent, type PromptSource } from "./prompt.ts"
 
 export interface ChatRequest extends Omit<ExchangeRequest, "thread" | "tools"> {
   readonly prompt: Prompt
@@ -26,34 +27,43 @@ export interface CarriedRequest {
 /** A body of so many bytes stays as it came, instead of as what was read of it. */
 const longBytes = 16 * 1024
 
-/** Where a prompt can be read once more. */
-export interface PromptSource {
+/** The body that a request was read from. */
+export interface RequestSource {
   readonly body: Uint8Array
+  /** Where it has JSON that goes on as its text. */
+  readonly exact: ExactPlaces | undefined
   /** Keeps nothing of what was read before. */
   readonly read: (body: Uint8Array) => PromptContent
 }
 
 /** @param source absent if its prompt must stay as it is */
-export const chatRequestOf = ({ thread, tools, ...request }: ExchangeRequest, source?: PromptSource): ChatRequest => ({
+export const chatRequestOf = ({ thread, tools, ...request }: ExchangeRequest, source?: RequestSource): ChatRequest => ({
   ...request,
-  prompt: new OwnPrompt({ thread, ...(tools !== undefined && { tools }) }, readAgain(source)),
+  prompt: new OwnPrompt({ thread, ...(tools !== undefined && { tools }) }, source && promptSource(source, request)),
 })
 
 /** A request that a vendor of the same API gets as it came. */
 export const carriedRequestOf = (
   { thread, tools, ...request }: ExchangeRequest,
-  source: PromptSource,
+  source: RequestSource,
   sent: Omit<SentPrompt, "body" | "asked" | "isStreamed">,
 ): ChatRequest => {
   const { params = {}, stream = false } = request
   const whole = { ...sent, body: source.body, asked: params, isStreamed: stream }
   const { api, own } = sent
+  const content = { thread, ...(tools !== undefined && { tools }) }
   return {
     ...request,
-    prompt: new CarriedPrompt(whole, { thread, ...(tools !== undefined && { tools }) }, readAgain(source)),
+    prompt: new CarriedPrompt(whole, content, promptSource(source, request)),
     carried: { api, lack: own.lack, endUsers: [...new Set(own.endUsers.map(({ id }) => id))] },
   }
 }
 
-const readAgain = (source: PromptSource | undefined) =>
-  source === undefined || source.body.length < longBytes ? undefined : () => source.read(source.body)
+const promptSource = (
+  { body, exact: places, read }: RequestSource,
+  { params }: Pick<ExchangeRequest, "params">,
+): PromptSource => ({
+  readAgain: body.length < longBytes ? undefined : () => read(body),
+  exact: places && { body, places },
+  output: params?.output,
+})

@@ -5,14 +5,15 @@
 import { Effect, type Result } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
-import type { Dialect, VendorRequest } from "../../dialects/dialect.ts"
+import type { AskedOutput, Dialect, VendorRequest } from "../../dialects/dialect.ts"
 import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
 import type { Block, Message } from "../../protocol/block.ts"
 import type { Vendor } from "../../protocol/catalogue.ts"
 import type { ServiceError } from "../../protocol/error.ts"
-import type { ExchangeRequest, Tool } from "../../protocol/exchange.ts"
+import type { ExchangeRequest, StructuredOutput } from "../../protocol/exchange.ts"
 import { textOfPrompt } from "../../review/texts.ts"
+import { type ExactContent, type ExactSource, exactContent } from "./exact-content.ts"
 import { hasRemoteMedia, type PromptParts, partsOfPrompt, tokensOfPrompt } from "./prompt-tokens.ts"
 import { samenessOfPrompt } from "./sameness.ts"
 
@@ -56,6 +57,16 @@ export interface Prompt {
   readonly encode: (target: EncodingTarget, params: PromptParams) => EncodedPrompt
 }
 
+/** What is left of the request that a prompt was read from. */
+export interface PromptSource {
+  /** Present if the prompt can be read once more. */
+  readonly readAgain?: (() => PromptContent) | undefined
+  /** Present if the body has JSON that goes on as its text. */
+  readonly exact?: ExactSource | undefined
+  /** What was asked for beside the prompt. */
+  readonly output?: StructuredOutput | undefined
+}
+
 export type PromptContent = Pick<ExchangeRequest, "thread" | "tools">
 
 /**
@@ -64,17 +75,24 @@ export type PromptContent = Pick<ExchangeRequest, "thread" | "tools">
  */
 export class OwnPrompt implements Prompt {
   #content: PromptContent | undefined
-  readonly #readAgain: (() => PromptContent) | undefined
+  readonly #source: PromptSource
   #kinds: ReadonlySet<Block["t"]> | undefined
 
-  constructor(content: PromptContent, readAgain?: () => PromptContent) {
+  constructor(content: PromptContent, source: PromptSource = {}) {
     this.#content = content
-    this.#readAgain = readAgain
+    this.#source = source
   }
 
   protected read(): Required<PromptContent> {
-    const { thread, tools = [] } = this.#content ?? this.#readAgain?.() ?? { thread: [] }
+    const { thread, tools = [] } = this.#content ?? this.#source.readAgain?.() ?? { thread: [] }
     return { thread, tools }
+  }
+
+  /** The same with the texts that its client wrote. They are looked for when it is written for a vendor, and not before. */
+  #exact(output?: AskedOutput): ExactContent {
+    const { exact } = this.#source
+    const content = this.read()
+    return exact === undefined ? content : exactContent(content, output, exact)
   }
 
   #reading<A>(read: (content: Required<PromptContent>) => A): Effect.Effect<A> {
@@ -108,7 +126,7 @@ export class OwnPrompt implements Prompt {
   }
 
   get sameness(): Effect.Effect<object | undefined> {
-    return this.#reading(({ thread, tools }) => samenessOfPrompt(thread, tools))
+    return Effect.sync(() => samenessOfPrompt(this.#exact(this.#source.output)))
   }
 
   get ownSameness(): Effect.Effect<object | undefined> {
@@ -117,15 +135,14 @@ export class OwnPrompt implements Prompt {
 
   encode({ dialect: { chat } }: EncodingTarget, params: PromptParams): EncodedPrompt {
     if (chat === undefined) throw new Error("A target without chat was called")
-    const { thread, tools } = this.read()
-    const encoded = encodePrompt(chat, thread, tools, params, this.kinds.has("vendor"))
+    const encoded = encodePrompt(chat, this.#exact(params.output), params, this.kinds.has("vendor"))
     this.letGo()
     return encoded
   }
 
   /** It has been written for a target. */
   protected letGo(): void {
-    if (this.#readAgain !== undefined) this.#content = undefined
+    if (this.#source.readAgain !== undefined) this.#content = undefined
   }
 }
 
@@ -143,12 +160,17 @@ export const kindsOf = (thread: ReadonlyArray<Message>): ReadonlySet<Block["t"]>
 /** @param hasOwnBlocks whether there are blocks of vendors' tools */
 export const encodePrompt = (
   chat: Dialect,
-  thread: ReadonlyArray<Message>,
-  tools: ReadonlyArray<Tool>,
+  { thread, tools, outputJson }: ExactContent,
   params: PromptParams,
   hasOwnBlocks: boolean,
 ): EncodedPrompt => {
-  const { request, isSearching } = withSearches(chat, { ...params, thread, tools })
+  const { output } = params
+  const { request, isSearching } = withSearches(chat, {
+    ...params,
+    thread,
+    tools,
+    ...(output !== undefined && outputJson !== undefined && { output: { ...output, schemaJson: outputJson } }),
+  })
   const omitted = hasOwnBlocks ? omittedBlocks(thread, chat.seals) : undefined
   return { wire: chat.encode(request), isSearching, omitted }
 }

@@ -1,13 +1,12 @@
 /** What has been received of a vendor's reply: blocks, usage, progress. */
 
 import type { VendorEvent, VendorUsage } from "../../dialects/dialect.ts"
-import { parseObject } from "../../dialects/json.ts"
 import type { ReplyBlock, SealingDialect } from "../../protocol/block.ts"
 import type { Citation } from "../../protocol/citation.ts"
-import { isDeeperThan } from "../../protocol/depth.ts"
 import type { Delta } from "../../protocol/event.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
+import { calledBlock } from "./called-block.ts"
 
 interface OpenBlock {
   readonly t: Delta["t"]
@@ -232,24 +231,8 @@ function closeBlock({ t, text, id, name, signature, redacted, dialect, logprobs,
     case "reasoning":
       return { t, v: text, ...(signature !== undefined && { signature }), ...(redacted && { redacted }) }
     case "tool_call":
-      return { t, id, name, input: parseInput(text) }
+      return calledBlock(id, name, text)
     case "vendor":
       return { t, dialect, v: text }
   }
 }
-
-/** The maximum depth of a request, so that a reply can be sent back. */
-const maxInputDepth = 48
-
-/** Arguments that are not a JSON object, or one of too many values, are kept as text, so that nothing is lost. */
-const parseInput = (args: string) => {
-  if (args.trim() === "") return {}
-  const input: unknown = parseObject(args)
-  return isJsonObject(input) && !isDeeperThan(input, maxInputDepth) ? input : { $raw: args }
-}
-
-type Input = Extract<ReplyBlock, { readonly t: "tool_call" }>["input"]
-
-/** A parsed value is JSON; only the outermost type is checked. */
-const isJsonObject = (value: unknown): value is Input =>
-  typeof value === "object" && value !== null && !Array.isArray(value)

@@ -90,7 +90,10 @@ function readContentOf(part: JsonObject): Block {
   if (functionResponse !== undefined) {
     only(json(functionResponse), ["id", "name", "response"])
     const { id, response } = json(functionResponse)
-    return { t: "tool_result", id: text(id), v: JSON.stringify(response) }
+    const { output, ...others } = json(response)
+    // A text stands alone under this name.
+    const isText = typeof output === "string" && Object.keys(others).length === 0
+    return { t: "tool_result", id: text(id), v: isText ? output : JSON.stringify(response) }
   }
   if (inlineData !== undefined) {
     const { mimeType, data } = json(inlineData)

@@ -1,0 +1,104 @@
+/** A prompt with the texts that its client wrote: inputs of calls, schemas, and blocks that were JSON. */
+import type { AskedOutput, OfferedTool } from "../../dialects/dialect.ts"
+import { type ExactPlaces, pathOf } from "../../dialects/exact-places.ts"
+import { parseObject } from "../../dialects/json.ts"
+import type { Block, Message } from "../../protocol/block.ts"
+import type { ExchangeRequest } from "../../protocol/exchange.ts"
+import { JsonSource } from "../../protocol/json-source.ts"
+import { textUnlike } from "../../protocol/json-text.ts"
+
+/** The body of a request, and where it has such texts. */
+export interface ExactSource {
+  readonly body: Uint8Array
+  readonly places: ExactPlaces
+}
+
+export interface ExactContent {
+  readonly thread: ReadonlyArray<Message>
+  readonly tools: ReadonlyArray<OfferedTool>
+  /** The text of the output's schema, where writing it would give another. */
+  readonly outputJson?: string | undefined
+}
+
+/** The places in an exchange of twp/1 itself; undefined if it has nothing of this kind. */
+export const placesOfExchange = ({
+  thread,
+  tools = [],
+  params,
+}: Pick<ExchangeRequest, "thread" | "tools" | "params">): ExactPlaces | undefined => {
+  const blocks = thread.flatMap((one, message) =>
+    one.blocks.flatMap(({ t }, block) =>
+      t === "tool_call" ? [{ message, block, path: `thread.${message}.blocks.${block}.input` }] : [],
+    ),
+  )
+  const output = params?.output === undefined ? undefined : "params.output.schema"
+  if (blocks.length === 0 && tools.length === 0 && output === undefined) return undefined
+  return { blocks, tools: tools.map((_, tool) => ({ tool, path: `tools.${tool}.inputSchema` })), output }
+}
+
+export const exactContent = (
+  { thread, tools }: Pick<ExactContent, "thread" | "tools">,
+  output: AskedOutput | undefined,
+  { body, places }: ExactSource,
+): ExactContent => {
+  const source = new JsonSource(body)
+  const textAt = (path: string | undefined) => (path === undefined ? undefined : source.textAt(pathOf(path)))
+  const schemas = new Map(places.tools.map(({ tool, path }) => [tool, path]))
+  const messages = Map.groupBy(places.blocks, ({ message }) => message)
+  return {
+    thread: thread.map((message, at) => {
+      const found = messages.get(at)
+      if (found === undefined) return message
+      const paths = new Map(found.map(({ block, path }) => [block, path]))
+      return exactMessage(message, (block) => textAt(paths.get(block)))
+    }),
+    tools: tools.map((tool, at) => {
+      const schemaJson = schemaText(tool.inputSchema, textAt(schemas.get(at)))
+      return schemaJson === undefined ? tool : { ...tool, schemaJson }
+    }),
+    outputJson: output && schemaText(output.schema, textAt(places.output)),
+  }
+}
+
+const schemaText = (schema: object, text: string | undefined): string | undefined =>
+  text === undefined ? undefined : textUnlike(text, schema)
+
+const exactMessage = (message: Message, textOf: (block: number) => string | undefined): Message => {
+  const exact = <B extends Block>(block: B, at: number): B => exactBlock(block, textOf(at))
+  switch (message.role) {
+    case "system":
+      return message
+    case "user":
+      return { ...message, blocks: message.blocks.map(exact) }
+    case "assistant":
+      return { ...message, blocks: message.blocks.map(exact) }
+    case "tool":
+      return { ...message, blocks: message.blocks.map(exact) }
+  }
+}
+
+/** @param text in the body: of an object, or of a string that has one */
+const exactBlock = <B extends Block>(block: B, text: string | undefined): B => {
+  if (text === undefined) return block
+  if (block.t === "tool_call") {
+    if (block.json !== undefined) return block
+    const written = text.startsWith(`"`) ? stringIn(text) : text
+    const json = sameText(written, JSON.stringify(block.input))
+    return json === undefined ? block : { ...block, json }
+  }
+  if (block.t !== "vendor" && block.t !== "tool_result") return block
+  const v = sameText(text, block.v)
+  return v === undefined ? block : { ...block, v }
+}
+
+const stringIn = (text: string): string => {
+  const value: unknown = JSON.parse(text)
+  return typeof value === "string" ? value : ""
+}
+
+/** A text, if it is another than what was written of its value. Arguments that are no JSON object have become another value. */
+const sameText = (text: string, written: string): string | undefined => {
+  if (text === written) return undefined
+  const value = parseObject(text)
+  return value !== undefined && JSON.stringify(value) === written ? textUnlike(text, value) : undefined
+}
