@@ -37,6 +37,7 @@ describe("encode", () => {
             { t: "reasoning", v: "hm", signature: "gemini:first" },
             { t: "tool_call", id: "a", name: "weather", input: { city: "Bern" } },
             { t: "tool_call", id: "b", name: "time", input: {} },
+            { t: "tool_call", id: "c", name: "time", input: {} },
             { t: "reasoning", v: "", signature: "foreign" },
             { t: "text", v: "so" },
             { t: "reasoning", v: "", signature: "gemini:last" },
@@ -47,7 +48,7 @@ describe("encode", () => {
           blocks: [
             { t: "tool_result", id: "a", v: `{"sky":"blue"}` },
             { t: "tool_result", id: "b", v: "noon" },
-            { t: "tool_result", id: "b", v: "broken", isError: true },
+            { t: "tool_result", id: "c", v: "broken", isError: true },
           ],
         },
       ],
@@ -60,6 +61,7 @@ describe("encode", () => {
         parts: [
           { functionCall: { id: "a", name: "weather", args: { city: "Bern" } }, thoughtSignature: "first" },
           { functionCall: { id: "b", name: "time", args: {} } },
+          { functionCall: { id: "c", name: "time", args: {} } },
           { text: "so" },
           { text: "", thoughtSignature: "last" },
         ],
@@ -69,7 +71,7 @@ describe("encode", () => {
         parts: [
           { functionResponse: { id: "a", name: "weather", response: { output: `{"sky":"blue"}` } } },
           { functionResponse: { id: "b", name: "time", response: { output: "noon" } } },
-          { functionResponse: { id: "b", name: "time", response: { error: "broken" } } },
+          { functionResponse: { id: "c", name: "time", response: { error: "broken" } } },
         ],
       },
     ])
@@ -137,7 +139,8 @@ describe("decode", () => {
       { t: "tool_call", id: "call_3", name: "f", input: { x: 1 } },
       { t: "tool_call", id: "own", name: "g", input: {} },
     ])
-    const [turn] = encode({ thread: [{ role: "assistant", blocks: folded.blocks }] }).contents
+    const hi = { role: "user", blocks: [{ t: "text", v: "hi" }] } as const
+    const [, turn] = encode({ thread: [hi, { role: "assistant", blocks: folded.blocks }, hi] }).contents
     expect(turn.parts).toEqual([
       { text: "so" },
       { functionCall: { id: "call_3", name: "f", args: { x: 1 } }, thoughtSignature: "sig" },

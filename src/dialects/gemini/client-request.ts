@@ -34,7 +34,7 @@ import {
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
-import { signatureFor, signatureFromGemini } from "../signature.ts"
+import { geminiBypass, signatureFor, signatureFromGemini } from "../signature.ts"
 import { isGeminiOwn, sealedBlock } from "../vendor-blocks.ts"
 
 export const generateFields: FieldTable = {
@@ -352,9 +352,10 @@ class Turns {
     const part = reader.fields(sent, path)
     reader.check(partFields, part, path)
     const { text, thought, thoughtSignature, functionCall, functionResponse, inlineData, fileData } = part
-    const signature = isAbsent(thoughtSignature)
-      ? undefined
-      : signatureFromGemini(reader.string(thoughtSignature, `${path}.thoughtSignature`))
+    const signature =
+      isAbsent(thoughtSignature) || thoughtSignature === geminiBypass
+        ? undefined
+        : signatureFromGemini(reader.string(thoughtSignature, `${path}.thoughtSignature`))
     if (signature !== undefined && signatureFor("gemini", signature) === undefined) {
       reader.foreign.push(`${path}.${nameIn(sent, "thoughtSignature")}`)
     }

@@ -17,9 +17,11 @@ import type { VendorRequest } from "../dialect.ts"
 import { inputOf, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
+import { meetAll } from "../requirements.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
+import { geminiRequirements, responseOf, withSignatures } from "./requirements.ts"
 
 type Part = { readonly [key: string]: unknown }
 
@@ -28,7 +30,10 @@ interface Content {
   readonly parts: Array<Part | JsonText>
 }
 
-export const encodeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+export const encodeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
+  Result.flatMap(meetAll(geminiRequirements, request), writeGenerate)
+
+const writeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   const { thread, tools, toolChoice, output } = request
   if (request.parallelToolCalls === false && tools.length > 0) {
     return Result.fail({ capability: "parallel_tool_calls", message: "this model may call several tools at once" })
@@ -42,7 +47,7 @@ export const encodeGenerate = (request: VendorRequest): Result.Result<object, En
   const { cachedContent, mediaResolution } = vendorOptions?.gemini ?? {}
   const system = thread.flatMap(({ role, blocks }) => (role === "system" ? blocks : []))
   return Result.succeed({
-    contents: mergeTurns(thread),
+    contents: withSignatures(mergeTurns(thread), request.model),
     ...(system.length > 0 && { systemInstruction: { parts: system.map(({ v }) => ({ text: v })) } }),
     ...(tools.length > 0 && {
       tools: [
