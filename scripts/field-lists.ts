@@ -13,11 +13,8 @@ import { generationFields } from "../src/dialects/gemini/client-request.ts"
 import { embedContent } from "../src/dialects/gemini/whole-client.ts"
 import { chatApi } from "../src/dialects/openai-chat/client.ts"
 import { completionApi } from "../src/dialects/openai-chat/completion-client.ts"
-import {
-  openaiGenerations,
-  openaiSpeechClient,
-  openaiTranscriptions,
-} from "../src/dialects/openai-chat/media-client.ts"
+import { openaiEdits, openaiGenerations, openaiSpeechClient } from "../src/dialects/openai-chat/media-client.ts"
+import { openaiTranscriptions } from "../src/dialects/openai-chat/transcription-client.ts"
 import { openaiVideos } from "../src/dialects/openai-chat/video-client.ts"
 import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../src/dialects/openai-chat/whole-client.ts"
 import { responsesApi } from "../src/dialects/openai-responses/client.ts"
@@ -40,6 +37,7 @@ const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable
     cohereEmbed,
     cohereRerankClient,
     openaiGenerations,
+    openaiEdits,
     openaiSpeechClient,
     openaiTranscriptions,
     openaiVideos,

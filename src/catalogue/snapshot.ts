@@ -47,6 +47,8 @@ export interface CallTarget extends Pooled, Omit<VendorEntry, "host" | "vendor">
   readonly vendor: TargetVendor
   /** The vendor's own name of the model. */
   readonly model: string
+  /** The model as its maker names it; `model` says it if absent. */
+  readonly family?: string | undefined
   /** Whether the organisation brings its own key: then the vendor bills the organisation, and Weir does not. */
   readonly isOwn: boolean
   /** Whether the organisation brings its own address too: then calls pass the egress guard. */
@@ -297,7 +299,10 @@ function makeModel(model: Model, vendors: ReadonlyMap<string, VendorEntry>): Mod
   return { model, targets }
 }
 
-function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | undefined): CallTarget | undefined {
+function makeTarget(
+  { model, family, tier = 0, weight }: Target,
+  entry: VendorEntry | undefined,
+): CallTarget | undefined {
   if (entry === undefined) return undefined
   const { vendor, dialect, credential, identity, network, host } = entry
   return {
@@ -307,6 +312,7 @@ function makeTarget({ model, tier = 0, weight }: Target, entry: VendorEntry | un
     identity,
     network,
     model,
+    family,
     isOwn: false,
     isGuarded: false,
     // The same vendor and model elsewhere is another target.

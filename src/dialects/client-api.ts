@@ -6,6 +6,7 @@ import type { Result } from "effect"
 import type { ErrorBody } from "../protocol/error.ts"
 import type { CloseEvent, Delta, ImageDelta, OpenEvent, WarnEvent } from "../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../protocol/exchange.ts"
+import type { Segment } from "../protocol/transcription.ts"
 import type { Usage } from "../protocol/usage.ts"
 import type { ClientApiName, OwnRequest } from "./carried-request.ts"
 import type { ExactPlaces } from "./exact-places.ts"
@@ -20,6 +21,8 @@ export interface EventEncoder {
   readonly delta: (delta: Delta, json?: string) => string
   /** A frame of a vendor with the same API; from the first one on, deltas are not written. */
   readonly frame?: (frame: VendorFrame) => string
+  /** Words of one speaker. */
+  readonly segment?: (segment: Segment) => string
   readonly picture?: (delta: typeof ImageDelta.Type) => string
   /** Text of events, or the bytes themselves. */
   readonly sound?: (bytes: Uint8Array, mime: string) => string | Uint8Array

@@ -43,6 +43,8 @@ export class FieldReader {
   readonly newFields: Array<string> = []
   /** Bytes of their values. */
   newBytes = 0
+  /** Fields that are left out, because they change no answer. */
+  readonly omitted: Array<string> = []
   /** Parts of the request that belong to another vendor. */
   readonly foreign: Array<string> = []
 
@@ -72,6 +74,7 @@ export class FieldReader {
         continue
       }
       const rule = table[name]
+      if (rule?.list === "without effect" && !isEmpty(value[name])) this.omitted.push(at(path, name))
       const refusal = refusalOf(rule, value[name])
       if (refusal === undefined) continue
       if (rule?.list === "own") this.lacks(at(path, name), refusal)

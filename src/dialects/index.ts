@@ -1,7 +1,7 @@
 /** Dialects by their name in the catalogue, with the changes of a vendor's profile. */
 import { Result } from "effect"
 import type { MediaBody } from "../media/media-file.ts"
-import type { DialectName, Vendor } from "../protocol/catalogue.ts"
+import type { ChatProfileName, DialectName, Vendor } from "../protocol/catalogue.ts"
 import { azureClaude, bedrockClaude, vertexClaude } from "./anthropic/clouds.ts"
 import { anthropic } from "./anthropic/vendor.ts"
 import { bedrock, bedrockChat } from "./bedrock/vendor.ts"
@@ -16,13 +16,14 @@ import { gemini } from "./gemini/vendor.ts"
 import { vertexGemini } from "./gemini/vertex.ts"
 import { geminiVideo } from "./gemini/video.ts"
 import type { VideoDialect } from "./media.ts"
-import { openaiEmbedding } from "./openai-chat/embedding.ts"
-import { openaiImage } from "./openai-chat/image.ts"
-import { openaiModeration } from "./openai-chat/moderation.ts"
-import { type ChatProfile, chatProfiles } from "./openai-chat/profiles.ts"
-import { sharedRerank } from "./openai-chat/rerank.ts"
-import { openaiSpeech } from "./openai-chat/speech.ts"
-import { openaiTranscription } from "./openai-chat/transcription.ts"
+import { makeEmbedding } from "./openai-chat/embedding.ts"
+import { makeImage } from "./openai-chat/image.ts"
+import { type KindProfile, kindProfiles } from "./openai-chat/kind-profiles.ts"
+import { makeModeration } from "./openai-chat/moderation.ts"
+import { chatProfiles } from "./openai-chat/profiles.ts"
+import { makeRerank } from "./openai-chat/rerank.ts"
+import { makeSpeech } from "./openai-chat/speech.ts"
+import { makeTranscription } from "./openai-chat/transcription.ts"
 import { makeChatDialect, openaiChat } from "./openai-chat/vendor.ts"
 import { openaiVideo } from "./openai-chat/video.ts"
 import { azureRealtime, openaiRealtime } from "./openai-realtime/vendor.ts"
@@ -39,20 +40,26 @@ const chatOnly = (chat: Dialect): VendorDialect => ({
 })
 
 /** OpenAI's API with a vendor's profile. */
-const openai = (profile: ChatProfile): VendorDialect => ({
-  ...chatOnly(makeChatDialect(profile)),
-  embedding: openaiEmbedding,
-  rerank: sharedRerank,
-  moderation: openaiModeration,
-  ...openaiMedia,
+const openai = (name: ChatProfileName): VendorDialect => ({
+  ...chatOnly(makeChatDialect(chatProfiles[name])),
+  ...openaiKinds(kindProfiles[name] ?? {}),
   realtime: openaiRealtime,
 })
 
-const openaiMedia = {
-  image: openaiImage,
-  speech: openaiSpeech,
-  transcription: openaiTranscription,
+const openaiKinds = ({ embedding, rerank, moderation, image, speech, transcription }: KindProfile) => ({
+  embedding: makeEmbedding(embedding),
+  rerank: makeRerank(rerank),
+  moderation: makeModeration(moderation),
+  image: makeImage(image),
+  speech: makeSpeech(speech),
+  transcription: makeTranscription(transcription),
   video: openaiVideo,
+})
+
+/** What OpenAI has at the same address, whichever API is its chat: it ranks nothing. */
+const responses = (name?: ChatProfileName): VendorDialect => {
+  const { rerank: _rerank, ...kinds } = openaiKinds((name && kindProfiles[name]) ?? {})
+  return { ...chatOnly(openaiResponses), ...kinds }
 }
 
 /** Chat in each dialect that has it. */
@@ -66,14 +73,8 @@ export const chatDialects = {
 }
 
 export const dialects: Readonly<Record<DialectName, VendorDialect>> = {
-  "openai-chat": openai(chatProfiles.openai),
-  // The same vendor at the same address.
-  "openai-responses": {
-    ...chatOnly(openaiResponses),
-    embedding: openaiEmbedding,
-    moderation: openaiModeration,
-    ...openaiMedia,
-  },
+  "openai-chat": openai("openai"),
+  "openai-responses": responses(),
   anthropic: chatOnly(anthropic),
   gemini: {
     ...chatOnly(gemini),
@@ -102,7 +103,8 @@ export const dialectOf = ({
   }
   if (name === "anthropic" && profile === "azure") return chatOnly(azureClaude)
   if (profile === "bedrock") return chatOnly(bedrockClaude)
-  const dialect = name === "openai-chat" && profile !== undefined ? openai(chatProfiles[profile]) : dialects[name]
+  if (profile === undefined || (name !== "openai-chat" && name !== "openai-responses")) return dialects[name]
+  const dialect = name === "openai-chat" ? openai(profile) : responses(profile)
   return profile === "azure" ? onAzure(dialect, apiVersion) : dialect
 }
 
@@ -121,7 +123,7 @@ const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): Vendor
     whole: Whole & Encodes<Asked, Body>,
   ) => ({
     ...whole,
-    encode: (asked: Asked, model: string) => moved(whole.encode(asked, model), model),
+    encode: (asked: Asked, model: string, family: string) => moved(whole.encode(asked, model, family), model),
   })
   return {
     ...dialect,
@@ -160,7 +162,7 @@ const videoOnAzure = (video: VideoDialect): VideoDialect => {
   const { cancel } = video
   return {
     ...video,
-    encode: (asked, model) => Result.map(video.encode(asked, model), moved),
+    encode: (...asked) => Result.map(video.encode(...asked), moved),
     poll: (job) => moved(video.poll(job)),
     ...(cancel !== undefined && { cancel: (job: string) => moved(cancel(job)) }),
     content: (...args) => {
@@ -171,7 +173,7 @@ const videoOnAzure = (video: VideoDialect): VideoDialect => {
 }
 
 interface Encodes<Asked, Body extends string | MediaBody> {
-  readonly encode: (asked: Asked, model: string) => Result.Result<WireRequest<Body>, EncodeRefusal>
+  readonly encode: (asked: Asked, model: string, family: string) => Result.Result<WireRequest<Body>, EncodeRefusal>
 }
 
 const azurePath = (path: string, model = "", apiVersion?: string): string => {

@@ -1,9 +1,9 @@
 /** Calls about pictures and sound, in a vendor's words: pure translation, like {@link WholeDialect}. */
 import type { Result } from "effect"
 import type { MediaBody, NamedFile } from "../media/media-file.ts"
-import type { ImageRequest, MadeImage } from "../protocol/image.ts"
+import type { ImageRequest, MadeFigures, MadeImage } from "../protocol/image.ts"
 import type { SpeechFormat, SpeechRequest } from "../protocol/speech.ts"
-import type { Segment, TranscriptionRequest, Word } from "../protocol/transcription.ts"
+import type { HeardToken, Segment, Timed, TranscriptionRequest, Word } from "../protocol/transcription.ts"
 import type { VideoFields, VideoVariant } from "../protocol/video.ts"
 import type { VendorFault } from "./faults.ts"
 import type { JsonObject } from "./json.ts"
@@ -17,8 +17,7 @@ export interface ReportedUsage extends ReportedTokens {
   readonly audioIn?: number | undefined
 }
 
-export interface ImageAsked
-  extends Pick<ImageRequest, "prompt" | "size" | "quality" | "background" | "format" | "stream"> {
+export interface ImageAsked extends Omit<ImageRequest, "model" | "images" | "mask" | "n" | "meta"> {
   readonly images: ReadonlyArray<NamedFile>
   readonly mask: NamedFile | undefined
   readonly n: number
@@ -26,6 +25,7 @@ export interface ImageAsked
 
 export interface Pictured {
   readonly images: ReadonlyArray<MadeImage>
+  readonly made?: MadeFigures | undefined
   readonly usage: ReportedUsage | undefined
 }
 
@@ -37,7 +37,7 @@ export type PictureEvent =
 
 export interface ImageDialect extends WholeDialect<ImageAsked, Pictured, string | MediaBody> {
   /** Pictures that the vendor makes in one request. */
-  readonly maxImages: (model: string) => number
+  readonly maxImages: (family: string) => number
   /** Reads one event of a stream; undefined if it says nothing of a picture. Absent if the vendor does not stream. */
   readonly event?: (event: JsonObject) => PictureEvent | undefined
 }
@@ -63,17 +63,22 @@ export interface SpeechStream {
 }
 
 export interface SpeechDialect {
-  readonly encode: (asked: SpeechAsked, model: string) => Result.Result<AnyWireRequest, EncodeRefusal>
+  readonly encode: (asked: SpeechAsked, model: string, family: string) => Result.Result<AnyWireRequest, EncodeRefusal>
   /** @param contentType of the reply */
   readonly reader: (asked: SpeechAsked, contentType: string) => SpeechStream
 }
 
-export interface TranscriptionAsked extends Pick<TranscriptionRequest, "language" | "prompt" | "temperature"> {
+export interface TranscriptionAsked
+  extends Pick<TranscriptionRequest, "language" | "prompt" | "temperature" | "chunking" | "speakers" | "logprobs"> {
   readonly file: NamedFile
   readonly translate: boolean
   /** What the reply must tell the times of. */
-  readonly times: "word" | "segment" | undefined
+  readonly times: ReadonlyArray<Timed>
+  /** Whether the reply must tell who speaks. */
+  readonly diarize: boolean
   readonly stream: boolean
+  /** Whether the call is billed by its length, which the vendor should tell. */
+  readonly needsSeconds: boolean
 }
 
 export interface Transcribed {
@@ -83,12 +88,14 @@ export interface Transcribed {
   readonly seconds?: number | undefined
   readonly segments?: ReadonlyArray<Segment> | undefined
   readonly words?: ReadonlyArray<Word> | undefined
+  readonly logprobs?: ReadonlyArray<HeardToken> | undefined
   readonly usage?: ReportedUsage | undefined
 }
 
 /** What one event of a stream brings. */
 export type TranscriptEvent =
   | { readonly text: string }
+  | { readonly segment: Segment }
   | { readonly whole: Transcribed }
   | { readonly fault: VendorFault }
 

@@ -1,5 +1,15 @@
 /** Pictures of vendors' replies. */
+
 import type { ImageFormat, MadeImage } from "../protocol/image.ts"
+import type { JsonObject } from "./json.ts"
+
+const dataUrl = /^data:([\w.+-]+\/[\w.+-]+);base64,(.+)$/s
+
+/** A picture at an address, which may hold it, as a block of twp/1. */
+export const imageBlockOf = (url: unknown): JsonObject => {
+  const [, mime, data] = typeof url === "string" ? (dataUrl.exec(url) ?? []) : []
+  return data === undefined ? { t: "image", mime: "image/*", url } : { t: "image", mime, data }
+}
 
 const beginnings: ReadonlyArray<readonly [string, string]> = [
   ["iVBORw0KGgo", "image/png"],

@@ -3,6 +3,14 @@ import type { RerankResult } from "../protocol/rerank.ts"
 import { type JsonObject, numberAt, objectsAt } from "./json.ts"
 import { isIndex } from "./vectors.ts"
 import type { RerankAsked } from "./whole.ts"
+import type { EncodeRefusal } from "./wire.ts"
+
+export const lacksDocumentLimit: EncodeRefusal = {
+  capability: "maxTokensPerDocument",
+  message: "this model has its own limit of a document",
+}
+
+const scoreNames = ["relevance_score", "relevanceScore", "score", "logit"]
 
 /** Best first; undefined if a document is ranked twice, is not in the request, has no score, or some are missing. */
 export const readRanks = (
@@ -16,7 +24,7 @@ export const readRanks = (
   const results: Array<RerankResult> = []
   for (const item of items) {
     const { index } = item
-    const score = numberAt(item, "relevance_score") ?? numberAt(item, "relevanceScore") ?? numberAt(item, "score")
+    const [score] = scoreNames.flatMap((name) => numberAt(item, name) ?? [])
     if (!isIndex(index, documents.length) || seen.has(index) || score === undefined) return undefined
     seen.add(index)
     results.push({ index, score })

@@ -1,7 +1,7 @@
 /** Streams of sound. */
 import type { SpeechFormat } from "../protocol/speech.ts"
 import { malformedReply, type VendorFault } from "./faults.ts"
-import type { JsonObject } from "./json.ts"
+import { type JsonObject, parseObject } from "./json.ts"
 import { JsonEvents } from "./json-events.ts"
 import type { ReportedUsage, SpeechStream } from "./media.ts"
 
@@ -72,6 +72,36 @@ export class EventSound implements SpeechStream {
     }
     if (this.#events.isMalformed) this.fault ??= malformedReply
     return sound
+  }
+}
+
+/** Sound within one object of JSON, which is read at its end. */
+export class JsonSound implements SpeechStream {
+  readonly format: SpeechFormat
+  fault: VendorFault | undefined
+  usage: ReportedUsage | undefined
+  isWhole = false
+  readonly #read: (json: JsonObject) => SoundEvent
+  #chunks: Array<Uint8Array> = []
+
+  constructor(format: SpeechFormat, read: (json: JsonObject) => SoundEvent) {
+    this.format = format
+    this.#read = read
+  }
+
+  push(bytes: Uint8Array): ReadonlyArray<Uint8Array> {
+    this.#chunks.push(Buffer.from(bytes))
+    return none
+  }
+
+  end(): ReadonlyArray<Uint8Array> {
+    const json = parseObject(Buffer.concat(this.#chunks).toString("utf8"))
+    this.#chunks = []
+    const { audio = "", usage, fault } = json === undefined ? {} : this.#read(json)
+    this.usage = usage
+    this.fault = fault ?? (audio === "" ? malformedReply : undefined)
+    this.isWhole = this.fault === undefined
+    return this.isWhole ? [Buffer.from(audio, "base64")] : none
   }
 }
 

@@ -17,6 +17,8 @@ export interface WholeAsked<Body> {
   readonly request: JsonObject
   readonly model: string
   readonly reply: (response: Body) => object
+  /** Fields that are left out, because they change no answer. */
+  readonly omitted: ReadonlyArray<string>
 }
 
 export interface WholeClient<Body> {

@@ -11,8 +11,11 @@ import type { WrittenVector } from "./written-vector.ts"
 
 /** @typeParam Body of the request: text, or text with files */
 export interface WholeDialect<Asked, Got, Body extends string | MediaBody = string> {
-  /** @param model the vendor's own name of the model */
-  readonly encode: (asked: Asked, model: string) => Result.Result<WireRequest<Body>, EncodeRefusal>
+  /**
+   * @param model the vendor's own name of the model
+   * @param family the model as its maker names it
+   */
+  readonly encode: (asked: Asked, model: string, family: string) => Result.Result<WireRequest<Body>, EncodeRefusal>
   /** What the vendor answered; undefined if it is not in the vendor's format, or answers something else. */
   readonly decode: (body: JsonObject, asked: Asked, headers: ReplyHeaders) => Got | undefined
   /** Why a reply that was not decoded has nothing, e.g. because of a filter; undefined if it is malformed. */
@@ -40,10 +43,10 @@ export interface Embedded extends ReportedTokens {
 
 export interface EmbeddingDialect extends WholeDialect<EmbeddingAsked, Embedded> {
   /** Texts that the vendor takes at once. */
-  readonly maxInputs: (model: string) => number
+  readonly maxInputs: (family: string) => number
 }
 
-export type RerankAsked = Pick<RerankRequest, "query" | "documents" | "topN">
+export type RerankAsked = Pick<RerankRequest, "query" | "documents" | "topN" | "maxTokensPerDocument">
 
 export interface Reranked extends ReportedTokens {
   readonly results: ReadonlyArray<RerankResult>

@@ -15,7 +15,7 @@ import type { BodyError, RuntimeRequest, UploadRequest } from "./runtime.ts"
 export interface Content {
   /** Of the body as it was sent. */
   readonly sha256: string
-  /** The fields of JSON, or those of a form as text; those that a form names twice, or as `name[]`, are lists. */
+  /** The fields of JSON, or those of a form as text; those that a form names twice, or as `name[]`, are lists; `name[member]` is of an object. */
   readonly fields: Decoded<Schema.JsonObject>
   readonly isForm: boolean
   readonly files: ReadonlyMap<string, ReadonlyArray<NamedFile>>
@@ -85,11 +85,19 @@ const objectOf = (json: Schema.Json): Decoded<Schema.JsonObject> =>
     ? Result.succeed(json)
     : Result.fail(invalidInput([{ path: "", message: "The body must be a JSON object" }]))
 
-const fieldsOf = ({ fields }: Form): Schema.JsonObject =>
-  Object.fromEntries(
-    [...fields].map(([name, values]) => {
-      const isList = name.endsWith("[]")
-      const plain = isList ? name.slice(0, -2) : name
-      return [plain, isList || values.length > 1 ? values : (values[0] ?? "")]
-    }),
-  )
+const fieldsOf = ({ fields }: Form): Schema.JsonObject => {
+  const read = new Map<string, Schema.Json>()
+  const members = new Map<string, Map<string, Schema.Json>>()
+  for (const [name, values] of fields) {
+    const isList = name.endsWith("[]")
+    const value = isList || values.length > 1 ? values : (values[0] ?? "")
+    const [, object, member] = memberName.exec(name) ?? []
+    if (object === undefined || member === undefined) read.set(isList ? name.slice(0, -2) : name, value)
+    else members.set(object, (members.get(object) ?? new Map()).set(member, value))
+  }
+  for (const [name, object] of members) read.set(name, Object.fromEntries(object))
+  return Object.fromEntries(read)
+}
+
+/** A member of an object, as SDKs write it: `chunking_strategy[type]`. */
+const memberName = /^([^[\]]+)\[([^[\]]+)\]$/

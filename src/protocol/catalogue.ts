@@ -7,6 +7,7 @@ import { ModelKind } from "./call-kind.ts"
 import { Millis } from "./duration.ts"
 import { ExportFormat, ExportRecords, ExportTarget } from "./export.ts"
 import { ServiceTier } from "./extra-params.ts"
+import { sizeForm } from "./image.ts"
 import { Instant } from "./instant.ts"
 import { ModelReplyCache, OrgReplyCache } from "./reply-cache.ts"
 import { referenceForms, referencePattern } from "./secret-ref.ts"
@@ -275,6 +276,8 @@ export type Capability = typeof Capability.Type
 export const Target = Schema.Struct({
   vendor: Id,
   model: Schema.NonEmptyString,
+  /** The model as its maker names it, e.g. `gpt-image-1`, where `model` is a name of the operator's: a deployment or an endpoint. */
+  family: optional(Schema.NonEmptyString),
   tier: optional(Int),
   weight: optional(Int),
 })
@@ -310,8 +313,6 @@ export const Model = Schema.Struct({
 )
 export type Model = typeof Model.Type
 
-const size = String.raw`(auto|[1-9]\d{0,4}x[1-9]\d{0,4})`
-
 /**
  * Dimensions that can have their own price. The price of a picture may be that of its size and quality, the price of a
  * video that of its size: the most exact name counts.
@@ -319,7 +320,7 @@ const size = String.raw`(auto|[1-9]\d{0,4}x[1-9]\d{0,4})`
 export const PricedDimension = Schema.String.check(
   Schema.isPattern(
     new RegExp(
-      `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|web_search|searches|characters|audio_seconds|transcript_in|transcript_out|images(:${size}(:[a-z]{1,32})?)?|video_seconds(:${size})?)$`,
+      `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|web_search|searches|characters|audio_seconds|transcript_in|transcript_out|images(:${sizeForm}(:[a-z]{1,32})?)?|video_seconds(:${sizeForm})?)$`,
     ),
   ),
 ).annotate({

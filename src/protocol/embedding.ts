@@ -7,6 +7,7 @@ import { Usage } from "./usage.ts"
 
 /** What the vectors are for; models that know it make better ones. */
 export const EmbeddingPurpose = Schema.Literals(["query", "document", "similarity", "classification", "clustering"])
+export type EmbeddingPurpose = typeof EmbeddingPurpose.Type
 
 /** Texts that are embedded in one call. */
 export const maxEmbeddingInputs = 2048

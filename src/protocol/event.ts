@@ -5,7 +5,9 @@ import { citations } from "./citation.ts"
 import { ErrorBody } from "./error.ts"
 import { ClientRequestId, Stop, stopSequence } from "./exchange.ts"
 import { mostReplies, TokenLogprob } from "./extra-params.ts"
+import { MadeFigures } from "./image.ts"
 import { CacheState } from "./reply-cache.ts"
+import { Segment } from "./transcription.ts"
 import { Usage } from "./usage.ts"
 
 export const protocolLabel = "twp/1"
@@ -77,12 +79,17 @@ export const ImageDelta = Schema.Struct({
   /** Base64. */
   data: Schema.String,
   partial: Schema.Boolean,
+  /** Of a whole picture: what was made, as the vendor names it. */
+  made: Schema.optionalKey(MadeFigures),
 })
 
 /** Sound of a streamed reply, in base64; the parts of an index, decoded and concatenated, are its bytes. */
 export const AudioDelta = Schema.Struct({ i: BlockIndex, t: Schema.Literal("audio"), data: Schema.String })
 
-export const MediaDelta = Schema.Union([ImageDelta, AudioDelta])
+/** What one speaker says in a streamed transcript. */
+export const SegmentDelta = Schema.Struct({ i: BlockIndex, t: Schema.Literal("segment"), ...Segment.fields })
+
+export const MediaDelta = Schema.Union([ImageDelta, AudioDelta, SegmentDelta])
 export type MediaDelta = typeof MediaDelta.Type
 
 export const WarnEvent = Schema.Struct({

@@ -7,8 +7,11 @@ import { Usage } from "./usage.ts"
 
 const optional = Schema.optionalKey
 
-/** Width and height in pixels, or `auto`. */
-export const ImageSize = Schema.String.check(Schema.isPattern(/^(auto|[1-9]\d{0,4}x[1-9]\d{0,4})$/))
+/** The forms of a size: width and height in pixels, `auto`, lines such as `2K`, or a ratio such as `16:9`. */
+export const sizeForm = String.raw`(auto|[1-9]\d{0,4}x[1-9]\d{0,4}|[1-9]\d?[kK]|[1-9]\d?:[1-9]\d?)`
+
+/** A size that the model knows: vendors say it in different forms. */
+export const ImageSize = Schema.String.check(Schema.isPattern(new RegExp(`^${sizeForm}$`)))
 
 export const ImageFormat = Schema.Literals(["png", "jpeg", "webp"])
 export type ImageFormat = typeof ImageFormat.Type
@@ -23,10 +26,24 @@ const fields = {
   /** 1 if absent. */
   n: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxImages }))),
   size: optional(ImageSize),
+  /** Lines such as `2K`, where the size is a ratio. */
+  resolution: optional(Schema.String.check(Schema.isPattern(/^[1-9]\d?[kK]$/))),
   quality: optional(Schema.String.check(Schema.isPattern(/^[a-z]{1,32}$/))),
   background: optional(Schema.Literals(["auto", "transparent", "opaque"])),
   /** `png` if absent. */
   format: optional(ImageFormat),
+  /** Per cent of the quality that remains, of a format with losses. */
+  compression: optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100 }))),
+  /** How near the pictures that are given remain to themselves. */
+  fidelity: optional(Schema.Literals(["low", "high"])),
+  /** How strict the vendor's own filter is. */
+  moderation: optional(Schema.Literals(["low", "auto"])),
+  /** A style of the vendor's, such as `vivid`. */
+  style: optional(Schema.String.check(Schema.isPattern(/^[\w/ -]{1,64}$/))),
+  /** The same seed and request make similar pictures. */
+  seed: optional(Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 4_294_967_295 }))),
+  /** How many partial pictures come before the whole one in a stream. */
+  partialImages: optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))),
   /** Each picture is sent as it comes, after partial ones where the vendor has them. */
   stream: optional(Schema.Boolean),
   meta: optional(ExchangeMeta),
@@ -50,14 +67,25 @@ export const MadeImage = Schema.Struct({
   mime: Schema.String,
   /** Base64. */
   data: Schema.String,
+  /** The prompt as the vendor changed it. */
+  revisedPrompt: optional(Schema.String),
 })
 export type MadeImage = typeof MadeImage.Type
+
+export const MadeFigures = Schema.Struct({
+  size: optional(Schema.String),
+  quality: optional(Schema.String),
+  background: optional(Schema.String),
+})
+export type MadeFigures = typeof MadeFigures.Type
 
 export const ImageResponse = Schema.Struct({
   requestId: Schema.String,
   clientRequestId: optional(ClientRequestId),
   model: Schema.String,
   images: Schema.Array(MadeImage),
+  /** What was made, as the vendor names it. */
+  made: optional(MadeFigures),
   usage: Usage,
 }).annotate({ identifier: "ImageResponse" })
 export type ImageResponse = typeof ImageResponse.Type

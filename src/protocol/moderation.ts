@@ -21,11 +21,16 @@ export const ModerationRequest = Schema.Struct({
 }).annotate({ identifier: "ModerationRequest" })
 export type ModerationRequest = typeof ModerationRequest.Type
 
+export const InputType = Schema.Literals(["text", "image"])
+export type InputType = typeof InputType.Type
+
 export const ModerationResult = Schema.Struct({
   flagged: Schema.Boolean,
   /** By the vendor's names. */
   categories: Schema.Record(Schema.String, Schema.Boolean),
   scores: Schema.Record(Schema.String, Schema.Finite),
+  /** Which kinds of input each category was judged by, where the vendor says. */
+  inputTypes: Schema.optionalKey(Schema.Record(Schema.String, Schema.Array(InputType))),
 })
 export type ModerationResult = typeof ModerationResult.Type
 

@@ -14,6 +14,8 @@ export const RerankRequest = Schema.Struct({
   documents: Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1), Schema.isMaxLength(maxRerankDocuments)),
   /** How many results; all if absent. */
   topN: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxRerankDocuments }))),
+  /** The tokens of a document that are read; the model's own limit if absent. */
+  maxTokensPerDocument: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
   meta: Schema.optionalKey(ExchangeMeta),
   cache: Schema.optionalKey(RequestCache),
 }).annotate({ identifier: "RerankRequest" })

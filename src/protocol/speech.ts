@@ -11,11 +11,20 @@ export type SpeechFormat = typeof SpeechFormat.Type
 /** Characters of one call; a model may take fewer. */
 export const maxSpeechCharacters = 40_000
 
+/** The vendor's name of a voice: any text, as vendors have it, but for control characters. */
+const VoiceName = Schema.String.check(Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,256}$/u))
+
+/** A voice by its name, or a custom one by its id, where the vendor tells these apart. */
+const Voice = Schema.Union([VoiceName, Schema.Struct({ id: VoiceName })])
+export type Voice = typeof Voice.Type
+
+/** The name of a voice, for vendors that know one kind of them. */
+export const voiceName = (voice: Voice): string => (typeof voice === "string" ? voice : voice.id)
+
 export const SpeechRequest = Schema.Struct({
   model: ModelHandle,
   input: Schema.NonEmptyString.check(Schema.isMaxLength(maxSpeechCharacters)),
-  /** The vendor's name of a voice. */
-  voice: Schema.String.check(Schema.isPattern(/^[\w.~ -]{1,128}$/)),
+  voice: Voice,
   /** `mp3` if absent. */
   format: optional(SpeechFormat),
   speed: optional(Schema.Finite.check(Schema.isBetween({ minimum: 0.25, maximum: 4 }))),

@@ -5,6 +5,7 @@
 import { Context, Data, Effect, Layer, Redacted } from "effect"
 import { CallDeadlines, type Deadlines } from "../deadlines.ts"
 import { type JsonObject, objectAt, objectsAt, parseObject } from "../dialects/json.ts"
+import { isFlagged } from "../dialects/openai-chat/moderation.ts"
 import { fetchWhole, type UpstreamBroken, VendorClient } from "../upstream/client.ts"
 import type { ModerationCheck } from "./policy.ts"
 
@@ -70,10 +71,13 @@ const ask = Effect.fnUntraced(function* (
   if (status !== 200) return yield* new ModerationFailed({ cause: `status ${status}` })
   const results = objectsAt(parseObject(body), "results")
   if (results.length < input.length) return yield* new ModerationFailed({ cause: "the reply is not in shape" })
+  if (results.some((result) => isFlagged(result) === undefined)) {
+    return yield* new ModerationFailed({ cause: "a result does not say whether it flags" })
+  }
   return results.some((result) => objects(result, categories))
 })
 
 const objects = (result: JsonObject, categories: ReadonlyArray<string> | undefined): boolean =>
   categories === undefined
-    ? result["flagged"] === true
+    ? isFlagged(result) === true
     : categories.some((category) => objectAt(result, "categories")?.[category] === true)

@@ -497,6 +497,23 @@ describe("transcription", () => {
     expect(await openHolds()).toEqual([])
   })
 
+  it("tells who speaks as events of a stream", async () => {
+    gateway().second.script((call) => {
+      const words = [{ word: "Hello", start: 0, end: 1, speaker: 0 }]
+      call.head(200, { "content-type": "application/json" })
+      call.end(
+        JSON.stringify({
+          metadata: { duration: 2 },
+          results: { channels: [{ alternatives: [{ transcript: "Hello", words }] }] },
+        }),
+      )
+    })
+    // The first target tells no speakers.
+    const text = await (await hear({ stream: "true", format: "diarized" })).text()
+    expect(text).toContain('{"i":0,"t":"segment","text":"Hello","start":0,"end":1,"speaker":"0"}')
+    expect(text).toContain('{"i":0,"t":"text","v":"Hello"}')
+  })
+
   it("goes to the next target, with the same file", async () => {
     gateway().vendor.script(answer(() => ({}), 500))
     gateway().second.script(

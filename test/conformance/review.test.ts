@@ -31,7 +31,8 @@ const gateway = useGateway({
 })
 
 interface Result {
-  readonly flagged: boolean
+  /** Mistral's moderations tell categories alone. */
+  readonly flagged?: boolean
   readonly categories?: Readonly<Record<string, boolean>>
 }
 const harmless: Result = { flagged: false }
@@ -70,6 +71,8 @@ describe("inbound", () => {
     ["a rule", "my -----BEGIN RSA PRIVATE KEY-----", {}, "secret_material"],
     ["a keyword", "something FORBIDDEN", {}, "bad_word"],
     ["a moderation endpoint", "Well, hm", { closed: { flagged: true } }, "flagged"],
+    ["an endpoint that tells categories alone", "Well, hm", { closed: { categories: { pii: true } } }, "flagged"],
+    ["an endpoint that tells nothing", "Well, hm", { closed: {} }, "review_unavailable"],
     ["a category that denies", "Well, hm", { open: { flagged: true, categories: { violence: true } } }, "violent"],
     ["an endpoint that does not answer and must", "Well, hm", { closed: undefined }, "review_unavailable"],
   ] as const)("rule 5: %s denies before anything is held; nothing is billed", async (_what, text, said, reason) => {
@@ -93,6 +96,7 @@ describe("inbound", () => {
   it.each([
     ["what no policy objects to", {}],
     ["a category that denies nothing", { open: { flagged: true, categories: { harassment: true } } }],
+    ["an endpoint that tells categories alone, and none", { closed: { categories: { pii: false } } }],
     ["an endpoint that does not answer and need not", { open: undefined }],
   ] as const)("lets pass %s", async (_what, said) => {
     gateway().second.script(moderating({ closed: harmless, open: harmless, ...said }))

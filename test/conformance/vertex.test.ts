@@ -10,7 +10,15 @@ import { balanceOf, lastUsage, replyOf, useGateway } from "./gateway.ts"
 
 const ids = newTestIds()
 const answer = { words: ["Hello", " there"], inTokens: 1000, outTokens: 200 }
-const names = ["vertex-gemini", "vertex-claude", "vertex-embed", "vertex-down", "vertex-short", "clouds"]
+const names = [
+  "vertex-gemini",
+  "vertex-claude",
+  "vertex-embed",
+  "vertex-embed-2",
+  "vertex-down",
+  "vertex-short",
+  "clouds",
+]
 const accounts = mkdtempSync(join(tmpdir(), "weir-vertex-"))
 let google: TokenEndpoint
 let downed: TokenEndpoint
@@ -51,6 +59,7 @@ const gateway = useGateway(() => ({
   - { handle: vertex-gemini, maxOutput: 100, targets: [{ vendor: vg, model: gemini-3-test }] }
   - { handle: vertex-claude, maxOutput: 100, targets: [{ vendor: vc, model: "claude-sonnet-4-5@20250929" }] }
   - { handle: vertex-embed, kind: embedding, targets: [{ vendor: vg, model: text-embedding-005 }] }
+  - { handle: vertex-embed-2, kind: embedding, targets: [{ vendor: vg, model: "gemini-embedding-2" }] }
   - { handle: vertex-short, maxOutput: 100, targets: [{ vendor: vs, model: gemini-3-test }] }
   - { handle: clouds, maxOutput: 100, targets: [{ vendor: aws, model: "amazon.nova-pro-v1:0", tier: 1 }, { vendor: vc, model: claude-sonnet-4-5, tier: 2 }] }
   - { handle: vertex-down, maxOutput: 100, targets: [{ vendor: vd, model: g, tier: 1 }, { vendor: second, model: s, tier: 2 }] }
@@ -144,6 +153,37 @@ describe("a service account", () => {
       ],
       usage: { inTokens: 6 },
     })
+  })
+
+  it("embeds by embedContent with models of the second generation, one text at once", async () => {
+    const seen: Array<object> = []
+    gateway().vendor.script(
+      guarded((call) => {
+        seen.push({ path: call.path, body: call.body })
+        call.head(call.path.endsWith(":embedContent") ? 200 : 400, { "content-type": "application/json" })
+        call.end(JSON.stringify({ embedding: { values: [0.5, 0.25] }, usageMetadata: { promptTokenCount: 3 } }))
+      }),
+    )
+    const response = await gateway().call("POST", "/t1/embeddings", {
+      model: "vertex-embed-2",
+      input: ["a", "b"],
+      inputType: "query",
+      dimensions: 2,
+    })
+    expect(await response.json()).toMatchObject({
+      vectors: [
+        [0.5, 0.25],
+        [0.5, 0.25],
+      ],
+      usage: { inTokens: 6 },
+    })
+    const path =
+      "/v1beta1/projects/my-project/locations/europe-west4/publishers/google/models/gemini-embedding-2:embedContent"
+    const bodyOf = (text: string) => ({ content: { parts: [{ text }] }, autoTruncate: false, outputDimensionality: 2 })
+    expect(seen).toEqual([
+      { path, body: bodyOf("a") },
+      { path, body: bodyOf("b") },
+    ])
   })
 
   it("takes over from another cloud before the first frame, for one bill", async () => {

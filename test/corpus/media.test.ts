@@ -38,7 +38,9 @@ describe("recorded transcripts", () => {
       {
         file,
         translate: false,
-        times: "word",
+        times: ["word"],
+        diarize: false,
+        needsSeconds: true,
         stream: false,
       },
       {},

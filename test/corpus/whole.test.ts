@@ -68,7 +68,9 @@ describe.each(embeddings)("%s", (folder, name, listOf) => {
     ([, { request }]) => {
       if (request === null || !isObject(request.body)) return
       if (dialect.embedding === undefined) throw new Error("no embedding")
-      const wire = Result.getOrThrow(dialect.embedding.encode(askedIn(request.body), modelIn(request)))
+      const wire = Result.getOrThrow(
+        dialect.embedding.encode(askedIn(request.body), modelIn(request), modelIn(request)),
+      )
       const sent = JSON.parse(wire.body) as JsonObject
       expect(request.path.endsWith(wire.path.replace("/v2", "").replace("/v1beta", ""))).toBe(true)
       for (const [field, value] of Object.entries(sent)) {

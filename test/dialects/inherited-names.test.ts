@@ -5,8 +5,8 @@ import { imageMimeOf } from "../../src/dialects/client-parts.ts"
 import type { VendorEvent } from "../../src/dialects/dialect.ts"
 import { geminiVideo } from "../../src/dialects/gemini/video.ts"
 import { chatDialects } from "../../src/dialects/index.ts"
-import { plainTranscript } from "../../src/dialects/openai-chat/media-client.ts"
-import { openaiModeration } from "../../src/dialects/openai-chat/moderation.ts"
+import { makeModeration } from "../../src/dialects/openai-chat/moderation.ts"
+import { plainTranscript } from "../../src/dialects/openai-chat/transcription-client.ts"
 import { openaiVideo } from "../../src/dialects/openai-chat/video.ts"
 import { atTier, type Price } from "../../src/money/pricing.ts"
 import { entryOf } from "../../src/protocol/words.ts"
@@ -48,7 +48,7 @@ describe.each(words)("%s", (word) => {
 
   it("as the state and the size of a video", () => {
     expect(openaiVideo.status({ status: word })).toEqual({ state: "running", unknownState: word })
-    expect(geminiVideo.encode({ prompt: "x", seconds: 1, size: word, image: undefined }, "m")).toMatchObject({
+    expect(geminiVideo.encode({ prompt: "x", seconds: 1, size: word, image: undefined }, "m", "m")).toMatchObject({
       _tag: "Failure",
     })
   })
@@ -65,7 +65,7 @@ describe.each(words)("%s", (word) => {
 
   it("as a category of a moderation, which is kept", () => {
     const body = `{"results":[{"flagged":true,"categories":{"${word}":true},"category_scores":{"${word}":0.5}}]}`
-    const found = openaiModeration.decode(JSON.parse(body), { input: ["x"] }, {})
+    const found = makeModeration().decode(JSON.parse(body), { input: ["x"] }, {})
     expect(Object.entries(found?.results[0]?.categories ?? {})).toEqual([[word, true]])
   })
 

@@ -292,7 +292,13 @@ describe.each([
     embed,
     { input: ["b"], inputType: "query", dimensions: 2, encoding: "base64", truncate: true, model: "f" },
   ],
-  ["a ranking", RerankRequest, keyOf(RerankRequest), rank, { query: "p", documents: ["a"], topN: 1, model: "f" }],
+  [
+    "a ranking",
+    RerankRequest,
+    keyOf(RerankRequest),
+    rank,
+    { query: "p", documents: ["a"], topN: 1, maxTokensPerDocument: 9, model: "f" },
+  ],
   ["a moderation", ModerationRequest, keyOf(ModerationRequest), judge, { input: ["b"], model: "f" }],
 ] as const)("%s", (_, schema, key, base, changes) => {
   it("asks for another answer with each of its fields, but for its name and its caches", () => {

@@ -71,7 +71,7 @@ export const valid: ReadonlyArray<readonly [string, Schema.Decoder<unknown>, Rea
     EmbeddingRequest,
     [{ model: "e", input: ["a", "b"], inputType: "query", dimensions: 3, encoding: "base64" }],
   ],
-  ["a ranking", RerankRequest, [{ model: "r", query: "q", documents: ["a", "b"], topN: 1 }]],
+  ["a ranking", RerankRequest, [{ model: "r", query: "q", documents: ["a", "b"], topN: 1, maxTokensPerDocument: 9 }]],
   ["a moderation", ModerationRequest, [{ model: "m", input: ["a", image] }]],
   ["a search", SearchRequest, [{ query: "river" }]],
 ]

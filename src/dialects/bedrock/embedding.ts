@@ -9,15 +9,15 @@ import { readVectors } from "../vectors.ts"
 import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole.ts"
 import { modelPath } from "./model-path.ts"
 
-const isCohere = (model: string): boolean => model.includes("cohere.")
-const isNova = (model: string): boolean => model.includes("amazon.nova")
+const isCohere = (family: string): boolean => family.includes("cohere.")
+const isNova = (family: string): boolean => family.includes("amazon.nova")
 
 export const bedrockEmbedding: EmbeddingDialect = {
-  maxInputs: (model) => (isCohere(model) ? cohereMaxInputs : 1),
-  encode: (asked, model) => {
+  maxInputs: (family) => (isCohere(family) ? cohereMaxInputs : 1),
+  encode: (asked, model, family) => {
     const { dimensions, truncate } = asked
-    if (isCohere(model)) return Result.succeed(jsonRequest(modelPath(model, "invoke"), cohereBody(asked)))
-    if (isNova(model)) return Result.succeed(jsonRequest(modelPath(model, "invoke"), novaBody(asked)))
+    if (isCohere(family)) return Result.succeed(jsonRequest(modelPath(model, "invoke"), cohereBody(asked)))
+    if (isNova(family)) return Result.succeed(jsonRequest(modelPath(model, "invoke"), novaBody(asked)))
     if (truncate === true) {
       return Result.fail({ capability: "truncate", message: "this model does not shorten texts" })
     }

@@ -3,21 +3,23 @@
  * Source: https://docs.aws.amazon.com/bedrock/latest/userguide/rerank-supported.html
  */
 import { Result } from "effect"
-import { readRanks } from "../ranks.ts"
+import { lacksDocumentLimit, readRanks } from "../ranks.ts"
 import { jsonRequest, type RerankDialect } from "../whole.ts"
 import { modelPath } from "./model-path.ts"
 
 export const bedrockRerank: RerankDialect = {
   maxDocuments: 1000,
-  encode: ({ query, documents, topN }, model) =>
-    Result.succeed(
-      jsonRequest(modelPath(model, "invoke"), {
-        query,
-        documents,
-        ...(topN !== undefined && { top_n: topN }),
-        ...(model.includes("cohere.") && { api_version: 2 }),
-      }),
-    ),
+  encode: ({ query, documents, topN, maxTokensPerDocument }, model, family) =>
+    maxTokensPerDocument !== undefined
+      ? Result.fail(lacksDocumentLimit)
+      : Result.succeed(
+          jsonRequest(modelPath(model, "invoke"), {
+            query,
+            documents,
+            ...(topN !== undefined && { top_n: topN }),
+            ...(family.includes("cohere.") && { api_version: 2 }),
+          }),
+        ),
   decode: (body, asked) => {
     const results = readRanks(body, "results", asked)
     return results && { results, inTokens: undefined, searches: undefined }

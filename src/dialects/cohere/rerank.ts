@@ -6,8 +6,16 @@ import { jsonRequest, type RerankDialect } from "../whole.ts"
 
 export const cohereRerank: RerankDialect = {
   maxDocuments: 1000,
-  encode: ({ query, documents, topN }, model) =>
-    Result.succeed(jsonRequest("/v2/rerank", { model, query, documents, ...(topN !== undefined && { top_n: topN }) })),
+  encode: ({ query, documents, topN, maxTokensPerDocument }, model) =>
+    Result.succeed(
+      jsonRequest("/v2/rerank", {
+        model,
+        query,
+        documents,
+        ...(topN !== undefined && { top_n: topN }),
+        ...(maxTokensPerDocument !== undefined && { max_tokens_per_doc: maxTokensPerDocument }),
+      }),
+    ),
   decode: (body, asked) => {
     const results = readRanks(body, "results", asked)
     const billed = objectAt(objectAt(body, "meta"), "billed_units")

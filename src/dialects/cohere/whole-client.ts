@@ -19,8 +19,9 @@ export const cohereErrors: ErrorWords = {
 
 const embedFields: FieldTable = {
   ...all(carried, "model", "texts", "input_type", "embedding_types", "output_dimension", "truncate"),
-  ...all(withoutEffect("the model's own limit counts"), "max_tokens", "priority"),
+  ...all(withoutEffect("requests have one priority"), "priority"),
   ...all(refused("texts are embedded"), "images", "inputs"),
+  ...all(refused("a text is cut at the model's own limit"), "max_tokens"),
 }
 
 const purposes = {
@@ -58,6 +59,7 @@ const embedClient = (version: 1 | 2): WholeClient<EmbeddingResponse> => ({
     }
     const texts = body["texts"]
     return reader.result({
+      omitted: reader.omitted,
       model,
       request: present({
         input: texts,
@@ -82,8 +84,8 @@ export const cohereEmbed = embedClient(2)
 export const cohereEmbedV1 = embedClient(1)
 
 const rerankFields: FieldTable = {
-  ...all(carried, "model", "query", "documents", "top_n"),
-  ...all(withoutEffect("the model's own limit counts"), "max_tokens_per_doc", "priority"),
+  ...all(carried, "model", "query", "documents", "top_n", "max_tokens_per_doc"),
+  ...all(withoutEffect("requests have one priority"), "priority"),
   ...all(withoutEffect("replies name documents by their index"), "return_documents"),
 }
 
@@ -91,14 +93,23 @@ export const cohereRerankClient: WholeClient<RerankResponse> = {
   name: "Cohere rerank",
   errors: cohereErrors,
   fields: rerankFields,
-  fieldNames: [["topN", "top_n"]],
+  fieldNames: [
+    ["topN", "top_n"],
+    ["maxTokensPerDocument", "max_tokens_per_doc"],
+  ],
   decode: (body) => {
     const reader = new FieldReader()
     reader.check(rerankFields, body, "")
     const model = reader.string(body["model"], "model")
     return reader.result({
+      omitted: reader.omitted,
       model,
-      request: present({ query: body["query"], documents: body["documents"], topN: body["top_n"] }),
+      request: present({
+        query: body["query"],
+        documents: body["documents"],
+        topN: body["top_n"],
+        maxTokensPerDocument: body["max_tokens_per_doc"],
+      }),
       reply: ({ requestId, results, usage }) => ({
         id: requestId,
         results: results.map(({ index, score }) => ({ index, relevance_score: score })),

@@ -3,16 +3,28 @@ import { Result } from "effect"
 import { type FaultTable, faultBy } from "../faults.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import type { TranscriptionDialect } from "../media.ts"
-import { segmentsOf } from "../segments.ts"
+import { refusalOf, spokenOf } from "../segments.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
 
 const transcription: TranscriptionDialect = {
-  encode: ({ file: { file, mime }, language, translate }, model) => {
-    if (translate) return Result.fail({ capability: "translate", message: "this vendor does not translate" })
+  encode: (asked, model) => {
+    const {
+      file: { file, mime },
+      language,
+      diarize,
+      temperature,
+    } = asked
+    const refusal = refusalOf(asked)
+    if (refusal !== undefined) return Result.fail(refusal)
+    // It reads a recording in one way.
+    if (temperature !== undefined && temperature > 0) {
+      return Result.fail({ capability: "temperature", message: "this vendor has no temperature" })
+    }
     const query = new URLSearchParams({
       model,
       smart_format: "true",
       ...(language === undefined ? { detect_language: "true" } : { language }),
+      ...(diarize && { diarize: "true" }),
     })
     return Result.succeed({
       path: `/listen?${query}`,
@@ -30,7 +42,7 @@ const transcription: TranscriptionDialect = {
       text,
       language: stringAt(channel, "detected_language"),
       seconds: numberAt(objectAt(body, "metadata"), "duration"),
-      ...(words.length > 0 && { words, segments: segmentsOf(words) }),
+      ...spokenOf(words),
     }
   },
 }
@@ -38,7 +50,10 @@ const transcription: TranscriptionDialect = {
 const wordOf = (word: JsonObject) => {
   const said = stringAt(word, "punctuated_word") ?? stringAt(word, "word")
   const [start, end] = [numberAt(word, "start"), numberAt(word, "end")]
-  return said === undefined || start === undefined || end === undefined ? [] : [{ word: said, start, end }]
+  const speaker = numberAt(word, "speaker")
+  return said === undefined || start === undefined || end === undefined
+    ? []
+    : [{ word: said, start, end, speaker: speaker === undefined ? undefined : String(speaker) }]
 }
 
 /** Statuses say it all. Source: https://developers.deepgram.com/docs/errors */

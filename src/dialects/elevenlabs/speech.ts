@@ -1,6 +1,6 @@
 /** Speech by ElevenLabs. Source: https://elevenlabs.io/docs/api-reference/text-to-speech/stream */
 import { Result } from "effect"
-import type { SpeechFormat } from "../../protocol/speech.ts"
+import { type SpeechFormat, voiceName } from "../../protocol/speech.ts"
 import type { SpeechDialect } from "../media.ts"
 import { PlainSound, WavSound } from "../sound.ts"
 import { jsonRequest } from "../whole.ts"
@@ -12,6 +12,9 @@ const formats: Readonly<Partial<Record<SpeechFormat, string>>> = {
   // The head is written here: the vendor's own has no known length either.
   wav: "pcm_24000",
 }
+
+/** In the path, where anything else could name another one. */
+const voiceId = /^[A-Za-z0-9_-]{1,128}$/
 
 export const elevenlabsSpeech: SpeechDialect = {
   encode: ({ input, voice, format = "mp3", speed, instructions }, model) => {
@@ -25,8 +28,10 @@ export const elevenlabsSpeech: SpeechDialect = {
     if (instructions !== undefined) {
       return Result.fail({ capability: "instructions", message: "this vendor takes no instructions" })
     }
+    const name = voiceName(voice)
+    if (!voiceId.test(name)) return Result.fail({ capability: "voice", message: "voices of this vendor are ids" })
     return Result.succeed({
-      ...jsonRequest(`/text-to-speech/${encodeURIComponent(voice)}/stream?output_format=${made}`, {
+      ...jsonRequest(`/text-to-speech/${name}/stream?output_format=${made}`, {
         text: input,
         model_id: model,
         ...(speed !== undefined && { voice_settings: { speed } }),

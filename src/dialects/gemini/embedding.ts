@@ -12,18 +12,18 @@ export const geminiTaskTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputT
   clustering: "CLUSTERING",
 }
 
-/** Models of the second generation read the task from the text and have no parameter for it. */
-const hasTasks = (model: string): boolean => !model.startsWith("gemini-embedding-2")
+/** Models that read the task from the text and have no parameter for it. */
+export const isSecondGeneration = (family: string): boolean => family.startsWith("gemini-embedding-2")
 
 export const geminiEmbedding: EmbeddingDialect = {
   maxInputs: () => 100,
-  encode: ({ input, inputType, dimensions }, model) =>
+  encode: ({ input, inputType, dimensions }, model, family) =>
     Result.succeed(
       jsonRequest(`/v1beta/models/${encodeURIComponent(model)}:batchEmbedContents`, {
         requests: input.map((text) => ({
           model: `models/${model}`,
           content: { parts: [{ text }] },
-          ...(inputType !== undefined && hasTasks(model) && { taskType: geminiTaskTypes[inputType] }),
+          ...(inputType !== undefined && !isSecondGeneration(family) && { taskType: geminiTaskTypes[inputType] }),
           ...(dimensions !== undefined && { outputDimensionality: dimensions }),
         })),
       }),

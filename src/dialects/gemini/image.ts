@@ -7,32 +7,23 @@ import type { MediaBody, NamedFile } from "../../media/media-file.ts"
 import { type JsonObject, objectAt, objectsAt, reportedCountAt } from "../json.ts"
 import type { ImageAsked, ImageDialect, ReportedUsage } from "../media.ts"
 import { picturesOf } from "../pictures.ts"
+import { readSize, type Size } from "../sizes.ts"
 import { jsonRequest } from "../whole.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
 import { geminiFilter } from "./faults.ts"
 
-const isImagen = (model: string): boolean => model.startsWith("imagen-")
+const isImagen = (family: string): boolean => family.startsWith("imagen-")
 
-const ratios: ReadonlyArray<readonly [number, number]> = [
-  [1, 1],
-  [2, 3],
-  [3, 2],
-  [3, 4],
-  [4, 3],
-  [4, 5],
-  [5, 4],
-  [9, 16],
-  [16, 9],
-  [21, 9],
-]
+const ratios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"]
+const knownLines = ["1K", "2K", "4K"]
 
 export const geminiImage: ImageDialect = {
-  maxImages: (model) => (isImagen(model) ? 4 : 1),
-  encode: (asked, model) => {
-    const refused = refusalOf(asked, model)
+  maxImages: (family) => (isImagen(family) ? 4 : 1),
+  encode: (asked, model, family) => {
+    const refused = refusalOf(asked, family)
     if (refused !== undefined) return Result.fail(refused)
-    const ratio = ratioOf(asked.size)
-    return Result.succeed(isImagen(model) ? predict(asked, model, ratio) : generate(asked, model, ratio))
+    const size = readSize(asked.size, asked.resolution)
+    return Result.succeed(isImagen(family) ? predict(asked, model, size) : generate(asked, model, size))
   },
   decode: (body, { n, format }) => {
     const predicted = objectsAt(body, "predictions").map(({ bytesBase64Encoded }) => bytesBase64Encoded)
@@ -49,44 +40,53 @@ export const geminiImage: ImageDialect = {
   faultIn: geminiFilter,
 }
 
-const refusalOf = ({ size, mask, images, background, quality, format }: ImageAsked, model: string) => {
+/** Words that only other vendors have, and what changes nothing. */
+const others = { quality: "auto", compression: 100, fidelity: "low", moderation: "auto", style: "vivid" } as const
+const otherNames = ["quality", "compression", "fidelity", "moderation", "style"] as const
+
+const refusalOf = (asked: ImageAsked, family: string) => {
+  const { mask, images, background, format, size, resolution } = asked
   const refuse = (capability: string, message: string): EncodeRefusal => ({ capability, message })
-  if (size !== undefined && size !== "auto" && ratioOf(size) === undefined) {
+  const { ratio, lines } = readSize(size, resolution)
+  if (ratio !== undefined && !ratios.includes(ratio)) {
     return refuse("size", "this model knows sizes of the ratios 1:1, 2:3, 3:4, 4:5, 9:16, 21:9 and their reverses")
   }
+  if (lines !== undefined && !knownLines.includes(lines)) return refuse("resolution", "this model knows 1K, 2K and 4K")
   if (mask !== undefined) return refuse("mask", "this model takes no mask")
-  if (isImagen(model) && images.length > 0) return refuse("images", "this model changes no pictures")
+  if (isImagen(family) && images.length > 0) return refuse("images", "this model changes no pictures")
   if (background === "transparent") return refuse("background", "this model makes no transparent background")
-  if (quality !== undefined && quality !== "auto") return refuse("quality", "this model has one quality")
-  if (format === "webp" || (format === "jpeg" && !isImagen(model))) return refuse("format", "this model makes png")
-  return undefined
+  if (format === "webp" || (format === "jpeg" && !isImagen(family))) return refuse("format", "this model makes png")
+  const lacking = otherNames.find((name) => asked[name] !== undefined && asked[name] !== others[name])
+  return lacking && refuse(lacking, `this model has no ${lacking}`)
 }
 
-/** The ratio of a size, if the vendor knows it. */
-const ratioOf = (size: string | undefined): string | undefined => {
-  const [width = 0, height = 0] = (size ?? "").split("x").map(Number)
-  const found = ratios.find(([w, h]) => width > 0 && width * h === height * w)
-  return found?.join(":")
-}
-
-const predict = ({ prompt, n, format }: ImageAsked, model: string, ratio: string | undefined): WireRequest =>
+const predict = ({ prompt, n, format, seed }: ImageAsked, model: string, { ratio, lines }: Size): WireRequest =>
   jsonRequest(`/v1beta/models/${encodeURIComponent(model)}:predict`, {
     instances: [{ prompt }],
     parameters: {
       sampleCount: n,
       ...(ratio !== undefined && { aspectRatio: ratio }),
+      ...(lines !== undefined && { sampleImageSize: lines }),
+      // A picture with a watermark has no seed.
+      ...(seed !== undefined && { seed, addWatermark: false }),
       ...(format === "jpeg" && { outputOptions: { mimeType: "image/jpeg" } }),
     },
   })
 
 const generate = (
-  { prompt, images }: ImageAsked,
+  { prompt, images, seed }: ImageAsked,
   model: string,
-  ratio: string | undefined,
+  { ratio, lines }: Size,
 ): WireRequest<string | MediaBody> => {
   const config = {
     responseModalities: ["TEXT", "IMAGE"],
-    ...(ratio !== undefined && { imageConfig: { aspectRatio: ratio } }),
+    ...((ratio !== undefined || lines !== undefined) && {
+      imageConfig: {
+        ...(ratio !== undefined && { aspectRatio: ratio }),
+        ...(lines !== undefined && { imageSize: lines }),
+      },
+    }),
+    ...(seed !== undefined && { seed }),
   }
   const path = `/v1beta/models/${encodeURIComponent(model)}:generateContent`
   const body: MediaBody = [

@@ -8,7 +8,17 @@ import type { CloseEvent } from "../../protocol/event.ts"
 import type { ImageResponse } from "../../protocol/image.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import { ClientEvents, type EventEncoder } from "../client-api.ts"
-import { all, carried, FieldReader, type FieldTable, present, withoutEffect } from "../fields.ts"
+import {
+  all,
+  carried,
+  FieldReader,
+  type FieldTable,
+  isAbsent,
+  neutral,
+  present,
+  refused,
+  withoutEffect,
+} from "../fields.ts"
 import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import type { MediaClient } from "../openai-chat/media-client.ts"
 import { geminiErrors } from "./whole-client.ts"
@@ -29,14 +39,17 @@ const requestFields: FieldTable = {
   ...all(withoutEffect("the vendor's own default is used"), "safetySettings"),
 }
 const configFields: FieldTable = {
-  ...all(carried, "responseModalities", "imageConfig", "speechConfig"),
-  ...all(
-    withoutEffect("pictures and sound are made by the vendor's own default"),
-    "temperature",
-    "topP",
-    "topK",
-    "seed",
-  ),
+  ...all(carried, "responseModalities", "imageConfig", "speechConfig", "seed"),
+  // The vendor's own defaults change nothing.
+  ...all(neutral(1), "temperature"),
+  ...all(neutral(0.95), "topP"),
+  ...all(neutral(64), "topK"),
+}
+const imageFields: FieldTable = all(carried, "aspectRatio", "imageSize")
+const speechFields: FieldTable = {
+  ...all(carried, "voiceConfig"),
+  ...all(refused("one voice speaks"), "multiSpeakerVoiceConfig"),
+  ...all(refused("a voice speaks the language of its text"), "languageCode"),
 }
 
 /** The parts of the only turn. */
@@ -87,13 +100,19 @@ export const generateImage = (model: string): MediaClient<ImageResponse> => ({
       const inline = objectAt(part, "inlineData")
       return inline === undefined ? [] : [{ t: "image", mime: inline["mimeType"], data: inline["data"] }]
     })
-    const ratio = objectAt(objectAt(body, "generationConfig"), "imageConfig")?.["aspectRatio"]
+    const { imageConfig, seed } = objectAt(body, "generationConfig") ?? {}
+    const picture = isAbsent(imageConfig)
+      ? {}
+      : reader.checked(imageFields, imageConfig, "generationConfig.imageConfig")
     return reader.result({
+      omitted: reader.omitted,
       model,
       request: present({
         prompt: textIn(parts),
         images: images.length === 0 ? undefined : images,
-        size: sizeOf(reader, ratio, "generationConfig.imageConfig.aspectRatio"),
+        size: sizeOf(reader, picture["aspectRatio"], "generationConfig.imageConfig.aspectRatio"),
+        resolution: picture["imageSize"],
+        seed,
       }),
       reply: ({ images, usage }) =>
         generated(
@@ -107,19 +126,12 @@ export const generateImage = (model: string): MediaClient<ImageResponse> => ({
 
 const predictFields: FieldTable = all(carried, "instances", "parameters")
 const parameterFields: FieldTable = {
-  ...all(carried, "sampleCount", "aspectRatio", "outputOptions"),
-  ...all(
-    withoutEffect("the vendor's own default is used"),
-    "personGeneration",
-    "safetySetting",
-    "includeRaiReason",
-    "includeSafetyAttributes",
-    "language",
-    "enhancePrompt",
-    "addWatermark",
-    "seed",
-    "guidanceScale",
-  ),
+  ...all(carried, "sampleCount", "aspectRatio", "outputOptions", "sampleImageSize", "seed"),
+  ...all(withoutEffect("replies are pictures alone"), "includeRaiReason", "includeSafetyAttributes"),
+  ...all(neutral("allow_adult"), "personGeneration"),
+  ...all(neutral("block_medium_and_above"), "safetySetting"),
+  ...all(neutral("auto"), "language"),
+  ...all(neutral(true), "enhancePrompt", "addWatermark"),
 }
 
 export const predictImages = (model: string): MediaClient<ImageResponse> => ({
@@ -134,11 +146,14 @@ export const predictImages = (model: string): MediaClient<ImageResponse> => ({
     const instances = objectsAt(body, "instances")
     if (instances.length !== 1) reader.refuse("instances", "one is needed")
     return reader.result({
+      omitted: reader.omitted,
       model,
       request: present({
         prompt: instances[0]?.["prompt"],
         n: parameters["sampleCount"],
         size: sizeOf(reader, parameters["aspectRatio"], "parameters.aspectRatio"),
+        resolution: parameters["sampleImageSize"],
+        seed: parameters["seed"],
         format: formatOf(stringAt(objectAt(parameters, "outputOptions"), "mimeType")),
       }),
       reply: ({ images }) => ({
@@ -164,11 +179,10 @@ export const generateSpeech = (model: string, isStream: boolean): MediaClient<ob
     const reader = new FieldReader()
     const parts = partsOf(reader, body)
     const config = objectAt(objectAt(body, "generationConfig"), "speechConfig")
-    if (config?.["multiSpeakerVoiceConfig"] !== undefined) {
-      reader.refuse("generationConfig.speechConfig.multiSpeakerVoiceConfig", "one voice speaks")
-    }
+    reader.check(speechFields, config ?? {}, "generationConfig.speechConfig")
     const voice = objectAt(objectAt(config, "voiceConfig"), "prebuiltVoiceConfig")?.["voiceName"]
     return reader.result({
+      omitted: reader.omitted,
       model,
       // The API has samples without a head.
       request: present({ input: textIn(parts), voice, format: "pcm", stream: true }),

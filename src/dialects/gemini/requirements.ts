@@ -1,7 +1,8 @@
 /** What Gemini requires, wherever it runs. */
 import type { Message } from "../../protocol/block.ts"
+import { JsonText } from "../../protocol/json-text.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
-import { isObject, type JsonObject, parseObject } from "../json.ts"
+import type { JsonObject } from "../json.ts"
 import { type Requirement, refuses } from "../requirements.ts"
 import { geminiBypass } from "../signature.ts"
 import { pairCalls } from "../tool-loops.ts"
@@ -50,9 +51,9 @@ const paramsRefusal = ({ stop, extras }: VendorRequest): EncodeRefusal | undefin
     : undefined
 }
 
-interface Content {
+export interface Content {
   readonly role: "user" | "model"
-  readonly parts: ReadonlyArray<JsonObject>
+  readonly parts: ReadonlyArray<JsonObject | JsonText>
 }
 
 /** The first call of each step has a signature: calls of other vendors have none, and some clients cannot keep one. */
@@ -62,20 +63,9 @@ export const withSignatures = (contents: ReadonlyArray<Content>, model: string):
     : contents.map((content) => {
         const first = content.parts.findIndex((part) => "functionCall" in part)
         const part = content.parts[first]
-        if (part === undefined || "thoughtSignature" in part) return content
+        if (part === undefined || part instanceof JsonText || "thoughtSignature" in part) return content
         return { ...content, parts: content.parts.with(first, { ...part, thoughtSignature: geminiBypass }) }
       })
-
-/** A result as the object that Gemini takes; one whose references it would follow stays a text. */
-export const responseOf = (result: string): object => {
-  const parsed = parseObject(result)
-  return parsed === undefined || hasReference(parsed) ? { output: result } : parsed
-}
-
-const hasReference = (value: unknown): boolean => {
-  if (Array.isArray(value)) return value.some(hasReference)
-  return isObject(value) && Object.entries(value).some(([name, each]) => name === "$ref" || hasReference(each))
-}
 
 export const geminiRequirements: ReadonlyArray<Requirement> = [
   { rule: "as many results as calls", source: calling, meet: pairCalls },
@@ -94,7 +84,7 @@ export const geminiRequirements: ReadonlyArray<Requirement> = [
       output !== undefined && tools.length > 0 && isOld(model) ? lacksOutput : undefined,
     ),
   },
-  // The writer of the request meets these; it has withSignatures and responseOf from here.
+  // The writer of the request meets these; it has withSignatures from here.
   { rule: "signatures of calls", source: signing },
   { rule: "signatures are its own", source: signing },
   { rule: "results are not interpreted", source: calling },

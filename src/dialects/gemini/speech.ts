@@ -1,5 +1,6 @@
 /** Speech in Gemini's words: 24 kHz samples without a head. Source: https://ai.google.dev/gemini-api/docs/speech-generation */
 import { Result } from "effect"
+import { voiceName } from "../../protocol/speech.ts"
 import { type JsonObject, objectAt, objectsAt, reportedCountAt, stringAt } from "../json.ts"
 import type { SpeechDialect } from "../media.ts"
 import { EventSound, type SoundEvent, WavSound } from "../sound.ts"
@@ -21,7 +22,7 @@ export const geminiSpeech: SpeechDialect = {
         ],
         generationConfig: {
           responseModalities: ["AUDIO"],
-          speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } },
+          speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: voiceName(voice) } } },
         },
       }),
     )

@@ -21,12 +21,11 @@ import { meetAll } from "../requirements.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
-import { geminiRequirements, responseOf, withSignatures } from "./requirements.ts"
+import { type Content, geminiRequirements, withSignatures } from "./requirements.ts"
 
 type Part = { readonly [key: string]: unknown }
 
-interface Content {
-  readonly role: "user" | "model"
+interface OpenContent extends Content {
   readonly parts: Array<Part | JsonText>
 }
 
@@ -120,7 +119,7 @@ function encodeThinking({ model, reasoningBudget }: VendorRequest, level: Reason
 /** Tool results have the role user; adjacent messages of one role are merged. */
 function mergeTurns(thread: ReadonlyArray<Message>): ReadonlyArray<Content> {
   const toolNames = new Map<string, string>()
-  const turns: Array<Content> = []
+  const turns: Array<OpenContent> = []
   for (const { role, blocks } of thread) {
     if (role === "system") continue
     for (const block of blocks) if (block.t === "tool_call") toolNames.set(block.id, block.name)

@@ -7,10 +7,10 @@ import type { GoogleAccess } from "../../protocol/catalogue.ts"
 import { objectAt, objectsAt, reportedCountAt } from "../json.ts"
 import { readVectors } from "../vectors.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
-import { type EmbeddingDialect, jsonRequest } from "../whole.ts"
+import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole.ts"
 import type { VendorAccess } from "../wire.ts"
 import { carryGenerate } from "./carry.ts"
-import { geminiTaskTypes } from "./embedding.ts"
+import { geminiTaskTypes, isSecondGeneration } from "./embedding.ts"
 import { geminiImage } from "./image.ts"
 import { geminiSpeech } from "./speech.ts"
 import { gemini, geminiWire } from "./vendor.ts"
@@ -37,8 +37,8 @@ export const vertexGemini = (place: Place): VendorDialect => {
       carry: carryGenerate((request, body) => moved(geminiWire(request, body))),
     },
     embedding: vertexEmbedding(models),
-    image: { ...geminiImage, encode: (asked, model) => Result.map(geminiImage.encode(asked, model), moved) },
-    speech: { ...geminiSpeech, encode: (asked, model) => Result.map(geminiSpeech.encode(asked, model), moved) },
+    image: { ...geminiImage, encode: (...asked) => Result.map(geminiImage.encode(...asked), moved) },
+    speech: { ...geminiSpeech, encode: (...asked) => Result.map(geminiSpeech.encode(...asked), moved) },
   }
 }
 
@@ -52,11 +52,14 @@ const movedTo =
 
 /** https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */
 const vertexEmbedding = (models: string): EmbeddingDialect => ({
-  // gemini-embedding-001 takes one text at once, the older models 250.
-  maxInputs: (model) => (model.startsWith("gemini-") ? 1 : 250),
-  encode: ({ input, inputType, dimensions, truncate }, model) =>
-    Result.succeed(
-      jsonRequest(`${models}${encodeURIComponent(model)}:predict`, {
+  // Gemini's models take one text at once, the older ones 250.
+  maxInputs: (family) => (family.startsWith("gemini-") ? 1 : 250),
+  encode: (asked, model, family) => {
+    const { input, inputType, dimensions, truncate } = asked
+    const at = `${models}${encodeURIComponent(model)}`
+    if (isSecondGeneration(family)) return Result.succeed(jsonRequest(`${at}:embedContent`, contentOf(asked)))
+    return Result.succeed(
+      jsonRequest(`${at}:predict`, {
         instances: input.map((content) => ({
           content,
           ...(inputType !== undefined && { task_type: geminiTaskTypes[inputType] }),
@@ -66,12 +69,28 @@ const vertexEmbedding = (models: string): EmbeddingDialect => ({
           ...(dimensions !== undefined && { outputDimensionality: dimensions }),
         },
       }),
-    ),
+    )
+  },
   decode: (body, { input }) => {
-    const embedded = objectsAt(body, "predictions").map((one) => objectAt(one, "embeddings"))
+    const content = objectAt(body, "embedding")
+    const embedded =
+      content === undefined ? objectsAt(body, "predictions").map((one) => objectAt(one, "embeddings")) : [content]
     const vectors = embedded.length === input.length ? readVectors(embedded.map((one) => one?.["values"])) : undefined
-    const counts = embedded.map((one) => reportedCountAt(objectAt(one, "statistics"), "token_count"))
-    const isCounted = counts.every((count) => count !== undefined)
-    return vectors && { vectors, inTokens: isCounted ? counts.reduce((sum, count) => sum + count, 0) : undefined }
+    const inTokens =
+      content === undefined
+        ? sumOf(embedded.map((one) => reportedCountAt(objectAt(one, "statistics"), "token_count")))
+        : reportedCountAt(objectAt(body, "usageMetadata"), "promptTokenCount")
+    return vectors && { vectors, inTokens }
   },
 })
+
+/** https://cloud.google.com/vertex-ai/generative-ai/docs/embeddings/get-multimodal-embeddings: one text, and no task. */
+const contentOf = ({ input: [text = ""], dimensions, truncate }: EmbeddingAsked): object => ({
+  content: { parts: [{ text }] },
+  autoTruncate: truncate === true,
+  ...(dimensions !== undefined && { outputDimensionality: dimensions }),
+})
+
+/** Undefined if one is. */
+const sumOf = (counts: ReadonlyArray<number | undefined>): number | undefined =>
+  counts.reduce((sum, count) => (sum === undefined || count === undefined ? undefined : sum + count), 0)

@@ -67,6 +67,7 @@ export const embedContent: WholeClient<EmbeddingResponse> = {
     const reader = new FieldReader()
     const { text, rest } = readOne(body, "", reader)
     return reader.result({
+      omitted: reader.omitted,
       model,
       request: { input: [text], ...rest },
       reply: (response) => ({ embedding: { values: response.vectors[0] ?? [] }, ...metadata(response) }),
@@ -92,6 +93,7 @@ export const batchEmbedContents: WholeClient<EmbeddingResponse> = {
     const other = read.findIndex(({ rest }) => JSON.stringify(rest) !== wanted)
     if (other > 0) reader.refuse(`requests.${other}`, "must ask for the same as the first: only texts may differ")
     return reader.result({
+      omitted: reader.omitted,
       model,
       request: { input: read.map(({ text }) => text), ...first?.rest },
       reply: (response) => ({ embeddings: response.vectors.map((values) => ({ values })), ...metadata(response) }),

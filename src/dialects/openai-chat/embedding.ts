@@ -3,15 +3,23 @@ import { Result } from "effect"
 import { objectAt, reportedCountAt } from "../json.ts"
 import { inOrder, readVectors } from "../vectors.ts"
 import { type EmbeddingDialect, jsonRequest } from "../whole.ts"
+import type { EmbeddingProfile } from "./kind-profiles.ts"
 
-export const openaiEmbedding: EmbeddingDialect = {
-  maxInputs: () => 2048,
-  encode: ({ input, dimensions, encoding }, model) =>
+export const makeEmbedding = ({
+  maxInputs = 2048,
+  dimensions: lengthField = "dimensions",
+  purposes,
+  truncates,
+}: EmbeddingProfile = {}): EmbeddingDialect => ({
+  maxInputs: () => maxInputs,
+  encode: ({ input, inputType = "document", dimensions, truncate, encoding }, model) =>
     Result.succeed(
       jsonRequest("/embeddings", {
         model,
         input,
-        ...(dimensions !== undefined && { dimensions }),
+        ...(purposes !== undefined && { input_type: purposes[inputType] }),
+        ...(truncates === true && { truncate: truncate === true ? "END" : "NONE" }),
+        ...(dimensions !== undefined && { [lengthField]: dimensions }),
         // Numbers are what vendors send anyway, and not all know the word.
         ...(encoding === "base64" && { encoding_format: "base64" }),
       }),
@@ -23,4 +31,6 @@ export const openaiEmbedding: EmbeddingDialect = {
     const inTokens = reportedCountAt(usage, "prompt_tokens") ?? reportedCountAt(usage, "total_tokens")
     return vectors && { vectors, inTokens }
   },
-}
+})
+
+export const openaiEmbedding: EmbeddingDialect = makeEmbedding()

@@ -1,58 +1,42 @@
 /** Pictures in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/images */
 
 import { Result } from "effect"
-import type { NamedFile } from "../../media/media-file.ts"
+import type { MediaBody, NamedFile } from "../../media/media-file.ts"
+import type { MadeFigures } from "../../protocol/image.ts"
 import { malformedReply } from "../faults.ts"
 import { type FormPart, formRequest } from "../form-body.ts"
 import { type JsonObject, objectAt, objectsAt, reportedCountAt, stringAt } from "../json.ts"
-import type { ImageDialect, ReportedUsage } from "../media.ts"
+import type { ImageAsked, ImageDialect, ReportedUsage } from "../media.ts"
 import { pictureOf, picturesOf } from "../pictures.ts"
 import { jsonRequest } from "../whole.ts"
 import { eventFault } from "./faults.ts"
+import { type ImageFamily, imageFamilyOf, imageFields } from "./image-fields.ts"
+import type { ImageProfile } from "./kind-profiles.ts"
 
-/** Models of this family answer with the picture itself and know its format; others are asked for the picture. */
-const isOwnFamily = (model: string): boolean => /^(gpt|chatgpt)-image/.test(model)
-
-export const openaiImage: ImageDialect = {
-  maxImages: (model) => (model === "dall-e-3" ? 1 : 10),
-  encode: ({ prompt, images, mask, n, size, quality, background, format, stream }, model) => {
-    const isOwn = isOwnFamily(model)
-    if (!isOwn && format !== undefined && format !== "png") {
-      return Result.fail({ capability: "format", message: "this model makes png only" })
-    }
-    const asked: ReadonlyArray<readonly [string, string | number | undefined]> = [
-      ["model", model],
-      ["prompt", prompt],
-      ["n", n === 1 ? undefined : n],
-      ["size", size],
-      ["quality", quality],
-      ["background", background],
-      ["output_format", isOwn ? format : undefined],
-      ["response_format", isOwn ? undefined : "b64_json"],
-    ]
-    const isStreamed = stream === true && isOwn && n === 1
-    if (images.length === 0) {
-      const body = Object.fromEntries(asked.filter(([, value]) => value !== undefined))
-      return Result.succeed(
-        jsonRequest("/images/generations", { ...body, ...(isStreamed && { stream: true, partial_images: partials }) }),
-      )
-    }
-    const files: ReadonlyArray<FormPart> = images.map((image) => [isOwn ? "image[]" : "image", named(image)])
-    const streaming: ReadonlyArray<FormPart> = [
-      ["stream", isStreamed ? "true" : undefined],
-      ["partial_images", isStreamed ? partials : undefined],
-    ]
-    return Result.succeed(
-      formRequest("/images/edits", [...asked, ...files, ["mask", mask && named(mask)], ...streaming]),
-    )
+export const makeImage = (profile: ImageProfile = {}): ImageDialect => ({
+  maxImages: (name) => imageFamilyOf(profile, name).maxImages,
+  encode: (asked, model, name) => {
+    const family = imageFamilyOf(profile, name)
+    return Result.map(imageFields(asked, family), (fields) => {
+      const body = { model, prompt: asked.prompt, ...fields }
+      if (asked.images.length === 0) return jsonRequest("/images/generations", { ...body, ...streaming(asked, family) })
+      return family.edits === "form" ? formEdit(asked, body, family) : jsonEdit(asked, body, family)
+    })
   },
   decode: (body, { n, format }) => {
+    const items = objectsAt(body, "data")
     const images = picturesOf(
-      objectsAt(body, "data").map(({ b64_json }) => b64_json),
+      items.map(({ b64_json }) => b64_json),
       n,
       format,
     )
-    return images && { images, usage: usageOf(objectAt(body, "usage")) }
+    return (
+      images && {
+        images: images.map((image, at) => ({ ...image, ...promptOf(items[at]) })),
+        made: figuresOf(body),
+        usage: usageOf(objectAt(body, "usage")),
+      }
+    )
   },
   event: (event) => {
     const type = stringAt(event, "type") ?? ""
@@ -64,15 +48,69 @@ export const openaiImage: ImageDialect = {
     if (!/^image_(generation|edit)\.completed$/.test(type)) return undefined
     return image === undefined
       ? { fault: malformedReply }
-      : { whole: { images: [image], usage: usageOf(objectAt(event, "usage")) } }
+      : { whole: { images: [image], made: figuresOf(event), usage: usageOf(objectAt(event, "usage")) } }
   },
+})
+
+/** Partial pictures before the whole one, where the client does not say. */
+const usualPartials = 2
+
+const streaming = (
+  { stream, n, partialImages = usualPartials }: ImageAsked,
+  { streams }: ImageFamily,
+): { readonly stream?: true; readonly partial_images?: number } =>
+  stream === true && streams && n === 1 ? { stream: true, partial_images: partialImages } : {}
+
+/** Pictures as files, which the vendor takes by their type. */
+const formEdit = ({ images, mask, ...asked }: ImageAsked, body: object, family: ImageFamily) => {
+  const { stream, ...partials } = streaming({ images, mask, ...asked }, family)
+  const fields: ReadonlyArray<FormPart> = Object.entries({ ...body, ...partials })
+  return formRequest("/images/edits", [
+    ...fields,
+    ...images.map((image): FormPart => [family.isOwn ? "image[]" : "image", named(image)]),
+    ["mask", mask && named(mask)],
+    ["stream", stream && "true"],
+  ])
 }
 
-/** Partial pictures before the whole one. */
-const partials = 2
-
-/** The vendor takes files by their name. */
 const named = ({ file, mime }: NamedFile): NamedFile => ({ file, mime })
+
+/** Pictures as data URLs within the JSON. */
+const jsonEdit = ({ images }: ImageAsked, body: object, { edits }: ImageFamily) => {
+  const urls = images.map(dataUrl)
+  const head = JSON.stringify(body).slice(0, -1)
+  return edits === "json-urls"
+    ? { ...jsonRequest("/images/generations", {}), body: [`${head},"image":[`, ...separated(urls), "]}"] }
+    : {
+        ...jsonRequest("/images/edits", {}),
+        body: [
+          `${head},"${images.length === 1 ? "image" : "images"}":${images.length === 1 ? "" : "["}`,
+          ...separated(urls.map((url): MediaBody => ['{"url":', ...url, "}"])),
+          images.length === 1 ? "}" : "]}",
+        ],
+      }
+}
+
+const dataUrl = ({ file, mime }: NamedFile): MediaBody => [`"data:${mime};base64,`, { base64: file }, '"']
+
+const separated = (all: ReadonlyArray<MediaBody>): MediaBody =>
+  all.flatMap((one, at) => (at === 0 ? one : [",", ...one]))
+
+/** What the vendor made of a prompt, where it changed it. */
+const promptOf = (item: JsonObject | undefined) => {
+  const prompt = stringAt(item, "revised_prompt")
+  return prompt === undefined ? {} : { revisedPrompt: prompt }
+}
+
+/** What was made, as the vendor names it: it chooses where `auto` was asked for. */
+const figuresOf = (body: JsonObject): MadeFigures => {
+  const [size, quality, background] = ["size", "quality", "background"].map((name) => stringAt(body, name))
+  return {
+    ...(size !== undefined && { size }),
+    ...(quality !== undefined && { quality }),
+    ...(background !== undefined && { background }),
+  }
+}
 
 const usageOf = (usage: JsonObject | undefined): ReportedUsage | undefined =>
   usage && {

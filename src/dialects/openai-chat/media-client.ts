@@ -1,12 +1,10 @@
 /**
- * Pictures, speech and transcription towards clients of OpenAI's API.
+ * Pictures and speech towards clients of OpenAI's API.
  * Source: https://platform.openai.com/docs/api-reference/images, https://platform.openai.com/docs/api-reference/audio
  */
 
 import type { Result } from "effect"
 import type { ImageResponse } from "../../protocol/image.ts"
-import type { TranscriptionResponse } from "../../protocol/transcription.ts"
-import { entryOf } from "../../protocol/words.ts"
 import type { EventEncoder } from "../client-api.ts"
 import {
   all,
@@ -14,15 +12,17 @@ import {
   FieldReader,
   type FieldRefusal,
   type FieldTable,
+  isAbsent,
   neutral,
   present,
   refused,
   withoutEffect,
 } from "../fields.ts"
 import type { JsonObject } from "../json.ts"
+import { imageBlockOf } from "../pictures.ts"
 import type { ErrorWords } from "../whole-client.ts"
-import { ImageEvents, SpeechEvents, TranscriptEvents } from "./media-events.ts"
-import { imageUsage, transcriptUsage } from "./media-usage.ts"
+import { ImageEvents, SpeechEvents } from "./media-events.ts"
+import { imageUsage } from "./media-usage.ts"
 import { openaiErrors } from "./whole-client.ts"
 
 /** A request in the words of twp/1, and how its reply is written. */
@@ -32,6 +32,8 @@ export interface MediaAsked<Body> {
   readonly model: string
   /** An object, or text with its type. */
   readonly reply: (response: Body) => object | PlainText
+  /** Fields that are left out, because they change no answer. */
+  readonly omitted: ReadonlyArray<string>
   /** Of a stream of events; absent if the API's own stream is of bytes. */
   readonly events?: () => EventEncoder
 }
@@ -55,6 +57,8 @@ export interface MediaClient<Body> {
   readonly types: { readonly numbers?: ReadonlyArray<string>; readonly flags?: ReadonlyArray<string> }
   /** Parts with files, by the name that twp/1 has for them. */
   readonly files: Readonly<Record<string, string>>
+  /** What twp/1 has as optional and this route cannot do without. */
+  readonly requires?: string
   readonly decode: (fields: JsonObject) => Result.Result<MediaAsked<Body>, FieldRefusal>
 }
 
@@ -62,33 +66,56 @@ const labels = withoutEffect("it labels a request for its vendor")
 
 const imageFields: FieldTable = {
   ...all(carried, "model", "prompt", "n", "size", "quality", "background", "output_format", "stream", "partial_images"),
-  ...all(labels, "user"),
-  ...all(
-    withoutEffect("the vendor's own default is used"),
-    "moderation",
-    "output_compression",
-    "style",
-    "input_fidelity",
-  ),
+  ...all(carried, "moderation", "output_compression", "style", "input_fidelity", "seed", "resolution"),
+  ...all(labels, "user", "safety_identifier"),
   ...all(neutral("b64_json"), "response_format"),
+}
+
+/** In JSON: addresses beside the prompt, as Seedream has them. */
+const generationFields: FieldTable = { ...imageFields, ...all(carried, "image") }
+const editFields: FieldTable = { ...imageFields, ...all(carried, "images", "image", "mask") }
+const addressFields: FieldTable = {
+  ...all(carried, "image_url", "url", "type"),
+  ...all(refused("files that a vendor keeps are not read: send the data"), "file_id"),
+}
+
+/** A picture in JSON: a data URL, or an object with one. */
+const pictureIn = (reader: FieldReader, picture: unknown, path: string): JsonObject => {
+  const { image_url, url } =
+    typeof picture === "string" ? { image_url: picture } : reader.checked(addressFields, picture, path)
+  const block = imageBlockOf(image_url ?? url)
+  if (block["data"] === undefined) reader.refuse(path, "an address is not read: send a data URL")
+  return block
+}
+
+const picturesIn = (reader: FieldReader, { images, image }: JsonObject): ReadonlyArray<JsonObject> | undefined => {
+  const [path, given] = isAbsent(images) ? ["image", image] : ["images", images]
+  if (isAbsent(given)) return undefined
+  const list: ReadonlyArray<unknown> = [given].flat()
+  return list.map((each, at) => pictureIn(reader, each, `${path}.${at}`))
 }
 
 const imageClient = (name: string, kind: "generation" | "edit"): MediaClient<ImageResponse> => ({
   name,
   errors: openaiErrors,
-  fields: imageFields,
+  fields: kind === "edit" ? editFields : generationFields,
   fieldNames: [
     ["format", "output_format"],
     ["images", "image"],
+    ["compression", "output_compression"],
+    ["fidelity", "input_fidelity"],
+    ["partialImages", "partial_images"],
   ],
-  types: { numbers: ["n", "partial_images", "output_compression"], flags: ["stream"] },
+  types: { numbers: ["n", "partial_images", "output_compression", "seed"], flags: ["stream"] },
+  ...(kind === "edit" && { requires: "images" }),
   files: kind === "edit" ? { image: "images", "image[]": "images", mask: "mask" } : {},
   decode: (body) => {
     const reader = new FieldReader()
-    reader.check(imageFields, body, "")
+    reader.check(kind === "edit" ? editFields : generationFields, body, "")
     const model = reader.string(body["model"], "model")
     const createdS = Math.floor(Date.now() / 1000)
     return reader.result({
+      omitted: reader.omitted,
       model,
       request: present({
         prompt: body["prompt"],
@@ -97,11 +124,24 @@ const imageClient = (name: string, kind: "generation" | "edit"): MediaClient<Ima
         quality: body["quality"],
         background: body["background"],
         format: body["output_format"],
+        resolution: body["resolution"],
+        compression: body["output_compression"],
+        fidelity: body["input_fidelity"],
+        moderation: body["moderation"],
+        style: body["style"],
+        seed: body["seed"],
+        partialImages: body["partial_images"],
         stream: body["stream"],
+        images: picturesIn(reader, body),
+        mask: isAbsent(body["mask"]) ? undefined : pictureIn(reader, body["mask"], "mask"),
       }),
-      reply: ({ images, usage }) => ({
+      reply: ({ images, made, usage }) => ({
         created: createdS,
-        data: images.map(({ data }) => ({ b64_json: data })),
+        data: images.map(({ data, revisedPrompt }) => ({
+          b64_json: data,
+          ...(revisedPrompt !== undefined && { revised_prompt: revisedPrompt }),
+        })),
+        ...made,
         ...(images[0] !== undefined && { output_format: images[0].mime.replace("image/", "") }),
         usage: imageUsage(usage),
       }),
@@ -135,10 +175,11 @@ export const openaiSpeechClient: MediaClient<object> = {
     const { voice, stream_format: stream = "audio" } = body
     if (stream !== "audio" && stream !== "sse") reader.refuse("stream_format", "must be audio or sse")
     return reader.result({
+      omitted: reader.omitted,
       model,
       request: present({
         input: body["input"],
-        voice: typeof voice === "object" && voice !== null && "id" in voice ? voice.id : voice,
+        voice,
         format: body["response_format"],
         speed: body["speed"],
         instructions: body["instructions"],
@@ -149,76 +190,3 @@ export const openaiSpeechClient: MediaClient<object> = {
     })
   },
 }
-
-const transcriptionFields: FieldTable = {
-  ...all(carried, "model", "language", "prompt", "response_format", "temperature", "stream", "timestamp_granularities"),
-  ...all(withoutEffect("the vendor's own default is used"), "chunking_strategy"),
-  ...all(refused("the reply has no such part"), "include", "known_speaker_names", "known_speaker_references"),
-}
-
-const transcriptFormats: Readonly<Record<string, string>> = { verbose_json: "verbose" }
-
-const transcriptionClient = (name: string, translate: boolean): MediaClient<TranscriptionResponse> => ({
-  name,
-  errors: openaiErrors,
-  fields: transcriptionFields,
-  fieldNames: [
-    ["format", "response_format"],
-    ["timestamps", "timestamp_granularities"],
-  ],
-  types: { numbers: ["temperature"], flags: ["stream"] },
-  files: { file: "file" },
-  decode: (body) => {
-    const reader = new FieldReader()
-    reader.check(transcriptionFields, body, "")
-    const model = reader.string(body["model"], "model")
-    const { response_format: format = "json", timestamp_granularities: asked } = body
-    const times = Array.isArray(asked) ? asked : asked === undefined ? [] : [asked]
-    return reader.result({
-      model,
-      request: present({
-        language: body["language"],
-        prompt: body["prompt"],
-        temperature: body["temperature"],
-        stream: body["stream"],
-        translate: translate ? true : undefined,
-        format: typeof format === "string" ? (entryOf(transcriptFormats, format) ?? format) : format,
-        timestamps: times.includes("word") ? "word" : times[0],
-      }),
-      reply: (response) => transcriptReply(response, format, translate),
-      events: () => new TranscriptEvents(),
-    })
-  },
-})
-
-export const openaiTranscriptions = transcriptionClient("OpenAI transcriptions", false)
-export const openaiTranslations = transcriptionClient("OpenAI translations", true)
-
-const textTypes: Readonly<Record<string, string>> = {
-  text: "text/plain; charset=utf-8",
-  srt: "application/x-subrip; charset=utf-8",
-  vtt: "text/vtt; charset=utf-8",
-}
-
-/** The reply as text, where a format is text; undefined for JSON. */
-export const plainTranscript = (format: unknown, text: string): PlainText | undefined => {
-  const type = typeof format === "string" ? entryOf(textTypes, format) : undefined
-  return type === undefined ? undefined : new PlainText(format === "text" ? `${text}\n` : text, type)
-}
-
-const transcriptReply = (
-  { text, language, duration, segments, words, usage }: TranscriptionResponse,
-  format: unknown,
-  translate: boolean,
-): object | PlainText =>
-  plainTranscript(format, text) ?? {
-    ...(format === "verbose_json" && {
-      task: translate ? "translate" : "transcribe",
-      language: language ?? "",
-      duration,
-    }),
-    text,
-    ...(segments !== undefined && { segments: segments.map((segment, id) => ({ id, ...segment })) }),
-    ...(words !== undefined && { words }),
-    usage: transcriptUsage(usage),
-  }

@@ -2,6 +2,7 @@
 import type { ErrorBody } from "../../protocol/error.ts"
 import { errorStatus } from "../../protocol/error.ts"
 import type { CloseEvent, Delta, ImageDelta } from "../../protocol/event.ts"
+import type { Segment } from "../../protocol/transcription.ts"
 import { ClientEvents, type EventEncoder } from "../client-api.ts"
 import { chatError } from "./client-reply.ts"
 import { imageUsage, transcriptUsage } from "./media-usage.ts"
@@ -51,8 +52,8 @@ export class ImageEvents extends OpenaiEvents implements EventEncoder {
       .join("")
   }
 
-  #image({ data, mime }: typeof ImageDelta.Type) {
-    return { b64_json: data, created_at: this.#createdS, output_format: mime.replace("image/", "") }
+  #image({ data, mime, made }: typeof ImageDelta.Type) {
+    return { b64_json: data, created_at: this.#createdS, output_format: mime.replace("image/", ""), ...made }
   }
 }
 
@@ -68,8 +69,23 @@ export class SpeechEvents extends OpenaiEvents implements EventEncoder {
   }
 }
 
+/** What one speaker says. */
+export const spokenSegment = ({ text, start, end, speaker = "" }: Segment, id: number): object => ({
+  type: "transcript.text.segment",
+  id: `seg_${id}`,
+  start,
+  end,
+  text,
+  speaker,
+})
+
 export class TranscriptEvents extends OpenaiEvents implements EventEncoder {
   #text = ""
+  #segments = 0
+
+  segment(segment: Segment): string {
+    return this.event("transcript.text.segment", spokenSegment(segment, this.#segments++))
+  }
 
   override delta(delta: Delta): string {
     if (delta.t !== "text") return ""

@@ -4,26 +4,43 @@
  */
 import { Result } from "effect"
 import { objectAt, reportedCountAt } from "../json.ts"
-import { readRanks } from "../ranks.ts"
-import { jsonRequest, type RerankDialect } from "../whole.ts"
+import { lacksDocumentLimit, readRanks } from "../ranks.ts"
+import { jsonRequest, type RerankAsked, type RerankDialect } from "../whole.ts"
+import type { RerankProfile } from "./kind-profiles.ts"
 
-export const sharedRerank: RerankDialect = {
+export const makeRerank = ({ path = "/rerank", ranking }: RerankProfile = {}): RerankDialect => ({
   maxDocuments: 1000,
-  encode: ({ query, documents, topN }, model) =>
-    Result.succeed(
-      jsonRequest("/rerank", {
-        model,
-        query,
-        documents,
-        ...(topN !== undefined && { top_n: topN }),
-        return_documents: false,
-      }),
-    ),
+  encode: (asked, model) => {
+    if (asked.maxTokensPerDocument !== undefined) return Result.fail(lacksDocumentLimit)
+    return Result.succeed(
+      ranking === true ? jsonRequest("/ranking", rankingOf(asked, model)) : jsonRequest(path, sharedBody(asked, model)),
+    )
+  },
   decode: (body, asked) => {
-    const results = readRanks(body, "results", asked)
+    const key = lists.find((list) => Array.isArray(body[list])) ?? "results"
+    const results = readRanks(body, key, asked)
     const usage = objectAt(body, "usage")
     const inTokens = reportedCountAt(usage, "total_tokens") ?? reportedCountAt(usage, "prompt_tokens")
     const searches = reportedCountAt(objectAt(objectAt(body, "meta"), "billed_units"), "search_units")
     return results && { results, inTokens, searches }
   },
-}
+})
+
+/** Where the results are; `data` is Fireworks': https://docs.fireworks.ai/api-reference/rerank-documents */
+const lists = ["results", "data", "rankings"]
+
+const sharedBody = ({ query, documents, topN }: RerankAsked, model: string): object => ({
+  model,
+  query,
+  documents,
+  ...(topN !== undefined && { top_n: topN }),
+  return_documents: false,
+})
+
+/** All passages are ranked. */
+const rankingOf = ({ query, documents }: RerankAsked, model: string): object => ({
+  model,
+  query: { text: query },
+  passages: documents.map((text) => ({ text })),
+  truncate: "END",
+})

@@ -1,77 +1,113 @@
 /** Transcription in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/audio */
 
 import { Result } from "effect"
+import type { Chunking } from "../../protocol/transcription.ts"
 import { type FormPart, formRequest } from "../form-body.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, reportedCountAt, stringAt } from "../json.ts"
-import type { ReportedUsage, Transcribed, TranscriptionDialect } from "../media.ts"
+
+import { stringAt } from "../json.ts"
+import type { TranscriptionAsked, TranscriptionDialect } from "../media.ts"
+import type { EncodeRefusal } from "../wire.ts"
 import { eventFault } from "./faults.ts"
+import type { TranscriptionProfile } from "./kind-profiles.ts"
+import { encodeMistralTranscription } from "./mistral-transcription.ts"
+import { readSegment, readTranscript } from "./transcript.ts"
 
-/** These tell tokens and no times; all others are asked for times, because these tell the duration. */
-const tellsTokens = (model: string): boolean => /^gpt-/.test(model)
-
-export const openaiTranscription: TranscriptionDialect = {
-  encode: ({ file, language, prompt, temperature, translate, times, stream }, model) => {
-    const isByTokens = tellsTokens(model)
-    if (isByTokens && times !== undefined) {
-      return Result.fail({ capability: "timestamps", message: "this model tells no times" })
-    }
-    if (isByTokens && translate)
-      return Result.fail({ capability: "translate", message: "this model does not translate" })
-    const parts: ReadonlyArray<FormPart> = [
-      ["model", model],
-      ["response_format", isByTokens ? "json" : "verbose_json"],
-      ["language", translate ? undefined : language],
-      ["prompt", prompt],
-      ["temperature", temperature],
-      ["timestamp_granularities[]", isByTokens || translate ? undefined : (times ?? "segment")],
-      ["stream", isByTokens && stream ? "true" : undefined],
-      ["file", file],
-    ]
-    return Result.succeed(formRequest(translate ? "/audio/translations" : "/audio/transcriptions", parts))
-  },
-  decode: (body) => {
-    const text = stringAt(body, "text")
-    if (text === undefined) return undefined
-    const usage = objectAt(body, "usage")
-    const [segments, words] = [spansOf(body, "segments", "text"), spansOf(body, "words", "word")]
-    return {
-      text,
-      language: stringAt(body, "language"),
-      seconds: numberAt(body, "duration") ?? numberAt(usage, "seconds"),
-      ...(segments.length > 0 && { segments: segments.map(({ name, ...times }) => ({ text: name.trim(), ...times })) }),
-      ...(words.length > 0 && { words: words.map(({ name, ...times }) => ({ word: name, ...times })) }),
-      usage: usageOf(usage),
-    }
-  },
+export const makeTranscription = ({ form, streams }: TranscriptionProfile = {}): TranscriptionDialect => ({
+  encode:
+    form === "mistral"
+      ? encodeMistralTranscription
+      : (asked, model, name) => {
+          const family = { ...familyOf(name), ...(streams === true && { streams: true }) }
+          const refusal = refusalOf(asked, family)
+          return refusal === undefined ? Result.succeed(requestOf(asked, model, family)) : Result.fail(refusal)
+        },
+  decode: readTranscript,
   event: (event) => {
     switch (stringAt(event, "type")) {
       case "transcript.text.delta":
         return { text: stringAt(event, "delta") ?? "" }
+      case "transcription.text.delta":
+        return { text: stringAt(event, "text") ?? "" }
+      case "transcript.text.segment":
+      case "transcription.segment": {
+        const segment = readSegment(event)
+        return segment && { segment }
+      }
       case "transcript.text.done":
-        return {
-          whole: {
-            text: stringAt(event, "text") ?? "",
-            usage: usageOf(objectAt(event, "usage")),
-          } satisfies Transcribed,
-        }
+      case "transcription.done":
+        return { whole: { ...readTranscript(event), text: stringAt(event, "text") ?? "" } }
       default:
         return event["error"] === undefined ? undefined : { fault: eventFault(event) }
     }
   },
+})
+
+/** What a model can tell, by its family: only what a request needs is asked for, because servers know different forms. */
+interface Family {
+  readonly tellsTimes: boolean
+  readonly tellsSpeakers: boolean
+  readonly translates: boolean
+  readonly streams: boolean
+  /** Whether the form with times is asked for where only that tells how long a recording is. */
+  readonly tellsSeconds: boolean
 }
 
-/** What was said from when to when. */
-const spansOf = (body: JsonObject, key: string, named: string) =>
-  objectsAt(body, key).flatMap((span) => {
-    const [name, start, end] = [stringAt(span, named), numberAt(span, "start"), numberAt(span, "end")]
-    return name === undefined || start === undefined || end === undefined ? [] : [{ name, start, end }]
-  })
+const other: Family = {
+  tellsTimes: true,
+  tellsSpeakers: true,
+  translates: true,
+  streams: false,
+  tellsSeconds: false,
+}
 
-const usageOf = (usage: JsonObject | undefined): ReportedUsage | undefined =>
-  stringAt(usage, "type") === "duration" || usage === undefined
-    ? undefined
-    : {
-        inTokens: reportedCountAt(usage, "input_tokens"),
-        outTokens: reportedCountAt(usage, "output_tokens"),
-        audioIn: reportedCountAt(objectAt(usage, "input_token_details"), "audio_tokens"),
-      }
+const families: ReadonlyArray<readonly [name: RegExp, family: Family]> = [
+  [/^gpt-.*diarize/, { ...other, tellsTimes: false, translates: false, streams: true }],
+  [/^gpt-/, { ...other, tellsTimes: false, tellsSpeakers: false, translates: false, streams: true }],
+  [/whisper/, { ...other, tellsSpeakers: false, tellsSeconds: true }],
+]
+
+const familyOf = (name: string): Family => families.find(([known]) => known.test(name))?.[1] ?? other
+
+const refusalOf = ({ times, translate, diarize }: TranscriptionAsked, family: Family): EncodeRefusal | undefined => {
+  if (times.length > 0 && !family.tellsTimes) return { capability: "timestamps", message: "this model tells no times" }
+  if (diarize && !family.tellsSpeakers) return { capability: "format", message: "this model tells no speakers" }
+  return translate && !family.translates
+    ? { capability: "translate", message: "this model does not translate" }
+    : undefined
+}
+
+const requestOf = (asked: TranscriptionAsked, model: string, family: Family) => {
+  const { file, language, prompt, temperature, translate, times, stream, diarize, speakers = [], logprobs } = asked
+  const isVerbose = times.length > 0 || (asked.needsSeconds && family.tellsSeconds)
+  const parts: ReadonlyArray<FormPart> = [
+    ["model", model],
+    ["response_format", diarize ? "diarized_json" : isVerbose ? "verbose_json" : "json"],
+    ["language", translate ? undefined : language],
+    ["prompt", prompt],
+    ["temperature", temperature],
+    ...(translate ? [] : times).map((time): FormPart => ["timestamp_granularities[]", time]),
+    ...chunkingParts(asked.chunking),
+    ...speakers.flatMap(
+      ({ name, reference }): ReadonlyArray<FormPart> => [
+        ["known_speaker_names[]", name],
+        ["known_speaker_references[]", reference],
+      ],
+    ),
+    ["include[]", logprobs === true ? "logprobs" : undefined],
+    ["stream", stream && family.streams ? "true" : undefined],
+    ["file", file],
+  ]
+  return formRequest(translate ? "/audio/translations" : "/audio/transcriptions", parts)
+}
+
+/** Objects in a form are named member by member. */
+const chunkingParts = (chunking: Chunking | undefined): ReadonlyArray<FormPart> => {
+  if (chunking === undefined || chunking === "auto") return [["chunking_strategy", chunking]]
+  const { threshold, prefixPaddingMs, silenceDurationMs } = chunking
+  return [
+    ["chunking_strategy[type]", "server_vad"],
+    ["chunking_strategy[threshold]", threshold],
+    ["chunking_strategy[prefix_padding_ms]", prefixPaddingMs],
+    ["chunking_strategy[silence_duration_ms]", silenceDurationMs],
+  ]
+}

@@ -22,6 +22,7 @@ export const openaiVideos: MediaClient<VideoJob> = {
     const model = reader.string(body["model"], "model")
     const { seconds = defaultSeconds } = body
     return reader.result({
+      omitted: reader.omitted,
       model,
       request: present({
         prompt: body["prompt"],

@@ -6,7 +6,8 @@ import type { EmbeddingResponse } from "../../protocol/embedding.ts"
 import type { ModerationResponse } from "../../protocol/moderation.ts"
 import type { RerankResponse } from "../../protocol/rerank.ts"
 import { all, carried, FieldReader, type FieldTable, isAbsent, present, refused, withoutEffect } from "../fields.ts"
-import { isObject, type JsonObject } from "../json.ts"
+import { isObject } from "../json.ts"
+import { imageBlockOf } from "../pictures.ts"
 import type { ErrorWords, WholeClient } from "../whole-client.ts"
 import { chatError } from "./client-reply.ts"
 import { tokensToText } from "./token-input.ts"
@@ -14,25 +15,45 @@ import { tokensToText } from "./token-input.ts"
 export const openaiErrors: ErrorWords = { error: chatError, requestIdHeader: "x-request-id" }
 
 const embeddingFields: FieldTable = {
-  ...all(carried, "model", "input", "dimensions", "encoding_format"),
+  ...all(carried, "model", "input", "dimensions", "encoding_format", "input_type", "truncate"),
   ...all(withoutEffect("it labels a request for its vendor"), "user"),
 }
+
+/** What vectors are for, in the words of NVIDIA, Voyage and Cohere, whose clients speak this API too. */
+const purposes = {
+  query: "query",
+  search_query: "query",
+  document: "document",
+  passage: "document",
+  search_document: "document",
+  similarity: "similarity",
+  classification: "classification",
+  clustering: "clustering",
+}
+
+const truncations = { NONE: false, END: true }
 
 export const openaiEmbeddings: WholeClient<EmbeddingResponse> = {
   name: "OpenAI embeddings",
   errors: openaiErrors,
   fields: embeddingFields,
-  fieldNames: [["encoding", "encoding_format"]],
+  fieldNames: [
+    ["encoding", "encoding_format"],
+    ["inputType", "input_type"],
+  ],
   decode: (body) => {
     const reader = new FieldReader()
     reader.check(embeddingFields, body, "")
     const model = reader.string(body["model"], "model")
     return reader.result({
+      omitted: reader.omitted,
       model,
       request: present({
         input: tokensToText(body["input"]),
         dimensions: body["dimensions"],
         encoding: body["encoding_format"],
+        inputType: reader.word(purposes, body["input_type"], "input_type"),
+        truncate: reader.word(truncations, body["truncate"], "truncate"),
       }),
       reply: ({ vectors, usage }) => ({
         object: "list",
@@ -55,15 +76,8 @@ const moderated = (input: unknown, reader: FieldReader): unknown => {
   return input.map((part: unknown, at) => {
     if (!isObject(part)) return part
     if (part["type"] === "text") return part["text"]
-    return imageOf(reader.object(part["image_url"], `input.${at}.image_url`)["url"])
+    return imageBlockOf(reader.object(part["image_url"], `input.${at}.image_url`)["url"])
   })
-}
-
-const dataUrl = /^data:([\w.+-]+\/[\w.+-]+);base64,(.+)$/s
-
-const imageOf = (url: unknown): JsonObject => {
-  const [, mime, data] = typeof url === "string" ? (dataUrl.exec(url) ?? []) : []
-  return data === undefined ? { t: "image", mime: "image/*", url } : { t: "image", mime, data }
 }
 
 export const openaiModerations: WholeClient<ModerationResponse> = {
@@ -76,43 +90,58 @@ export const openaiModerations: WholeClient<ModerationResponse> = {
     reader.check(moderationFields, body, "")
     const model = isAbsent(body["model"]) ? moderationModel : reader.string(body["model"], "model")
     return reader.result({
+      omitted: reader.omitted,
       model,
       request: present({ input: moderated(body["input"], reader) }),
       reply: ({ requestId, results }) => ({
         id: requestId.replace(/^req_/, "modr-"),
         model,
-        results: results.map(({ flagged, categories, scores }) => ({ flagged, categories, category_scores: scores })),
+        results: results.map(({ flagged, categories, scores, inputTypes }) => ({
+          flagged,
+          categories,
+          category_scores: scores,
+          ...(inputTypes !== undefined && { category_applied_input_types: inputTypes }),
+        })),
       }),
     })
   },
 }
 
 const rerankFields: FieldTable = {
-  ...all(carried, "model", "query", "documents", "top_n", "return_documents"),
+  ...all(carried, "model", "query", "documents", "top_n", "return_documents", "max_tokens_per_doc"),
   ...all(withoutEffect("it labels a request for its vendor"), "user"),
   ...all(refused("documents are texts"), "rank_fields"),
 }
 
-/** Documents are texts, or objects with one. */
+/** Documents are texts, or objects whose text is ranked. */
 const textsOf = (documents: unknown): unknown =>
   Array.isArray(documents)
-    ? documents.map((each: unknown) => (isObject(each) && Object.keys(each).length === 1 ? each["text"] : each))
+    ? documents.map((each: unknown) => (isObject(each) && typeof each["text"] === "string" ? each["text"] : each))
     : documents
 
 export const sharedRerankClient: WholeClient<RerankResponse> = {
   name: "rerank",
   errors: openaiErrors,
   fields: rerankFields,
-  fieldNames: [["topN", "top_n"]],
+  fieldNames: [
+    ["topN", "top_n"],
+    ["maxTokensPerDocument", "max_tokens_per_doc"],
+  ],
   decode: (body) => {
     const reader = new FieldReader()
     reader.check(rerankFields, body, "")
     const model = reader.string(body["model"], "model")
-    const documents = textsOf(body["documents"])
+    const { documents } = body
     const told = body["return_documents"] === true && Array.isArray(documents) ? documents : undefined
     return reader.result({
+      omitted: reader.omitted,
       model,
-      request: present({ query: body["query"], documents, topN: body["top_n"] }),
+      request: present({
+        query: body["query"],
+        documents: textsOf(documents),
+        topN: body["top_n"],
+        maxTokensPerDocument: body["max_tokens_per_doc"],
+      }),
       reply: ({ requestId, results, usage }) => ({
         id: requestId,
         object: "rerank",
@@ -120,7 +149,7 @@ export const sharedRerankClient: WholeClient<RerankResponse> = {
         results: results.map(({ index, score }) => ({
           index,
           relevance_score: score,
-          ...(told !== undefined && { document: { text: told[index] } }),
+          ...(told !== undefined && { document: isObject(told[index]) ? told[index] : { text: told[index] } }),
         })),
         usage: { prompt_tokens: usage.inTokens, total_tokens: usage.inTokens },
         meta: { billed_units: { search_units: usage.dims?.["searches"] ?? 0 } },

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { type FaultTable, faultBy } from "../faults.ts"
 import { objectAt, parseObject, reportedCountAt } from "../json.ts"
-import { readRanks } from "../ranks.ts"
+import { lacksDocumentLimit, readRanks } from "../ranks.ts"
 import { inOrder, readVectors } from "../vectors.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
 import { jsonRequest } from "../whole.ts"
@@ -39,8 +39,12 @@ export const voyage: VendorDialect = {
   },
   rerank: {
     maxDocuments: 1000,
-    encode: ({ query, documents, topN }, model) =>
-      Result.succeed(jsonRequest("/rerank", { model, query, documents, ...(topN !== undefined && { top_k: topN }) })),
+    encode: ({ query, documents, topN, maxTokensPerDocument }, model) =>
+      maxTokensPerDocument === undefined
+        ? Result.succeed(
+            jsonRequest("/rerank", { model, query, documents, ...(topN !== undefined && { top_k: topN }) }),
+          )
+        : Result.fail(lacksDocumentLimit),
     decode: (body, asked) => {
       const results = readRanks(body, "data", asked)
       const inTokens = reportedCountAt(objectAt(body, "usage"), "total_tokens")

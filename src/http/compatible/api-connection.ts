@@ -8,6 +8,7 @@ import type { ErrorWords } from "../../dialects/whole-client.ts"
 import { ErrorEnvelope, type ServiceError } from "../../protocol/error.ts"
 import { writeJson } from "../../protocol/json-text.ts"
 import { NodeConnection } from "../node-connection.ts"
+import { noticeOf } from "../notice.ts"
 import { errorReply, inProgress, withheldReply } from "./error-reply.ts"
 
 const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))
@@ -18,6 +19,10 @@ export interface ApiWords<Body extends object> {
   readonly readKept: (text: string) => Body | undefined
   /** Undefined if the request could not be read. */
   readonly reply: ((response: Body) => object) | undefined
+  /** Names a field that no target of the model has, as the client did. */
+  readonly named?: (error: ServiceError) => ServiceError
+  /** Fields that are left out, because they change no answer. */
+  readonly omitted?: ReadonlyArray<string> | undefined
 }
 
 export class ApiConnection<Body extends object> extends NodeConnection<Body> {
@@ -53,6 +58,11 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
   }
 
   protected override sendError(error: ServiceError): void {
-    super.send(errorReply(this.#words.errors, error, this.#requestId))
+    const { errors, named } = this.#words
+    super.send(errorReply(errors, named?.(error) ?? error, this.#requestId))
+  }
+
+  protected override notices(): ReadonlyArray<string> {
+    return [...noticeOf("fields_omitted", this.#words.omitted ?? []), ...super.notices()]
   }
 }

@@ -6,13 +6,8 @@ import type { CallRequest, Kind } from "../../calls/kind.ts"
 import type { EventEncoder } from "../../dialects/client-api.ts"
 import { generateImage, generateSpeech, mediaAskedOf, predictImages } from "../../dialects/gemini/media-client.ts"
 import type { MediaAsked as ApiAsked, MediaClient } from "../../dialects/openai-chat/media-client.ts"
-import {
-  openaiEdits,
-  openaiGenerations,
-  openaiSpeechClient,
-  openaiTranscriptions,
-  openaiTranslations,
-} from "../../dialects/openai-chat/media-client.ts"
+import { openaiEdits, openaiGenerations, openaiSpeechClient } from "../../dialects/openai-chat/media-client.ts"
+import { openaiTranscriptions, openaiTranslations } from "../../dialects/openai-chat/transcription-client.ts"
 import { openaiVideos } from "../../dialects/openai-chat/video-client.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { checkCall } from "../../kinds/decode.ts"
@@ -38,7 +33,7 @@ import type { RuntimeRequest } from "../runtime.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { withCredential } from "./credential.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
-import { handleOf, inWordsOf, metaOf } from "./request.ts"
+import { handleOf, inWordsOf, metaOf, namingCapability } from "./request.ts"
 
 /** How a kind reads a request that is in the words of twp/1, and a reply that was kept. */
 interface Served<Request extends CallRequest, Body extends object> {
@@ -88,6 +83,8 @@ export const mediaRoutes = ({ upload, hasCredential, takeRoom }: CallRunner, bod
             errors: client.errors,
             readKept: (text) => Option.getOrUndefined(readKept(text)),
             reply: asked?.reply,
+            named: (error) => namingCapability(client, error),
+            omitted: asked?.omitted,
           },
           stream ? asked?.events?.() : bytes?.(),
         )
@@ -174,6 +171,11 @@ const readMedia = <Request extends CallRequest, Body>(
     if (Result.isFailure(read)) return { decoded: Result.fail(invalidInput([read.failure])), asked: undefined }
     if (Result.isFailure(own)) return { decoded: Result.fail(own.failure), asked: undefined }
     const asked = read.success
+    const { requires } = client
+    if (requires !== undefined && !own.success.has(requires) && asked.request[requires] === undefined) {
+      const missing = inWordsOf(client, invalidInput([{ path: requires, message: "is required" }]))
+      return { decoded: Result.fail(missing), asked: undefined }
+    }
     const meta = metaOf(headers)
     const candidate = {
       ...asked.request,

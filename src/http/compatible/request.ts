@@ -4,6 +4,7 @@ import type { DecodedCall } from "../../calls/held-call.ts"
 import type { OwnRequest } from "../../dialects/carried-request.ts"
 import type { CarriedApi, ClientApi, ClientContext, RequestPlace } from "../../dialects/client-api.ts"
 import { isObject } from "../../dialects/json.ts"
+import type { WholeClient } from "../../dialects/whole-client.ts"
 import { type ChatRequest, carriedRequestOf, chatRequestOf } from "../../kinds/chat/chat-request.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
 import { checkCall } from "../../kinds/decode.ts"
@@ -169,4 +170,18 @@ export const namingField = ({ fieldNames }: Pick<ClientApi, "fieldNames">, error
   const path = nameIn(fieldNames, `params.${lacking}`)
   const why = message.replace(` ${lacking}`, " it")
   return serviceError("bad_request", `${path}: ${why}`, { detail: { ...detail, issues: [{ path, message: why }] } })
+}
+
+/** Names the field of a call beside chat that no target of the model has, as its client did. */
+export const namingCapability = (
+  { fields, fieldNames, files = {} }: Pick<WholeClient<never>, "fields" | "fieldNames"> & { readonly files?: object },
+  error: ServiceError,
+): ServiceError => {
+  const { code, message, detail } = error
+  const lacking = detail?.["capability"]
+  if (code !== "bad_request" || typeof lacking !== "string") return error
+  const path = nameIn(fieldNames, lacking)
+  const isField = Object.hasOwn(fields, path) || Object.hasOwn(files, path)
+  const issues = [{ path, message }]
+  return isField ? serviceError("bad_request", `${path}: ${message}`, { detail: { ...detail, issues } }) : error
 }

@@ -6,7 +6,7 @@ import { cohereEmbed, cohereEmbedV1, cohereRerankClient } from "../../dialects/c
 import { batchEmbedContents, embedContent } from "../../dialects/gemini/whole-client.ts"
 import { isObject } from "../../dialects/json.ts"
 import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../../dialects/openai-chat/whole-client.ts"
-import type { WholeClient } from "../../dialects/whole-client.ts"
+import type { WholeAsked, WholeClient } from "../../dialects/whole-client.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { embedding } from "../../kinds/embedding/embedding.ts"
 import { moderation } from "../../kinds/moderation/moderation.ts"
@@ -22,7 +22,7 @@ import type { Authenticated, RuntimeRequest } from "../runtime.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { withCredential } from "./credential.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
-import { cacheOf, handleOf, inWordsOf, metaOf } from "./request.ts"
+import { cacheOf, handleOf, inWordsOf, metaOf, namingCapability } from "./request.ts"
 
 /** A kind with its schemas. */
 interface Served<Request extends CallRequest, Body extends object> {
@@ -60,16 +60,18 @@ export const wholeRoutes = ({ run }: CallRunner) => {
     (request, response) => {
       const requestId = newRequestId()
       const readBody = Schema.decodeUnknownOption(Schema.fromJsonString(told))
-      const connect = (reply?: (body: Body) => object) =>
+      const connect = (sent?: WholeAsked<Body>) =>
         new ApiConnection<Body>(response, requestId, {
           errors: client.errors,
           readKept: (text) => Option.getOrUndefined(readBody(text)),
-          reply,
+          reply: sent?.reply,
+          named: (error) => namingCapability(client, error),
+          omitted: sent?.omitted,
         })
       return run(kind, withCredential(request), requestId, {
         read: (call) => {
-          const { decoded, reply } = readWhole(client, asked, request, call, model)
-          return { decoded, connection: connect(reply) }
+          const { decoded, sent } = readWhole(client, asked, request, call, model)
+          return { decoded, connection: connect(sent) }
         },
         refusedAt: () => connect(),
         status: () => response.statusCode,
@@ -102,12 +104,12 @@ const readWhole = <Request extends CallRequest, Body>(
   model: string,
 ) => {
   const json = parseBody(body)
-  if (Result.isFailure(json)) return { decoded: Result.fail(json.failure), reply: undefined }
+  if (Result.isFailure(json)) return { decoded: Result.fail(json.failure), sent: undefined }
   const sent = isObject(json.success)
     ? client.decode(json.success, model)
     : Result.fail({ path: "", message: "The body must be a JSON object" })
-  if (Result.isFailure(sent)) return { decoded: Result.fail(invalidInput([sent.failure])), reply: undefined }
-  const { request, model: named, reply } = sent.success
+  if (Result.isFailure(sent)) return { decoded: Result.fail(invalidInput([sent.failure])), sent: undefined }
+  const { request, model: named } = sent.success
   const meta = metaOf(headers)
   const candidate = {
     ...request,
@@ -117,5 +119,5 @@ const readWhole = <Request extends CallRequest, Body>(
   }
   // The same idempotency key under another API is another call.
   const decoded = checkCall(schema, candidate, meta === undefined ? null : [client.name, model, json.success])
-  return { decoded: Result.mapError(decoded, (error) => inWordsOf(client, error)), reply }
+  return { decoded: Result.mapError(decoded, (error) => inWordsOf(client, error)), sent: sent.success }
 }

@@ -5,7 +5,7 @@ import { newRequestId } from "../../calls/calls.ts"
 import type { WholeReply } from "../../calls/connection.ts"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import type { CallRequest, Kind } from "../../calls/kind.ts"
-import { plainTranscript } from "../../dialects/openai-chat/media-client.ts"
+import { plainTranscript } from "../../dialects/openai-chat/transcription-client.ts"
 import { decodeCall } from "../../kinds/decode.ts"
 import { image } from "../../kinds/image/image.ts"
 import { type NoBody, speech } from "../../kinds/speech/speech.ts"
@@ -90,8 +90,16 @@ const requestOf = <Request extends CallRequest>(decoded: Decoded<DecodedCall<Req
   Result.isSuccess(decoded) ? decoded.success.request : undefined
 
 const videoTypes: FieldTypes = { numbers: ["seconds"], json: ["meta"] }
-const imageTypes: FieldTypes = { numbers: ["n"], flags: ["stream"], json: ["meta"] }
-const transcriptionTypes: FieldTypes = { numbers: ["temperature"], flags: ["translate", "stream"], json: ["meta"] }
+const imageTypes: FieldTypes = {
+  numbers: ["n", "compression", "seed", "partialImages"],
+  flags: ["stream"],
+  json: ["meta"],
+}
+const transcriptionTypes: FieldTypes = {
+  numbers: ["temperature"],
+  flags: ["translate", "stream", "logprobs"],
+  json: ["meta", "chunking", "speakers"],
+}
 
 const decodeAs = <A, E>(
   { fields, isForm, files }: Content,

@@ -119,7 +119,8 @@ const filesAt = (
   Effect.sync(() => {
     const own = files.get(name) ?? []
     if (blocks === undefined) return Result.succeed(own)
-    return Result.flatMap(decodeJson(Schema.Array(block), blocks), (decoded): Decoded<ReadonlyArray<NamedFile>> => {
+    const named = decodeJson(Schema.Struct({ [name]: Schema.Array(block) }), { [name]: blocks })
+    return Result.flatMap(named, ({ [name]: decoded = [] }): Decoded<ReadonlyArray<NamedFile>> => {
       const given: Array<NamedFile> = [...own]
       for (const each of decoded) {
         if (each.data === undefined) return refuse(`${name}.url`, "an address is not read: send the data")

@@ -2,6 +2,7 @@
 import type { EventEncoder } from "../../dialects/client-api.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta, EventName, ImageDelta, OpenEvent, TextDelta, WarnEvent } from "../../protocol/event.ts"
+import type { Segment } from "../../protocol/transcription.ts"
 import type { Usage } from "../../protocol/usage.ts"
 
 /** What all streams of t.* events have; how one event is framed is their own. */
@@ -19,6 +20,10 @@ export abstract class TwpEvents implements EventEncoder {
 
   picture(delta: typeof ImageDelta.Type): string {
     return this.event("t.delta", JSON.stringify(delta))
+  }
+
+  segment(segment: Segment): string {
+    return this.event("t.delta", JSON.stringify({ i: 0, t: "segment", ...segment }))
   }
 
   warn(data: WarnEvent): string {

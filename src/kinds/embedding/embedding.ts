@@ -3,6 +3,7 @@ import { Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import { modelFor, targetsFor } from "../../calls/model.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { makersName } from "../../dialects/family.ts"
 import { dimensionsOf, toBase64, toNumbers } from "../../dialects/vectors.ts"
 import type { Embedded, EmbeddingDialect, Vector } from "../../dialects/whole.ts"
 import { WrittenVector } from "../../dialects/written-vector.ts"
@@ -52,7 +53,7 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
           },
           decode: (target, body, part, headers) => {
             const dialect = dialectAt(target)
-            const got = dialect?.decode(body, partOf(dialect.maxInputs(target.model), part), headers)
+            const got = dialect?.decode(body, partOf(dialect.maxInputs(makersName(target)), part), headers)
             return got !== undefined && lengths.are(got, part === 0) ? got : undefined
           },
           maxBodyBytes: leastBodyBytes + input.length * bodyBytesPerInput,
@@ -106,7 +107,7 @@ const bytesOfJson = (vectors: ReadonlyArray<Vector>): number =>
   vectors.reduce((sum, vector) => sum + (vector instanceof WrittenVector ? vector.json.length : 0), 0)
 
 const dialectAt = ({ dialect }: CallTarget): EmbeddingDialect | undefined => dialect.embedding
-const maxInputsAt = (target: CallTarget): number | undefined => dialectAt(target)?.maxInputs(target.model)
+const maxInputsAt = (target: CallTarget): number | undefined => dialectAt(target)?.maxInputs(makersName(target))
 
 /** All vectors of a target have one length: the one that was asked for, if one was. */
 class SameLength {

@@ -4,13 +4,14 @@ import type { Asked, Kind } from "../../calls/kind.ts"
 import { modelFor, orNotConfigured, targetsFor } from "../../calls/model.ts"
 import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { makersName } from "../../dialects/family.ts"
 import type { ImageAsked, ImageDialect, Pictured } from "../../dialects/media.ts"
 import { LongStrings } from "../../media/long-strings.ts"
 import type { NamedFile } from "../../media/media-file.ts"
 import { StoredTexts } from "../../media/stored-texts.ts"
 import { exactUnit, maxCharge, type Price, priceUsage, unitCharge, unitDims } from "../../money/pricing.ts"
 import { serviceError } from "../../protocol/error.ts"
-import type { ImageFields, ImageResponse, MadeImage } from "../../protocol/image.ts"
+import type { ImageFields, ImageResponse, MadeFigures, MadeImage } from "../../protocol/image.ts"
 import { dailyCountsOf } from "../daily-counts.ts"
 import { implausibleMedia, isByTokens, mediaBill } from "../media/media-bill.ts"
 import { encodeWhole, openingOf, replyHead } from "../whole/whole-call.ts"
@@ -40,7 +41,8 @@ export const image: Kind<ImageCall, ImageResponse> = {
   reviewed: ({ prompt }) => prompt,
   plan: (asked) => {
     const { services, request, caller, catalogue, nowMs } = asked
-    const { model, prompt, n = 1, images, mask, size, quality, background, format, stream } = request
+    const { meta: _meta, model, ...wanted } = request
+    const { prompt, n = 1, images, size, resolution, quality, stream } = wanted
     const found = orNotConfigured(
       modelFor(model, "image", caller, catalogue, nowMs),
       "image",
@@ -48,22 +50,15 @@ export const image: Kind<ImageCall, ImageResponse> = {
       "imagegen_not_configured",
     )
     return Result.flatMap(found, ({ entry, price }) => {
-      const details = [size ?? "auto", quality ?? "auto"]
+      const details = [resolution ?? size ?? "auto", quality ?? "auto"]
       if (!isByTokens(price) && exactUnit(price, "images", details) === undefined) {
         return Result.fail(serviceError("pricing_guard_tripped", "This model has no price for such a picture"))
       }
       const tokens = tokensOf(price, prompt, n, images.length)
       const units = (count: number) => unitDims(price, "images", count, details)
       const partOf = (target: CallTarget, part: number): ImageAsked => ({
-        prompt,
-        images,
-        mask,
+        ...wanted,
         n: Math.min(mostAt(target), n - part * mostAt(target)),
-        ...(size !== undefined && { size }),
-        ...(quality !== undefined && { quality }),
-        ...(background !== undefined && { background }),
-        ...(format !== undefined && { format }),
-        ...(stream !== undefined && { stream }),
       })
       const pictures = new StoredTexts(services.spool.open)
       const task: WholeTask<Pictured, ImageResponse> = new WholeTask<Pictured, ImageResponse>(
@@ -87,8 +82,13 @@ export const image: Kind<ImageCall, ImageResponse> = {
           bill: (parts) => mediaBill(tokens, usagesOf(parts), units(picturesOf(parts).length), undefined, undefined),
           implausible: (parts) => implausibleMedia(tokens, usagesOf(parts)),
           charge: ({ counts }) => priceUsage(price, counts),
+          answered: (parts) =>
+            picturesOf(parts)
+              .flatMap(({ revisedPrompt = [] }) => revisedPrompt)
+              .join("\n"),
           finish: (parts, usage) => {
-            const head = { ...replyHead(asked), images: picturesOf(parts) }
+            const made = parts[0]?.made
+            const head = { ...replyHead(asked), images: picturesOf(parts), ...(made !== undefined && { made }) }
             return (balance) => ({ ...head, usage: { ...usage, balance } })
           },
           ...(stream === true && {
@@ -108,7 +108,7 @@ export const image: Kind<ImageCall, ImageResponse> = {
 
 const dialectAt = ({ dialect }: CallTarget): ImageDialect | undefined => dialect.image
 
-const mostAt = (target: CallTarget): number => dialectAt(target)?.maxImages(target.model) ?? 1
+const mostAt = (target: CallTarget): number => dialectAt(target)?.maxImages(makersName(target)) ?? 1
 
 const usagesOf = (parts: ReadonlyArray<Pictured>) => parts.map(({ usage }) => usage)
 
@@ -131,16 +131,20 @@ const tokensOf = (price: Price, prompt: string, n: number, sources: number) => {
 const streamOf = ({
   reply,
 }: Pick<Asked<ImageCall, ImageResponse>, "reply">): Omit<WholeStream<Pictured>, "opening" | "brokenBill"> => {
-  const told = (images: ReadonlyArray<MadeImage>, partial: boolean): string =>
-    images.map((image, i) => reply.events.picture?.({ i, t: "image", ...image, partial }) ?? "").join("")
+  const told = (images: ReadonlyArray<MadeImage>, partial: boolean, made?: MadeFigures): string =>
+    images
+      .map(({ mime, data }, i) => {
+        return reply.events.picture?.({ i, t: "image", mime, data, partial, ...(made !== undefined && { made }) }) ?? ""
+      })
+      .join("")
   return {
     write: (events) => reply.write(events),
-    told: (parts) => told(picturesOf(parts), false),
+    told: (parts) => told(picturesOf(parts), false, parts[0]?.made),
     event: (target, event): VendorStep<Pictured> | undefined => {
       const step = dialectAt(target)?.event?.(event)
       if (step === undefined || "fault" in step) return step
       if ("partial" in step) return { events: told([step.partial], true) }
-      return { whole: step.whole, events: told(step.whole.images, false) }
+      return { whole: step.whole, events: told(step.whole.images, false, step.whole.made) }
     },
   }
 }

@@ -19,7 +19,9 @@ export const rerank: Kind<RerankRequest, RerankResponse> = {
   reviewed: ({ query, documents }) => [query, ...documents].join("\n"),
   plan: (asked) => {
     const { services, request, caller, catalogue, nowMs } = asked
-    const { model, query, documents } = request
+    const { model, query, documents, topN } = request
+    // Some vendors refuse a number above that of the documents, and none has more results.
+    const ranked = topN === undefined ? request : { ...request, topN: Math.min(topN, documents.length) }
     return Result.map(modelFor(model, "rerank", caller, catalogue, nowMs), ({ entry, price }) => {
       const searches = new SearchUnits(request)
       const [isByTokens, isBySearches] = [price.lacks?.includes("input") !== true, price.dims["searches"] !== undefined]
@@ -49,8 +51,8 @@ export const rerank: Kind<RerankRequest, RerankResponse> = {
           holdAmount: maxCharge(price, tokens.held, 0) + searchCharge(price, searches.expected),
           holdTokens: tokens.held,
           operation: "rerank",
-          encode: (target) => encodeWhole(target, dialectAt(target), "rerank", request),
-          decode: (target, body, _part, headers) => dialectAt(target)?.decode(body, request, headers),
+          encode: (target) => encodeWhole(target, dialectAt(target), "rerank", ranked),
+          decode: (target, body, _part, headers) => dialectAt(target)?.decode(body, ranked, headers),
           estimate: (parts) => (isByTokens ? tokens.estimate(parts) : Effect.void),
           bill,
           implausible: (parts) => tokens.implausible(parts),

@@ -9,6 +9,7 @@ import type { ClientReply } from "../../calls/reply.ts"
 import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { Work } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { makersName } from "../../dialects/family.ts"
 import type { SpeechAsked, SpeechStream } from "../../dialects/media.ts"
 import type { AnyWireRequest, EncodeRefusal } from "../../dialects/wire.ts"
 import type { Amount } from "../../money/amount.ts"
@@ -96,10 +97,11 @@ class SpeechTask implements Task<NoBody> {
     return { outputBytes: this.#sentBytes, isAnswered: this.#isAnswered }
   }
 
-  encode({ dialect: { speech: dialect }, model }: CallTarget): Result.Result<AnyWireRequest, EncodeRefusal> {
+  encode(target: CallTarget): Result.Result<AnyWireRequest, EncodeRefusal> {
+    const { speech: dialect } = target.dialect
     return dialect === undefined
       ? Result.fail({ capability: "speech", message: "this vendor has no speech" })
-      : dialect.encode(this.#speechAsked(), model)
+      : dialect.encode(this.#speechAsked(), target.model, makersName(target))
   }
 
   reader({ dialect: { speech: dialect } }: CallTarget, { headers }: UpstreamHead) {

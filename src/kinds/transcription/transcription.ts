@@ -8,7 +8,12 @@ import type { Transcribed, TranscriptionAsked, TranscriptionDialect } from "../.
 import type { NamedFile } from "../../media/media-file.ts"
 import type { SoundLength } from "../../media/sound-length.ts"
 import { hasUnitPrice, maxCharge, priceUsage, unitCharge, unitDims } from "../../money/pricing.ts"
-import type { TranscriptFormat, TranscriptionFields, TranscriptionResponse } from "../../protocol/transcription.ts"
+import type {
+  Segment,
+  TranscriptFormat,
+  TranscriptionFields,
+  TranscriptionResponse,
+} from "../../protocol/transcription.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 import { dailyCountsOf } from "../daily-counts.ts"
 import { implausibleMedia, isByTokens, mediaBill } from "../media/media-bill.ts"
@@ -59,7 +64,7 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
       // A vendor cannot have heard more than there is.
       const heard = ({ seconds: told }: Transcribed): number | undefined =>
         told !== undefined && told > 0 && told <= most + spareSeconds ? Math.ceil(told) : undefined
-      const asking = askedOf(request)
+      const asking = askedOf(request, hasUnitPrice(price, "audio_seconds"))
       const task: WholeTask<Transcribed, TranscriptionResponse> = new WholeTask<Transcribed, TranscriptionResponse>(
         {
           model,
@@ -89,16 +94,18 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
           answered: (parts) => parts.map(({ text }) => text).join("\n"),
           finish: (parts, usage) => {
             const [got = noText] = parts
-            const { language, segments, words } = got
-            const isVerbose = format === "verbose"
+            const { language, segments, words, logprobs } = got
+            const { times, diarize } = asking
+            const isTold = format === "verbose" || format === "diarized"
             const duration = got.seconds ?? (isCounted ? likely : undefined)
             const head = {
               ...replyHead(asked),
               text: textIn(format, got),
               ...(language !== undefined && { language }),
               ...(duration !== undefined && { duration }),
-              ...(isVerbose && request.timestamps !== "word" && segments !== undefined && { segments }),
-              ...(isVerbose && request.timestamps === "word" && words !== undefined && { words }),
+              ...(isTold && (diarize || times.includes("segment")) && segments !== undefined && { segments }),
+              ...(isTold && times.includes("word") && words !== undefined && { words }),
+              ...(request.logprobs === true && logprobs !== undefined && { logprobs }),
             }
             return (balance) => ({ ...head, usage: { ...usage, balance } })
           },
@@ -129,28 +136,32 @@ const noText: Transcribed = { text: "" }
 
 const usagesOf = (parts: ReadonlyArray<Transcribed>) => parts.map(({ usage }) => usage)
 
-const askedOf = ({
-  file,
-  language,
-  prompt,
-  temperature,
-  translate = false,
-  format,
-  timestamps = "segment",
-  stream = false,
-}: TranscriptionCall): TranscriptionAsked => ({
-  file,
-  translate,
-  stream,
-  times: format === "srt" || format === "vtt" ? "segment" : format === "verbose" ? timestamps : undefined,
-  ...(language !== undefined && { language }),
-  ...(prompt !== undefined && { prompt }),
-  ...(temperature !== undefined && { temperature }),
-})
+const askedOf = (
+  { file, language, prompt, temperature, chunking, speakers, logprobs, ...request }: TranscriptionCall,
+  needsSeconds: boolean,
+): TranscriptionAsked => {
+  const { translate = false, format, timestamps = "segment", stream = false } = request
+  return {
+    file,
+    translate,
+    stream,
+    needsSeconds,
+    diarize: format === "diarized",
+    times: format === "srt" || format === "vtt" ? ["segment"] : format === "verbose" ? [timestamps].flat() : [],
+    ...(language !== undefined && { language }),
+    ...(prompt !== undefined && { prompt }),
+    ...(temperature !== undefined && { temperature }),
+    ...(chunking !== undefined && { chunking }),
+    ...(speakers !== undefined && { speakers }),
+    ...(logprobs !== undefined && { logprobs }),
+  }
+}
 
-/** A reply without the times that were asked for does not answer; silence has none. */
-const hasTimes = ({ text, segments, words }: Transcribed, { times }: TranscriptionAsked): boolean =>
-  text.trim() === "" || times === undefined || (times === "word" ? words : segments) !== undefined
+/** A reply without the times or the speakers that were asked for does not answer; silence has none. */
+const hasTimes = ({ text, segments, words }: Transcribed, { times, diarize }: TranscriptionAsked): boolean =>
+  text.trim() === "" ||
+  (times.every((time) => (time === "word" ? words : segments) !== undefined) &&
+    (!diarize || segments?.some(({ speaker }) => speaker !== undefined) === true))
 
 /** The text in the format that was asked for. */
 const textIn = (format: TranscriptFormat, { text, segments = [] }: Transcribed): string =>
@@ -158,12 +169,16 @@ const textIn = (format: TranscriptFormat, { text, segments = [] }: Transcribed):
 
 const streamOf = ({ reply }: Pick<Asked<TranscriptionCall, TranscriptionResponse>, "reply">) => {
   const told = (text: string): string => (text === "" ? "" : reply.events.delta({ i: 0, t: "text", v: text }))
+  const heard = (segment: Segment): string => reply.events.segment?.(segment) ?? ""
   return {
     write: (events: string) => reply.write(events),
-    told: (parts: ReadonlyArray<Transcribed>) => told(parts.map(({ text }) => text).join("")),
+    told: (parts: ReadonlyArray<Transcribed>) =>
+      parts.map(({ segments = [] }) => segments.map(heard).join("")).join("") +
+      told(parts.map(({ text }) => text).join("")),
     event: (target: CallTarget, event: Parameters<NonNullable<TranscriptionDialect["event"]>>[0]) => {
       const step = dialectAt(target)?.event?.(event)
       if (step === undefined || "fault" in step) return step
+      if ("segment" in step) return { events: heard(step.segment) } satisfies VendorStep<Transcribed>
       return (
         "whole" in step ? { whole: step.whole, events: "" } : { events: told(step.text) }
       ) satisfies VendorStep<Transcribed>

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import type { Asked, CallRequest } from "../../calls/kind.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { makersName } from "../../dialects/family.ts"
 import type { WholeDialect } from "../../dialects/whole.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
 import type { MediaBody } from "../../media/media-file.ts"
@@ -10,14 +11,14 @@ import { protocolLabel, type WarnEvent } from "../../protocol/event.ts"
 
 /** The catalogue refuses targets that cannot do what their model is for; a call of one is refused. */
 export const encodeWhole = <Asked, Body extends string | MediaBody>(
-  { model }: CallTarget,
+  target: CallTarget,
   dialect: Pick<WholeDialect<Asked, unknown, Body>, "encode"> | undefined,
   kind: CallKind,
   asked: Asked,
 ): Result.Result<WireRequest<Body>, EncodeRefusal> =>
   dialect === undefined
     ? Result.fail({ capability: kind, message: `this vendor has no ${kind}` })
-    : dialect.encode(asked, model)
+    : dialect.encode(asked, target.model, makersName(target))
 
 /** The beginning of a reply. */
 export const replyHead = <Request extends CallRequest & { readonly model: string }>({

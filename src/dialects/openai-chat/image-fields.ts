@@ -1,0 +1,97 @@
+/** What models of pictures with OpenAI's API have words for, by family and by vendor. */
+import { Result } from "effect"
+import type { ImageAsked } from "../media.ts"
+import { readSize } from "../sizes.ts"
+import type { EncodeRefusal } from "../wire.ts"
+import { type ImageWord, imageWordNames, imageWords } from "./image-words.ts"
+import type { ImageProfile } from "./kind-profiles.ts"
+
+export interface ImageFamily {
+  /** Models that answer with the picture itself; others are asked for it. */
+  readonly isOwn: boolean
+  readonly streams: boolean
+  /** Pictures of one request. */
+  readonly maxImages: number
+  readonly words: ReadonlyArray<ImageWord>
+  /** How a size is said; as it is asked for if absent. */
+  readonly size?: ImageProfile["size"]
+  readonly data: "b64_json" | "base64"
+  /** Pictures to change: a form, JSON of the same form, or addresses beside the prompt. */
+  readonly edits: "form" | "json" | "json-urls"
+}
+
+/** https://platform.openai.com/docs/api-reference/images/create; its models have a style no more. */
+const own: ImageFamily = {
+  isOwn: true,
+  streams: true,
+  maxImages: 10,
+  words: imageWordNames.filter((name) => name !== "style" && name !== "seed"),
+  data: "b64_json",
+  edits: "form",
+}
+
+/** A server that is not known: what it is asked for is sent, and it is asked for the picture. */
+const other: ImageFamily = { ...own, isOwn: false, streams: false, words: ["quality", "background", "style", "seed"] }
+
+const families: ReadonlyArray<readonly [name: RegExp, family: ImageFamily]> = [
+  [/^(gpt|chatgpt)-image/, own],
+  [/^dall-e-3/, { ...other, words: ["quality", "style"], maxImages: 1 }],
+  [/^dall-e/, { ...other, words: [] }],
+  /** https://docs.byteplus.com/en/docs/ModelArk/1541523: pictures to change stand beside the prompt; one is made at a time. */
+  [/seedream/, { ...other, words: ["seed"], maxImages: 1, edits: "json-urls" }],
+]
+
+export const imageFamilyOf = (profile: ImageProfile, name: string): ImageFamily => {
+  const family = families.find(([known]) => known.test(name))?.[1]
+  if (family !== undefined) return family
+  if (profile.isOwn === true) return own
+  const { size, data = "b64_json", words: known = other.words, edits = "form" } = profile
+  return { ...other, ...(size !== undefined && { size }), data, words: known, edits }
+}
+
+/** The fields beside model, prompt and pictures; or what the model has no word for. */
+export const imageFields = (
+  asked: ImageAsked,
+  family: ImageFamily,
+): Result.Result<Readonly<Record<string, string | number>>, EncodeRefusal> => {
+  const fields: Record<string, string | number> = asked.n === 1 ? {} : { n: asked.n }
+  for (const name of imageWordNames) {
+    const value = asked[name]
+    if (value === undefined) continue
+    const { field, neutral } = imageWords[name]
+    if (family.words.includes(name)) fields[field] = value
+    else if (value !== neutral) return Result.fail({ capability: name, message: `this model has no ${name}` })
+  }
+  if (asked.mask !== undefined && family.edits !== "form") {
+    return Result.fail({ capability: "mask", message: "this model takes no mask" })
+  }
+  return Result.map(sizeFields(asked, family), (size) => ({
+    ...fields,
+    ...size,
+    ...(!family.isOwn && { response_format: family.data }),
+  }))
+}
+
+const sizeFields = (
+  { size, resolution }: ImageAsked,
+  family: ImageFamily,
+): Result.Result<Readonly<Record<string, string | number>>, EncodeRefusal> => {
+  const { width, height, ratio, lines } = readSize(size, resolution)
+  switch (family.size) {
+    case "ratio":
+      return Result.succeed({
+        ...(ratio !== undefined && { aspect_ratio: ratio }),
+        ...(lines !== undefined && { resolution: lines.toLowerCase() }),
+      })
+    case "sides":
+      if (width !== undefined && height !== undefined) return Result.succeed({ width, height })
+      return ratio === undefined && lines === undefined
+        ? Result.succeed({})
+        : Result.fail({ capability: "size", message: "this model knows sizes of pixels" })
+    default:
+      if (resolution !== undefined) {
+        return Result.fail({ capability: "resolution", message: "this model knows sizes alone" })
+      }
+      return Result.succeed(size === undefined ? {} : { size })
+  }
+}

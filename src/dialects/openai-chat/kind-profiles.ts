@@ -1,0 +1,107 @@
+/**
+ * Differences of vendors with OpenAI's API beside chat: what each takes at once, how it names what all have, what it
+ * requires, and how it replies. A vendor that is not here speaks as OpenAI does. Each names the documentation that it follows.
+ */
+import type { ChatProfileName } from "../../protocol/catalogue.ts"
+import type { EmbeddingPurpose } from "../../protocol/embedding.ts"
+import type { ImageWord } from "./image-words.ts"
+
+export interface KindProfile {
+  readonly embedding?: EmbeddingProfile
+  readonly rerank?: RerankProfile
+  readonly moderation?: ModerationProfile
+  readonly image?: ImageProfile
+  readonly speech?: SpeechProfile
+  readonly transcription?: TranscriptionProfile
+}
+
+export interface EmbeddingProfile {
+  /** Texts at once; 2,048 if absent. */
+  readonly maxInputs?: number
+  /** The field for the length of a vector; `dimensions` if absent. */
+  readonly dimensions?: "dimensions" | "output_dimension"
+  /** What vectors are for, where the vendor must be told. */
+  readonly purposes?: Readonly<Record<EmbeddingPurpose, string>>
+  /** Whether it is said that a text may be cut. */
+  readonly truncates?: true
+}
+
+export interface RerankProfile {
+  /** `/rerank` if absent. */
+  readonly path?: "/rerank" | "/reranks"
+  /** Whether query and documents are objects, and scores are logits. */
+  readonly ranking?: true
+}
+
+export interface ModerationProfile {
+  /** Whether pictures are refused. */
+  readonly textsOnly?: true
+}
+
+export interface ImageProfile {
+  /** Whether a model whose name says nothing is OpenAI's own. */
+  readonly isOwn?: true
+  /** How a size is said, where it is not said as in OpenAI's API. */
+  readonly size?: "ratio" | "sides"
+  /** The word for the picture itself; `b64_json` if absent. */
+  readonly data?: "base64"
+  /** What the vendor's models know beside a prompt and a size. */
+  readonly words?: ReadonlyArray<ImageWord>
+  /** How pictures to change are sent; a form if absent. */
+  readonly edits?: "json"
+}
+
+export interface SpeechProfile {
+  /** Whether voices are ids of the vendor's own, and sound comes in base64, in JSON or in events. */
+  readonly form?: "mistral"
+}
+
+export interface TranscriptionProfile {
+  readonly form?: "mistral"
+  /** Whether a stream has the events of OpenAI's API, for any model. */
+  readonly streams?: true
+}
+
+export const kindProfiles: Readonly<Partial<Record<ChatProfileName, KindProfile>>> = {
+  /** A deployment has any name: https://learn.microsoft.com/azure/ai-foundry/openai/reference-preview-latest */
+  azure: { image: { isOwn: true }, transcription: { streams: true } },
+  /** Speaches and other servers stream as OpenAI does: https://speaches.ai/usage/speech-to-text */
+  generic: {
+    image: { words: ["quality", "background", "format", "compression", "fidelity", "moderation", "style", "seed"] },
+    transcription: { streams: true },
+  },
+  /** https://www.alibabacloud.com/help/en/model-studio/text-embedding-synchronous-api, and /text-rerank-api for the path */
+  qwen: { embedding: { maxInputs: 10 }, rerank: { path: "/reranks" } },
+  /** https://docs.nvidia.com/nim/nemo-retriever/text-embedding/latest/reference.html, and /text-reranking */
+  nvidia: {
+    embedding: {
+      // A purpose is required of models whose queries and documents differ.
+      purposes: {
+        query: "query",
+        document: "passage",
+        similarity: "passage",
+        classification: "passage",
+        clustering: "passage",
+      },
+      truncates: true,
+    },
+    rerank: { ranking: true },
+  },
+  /** https://docs.mistral.ai/api: endpoints embeddings, classifiers, audio/speech and audio/transcriptions */
+  mistral: {
+    embedding: { dimensions: "output_dimension" },
+    moderation: { textsOnly: true },
+    speech: { form: "mistral" },
+    transcription: { form: "mistral" },
+  },
+  /** https://docs.bigmodel.cn/api-reference */
+  zai: { embedding: { maxInputs: 64 } },
+  /** https://docs.databricks.com/aws/machine-learning/foundation-model-apis/api-reference#embedding-request */
+  databricks: { embedding: { maxInputs: 150 } },
+  /** https://developers.cloudflare.com/workers-ai/models/bge-base-en-v1.5 */
+  cloudflare: { embedding: { maxInputs: 100 } },
+  /** https://docs.x.ai/docs/guides/image-generations */
+  xai: { image: { size: "ratio", words: [], edits: "json" } },
+  /** https://docs.together.ai/reference/post-images-generations */
+  together: { image: { size: "sides", data: "base64", words: ["format", "seed"] } },
+}
