@@ -27,16 +27,17 @@ export const decodeCall = <S extends Schema.Decoder<CallRequest>>(
   body: Uint8Array,
 ): Decoded<DecodedCall<S["Type"]>> => Result.flatMap(parseBody(body), (json) => checkCall(schema, json, json))
 
-/** The same of an exchange. @param source where its prompt can be read once more */
+/** The same of an exchange. @param source where its prompt can be read once more @param before the exchange in that body */
 export const checkExchange = (
   candidate: unknown,
   sent: Schema.Json,
   source: Omit<RequestSource, "exact">,
+  before = "",
 ): Decoded<DecodedCall<ChatRequest>> =>
   Result.flatMap(checkCall(ExchangeRequest, candidate, sent), ({ request, payloadHash }) => {
     const issues = findCallTextIssues(request.thread)
     if (issues.length > 0) return Result.fail(invalidInput(issues))
-    const exact = placesOfExchange(request)
+    const exact = placesOfExchange(request, before)
     return Result.succeed({ request: chatRequestOf(request, { ...source, exact }), payloadHash })
   })
 

@@ -2,9 +2,11 @@
  * The client's connection of one exchange on a socket that carries many. Its client may give it room in bytes: then it
  * sends messages while there is room, and a client that is slow with one exchange stops only that one.
  */
+
 import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "../calls/connection.ts"
 import { errorBody, type ServiceError, serviceError } from "../protocol/error.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
+import { writeJson } from "../protocol/json-text.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import type { ClientSocket } from "./client-socket.ts"
 import { type Frame, framesIn } from "./frames.ts"
@@ -76,7 +78,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
   send({ status, headers, body }: WholeReply<ExchangeResponse>): void {
     if (this.#isOver) return
     const told = JSON.stringify(headersOf(headers))
-    const json = typeof body === "string" ? body : JSON.stringify(body)
+    const json = typeof body === "string" ? body : writeJson(body)
     this.#socket.sendFrames(this.events.message(`"status":${status},"headers":${told},"body":${json}`))
     this.#ended()
   }

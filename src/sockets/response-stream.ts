@@ -1,9 +1,11 @@
 /** The client's connection of one response on a socket of OpenAI's Responses: the events of SSE, one a message. */
+
 import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "../calls/connection.ts"
 import type { EventEncoder } from "../dialects/client-api.ts"
 import { conversationAfter, messagesOf } from "../dialects/openai-responses/socket.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
+import { writeJson } from "../protocol/json-text.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import type { ClientSocket } from "./client-socket.ts"
 
@@ -45,7 +47,7 @@ export class ResponseStream implements Connection<ExchangeResponse> {
 
   /** Every response is streamed, and no socket has a request id that could be repeated. */
   send({ body }: WholeReply<ExchangeResponse>): void {
-    this.#options.socket.send(typeof body === "string" ? body : JSON.stringify(body))
+    this.#options.socket.send(typeof body === "string" ? body : writeJson(body))
   }
 
   refuse(error: ReplyError): void {

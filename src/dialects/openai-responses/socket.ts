@@ -3,8 +3,11 @@
  * the last one, which the connection remembers. Pure. Source: https://developers.openai.com/api/docs/guides/websocket-mode
  */
 import { Result } from "effect"
+import type { JsonPath } from "../../protocol/json-edit.ts"
+import { JsonSource } from "../../protocol/json-source.ts"
+import { JsonText } from "../../protocol/json-text.ts"
 import type { ReplyContext } from "../client-api.ts"
-import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { isObject, type JsonObject, objectAt, parseObject, placedObjectsAt, stringAt } from "../json.ts"
 import { wholeResponse } from "./client-reply.ts"
 
 /** What a connection remembers: the last response, with all that led to it. */
@@ -35,9 +38,10 @@ const refused = (message: string, param: string | null, code = "invalid_value") 
 /** Fields that exist on a socket alone, and those that it does not have. */
 const ownFields: ReadonlySet<string> = new Set(["type", "stream", "generate", "previous_response_id"])
 
-/** Reads a client's event. @param known what the connection remembers */
+/** Reads a client's event. @param text of it @param known what the connection remembers */
 export const readResponseCreate = (
   event: unknown,
+  text: Uint8Array,
   known: Conversation | undefined,
 ): Result.Result<ResponseCreate, SocketRefusal> => {
   if (!isObject(event)) return refused("The event must be a JSON object", null)
@@ -45,7 +49,8 @@ export const readResponseCreate = (
   if (type !== "response.create") return refused(`The event ${String(type).slice(0, 64)} is not supported`, "type")
   const { generate = true, previous_response_id: previous } = event
   if (typeof generate !== "boolean") return refused("generate must be a boolean", "generate")
-  const input = itemsOf(event["input"])
+  const source = new JsonSource(text)
+  const input = itemsOf(event["input"], source)
   if (input === undefined) return refused("input must be text or an array", "input")
   const before = previous === undefined || previous === null ? [] : itemsAt(previous, known)
   if (before === undefined) {
@@ -56,7 +61,9 @@ export const readResponseCreate = (
     )
   }
   const items = [...before, ...input]
-  const rest = Object.entries(event).filter(([name]) => !ownFields.has(name))
+  const rest = Object.keys(event).flatMap((name) =>
+    ownFields.has(name) || name === "input" ? [] : [[name, textIn(source, name)] as const],
+  )
   return Result.succeed({
     body: { ...Object.fromEntries(rest), input: items, stream: true },
     input: items,
@@ -66,10 +73,13 @@ export const readResponseCreate = (
 
 const itemsAt = (id: unknown, known: Conversation | undefined) => (known?.responseId === id ? known?.items : undefined)
 
-const itemsOf = (input: unknown): ReadonlyArray<unknown> | undefined => {
+/** A part of a text that was read: it is written as it came. */
+const textIn = (source: JsonSource, ...path: JsonPath): JsonText => new JsonText(source.textAt(path) ?? "null")
+
+const itemsOf = (input: unknown, source: JsonSource): ReadonlyArray<unknown> | undefined => {
   if (input === undefined) return []
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }]
-  return Array.isArray(input) ? input : undefined
+  return Array.isArray(input) ? input.map((_, at) => textIn(source, "input", at)) : undefined
 }
 
 /** The messages of events that are written as server-sent events. */
@@ -79,11 +89,14 @@ export const messagesOf = (events: string): ReadonlyArray<string> => {
     const found = events.indexOf("\n\n", from)
     const to = found === -1 ? events.length : found
     const dataAt = events.indexOf("data: ", from)
-    if (dataAt !== -1 && dataAt < to) messages.push(events.slice(dataAt + "data: ".length, to))
+    if (dataAt !== -1 && dataAt < to) messages.push(linesJoined(events.slice(dataAt + "data: ".length, to)))
     from = to + 2
   }
   return messages
 }
+
+/** Data of several lines has a field for each; its strings have no line breaks. */
+const linesJoined = (data: string): string => (data.includes("\n") ? data.replaceAll("\ndata: ", "\n") : data)
 
 /** How each response begins that has ended well, also one that is incomplete. */
 const atEnd = /"type":\s*"response\.(completed|incomplete)"/
@@ -96,7 +109,12 @@ export const conversationAfter = (
   if (!atEnd.test(message)) return undefined
   const response = objectAt(parseObject(message), "response")
   const responseId = stringAt(response, "id")
-  return responseId === undefined ? undefined : { responseId, items: [...input, ...objectsAt(response, "output")] }
+  return responseId === undefined ? undefined : { responseId, items: [...input, ...outputOf(message, response)] }
+}
+
+const outputOf = (message: string, response: JsonObject | undefined): ReadonlyArray<JsonText> => {
+  const source = new JsonSource(message)
+  return placedObjectsAt(response, "output").map(([at]) => textIn(source, "response", "output", at))
 }
 
 const noUsage = {

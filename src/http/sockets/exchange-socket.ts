@@ -58,7 +58,8 @@ export const makeExchangeSocket = Effect.gen(function* () {
     const start = ({ id, exchange, room }: Message<"exchange">, text: Buffer) => {
       const requestId = newRequestId()
       const stream = new ExchangeStream({ socket, id, requestId, room, ended: () => streams.delete(id) })
-      const decoded = checkExchange({ stream: true, ...exchange }, exchange, { body: text, read: promptOf })
+      const source = { body: text, read: promptOf }
+      const decoded = checkExchange({ stream: true, ...exchange }, exchange, source, "exchange.")
       streams.set(id, stream)
       running++
       const refused = (error: RouteError) =>

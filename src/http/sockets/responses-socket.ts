@@ -2,6 +2,7 @@
  * `GET /openai/v1/responses` with an upgrade: OpenAI's Responses over a WebSocket. One conversation, one response after the
  * other; each is an exchange, as over HTTP. Source: sockets "Three sockets".
  */
+
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
@@ -18,6 +19,7 @@ import {
 import { chat } from "../../kinds/chat/chat.ts"
 import { bodyTooLarge, errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
 import { parseBody } from "../../protocol/json-body.ts"
+import { writeJson } from "../../protocol/json-text.ts"
 import { type ClientSocket, closing } from "../../sockets/client-socket.ts"
 import { OpenSockets, shuttingDown } from "../../sockets/open-sockets.ts"
 import { ResponseStream } from "../../sockets/response-stream.ts"
@@ -85,7 +87,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
     /** The connection goes on from here; a conversation for which there is no room is forgotten, and sent again by its client. */
     const remember = ({ responseId, items }: Omit<Conversation, "bytes">) => {
       forget()
-      const bytes = Buffer.byteLength(JSON.stringify(items))
+      const bytes = Buffer.byteLength(writeJson(items))
       if (socket.isClosed || bytes > bodyMaxBytes || keptBytes + bytes > largeBodyBytes) return
       keptBytes += bytes
       known = { responseId, items, bytes }
@@ -94,7 +96,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
     const answer = Effect.fnUntraced(function* ({ body, input, generates }: ResponseCreate, requestId: string) {
       yield* overload.check(calls.open())
       const caller = yield* from.again
-      const bytes = Buffer.from(JSON.stringify(body))
+      const bytes = Buffer.from(writeJson(body))
       if (bytes.length > bodyMaxBytes) return yield* bodyTooLarge(bodyMaxBytes)
       // A key of the upgrade would be that of each response.
       const { "idempotency-key": _, ...headers } = from.request.headers
@@ -127,7 +129,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
     const take = (text: Buffer) => {
       const event = parseBody(text)
       if (Result.isFailure(event)) return refuse(event.failure, newRequestId())
-      const asked = readResponseCreate(event.success, known)
+      const asked = readResponseCreate(event.success, text, known)
       if (Result.isFailure(asked)) return refuseEvent(asked.failure)
       if (isDraining) return refuse(shuttingDown(), newRequestId())
       const requestId = newRequestId()

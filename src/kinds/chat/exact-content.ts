@@ -20,20 +20,22 @@ export interface ExactContent {
   readonly outputJson?: string | undefined
 }
 
-/** The places in an exchange of twp/1 itself; undefined if it has nothing of this kind. */
-export const placesOfExchange = ({
-  thread,
-  tools = [],
-  params,
-}: Pick<ExchangeRequest, "thread" | "tools" | "params">): ExactPlaces | undefined => {
+/**
+ * The places in an exchange of twp/1 itself; undefined if it has nothing of this kind.
+ * @param before the exchange in its body, e.g. `exchange.`
+ */
+export const placesOfExchange = (
+  { thread, tools = [], params }: Pick<ExchangeRequest, "thread" | "tools" | "params">,
+  before: string,
+): ExactPlaces | undefined => {
   const blocks = thread.flatMap((one, message) =>
     one.blocks.flatMap(({ t }, block) =>
-      t === "tool_call" ? [{ message, block, path: `thread.${message}.blocks.${block}.input` }] : [],
+      t === "tool_call" ? [{ message, block, path: `${before}thread.${message}.blocks.${block}.input` }] : [],
     ),
   )
-  const output = params?.output === undefined ? undefined : "params.output.schema"
+  const output = params?.output === undefined ? undefined : `${before}params.output.schema`
   if (blocks.length === 0 && tools.length === 0 && output === undefined) return undefined
-  return { blocks, tools: tools.map((_, tool) => ({ tool, path: `tools.${tool}.inputSchema` })), output }
+  return { blocks, tools: tools.map((_, tool) => ({ tool, path: `${before}tools.${tool}.inputSchema` })), output }
 }
 
 export const exactContent = (
