@@ -105,6 +105,16 @@ export const exchangeChecks: Group = {
       },
     },
     {
+      name: "the text of a call's input is refused where it is another's",
+      run: async (probe) => {
+        for (const json of ["{", "[]", `{"city":"Rome"}`, `{"city":"Rome","city":"Oslo"}`]) {
+          const call = { t: "tool_call", id: "call_1", name: "weather", input: { city: "Oslo" }, json }
+          const thread = [{ role: "assistant", blocks: [call] }]
+          expectError(await probe.send("/t1/exchange", { body: probe.ask({ thread }) }), "bad_request")
+        }
+      },
+    },
+    {
       name: "an empty thread is refused",
       run: async (probe) => {
         expectError(await probe.send("/t1/exchange", { body: probe.ask({ thread: [] }) }), "bad_request")
