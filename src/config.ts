@@ -350,8 +350,10 @@ const variables = {
   streamBufferBytes: bytes("SVC_STREAM_BUFFER_BYTES", 256 * 1024),
   /** How long a client may accept no bytes while some are waiting. */
   streamStallMs: millis("SVC_STREAM_STALL_MS", 30_000),
-  /** The largest message on a socket, in bytes. */
+  /** The largest message on a socket of exchanges or responses, in bytes. */
   socketFrameBytes: bytes("SVC_SOCKET_FRAME_BYTES", 1024 * 1024),
+  /** The largest message of a client in a realtime session, in bytes: 15 MiB of sound, as OpenAI takes it, in base64. */
+  realtimeFrameBytes: bytes("SVC_REALTIME_FRAME_BYTES", 21 * 1024 * 1024),
   /** Maximum open sockets of one process; less where its files allow fewer. */
   socketsMax: count("SVC_SOCKETS_MAX", 10_000),
   /** How long a realtime session may be without an event from either side. */

@@ -73,7 +73,9 @@ export const meanings: Readonly<Record<string, string>> = {
   streamBufferBytes:
     "Unsent bytes of one stream at which the gateway stops reading from the vendor; less while many clients are slow.",
   streamStallMs: "How long a client may accept no bytes while some are waiting.",
-  socketFrameBytes: "The largest message on a socket, in bytes.",
+  socketFrameBytes: "The largest message on a socket of exchanges or responses, in bytes.",
+  realtimeFrameBytes:
+    "The largest message of a client in a realtime session, in bytes: 15 MiB of sound, as OpenAI takes it, in base64.",
   socketsMax: "Maximum open sockets of one process; less where its files allow fewer.",
   realtimeIdleMs: "How long a realtime session may be without an event from either side.",
   drainGoneMs: "How long a vendor's reply is read after its client left, if the catalogue says `clientGone: drain`.",

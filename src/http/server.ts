@@ -61,7 +61,7 @@ import { statementRoutes } from "./routes/statements.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
 import { webhookRoutes } from "./routes/webhooks.ts"
 import { makeSecurityHeaders } from "./security-headers.ts"
-import { socketHandlers } from "./sockets/handlers.ts"
+import { socketRoutes } from "./sockets/handlers.ts"
 import { answerUpgrades } from "./sockets/upgrades.ts"
 import { answerUnreadable } from "./unreadable-request.ts"
 
@@ -138,7 +138,7 @@ export const layerServer = Layer.unwrap(
       yield* answerDirectly(node, yield* hotAnswers)
       yield* admitOrigins(node, corsOrigins)
       yield* refuseOddRequests(node)
-      yield* answerUpgrades(node, yield* socketHandlers, limit.upgrade)
+      yield* answerUpgrades(node, yield* socketRoutes, limit.upgrade)
       if (basePath !== "") yield* serveBelow(node, basePath)
       // Last, so that they hear of every request, also of those that an interceptor answers.
       continueRequests(node)

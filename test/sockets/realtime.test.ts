@@ -94,6 +94,35 @@ describe("money of a realtime session", () => {
     })
   })
 
+  it.live("takes as much sound and as large a picture at once as the API does", () => {
+    const vendor = stepping()
+    return withSession(vendor.script, async ({ open }) => {
+      const socket = await open()
+      await socket.until(isType("session.created"))
+      const session = await vendor.at()
+      const audio = Buffer.alloc(15 * 1024 * 1024).toString("base64")
+      socket.send({ type: "input_audio_buffer.append", audio })
+      expect(String((await session.next("input_audio_buffer.append"))?.["audio"]).length).toBe(audio.length)
+      const image_url = `data:image/png;base64,${"A".repeat(2_000_000)}`
+      const item = { type: "message", role: "user", content: [{ type: "input_image", image_url }] }
+      socket.send({ type: "conversation.item.create", item })
+      expect(await session.next("conversation.item.create")).toMatchObject({ item })
+      socket.ws.close()
+    })
+  })
+
+  it.live("ends with 1009 if a message is larger than the gateway takes", () =>
+    withSession(
+      answeringRealtime(spoken),
+      async ({ open }) => {
+        const socket = await open()
+        socket.send({ type: "input_audio_buffer.append", audio: "A".repeat(5000) })
+        expect(await socket.closed).toMatchObject({ code: 1009 })
+      },
+      { config: { realtimeFrameBytes: 4096 } },
+    ),
+  )
+
   it.live("has one record a response, all with the session's id", () =>
     withSession(answeringRealtime(spoken), async ({ open, records, held, gateway }) => {
       const socket = await open()

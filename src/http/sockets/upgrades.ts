@@ -6,7 +6,6 @@ import { type IncomingMessage, ServerResponse } from "node:http"
 import { Socket } from "node:net"
 import { Effect, Fiber, type Scope } from "effect"
 import { WebSocketServer } from "ws"
-import { WeirConfig } from "../../config.ts"
 import { ClientSocket } from "../../sockets/client-socket.ts"
 import { fromNode } from "../hot-routes.ts"
 import { eventsOf, type NodeServer } from "../listener.ts"
@@ -26,6 +25,12 @@ export interface Upgrade {
 
 export type UpgradeHandler = (upgrade: Upgrade) => Effect.Effect<void>
 
+export interface SocketRoute {
+  readonly handle: UpgradeHandler
+  /** The largest message of a client. */
+  readonly frameBytes: number
+}
+
 /**
  * Hands requests for upgrades to the handlers of their paths, until the scope closes. Takes the place of the router's own
  * listener, which would answer them too.
@@ -34,45 +39,48 @@ export type UpgradeHandler = (upgrade: Upgrade) => Effect.Effect<void>
  */
 export const answerUpgrades = Effect.fnUntraced(function* (
   server: NodeServer,
-  handlers: ReadonlyMap<string, UpgradeHandler>,
+  routes: ReadonlyMap<string, SocketRoute>,
   before: (request: IncomingMessage) => void,
-): Effect.fn.Return<void, never, Scope.Scope | WeirConfig> {
-  const { socketFrameBytes } = yield* WeirConfig
+): Effect.fn.Return<void, never, Scope.Scope> {
   const scope = yield* Effect.scope
   const fork = Effect.runForkWith(yield* Effect.context<never>())
-  const sockets = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    maxPayload: socketFrameBytes,
-    perMessageDeflate: false,
-    autoPong: false,
-    ...ending,
-    handleProtocols: (_, request) => chosenOf.get(request) ?? false,
-  })
-  const isSocket = ({ url = "" }: Pick<IncomingMessage, "url">) => handlers.has(pathOf(url))
+  const served = new Map(
+    [...routes].map(([path, { handle, frameBytes }]) => [path, { handle, sockets: socketsWith(frameBytes) }]),
+  )
+  const isSocket = ({ url = "" }: Pick<IncomingMessage, "url">) => served.has(pathOf(url))
   Object.assign(server, { shouldUpgradeCallback: isSocket })
   const upgrade = (request: IncomingMessage, connection: unknown, head: Buffer) => {
     if (!(connection instanceof Socket)) return
-    const handler = handlers.get(pathOf(request.url ?? ""))
-    if (handler === undefined) {
+    const route = served.get(pathOf(request.url ?? ""))
+    if (route === undefined) {
       connection.destroy()
       return
     }
     connection.on("error", ignore)
     before(request)
-    Fiber.runIn(fork(handler(upgradeOf(sockets, request, connection, head))), scope)
+    Fiber.runIn(fork(route.handle(upgradeOf(route.sockets, request, connection, head))), scope)
   }
-  sockets.on("wsClientError", ({ message }, connection, request) => {
-    if (!(connection instanceof Socket)) return
-    const response = replyOn(request, connection)
-    response.writeHead(400, { "content-type": "text/plain", upgrade: "websocket" }).end(`${message}\n`)
-  })
   const emitter = eventsOf(server)
   yield* Effect.acquireRelease(
     Effect.sync(() => emitter.removeAllListeners("upgrade").on("upgrade", upgrade)),
     () => Effect.sync(() => emitter.off("upgrade", upgrade)),
   )
 })
+
+const socketsWith = (frameBytes: number): WebSocketServer =>
+  new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: frameBytes,
+    perMessageDeflate: false,
+    autoPong: false,
+    ...ending,
+    handleProtocols: (_, request) => chosenOf.get(request) ?? false,
+  }).on("wsClientError", ({ message }, connection, request) => {
+    if (!(connection instanceof Socket)) return
+    const response = replyOn(request, connection)
+    response.writeHead(400, { "content-type": "text/plain", upgrade: "websocket" }).end(`${message}\n`)
+  })
 
 /** How long a client may take to end a socket that the gateway has ended; the types of the library lack it. */
 const ending = { closeTimeout: 5000 }
