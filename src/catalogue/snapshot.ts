@@ -49,6 +49,7 @@ export interface CallTarget extends Pooled, Omit<VendorEntry, "host" | "vendor">
   readonly model: string
   /** The model as its maker names it; `model` says it if absent. */
   readonly family?: string | undefined
+  readonly maxInputs?: number | undefined
   /** Whether the organisation brings its own key: then the vendor bills the organisation, and Weir does not. */
   readonly isOwn: boolean
   /** Whether the organisation brings its own address too: then calls pass the egress guard. */
@@ -300,7 +301,7 @@ function makeModel(model: Model, vendors: ReadonlyMap<string, VendorEntry>): Mod
 }
 
 function makeTarget(
-  { model, family, tier = 0, weight }: Target,
+  { model, family, maxInputs, tier = 0, weight }: Target,
   entry: VendorEntry | undefined,
 ): CallTarget | undefined {
   if (entry === undefined) return undefined
@@ -313,6 +314,7 @@ function makeTarget(
     network,
     model,
     family,
+    maxInputs,
     isOwn: false,
     isGuarded: false,
     // The same vendor and model elsewhere is another target.

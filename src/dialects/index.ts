@@ -57,8 +57,8 @@ const openaiKinds = ({ embedding, rerank, moderation, image, speech, transcripti
 })
 
 /** What OpenAI has at the same address, whichever API is its chat: it ranks nothing. */
-const responses = (name?: ChatProfileName): VendorDialect => {
-  const { rerank: _rerank, ...kinds } = openaiKinds((name && kindProfiles[name]) ?? {})
+const responses = (name: ChatProfileName): VendorDialect => {
+  const { rerank: _rerank, ...kinds } = openaiKinds(kindProfiles[name] ?? {})
   return { ...chatOnly(openaiResponses), ...kinds }
 }
 
@@ -74,7 +74,7 @@ export const chatDialects = {
 
 export const dialects: Readonly<Record<DialectName, VendorDialect>> = {
   "openai-chat": openai("openai"),
-  "openai-responses": responses(),
+  "openai-responses": responses("openai"),
   anthropic: chatOnly(anthropic),
   gemini: {
     ...chatOnly(gemini),

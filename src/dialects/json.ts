@@ -30,6 +30,10 @@ export const parseObject = (text: string): JsonObject | undefined => {
   }
 }
 
+/** Parses a whole reply. Some servers answer with a list alone, which is the member `list` here. */
+export const parseReply = (text: string): JsonObject | undefined =>
+  text.trimStart().startsWith("[") ? parseObject(`{"list":${text}}`) : parseObject(text)
+
 /** Parses the object of a refusal. Google's API for OpenAI's clients puts it into a list of one. */
 export const parseRefusal = (body: string): JsonObject | undefined => {
   const text = body.trim()

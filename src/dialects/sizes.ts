@@ -13,7 +13,7 @@ export interface Size {
 export const readSize = (size: string | undefined, resolution: string | undefined): Size => {
   const lines = resolution?.toUpperCase()
   if (size === undefined || size === "auto") return lines === undefined ? {} : { lines }
-  if (/^\d+k$/i.test(size)) return { lines: size.toUpperCase() }
+  if (/^[\d.]+k$/i.test(size)) return { lines: size.toUpperCase() }
   const isPixels = size.includes("x")
   const [width = 0, height = 0] = size.split(isPixels ? "x" : ":").map(Number)
   const divisor = commonDivisor(width, height)

@@ -7,13 +7,28 @@ import type { ReportedUsage, SpeechStream } from "./media.ts"
 
 const none: ReadonlyArray<never> = []
 
+const beginnings: ReadonlyArray<readonly [beginning: RegExp, format: SpeechFormat]> = [
+  [/^RIFF/, "wav"],
+  [/^fLaC/, "flac"],
+  [/^OggS/, "opus"],
+  [/^(ID3|\xff[\xfb\xf3\xf2])/, "mp3"],
+  [/^\xff[\xf1\xf9]/, "aac"],
+]
+
+/** What the first bytes say: servers that make one format give that, whatever they are asked for. */
+const formatIn = (bytes: Uint8Array): SpeechFormat | undefined => {
+  const begin = Buffer.from(bytes.subarray(0, 4)).toString("latin1")
+  return beginnings.find(([beginning]) => beginning.test(begin))?.[1]
+}
+
 /** Bytes as they come; the end of the connection is the end of the sound. */
 export class PlainSound implements SpeechStream {
-  readonly format: SpeechFormat
+  format: SpeechFormat
   /** A reply of text is no sound. */
   readonly fault: VendorFault | undefined
   readonly usage = undefined
   isWhole = false
+  #hasBegun = false
 
   constructor(format: SpeechFormat, contentType: string) {
     this.format = format
@@ -21,6 +36,9 @@ export class PlainSound implements SpeechStream {
   }
 
   push(bytes: Uint8Array): ReadonlyArray<Uint8Array> {
+    // Samples may begin with anything.
+    if (!this.#hasBegun && this.format !== "pcm") this.format = formatIn(bytes) ?? this.format
+    this.#hasBegun = true
     return [bytes]
   }
 

@@ -278,6 +278,8 @@ export const Target = Schema.Struct({
   model: Schema.NonEmptyString,
   /** The model as its maker names it, e.g. `gpt-image-1`, where `model` is a name of the operator's: a deployment or an endpoint. */
   family: optional(Schema.NonEmptyString),
+  /** Texts that the vendor embeds at once, where it takes fewer than its profile says. */
+  maxInputs: optional(Positive),
   tier: optional(Int),
   weight: optional(Int),
 })

@@ -8,7 +8,7 @@ import { Usage } from "./usage.ts"
 const optional = Schema.optionalKey
 
 /** The forms of a size: width and height in pixels, `auto`, lines such as `2K`, or a ratio such as `16:9`. */
-export const sizeForm = String.raw`(auto|[1-9]\d{0,4}x[1-9]\d{0,4}|[1-9]\d?[kK]|[1-9]\d?:[1-9]\d?)`
+export const sizeForm = String.raw`(auto|[1-9]\d{0,4}x[1-9]\d{0,4}|(?:0\.5|[1-9]\d?)[kK]|[1-9]\d?:[1-9]\d?)`
 
 /** A size that the model knows: vendors say it in different forms. */
 export const ImageSize = Schema.String.check(Schema.isPattern(new RegExp(`^${sizeForm}$`)))
@@ -27,7 +27,7 @@ const fields = {
   n: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxImages }))),
   size: optional(ImageSize),
   /** Lines such as `2K`, where the size is a ratio. */
-  resolution: optional(Schema.String.check(Schema.isPattern(/^[1-9]\d?[kK]$/))),
+  resolution: optional(Schema.String.check(Schema.isPattern(/^(?:0\.5|[1-9]\d?)[kK]$/))),
   quality: optional(Schema.String.check(Schema.isPattern(/^[a-z]{1,32}$/))),
   background: optional(Schema.Literals(["auto", "transparent", "opaque"])),
   /** `png` if absent. */

@@ -239,6 +239,24 @@ describe("speech", () => {
     expect([response.status, lastCall().body["voice"]]).toEqual([200, voice])
   })
 
+  it.each([
+    ["mp3", "RIFF....WAVE", "audio/wav"],
+    ["wav", "RIFF....WAVE", "audio/wav"],
+    ["flac", "ID3....", "audio/mpeg"],
+    ["opus", "OggS....", "audio/ogg"],
+    ["aac", "who knows", "audio/aac"],
+    ["pcm", "RIFF", "audio/pcm"],
+  ])("in %s that begins with %s is told as %s", async (response_format, sound, type) => {
+    gateway().vendor.script(async (call) => {
+      call.head(200, { "content-type": "audio/mpeg" })
+      await call.write(sound)
+      call.end()
+    })
+    const asked = { model: "gpt-4o-mini-tts", input: "Hello", voice: "alloy", response_format }
+    const response = await post("/openai/v1/audio/speech", asked)
+    expect([response.headers.get("content-type"), await response.text()]).toEqual([type, sound])
+  })
+
   it.each(["..", "a/b", "a?b"])("has no voice %j where a voice is part of an address", async (voice) => {
     const response = await post("/openai/v1/audio/speech", { model: "scribe-voices", input: "Hello", voice })
     expect(await response.json()).toMatchObject({ error: { param: "voice" } })
@@ -360,6 +378,14 @@ describe("moderation and reranking", () => {
       ],
     })
     expect(results).toEqual([judged])
+  })
+
+  it("gives documents back to a client of Cohere that asks for them", async () => {
+    replies({ results: [{ index: 1, relevance_score: 0.5 }], meta: { billed_units: { search_units: 1 } } })
+    const asked = { model: "rerank-v3.5", query: "q", documents: ["a", "b"], top_n: 1, return_documents: true }
+    expect(await (await post("/cohere/v2/rerank", asked)).json()).toMatchObject({
+      results: [{ index: 1, relevance_score: 0.5, document: { text: "b" } }],
+    })
   })
 
   it("carries the limit of a document to Cohere, whichever API asks", async () => {

@@ -13,11 +13,14 @@ const models: Readonly<Record<string, readonly [kind: string, profile: string, m
   "embed-mistral": ["embedding", "mistral", "codestral-embed"],
   "rank-nvidia": ["rerank", "nvidia", "nvidia/llama-nemotron-rerank-1b-v2"],
   "rank-qwen": ["rerank", "qwen", "qwen3-rerank"],
+  "embed-generic": ["embedding", "generic", "bge-m3", "maxInputs: 2"],
+  "rank-sglang": ["rerank", "generic", "qwen3-reranker-8b"],
   "rank-fireworks": ["rerank", "fireworks", "accounts/fireworks/models/qwen3-reranker-8b"],
   "mod-mistral": ["moderation", "mistral", "mistral-moderation-latest"],
   "draw-azure": ["image", "azure", "pictures-prod"],
   "draw-dalle": ["image", "azure", "old-pictures", "family: dall-e-3"],
-  "draw-router": ["image", "openrouter", "openai/gpt-image-1"],
+  "draw-router": ["image", "generic", "openai/gpt-image-1"],
+  "draw-openrouter": ["image", "openrouter", "openai/gpt-image-1"],
   "draw-endpoint": ["image", "generic", "ep-2026", "family: seedream-4-0"],
   "draw-together": ["image", "together", "black-forest-labs/FLUX.1-dev"],
   "draw-xai": ["image", "xai", "grok-imagine-image"],
@@ -161,6 +164,15 @@ describe("embeddings", () => {
     expect(lastCall().body).toMatchObject({ input_type: said, truncate: "truncate" in more ? "END" : "NONE" })
   })
 
+  it("go to a server in as many parts as the catalogue says, and are asked for as numbers", async () => {
+    gateway().vendor.script(strict(["model", "input"], vectors))
+    const asked = { model: "embed-generic", input: ["1", "2", "3"], encoding_format: "base64" }
+    const { data } = await jsonOf(await openai("/embeddings", asked))
+    expect(callsOfTest().map(({ body }) => listOf(body["input"]).length)).toEqual([2, 1])
+    const [first] = listOf(data)
+    expect(Buffer.from(String(Object(first).embedding), "base64").readFloatLE(0)).toBe(1)
+  })
+
   it("have the length in Mistral's word", async () => {
     gateway().vendor.script(strict(["model", "input", "output_dimension"], vectors))
     await jsonOf(await openai("/embeddings", { model: "embed-mistral", input: "1", dimensions: 2 }))
@@ -206,6 +218,17 @@ describe("reranking", () => {
     if (model === "rank-nvidia") expect(lastCall().body["query"]).toEqual({ text: "q" })
     // A number above that of the documents is refused by some, and changes nothing.
     else expect(lastCall().body["top_n"]).toBe(2)
+  })
+
+  it("reads the list that SGLang answers with", async () => {
+    gateway().vendor.script(
+      strict(["model", "query", "documents", "top_n", "return_documents"], () => [
+        { score: 0.9, index: 1, document: "b" },
+        { score: 0.1, index: 0, document: "a" },
+      ]),
+    )
+    const { results } = await jsonOf(await openai("/rerank", { model: "rank-sglang", ...asked, top_n: 1 }))
+    expect(results).toEqual([{ index: 1, relevance_score: 0.9 }])
   })
 
   it("takes documents that are objects, and tells them as they came", async () => {
@@ -269,6 +292,11 @@ describe("pictures", () => {
     ],
     ["draw-dalle", ["model", "prompt", "size", "quality", "style", "response_format"], { style: "natural" }],
     [
+      "draw-openrouter",
+      ["model", "prompt", "n", "aspect_ratio", "resolution", "size", "quality"],
+      { size: "16:9", resolution: "2K" },
+    ],
+    [
       "draw-together",
       ["model", "prompt", "n", "width", "height", "response_format", "output_format", "seed"],
       { size: "1024x768" },
@@ -283,6 +311,13 @@ describe("pictures", () => {
     gateway().vendor.script(strict(knows, drawn))
     const { data } = await jsonOf(await openai("/images/generations", { model, prompt: "x", ...more }))
     expect(data).toEqual([{ b64_json: picture }])
+    if (model === "draw-openrouter") {
+      expect([lastCall().path, lastCall().body]).toMatchObject([
+        "/v1/images",
+        { aspect_ratio: "16:9", resolution: "2K" },
+      ])
+      return
+    }
     const sent = lastCall().body
     if (model === "draw-together") expect(sent).toMatchObject({ width: 1024, height: 768, response_format: "base64" })
     else if (model === "draw-xai") expect(sent).toMatchObject({ aspect_ratio: "16:9", resolution: "2k" })
@@ -308,6 +343,9 @@ describe("pictures", () => {
     expect([lastCall().path, lastCall().body["image"]]).toEqual(["/v1/images/generations", [url]])
     expect((await sendForm("/images/edits", { model: "draw-xai", ...parts })).status).toBe(200)
     expect([lastCall().path, lastCall().body["image"]]).toEqual(["/v1/images/edits", { url }])
+    gateway().vendor.script(strict(["model", "prompt", "input_references"], drawn))
+    expect((await sendForm("/images/edits", { model: "draw-openrouter", ...parts })).status).toBe(200)
+    expect(lastCall().body["input_references"]).toEqual([{ type: "image_url", image_url: { url } }])
   })
 })
 
@@ -365,7 +403,8 @@ describe("transcription", () => {
     // Its reply in JSON does not tell how long a recording is, by which it is billed.
     ["hear-groq", "verbose_json"],
   ])("of %s is asked for %s where the client needs no times", async (model, format) => {
-    gateway().vendor.script(strict(knows, () => ({ text: "Hi", duration: 2 })))
+    const known = model === "hear-groq" ? [...knows, ...times] : knows
+    gateway().vendor.script(strict(known, () => ({ text: "Hi", duration: 2 })))
     expect(await jsonOf(await hear(model, { response_format: "json" }))).toMatchObject({ text: "Hi" })
     expect(partsOf(lastCall())["response_format"]).toBe(format)
   })

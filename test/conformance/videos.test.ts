@@ -430,6 +430,8 @@ describe("videos", () => {
   })
 
   it.each([
+    ["a length that a Veo has not", { model: "film-gemini", seconds: 5 }, "bad_request"],
+    ["a length that is too short for its lines", { model: "film-gemini", size: "1920x1080" }, "bad_request"],
     ["no length", { seconds: undefined }, "bad_request"],
     ["a length of nothing", { seconds: 0 }, "bad_request"],
     ["a size of nothing", { size: "0x0" }, "bad_request"],

@@ -84,9 +84,8 @@ export const cohereEmbed = embedClient(2)
 export const cohereEmbedV1 = embedClient(1)
 
 const rerankFields: FieldTable = {
-  ...all(carried, "model", "query", "documents", "top_n", "max_tokens_per_doc"),
+  ...all(carried, "model", "query", "documents", "top_n", "max_tokens_per_doc", "return_documents"),
   ...all(withoutEffect("requests have one priority"), "priority"),
-  ...all(withoutEffect("replies name documents by their index"), "return_documents"),
 }
 
 export const cohereRerankClient: WholeClient<RerankResponse> = {
@@ -101,18 +100,24 @@ export const cohereRerankClient: WholeClient<RerankResponse> = {
     const reader = new FieldReader()
     reader.check(rerankFields, body, "")
     const model = reader.string(body["model"], "model")
+    const { documents } = body
+    const told = body["return_documents"] === true && Array.isArray(documents) ? documents : undefined
     return reader.result({
       omitted: reader.omitted,
       model,
       request: present({
         query: body["query"],
-        documents: body["documents"],
+        documents,
         topN: body["top_n"],
         maxTokensPerDocument: body["max_tokens_per_doc"],
       }),
       reply: ({ requestId, results, usage }) => ({
         id: requestId,
-        results: results.map(({ index, score }) => ({ index, relevance_score: score })),
+        results: results.map(({ index, score }) => ({
+          index,
+          relevance_score: score,
+          ...(told !== undefined && { document: { text: told[index] } }),
+        })),
         meta: {
           api_version: apiVersion,
           billed_units: { search_units: usage.dims?.["searches"] ?? 0 },

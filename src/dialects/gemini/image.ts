@@ -15,7 +15,11 @@ import { geminiFilter } from "./faults.ts"
 const isImagen = (family: string): boolean => family.startsWith("imagen-")
 
 const ratios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"]
+/** https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios_and_image_size, of Gemini 3.1 alone */
+const moreRatios = ["1:4", "4:1", "1:8", "8:1"]
 const knownLines = ["1K", "2K", "4K"]
+const moreLines = ["0.5K"]
+const knowsMore = (family: string): boolean => family.startsWith("gemini-3.1")
 
 export const geminiImage: ImageDialect = {
   maxImages: (family) => (isImagen(family) ? 4 : 1),
@@ -48,10 +52,18 @@ const refusalOf = (asked: ImageAsked, family: string) => {
   const { mask, images, background, format, size, resolution } = asked
   const refuse = (capability: string, message: string): EncodeRefusal => ({ capability, message })
   const { ratio, lines } = readSize(size, resolution)
-  if (ratio !== undefined && !ratios.includes(ratio)) {
+  const [allRatios, allLines] = knowsMore(family)
+    ? [
+        [...ratios, ...moreRatios],
+        [...knownLines, ...moreLines],
+      ]
+    : [ratios, knownLines]
+  if (ratio !== undefined && !allRatios.includes(ratio)) {
     return refuse("size", "this model knows sizes of the ratios 1:1, 2:3, 3:4, 4:5, 9:16, 21:9 and their reverses")
   }
-  if (lines !== undefined && !knownLines.includes(lines)) return refuse("resolution", "this model knows 1K, 2K and 4K")
+  if (lines !== undefined && !allLines.includes(lines)) {
+    return refuse("resolution", `this model knows ${allLines.join(", ")}`)
+  }
   if (mask !== undefined) return refuse("mask", "this model takes no mask")
   if (isImagen(family) && images.length > 0) return refuse("images", "this model changes no pictures")
   if (background === "transparent") return refuse("background", "this model makes no transparent background")

@@ -18,17 +18,26 @@ const sizes: Readonly<Record<string, { readonly aspectRatio: string; readonly re
   "1080x1920": { aspectRatio: "9:16", resolution: "1080p" },
 }
 
+const noSize: { readonly aspectRatio?: string; readonly resolution?: string } = {}
+
 const plain = { headers: { accept: "application/json" }, body: "" }
 
 export const geminiVideo: VideoDialect = {
-  encode: ({ prompt, seconds, size, image }: VideoAsked, model) => {
-    const format = size === undefined ? {} : entryOf(sizes, size)
+  encode: ({ prompt, seconds, size, image }: VideoAsked, model, family) => {
+    const format = size === undefined ? noSize : entryOf(sizes, size)
     if (format === undefined) {
       const refused: EncodeRefusal = {
         capability: "size",
         message: `this model knows ${Object.keys(sizes).join(", ")}`,
       }
       return Result.fail(refused)
+    }
+    const known = format.resolution === "1080p" ? [8] : family.startsWith("veo-2") ? [5, 6, 7, 8] : [4, 6, 8]
+    if (/^veo-/.test(family) && !known.includes(seconds)) {
+      return Result.fail({
+        capability: "seconds",
+        message: `such a video of this model has ${known.join(", ")} seconds`,
+      })
     }
     const picture: MediaBody =
       image === undefined

@@ -10,6 +10,7 @@ export const makeEmbedding = ({
   dimensions: lengthField = "dimensions",
   purposes,
   truncates,
+  knowsBase64,
 }: EmbeddingProfile = {}): EmbeddingDialect => ({
   maxInputs: () => maxInputs,
   encode: ({ input, inputType = "document", dimensions, truncate, encoding }, model) =>
@@ -20,8 +21,8 @@ export const makeEmbedding = ({
         ...(purposes !== undefined && { input_type: purposes[inputType] }),
         ...(truncates === true && { truncate: truncate === true ? "END" : "NONE" }),
         ...(dimensions !== undefined && { [lengthField]: dimensions }),
-        // Numbers are what vendors send anyway, and not all know the word.
-        ...(encoding === "base64" && { encoding_format: "base64" }),
+        // Numbers are what vendors send anyway.
+        ...(encoding === "base64" && knowsBase64 === true && { encoding_format: "base64" }),
       }),
     ),
   decode: (body, { input }) => {
@@ -32,5 +33,3 @@ export const makeEmbedding = ({
     return vectors && { vectors, inTokens }
   },
 })
-
-export const openaiEmbedding: EmbeddingDialect = makeEmbedding()

@@ -16,8 +16,29 @@ export interface ImageFamily {
   /** How a size is said; as it is asked for if absent. */
   readonly size?: ImageProfile["size"]
   readonly data: "b64_json" | "base64"
-  /** Pictures to change: a form, JSON of the same form, or addresses beside the prompt. */
-  readonly edits: "form" | "json" | "json-urls"
+  readonly path: "/images/generations" | "/images"
+  /** How pictures to change are sent within JSON; in a form if absent. */
+  readonly edits?: EditForm
+}
+
+export interface EditForm {
+  readonly path: "/images/edits" | ImageFamily["path"]
+  /** The field of a single picture, where it has one of its own. */
+  readonly one?: string
+  readonly many: string
+  /** What stands around the data URL of each. */
+  readonly before: string
+  readonly after: string
+}
+
+const editForms: Readonly<Record<NonNullable<ImageProfile["edits"]>, EditForm>> = {
+  objects: { path: "/images/edits", one: "image", many: "images", before: '{"url":', after: "}" },
+  references: {
+    path: "/images",
+    many: "input_references",
+    before: '{"type":"image_url","image_url":{"url":',
+    after: "}}",
+  },
 }
 
 /** https://platform.openai.com/docs/api-reference/images/create; its models have a style no more. */
@@ -27,26 +48,36 @@ const own: ImageFamily = {
   maxImages: 10,
   words: imageWordNames.filter((name) => name !== "style" && name !== "seed"),
   data: "b64_json",
-  edits: "form",
+  path: "/images/generations",
 }
 
 /** A server that is not known: what it is asked for is sent, and it is asked for the picture. */
 const other: ImageFamily = { ...own, isOwn: false, streams: false, words: ["quality", "background", "style", "seed"] }
+
+const addresses: EditForm = { path: "/images/generations", many: "image", before: "", after: "" }
 
 const families: ReadonlyArray<readonly [name: RegExp, family: ImageFamily]> = [
   [/^(gpt|chatgpt)-image/, own],
   [/^dall-e-3/, { ...other, words: ["quality", "style"], maxImages: 1 }],
   [/^dall-e/, { ...other, words: [] }],
   /** https://docs.byteplus.com/en/docs/ModelArk/1541523: pictures to change stand beside the prompt; one is made at a time. */
-  [/seedream/, { ...other, words: ["seed"], maxImages: 1, edits: "json-urls" }],
+  [/seedream/, { ...other, words: ["seed"], maxImages: 1, edits: addresses }],
 ]
 
 export const imageFamilyOf = (profile: ImageProfile, name: string): ImageFamily => {
-  const family = families.find(([known]) => known.test(name))?.[1]
+  const { size, data = "b64_json", words = other.words, path = own.path, edits } = profile
+  const family = path === own.path ? families.find(([known]) => known.test(name))?.[1] : undefined
   if (family !== undefined) return family
-  if (profile.isOwn === true) return own
-  const { size, data = "b64_json", words: known = other.words, edits = "form" } = profile
-  return { ...other, ...(size !== undefined && { size }), data, words: known, edits }
+  if (profile.isOwn === true && path === own.path) return own
+  return {
+    ...other,
+    isOwn: profile.isOwn === true,
+    ...(size !== undefined && { size }),
+    data,
+    words,
+    path,
+    ...(edits !== undefined && { edits: editForms[edits] }),
+  }
 }
 
 /** The fields beside model, prompt and pictures; or what the model has no word for. */
@@ -62,7 +93,7 @@ export const imageFields = (
     if (family.words.includes(name)) fields[field] = value
     else if (value !== neutral) return Result.fail({ capability: name, message: `this model has no ${name}` })
   }
-  if (asked.mask !== undefined && family.edits !== "form") {
+  if (asked.mask !== undefined && family.edits !== undefined) {
     return Result.fail({ capability: "mask", message: "this model takes no mask" })
   }
   return Result.map(sizeFields(asked, family), (size) => ({
@@ -82,6 +113,11 @@ const sizeFields = (
       return Result.succeed({
         ...(ratio !== undefined && { aspect_ratio: ratio }),
         ...(lines !== undefined && { resolution: lines.toLowerCase() }),
+      })
+    case "words":
+      return Result.succeed({
+        ...(width === undefined ? ratio !== undefined && { aspect_ratio: ratio } : size !== undefined && { size }),
+        ...(lines !== undefined && { resolution: lines }),
       })
     case "sides":
       if (width !== undefined && height !== undefined) return Result.succeed({ width, height })

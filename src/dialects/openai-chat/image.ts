@@ -10,7 +10,7 @@ import type { ImageAsked, ImageDialect, ReportedUsage } from "../media.ts"
 import { pictureOf, picturesOf } from "../pictures.ts"
 import { jsonRequest } from "../whole.ts"
 import { eventFault } from "./faults.ts"
-import { type ImageFamily, imageFamilyOf, imageFields } from "./image-fields.ts"
+import { type EditForm, type ImageFamily, imageFamilyOf, imageFields } from "./image-fields.ts"
 import type { ImageProfile } from "./kind-profiles.ts"
 
 export const makeImage = (profile: ImageProfile = {}): ImageDialect => ({
@@ -19,8 +19,9 @@ export const makeImage = (profile: ImageProfile = {}): ImageDialect => ({
     const family = imageFamilyOf(profile, name)
     return Result.map(imageFields(asked, family), (fields) => {
       const body = { model, prompt: asked.prompt, ...fields }
-      if (asked.images.length === 0) return jsonRequest("/images/generations", { ...body, ...streaming(asked, family) })
-      return family.edits === "form" ? formEdit(asked, body, family) : jsonEdit(asked, body, family)
+      const { edits, path } = family
+      if (asked.images.length === 0) return jsonRequest(path, { ...body, ...streaming(asked, family) })
+      return edits === undefined ? formEdit(asked, body, family) : jsonEdit(asked, body, edits)
     })
   },
   decode: (body, { n, format }) => {
@@ -76,19 +77,14 @@ const formEdit = ({ images, mask, ...asked }: ImageAsked, body: object, family: 
 const named = ({ file, mime }: NamedFile): NamedFile => ({ file, mime })
 
 /** Pictures as data URLs within the JSON. */
-const jsonEdit = ({ images }: ImageAsked, body: object, { edits }: ImageFamily) => {
-  const urls = images.map(dataUrl)
+const jsonEdit = ({ images }: ImageAsked, body: object, { path, one, many, before, after }: EditForm) => {
+  const given = images.map((image): MediaBody => [before, ...dataUrl(image), after])
   const head = JSON.stringify(body).slice(0, -1)
-  return edits === "json-urls"
-    ? { ...jsonRequest("/images/generations", {}), body: [`${head},"image":[`, ...separated(urls), "]}"] }
-    : {
-        ...jsonRequest("/images/edits", {}),
-        body: [
-          `${head},"${images.length === 1 ? "image" : "images"}":${images.length === 1 ? "" : "["}`,
-          ...separated(urls.map((url): MediaBody => ['{"url":', ...url, "}"])),
-          images.length === 1 ? "}" : "]}",
-        ],
-      }
+  const isOne = one !== undefined && given.length === 1
+  return {
+    ...jsonRequest(path, {}),
+    body: [`${head},"${isOne ? one : many}":${isOne ? "" : "["}`, ...separated(given), isOne ? "}" : "]}"],
+  }
 }
 
 const dataUrl = ({ file, mime }: NamedFile): MediaBody => [`"data:${mime};base64,`, { base64: file }, '"']
@@ -114,7 +110,7 @@ const figuresOf = (body: JsonObject): MadeFigures => {
 
 const usageOf = (usage: JsonObject | undefined): ReportedUsage | undefined =>
   usage && {
-    inTokens: reportedCountAt(usage, "input_tokens"),
-    outTokens: reportedCountAt(usage, "output_tokens"),
+    inTokens: reportedCountAt(usage, "input_tokens") ?? reportedCountAt(usage, "prompt_tokens"),
+    outTokens: reportedCountAt(usage, "output_tokens") ?? reportedCountAt(usage, "completion_tokens"),
     imageIn: reportedCountAt(objectAt(usage, "input_tokens_details"), "image_tokens"),
   }

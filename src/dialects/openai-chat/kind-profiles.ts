@@ -24,6 +24,8 @@ export interface EmbeddingProfile {
   readonly purposes?: Readonly<Record<EmbeddingPurpose, string>>
   /** Whether it is said that a text may be cut. */
   readonly truncates?: true
+  /** Whether vectors are asked for as base64, which is shorter; not all vendors know it, and some refuse it. */
+  readonly knowsBase64?: true
 }
 
 export interface RerankProfile {
@@ -41,14 +43,16 @@ export interface ModerationProfile {
 export interface ImageProfile {
   /** Whether a model whose name says nothing is OpenAI's own. */
   readonly isOwn?: true
-  /** How a size is said, where it is not said as in OpenAI's API. */
-  readonly size?: "ratio" | "sides"
+  /** How a size is said, where it is not said as in OpenAI's API: `words` has a field for each of its forms. */
+  readonly size?: "ratio" | "sides" | "words"
   /** The word for the picture itself; `b64_json` if absent. */
   readonly data?: "base64"
   /** What the vendor's models know beside a prompt and a size. */
   readonly words?: ReadonlyArray<ImageWord>
+  /** `/images/generations` if absent; another is the same for all families. */
+  readonly path?: "/images"
   /** How pictures to change are sent; a form if absent. */
-  readonly edits?: "json"
+  readonly edits?: "objects" | "references"
 }
 
 export interface SpeechProfile {
@@ -63,8 +67,9 @@ export interface TranscriptionProfile {
 }
 
 export const kindProfiles: Readonly<Partial<Record<ChatProfileName, KindProfile>>> = {
+  openai: { embedding: { knowsBase64: true } },
   /** A deployment has any name: https://learn.microsoft.com/azure/ai-foundry/openai/reference-preview-latest */
-  azure: { image: { isOwn: true }, transcription: { streams: true } },
+  azure: { embedding: { knowsBase64: true }, image: { isOwn: true }, transcription: { streams: true } },
   /** Speaches and other servers stream as OpenAI does: https://speaches.ai/usage/speech-to-text */
   generic: {
     image: { words: ["quality", "background", "format", "compression", "fidelity", "moderation", "style", "seed"] },
@@ -100,8 +105,18 @@ export const kindProfiles: Readonly<Partial<Record<ChatProfileName, KindProfile>
   databricks: { embedding: { maxInputs: 150 } },
   /** https://developers.cloudflare.com/workers-ai/models/bge-base-en-v1.5 */
   cloudflare: { embedding: { maxInputs: 100 } },
+  /** https://openrouter.ai/blog/tutorials/image-generation */
+  openrouter: {
+    image: {
+      isOwn: true,
+      path: "/images",
+      size: "words",
+      words: ["quality", "background", "format", "compression", "seed"],
+      edits: "references",
+    },
+  },
   /** https://docs.x.ai/docs/guides/image-generations */
-  xai: { image: { size: "ratio", words: [], edits: "json" } },
+  xai: { image: { size: "ratio", words: [], edits: "objects" } },
   /** https://docs.together.ai/reference/post-images-generations */
   together: { image: { size: "sides", data: "base64", words: ["format", "seed"] } },
 }

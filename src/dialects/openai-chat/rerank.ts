@@ -26,8 +26,11 @@ export const makeRerank = ({ path = "/rerank", ranking }: RerankProfile = {}): R
   },
 })
 
-/** Where the results are; `data` is Fireworks': https://docs.fireworks.ai/api-reference/rerank-documents */
-const lists = ["results", "data", "rankings"]
+/**
+ * Where the results are: `data` at Fireworks (https://docs.fireworks.ai/api-reference/rerank-documents), a list alone at
+ * SGLang (https://docs.sglang.ai/supported_models/rerank_models.html).
+ */
+const lists = ["results", "data", "rankings", "list"]
 
 const sharedBody = ({ query, documents, topN }: RerankAsked, model: string): object => ({
   model,

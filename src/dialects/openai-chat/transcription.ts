@@ -79,13 +79,15 @@ const refusalOf = ({ times, translate, diarize }: TranscriptionAsked, family: Fa
 const requestOf = (asked: TranscriptionAsked, model: string, family: Family) => {
   const { file, language, prompt, temperature, translate, times, stream, diarize, speakers = [], logprobs } = asked
   const isVerbose = times.length > 0 || (asked.needsSeconds && family.tellsSeconds)
+  // Some servers fail without one.
+  const told = isVerbose && times.length === 0 ? (["segment"] as const) : times
   const parts: ReadonlyArray<FormPart> = [
     ["model", model],
     ["response_format", diarize ? "diarized_json" : isVerbose ? "verbose_json" : "json"],
     ["language", translate ? undefined : language],
     ["prompt", prompt],
     ["temperature", temperature],
-    ...(translate ? [] : times).map((time): FormPart => ["timestamp_granularities[]", time]),
+    ...(translate ? [] : told).map((time): FormPart => ["timestamp_granularities[]", time]),
     ...chunkingParts(asked.chunking),
     ...speakers.flatMap(
       ({ name, reference }): ReadonlyArray<FormPart> => [

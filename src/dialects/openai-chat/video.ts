@@ -37,17 +37,22 @@ const failureOf = (body: JsonObject): VendorFault =>
 
 const plain = { headers: { accept: "application/json" }, body: "" }
 
+/** Other models with this API have lengths of their own. */
+const soraSeconds = [4, 8, 12]
+
 export const openaiVideo: VideoDialect = {
-  encode: ({ prompt, seconds, size, image }, model) =>
-    Result.succeed(
-      formRequest("/videos", [
-        ["model", model],
-        ["prompt", prompt],
-        ["seconds", String(seconds)],
-        ["size", size],
-        ["input_reference", image && { file: image.file, mime: image.mime }],
-      ]),
-    ),
+  encode: ({ prompt, seconds, size, image }, model, family) =>
+    family.startsWith("sora-2") && !soraSeconds.includes(seconds)
+      ? Result.fail({ capability: "seconds", message: `a video of this model has ${soraSeconds.join(", ")} seconds` })
+      : Result.succeed(
+          formRequest("/videos", [
+            ["model", model],
+            ["prompt", prompt],
+            ["seconds", String(seconds)],
+            ["size", size],
+            ["input_reference", image && { file: image.file, mime: image.mime }],
+          ]),
+        ),
   decode: (body) => {
     const job = stringAt(body, "id")
     return job === undefined || job === "" || stateOf(body) === "failed" ? undefined : { job }

@@ -53,7 +53,7 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
           },
           decode: (target, body, part, headers) => {
             const dialect = dialectAt(target)
-            const got = dialect?.decode(body, partOf(dialect.maxInputs(makersName(target)), part), headers)
+            const got = dialect?.decode(body, partOf(maxInputsAt(target) ?? input.length, part), headers)
             return got !== undefined && lengths.are(got, part === 0) ? got : undefined
           },
           maxBodyBytes: leastBodyBytes + input.length * bodyBytesPerInput,
@@ -107,7 +107,8 @@ const bytesOfJson = (vectors: ReadonlyArray<Vector>): number =>
   vectors.reduce((sum, vector) => sum + (vector instanceof WrittenVector ? vector.json.length : 0), 0)
 
 const dialectAt = ({ dialect }: CallTarget): EmbeddingDialect | undefined => dialect.embedding
-const maxInputsAt = (target: CallTarget): number | undefined => dialectAt(target)?.maxInputs(makersName(target))
+const maxInputsAt = (target: CallTarget): number | undefined =>
+  target.maxInputs ?? dialectAt(target)?.maxInputs(makersName(target))
 
 /** All vectors of a target have one length: the one that was asked for, if one was. */
 class SameLength {

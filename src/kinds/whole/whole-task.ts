@@ -12,7 +12,7 @@ import type { SettledUsage } from "../../calls/reply-body.ts"
 import type { Reader, Work } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { malformedReply, type VendorFault } from "../../dialects/faults.ts"
-import { type JsonObject, parseObject } from "../../dialects/json.ts"
+import { type JsonObject, parseReply } from "../../dialects/json.ts"
 import type { ReplyHeaders } from "../../dialects/whole.ts"
 import type { AnyWireRequest, EncodeRefusal } from "../../dialects/wire.ts"
 import type { LongParts, Marked } from "../../media/marked.ts"
@@ -173,7 +173,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
         stream.write(stream.opening() + stream.told(this.#parts))
     }
     const take = (body: Buffer, bytes: number) => {
-      const read = parseObject(body.toString("utf8"))
+      const read = parseReply(body.toString("utf8"))
       const json = read === undefined ? undefined : (long?.restored?.(read) ?? read)
       const got = json === undefined ? undefined : this.#call.decode(target, json, part, head.headers)
       if (got === undefined) return (json && this.#call.faultIn?.(target, json)) ?? malformedReply
