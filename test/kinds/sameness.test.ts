@@ -271,13 +271,14 @@ describe("an exchange", () => {
 const elsewhere = [
   "thread.blocks.url",
   "thread.blocks.kept",
+  "thread.blocks.citations",
   "thread.blocks.logprobs",
   // What their fields are in is listed.
   optionPath,
   ...["anthropic", "gemini", "groq", "openai", "openrouter"].map((vendor) => `${optionPath}.${vendor}`),
   `${optionPath}.anthropic.taskBudget.type`,
 ]
-const freeForms = ["thread.blocks.logprobs", "thread.blocks.kept"]
+const freeForms = ["thread.blocks.citations", "thread.blocks.logprobs", "thread.blocks.kept"]
 const below = (path: string, each: string): boolean => freeForms.includes(each) && path.startsWith(`${each}.`)
 
 const embed = { model: "e", input: ["a"] }

@@ -24,8 +24,9 @@ const meaningOfMessage = ({ role, blocks }: Message) => ({ role, blocks: blocks.
 const meaningOf = (block: Block): object => {
   const {
     cacheable: _cacheable,
+    citations: _citations,
     logprobs: _logprobs,
     ...rest
-  }: Block & Partial<Record<"cacheable" | "logprobs", unknown>> = block
+  }: Block & Partial<Record<"cacheable" | "citations" | "logprobs", unknown>> = block
   return rest
 }
