@@ -34,6 +34,15 @@ export interface Job {
   readonly polls: number
 }
 
+export interface JobPage {
+  readonly kind: string
+  readonly endUserId: string | undefined
+  /** The last job of the page before. */
+  readonly after: string | undefined
+  readonly isOldestFirst: boolean
+  readonly most: number
+}
+
 /** How a job ends: what it costs, and where its result is. */
 export interface JobEnd {
   readonly state: "done" | "failed" | "cancelled"
@@ -57,6 +66,8 @@ export class JobStore extends Context.Service<
       isOpen: boolean,
       most: number,
     ) => Effect.Effect<ReadonlyArray<Job>, StoreUnavailable>
+    /** A page of one organisation's jobs, and of one end user's where one is named. */
+    readonly page: (orgId: string, page: JobPage) => Effect.Effect<ReadonlyArray<Job>, StoreUnavailable>
     /** Jobs that are to be asked for now; they are this node's until the lease is over. */
     readonly take: (node: string, most: number, leaseMs: number) => Effect.Effect<ReadonlyArray<Job>, StoreUnavailable>
     readonly goesOn: (
@@ -96,6 +107,19 @@ export class JobStore extends Context.Service<
             Effect.map((rows) => readAll(rows).sort(byNewest).slice(0, most)),
             bounded,
           ),
+        page: (orgId, { kind, endUserId = null, after = null, isOldestFirst, most }) =>
+          shards
+            .of(orgId)
+            .run(({ sql, books }) => {
+              const last = sql`(select created_at, id from ${books}jobs where org_id = ${orgId} and id = ${after})`
+              const rest = isOldestFirst ? sql`(created_at, id) > ${last}` : sql`(created_at, id) < ${last}`
+              const order = isOldestFirst ? sql`created_at, id` : sql`created_at desc, id desc`
+              return sql`select * from ${books}jobs where org_id = ${orgId} and kind = ${kind}
+                and (${endUserId}::text is null or end_user_id = ${endUserId})
+                and (${after}::text is null or ${rest})
+                order by ${order} limit ${most}`
+            })
+            .pipe(Effect.map(readAll), bounded),
         take: (node, most, leaseMs) =>
           inThoseThatAnswer(
             shards,

@@ -42,6 +42,8 @@ export const VideoJob = Schema.Struct({
   /** Per cent. */
   progress: Schema.Int,
   createdAt: Schema.String,
+  /** Of a job that has ended. */
+  endedAt: optional(Schema.String),
   seconds: optional(Schema.Int),
   size: optional(Schema.String),
   /** Of a job that failed: the money went back. */

@@ -206,6 +206,25 @@ describe("a video", () => {
       video = await client.videos.retrieve(made.id)
     }
     expect(video).toMatchObject({ status: "completed", model: "sora-2", seconds: "4", size: "1280x720", progress: 100 })
+    expect(video.completed_at).toBeGreaterThanOrEqual(video.created_at)
+    const input_reference_url = `data:image/png;base64,${png.toString("base64")}`
+    const second = await client.videos.create({
+      prompt: "another",
+      model: "sora-2",
+      input_reference: { image_url: input_reference_url },
+    })
+    expect(
+      gateway()
+        .vendor.calls.find(({ sent }) => sent.includes("another"))
+        ?.sent.includes(png),
+    ).toBe(true)
+    const listed: Array<string> = []
+    for await (const { id } of client.videos.list({ limit: 1 })) listed.push(id)
+    expect(listed).toEqual([second.id, video.id])
+    const oldest = await client.videos.list({ order: "asc" })
+    expect([oldest.data.map(({ id }) => id), oldest.has_more]).toEqual([[video.id, second.id], false])
+    await expect(client.videos.list({ limit: 0 })).rejects.toMatchObject({ status: 400, param: "limit" })
+    await expect(client.videos.remix(video.id, { prompt: "a weir at night" })).rejects.toMatchObject({ status: 400 })
     const content = await client.videos.downloadContent(video.id)
     expect(await content.text()).toBe("film")
     expect(await client.videos.delete(video.id)).toMatchObject({ deleted: true })

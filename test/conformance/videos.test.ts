@@ -462,6 +462,13 @@ describe("videos", () => {
       const response = await fetch(`${gateway().baseUrl}/t1/videos/${id}${path}`, { method: method ?? "", headers })
       expect(await errorOf(response)).toMatchObject({ code: "not_found" })
     }
+    const listed = async (credential: string) => {
+      const headers = { authorization: `Bearer ${credential}` }
+      const response = await fetch(`${gateway().baseUrl}/openai/v1/videos`, { headers })
+      return Object(await response.json()).data.map((video: { readonly id: string }) => video.id)
+    }
+    expect(await listed(`${gateway().keyId}~${gateway().key}`)).toContain(id)
+    expect(await listed(token)).toEqual([])
     expect((await ask(id)).status).toBe("queued")
     await gateway().call("DELETE", `/t1/videos/${id}`)
   })

@@ -80,7 +80,7 @@ const addressFields: FieldTable = {
 }
 
 /** A picture in JSON: a data URL, or an object with one. */
-const pictureIn = (reader: FieldReader, picture: unknown, path: string): JsonObject => {
+export const pictureIn = (reader: FieldReader, picture: unknown, path: string): JsonObject => {
   const { image_url, url } =
     typeof picture === "string" ? { image_url: picture } : reader.checked(addressFields, picture, path)
   const block = imageBlockOf(image_url ?? url)

@@ -1,10 +1,10 @@
 /** Videos towards clients of OpenAI's API. Source: https://platform.openai.com/docs/api-reference/videos */
 import type { VideoJob } from "../../protocol/video.ts"
-import { all, carried, FieldReader, type FieldTable, present } from "../fields.ts"
-import type { MediaClient } from "./media-client.ts"
+import { all, carried, FieldReader, type FieldTable, isAbsent, present } from "../fields.ts"
+import { type MediaClient, pictureIn } from "./media-client.ts"
 import { openaiErrors } from "./whole-client.ts"
 
-const videoFields: FieldTable = all(carried, "model", "prompt", "seconds", "size")
+const videoFields: FieldTable = all(carried, "model", "prompt", "seconds", "size", "input_reference")
 
 /** As the API has it. */
 const defaultSeconds = "4"
@@ -29,6 +29,9 @@ export const openaiVideos: MediaClient<VideoJob> = {
         // Text in this API.
         seconds: typeof seconds === "string" && /^\d{1,4}$/.test(seconds) ? Number(seconds) : seconds,
         size: body["size"],
+        image: isAbsent(body["input_reference"])
+          ? undefined
+          : pictureIn(reader, body["input_reference"], "input_reference"),
       }),
       reply: openaiVideoOf,
     })
@@ -43,14 +46,29 @@ const states: Readonly<Record<VideoJob["status"], string>> = {
   cancelled: "failed",
 }
 
-export const openaiVideoOf = ({ id, status, model, progress, createdAt, seconds, size, error }: VideoJob) => ({
+export const openaiVideoOf = ({ id, status, model, progress, createdAt, endedAt, seconds, size, error }: VideoJob) => ({
   id,
   object: "video",
   model,
   status: states[status],
   progress,
-  created_at: Math.floor(Date.parse(createdAt) / 1000),
+  created_at: secondsOf(createdAt),
+  completed_at: endedAt !== undefined && status === "done" ? secondsOf(endedAt) : null,
+  // Neither is known here: a vendor keeps its videos as long as it does, and prompts are not kept.
+  expires_at: null,
+  prompt: null,
+  remixed_from_video_id: null,
   ...(seconds !== undefined && { seconds: String(seconds) }),
   ...(size !== undefined && { size }),
   error: error ?? (status === "cancelled" ? { code: "cancelled", message: "The job was cancelled" } : null),
+})
+
+const secondsOf = (instant: string): number => Math.floor(Date.parse(instant) / 1000)
+
+export const openaiVideosOf = (jobs: ReadonlyArray<VideoJob>, hasMore: boolean) => ({
+  object: "list",
+  data: jobs.map(openaiVideoOf),
+  first_id: jobs[0]?.id ?? null,
+  last_id: jobs.at(-1)?.id ?? null,
+  has_more: hasMore,
 })

@@ -8,7 +8,7 @@ import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi } from "../../dialects/client-api.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
-import { openaiVideoOf } from "../../dialects/openai-chat/video-client.ts"
+import { openaiVideoOf, openaiVideosOf } from "../../dialects/openai-chat/video-client.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { routeNotFound } from "../respond.ts"
@@ -78,6 +78,13 @@ export const compatibleRoutes = HttpRouter.use(
           answerIn(chatApi, fromRouter(request), (call) => answer(call, id)),
         ),
       )
+    yield* router.add("GET", "/openai/v1/videos", (request) =>
+      answerIn(chatApi, fromRouter(request), (call) =>
+        Effect.map(videos.list(call), ({ jobs, hasMore }) =>
+          HttpServerResponse.jsonUnsafe(openaiVideosOf(jobs.map(viewOf), hasMore)),
+        ),
+      ),
+    )
     yield* addVideo("GET", "/openai/v1/videos/:id", (call, id) =>
       Effect.map(videos.find(call.caller, id), (job) => HttpServerResponse.jsonUnsafe(openaiVideoOf(viewOf(job)))),
     )
@@ -91,6 +98,14 @@ export const compatibleRoutes = HttpRouter.use(
     yield* router.add("POST", "/openai/v1/realtime/client_secrets", (request) =>
       answerIn(chatApi, fromRouter(request), clientSecret, maxSecretBytes),
     )
+    for (const path of [
+      "/openai/v1/videos/:id/remix",
+      "/openai/v1/videos/edits",
+      "/openai/v1/videos/extensions",
+    ] as const) {
+      const refusal = serviceError("bad_request", `${path} is not supported: ask for a new video`)
+      yield* router.add("POST", path, () => failureIn(chatApi)(newRequestId(), refusal))
+    }
     for (const [path, api, why] of refusedPaths) {
       const refusal = serviceError("bad_request", `${path} is not supported: ${why}`)
       yield* router.add("*", `${path}/*`, () => failureIn(api)(newRequestId(), refusal))

@@ -10,7 +10,7 @@ import { makeJobTargets } from "../../jobs/job-calls.ts"
 import { type Job, JobStore } from "../../jobs/job-store.ts"
 import { Jobs } from "../../jobs/jobs.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { invalidInput } from "../../protocol/issues.ts"
+import { invalidInput, issuesOf } from "../../protocol/issues.ts"
 import { type VideoJob, VideoVariant } from "../../protocol/video.ts"
 import { VendorClient } from "../../upstream/client.ts"
 import { foreignHeaders } from "../foreign-bytes.ts"
@@ -38,8 +38,27 @@ export const makeVideos = Effect.gen(function* () {
     return isOwn ? job : yield* serviceError("not_found", "There is no such job")
   })
 
+  /** A page of the videos that a caller may see, and whether there are more. */
+  const list = Effect.fnUntraced(function* ({ caller, request }: Authenticated) {
+    const query = new URL(request.url, "http://gateway").searchParams
+    const { limit, after, order } = yield* Effect.mapError(
+      Schema.decodeUnknownEffect(ListQuery)(Object.fromEntries(query)),
+      (error) => invalidInput(issuesOf(error)),
+    )
+    const found = yield* store.page(caller.org.id, {
+      kind: "video",
+      endUserId: caller.endUserId,
+      after,
+      isOldestFirst: order === "asc",
+      most: limit + 1,
+    })
+    return { jobs: found.slice(0, limit), hasMore: found.length > limit }
+  })
+
   return {
     find,
+
+    list,
 
     read: Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {
       return HttpServerResponse.jsonUnsafe(viewOf(yield* find(caller, id)))
@@ -92,6 +111,16 @@ export const makeVideos = Effect.gen(function* () {
   }
 })
 
+const mostListed = 100
+
+const ListQuery = Schema.Struct({
+  limit: Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: mostListed })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("20")),
+  ),
+  after: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64))),
+  order: Schema.optionalKey(Schema.Literals(["asc", "desc"])),
+})
+
 /** The type of bytes whose vendor names none. */
 const usualTypes: Readonly<Record<VideoVariant, string | undefined>> = {
   video: "video/mp4",
@@ -110,12 +139,13 @@ const variantOf = (url: string) => {
 const seconds = (view: Job["view"]) => (typeof view["seconds"] === "number" ? { seconds: view["seconds"] } : {})
 const size = (view: Job["view"]) => (typeof view["size"] === "string" ? { size: view["size"] } : {})
 
-export const viewOf = ({ id, state, model, progress, createdAt, view, errorCode }: Job): VideoJob => ({
+export const viewOf = ({ id, state, model, progress, createdAt, endedAt, view, errorCode }: Job): VideoJob => ({
   id,
   status: state,
   model,
   progress,
   createdAt: createdAt.toISOString(),
+  ...(endedAt !== undefined && { endedAt: endedAt.toISOString() }),
   ...seconds(view),
   ...size(view),
   // The vendor's own words are not told.
