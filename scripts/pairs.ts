@@ -16,6 +16,7 @@ import { checkCall } from "../src/kinds/decode.ts"
 import type { MediaBlock, Message } from "../src/protocol/block.ts"
 import { ExchangeRequest } from "../src/protocol/exchange.ts"
 import type { ExtraParams } from "../src/protocol/extra-params.ts"
+import { isFunctionTool } from "../src/protocol/tool.ts"
 
 /** Models that take a budget for their reasoning, where there are some. */
 const models: Readonly<Record<ClientApiName, string>> = {
@@ -188,7 +189,7 @@ const through = (client: ClientApiName, body: string): VendorRequest | undefined
   return {
     model: "main",
     thread: request.thread,
-    tools: request.tools ?? [],
+    tools: (request.tools ?? []).filter(isFunctionTool),
     ...vendorRequestOf(
       request,
       allowed,

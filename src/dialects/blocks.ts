@@ -57,6 +57,17 @@ export const toolCallArgs = (i: number, args: string): DeltaEvent => ({
   delta: { i, t: "tool_call", args },
 })
 
+/** A call of a tool that takes a text. */
+export const textCallOpen = (i: number, id: string, name: string): DeltaEvent => ({
+  kind: "delta",
+  delta: { i, t: "tool_call", id, name, text: "" },
+})
+
+export const textCallPart = (i: number, text: string): DeltaEvent => ({
+  kind: "delta",
+  delta: { i, t: "tool_call", text },
+})
+
 /** A block of a vendor's own tool. @param v its JSON as it came */
 export const vendorDelta = (i: number, dialect: SealingDialect, v: string): DeltaEvent => ({
   kind: "delta",

@@ -1,12 +1,13 @@
 /** Parts of requests that several APIs have in common. */
 
+import type { SealingDialect } from "../protocol/block.ts"
 import type { ReasoningLevel } from "../protocol/exchange.ts"
 import type { JsonPath } from "../protocol/json-edit.ts"
 import { overflows } from "../protocol/json-text.ts"
 import { entryOf } from "../protocol/words.ts"
 import type { PaidTool } from "./carried-request.ts"
 import type { HostedSearch } from "./client-api.ts"
-import { all, carried, type FieldReader, isAbsent, present } from "./fields.ts"
+import { all, carried, type FieldReader, type FieldTable, isAbsent, present } from "./fields.ts"
 import { isObject, type JsonObject, parseObject } from "./json.ts"
 
 /** A tool's arguments as a JSON text; what is not an object, or has a number that is not finite, is kept as it is. */
@@ -116,6 +117,41 @@ export const logprobsOf = (
 /** A file that OpenAI keeps; undefined if it is sent with the request. */
 export const keptFile = (reader: FieldReader, { file_id: id }: JsonObject, path: string): JsonObject | undefined =>
   isAbsent(id) ? undefined : { kept: { dialect: "openai", id: reader.string(id, `${path}.file_id`) } }
+
+/** Tools that a vendor defines and the client runs, by the dialect that has them. */
+const clientTools = {
+  anthropic: /^(bash|text_editor|computer|memory)_\d{8}$/,
+  openai: /^(computer(_use_preview)?|local_shell|shell|apply_patch)$/,
+  gemini: /^computerUse$/,
+} as const satisfies Readonly<Record<SealingDialect, RegExp>>
+
+/** Such a tool in the words of twp/1; undefined if it is none. A shell may be the vendor's own machine. */
+export const clientToolOf = (dialect: SealingDialect, type: unknown, tool: JsonObject): JsonObject | undefined => {
+  const isOwn = typeof type === "string" && clientTools[dialect].test(type) && !isHostedShell(tool)
+  return isOwn ? { kind: "vendor", dialect, v: JSON.stringify(tool) } : undefined
+}
+
+const isHostedShell = ({ type, environment }: JsonObject): boolean =>
+  type === "shell" && isObject(environment) && environment["type"] !== "local"
+
+export const textToolFields: FieldTable = all(carried, "type", "name", "description", "format", "defer_loading")
+
+/** OpenAI's tool that takes a text. @param grammarIn where its format has the grammar */
+export const textTool = (
+  reader: FieldReader,
+  { name, description, format }: JsonObject,
+  path: string,
+  grammarIn: (format: JsonObject) => JsonObject,
+): JsonObject => {
+  const asked = isAbsent(format) ? {} : reader.object(format, path)
+  if (isAbsent(asked["type"]) || asked["type"] === "text") return present({ kind: "text", name, description })
+  if (asked["type"] !== "grammar") reader.lacks(`${path}.type`, "must be text or grammar")
+  const { syntax, definition } = grammarIn(asked)
+  return present({ kind: "text", name, description, grammar: { syntax, definition } })
+}
+
+/** What is told of a tool's form: strict only where it is asked for. */
+export const strictly = (strict: unknown) => (strict === true ? { strict } : {})
 
 /** Searches of one reply, if the client does not limit them. */
 const defaultMaxSearches = 5

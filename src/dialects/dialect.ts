@@ -7,8 +7,9 @@
 import type { Result } from "effect"
 import type { Message, SealingDialect } from "../protocol/block.ts"
 import type { Delta } from "../protocol/event.ts"
-import type { ReasoningLevel, Stop, StructuredOutput, Tool, ToolChoice } from "../protocol/exchange.ts"
+import type { ReasoningLevel, Stop, StructuredOutput, ToolChoice } from "../protocol/exchange.ts"
 import type { ExtraParams } from "../protocol/extra-params.ts"
+import type { FunctionTool, TextTool, VendorTool } from "../protocol/tool.ts"
 import type { ClientApiName, SentBody } from "./carried-request.ts"
 import { malformedReply, type VendorFault } from "./faults.ts"
 import { isMalformedCount, type JsonObject, reportedCountAt } from "./json.ts"
@@ -16,7 +17,7 @@ import type { VendorFrame } from "./vendor-frame.ts"
 import type { EncodeRefusal, VendorAccess, WireRequest } from "./wire.ts"
 
 /** A tool, with the text of its schema where writing the schema would give another. */
-export interface OfferedTool extends Tool {
+export interface OfferedTool extends FunctionTool {
   readonly schemaJson?: string
 }
 
@@ -30,7 +31,12 @@ export interface VendorRequest {
   /** The vendor's own name of the model. */
   readonly model: string
   readonly thread: ReadonlyArray<Message>
+  /** Functions. */
   readonly tools: ReadonlyArray<OfferedTool>
+  /** Only for a dialect that takes them. */
+  readonly textTools?: ReadonlyArray<TextTool> | undefined
+  /** Tools in the vendor's own words. */
+  readonly ownTools?: ReadonlyArray<VendorTool> | undefined
   readonly toolChoice?: ToolChoice | undefined
   readonly maxTokens: number
   readonly temperature?: number | undefined
@@ -107,6 +113,8 @@ export interface Dialect extends VendorAccess {
   readonly carry?: Carry
   /** Whose own blocks it takes back; absent if it has none. */
   readonly seals?: SealingDialect
+  /** Whether it has tools that take a text, and calls of them. */
+  readonly takesTexts?: boolean
   /** Whether the vendor can search the web for this request; otherwise it is encoded without `searches`. */
   readonly canSearch: (request: VendorRequest) => boolean
   /** @param carries whether frames are told too */

@@ -1,9 +1,9 @@
 /** JSON Schemas as vendors take them. A schema that a vendor takes as it is, is not copied. */
-import type { Tool } from "../protocol/exchange.ts"
+import type { FunctionTool } from "../protocol/tool.ts"
 import type { VendorRequest } from "./dialect.ts"
 import { isObject, type JsonObject, objectAt, objectsAt } from "./json.ts"
 
-type Schema = Tool["inputSchema"]
+type Schema = FunctionTool["inputSchema"]
 
 /** Changes the schemas of tools. */
 export const withToolSchemas =
@@ -11,7 +11,9 @@ export const withToolSchemas =
   (request: VendorRequest): VendorRequest => {
     const tools = request.tools.map((tool) => {
       const inputSchema = change(tool.inputSchema)
-      return inputSchema === tool.inputSchema ? tool : { ...tool, inputSchema }
+      if (inputSchema === tool.inputSchema) return tool
+      const { schemaJson: _text, ...rest } = tool
+      return { ...rest, inputSchema }
     })
     return tools.every((tool, at) => tool === request.tools[at]) ? request : { ...request, tools }
   }
@@ -51,7 +53,7 @@ export const strictIfPossible = (request: VendorRequest): VendorRequest => {
 }
 
 /** Whether a schema can be followed strictly: its objects are closed, and require all that they have. */
-const isStrict = (schema: Schema): boolean => {
+export const isStrict = (schema: Schema): boolean => {
   const properties = schema["properties"]
   if (schema["type"] === "object") {
     const required = new Set(requiredIn(schema))

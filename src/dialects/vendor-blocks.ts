@@ -94,8 +94,6 @@ const openaiOwn: ReadonlySet<string> = new Set([
   "mcp_call",
   "mcp_approval_request",
   "mcp_approval_response",
-  "custom_tool_call",
-  "custom_tool_call_output",
   "tool_search_call",
   "compaction",
 ])

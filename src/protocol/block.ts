@@ -44,6 +44,8 @@ export const ToolCallBlock = Schema.Struct({
   name: ToolName,
   input: Schema.JsonObject,
   json: Schema.optionalKey(Schema.String),
+  /** The input of a tool that takes a text; its `input` is empty. */
+  text: Schema.optionalKey(Schema.String),
 })
 
 /** `v` is the tool's result, serialized by the caller. */

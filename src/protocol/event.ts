@@ -48,13 +48,14 @@ export const ReasoningDelta = Schema.Struct({
   reply,
 })
 
-/** First `{id, name}`, then fragments of the JSON input in `args`. */
+/** First `{id, name}`, then fragments of the JSON input in `args`; of a tool that takes a text, fragments of it in `text`. */
 export const ToolCallDelta = Schema.Struct({
   i: BlockIndex,
   t: Schema.Literal("tool_call"),
   id: Schema.optionalKey(Schema.String),
   name: Schema.optionalKey(Schema.String),
   args: Schema.optionalKey(Schema.String),
+  text: Schema.optionalKey(Schema.String),
   reply,
 })
 

@@ -5,16 +5,10 @@ import { ExtraParams } from "./extra-params.ts"
 import { ModelHandle } from "./model-handle.ts"
 import { RequestCache } from "./reply-cache.ts"
 import { storedName } from "./text.ts"
+import { Tool } from "./tool.ts"
 import { Usage } from "./usage.ts"
 
 const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000_000 }))
-
-export const Tool = Schema.Struct({
-  name: ToolName,
-  description: Schema.optionalKey(Schema.String),
-  inputSchema: Schema.JsonObject,
-})
-export type Tool = typeof Tool.Type
 
 /** How much a model may reason before it answers; `off` requests none. */
 export const ReasoningLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "max"])

@@ -1,17 +1,20 @@
 /** The text of a request or a reply that is reviewed: everything that a model reads or writes as text. Pure. */
 import { isUtf8 } from "node:buffer"
 import type { Block, Message, ReplyBlock } from "../protocol/block.ts"
-import type { Tool } from "../protocol/exchange.ts"
+import { isFunctionTool, type Tool } from "../protocol/tool.ts"
 
 /**
  * One text: messages as lines, with the blocks of a message joined as vendors join them, so that nothing is missed
  * between.
  */
 export const textOfPrompt = (thread: ReadonlyArray<Message>, tools: ReadonlyArray<Tool>): string =>
-  [
-    ...tools.map(({ name, description = "", inputSchema }) => `${name} ${description} ${JSON.stringify(inputSchema)}`),
-    ...thread.map(({ blocks }) => textOfBlocks(blocks)),
-  ].join("\n")
+  [...tools.map(textOfTool), ...thread.map(({ blocks }) => textOfBlocks(blocks))].join("\n")
+
+const textOfTool = (tool: Tool): string => {
+  if (tool.kind === "vendor") return tool.v
+  const form = isFunctionTool(tool) ? JSON.stringify(tool.inputSchema) : (tool.grammar?.definition ?? "")
+  return `${tool.name} ${tool.description ?? ""} ${form}`
+}
 
 export const textOfReply = (blocks: ReadonlyArray<ReplyBlock>): string => textOfBlocks(blocks)
 
@@ -28,7 +31,7 @@ function textOf(block: Block): string {
     case "file":
       return block.data === undefined ? "" : textOfFile(block.mime, Buffer.from(block.data, "base64"))
     case "tool_call":
-      return `${block.name} ${JSON.stringify(block.input)}`
+      return `${block.name} ${block.text ?? JSON.stringify(block.input)}`
     case "reasoning":
       return block.redacted === true ? "" : block.v
     default:

@@ -96,6 +96,17 @@ const turn = (call: object, back: object) => ({
 const params = (more: object) => ({ ...said(text), params: more })
 const tool = { name: "weather", description: "of a city", inputSchema: { type: "object" } }
 const tools = (more: object) => ({ ...said(text), tools: [{ ...tool, ...more }] })
+const textTool = { kind: "text", name: "patch" }
+const grammars = (...both: readonly [object, object]) =>
+  [
+    { ...said(text), tools: [{ ...textTool, grammar: both[0] }] },
+    { ...said(text), tools: [{ ...textTool, grammar: both[1] }] },
+  ] as const
+const vendorTools = (...both: readonly [object, object]) =>
+  [
+    { ...said(text), tools: [{ kind: "vendor", dialect: "anthropic", v: "{}", ...both[0] }] },
+    { ...said(text), tools: [{ kind: "vendor", dialect: "anthropic", v: "{}", ...both[1] }] },
+  ] as const
 const image = { t: "image", mime: "image/png", data: "aGk=" }
 const file = { t: "file", mime: "application/pdf", data: "aGk=" }
 const video = { t: "video", mime: "video/mp4", data: "aGk=" }
@@ -147,6 +158,17 @@ const exchanges: Readonly<Record<string, readonly [object, object]>> = {
   "tools.name": [tools({}), tools({ name: "time" })],
   "tools.description": [tools({}), tools({ description: "of a town" })],
   "tools.inputSchema": [tools({}), tools({ inputSchema: { type: "object", properties: {} } })],
+  "tools.kind": [tools({}), { ...said(text), tools: [textTool] }],
+  "tools.strict": [tools({}), tools({ strict: true })],
+  "tools.deferred": [tools({}), tools({ deferred: true })],
+  "tools.grammar": [
+    { ...said(text), tools: [textTool] },
+    { ...said(text), tools: [{ ...textTool, grammar: { syntax: "lark", definition: "a" } }] },
+  ],
+  "tools.grammar.syntax": grammars({ syntax: "lark", definition: "a" }, { syntax: "regex", definition: "a" }),
+  "tools.grammar.definition": grammars({ syntax: "lark", definition: "a" }, { syntax: "lark", definition: "b" }),
+  "tools.dialect": vendorTools({ dialect: "openai" }, { dialect: "gemini" }),
+  "tools.v": vendorTools({ v: "{}" }, { v: '{"type":"bash_20250124"}' }),
   params: [said(text), params({ maxTokens: 7 })],
   "params.maxTokens": [params({ maxTokens: 7 }), params({ maxTokens: 8 })],
   "params.temperature": [params({ temperature: 0 }), params({ temperature: 0.5 })],

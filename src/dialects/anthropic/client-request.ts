@@ -3,7 +3,16 @@ import type { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import { entryOf } from "../../protocol/words.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
-import { HostedTools, imageMimeOf, nonEmptyText, plainBase64, stopsOf, textBlock } from "../client-parts.ts"
+import {
+  clientToolOf,
+  HostedTools,
+  imageMimeOf,
+  nonEmptyText,
+  plainBase64,
+  stopsOf,
+  strictly,
+  textBlock,
+} from "../client-parts.ts"
 import {
   all,
   carried,
@@ -91,7 +100,8 @@ const blockFields: Readonly<Record<string, FieldTable>> = {
 }
 const toolFields: FieldTable = {
   ...all(carried, "type", "name", "description", "input_schema"),
-  ...all(withoutEffect("it tunes its vendor's own handling of a tool"), "cache_control", "strict", "input_examples"),
+  ...all(withoutEffect("it tunes its vendor's own handling of a tool"), "cache_control", "input_examples"),
+  strict: carried,
   ...all(withoutEffect("all tools are given at once"), "defer_loading", "eager_input_streaming"),
   allowed_callers: own(["direct"]),
 }
@@ -352,12 +362,18 @@ const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: Rea
     const tool = reader.object(item.tool, path)
     const { type, name, description, input_schema: schema } = tool
     if (!isAbsent(type) && type !== "custom") {
+      const own = clientToolOf("anthropic", type, tool)
+      if (own !== undefined) {
+        tools.push(own)
+        continue
+      }
       const at = index < listed.length ? ["tools", index] : undefined
       hosted.add(reader.string(type, `${path}.type`), tool, at)
       continue
     }
     reader.check(toolFields, tool, path)
-    tools.push(present({ name, description, inputSchema: reader.exactly(schema, `${item.place}.input_schema`) }))
+    const inputSchema = reader.exactly(schema, `${item.place}.input_schema`)
+    tools.push(present({ name, description, inputSchema, ...strictly(tool["strict"]) }))
   }
   return { tools, hosted }
 }

@@ -110,7 +110,9 @@ const anyObjectRefusal = ({ output }: VendorRequest): EncodeRefusal | undefined 
 
 const withClaudeOutput = (request: VendorRequest): VendorRequest => {
   const { output } = request
-  return output === undefined ? request : { ...request, output: { ...output, schema: claudeSchema(output.schema) } }
+  if (output === undefined) return request
+  const { schemaJson: _text, ...rest } = output
+  return { ...request, output: { ...rest, schema: claudeSchema(output.schema) } }
 }
 
 const noMessage: EncodeRefusal = { capability: "thread", message: "this model needs a message with words" }

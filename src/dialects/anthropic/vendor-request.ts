@@ -13,6 +13,7 @@ import type {
 import type { ToolChoice } from "../../protocol/exchange.ts"
 import { cut, editJsonText, set } from "../../protocol/json-edit.ts"
 import { JsonText } from "../../protocol/json-text.ts"
+import { isToolSearch } from "../../protocol/tool.ts"
 import { entryOf } from "../../protocol/words.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
 import { inputOf, outputSchemaOf, schemaOf } from "../exact-json.ts"
@@ -22,6 +23,7 @@ import { meetAll } from "../requirements.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
+import { claudeSchema } from "./output-schema.ts"
 import { anthropicRequirements } from "./requirements.ts"
 import { encodeThinking, versionOf } from "./thinking.ts"
 
@@ -121,16 +123,20 @@ export const messagesWire = <Body extends string | Uint8Array>(
 export const searchTool = "web_search"
 
 const encodeTools = (request: VendorRequest): object => {
-  const { tools, searches } = request
+  const { tools, ownTools = [], searches } = request
   const search = searches === undefined ? [] : [{ type: "web_search_20250305", name: searchTool, max_uses: searches }]
+  const isSearched = ownTools.some(isToolSearch)
   const own = tools.map((tool) => ({
     name: tool.name,
+    ...(isSearched && tool.deferred === true && { defer_loading: true }),
     ...(tool.description !== undefined && { description: tool.description }),
-    input_schema: schemaOf(tool),
+    input_schema: tool.strict === true && takesOutput(request.model) ? claudeSchema(tool.inputSchema) : schemaOf(tool),
+    ...(tool.strict === true && takesOutput(request.model) && { strict: true }),
   }))
+  const defined = ownTools.map(({ v }) => new JsonText(v))
   return {
-    ...(own.length + search.length > 0 && { tools: [...own, ...search] }),
-    ...(own.length > 0 && encodeToolChoice(request)),
+    ...(own.length + defined.length + search.length > 0 && { tools: [...own, ...defined, ...search] }),
+    ...(own.length + defined.length > 0 && encodeToolChoice(request)),
   }
 }
 

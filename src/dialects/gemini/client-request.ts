@@ -7,6 +7,7 @@ import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
 import {
   type ClientToolChoice,
+  clientToolOf,
   HostedTools,
   logprobsOf,
   noArguments,
@@ -291,7 +292,9 @@ const toolsOf = (reader: GenerateReader, value: unknown) => {
       const isAlone = more.length === 0 && isAbsent(functionDeclarations)
       for (const [type, options] of [first, ...more]) {
         const at = isAlone ? ["tools", index] : ["tools", index, nameIn(item, type)]
-        hosted.add(type, isObject(options) ? options : {}, at)
+        const own = clientToolOf("gemini", type, { [type]: options })
+        if (own !== undefined) tools.push(own)
+        else hosted.add(type, isObject(options) ? options : {}, at)
       }
     }
     const path = `tools.${index}.functionDeclarations`

@@ -33,7 +33,7 @@ export const encodeGenerate = (request: VendorRequest): Result.Result<object, En
   Result.flatMap(meetAll(geminiRequirements, request), writeGenerate)
 
 const writeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
-  const { thread, tools, toolChoice, output } = request
+  const { thread, tools, ownTools = [], toolChoice, output } = request
   if (request.parallelToolCalls === false && tools.length > 0) {
     return Result.fail({ capability: "parallel_tool_calls", message: "this model may call several tools at once" })
   }
@@ -48,16 +48,8 @@ const writeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefu
   return Result.succeed({
     contents: withSignatures(mergeTurns(thread), request.model),
     ...(system.length > 0 && { systemInstruction: { parts: system.map(({ v }) => ({ text: v })) } }),
-    ...(tools.length > 0 && {
-      tools: [
-        {
-          functionDeclarations: tools.map((tool) => ({
-            name: tool.name,
-            description: tool.description ?? "",
-            parametersJsonSchema: schemaOf(tool),
-          })),
-        },
-      ],
+    ...(tools.length + ownTools.length > 0 && {
+      tools: [...(tools.length === 0 ? [] : [declarationsOf(tools)]), ...ownTools.map(({ v }) => new JsonText(v))],
       ...(toolChoice !== undefined && { toolConfig: { functionCallingConfig: encodeToolChoice(toolChoice) } }),
     }),
     ...(request.searches !== undefined && { tools: [{ googleSearch: {} }] }),
@@ -193,6 +185,14 @@ const encodeMedia = (block: MediaBlock): Part => {
     ...(block.t === "video" && block.clip !== undefined && { videoMetadata: encodeClip(block.clip) }),
   }
 }
+
+const declarationsOf = (tools: VendorRequest["tools"]): object => ({
+  functionDeclarations: tools.map((tool) => ({
+    name: tool.name,
+    description: tool.description ?? "",
+    parametersJsonSchema: schemaOf(tool),
+  })),
+})
 
 const encodeClip = ({ from, to, fps }: NonNullable<VideoBlock["clip"]>): object => ({
   ...(from !== undefined && { startOffset: `${from}s` }),

@@ -37,11 +37,17 @@ export const carryChat = (
   api: "openai-chat",
   encode: (request, sent) => {
     if (hasOtherCallIds(request, profile)) return undefined
+    if (profile.takesTexts !== true && profile.takesAll !== true && usesTexts(request)) return undefined
     const refusal = refusalOf(request, sent, profile)
     if (refusal !== undefined) return Result.fail(refusal)
     return Result.succeed(wire(request, sent.edited(editsOf(request, sent, profile))))
   },
 })
+
+/** Whether it has tools that take a text, or calls of them. */
+const usesTexts = ({ thread, textTools = [] }: VendorRequest): boolean =>
+  textTools.length > 0 ||
+  thread.some(({ blocks }) => blocks.some((block) => block.t === "tool_call" && block.text !== undefined))
 
 const hasOtherCallIds = ({ thread }: VendorRequest, { callIds: { fits } }: ChatProfile): boolean =>
   thread.some(({ blocks }) => blocks.some((block) => block.t === "tool_call" && !fits.test(block.id)))

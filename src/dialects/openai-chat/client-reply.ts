@@ -2,6 +2,7 @@
  * OpenAI's chat completions as clients read them, streamed and whole. Source:
  * https://platform.openai.com/docs/api-reference/chat/object and /streaming
  */
+import type { ToolCallBlock } from "../../protocol/block.ts"
 import type { Citation } from "../../protocol/citation.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
@@ -140,13 +141,18 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
     return this.#texts[reply]
   }
 
-  #call({ i, id, name, args }: Extract<Delta, { t: "tool_call" }>, reply: number) {
+  #call({ i, id, name, args, text }: Extract<Delta, { t: "tool_call" }>, reply: number) {
     this.#calls[reply] ??= new Map()
     const calls = this.#calls[reply]
     const call = calls.get(i) ?? { index: calls.size, hasArguments: false }
     calls.set(i, call)
     if (args !== undefined && args.trim() !== "") call.hasArguments = true
     const { index } = call
+    if (text !== undefined) {
+      call.hasArguments = true
+      const custom = { ...(name !== undefined && { name }), input: text }
+      return id === undefined ? { index, custom } : { index, id, type: "custom", custom }
+    }
     if (id === undefined) return { index, function: { arguments: args ?? "" } }
     return { index, id, type: "function", function: { name: name ?? "", arguments: args ?? "" } }
   }
@@ -197,6 +203,11 @@ export const chatCompletion = (context: ReplyContext, response: ExchangeResponse
   ...toldStop(unnamed(response.stop)),
 })
 
+const callOf = (call: ToolCallBlock): object =>
+  call.text === undefined
+    ? { id: call.id, type: "function", function: { name: call.name, arguments: argumentsText(call) } }
+    : { id: call.id, type: "custom", custom: { name: call.name, input: call.text } }
+
 const choiceOf = ({ blocks, stop }: Reply, index: number) => {
   const joined = new JoinedText()
   const annotations: Array<object> = []
@@ -208,11 +219,7 @@ const choiceOf = ({ blocks, stop }: Reply, index: number) => {
   const text = blocks.map((block) => (block.t === "text" ? block.v : "")).join("")
   const reasoning = blocks.map((block) => (block.t === "reasoning" && block.redacted !== true ? block.v : "")).join("")
   const logprobs = blocks.flatMap((block) => (block.t === "text" ? (block.logprobs ?? []) : []))
-  const calls = blocks.flatMap((block) =>
-    block.t === "tool_call"
-      ? [{ id: block.id, type: "function", function: { name: block.name, arguments: argumentsText(block) } }]
-      : [],
-  )
+  const calls = blocks.flatMap((block) => (block.t === "tool_call" ? [callOf(block)] : []))
   return {
     index,
     message: {

@@ -20,7 +20,10 @@ import {
   searchOf,
   sourceOf,
   stopsOf,
+  strictly,
   textBlock,
+  textTool,
+  textToolFields,
   tierOf,
   toolChoices,
   unless,
@@ -40,7 +43,7 @@ import {
   refused,
   withoutEffect,
 } from "../fields.ts"
-import type { JsonObject } from "../json.ts"
+import { type JsonObject, objectAt } from "../json.ts"
 import { soundOf } from "../openai-sound.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
 
@@ -131,8 +134,7 @@ const toolFields: FieldTable = {
   cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
 }
 const functionFields: FieldTable = {
-  ...all(carried, "name", "description", "parameters"),
-  strict: withoutEffect("arguments follow their schema as far as the vendor makes them"),
+  ...all(carried, "name", "description", "parameters", "strict"),
 }
 const partFields: FieldTable = {
   ...all(
@@ -166,7 +168,7 @@ const markFields: FieldTable = {
   type: carried,
   ttl: withoutEffect("a breakpoint lasts as long as its vendor keeps it"),
 }
-const choiceFields = all(carried, "type", "function", "allowed_tools")
+const choiceFields = all(carried, "type", "function", "custom", "allowed_tools")
 const thinkingFields: FieldTable = {
   ...all(carried, "type", "budget_tokens"),
   clear_thinking: withoutEffect("reasoning that is sent back is kept"),
@@ -307,8 +309,8 @@ const callOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
   const call = reader.object(value, path)
   reader.check(callFields, call, path)
   if (call["type"] === "custom") {
-    reader.lacks(`${path}.type`, "must be function")
-    return textBlock(JSON.stringify(call))
+    const custom = reader.checked(all(carried, "name", "input"), call["custom"], `${path}.custom`)
+    return { t: "tool_call", id: call["id"], name: custom["name"], input: {}, text: custom["input"] }
   }
   if (!isAbsent(call["type"]) && call["type"] !== "function") reader.refuse(`${path}.type`, "must be function")
   const fn = reader.checked(calledFields, call["function"], `${path}.function`)
@@ -375,8 +377,12 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
     const path = `tools.${index}`
     const tool = reader.object(item, path)
     // Some clients leave the type out.
+    if (tool["type"] === "custom") {
+      const custom = reader.checked(textToolFields, tool["custom"], `${path}.custom`)
+      tools.push(textTool(reader, custom, `${path}.custom.format`, (format) => objectAt(format, "grammar") ?? format))
+      continue
+    }
     if (!isAbsent(tool["type"]) && tool["type"] !== "function") {
-      if (tool["type"] === "custom") reader.lacks(`${path}.type`, "is not supported: tools take JSON")
       hosted.add(reader.string(tool["type"], `${path}.type`), tool, ["tools", index])
       continue
     }
@@ -384,7 +390,8 @@ const toolsOf = (reader: FieldReader, value: unknown) => {
     const fn = reader.object(tool["function"], `${path}.function`)
     reader.check(functionFields, fn, `${path}.function`)
     const { name, description, parameters } = fn
-    tools.push(present({ name, description, inputSchema: schemaIn(reader, parameters, `${path}.function.parameters`) }))
+    const inputSchema = schemaIn(reader, parameters, `${path}.function.parameters`)
+    tools.push(present({ name, description, inputSchema, ...strictly(fn["strict"]) }))
   }
   return { tools, hosted }
 }
@@ -393,7 +400,10 @@ const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice =>
   if (isAbsent(choice) || typeof choice === "string") {
     return { toolChoice: reader.word(toolChoices, choice, "tool_choice") }
   }
-  const { type, function: fn, allowed_tools: allowed } = reader.checked(choiceFields, choice, "tool_choice")
+  const { type, function: fn, custom, allowed_tools: allowed } = reader.checked(choiceFields, choice, "tool_choice")
+  if (type === "custom") {
+    return { toolChoice: { name: reader.checked({ name: carried }, custom, "tool_choice.custom")["name"] } }
+  }
   if (type === "allowed_tools") return allowedTools(reader, allowed, "tool_choice.allowed_tools")
   if (!isAbsent(type) && type !== "function") {
     reader.lacks("tool_choice.type", "must be function or allowed_tools")

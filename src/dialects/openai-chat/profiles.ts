@@ -8,6 +8,8 @@ import { type ExtraWords, sameAs } from "../extras.ts"
 import { type CallIds, hashedIds } from "../tool-loops.ts"
 
 export interface ChatProfile {
+  /** Whether it has tools that take a text. */
+  readonly takesTexts?: boolean
   /** The field that limits the output tokens. */
   readonly maxTokens: "max_completion_tokens" | "max_tokens"
   /** Fields that ask for a level of reasoning. */
@@ -104,6 +106,7 @@ const plain: ChatProfile = {
 
 /** https://platform.openai.com/docs/api-reference/chat */
 const openai: ChatProfile = {
+  takesTexts: true,
   ...plain,
   maxTokens: "max_completion_tokens",
   reasoning: effort(openaiEfforts),

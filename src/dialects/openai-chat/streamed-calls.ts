@@ -2,14 +2,16 @@
  * Tool calls of a reply that vendors stream in many forms: calls with one index, without one, heads before all arguments, names
  * in a later chunk, arguments as an object. Each is told whole before the next one begins.
  */
-import { toolCallArgs, toolCallOpen } from "../blocks.ts"
+import { textCallOpen, textCallPart, toolCallArgs, toolCallOpen } from "../blocks.ts"
 import type { VendorEvent } from "../dialect.ts"
 import { isObject, type JsonObject, numberAt, objectAt, parseObject, stringAt } from "../json.ts"
 
 interface StreamedCall {
   readonly id: string | undefined
   name: string
-  /** Its arguments so far. */
+  /** Whether it is of a tool that takes a text. */
+  isText: boolean
+  /** Its arguments so far, or its text. */
   args: string
   /** How many of them are told. */
   told: number
@@ -38,9 +40,11 @@ export class StreamedCalls {
       const call = (isWhole ? undefined : this.#known(piece, index)) ?? this.#begin(piece)
       if (index !== undefined) this.#atIndex.set(index, call)
       this.#last = call
-      const fn = objectAt(piece, "function")
+      const custom = objectAt(piece, "custom")
+      const fn = custom ?? objectAt(piece, "function")
+      call.isText ||= custom !== undefined
       call.name ||= stringAt(fn, "name") ?? ""
-      call.args += argumentsIn(fn)
+      call.args += custom === undefined ? argumentsIn(fn) : (stringAt(custom, "input") ?? "")
     }
     this.#tell(events)
   }
@@ -54,13 +58,13 @@ export class StreamedCalls {
   #known(piece: JsonObject, index: number | undefined): StreamedCall | undefined {
     const known = index === undefined ? this.#last : this.#atIndex.get(index)
     const id = stringAt(piece, "id") || undefined
-    const name = stringAt(objectAt(piece, "function"), "name")
+    const name = stringAt(objectAt(piece, "custom") ?? objectAt(piece, "function"), "name")
     const isOther = id !== undefined && known?.id !== undefined && id !== known.id
     return isOther && (name || index === undefined) ? undefined : known
   }
 
   #begin(piece: JsonObject): StreamedCall {
-    const call: StreamedCall = { id: stringAt(piece, "id") || undefined, name: "", args: "", told: 0 }
+    const call: StreamedCall = { id: stringAt(piece, "id") || undefined, name: "", isText: false, args: "", told: 0 }
     this.#open.push(call)
     this.count++
     return call
@@ -72,7 +76,7 @@ export class StreamedCalls {
       const [call, next] = this.#open
       if (call === undefined || call.name === "") return
       this.#tellOne(call, events)
-      if (next === undefined || parseObject(call.args) === undefined) return
+      if (next === undefined || (!call.isText && parseObject(call.args) === undefined)) return
       this.#open.shift()
     }
   }
@@ -80,9 +84,11 @@ export class StreamedCalls {
   #tellOne(call: StreamedCall, events: Array<VendorEvent>): void {
     if (call.block === undefined) {
       call.block = this.#nextBlock()
-      events.push(toolCallOpen(call.block, call.id ?? `call_${call.block}`, call.name))
+      const open = call.isText ? textCallOpen : toolCallOpen
+      events.push(open(call.block, call.id ?? `call_${call.block}`, call.name))
     }
-    if (call.told < call.args.length) events.push(toolCallArgs(call.block, call.args.slice(call.told)))
+    const part = call.isText ? textCallPart : toolCallArgs
+    if (call.told < call.args.length) events.push(part(call.block, call.args.slice(call.told)))
     call.told = call.args.length
   }
 }

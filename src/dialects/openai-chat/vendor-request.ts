@@ -10,7 +10,7 @@ import {
   type ToolCallBlock,
   type ToolResultBlock,
 } from "../../protocol/block.ts"
-import type { StructuredOutput, ToolChoice } from "../../protocol/exchange.ts"
+import type { StructuredOutput } from "../../protocol/exchange.ts"
 import type { VendorOptions } from "../../protocol/extra-params.ts"
 import { outputName, type VendorRequest } from "../dialect.ts"
 import { inputText, outputSchemaOf, schemaOf } from "../exact-json.ts"
@@ -18,6 +18,7 @@ import { encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { encodeSound } from "../openai-sound.ts"
 import { meetAll } from "../requirements.ts"
+import { isStrict } from "../schemas.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import type { ChatProfile } from "./profiles.ts"
@@ -33,6 +34,7 @@ const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<
   if (refusal !== undefined) return Result.fail(refusal)
   const extras = encodeExtras(request.extras, profile.extras)
   if (Result.isFailure(extras)) return Result.fail(extras.failure)
+  const tools = encodeTools(request)
   const writer = new MessageWriter(profile, request.cache.enabled)
   return Result.succeed({
     model: request.model,
@@ -45,16 +47,9 @@ const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<
     ...(output !== undefined && {
       response_format: asksForJson(request, profile) ? { type: "json_object" } : encodeOutput(output),
     }),
-    ...(request.tools.length > 0 && {
-      tools: request.tools.map((tool) => ({
-        type: "function",
-        function: {
-          name: tool.name,
-          ...(tool.description !== undefined && { description: tool.description }),
-          parameters: schemaOf(tool),
-        },
-      })),
-      ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice, profile) }),
+    ...(tools.length > 0 && {
+      tools,
+      ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request, profile) }),
       ...(request.parallelToolCalls !== undefined && { parallel_tool_calls: request.parallelToolCalls }),
     }),
     ...extras.success,
@@ -73,9 +68,33 @@ const encodeOutput = (output: StructuredOutput): object => ({
   },
 })
 
-const encodeToolChoice = (choice: ToolChoice, { requiredChoice }: ChatProfile): unknown => {
-  if (typeof choice !== "string") return { type: "function", function: { name: choice.name } }
-  return choice === "required" ? requiredChoice : choice
+const encodeTools = ({ tools, textTools = [] }: VendorRequest): ReadonlyArray<object> => [
+  ...tools.map((tool) => ({
+    type: "function",
+    function: {
+      name: tool.name,
+      ...(tool.description !== undefined && { description: tool.description }),
+      parameters: schemaOf(tool),
+      ...(tool.strict === true && isStrict(tool.inputSchema) && { strict: true }),
+    },
+  })),
+  ...textTools.map(({ name, description, grammar }) => ({
+    type: "custom",
+    custom: {
+      name,
+      ...(description !== undefined && { description }),
+      ...(grammar !== undefined && { format: { type: "grammar", grammar } }),
+    },
+  })),
+]
+
+const encodeToolChoice = ({ toolChoice, textTools }: VendorRequest, { requiredChoice }: ChatProfile): unknown => {
+  if (toolChoice === "required") return requiredChoice
+  if (typeof toolChoice !== "object") return toolChoice
+  const { name } = toolChoice
+  return textTools?.some((tool) => tool.name === name)
+    ? { type: "custom", custom: { name } }
+    : { type: "function", function: { name } }
 }
 
 /** Options of this vendor's own. */
@@ -169,11 +188,7 @@ class MessageWriter {
       content: text === "" && calls.length > 0 ? null : text,
       ...this.#encodeReasoning(blocks.filter((block) => block.t === "reasoning")),
       ...(calls.length > 0 && {
-        tool_calls: calls.map((call) => ({
-          id: call.id,
-          type: "function",
-          function: { name: call.name, arguments: inputText(call) },
-        })),
+        tool_calls: calls.map(encodeCall),
       }),
     }
   }
@@ -223,6 +238,12 @@ class MessageWriter {
       : { type: "file", file: { filename: file.name ?? "file", file_data: sourceUrl(file) } }
   }
 }
+
+/** Other vendors than those that take texts get functions. */
+const encodeCall = (call: ToolCallBlock): object =>
+  call.text === undefined
+    ? { id: call.id, type: "function", function: { name: call.name, arguments: inputText(call) } }
+    : { id: call.id, type: "custom", custom: { name: call.name, input: call.text } }
 
 const joinText = (blocks: ReadonlyArray<Block>): string => blocks.map(textOf).join("")
 

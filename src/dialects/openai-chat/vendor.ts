@@ -23,6 +23,7 @@ export const makeChatDialect = (profile: ChatProfile): Dialect => ({
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
   encode: (request) => Result.map(encodeChat(request, profile), (body) => wireOf(request, writeJson(body))),
   carry: carryChat(profile, wireOf),
+  ...(profile.takesTexts === true && { takesTexts: true }),
   canSearch: () => false,
   decoder: decodeStream,
   decodeBody: decodeChatBody,

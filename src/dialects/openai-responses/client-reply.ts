@@ -128,15 +128,27 @@ const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status:
       }
     case "tool_call": {
       const group = context.groups?.get(block.name)
-      return {
-        type: "function_call",
-        id: itemId(context, "fc", index),
+      const named = {
         call_id: block.id,
         name: group?.name ?? block.name,
         ...(group !== undefined && { namespace: group.namespace }),
-        arguments: status === "in_progress" ? "" : argumentsText(block),
-        status,
       }
+      const isBegun = status === "in_progress"
+      return block.text === undefined
+        ? {
+            type: "function_call",
+            id: itemId(context, "fc", index),
+            ...named,
+            arguments: isBegun ? "" : argumentsText(block),
+            status,
+          }
+        : {
+            type: "custom_tool_call",
+            id: itemId(context, "ctc", index),
+            ...named,
+            input: isBegun ? "" : block.text,
+            status,
+          }
     }
     case "reasoning": {
       const { v, signature, redacted } = block
@@ -204,6 +216,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
         if (delta.v === "" || delta.redacted === true) return begin
         return begin + this.#reasoned(item, delta.v)
       case "tool_call": {
+        if (delta.text !== undefined) return begin + this.#texted(item, delta.text)
         if (delta.args === undefined) return begin
         return begin + this.#argued(item, delta.args)
       }
@@ -243,7 +256,8 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
 
   #add(delta: Delta): OpenItem {
     const index = this.#items.size
-    const kind = { text: "msg", reasoning: "rs", tool_call: "fc", vendor: "own" }[delta.t]
+    const isText = delta.t === "tool_call" && delta.text !== undefined
+    const kind = isText ? "ctc" : { text: "msg", reasoning: "rs", tool_call: "fc", vendor: "own" }[delta.t]
     const redacted = delta.t === "reasoning" && delta.redacted === true
     const own = delta.t === "vendor" ? parseObject(delta.v)?.["id"] : undefined
     const id = typeof own === "string" ? own : itemId(this.#context, kind, index)
@@ -266,6 +280,13 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     if (item.delta.t !== "text") return end + added
     const at = { item_id: item.id, output_index: item.index, content_index: 0 }
     return end + added + this.#event("response.content_part.added", { ...at, part: textPart("") })
+  }
+
+  #texted(item: OpenItem, text: string): string {
+    if (text === "") return ""
+    item.text += text
+    const at = { item_id: item.id, output_index: item.index }
+    return this.#event("response.custom_tool_call_input.delta", { ...at, delta: text })
   }
 
   #cited(item: OpenItem, citations: ReadonlyArray<Citation>): string {
@@ -321,6 +342,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
         )
       }
       case "tool_call":
+        if (delta.text !== undefined) return this.#event("response.custom_tool_call_input.done", { ...at, input: text })
         return this.#event("response.function_call_arguments.done", { ...at, name: delta.name, arguments: text })
       case "reasoning": {
         if (text === "" || delta.redacted === true) return ""
@@ -340,7 +362,8 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   }
 }
 
-const lacksArguments = ({ delta, text }: OpenItem): boolean => delta.t === "tool_call" && text.trim() === ""
+const lacksArguments = ({ delta, text }: OpenItem): boolean =>
+  delta.t === "tool_call" && delta.text === undefined && text.trim() === ""
 
 /** What an item has so far. A call's arguments are kept as they were written. */
 const blockOf = ({ delta, text, signature, logprobs, citations }: OpenItem): ReplyBlock => {
@@ -357,6 +380,11 @@ const blockOf = ({ delta, text, signature, logprobs, citations }: OpenItem): Rep
         ...(delta.redacted === true && { redacted: true }),
       }
     case "tool_call":
-      return { t: "tool_call", id: delta.id ?? "", name: delta.name ?? "", input: { $raw: text } }
+      return {
+        t: "tool_call",
+        id: delta.id ?? "",
+        name: delta.name ?? "",
+        ...(delta.text === undefined ? { input: { $raw: text } } : { input: {}, text }),
+      }
   }
 }

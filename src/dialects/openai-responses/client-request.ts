@@ -7,6 +7,7 @@ import {
   allowedTools,
   argumentsIn,
   type ClientToolChoice,
+  clientToolOf,
   fileMimeOf,
   HostedTools,
   imageMimeOf,
@@ -16,7 +17,10 @@ import {
   openaiOutput,
   schemaIn,
   sourceOf,
+  strictly,
   textBlock,
+  textTool,
+  textToolFields,
   tierOf,
   toolChoices,
   unless,
@@ -88,6 +92,14 @@ const itemFields: Readonly<Record<string, FieldTable>> = {
   function_call: {
     ...all(carried, "type", "call_id", "name", "arguments", "namespace"),
     ...all(itemMarks, "id", "status", "parsed_arguments", "caller"),
+  },
+  custom_tool_call: {
+    ...all(carried, "type", "call_id", "name", "input", "namespace"),
+    ...all(itemMarks, "id", "status", "caller"),
+  },
+  custom_tool_call_output: {
+    ...all(carried, "type", "call_id", "output"),
+    ...all(itemMarks, "id", "status", "caller"),
   },
   function_call_output: {
     ...all(carried, "type", "call_id", "output"),
@@ -214,6 +226,12 @@ const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyAr
       const full = typeof namespace === "string" ? flatName(namespace, String(name)) : name
       return [{ role: "assistant", blocks: [{ t: "tool_call", id, name: full, input }] }]
     }
+    case "custom_tool_call": {
+      const { call_id: id, name, namespace, input: text } = item
+      const full = typeof namespace === "string" ? flatName(namespace, String(name)) : name
+      return [{ role: "assistant", blocks: [{ t: "tool_call", id, name: full, input: {}, text }] }]
+    }
+    case "custom_tool_call_output":
     case "function_call_output":
       return [resultOf(reader, item, path)]
     case "reasoning":
@@ -322,8 +340,7 @@ const resultOf = (reader: FieldReader, { call_id: id, output }: JsonObject, path
 }
 
 const toolFields: FieldTable = {
-  ...all(carried, "type", "name", "description", "parameters"),
-  strict: withoutEffect("arguments follow their schema as far as the vendor makes them"),
+  ...all(carried, "type", "name", "description", "parameters", "strict"),
   ...all(withoutEffect("all tools are given at once"), "defer_loading", "allowed_callers"),
   output_schema: withoutEffect("results are the client's"),
 }
@@ -358,16 +375,26 @@ const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: Rea
       })
       return
     }
-    if (type !== "function") {
+    const vendorTool = clientToolOf("openai", type, tool)
+    if (vendorTool !== undefined) {
+      tools.push(vendorTool)
+      return
+    }
+    if (type !== "function" && type !== "custom") {
       hosted.add(reader.string(type, `${path}.type`), tool, at)
       return
     }
-    reader.check(toolFields, tool, path)
+    reader.check(type === "custom" ? textToolFields : toolFields, tool, path)
     const own = reader.string(tool["name"], `${path}.name`)
     const name = namespace === undefined ? own : flatName(namespace, own)
     if (namespace !== undefined) groups.set(name, { namespace, name: own })
     if (tools.some((known) => known["name"] === name)) return
-    tools.push(present({ name, description, inputSchema: schemaIn(reader, parameters, `${place}.parameters`) }))
+    if (type === "custom") {
+      tools.push(textTool(reader, { ...tool, name }, `${path}.format`, (format) => format))
+      return
+    }
+    const inputSchema = schemaIn(reader, parameters, `${place}.parameters`)
+    tools.push(present({ name, description, inputSchema, ...strictly(tool["strict"]) }))
   }
   for (const [index, item] of listed.entries()) add(item, `tools.${index}`, `tools.${index}`, ["tools", index])
   for (const [index, { tool, place }] of found.entries()) add(tool, `tools.${listed.length + index}`, place, undefined)
@@ -385,7 +412,7 @@ const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice =>
   const { type, name } = reader.object(choice, "tool_choice")
   if (type === "allowed_tools") return allowedTools(reader, choice, "tool_choice")
   reader.checked(all(carried, "type", "name"), choice, "tool_choice")
-  if (type !== "function") {
+  if (type !== "function" && type !== "custom") {
     reader.lacks("tool_choice.type", "must be function or allowed_tools")
     return { toolChoice: undefined }
   }

@@ -11,6 +11,8 @@ import {
   citationsDelta,
   reasoningDelta,
   signatureDelta,
+  textCallOpen,
+  textCallPart,
   textDelta,
   toolCallArgs,
   toolCallOpen,
@@ -102,11 +104,15 @@ class ReplyReader {
         this.#readReasoning(index, part, delta, events)
         return
       case "response.function_call_arguments.delta":
-        this.#readArguments(index, delta, events)
+        this.#readInput(index, delta, toolCallArgs, events)
+        return
+      case "response.custom_tool_call_input.delta":
+        this.#readInput(index, delta, textCallPart, events)
         return
       case "response.output_item.added": {
         const item = objectAt(frame, "item")
-        if (stringAt(item, "type") === "function_call") this.#openCall(index, item, events)
+        const type = stringAt(item, "type")
+        if (type === "function_call" || type === "custom_tool_call") this.#openCall(index, item, events)
         return
       }
       case "response.output_item.done":
@@ -163,7 +169,15 @@ class ReplyReader {
         return
       case "function_call":
         this.#openCall(index, item, events)
-        if (!this.#emitted.has(`call ${index}`)) this.#readArguments(index, stringAt(item, "arguments") ?? "", events)
+        if (!this.#emitted.has(`call ${index}`)) {
+          this.#readInput(index, stringAt(item, "arguments") ?? "", toolCallArgs, events)
+        }
+        return
+      case "custom_tool_call":
+        this.#openCall(index, item, events)
+        if (!this.#emitted.has(`call ${index}`)) {
+          this.#readInput(index, stringAt(item, "input") ?? "", textCallPart, events)
+        }
         return
       default:
         this.#readOwn(index, item, events, textOf)
@@ -236,15 +250,16 @@ class ReplyReader {
     if (this.#blocks.isOpen(key)) return
     this.#called = true
     const i = this.#blocks.of(key)
-    events.push(toolCallOpen(i, stringAt(item, "call_id") ?? `call_${i}`, stringAt(item, "name") ?? ""))
+    const open = stringAt(item, "type") === "custom_tool_call" ? textCallOpen : toolCallOpen
+    events.push(open(i, stringAt(item, "call_id") ?? `call_${i}`, stringAt(item, "name") ?? ""))
   }
 
-  #readArguments(index: number, args: string, events: Array<VendorEvent>): void {
+  #readInput(index: number, input: string, part: typeof toolCallArgs, events: Array<VendorEvent>): void {
     const key = `call ${index}`
     // A server-side tool's arguments are omitted.
-    if (args === "" || !this.#blocks.isOpen(key)) return
+    if (input === "" || !this.#blocks.isOpen(key)) return
     this.#emitted.add(key)
-    events.push(toolCallArgs(this.#blocks.of(key), args))
+    events.push(part(this.#blocks.of(key), input))
   }
 }
 

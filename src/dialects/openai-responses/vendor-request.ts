@@ -1,15 +1,16 @@
 /** The request side of the dialect `openai-responses`. */
 import { Result } from "effect"
 import { type Block, type Message, type ReasoningBlock, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
-import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
+import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import { JsonText } from "../../protocol/json-text.ts"
+import { isToolSearch } from "../../protocol/tool.ts"
 import { type AskedOutput, outputName, type VendorRequest } from "../dialect.ts"
 import { inputText, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { encodeSound } from "../openai-sound.ts"
 import { meetAll } from "../requirements.ts"
-import { asksForAnyObject } from "../schemas.ts"
+import { asksForAnyObject, isStrict } from "../schemas.ts"
 import { signatureFor, signFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
@@ -40,7 +41,7 @@ const writeResponses = (request: VendorRequest): Result.Result<object, EncodeRef
   }
   return Result.succeed({
     model: request.model,
-    input: request.thread.flatMap(encodeMessage),
+    input: encodeThread(request.thread),
     max_output_tokens: request.maxTokens,
     // Nothing is stored at the vendor; encrypted reasoning is returned with the thread.
     store: false,
@@ -59,8 +60,8 @@ const writeResponses = (request: VendorRequest): Result.Result<object, EncodeRef
     ...(truncation !== undefined && { truncation }),
     ...(promptCacheOptions !== undefined && { prompt_cache_options: promptCacheOptions }),
     ...encodeTools(request),
-    ...(request.tools.length > 0 && {
-      ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request.toolChoice) }),
+    ...(countTools(request) > 0 && {
+      ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request) }),
       ...(request.parallelToolCalls !== undefined && { parallel_tool_calls: request.parallelToolCalls }),
     }),
     ...(request.cache.key !== undefined && { prompt_cache_key: request.cache.key }),
@@ -83,14 +84,25 @@ const findRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
 }
 
 /** A limit on calls counts the vendor's own tools only. */
-const encodeTools = ({ tools, searches }: VendorRequest): object => {
-  const own = tools.map((tool) => ({
-    type: "function",
-    name: tool.name,
-    ...(tool.description !== undefined && { description: tool.description }),
-    parameters: schemaOf(tool),
-    strict: false,
-  }))
+const encodeTools = ({ tools, textTools = [], ownTools = [], searches }: VendorRequest): object => {
+  const isSearched = ownTools.some(isToolSearch)
+  const own = [
+    ...tools.map((tool) => ({
+      type: "function",
+      name: tool.name,
+      ...(isSearched && tool.deferred === true && { defer_loading: true }),
+      ...(tool.description !== undefined && { description: tool.description }),
+      parameters: schemaOf(tool),
+      strict: tool.strict === true && isStrict(tool.inputSchema),
+    })),
+    ...textTools.map(({ name, description, grammar }) => ({
+      type: "custom",
+      name,
+      ...(description !== undefined && { description }),
+      ...(grammar !== undefined && { format: { type: "grammar", ...grammar } }),
+    })),
+    ...ownTools.map(({ v }) => new JsonText(v)),
+  ]
   if (searches !== undefined) return { tools: [...own, { type: "web_search" }], max_tool_calls: searches }
   return own.length > 0 ? { tools: own } : {}
 }
@@ -114,11 +126,27 @@ const encodeOutput = (output: AskedOutput): object => ({
   strict: output.strict ?? false,
 })
 
-const encodeToolChoice = (choice: ToolChoice): unknown =>
-  typeof choice === "string" ? choice : { type: "function", name: choice.name }
+const countTools = ({ tools, textTools = [], ownTools = [] }: VendorRequest): number =>
+  tools.length + textTools.length + ownTools.length
+
+const encodeToolChoice = ({ toolChoice, textTools }: VendorRequest): unknown => {
+  if (typeof toolChoice !== "object") return toolChoice
+  const { name } = toolChoice
+  return { type: textTools?.some((tool) => tool.name === name) ? "custom" : "function", name }
+}
+
+/** A result of a tool that takes a text is told apart from that of a function. */
+const encodeThread = (thread: ReadonlyArray<Message>): ReadonlyArray<object> => {
+  const texts = new Set(
+    thread.flatMap(({ blocks }) =>
+      blocks.flatMap((block) => (block.t === "tool_call" && block.text !== undefined ? [block.id] : [])),
+    ),
+  )
+  return thread.flatMap((message) => encodeMessage(message, texts))
+}
 
 /** Messages become items; content between two calls or results becomes its own messages, in order. */
-function encodeMessage({ role, blocks }: Message): ReadonlyArray<object> {
+function encodeMessage({ role, blocks }: Message, texts: ReadonlySet<string>): ReadonlyArray<object> {
   const items: Array<object> = []
   let content: Array<object> = []
   const flush = () => {
@@ -132,7 +160,7 @@ function encodeMessage({ role, blocks }: Message): ReadonlyArray<object> {
       continue
     }
     flush()
-    const item = encodeItem(block)
+    const item = encodeItem(block, texts)
     if (item !== undefined) items.push(item)
   }
   flush()
@@ -163,12 +191,14 @@ function encodePart(block: Block, role: Message["role"]): object | undefined {
   }
 }
 
-function encodeItem(block: Block): object | undefined {
+function encodeItem(block: Block, texts: ReadonlySet<string>): object | undefined {
   switch (block.t) {
     case "tool_call":
-      return { type: "function_call", call_id: block.id, name: block.name, arguments: inputText(block) }
+      return block.text === undefined
+        ? { type: "function_call", call_id: block.id, name: block.name, arguments: inputText(block) }
+        : { type: "custom_tool_call", call_id: block.id, name: block.name, input: block.text }
     case "tool_result":
-      return encodeResult(block)
+      return encodeResult(block, texts.has(block.id))
     case "reasoning":
       return encodeReasoning(block)
     case "vendor":
@@ -178,7 +208,11 @@ function encodeItem(block: Block): object | undefined {
   }
 }
 
-const encodeResult = ({ id, v }: ToolResultBlock): object => ({ type: "function_call_output", call_id: id, output: v })
+const encodeResult = ({ id, v }: ToolResultBlock, isOfText: boolean): object => ({
+  type: isOfText ? "custom_tool_call_output" : "function_call_output",
+  call_id: id,
+  output: v,
+})
 
 /** An item id contains no colon. */
 const separator = ":"

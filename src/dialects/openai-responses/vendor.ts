@@ -22,6 +22,7 @@ export const openaiResponses: Dialect = {
   encode: (request) => Result.map(encodeResponses(request), (body) => wireOf(request, writeJson(body))),
   carry: carryResponses(wireOf),
   seals: "openai",
+  takesTexts: true,
   canSearch: () => true,
   decoder: decodeStream,
   decodeBody,

@@ -107,7 +107,10 @@ const textOf = (prompt: Prompt, of: TextOf): { readonly text: string; readonly t
 }
 
 const encode = (prompt: Prompt, vendor: Vendor, params: PromptParams): FromWorker => {
-  const { wire, isSearching, omitted, carried } = prompt.encode({ dialect: dialectOf(vendor), vendor }, params)
+  const { wire, isSearching, omitted, carried, functionsOfTexts } = prompt.encode(
+    { dialect: dialectOf(vendor), vendor },
+    params,
+  )
   if (Result.isFailure(wire)) return { kind: "unfit", ...wire.failure, isSearching, omitted }
   const { path, headers, body } = wire.success
   return {
@@ -116,6 +119,7 @@ const encode = (prompt: Prompt, vendor: Vendor, params: PromptParams): FromWorke
     headers,
     body: typeof body === "string" ? Buffer.from(body) : body,
     isSearching,
+    functionsOfTexts,
     omitted,
     carried,
   }

@@ -62,6 +62,7 @@ export type FromWorker =
       readonly headers: Readonly<Record<string, string>>
       readonly body: Uint8Array
       readonly isSearching: boolean | undefined
+      readonly functionsOfTexts: EncodedPrompt["functionsOfTexts"]
       readonly omitted: ReadonlyArray<string> | undefined
       readonly carried: EncodedPrompt["carried"]
     }

@@ -82,8 +82,8 @@ export class RemotePrompt implements Prompt {
 /** Undefined if the worker is gone. */
 const encodedOf = (reply: FromWorker): EncodedPrompt | undefined => {
   if (reply.kind === "encoded") {
-    const { path, headers, body, isSearching, omitted, carried } = reply
-    return { wire: Result.succeed({ path, headers, body }), isSearching, omitted, carried }
+    const { path, headers, body, isSearching, omitted, carried, functionsOfTexts } = reply
+    return { wire: Result.succeed({ path, headers, body }), isSearching, omitted, carried, functionsOfTexts }
   }
   if (reply.kind !== "unfit") return undefined
   const { capability, message, issue, isSearching, omitted } = reply

@@ -6,6 +6,7 @@ import { omittedTools } from "../../dialects/carry.ts"
 import { isObject } from "../../dialects/json.ts"
 import { editJson, type JsonEdit } from "../../protocol/json-edit.ts"
 import type { JsonMarks } from "../../protocol/json-size.ts"
+import { isFunctionTool, isTextTool } from "../../protocol/tool.ts"
 import {
   type EncodedPrompt,
   type EncodingTarget,
@@ -61,7 +62,9 @@ export class CarriedPrompt extends OwnPrompt {
       const [newField] = newFields
       if (newField !== undefined && target.vendor?.newFields === "refuse") return unfit(newField, unknownField)
       const edited = (edits: ReadonlyArray<JsonEdit>) => editJson(body, edits, marks)
-      const { request, isSearching } = withSearches(chat, { ...params, ...this.read() })
+      const { thread, tools } = this.read()
+      const offered = { thread, tools: tools.filter(isFunctionTool), textTools: tools.filter(isTextTool) }
+      const { request, isSearching } = withSearches(chat, { ...params, ...offered })
       const wire = chat.carry.encode(request, { ...sent, own, edited })
       if (wire !== undefined) {
         this.letGo()

@@ -6,6 +6,7 @@ import type { Block, Message } from "../../protocol/block.ts"
 import type { ExchangeRequest } from "../../protocol/exchange.ts"
 import { JsonSource } from "../../protocol/json-source.ts"
 import { textUnlike } from "../../protocol/json-text.ts"
+import { isFunctionTool, type TextTool, type VendorTool } from "../../protocol/tool.ts"
 
 /** The body of a request, and where it has such texts. */
 export interface ExactSource {
@@ -13,9 +14,11 @@ export interface ExactSource {
   readonly places: ExactPlaces
 }
 
+export type ExactTool = OfferedTool | TextTool | VendorTool
+
 export interface ExactContent {
   readonly thread: ReadonlyArray<Message>
-  readonly tools: ReadonlyArray<OfferedTool>
+  readonly tools: ReadonlyArray<ExactTool>
   /** The text of the output's schema, where writing it would give another. */
   readonly outputJson?: string | undefined
 }
@@ -35,7 +38,13 @@ export const placesOfExchange = (
   )
   const output = params?.output === undefined ? undefined : `${before}params.output.schema`
   if (blocks.length === 0 && tools.length === 0 && output === undefined) return undefined
-  return { blocks, tools: tools.map((_, tool) => ({ tool, path: `${before}tools.${tool}.inputSchema` })), output }
+  return {
+    blocks,
+    tools: tools.flatMap((each, tool) =>
+      isFunctionTool(each) ? [{ tool, path: `${before}tools.${tool}.inputSchema` }] : [],
+    ),
+    output,
+  }
 }
 
 export const exactContent = (
@@ -55,6 +64,7 @@ export const exactContent = (
       return exactMessage(message, (block) => textAt(paths.get(block)))
     }),
     tools: tools.map((tool, at) => {
+      if (!isFunctionTool(tool)) return tool
       const schemaJson = schemaText(tool.inputSchema, textAt(schemas.get(at)))
       return schemaJson === undefined ? tool : { ...tool, schemaJson }
     }),

@@ -1,7 +1,7 @@
 /** Conservative token counts, used when there are no exact ones. */
 import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { Block, Message } from "../../protocol/block.ts"
-import type { Tool } from "../../protocol/exchange.ts"
+import type { Tool } from "../../protocol/tool.ts"
 
 /** Vendors count this much for a large image. */
 const tokensPerImage = 1600
@@ -53,7 +53,7 @@ const textOf = (block: Block): string => {
     case "audio":
       return ""
     case "tool_call":
-      return block.name + JSON.stringify(block.input)
+      return block.name + (block.text ?? JSON.stringify(block.input))
     default:
       return block.v
   }

@@ -2,7 +2,7 @@
  * The prompt of an exchange: its thread and its tools. An exchange sees it from outside only, because that of a large request
  * is with a worker, so that no stream waits while it is read and written.
  */
-import { Effect, type Result } from "effect"
+import { Effect, Result } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { AskedOutput, Dialect, VendorRequest } from "../../dialects/dialect.ts"
@@ -14,6 +14,7 @@ import type { ServiceError } from "../../protocol/error.ts"
 import type { ExchangeRequest, StructuredOutput } from "../../protocol/exchange.ts"
 import { textOfPrompt } from "../../review/texts.ts"
 import { type ExactContent, type ExactSource, exactContent } from "./exact-content.ts"
+import { offerTo } from "./offer.ts"
 import { hasRemoteMedia, type PromptParts, partsOfPrompt, tokensOfPrompt } from "./prompt-tokens.ts"
 import { samenessOfPrompt } from "./sameness.ts"
 
@@ -32,6 +33,8 @@ export interface EncodedPrompt {
   readonly isSearching?: boolean | undefined
   /** Types of blocks of other vendors' tools, which this one cannot read. */
   readonly omitted?: ReadonlyArray<string> | undefined
+  /** Functions that stand for the client's tools of texts. */
+  readonly functionsOfTexts?: ReadonlyArray<string> | undefined
   /** Present if it is the client's own request: its vendor has the same API. */
   readonly carried?: CarryingNotes | undefined
 }
@@ -165,14 +168,16 @@ export const encodePrompt = (
   hasOwnBlocks: boolean,
 ): EncodedPrompt => {
   const { output } = params
+  const offer = offerTo(chat, thread, tools)
+  if (Result.isFailure(offer)) return { wire: Result.fail(offer.failure) }
+  const { functionsOfTexts, ...offered } = offer.success
   const { request, isSearching } = withSearches(chat, {
     ...params,
-    thread,
-    tools,
+    ...offered,
     ...(output !== undefined && outputJson !== undefined && { output: { ...output, schemaJson: outputJson } }),
   })
   const omitted = hasOwnBlocks ? omittedBlocks(thread, chat.seals) : undefined
-  return { wire: chat.encode(request), isSearching, omitted }
+  return { wire: chat.encode(request), isSearching, omitted, functionsOfTexts }
 }
 
 /** A request whose searches are left out where a vendor cannot make them. */

@@ -7,6 +7,7 @@ import type { Delivered, Reader } from "../../calls/work.ts"
 import type { EventEncoder } from "../../dialects/client-api.ts"
 import { type Decoder, type Dialect, malformed, type VendorEvent } from "../../dialects/dialect.ts"
 import type { VendorFault } from "../../dialects/faults.ts"
+import { TextCalls } from "./text-calls.ts"
 import type { UsageMeter } from "./usage-meter.ts"
 
 /** The client of a stream. */
@@ -27,6 +28,8 @@ export interface ReaderOptions {
   readonly maxOutputBytes: number
   /** How many replies were asked for; a vendor's others are left out. */
   readonly replies: number
+  /** Functions that stand for the client's tools of texts. */
+  readonly functionsOfTexts?: ReadonlyArray<string> | undefined
   /** Whether the client gets what the vendor sends. */
   readonly carries?: boolean | undefined
 }
@@ -79,6 +82,7 @@ export class ChatReader implements Reader {
   readonly #decoder: Decoder | undefined
   readonly #meter: UsageMeter
   readonly #options: ReaderOptions
+  readonly #texts: TextCalls | undefined
   #events = noEvents
   /** Whether something has come that a client could use. */
   #isBegun = false
@@ -89,6 +93,8 @@ export class ChatReader implements Reader {
   constructor(dialect: Dialect, isStreamed: boolean, meter: UsageMeter, options: ReaderOptions) {
     this.#dialect = dialect
     this.#decoder = isStreamed ? dialect.decoder(options.carries) : undefined
+    const { functionsOfTexts = [] } = options
+    this.#texts = functionsOfTexts.length === 0 ? undefined : new TextCalls(functionsOfTexts)
     this.#meter = meter
     this.#options = options
   }
@@ -109,7 +115,7 @@ export class ChatReader implements Reader {
   readEnd(): boolean {
     if (this.#decoder === undefined) {
       const json = wholeBody(this.#chunks.splice(0)).toString("utf8")
-      const events = this.#dialect.decodeBody(json)
+      const events = this.#translated(this.#dialect.decodeBody(json))
       const isFault = events.some(({ kind }) => kind === "fault")
       this.#events =
         this.#options.carries === true && !isFault ? [{ kind: "frame", frame: { json } }, ...events] : events
@@ -143,8 +149,13 @@ export class ChatReader implements Reader {
     return this.#bytes > maxOutputBytes && this.#meter.outputBytes > maxOutputBytes
   }
 
+  #translated(events: ReadonlyArray<VendorEvent>): ReadonlyArray<VendorEvent> {
+    return this.#texts?.translated(events) ?? events
+  }
+
   /** Keeps events that come before the reply begins until then: the last of each kind. */
-  #take(events: ReadonlyArray<VendorEvent>): boolean {
+  #take(read: ReadonlyArray<VendorEvent>): boolean {
+    const events = this.#translated(read)
     if (this.#isBegun) {
       this.#events = events
       return events.length > 0

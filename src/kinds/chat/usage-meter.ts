@@ -15,6 +15,8 @@ interface OpenBlock {
   name: string
   signature: string | undefined
   redacted: boolean
+  /** Whether the input of a call is a text. */
+  isText: boolean
   dialect: SealingDialect
   logprobs: Array<TokenLogprob> | undefined
   citations: Array<Citation> | undefined
@@ -139,7 +141,7 @@ export class UsageMeter {
   }
 
   #addDelta(delta: Delta): void {
-    const text = delta.t === "tool_call" ? (delta.args ?? "") : delta.v
+    const text = delta.t === "tool_call" ? (delta.args ?? delta.text ?? "") : delta.v
     if (delta.t === "vendor") {
       // What a vendor's tool did is no output of the model.
       if (this.#keepsBlocks) {
@@ -161,6 +163,7 @@ export class UsageMeter {
     if (delta.t === "tool_call") {
       block.id ||= delta.id ?? ""
       block.name ||= delta.name ?? ""
+      block.isText ||= delta.text !== undefined
     } else if (delta.t === "reasoning") {
       block.signature = delta.signature ?? block.signature
       block.redacted ||= delta.redacted === true
@@ -209,6 +212,7 @@ export class UsageMeter {
       name: "",
       signature: undefined,
       redacted: false,
+      isText: false,
       dialect: "openai",
       logprobs: undefined,
       citations: undefined,
@@ -218,7 +222,18 @@ export class UsageMeter {
   }
 }
 
-function closeBlock({ t, text, id, name, signature, redacted, dialect, logprobs, citations }: OpenBlock): ReplyBlock {
+function closeBlock({
+  t,
+  text,
+  id,
+  name,
+  isText,
+  signature,
+  redacted,
+  dialect,
+  logprobs,
+  citations,
+}: OpenBlock): ReplyBlock {
   switch (t) {
     case "text":
       return {
@@ -231,7 +246,7 @@ function closeBlock({ t, text, id, name, signature, redacted, dialect, logprobs,
     case "reasoning":
       return { t, v: text, ...(signature !== undefined && { signature }), ...(redacted && { redacted }) }
     case "tool_call":
-      return calledBlock(id, name, text)
+      return isText ? { t, id, name, input: {}, text } : calledBlock(id, name, text)
     case "vendor":
       return { t, dialect, v: text }
   }

@@ -42,6 +42,8 @@ export class ChatWork implements Work {
   readonly #options: ChatWorkOptions
   /** Whether the target that was asked last got the client's own request. */
   #carries = false
+  /** Functions of the target that was asked last, which stand for the client's tools of texts. */
+  #functionsOfTexts: ReadonlyArray<string> = []
   /** What was told at the beginning, until it is in a line. */
   #notes: ReplyNotes = {}
 
@@ -69,8 +71,10 @@ export class ChatWork implements Work {
   encode(target: CallTarget): Result.Result<SentRequest, EncodeRefusal> {
     const { prompt } = this.#options
     if (target.dialect.chat === undefined) return Result.fail(noChat)
-    const { wire, isSearching, omitted, carried } = prompt.encode(target, this.#paramsAt(target))
+    const encoded = prompt.encode(target, this.#paramsAt(target))
+    const { wire, isSearching, omitted, carried, functionsOfTexts = [] } = encoded
     this.#note({ isSearching, omitted, carried })
+    this.#functionsOfTexts = functionsOfTexts
     if (carried !== undefined) recordNewFields(this.#options.context, target.vendor.dialect, carried.newFields)
     return wire
   }
@@ -84,7 +88,8 @@ export class ChatWork implements Work {
     }
     // A vendor may stream what was asked for whole, and the other way round: that is translated.
     const carries = this.#carries && isEventStream(head) === (this.#options.client !== undefined)
-    const options = tap === undefined ? { ...this.#options, carries } : { ...this.#options, carries, tap: told }
+    const functionsOfTexts = this.#functionsOfTexts
+    const options = { ...this.#options, carries, functionsOfTexts, ...(tap !== undefined && { tap: told }) }
     return new ChatReader(chat, isEventStream(head), this.meter, options)
   }
 

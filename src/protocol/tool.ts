@@ -1,0 +1,49 @@
+/** Tools that a model may call and its client runs. Source: interface.md "Exchange request"; fidelity "New words of twp/1". */
+import { Schema } from "effect"
+import { SealingDialect, ToolName } from "./block.ts"
+
+/** Its input is a JSON object. */
+export const FunctionTool = Schema.Struct({
+  kind: Schema.optionalKey(Schema.Literal("function")),
+  name: ToolName,
+  description: Schema.optionalKey(Schema.String),
+  inputSchema: Schema.JsonObject,
+  /** Asks for inputs that follow the schema exactly, where a vendor can promise that. */
+  strict: Schema.optionalKey(Schema.Boolean),
+  /** Shown to the model only when it looks for it, by a vendor's tool search among the tools; otherwise it is shown at once. */
+  deferred: Schema.optionalKey(Schema.Boolean),
+})
+export type FunctionTool = typeof FunctionTool.Type
+
+/**
+ * Its input is a text, as its grammar says. Where a vendor has no such tools, a function with one text stands for it, and its
+ * grammar is a part of the description.
+ */
+export const TextTool = Schema.Struct({
+  kind: Schema.Literal("text"),
+  name: ToolName,
+  description: Schema.optionalKey(Schema.String),
+  grammar: Schema.optionalKey(
+    Schema.Struct({ syntax: Schema.Literals(["lark", "regex"]), definition: Schema.NonEmptyString }),
+  ),
+})
+export type TextTool = typeof TextTool.Type
+
+/** A tool that a vendor defines: `v` is the JSON of the tool in its words. Other vendors' targets are passed over. */
+export const VendorTool = Schema.Struct({
+  kind: Schema.Literal("vendor"),
+  dialect: SealingDialect,
+  v: Schema.NonEmptyString,
+})
+export type VendorTool = typeof VendorTool.Type
+
+export const Tool = Schema.Union([FunctionTool, TextTool, VendorTool])
+export type Tool = typeof Tool.Type
+
+export const isTextTool = (tool: Tool): tool is TextTool => tool.kind === "text"
+
+/** Whether a vendor's tool finds deferred ones. */
+export const isToolSearch = ({ v }: VendorTool): boolean => /"type"\s*:\s*"tool_search/.test(v)
+
+export const isFunctionTool = <T extends Tool>(tool: T): tool is Exclude<T, TextTool | VendorTool> =>
+  tool.kind === undefined || tool.kind === "function"
