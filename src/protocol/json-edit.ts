@@ -2,7 +2,7 @@
  * Edits of JSON text that leave every other byte as it was: numbers of any size, the order of members, white space and
  * escapes. The text is valid JSON, and no object in it names a member twice: its reader has checked both.
  */
-import { JsonScanner, openBrace, openBracket, type Part } from "./json-scanner.ts"
+import { JsonScanner, openBrace, type Part } from "./json-scanner.ts"
 import type { JsonMarks } from "./json-size.ts"
 
 /** Names of members and places in lists, from the outermost value inwards. */
@@ -99,8 +99,8 @@ class JsonEditor {
   #edit(begin: number, end: number, tree: Tree): void {
     const first = this.#text[begin]
     if (tree.edit !== undefined) this.#replace(begin, end, tree.edit.json ?? "null")
-    else if (first === openBrace) this.#editMembers(begin, this.#scanner.membersIn(begin), tree.below)
-    else if (first === openBracket) this.#editParts(begin, this.#scanner.elementsIn(begin), tree.below, "")
+    else if (first === openBrace) this.#editMembers(begin, this.#scanner.partsIn(begin), tree.below)
+    else if (this.#scanner.isContainer(begin)) this.#editParts(begin, this.#scanner.partsIn(begin), tree.below, "")
     else {
       const json = jsonOf(tree)
       if (json !== undefined) this.#replace(begin, end, json)

@@ -3,7 +3,7 @@ import { type JsonMarks, StringEnds } from "./json-size.ts"
 
 const quote = 0x22
 const comma = 0x2c
-export const openBracket = 0x5b
+const openBracket = 0x5b
 const closeBracket = 0x5d
 export const openBrace = 0x7b
 const closeBrace = 0x7d
@@ -28,18 +28,42 @@ export class JsonScanner {
     this.#ends = new StringEnds(text)
   }
 
-  membersIn(object: number): ReadonlyArray<Part> {
-    const members: Array<Part> = []
-    let at = this.afterSpace(object + 1)
-    while (this.text[at] === quote) {
-      const endOfName = this.#ends.after(at + 1)
-      // The colon stands between a name and its value.
-      const value = this.afterSpace(this.afterSpace(endOfName + 1) + 1)
-      const end = this.endOf(value)
-      members.push({ name: this.#name(at, endOfName), begin: at, value, end })
-      at = this.#afterComma(end)
+  /**
+   * Visits the members of the object, or the elements of the list, that begins at a place.
+   * @param visit a value. @returns its end @returns the end of the object or the list
+   */
+  each(container: number, visit: (name: string, value: number, begin: number) => number): number {
+    const isObject = this.text[container] === openBrace
+    const close = isObject ? closeBrace : closeBracket
+    let at = this.afterSpace(container + 1)
+    for (let index = 0; at < this.text.length && this.text[at] !== close; index++) {
+      const begin = at
+      let name = String(index)
+      if (isObject) {
+        const endOfName = this.#ends.after(begin + 1)
+        name = this.#name(begin, endOfName)
+        // The colon stands between a name and its value.
+        at = this.afterSpace(this.afterSpace(endOfName + 1) + 1)
+      }
+      at = this.#afterComma(visit(name, at, begin))
     }
-    return members
+    return at + 1
+  }
+
+  /** The members or elements of what begins at a place; none of other values. */
+  partsIn(begin: number): ReadonlyArray<Part> {
+    const parts: Array<Part> = []
+    if (!this.isContainer(begin)) return parts
+    this.each(begin, (name, value, at) => {
+      const end = this.endOf(value)
+      parts.push({ name, begin: at, value, end })
+      return end
+    })
+    return parts
+  }
+
+  isContainer(begin: number): boolean {
+    return this.text[begin] === openBrace || this.text[begin] === openBracket
   }
 
   membersAt(marks: JsonMarks): ReadonlyArray<Part> {
@@ -56,17 +80,6 @@ export class JsonScanner {
   #name(begin: number, end: number): string {
     const name = this.text.toString("utf8", begin + 1, end)
     return name.includes("\\") ? String(JSON.parse(`"${name}"`)) : name
-  }
-
-  elementsIn(list: number): ReadonlyArray<Part> {
-    const elements: Array<Part> = []
-    let at = this.afterSpace(list + 1)
-    while (at < this.text.length && this.text[at] !== closeBracket) {
-      const end = this.endOf(at)
-      elements.push({ name: String(elements.length), begin: at, value: at, end })
-      at = this.#afterComma(end)
-    }
-    return elements
   }
 
   #afterComma(at: number): number {

@@ -3,7 +3,7 @@
  * valid JSON. Each object and each list on the way to a value is scanned once, however many values are asked for.
  */
 import type { JsonPath } from "./json-edit.ts"
-import { JsonScanner, openBrace, openBracket } from "./json-scanner.ts"
+import { JsonScanner } from "./json-scanner.ts"
 
 interface Place {
   readonly begin: number
@@ -37,10 +37,6 @@ export class JsonSource {
 }
 
 /** The members of the object, or the elements of the list, that begins at a place. */
-const placesIn = (scanner: JsonScanner, begin: number): ReadonlyMap<string, Place> => {
-  const at = scanner.afterSpace(begin)
-  const first = scanner.text[at]
-  const parts = first === openBrace ? scanner.membersIn(at) : first === openBracket ? scanner.elementsIn(at) : []
+const placesIn = (scanner: JsonScanner, begin: number): ReadonlyMap<string, Place> =>
   // The last of several members of a name counts, as for JSON.parse.
-  return new Map(parts.map(({ name, value, end }) => [name, { begin: value, end }]))
-}
+  new Map(scanner.partsIn(scanner.afterSpace(begin)).map(({ name, value, end }) => [name, { begin: value, end }]))

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { JsonSource } from "../../src/protocol/json-source.ts"
 import { JsonText, textUnlike, writeJson } from "../../src/protocol/json-text.ts"
+import { textsAt } from "../../src/protocol/json-texts.ts"
 
 const odd = `{ "2" : 1.10, "1":12345678901234567890,\n"s":"\\u00e9\\/","e":1e3,"__proto__":[-0, {} ] }`
 
@@ -49,6 +50,21 @@ describe("the text of a value", () => {
   it("is not kept if an object in it names a member twice", () => {
     expect(textUnlike(`{"a":1,"a":2}`, { a: 2 })).toBeUndefined()
     expect(textUnlike(`{"b":{"a":1,"\\u0061":2}}`, { b: { a: 2 } })).toBeUndefined()
+  })
+})
+
+describe("texts at paths", () => {
+  const text = ` {"a" : [ ${odd} , true ], "\\u0062":-1.50 } `
+  const paths = [["b"], ["a", 0, "s"], ["a", 0], ["a", 2], ["a", 1, "x"], ["c"], ["a", 0, "__proto__", 1]]
+
+  it("are found in one scan, those in one another too", () => {
+    const s = `"\\u00e9\\/"`
+    expect(textsAt(Buffer.from(text), paths)).toEqual(["-1.50", s, odd, undefined, undefined, undefined, "{}"])
+  })
+
+  it("are those that a source gives", () => {
+    const source = new JsonSource(text)
+    expect(textsAt(Buffer.from(text), paths)).toEqual(paths.map((path) => source.textAt(path)))
   })
 })
 

@@ -5,6 +5,7 @@
 
 import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
+import type { JsonPath } from "../../protocol/json-edit.ts"
 import { JsonSource } from "../../protocol/json-source.ts"
 import { entryOf } from "../../protocol/words.ts"
 import {
@@ -80,8 +81,8 @@ class ReplyReader {
       events.push({ kind: "fault", fault: geminiFault(error) })
       return
     }
-    const source = new JsonSource(json)
-    const candidates = placedObjectsAt(reply, "candidates")
+    const texts = new PartTexts(json, reply)
+    const candidates = objectsAt(reply, "candidates")
     const blocked = stringAt(objectAt(reply, "promptFeedback"), "blockReason")
     const usage = objectAt(reply, "usageMetadata")
     if (candidates.length === 0 && blocked === undefined && usage === undefined) {
@@ -89,13 +90,11 @@ class ReplyReader {
       return
     }
     const stops: Array<VendorEvent> = []
-    for (const [place, candidate] of candidates) {
+    for (const candidate of candidates) {
       const index = Math.min(numberAt(candidate, "index") ?? 0, mostReplies - 1)
       const reader = this.#candidates[index] ?? new CandidateReader(index)
       this.#candidates[index] = reader
-      const stop = reader.read(candidate, stringAt(reply, "responseId"), events, (...path) =>
-        source.textAt(["candidates", place, "content", "parts", ...path]),
-      )
+      const stop = reader.read(candidate, stringAt(reply, "responseId"), events, texts)
       const queries = objectAt(candidate, "groundingMetadata")?.["webSearchQueries"]
       if (Array.isArray(queries)) this.#searches = Math.max(this.#searches, queries.length)
       if (stop === undefined) continue
@@ -119,8 +118,38 @@ class ReplyReader {
   }
 }
 
-/** The text of a part of a reply, as it came. */
-type TextIn = (...path: ReadonlyArray<string | number>) => string | undefined
+/** The text of a part of a call, as it came. */
+type TextIn = (...path: JsonPath) => string | undefined
+
+/** The texts of the parts of a reply; their places are looked for when the first one is asked for. */
+class PartTexts {
+  readonly #json: string
+  readonly #reply: JsonObject | undefined
+  #source: JsonSource | undefined
+  #places: Map<JsonObject, JsonPath> | undefined
+
+  constructor(json: string, reply: JsonObject | undefined) {
+    this.#json = json
+    this.#reply = reply
+  }
+
+  textIn(part: JsonObject, ...path: JsonPath): string | undefined {
+    this.#source ??= new JsonSource(this.#json)
+    this.#places ??= placesOfParts(this.#reply)
+    const place = this.#places.get(part)
+    return place && this.#source.textAt([...place, ...path])
+  }
+}
+
+const placesOfParts = (reply: JsonObject | undefined): Map<JsonObject, JsonPath> => {
+  const places = new Map<JsonObject, JsonPath>()
+  for (const [index, candidate] of placedObjectsAt(reply, "candidates")) {
+    for (const [at, part] of placedObjectsAt(objectAt(candidate, "content"), "parts")) {
+      places.set(part, ["candidates", index, "content", "parts", at])
+    }
+  }
+  return places
+}
 
 class CandidateReader {
   readonly #index: number
@@ -145,14 +174,12 @@ class CandidateReader {
     candidate: JsonObject,
     replyId: string | undefined,
     events: Array<VendorEvent>,
-    textIn: TextIn,
+    texts: PartTexts,
   ): Stop | undefined {
     const first = events.length
     this.#replyId = replyId ?? this.#replyId
     this.#logprobs = logprobsOf(objectAt(candidate, "logprobsResult"))
-    for (const [at, part] of placedObjectsAt(objectAt(candidate, "content"), "parts")) {
-      this.#readPart(part, events, (...path) => textIn(at, ...path))
-    }
+    for (const part of objectsAt(objectAt(candidate, "content"), "parts")) this.#readPart(part, events, texts)
     this.#cite(candidate, events)
     const reason = stringAt(candidate, "finishReason")
     if (reason !== undefined) this.#closePartial(events)
@@ -160,13 +187,13 @@ class CandidateReader {
     return reason === undefined ? undefined : stopOf(reason, this.#called)
   }
 
-  #readPart(part: JsonObject, events: Array<VendorEvent>, textIn: TextIn): void {
+  #readPart(part: JsonObject, events: Array<VendorEvent>, texts: PartTexts): void {
     const call = objectAt(part, "functionCall")
     const signature = stringAt(part, "thoughtSignature")
     const text = stringAt(part, "text")
     if (call !== undefined) {
       if (signature) this.#sign(signature, events)
-      this.#readCall(call, events, (...path) => textIn("functionCall", ...path))
+      this.#readCall(call, events, (...path) => texts.textIn(part, "functionCall", ...path))
     } else if (text !== undefined) {
       const kind = part["thought"] === true ? "reasoning" : "text"
       // A signature comes before its text, or after text that has begun.
@@ -176,7 +203,7 @@ class CandidateReader {
       if (signature && !opens) this.#sign(signature, events)
     } else if (isGeminiOwn(part)) {
       this.#begin(undefined)
-      events.push(vendorDelta(this.#blocks - 1, "gemini", textIn() ?? "{}"))
+      events.push(vendorDelta(this.#blocks - 1, "gemini", texts.textIn(part) ?? "{}"))
     }
   }
 

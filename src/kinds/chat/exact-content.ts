@@ -4,8 +4,8 @@ import { type ExactPlaces, pathOf } from "../../dialects/exact-places.ts"
 import { parseObject } from "../../dialects/json.ts"
 import type { Block, Message } from "../../protocol/block.ts"
 import type { ExchangeRequest } from "../../protocol/exchange.ts"
-import { JsonSource } from "../../protocol/json-source.ts"
 import { textUnlike } from "../../protocol/json-text.ts"
+import { textsAt } from "../../protocol/json-texts.ts"
 import { isFunctionTool, type TextTool, type VendorTool } from "../../protocol/tool.ts"
 
 /** The body of a request, and where it has such texts. */
@@ -52,31 +52,33 @@ export const exactContent = (
   output: AskedOutput | undefined,
   { body, places }: ExactSource,
 ): ExactContent => {
-  const source = new JsonSource(body)
-  const textAt = (path: string | undefined) => (path === undefined ? undefined : source.textAt(pathOf(path)))
-  const schemas = new Map(places.tools.map(({ tool, path }) => [tool, path]))
-  const messages = Map.groupBy(places.blocks, ({ message }) => message)
+  const paths = [...places.tools, ...places.blocks].map(({ path }) => pathOf(path))
+  const found = textsAt(body, places.output === undefined ? paths : [...paths, pathOf(places.output)])
+  const schemas = new Map(places.tools.map(({ tool }, at) => [tool, found[at]]))
+  const texts = new Map<number, Map<number, string | undefined>>()
+  for (const [at, { message, block }] of places.blocks.entries()) {
+    const inMessage = texts.get(message) ?? new Map<number, string | undefined>()
+    texts.set(message, inMessage.set(block, found[places.tools.length + at]))
+  }
   return {
     thread: thread.map((message, at) => {
-      const found = messages.get(at)
-      if (found === undefined) return message
-      const paths = new Map(found.map(({ block, path }) => [block, path]))
-      return exactMessage(message, (block) => textAt(paths.get(block)))
+      const inMessage = texts.get(at)
+      return inMessage === undefined ? message : exactMessage(message, inMessage)
     }),
     tools: tools.map((tool, at) => {
       if (!isFunctionTool(tool)) return tool
-      const schemaJson = schemaText(tool.inputSchema, textAt(schemas.get(at)))
+      const schemaJson = schemaText(tool.inputSchema, schemas.get(at))
       return schemaJson === undefined ? tool : { ...tool, schemaJson }
     }),
-    outputJson: output && schemaText(output.schema, textAt(places.output)),
+    outputJson: output && schemaText(output.schema, found[paths.length]),
   }
 }
 
 const schemaText = (schema: object, text: string | undefined): string | undefined =>
   text === undefined ? undefined : textUnlike(text, schema)
 
-const exactMessage = (message: Message, textOf: (block: number) => string | undefined): Message => {
-  const exact = <B extends Block>(block: B, at: number): B => exactBlock(block, textOf(at))
+const exactMessage = (message: Message, texts: ReadonlyMap<number, string | undefined>): Message => {
+  const exact = <B extends Block>(block: B, at: number): B => exactBlock(block, texts.get(at))
   switch (message.role) {
     case "system":
       return message
