@@ -40,4 +40,5 @@ export const placesIn = (
   }
 }
 
-const listOf = (value: unknown): ReadonlyArray<JsonObject> => (Array.isArray(value) ? value : [])
+const listOf = (value: unknown): ReadonlyArray<JsonObject> =>
+  Array.isArray(value) ? value.map((each: unknown) => (isObject(each) ? each : {})) : []
