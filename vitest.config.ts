@@ -13,7 +13,7 @@ const processes = [
 /** Tests that use no store. */
 const storeless = [
   "test/{background,coming-and-going}.test.ts",
-  "test/{architecture,corpus,dialects,exchange,identity,protocol,search,setup,simulation}/**",
+  "test/{architecture,corpus,dialects,exchange,identity,protocol,search,setup,simulation,twins}/**",
   "test/{admission/request-id,client/errors,faults/shortage,jobs/jobs,review/policy,telemetry/logs}.test.ts",
   "test/catalogue/{load,yaml}.test.ts",
   "test/http/{connection-limit,openapi,tls}.test.ts",

@@ -1,10 +1,11 @@
 /**
  * What a vendor requires of a request beyond the form of its API, as data: each dialect has a table of requirements, which is
  * read from the top down. A requirement is met by a change that keeps the meaning, or the target is passed over. Requests that
- * are carried to a vendor of their own API are their client's own, and are not changed here.
+ * are carried to a vendor of their own API are their client's own: they are written anew only where replies of other vendors in
+ * their thread break a requirement.
  */
 import { Result } from "effect"
-import type { VendorRequest } from "./dialect.ts"
+import type { Carry, VendorRequest } from "./dialect.ts"
 import type { EncodeRefusal } from "./wire.ts"
 
 export interface Requirement {
@@ -14,6 +15,8 @@ export interface Requirement {
   readonly source: string
   /** The request as the vendor takes it, or why it takes none. Absent if all requests that are written meet it. */
   readonly meet?: (request: VendorRequest) => Met
+  /** Whether what other vendors said in a thread can break it. The change is then the same request if there is none. */
+  readonly ofThreads?: true
 }
 
 export type Met = Result.Result<VendorRequest, EncodeRefusal>
@@ -26,6 +29,19 @@ export const meetAll = (requirements: ReadonlyArray<Requirement>, request: Vendo
   }
   return met
 }
+
+/** A way to carry requests, but for those whose thread a vendor would refuse: they are written anew. */
+export const carryUnless = (requirements: ReadonlyArray<Requirement>, carry: Carry): Carry => ({
+  ...carry,
+  encode: (request, sent) => (isBroken(requirements, request) ? undefined : carry.encode(request, sent)),
+})
+
+const isBroken = (requirements: ReadonlyArray<Requirement>, request: VendorRequest): boolean =>
+  requirements.some(({ meet, ofThreads }) => {
+    if (ofThreads !== true || meet === undefined) return false
+    const met = meet(request)
+    return Result.isFailure(met) || met.success !== request
+  })
 
 /** A change that no request is refused for. */
 export const mends =

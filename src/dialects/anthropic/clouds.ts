@@ -14,9 +14,11 @@ import { type Decoder, type Dialect, malformed, type VendorEvent, type VendorReq
 import { geminiRefusal, isGoogles } from "../gemini/faults.ts"
 import { type Place, publisherPath, vertexAuthorize } from "../gemini/vertex.ts"
 import { parseObject, stringAt } from "../json.ts"
+import { carryUnless } from "../requirements.ts"
 import { addFrame } from "../sse-frames.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
 import { betasFor, carriedMessages, messageEdits } from "./carry.ts"
+import { anthropicRequirements } from "./requirements.ts"
 import { anthropic, anthropicVersion } from "./vendor.ts"
 import { ReplyReader } from "./vendor-reply.ts"
 import { betaHeader, encodeMessages } from "./vendor-request.ts"
@@ -67,13 +69,13 @@ export const vertexClaude = (place: Place): Dialect => ({
   encode: (request) =>
     // Absent members are not written.
     Result.map(bodyFor(vertexVersion, request), (body) => vertexWire(place, request, writeJson(body))),
-  carry: {
+  carry: carryUnless(anthropicRequirements, {
     api: "anthropic",
     encode: (request, sent) =>
       Result.map(carriedBody(vertexVersion, request, sent), (body) =>
         vertexWire(place, request, body, betasFor(request, sent)),
       ),
-  },
+  }),
 })
 
 const bedrockWire = <Body extends string | Uint8Array>({ model, stream }: VendorRequest, body: Body) => ({
@@ -90,14 +92,14 @@ export const bedrockClaude: Dialect = {
     Result.map(bodyFor(bedrockVersion, request), (body) =>
       bedrockWire(request, writeJson({ ...body, stream: undefined })),
     ),
-  carry: {
+  carry: carryUnless(anthropicRequirements, {
     api: "anthropic",
     encode: (request, sent) => {
       const betas = betasFor(request, sent)
       const edits = [cut("stream"), ...(betas.length === 0 ? [] : [set(betas, "anthropic_beta")])]
       return Result.map(carriedBody(bedrockVersion, request, sent, edits), (body) => bedrockWire(request, body))
     },
-  },
+  }),
   decoder: decodeChunks,
 }
 
@@ -137,8 +139,8 @@ export const azureClaude: Dialect = {
   ...anthropic,
   canSearch: () => false,
   encode: (request) => Result.map(anthropic.encode(request), versioned),
-  carry: {
+  carry: carryUnless(anthropicRequirements, {
     api: "anthropic",
     encode: (request, sent) => Result.map(carriedMessages(request, sent), versioned),
-  },
+  }),
 }

@@ -127,7 +127,12 @@ export const anthropicRequirements: ReadonlyArray<Requirement> = [
   { rule: "results directly after their calls", source: toolUse, meet: pairCalls },
   // pairCalls refuses others.
   { rule: "results of calls only", source: toolUse },
-  { rule: "ids of calls", source: messages, meet: mends(renameCalls(hashedIds(/^[a-zA-Z0-9_-]+$/, 30, "toolu_"))) },
+  {
+    rule: "ids of calls",
+    source: messages,
+    meet: mends(renameCalls(hashedIds(/^[a-zA-Z0-9_-]+$/, 30, "toolu_"))),
+    ofThreads: true,
+  },
   // renameCalls gives each its own.
   { rule: "ids of calls differ", source: messages },
   {
@@ -154,6 +159,7 @@ export const anthropicRequirements: ReadonlyArray<Requirement> = [
   {
     rule: "a tool loop begins with its thinking",
     source: thinking,
+    ofThreads: true,
     meet: mends((request) =>
       thinksByBudget(request) && loopLacksThinking(request) ? withoutThinking(request) : request,
     ),

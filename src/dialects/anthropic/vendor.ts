@@ -5,8 +5,10 @@
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect } from "../dialect.ts"
+import { carryUnless } from "../requirements.ts"
 import { carryMessages } from "./carry.ts"
 import { anthropicRefusal } from "./faults.ts"
+import { anthropicRequirements } from "./requirements.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { betasOf, encodeMessages, messagesWire, searchTool } from "./vendor-request.ts"
 
@@ -16,7 +18,7 @@ export const anthropic: Dialect = {
   authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": anthropicVersion }),
   encode: (request) =>
     Result.map(encodeMessages(request), (body) => messagesWire(request, betasOf(request), writeJson(body))),
-  carry: carryMessages,
+  carry: carryUnless(anthropicRequirements, carryMessages),
   seals: "anthropic",
   canSearch: ({ tools }) => !tools.some(({ name }) => name === searchTool),
   decoder: decodeStream,

@@ -1,13 +1,15 @@
 /** Calls of generateContent that are carried to Gemini, and to Gemini on Vertex AI. */
 import { Result } from "effect"
-import { cut, type JsonEdit, type JsonPath } from "../../protocol/json-edit.ts"
+import { cut, type JsonEdit, type JsonPath, set } from "../../protocol/json-edit.ts"
 import type { SentBody } from "../carried-request.ts"
 import { commonEdits, limitEdit, losesReasoning, type ParamPlaces, paramEdits } from "../carry.ts"
 import type { Carry, VendorRequest } from "../dialect.ts"
 import { encodeExtras } from "../extras.ts"
 import { isAbsent } from "../fields.ts"
+import { geminiBypass } from "../signature.ts"
 import type { WireRequest } from "../wire.ts"
 import { nameIn } from "./client-request.ts"
+import { needsSignatures } from "./requirements.ts"
 import { words } from "./vendor-request.ts"
 
 /** @param wire the request with a body */
@@ -37,7 +39,9 @@ const editsOf = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit
     n: [inConfig("candidateCount")],
     serviceTier: [[nameIn(head, "serviceTier")]],
   }
+  const unsigned = sent.own.places?.["unsigned"] ?? []
   return [
+    ...unsigned.map((path) => (needsSignatures(request.model) ? set(geminiBypass, ...path) : cut(...path))),
     // The path names it.
     ...(isAbsent(head["model"]) ? [] : [cut("model")]),
     ...limitEdit(request, asked, inConfig("maxOutputTokens")),

@@ -175,7 +175,7 @@ export const decodeGenerateRequest = (
     }),
     stream,
   })
-  const own = ownRequest(reader, endUsersAt(sent), { hosted, listed: body["tools"] })
+  const own = ownRequest(reader, endUsersAt(sent), { hosted, listed: body["tools"] }, { unsigned: turns.unsigned })
   return reader.carriedResult({ exchange, context: { model, includesUsage: true }, omittedTools, search, own })
 }
 
@@ -330,6 +330,8 @@ class Turns {
   readonly #reader: GenerateReader
   readonly #unanswered: Array<{ readonly id: string; readonly name: string }> = []
   #calls = 0
+  /** Places of signatures that Gemini needs, and did not give: on the first call of each step. */
+  readonly unsigned: Array<string> = []
 
   constructor(reader: GenerateReader) {
     this.#reader = reader
@@ -359,9 +361,11 @@ class Turns {
       isAbsent(thoughtSignature) || thoughtSignature === geminiBypass
         ? undefined
         : signatureFromGemini(reader.string(thoughtSignature, `${path}.thoughtSignature`))
-    if (signature !== undefined && signatureFor("gemini", signature) === undefined) {
-      reader.foreign.push(`${path}.${nameIn(sent, "thoughtSignature")}`)
-    }
+    const isForeign = signature !== undefined && signatureFor("gemini", signature) === undefined
+    const isFirstCall = !isAbsent(functionCall) && blocks.every(({ t }) => t !== "tool_call")
+    const place = `${path}.${nameIn(sent, "thoughtSignature")}`
+    if (isFirstCall && (isForeign || isAbsent(thoughtSignature))) this.unsigned.push(place)
+    else if (isForeign) reader.foreign.push(place)
     if (thought === true && !isAbsent(text)) {
       blocks.push({ t: "reasoning", v: text })
       if (signature !== undefined) signLast(blocks, signature)

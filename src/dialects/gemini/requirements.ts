@@ -16,6 +16,9 @@ const outputs = "https://ai.google.dev/gemini-api/docs/structured-output"
 /** Models up to 2.5. */
 const isOld = (model: string): boolean => /gemini-[12]/.test(model)
 
+/** Whether calls must have the signatures that they came with. */
+export const needsSignatures = (model: string): boolean => !isOld(model)
+
 const threadRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
   const turns = thread.filter(({ role }) => role !== "system")
   const [first] = turns

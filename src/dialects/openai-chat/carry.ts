@@ -36,7 +36,6 @@ export const carryChat = (
 ): Carry => ({
   api: "openai-chat",
   encode: (request, sent) => {
-    if (hasOtherCallIds(request, profile)) return undefined
     if (profile.takesTexts !== true && profile.takesAll !== true && usesTexts(request)) return undefined
     const refusal = refusalOf(request, sent, profile)
     if (refusal !== undefined) return Result.fail(refusal)
@@ -48,9 +47,6 @@ export const carryChat = (
 const usesTexts = ({ thread, textTools = [] }: VendorRequest): boolean =>
   textTools.length > 0 ||
   thread.some(({ blocks }) => blocks.some((block) => block.t === "tool_call" && block.text !== undefined))
-
-const hasOtherCallIds = ({ thread }: VendorRequest, { callIds: { fits } }: ChatProfile): boolean =>
-  thread.some(({ blocks }) => blocks.some((block) => block.t === "tool_call" && !fits.test(block.id)))
 
 const refusalOf = (request: VendorRequest, { head }: SentBody, profile: ChatProfile): EncodeRefusal | undefined => {
   const format = head["response_format"]
@@ -109,9 +105,19 @@ const reasoningEdits = (request: VendorRequest, { head, own }: SentBody, profile
   if (said.length === 0) return edits
   if (request.reasoning === undefined) return [...edits, ...said.map((word) => cut(word))]
   const words = Object.entries(profile.reasoning(request.reasoning, request.reasoningBudget))
-  if (words.length === 0 || said.every((word) => words.some(([known]) => known === word))) return edits
+  if (words.length === 0 || said.every((word) => isOwnWord(word, head[word], words, profile))) return edits
   return [...edits, ...said.map((word) => cut(word)), ...words.map(([word, value]) => set(value, word))]
 }
+
+/** Whether the vendor has the word, and takes its value. */
+const isOwnWord = (
+  word: string,
+  value: unknown,
+  words: ReadonlyArray<readonly [string, unknown]>,
+  { efforts }: ChatProfile,
+): boolean =>
+  words.some(([known]) => known === word) &&
+  (word !== "reasoning_effort" || efforts === undefined || efforts.some((each) => each === value))
 
 /** Options that belong to one vendor, with their owners. */
 const owned = {

@@ -14,6 +14,8 @@ export interface ChatProfile {
   readonly maxTokens: "max_completion_tokens" | "max_tokens"
   /** Fields that ask for a level of reasoning. */
   readonly reasoning: (level: ReasoningLevel, budget?: number) => object
+  /** The words of `reasoning_effort`, if the vendor refuses others. */
+  readonly efforts?: ReadonlyArray<string>
   /** The field of an assistant message that returns reasoning; if absent, reasoning is omitted. */
   readonly reasoningBack?: "reasoning_content" | "reasoning_details"
   /** Whether usage of a stream must be requested; other vendors always send it, or refuse the field. */
@@ -160,6 +162,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     extras: { ...only(...penalties, "prediction", "n"), seed: sameAs("random_seed") },
     asksForUsage: false,
     reasoning: (level) => ({ reasoning_effort: level === "off" ? "none" : "high" }),
+    efforts: ["none", "high"],
     cache: "key",
     requiredChoice: "any",
     documents: "document_url",
@@ -180,6 +183,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     extras: only("seed", ...penalties, "logprobs", "n"),
     maxTokens: "max_completion_tokens",
     reasoning: (level) => (level === "off" ? {} : { reasoning_effort: xaiEfforts[level] }),
+    efforts: ["low", "high"],
   },
   /** https://openrouter.ai/docs/use-cases/reasoning-tokens */
   openrouter: {

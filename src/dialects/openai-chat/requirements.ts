@@ -70,7 +70,7 @@ const tableOf = (profile: ChatProfile): ReadonlyArray<Requirement> => [
   { rule: "results directly after their calls", source: tools, meet: pairCalls },
   // pairCalls refuses others.
   { rule: "results of calls only", source: tools },
-  { rule: "ids of calls", source: chat, meet: mends(renameCalls(profile.callIds)) },
+  { rule: "ids of calls", source: chat, meet: mends(renameCalls(profile.callIds)), ofThreads: true },
   // renameCalls gives each its own.
   { rule: "ids of calls differ", source: tools },
   {
@@ -106,6 +106,7 @@ const tableOf = (profile: ChatProfile): ReadonlyArray<Requirement> => [
         {
           rule: "a tool loop has its reasoning",
           source: "https://api-docs.deepseek.com/guides/thinking_mode",
+          ofThreads: true as const,
           meet: mends((request: VendorRequest) => (loopLacksReasoning(request) ? withoutThinking(request) : request)),
         },
       ]

@@ -5,10 +5,12 @@
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect, VendorRequest } from "../dialect.ts"
+import { carryUnless } from "../requirements.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryChat } from "./carry.ts"
 import { openaiRefusal } from "./faults.ts"
 import { type ChatProfile, chatProfiles } from "./profiles.ts"
+import { chatRequirements } from "./requirements.ts"
 import { decodeChatBody, decodeStream } from "./vendor-reply.ts"
 import { encodeChat } from "./vendor-request.ts"
 
@@ -22,7 +24,7 @@ const wireOf = <Body extends string | Uint8Array>({ stream }: VendorRequest, bod
 export const makeChatDialect = (profile: ChatProfile): Dialect => ({
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
   encode: (request) => Result.map(encodeChat(request, profile), (body) => wireOf(request, writeJson(body))),
-  carry: carryChat(profile, wireOf),
+  carry: carryUnless(chatRequirements(profile), carryChat(profile, wireOf)),
   ...(profile.takesTexts === true && { takesTexts: true }),
   canSearch: () => false,
   decoder: decodeStream,

@@ -14,7 +14,12 @@ export const responsesRequirements: ReadonlyArray<Requirement> = [
   { rule: "results directly after their calls", source: tools, meet: pairCalls },
   // pairCalls refuses others.
   { rule: "results of calls only", source: tools },
-  { rule: "ids of calls", source: docs, meet: mends(renameCalls(hashedIds(/^[\s\S]{1,64}$/, 29, "call_"))) },
+  {
+    rule: "ids of calls",
+    source: docs,
+    meet: mends(renameCalls(hashedIds(/^[\s\S]{1,64}$/, 29, "call_"))),
+    ofThreads: true,
+  },
   // renameCalls gives each its own.
   { rule: "ids of calls differ", source: tools },
   {

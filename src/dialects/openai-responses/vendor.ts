@@ -6,8 +6,10 @@ import { Result } from "effect"
 import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect, VendorRequest } from "../dialect.ts"
 import { openaiRefusal } from "../openai-chat/faults.ts"
+import { carryUnless } from "../requirements.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryResponses } from "./carry.ts"
+import { responsesRequirements } from "./requirements.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { encodeResponses } from "./vendor-request.ts"
 
@@ -20,7 +22,7 @@ const wireOf = <Body extends string | Uint8Array>({ stream }: VendorRequest, bod
 export const openaiResponses: Dialect = {
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
   encode: (request) => Result.map(encodeResponses(request), (body) => wireOf(request, writeJson(body))),
-  carry: carryResponses(wireOf),
+  carry: carryUnless(responsesRequirements, carryResponses(wireOf)),
   seals: "openai",
   takesTexts: true,
   canSearch: () => true,

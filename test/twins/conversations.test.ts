@@ -1,0 +1,19 @@
+/** Random conversations: no vendor refuses what Weir sends, and what a client gets is as its API describes. */
+import { describe, expect, it } from "vitest"
+import { type Broken, clientNames, converse, newTally, targets } from "./random-conversations.ts"
+
+const conversations = 200
+
+describe.each(clientNames)("%s", (client) => {
+  it.each(targets)("with $name", (target) => {
+    const tally = newTally()
+    const broken: Array<Broken> = []
+    for (let seed = 1; seed <= conversations && broken.length === 0; seed++) {
+      const found = converse(client, target, seed, tally)
+      if (found !== undefined) broken.push(found)
+    }
+    expect(broken).toEqual([])
+    const refused = [...tally.refused.values()].reduce((sum, count) => sum + count, 0)
+    expect(tally.answered).toBeGreaterThan(refused)
+  })
+})
