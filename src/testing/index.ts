@@ -39,6 +39,7 @@ export { anthropicTwin } from "./twins/anthropic/twin.ts"
 export { geminiTwin } from "./twins/gemini/twin.ts"
 export { chatTwins, openaiTwin } from "./twins/openai/chat-twin.ts"
 export { responsesTwin } from "./twins/openai/responses-twin.ts"
+export { repeating } from "./twins/repeating.ts"
 export {
   serveTwin,
   type Twin,

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
 const tools: ReadonlyArray<OpenAI.ChatCompletionTool> = [
-  { type: "function", function: { name: "other", parameters: {} } },
+  { type: "function", function: { name: "other", parameters: { type: "object", properties: {} } } },
   {
     type: "function",
     function: {
@@ -74,4 +74,17 @@ it("calls a tool that is demanded, and none otherwise", async () => {
   expect((await ask("Hello", "required")).choices[0]?.message.tool_calls).toHaveLength(1)
   expect((await ask("Hello")).choices[0]?.message.content).toBe("You said: Hello")
   expect((await ask("Use weather", "none")).choices[0]?.message.content).toBe("You said: Use weather")
+})
+
+it("refuses what vendors refuse, and gives calls of a thread ids of their own", async () => {
+  const refusal = await client.chat.completions.create({ model: "simulated-1", messages: [] }).catch((error) => error)
+  expect(refusal).toMatchObject({ status: 400, param: "messages" })
+  const question = { role: "user", content: "Use weather" } as const
+  const [call] = (await talk([question])).tool_calls ?? []
+  const result = { role: "tool", tool_call_id: call?.id ?? "", content: "7 degrees" } as const
+  const called = { role: "assistant", tool_calls: call === undefined ? [] : [call] } as const
+  const said = { role: "assistant", content: "It is warm." } as const
+  const thread = [question, { ...called, tool_calls: [...called.tool_calls] }, result, said, question]
+  expect(call?.id).toBe("call_weather")
+  expect((await talk(thread)).tool_calls).toMatchObject([{ id: "call_weather_1" }])
 })

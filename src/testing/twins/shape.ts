@@ -8,7 +8,7 @@ export interface ShapeFault {
 }
 
 /** A field that may be absent. */
-export const maybe = Schema.optionalKey
+export const maybe = <S extends Schema.Constraint>(schema: S): Schema.optionalKey<S> => Schema.optionalKey(schema)
 
 /** A field that may be absent or null. */
 export const nullable = <S extends Schema.Constraint>(schema: S): Schema.optionalKey<Schema.NullOr<S>> =>

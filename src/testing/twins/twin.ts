@@ -88,6 +88,8 @@ export interface TwinAsked {
   readonly texts: ReadonlyArray<string>
   /** Whether tools have answered since then. */
   readonly hasResults: boolean
+  /** How many calls the thread has. */
+  readonly calls: number
   readonly tools: ReadonlyArray<TwinTool>
   readonly choice: "auto" | "none" | "required" | { readonly name: string }
   /** Tokens of the prompt. */
@@ -117,6 +119,28 @@ export interface Twin {
   readonly contentType?: string
   /** Whether a stream tells its usage. */
   readonly tellsUsage?: (call: TwinCall) => boolean
+}
+
+/** Answers a request that a twin does not refuse. */
+export const answerAs = async (twin: Twin, call: VendorCall, reply: TwinReply, pauseMs = 0): Promise<void> => {
+  const written = completed(twin.asked(call), reply, twin.tellsUsage?.(call) ?? true)
+  if (!call.streaming) {
+    if (pauseMs > 0) await call.wait(pauseMs)
+    return sendJson(call, 200, twin.whole(written))
+  }
+  call.head(200, { "content-type": twin.contentType ?? "text/event-stream" })
+  for (const frame of twin.frames(written)) {
+    if (pauseMs > 0) await call.wait(pauseMs)
+    if (!(await call.write(frame))) return
+  }
+  call.end()
+}
+
+/** Refuses what the vendor refuses. @returns whether it did */
+export const refuseAs = (twin: Twin, call: VendorCall): boolean => {
+  const refusal = twin.refuse(call)
+  if (refusal !== undefined) sendJson(call, refusal.status, refusal.body)
+  return refusal !== undefined
 }
 
 /** The first rule that a request breaks. */
@@ -167,22 +191,8 @@ export const idOfCall = (block: Extract<TwinBlock, { readonly t: "call" }>, at: 
 /** Serves a twin's API. @param pauseMs pause before each frame */
 export const serveTwin =
   (twin: Twin, script: TwinScript, pauseMs = 0): VendorScript =>
-  async (call) => {
-    const refusal = twin.refuse(call)
-    if (refusal !== undefined) return sendJson(call, refusal.status, refusal.body)
-    const asked = twin.asked(call)
-    const reply = completed(asked, script(asked), twin.tellsUsage?.(call) ?? true)
-    if (!call.streaming) {
-      if (pauseMs > 0) await call.wait(pauseMs)
-      return sendJson(call, 200, twin.whole(reply))
-    }
-    call.head(200, { "content-type": twin.contentType ?? "text/event-stream" })
-    for (const frame of twin.frames(reply)) {
-      if (pauseMs > 0) await call.wait(pauseMs)
-      if (!(await call.write(frame))) return
-    }
-    call.end()
-  }
+  (call) =>
+    refuseAs(twin, call) ? undefined : answerAs(twin, call, script(twin.asked(call)), pauseMs)
 
 const sendJson = (call: VendorCall, status: number, body: object): void => {
   call.head(status, { "content-type": "application/json" })

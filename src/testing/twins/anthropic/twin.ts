@@ -84,6 +84,8 @@ export const anthropicTwin: Twin = {
       model: stringAt(body, "model") ?? "",
       texts: turn.flatMap(({ content }) => textsIn(content)),
       hasResults: turn.some((message) => objectsAt(message, "content").some(({ type }) => type === "tool_result")),
+      calls: messages.flatMap((message) => objectsAt(message, "content")).filter(({ type }) => type === "tool_use")
+        .length,
       tools: objectsAt(body, "tools").map((tool) => ({
         name: stringAt(tool, "name") ?? "",
         schema: objectAt(tool, "input_schema") ?? {},

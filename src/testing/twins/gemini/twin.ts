@@ -91,6 +91,7 @@ export const geminiTwin: Twin = {
       model: modelIn(path),
       texts: turn.flatMap(textsOf),
       hasResults: turn.some((content) => objectsAt(content, "parts").some((part) => "functionResponse" in part)),
+      calls: contents.flatMap((content) => objectsAt(content, "parts")).filter((part) => "functionCall" in part).length,
       tools: objectsAt(body, "tools")
         .flatMap((tool) => objectsAt(tool, "functionDeclarations"))
         .map((each) => ({

@@ -59,13 +59,13 @@ const assistant = {
   ...name,
 }
 
-/** @param more fields of a vendor's own in what a model said */
-const messageWith = <Fields extends Schema.Struct.Fields>(more: Fields) =>
+/** @param more fields of a vendor's own in what a model said @param parts of what a user says */
+const messageWith = <Fields extends Schema.Struct.Fields>(more: Fields, parts: Schema.Decoder<unknown> = Part) =>
   Schema.Union([
     Schema.Struct({ role: Schema.Literals(["system", "developer"]), content: TextContent, ...name }),
     Schema.Struct({
       role: Schema.Literal("user"),
-      content: Schema.Union([Schema.String, Schema.Array(Part)]),
+      content: Schema.Union([Schema.String, Schema.Array(parts)]),
       ...name,
     }),
     Schema.Struct({ ...assistant, ...more }),
@@ -166,6 +166,19 @@ export const ChatBody = Schema.Struct({
 
 const switches = { type: Schema.Literals(["enabled", "disabled"]) }
 const returned = { reasoning_content: nullable(Schema.String) }
+
+const Video = Schema.Struct({ type: Schema.Literal("video_url"), video_url: Schema.Struct({ url: Schema.String }) })
+
+/** A server that has every parameter, such as vLLM: https://docs.vllm.ai/en/latest/serving/openai_compatible_server */
+export const GenericBody = Schema.Struct({
+  ...ChatBody.fields,
+  messages: Schema.Array(messageWith({ ...returned, reasoning: maybe(Schema.String) }, Schema.Union([Part, Video]))),
+  chat_template_kwargs: maybe(AnyObject),
+  min_p: maybe(between(0, 1)),
+  repetition_penalty: maybe(Schema.Finite),
+  stop_token_ids: maybe(Schema.Array(Schema.Int)),
+  top_k: maybe(Schema.Int),
+})
 
 /** https://api-docs.deepseek.com/api/create-chat-completion */
 export const DeepSeekBody = Schema.Struct({

@@ -145,7 +145,7 @@ const usageOfStreams: Check = (body) =>
     : undefined
 
 /** What all vendors of chat completions require alike. */
-const common: ReadonlyArray<TwinRule> = [
+export const genericRules: ReadonlyArray<TwinRule> = [
   rule("a message at least", chatDocs, someMessage),
   rule("content or calls", chatDocs, contentOrCalls),
   rule("results directly after their calls", toolDocs, callsHaveResults),
@@ -160,7 +160,7 @@ const isForced = ({ tool_choice: choice }: JsonObject): boolean =>
   choice === "required" || choice === "any" || (typeof choice === "object" && choice !== null)
 
 export const openaiChatRules: ReadonlyArray<TwinRule> = [
-  ...common,
+  ...genericRules,
   rule(
     "ids of calls",
     chatDocs,
@@ -200,7 +200,7 @@ const thinksBySwitch = (body: JsonObject): boolean => objectAt(body, "thinking")
 const deepseekDocs = "https://api-docs.deepseek.com/guides/thinking_mode"
 
 export const deepseekRules: ReadonlyArray<TwinRule> = [
-  ...common,
+  ...genericRules,
   rule(
     "JSON mode without a schema",
     "https://api-docs.deepseek.com/guides/json_mode",
@@ -224,7 +224,7 @@ export const deepseekRules: ReadonlyArray<TwinRule> = [
 const kimiDocs = "https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model"
 
 export const moonshotRules: ReadonlyArray<TwinRule> = [
-  ...common,
+  ...genericRules,
   rule("JSON mode without a schema", "https://platform.moonshot.ai/docs/api/chat", noSchema("invalid response_format")),
   rule(
     "a tool loop has its reasoning",
@@ -237,7 +237,7 @@ export const moonshotRules: ReadonlyArray<TwinRule> = [
 ]
 
 export const qwenRules: ReadonlyArray<TwinRule> = [
-  ...common,
+  ...genericRules,
   rule(
     "no forced tool beside thinking",
     "https://www.alibabacloud.com/help/en/model-studio/qwen-function-calling",
@@ -252,7 +252,7 @@ export const qwenRules: ReadonlyArray<TwinRule> = [
 ]
 
 export const mistralRules: ReadonlyArray<TwinRule> = [
-  ...common,
+  ...genericRules,
   rule(
     "ids of calls",
     "https://docs.mistral.ai/capabilities/function_calling",

@@ -5,8 +5,8 @@ import { shapeFault } from "../shape.ts"
 import { promptTokens } from "../tokens.ts"
 import { brokenRule, type Twin, type TwinAsked, type TwinRule } from "../twin.ts"
 import { chatFrames, wholeChat } from "./chat-reply.ts"
-import { ChatBody, DeepSeekBody, MistralBody, MoonshotBody, QwenBody } from "./chat-request.ts"
-import { deepseekRules, mistralRules, moonshotRules, openaiChatRules, qwenRules } from "./chat-rules.ts"
+import { ChatBody, DeepSeekBody, GenericBody, MistralBody, MoonshotBody, QwenBody } from "./chat-request.ts"
+import { deepseekRules, genericRules, mistralRules, moonshotRules, openaiChatRules, qwenRules } from "./chat-rules.ts"
 import { brokenRefusal, shapeRefusal } from "./faults.ts"
 
 /** A picture at high detail: https://platform.openai.com/docs/guides/images-vision */
@@ -37,6 +37,7 @@ export const askedInChat = (body: JsonObject): TwinAsked => {
     model: stringAt(body, "model") ?? "",
     texts: turn.flatMap(textsOf),
     hasResults: turn.some((message) => message["role"] === "tool"),
+    calls: messages.reduce((sum, message) => sum + objectsAt(message, "tool_calls").length, 0),
     tools: objectsAt(body, "tools").map((tool) => {
       const fn = objectAt(tool, "function")
       return { name: stringAt(fn, "name") ?? "", schema: objectAt(fn, "parameters") ?? {} }
@@ -74,6 +75,7 @@ export const openaiTwin: Twin = chatTwin(ChatBody, openaiChatRules, whereAsked)
 /** Vendors with the same API, by their profile. */
 export const chatTwins = {
   openai: openaiTwin,
+  generic: chatTwin(GenericBody, genericRules, whereAsked),
   deepseek: chatTwin(DeepSeekBody, deepseekRules, whereAsked),
   moonshot: chatTwin(MoonshotBody, moonshotRules, whereAsked),
   qwen: chatTwin(QwenBody, qwenRules, whereAsked),

@@ -50,6 +50,7 @@ export const responsesTwin: Twin = {
       model: stringAt(body, "model") ?? "",
       texts: turn.flatMap(textsOf),
       hasResults: turn.some((item) => /_output$/.test(stringAt(item, "type") ?? "")),
+      calls: items.filter(({ type }) => type === "function_call").length,
       tools: objectsAt(body, "tools").flatMap((tool) => {
         const name = tool["type"] === "function" ? stringAt(tool, "name") : undefined
         return name === undefined ? [] : [{ name, schema: objectAt(tool, "parameters") ?? {} }]
