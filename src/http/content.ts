@@ -15,7 +15,7 @@ import type { BodyError, RuntimeRequest, UploadRequest } from "./runtime.ts"
 export interface Content {
   /** Of the body as it was sent. */
   readonly sha256: string
-  /** The fields of JSON, or those of a form as text; those that a form names twice, or as `name[]`, are lists; `name[member]` is of an object. */
+  /** The fields of JSON, or those of a form as text; those that a form names twice, or as `name[]`, are lists; `name[member]` is of an object, and `name[0]` of a list. */
   readonly fields: Decoded<Schema.JsonObject>
   readonly isForm: boolean
   readonly files: ReadonlyMap<string, ReadonlyArray<NamedFile>>
@@ -95,7 +95,10 @@ const fieldsOf = ({ fields }: Form): Schema.JsonObject => {
     if (object === undefined || member === undefined) read.set(isList ? name.slice(0, -2) : name, value)
     else members.set(object, (members.get(object) ?? new Map()).set(member, value))
   }
-  for (const [name, object] of members) read.set(name, Object.fromEntries(object))
+  for (const [name, object] of members) {
+    const isList = [...object.keys()].every((member) => /^\d{1,3}$/.test(member))
+    read.set(name, isList ? [...object.values()] : Object.fromEntries(object))
+  }
   return Object.fromEntries(read)
 }
 

@@ -174,6 +174,24 @@ describe("pictures", () => {
     expect([response.status, callsOfTest().length]).toEqual([400, 0])
   })
 
+  it.each([["image[]"], ["image[0]"]])("to change come in a form as %s too, with one mask", async (name) => {
+    replies({ data: [{ b64_json: picture }] })
+    const form = new FormData()
+    form.append("model", model)
+    form.append("prompt", "x")
+    form.append(name, new Blob([new Uint8Array(png)], { type: "image/png" }))
+    form.append(name.replace("0", "1"), new Blob([new Uint8Array(png)], { type: "image/png" }))
+    form.append("mask[]", new Blob([new Uint8Array(png)], { type: "image/png" }))
+    const response = await fetch(`${gateway().baseUrl}/openai/v1/images/edits`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${gateway().keyId}~${gateway().key}` },
+      body: form,
+    })
+    expect(response.status).toBe(200)
+    const sent = lastCall().sent.toString("latin1")
+    expect([sent.split('name="image[]"').length, sent.split('name="mask"').length]).toEqual([3, 2])
+  })
+
   it("of an edit without one, in a form, are not made", async () => {
     const form = new FormData()
     form.append("model", model)
@@ -328,6 +346,24 @@ describe("transcription", () => {
       ],
     })
     expect(lastCall().path).toContain("diarize=true")
+  })
+
+  it.each(["timestamp_granularities[]", "timestamp_granularities[0]"])("reads a list of a form as %s", async (name) => {
+    const words = [{ word: "Hi", start: 0, end: 1 }]
+    replies({ text: "Hi", words, segments: [{ text: "Hi", start: 0, end: 1 }] })
+    const form = new FormData()
+    form.append("model", "whisper-1")
+    form.append("response_format", "verbose_json")
+    form.append(name, "word")
+    form.append(name.replace("0", "1"), "segment")
+    form.append("file", new Blob([new Uint8Array(wavOf(2))], { type: "audio/wav" }), "a.wav")
+    const response = await fetch(`${gateway().baseUrl}/openai/v1/audio/transcriptions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${gateway().keyId}~${gateway().key}` },
+      body: form,
+    })
+    expect(await response.json()).toMatchObject({ words, segments: [{ id: 0, text: "Hi" }] })
+    expect(partOf("timestamp_granularities[]")).toEqual(["word", "segment"])
   })
 
   it("tells how probable its tokens are", async () => {

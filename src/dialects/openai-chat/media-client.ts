@@ -108,7 +108,7 @@ const imageClient = (name: string, kind: "generation" | "edit"): MediaClient<Ima
   ],
   types: { numbers: ["n", "partial_images", "output_compression", "seed"], flags: ["stream"] },
   ...(kind === "edit" && { requires: "images" }),
-  files: kind === "edit" ? { image: "images", "image[]": "images", mask: "mask" } : {},
+  files: kind === "edit" ? { image: "images", mask: "mask" } : {},
   decode: (body) => {
     const reader = new FieldReader()
     reader.check(kind === "edit" ? editFields : generationFields, body, "")

@@ -195,7 +195,9 @@ const filesOf = (
 ): Decoded<Content["files"]> => {
   const renamed = new Map<string, ReadonlyArray<NamedFile>>()
   for (const [name, own] of files) {
-    const ours = Object.hasOwn(names, name) ? names[name] : undefined
+    // Several of one name come as `image[]`, or as `image[0]`, `image[1]`.
+    const plain = name.replace(/\[\d{0,3}\]$/, "")
+    const ours = Object.hasOwn(names, plain) ? names[plain] : undefined
     if (ours === undefined) return Result.fail(invalidInput([{ path: name, message: "is not a file of this call" }]))
     renamed.set(ours, [...(renamed.get(ours) ?? []), ...own])
   }
