@@ -14,6 +14,7 @@ import { referenceForms, referencePattern } from "./secret-ref.ts"
 import { storedName } from "./text.ts"
 import { isTier, type TimeoutSettings, tiers } from "./timeout-tiers.ts"
 import { Currency } from "./usage.ts"
+import { videoSizeForm } from "./video.ts"
 import { platformEvents, WebhookForm } from "./webhook.ts"
 
 export const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
@@ -315,6 +316,9 @@ export const Model = Schema.Struct({
 )
 export type Model = typeof Model.Type
 
+/** The form of a size in price lists, which have one spelling: `4K`. */
+const inPrices = (form: string): string => form.replaceAll("[kK]", "K")
+
 /**
  * Dimensions that can have their own price. The price of a picture may be that of its size and quality, the price of a
  * video that of its size: the most exact name counts.
@@ -322,7 +326,7 @@ export type Model = typeof Model.Type
 export const PricedDimension = Schema.String.check(
   Schema.isPattern(
     new RegExp(
-      `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|web_search|searches|characters|audio_seconds|transcript_in|transcript_out|images(:${sizeForm}(:[a-z]{1,32})?)?|video_seconds(:${sizeForm})?)$`,
+      `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|web_search|searches|characters|audio_seconds|transcript_in|transcript_out|images(:${inPrices(sizeForm)}(:[a-z]{1,32})?)?|video_seconds(:${inPrices(videoSizeForm)})?)$`,
     ),
   ),
 ).annotate({

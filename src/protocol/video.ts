@@ -6,13 +6,15 @@ import { ModelHandle } from "./model-handle.ts"
 
 const optional = Schema.optionalKey
 
+export const videoSizeForm = String.raw`([1-9]\d{0,4}x[1-9]\d{0,4}|[1-9]\d?:[1-9]\d?|[1-9]\d{2,3}p|[1-9]\d?[kK])`
+
 const fields = {
   model: ModelHandle,
   prompt: Schema.NonEmptyString.check(Schema.isMaxLength(32_000)),
   /** The length of the video. */
   seconds: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 120 })),
-  /** Width and height in pixels. */
-  size: optional(Schema.String.check(Schema.isPattern(/^[1-9]\d{0,4}x[1-9]\d{0,4}$/))),
+  /** A size that the model knows: width and height in pixels, a ratio such as `16:9`, or lines such as `720p` or `4K`. */
+  size: optional(Schema.String.check(Schema.isPattern(new RegExp(`^${videoSizeForm}$`)))),
   meta: optional(ExchangeMeta),
 }
 

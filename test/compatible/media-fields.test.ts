@@ -210,6 +210,10 @@ describe("pictures", () => {
       { size: "16:9", resolution: "4K" },
       { aspectRatio: "16:9", imageSize: "4K" },
     ],
+    [
+      { size: "16:9", resolution: "4k" },
+      { aspectRatio: "16:9", imageSize: "4K" },
+    ],
     [{ size: "2K" }, { imageSize: "2K" }],
     [{ size: "1024x1024" }, { aspectRatio: "1:1" }],
   ])("of Gemini have a ratio and lines: %j", async (size, imageConfig) => {
@@ -310,6 +314,14 @@ describe("transcription", () => {
       ["0.5"],
       ["300"],
     ])
+  })
+
+  it("is cut by the vendor where that must be said and the client does not", async () => {
+    replies({ text: "Hi" })
+    await client().audio.transcriptions.create({ model: "gpt-4o-transcribe-diarize", file: await wav() })
+    expect(partOf("chunking_strategy")).toEqual(["auto"])
+    await client().audio.transcriptions.create({ model: "gpt-4o-transcribe", file: await wav() })
+    expect(partOf("chunking_strategy")).toEqual([])
   })
 
   it("tells who speaks in a stream", async () => {

@@ -430,6 +430,7 @@ describe("videos", () => {
   })
 
   it.each([
+    ["lines that a Veo has not", { model: "film-gemini", size: "4K" }, "bad_request"],
     ["a length that a Veo has not", { model: "film-gemini", seconds: 5 }, "bad_request"],
     ["a length that is too short for its lines", { model: "film-gemini", size: "1920x1080" }, "bad_request"],
     ["no length", { seconds: undefined }, "bad_request"],

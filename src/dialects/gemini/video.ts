@@ -10,15 +10,24 @@ import { jsonRequest } from "../whole.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { geminiFault } from "./faults.ts"
 
+interface Format {
+  readonly aspectRatio?: string
+  readonly resolution?: string
+}
+
 /** What the vendor calls sizes: a ratio and a number of lines. */
-const sizes: Readonly<Record<string, { readonly aspectRatio: string; readonly resolution: string }>> = {
+const sizes: Readonly<Record<string, Format>> = {
+  "16:9": { aspectRatio: "16:9" },
+  "9:16": { aspectRatio: "9:16" },
+  "720p": { resolution: "720p" },
+  "1080p": { resolution: "1080p" },
   "1280x720": { aspectRatio: "16:9", resolution: "720p" },
   "720x1280": { aspectRatio: "9:16", resolution: "720p" },
   "1920x1080": { aspectRatio: "16:9", resolution: "1080p" },
   "1080x1920": { aspectRatio: "9:16", resolution: "1080p" },
 }
 
-const noSize: { readonly aspectRatio?: string; readonly resolution?: string } = {}
+const noSize: Format = {}
 
 const plain = { headers: { accept: "application/json" }, body: "" }
 

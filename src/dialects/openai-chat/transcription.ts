@@ -48,6 +48,8 @@ interface Family {
   readonly tellsSpeakers: boolean
   readonly translates: boolean
   readonly streams: boolean
+  /** Whether a long recording is refused unless it is said how it is cut. */
+  readonly needsChunking?: true
   /** Whether the form with times is asked for where only that tells how long a recording is. */
   readonly tellsSeconds: boolean
 }
@@ -61,7 +63,7 @@ const other: Family = {
 }
 
 const families: ReadonlyArray<readonly [name: RegExp, family: Family]> = [
-  [/^gpt-.*diarize/, { ...other, tellsTimes: false, translates: false, streams: true }],
+  [/^gpt-.*diarize/, { ...other, tellsTimes: false, translates: false, streams: true, needsChunking: true }],
   [/^gpt-/, { ...other, tellsTimes: false, tellsSpeakers: false, translates: false, streams: true }],
   [/whisper/, { ...other, tellsSpeakers: false, tellsSeconds: true }],
 ]
@@ -88,7 +90,7 @@ const requestOf = (asked: TranscriptionAsked, model: string, family: Family) => 
     ["prompt", prompt],
     ["temperature", temperature],
     ...(translate ? [] : told).map((time): FormPart => ["timestamp_granularities[]", time]),
-    ...chunkingParts(asked.chunking),
+    ...chunkingParts(asked.chunking ?? (family.needsChunking && "auto")),
     ...speakers.flatMap(
       ({ name, reference }): ReadonlyArray<FormPart> => [
         ["known_speaker_names[]", name],

@@ -14,6 +14,7 @@ import { serviceError } from "../../protocol/error.ts"
 import type { ImageFields, ImageResponse, MadeFigures, MadeImage } from "../../protocol/image.ts"
 import { dailyCountsOf } from "../daily-counts.ts"
 import { implausibleMedia, isByTokens, mediaBill } from "../media/media-bill.ts"
+import { pricedSize } from "../media/priced-size.ts"
 import { encodeWhole, openingOf, replyHead } from "../whole/whole-call.ts"
 import type { VendorStep, WholeStream } from "../whole/whole-readers.ts"
 import { WholeTask } from "../whole/whole-task.ts"
@@ -50,7 +51,7 @@ export const image: Kind<ImageCall, ImageResponse> = {
       "imagegen_not_configured",
     )
     return Result.flatMap(found, ({ entry, price }) => {
-      const details = [resolution ?? size ?? "auto", quality ?? "auto"]
+      const details = [pricedSize(resolution ?? size ?? "auto"), quality ?? "auto"]
       if (!isByTokens(price) && exactUnit(price, "images", details) === undefined) {
         return Result.fail(serviceError("pricing_guard_tripped", "This model has no price for such a picture"))
       }

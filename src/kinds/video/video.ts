@@ -9,6 +9,7 @@ import { exactUnit, noTokens, priceUsage, unitCharge, unitDims } from "../../mon
 import { serviceError } from "../../protocol/error.ts"
 import type { VideoFields, VideoJob } from "../../protocol/video.ts"
 import { dailyCountsOf } from "../daily-counts.ts"
+import { pricedSize } from "../media/priced-size.ts"
 import { encodeWhole } from "../whole/whole-call.ts"
 import { WholeTask } from "../whole/whole-task.ts"
 
@@ -31,7 +32,7 @@ export const video: Kind<VideoCall, VideoJob> = {
     const { model, prompt, seconds, size, image } = request
     const found = modelFor(model, "video", caller, catalogue, nowMs)
     return Result.flatMap(orNotConfigured(found, "video", catalogue, "videogen_not_configured"), ({ entry, price }) => {
-      const details = size === undefined ? [] : [size]
+      const details = size === undefined ? [] : [pricedSize(size)]
       if (exactUnit(price, "video_seconds", details) === undefined) {
         return Result.fail(serviceError("pricing_guard_tripped", "This model has no price for such a video"))
       }
