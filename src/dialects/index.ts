@@ -56,7 +56,7 @@ const openaiKinds = ({ embedding, rerank, moderation, image, speech, transcripti
   video: openaiVideo,
 })
 
-/** What OpenAI has at the same address, whichever API is its chat: it ranks nothing. */
+/** The kinds that OpenAI has at the same address, whichever API is its chat: it ranks nothing. */
 const responses = (name: ChatProfileName): VendorDialect => {
   const { rerank: _rerank, ...kinds } = openaiKinds(kindProfiles[name] ?? {})
   return { ...chatOnly(openaiResponses), ...kinds }

@@ -12,7 +12,7 @@ export interface SpokenWord extends Word {
   readonly speaker: string | undefined
 }
 
-/** What vendors of words have no parameter for. */
+/** The first thing for which vendors of words have no parameter. */
 export const refusalOf = ({
   translate,
   prompt,

@@ -15,7 +15,7 @@ const beginnings: ReadonlyArray<readonly [beginning: RegExp, format: SpeechForma
   [/^\xff[\xf1\xf9]/, "aac"],
 ]
 
-/** What the first bytes say: servers that make one format give that, whatever they are asked for. */
+/** The format that the first bytes tell: servers that make one format give that, whatever they are asked for. */
 const formatIn = (bytes: Uint8Array): SpeechFormat | undefined => {
   const begin = Buffer.from(bytes.subarray(0, 4)).toString("latin1")
   return beginnings.find(([beginning]) => beginning.test(begin))?.[1]

@@ -80,14 +80,14 @@ export const ImageDelta = Schema.Struct({
   /** Base64. */
   data: Schema.String,
   partial: Schema.Boolean,
-  /** Of a whole picture: what was made, as the vendor names it. */
+  /** How a whole picture was made, as the vendor names it. */
   made: Schema.optionalKey(MadeFigures),
 })
 
 /** Sound of a streamed reply, in base64; the parts of an index, decoded and concatenated, are its bytes. */
 export const AudioDelta = Schema.Struct({ i: BlockIndex, t: Schema.Literal("audio"), data: Schema.String })
 
-/** What one speaker says in a streamed transcript. */
+/** The words of one speaker in a streamed transcript. */
 export const SegmentDelta = Schema.Struct({ i: BlockIndex, t: Schema.Literal("segment"), ...Segment.fields })
 
 export const MediaDelta = Schema.Union([ImageDelta, AudioDelta, SegmentDelta])

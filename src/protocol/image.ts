@@ -84,7 +84,7 @@ export const ImageResponse = Schema.Struct({
   clientRequestId: optional(ClientRequestId),
   model: Schema.String,
   images: Schema.Array(MadeImage),
-  /** What was made, as the vendor names it. */
+  /** How the pictures were made, as the vendor names it. */
   made: optional(MadeFigures),
   usage: Usage,
 }).annotate({ identifier: "ImageResponse" })

@@ -18,9 +18,9 @@ export type Timed = typeof Timed.Type
 const SpeechDetection = Schema.Struct({
   /** From 0 to 1: how loud speech must be. */
   threshold: optional(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
-  /** Of sound before speech. */
+  /** Sound before speech that belongs to a piece. */
   prefixPaddingMs: optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60_000 }))),
-  /** Of silence that ends a piece. */
+  /** Silence that ends a piece. */
   silenceDurationMs: optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60_000 }))),
 })
 export type Chunking = "auto" | typeof SpeechDetection.Type
@@ -78,7 +78,7 @@ export const Segment = Schema.Struct({
   text: Schema.String,
   start: Seconds,
   end: Seconds,
-  /** Who speaks, as the vendor names people. */
+  /** The speaker, as the vendor names people. */
   speaker: optional(Schema.String),
   /** Whisper's figures, by which invented text is known. */
   seek: optional(Schema.Finite),

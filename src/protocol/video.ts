@@ -44,7 +44,7 @@ export const VideoJob = Schema.Struct({
   /** Per cent. */
   progress: Schema.Int,
   createdAt: Schema.String,
-  /** Of a job that has ended. */
+  /** Absent while the job goes on. */
   endedAt: optional(Schema.String),
   seconds: optional(Schema.Int),
   size: optional(Schema.String),

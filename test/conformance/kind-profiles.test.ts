@@ -35,7 +35,7 @@ const models: Readonly<Record<string, readonly [kind: string, profile: string, m
 const handles = Object.keys(models)
 const profiles = [...new Set(Object.values(models).map(([, profile]) => profile))]
 
-/** What each kind is billed by. */
+/** The unit by which each kind is billed. */
 const priceOf: Readonly<Record<string, string>> = {
   embedding: 'input: "1"',
   rerank: 'input: "1"',

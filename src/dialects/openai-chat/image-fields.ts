@@ -1,4 +1,4 @@
-/** What models of pictures with OpenAI's API have words for, by family and by vendor. */
+/** The words that models of pictures with OpenAI's API have, by family and by vendor. */
 import { Result } from "effect"
 import type { ImageAsked } from "../media.ts"
 import { readSize } from "../sizes.ts"
@@ -26,7 +26,7 @@ export interface EditForm {
   /** The field of a single picture, where it has one of its own. */
   readonly one?: string
   readonly many: string
-  /** What stands around the data URL of each. */
+  /** The text before the data URL of each, and after it. */
   readonly before: string
   readonly after: string
 }

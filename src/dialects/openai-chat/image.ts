@@ -92,13 +92,13 @@ const dataUrl = ({ file, mime }: NamedFile): MediaBody => [`"data:${mime};base64
 const separated = (all: ReadonlyArray<MediaBody>): MediaBody =>
   all.flatMap((one, at) => (at === 0 ? one : [",", ...one]))
 
-/** What the vendor made of a prompt, where it changed it. */
+/** The prompt as the vendor changed it. */
 const promptOf = (item: JsonObject | undefined) => {
   const prompt = stringAt(item, "revised_prompt")
   return prompt === undefined ? {} : { revisedPrompt: prompt }
 }
 
-/** What was made, as the vendor names it: it chooses where `auto` was asked for. */
+/** Size, quality and background as the vendor names them: it chooses where `auto` was asked for. */
 const figuresOf = (body: JsonObject): MadeFigures => {
   const [size, quality, background] = ["size", "quality", "background"].map((name) => stringAt(body, name))
   return {

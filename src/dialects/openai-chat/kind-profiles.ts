@@ -20,7 +20,7 @@ export interface EmbeddingProfile {
   readonly maxInputs?: number
   /** The field for the length of a vector; `dimensions` if absent. */
   readonly dimensions?: "dimensions" | "output_dimension"
-  /** What vectors are for, where the vendor must be told. */
+  /** The purposes of vectors, where the vendor must be told. */
   readonly purposes?: Readonly<Record<EmbeddingPurpose, string>>
   /** Whether it is said that a text may be cut. */
   readonly truncates?: true
@@ -47,7 +47,7 @@ export interface ImageProfile {
   readonly size?: "ratio" | "sides" | "words"
   /** The word for the picture itself; `b64_json` if absent. */
   readonly data?: "base64"
-  /** What the vendor's models know beside a prompt and a size. */
+  /** The words that the vendor's models know beside a prompt and a size. */
   readonly words?: ReadonlyArray<ImageWord>
   /** `/images/generations` if absent; another is the same for all families. */
   readonly path?: "/images"

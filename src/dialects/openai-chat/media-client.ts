@@ -57,7 +57,7 @@ export interface MediaClient<Body> {
   readonly types: { readonly numbers?: ReadonlyArray<string>; readonly flags?: ReadonlyArray<string> }
   /** Parts with files, by the name that twp/1 has for them. */
   readonly files: Readonly<Record<string, string>>
-  /** What twp/1 has as optional and this route cannot do without. */
+  /** A field that is optional in twp/1, and that this route cannot do without. */
   readonly requires?: string
   readonly decode: (fields: JsonObject) => Result.Result<MediaAsked<Body>, FieldRefusal>
 }

@@ -69,7 +69,7 @@ export class SpeechEvents extends OpenaiEvents implements EventEncoder {
   }
 }
 
-/** What one speaker says. */
+/** The words of one speaker. */
 export const spokenSegment = ({ text, start, end, speaker = "" }: Segment, id: number): object => ({
   type: "transcript.text.segment",
   id: `seg_${id}`,

@@ -17,7 +17,7 @@ const transcriptionFields: FieldTable = {
 
 const chunkingFields: FieldTable = all(carried, "type", "threshold", "prefix_padding_ms", "silence_duration_ms")
 
-/** As text where a form has it. */
+/** The strategy of a request; a form may have it as text. */
 const chunkingIn = (reader: FieldReader, given: unknown): unknown => {
   const strategy = typeof given === "string" && given.startsWith("{") ? parseObject(given) : given
   if (isAbsent(strategy) || typeof strategy === "string") return strategy

@@ -42,7 +42,7 @@ export const makeTranscription = ({ form, streams }: TranscriptionProfile = {}):
   },
 })
 
-/** What a model can tell, by its family: only what a request needs is asked for, because servers know different forms. */
+/** The parts of a reply that a family of models can tell: only needed ones are asked for, because servers know different forms. */
 interface Family {
   readonly tellsTimes: boolean
   readonly tellsSpeakers: boolean

@@ -19,7 +19,7 @@ const embeddingFields: FieldTable = {
   ...all(withoutEffect("it labels a request for its vendor"), "user"),
 }
 
-/** What vectors are for, in the words of NVIDIA, Voyage and Cohere, whose clients speak this API too. */
+/** Purposes of vectors in the words of NVIDIA, Voyage and Cohere, whose clients speak this API too. */
 const purposes = {
   query: "query",
   search_query: "query",
