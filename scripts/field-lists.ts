@@ -15,7 +15,7 @@ import { chatApi } from "../src/dialects/openai-chat/client.ts"
 import { completionApi } from "../src/dialects/openai-chat/completion-client.ts"
 import { openaiEdits, openaiGenerations, openaiSpeechClient } from "../src/dialects/openai-chat/media-client.ts"
 import { openaiTranscriptions } from "../src/dialects/openai-chat/transcription-client.ts"
-import { openaiVideos } from "../src/dialects/openai-chat/video-client.ts"
+import { openaiRemixes, openaiVideos } from "../src/dialects/openai-chat/video-client.ts"
 import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../src/dialects/openai-chat/whole-client.ts"
 import { responsesApi } from "../src/dialects/openai-responses/client.ts"
 import { pairTable } from "./pairs.ts"
@@ -41,6 +41,7 @@ const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable
     openaiSpeechClient,
     openaiTranscriptions,
     openaiVideos,
+    openaiRemixes,
   ].map((client) => [client, "", client.fields] as const),
 ]
 

@@ -105,6 +105,8 @@ export interface TranscriptionDialect extends WholeDialect<TranscriptionAsked, T
 
 export interface VideoAsked extends Pick<VideoFields, "prompt" | "seconds" | "size"> {
   readonly image: NamedFile | undefined
+  /** The vendor's name of the video that is made anew. */
+  readonly source?: string
 }
 
 /** What a vendor says of a job. */

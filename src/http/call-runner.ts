@@ -10,7 +10,7 @@ import type { Caller } from "../identity/caller.ts"
 import { joinChunks } from "../media/free-chunk.ts"
 import { Spool } from "../media/spool.ts"
 import type { ServiceError } from "../protocol/error.ts"
-import { toServiceError } from "../store/unavailable.ts"
+import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
 import { type Content, isForm, readContent } from "./content.ts"
 import { LargeRequests, largeBytes } from "./large/large-requests.ts"
@@ -45,7 +45,7 @@ export interface CallWords<Request extends CallRequest, Body extends object> ext
 
 /** The same for a request that may have files, which are there until the call ends. */
 export interface UploadWords<Request extends CallRequest, Body extends object> extends Answering<Body> {
-  readonly read: (caller: Caller, content: Content) => Effect.Effect<ReadCall<Request, Body>>
+  readonly read: (caller: Caller, content: Content) => Effect.Effect<ReadCall<Request, Body>, StoreUnavailable>
 }
 
 export const makeCallRunner = Effect.gen(function* () {

@@ -48,6 +48,8 @@ export const VideoJob = Schema.Struct({
   endedAt: optional(Schema.String),
   seconds: optional(Schema.Int),
   size: optional(Schema.String),
+  /** The video that it was made from. */
+  remixedFrom: optional(Schema.String),
   /** Of a job that failed: the money went back. */
   error: optional(Schema.Struct({ code: Schema.String, message: Schema.String })),
 }).annotate({ identifier: "VideoJob" })

@@ -224,7 +224,15 @@ describe("a video", () => {
     const oldest = await client.videos.list({ order: "asc" })
     expect([oldest.data.map(({ id }) => id), oldest.has_more]).toEqual([[video.id, second.id], false])
     await expect(client.videos.list({ limit: 0 })).rejects.toMatchObject({ status: 400, param: "limit" })
-    await expect(client.videos.remix(video.id, { prompt: "a weir at night" })).rejects.toMatchObject({ status: 400 })
+    const remix = await client.videos.remix(video.id, { prompt: "a weir at night" })
+    expect(remix).toMatchObject({ remixed_from_video_id: video.id, status: "queued", seconds: "4", size: "1280x720" })
+    const asked = gateway().vendor.calls.at(-1)
+    expect([asked?.path, asked?.body]).toEqual(["/v1/videos/video_1/remix", { prompt: "a weir at night" }])
+    await expect(client.videos.remix(remix.id, { prompt: "again" })).rejects.toMatchObject({
+      status: 400,
+      param: "video_id",
+    })
+    await expect(client.videos.remix("job_none", { prompt: "again" })).rejects.toMatchObject({ param: "video_id" })
     const content = await client.videos.downloadContent(video.id)
     expect(await content.text()).toBe("film")
     expect(await client.videos.delete(video.id)).toMatchObject({ deleted: true })

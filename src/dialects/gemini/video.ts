@@ -32,7 +32,8 @@ const noSize: Format = {}
 const plain = { headers: { accept: "application/json" }, body: "" }
 
 export const geminiVideo: VideoDialect = {
-  encode: ({ prompt, seconds, size, image }: VideoAsked, model, family) => {
+  encode: ({ prompt, seconds, size, image, source }: VideoAsked, model, family) => {
+    if (source !== undefined) return Result.fail({ capability: "source", message: "this vendor makes no video anew" })
     const format = size === undefined ? noSize : entryOf(sizes, size)
     if (format === undefined) {
       const refused: EncodeRefusal = {

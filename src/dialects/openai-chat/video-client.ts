@@ -38,6 +38,24 @@ export const openaiVideos: MediaClient<VideoJob> = {
   },
 }
 
+const remixFields: FieldTable = all(carried, "prompt")
+
+/** A finished video with another prompt; the rest is that video's. */
+export const openaiRemixes: MediaClient<VideoJob> = {
+  name: "OpenAI video remixes",
+  errors: openaiErrors,
+  fields: remixFields,
+  fieldNames: [["source", "video_id"]],
+  types: {},
+  files: {},
+  decode: (body) => {
+    const reader = new FieldReader()
+    reader.check(remixFields, body, "")
+    const request = present({ prompt: body["prompt"] })
+    return reader.result({ omitted: reader.omitted, model: "", request, reply: openaiVideoOf })
+  },
+}
+
 const states: Readonly<Record<VideoJob["status"], string>> = {
   queued: "queued",
   running: "in_progress",
@@ -46,7 +64,7 @@ const states: Readonly<Record<VideoJob["status"], string>> = {
   cancelled: "failed",
 }
 
-export const openaiVideoOf = ({ id, status, model, progress, createdAt, endedAt, seconds, size, error }: VideoJob) => ({
+export const openaiVideoOf = ({ id, status, model, progress, createdAt, endedAt, ...job }: VideoJob) => ({
   id,
   object: "video",
   model,
@@ -57,10 +75,10 @@ export const openaiVideoOf = ({ id, status, model, progress, createdAt, endedAt,
   // Neither is known here: a vendor keeps its videos as long as it does, and prompts are not kept.
   expires_at: null,
   prompt: null,
-  remixed_from_video_id: null,
-  ...(seconds !== undefined && { seconds: String(seconds) }),
-  ...(size !== undefined && { size }),
-  error: error ?? (status === "cancelled" ? { code: "cancelled", message: "The job was cancelled" } : null),
+  remixed_from_video_id: job.remixedFrom ?? null,
+  ...(job.seconds !== undefined && { seconds: String(job.seconds) }),
+  ...(job.size !== undefined && { size: job.size }),
+  error: job.error ?? (status === "cancelled" ? { code: "cancelled", message: "The job was cancelled" } : null),
 })
 
 const secondsOf = (instant: string): number => Math.floor(Date.parse(instant) / 1000)

@@ -7,6 +7,7 @@ import type { VendorFault } from "../faults.ts"
 import { formRequest } from "../form-body.ts"
 import { type JsonObject, numberAt, objectAt, stringAt } from "../json.ts"
 import type { VendorJob, VideoDialect } from "../media.ts"
+import { jsonRequest } from "../whole.ts"
 import { openaiFault } from "./faults.ts"
 
 /** OpenAI's four states, and those of servers that are compatible with it. */
@@ -41,8 +42,9 @@ const plain = { headers: { accept: "application/json" }, body: "" }
 const soraSeconds = [4, 8, 12]
 
 export const openaiVideo: VideoDialect = {
-  encode: ({ prompt, seconds, size, image }, model, family) =>
-    family.startsWith("sora-2") && !soraSeconds.includes(seconds)
+  encode: ({ prompt, seconds, size, image, source }, model, family) => {
+    if (source !== undefined) return Result.succeed(jsonRequest(`${at(source)}/remix`, { prompt }))
+    return family.startsWith("sora-2") && !soraSeconds.includes(seconds)
       ? Result.fail({ capability: "seconds", message: `a video of this model has ${soraSeconds.join(", ")} seconds` })
       : Result.succeed(
           formRequest("/videos", [
@@ -52,7 +54,8 @@ export const openaiVideo: VideoDialect = {
             ["size", size],
             ["input_reference", image && { file: image.file, mime: image.mime }],
           ]),
-        ),
+        )
+  },
   decode: (body) => {
     const job = stringAt(body, "id")
     return job === undefined || job === "" || stateOf(body) === "failed" ? undefined : { job }

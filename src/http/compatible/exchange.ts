@@ -1,4 +1,5 @@
 /** Calls and counts of tokens for clients of other APIs. */
+
 import { Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
@@ -10,6 +11,7 @@ import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
+import { JobStore } from "../../jobs/job-store.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import { makeCallRunner } from "../call-runner.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
@@ -92,7 +94,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     )
 
   const wholeRoute = wholeRoutes(runner)
-  const media = mediaRoutes(runner, bodyMaxBytes)
+  const media = mediaRoutes(runner, yield* JobStore, bodyMaxBytes)
   const whole = { model: "", stream: false, isArray: false, counts: false }
   const exact = new Map<string, DirectHandler>([
     ["/openai/v1/chat/completions", exchange({ api: chatApi, ...whole })],

@@ -8,8 +8,9 @@ import { generateImage, generateSpeech, mediaAskedOf, predictImages } from "../.
 import type { MediaAsked as ApiAsked, MediaClient } from "../../dialects/openai-chat/media-client.ts"
 import { openaiEdits, openaiGenerations, openaiSpeechClient } from "../../dialects/openai-chat/media-client.ts"
 import { openaiTranscriptions, openaiTranslations } from "../../dialects/openai-chat/transcription-client.ts"
-import { openaiVideos } from "../../dialects/openai-chat/video-client.ts"
+import { openaiRemixes, openaiVideos } from "../../dialects/openai-chat/video-client.ts"
 import type { Caller } from "../../identity/caller.ts"
+import type { JobStore } from "../../jobs/job-store.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { image } from "../../kinds/image/image.ts"
 import { speech } from "../../kinds/speech/speech.ts"
@@ -23,12 +24,20 @@ import type { Decoded } from "../../protocol/json-body.ts"
 import { SpeechRequest } from "../../protocol/speech.ts"
 import { TranscriptionResponse } from "../../protocol/transcription.ts"
 import { VideoJob } from "../../protocol/video.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { ByteEvents } from "../byte-events.ts"
 import type { CallRunner } from "../call-runner.ts"
 import type { Content } from "../content.ts"
 import type { DirectHandler } from "../hot-routes.ts"
 import type { Room } from "../large/room.ts"
-import { decodeImage, decodeTranscription, decodeVideo, type MediaAsked, typedFields } from "../media/media-calls.ts"
+import {
+  decodeImage,
+  decodeRemix,
+  decodeTranscription,
+  decodeVideo,
+  type MediaAsked,
+  typedFields,
+} from "../media/media-calls.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { withCredential } from "./credential.ts"
@@ -38,7 +47,7 @@ import { handleOf, inWordsOf, metaOf, namingCapability } from "./request.ts"
 /** How a kind reads a request that is in the words of twp/1, and a reply that was kept. */
 interface Served<Request extends CallRequest, Body extends object> {
   readonly kind: Kind<Request, Body>
-  readonly decode: (asked: MediaAsked) => Effect.Effect<Decoded<DecodedCall<Request>>>
+  readonly decode: (asked: MediaAsked, caller: Caller) => Effect.Effect<Decoded<DecodedCall<Request>>, StoreUnavailable>
   readonly readKept: (text: string) => Option.Option<Body>
   /** Of a reply that is no stream of events; absent if it is whole then. */
   readonly bytes?: () => EventEncoder
@@ -59,6 +68,17 @@ const videos = {
   decode: decodeVideo,
   readKept: Schema.decodeUnknownOption(Schema.fromJsonString(VideoJob)),
 }
+/** @param id of the video that is made anew */
+const remixes = (store: JobStore["Service"], id: string) => ({
+  ...videos,
+  decode: (asked: MediaAsked, { org, endUserId }: Caller) =>
+    Effect.map(store.find(org.id, id), (job) =>
+      decodeRemix(
+        { ...asked, sent: [id, asked.sent] },
+        endUserId === undefined || job?.endUserId === endUserId ? job : undefined,
+      ),
+    ),
+})
 const sound = {
   kind: speech,
   decode: ({ fields, sent }: MediaAsked) => Effect.succeed(checkCall(SpeechRequest, fields, sent)),
@@ -67,7 +87,11 @@ const sound = {
 }
 
 /** The handlers of media calls on compatible routes. */
-export const mediaRoutes = ({ upload, hasCredential, takeRoom }: CallRunner, bodyMaxBytes: number) => {
+export const mediaRoutes = (
+  { upload, hasCredential, takeRoom }: CallRunner,
+  store: JobStore["Service"],
+  bodyMaxBytes: number,
+) => {
   const route =
     <Request extends CallRequest, Body extends object>(
       { kind, decode, readKept, bytes }: Served<Request, Body>,
@@ -109,6 +133,8 @@ export const mediaRoutes = ({ upload, hasCredential, takeRoom }: CallRunner, bod
   ])
   return {
     exactly: (path: string): DirectHandler | undefined => {
+      const [, video] = remixPath.exec(path) ?? []
+      if (video !== undefined) return route(remixes(store, video), openaiRemixes)
       const model = handleInPath(predictPath.exec(path)?.[1])
       return model === undefined ? exact.get(path) : route(pictures, predictImages(model))
     },
@@ -153,14 +179,16 @@ async function* partsOf(body: Result.Result<Uint8Array, ServiceError>): AsyncGen
 /** `/gemini/v1beta/models/imagen:predict` */
 const predictPath = new RegExp(`^/gemini/v1(?:alpha|beta)?/models/${modelPattern}:predict$`)
 
+const remixPath = /^\/openai\/v1\/videos\/(job_[\w-]{1,64})\/remix$/
+
 const isStreamed = <Request extends CallRequest, Body extends object>(decoded: Call<Request, Body>["decoded"]) =>
   Result.isSuccess(decoded) && decoded.success.request.stream === true
 
 const readMedia = <Request extends CallRequest, Body>(
   client: MediaClient<Body>,
-  decode: (asked: MediaAsked) => Effect.Effect<Decoded<DecodedCall<Request>>>,
+  decode: (asked: MediaAsked, caller: Caller) => Effect.Effect<Decoded<DecodedCall<Request>>, StoreUnavailable>,
   { headers }: RuntimeRequest,
-  { org }: Caller,
+  caller: Caller,
   { fields, isForm, files }: Content,
 ) =>
   Effect.gen(function* () {
@@ -179,12 +207,12 @@ const readMedia = <Request extends CallRequest, Body>(
     const meta = metaOf(headers)
     const candidate = {
       ...asked.request,
-      model: handleOf(asked.model, org.aliases),
+      model: handleOf(asked.model, caller.org.aliases),
       ...(meta !== undefined && { meta }),
     }
     // The same idempotency key under another API is another call.
     const sent = [client.name, fields.success]
-    const decoded = yield* decode({ fields: candidate, files: own.success, sent })
+    const decoded = yield* decode({ fields: candidate, files: own.success, sent }, caller)
     return { decoded: Result.mapError(decoded, (error) => inWordsOf(client, error)), asked }
   })
 

@@ -98,11 +98,7 @@ export const compatibleRoutes = HttpRouter.use(
     yield* router.add("POST", "/openai/v1/realtime/client_secrets", (request) =>
       answerIn(chatApi, fromRouter(request), clientSecret, maxSecretBytes),
     )
-    for (const path of [
-      "/openai/v1/videos/:id/remix",
-      "/openai/v1/videos/edits",
-      "/openai/v1/videos/extensions",
-    ] as const) {
+    for (const path of ["/openai/v1/videos/edits", "/openai/v1/videos/extensions"] as const) {
       const refusal = serviceError("bad_request", `${path} is not supported: ask for a new video`)
       yield* router.add("POST", path, () => failureIn(chatApi)(newRequestId(), refusal))
     }

@@ -3,6 +3,7 @@ import { Effect, Result, Schema } from "effect"
 import { fileTypeFromBuffer } from "file-type"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import type { JsonObject } from "../../dialects/json.ts"
+import type { Job } from "../../jobs/job-store.ts"
 import type { ImageCall } from "../../kinds/image/image.ts"
 import type { TranscriptionCall } from "../../kinds/transcription/transcription.ts"
 import type { VideoCall } from "../../kinds/video/video.ts"
@@ -103,6 +104,20 @@ export const decodeVideo = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCal
     if (wrong !== undefined) return refuse("image", wrong)
     return Result.succeed(callOf(asked, { ...fields.success, image }, images.success))
   })
+
+/** A request for a finished video with another prompt. @param job undefined if the caller has no such video */
+export const decodeRemix = (asked: MediaAsked, job: Job | undefined): Decoded<DecodedCall<VideoCall>> => {
+  if (job === undefined) return refuse("source", "there is no such video")
+  if (job.state !== "done") return refuse("source", "is not completed")
+  const { seconds, size } = job.view
+  const fields = decodeJson(VideoFields, {
+    ...asked.fields,
+    model: job.model,
+    seconds,
+    ...(size !== undefined && { size }),
+  })
+  return Result.map(fields, (fields) => callOf(asked, { ...fields, image: undefined, source: job }, []))
+}
 
 const refuse = (path: string, message: string) => Result.fail(invalidInput([{ path, message }]))
 

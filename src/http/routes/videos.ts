@@ -139,6 +139,9 @@ const variantOf = (url: string) => {
 const seconds = (view: Job["view"]) => (typeof view["seconds"] === "number" ? { seconds: view["seconds"] } : {})
 const size = (view: Job["view"]) => (typeof view["size"] === "string" ? { size: view["size"] } : {})
 
+const remixedFrom = (view: Job["view"]) =>
+  typeof view["remixedFrom"] === "string" ? { remixedFrom: view["remixedFrom"] } : {}
+
 export const viewOf = ({ id, state, model, progress, createdAt, endedAt, view, errorCode }: Job): VideoJob => ({
   id,
   status: state,
@@ -148,6 +151,7 @@ export const viewOf = ({ id, state, model, progress, createdAt, endedAt, view, e
   ...(endedAt !== undefined && { endedAt: endedAt.toISOString() }),
   ...seconds(view),
   ...size(view),
+  ...remixedFrom(view),
   // The vendor's own words are not told.
   ...(state === "failed" && {
     error: errorOf(errorCode),
