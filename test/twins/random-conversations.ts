@@ -2,6 +2,7 @@
  * Random conversations, which a seed repeats: three turns in a client's API, each at a vendor of its own, with parallel calls,
  * pictures, thinking, threads that were interrupted, tools that come and go, all of unicode, and large numbers.
  */
+
 import { randomOf } from "../../scripts/random.ts"
 import { chatDialects, dialectOf } from "../../src/dialects/index.ts"
 import type { JsonObject } from "../../src/dialects/json.ts"
@@ -273,7 +274,7 @@ const look = (client: ClientName, outcome: Outcome, isOdd: boolean, tally: Tally
     case "answered": {
       tally.answered++
       if (client === "t1") return undefined
-      const whole = fold(chatDialects[client].decodeBody(JSON.stringify(outcome.whole)))
+      const whole = fold(chatDialects[client].decodeBody(outcome.text))
       const streamed = fold(decodeText(chatDialects[client], outcome.stream))
       // Chat completions do not say which of a text and a call came first.
       const read = client === "openai-chat" ? byKind : JSON.stringify

@@ -1,4 +1,5 @@
 /** One call through Weir without sockets: a client's body, the request that a twin gets, its reply, and what the client gets. */
+
 import { Result } from "effect"
 import type { ClientApiName } from "../../src/dialects/carried-request.ts"
 import type { ReplyContext } from "../../src/dialects/client-api.ts"
@@ -14,6 +15,7 @@ import { decodeExchange } from "../../src/kinds/decode.ts"
 import { Capability } from "../../src/protocol/catalogue.ts"
 import type { ServiceError } from "../../src/protocol/error.ts"
 import type { Stop } from "../../src/protocol/exchange.ts"
+import { writeJson } from "../../src/protocol/json-text.ts"
 import type { Twin, TwinRefusal, TwinReply } from "../../src/testing/index.ts"
 import { completed } from "../../src/testing/twins/twin.ts"
 
@@ -40,7 +42,14 @@ export type Outcome =
   | { readonly kind: "refused"; readonly why: string }
   /** The twin refuses it. @property isOwn whether the body is the client's own */
   | { readonly kind: "broken"; readonly refusal: TwinRefusal; readonly sent: JsonObject; readonly isOwn: boolean }
-  | { readonly kind: "answered"; readonly whole: JsonObject; readonly stream: string; readonly isOwn: boolean }
+  | ({ readonly kind: "answered"; readonly isOwn: boolean } & Answered)
+
+/** A whole reply, as its text too, and the same as a stream. */
+interface Answered {
+  readonly whole: JsonObject
+  readonly text: string
+  readonly stream: string
+}
 
 const capabilities = new Set(Capability.literals)
 
@@ -107,9 +116,9 @@ const repliesOf = (
   known: Partial<ReplyContext>,
   twin: Twin,
   answer: Answer,
-): { readonly whole: JsonObject; readonly stream: string } => {
+): Answered => {
   const context = { requestId: "req_twin", model: "main", createdS: 1, includesUsage: true, ...known }
-  const json = JSON.stringify(twin.whole(answer))
+  const json = writeJson(twin.whole(answer))
   const meter = new UsageMeter({ keepsBlocks: true })
   for (const event of dialect.decodeBody(json)) meter.add(event)
   const response = {
@@ -119,14 +128,15 @@ const repliesOf = (
     stop: meter.stop ?? "end",
     usage,
   }
-  if (client === "t1") return { whole: parseObject(JSON.stringify(response)) ?? {}, stream: "" }
+  if (client === "t1") return { ...wholeOf(writeJson(response)), stream: "" }
   const api = clientApis[client]
-  const text =
-    isCarried && api.carried ? api.carried.whole(context, json) : JSON.stringify(api.whole(context, response))
+  const text = isCarried && api.carried ? api.carried.whole(context, json) : writeJson(api.whole(context, response))
   const decoder = dialect.decoder(isCarried)
   const events = [...twin.frames(answer).flatMap((frame) => decoder.push(Buffer.from(frame))), ...decoder.end()]
-  return { whole: parseObject(text) ?? {}, stream: streamOf(client, context, events) }
+  return { ...wholeOf(text), stream: streamOf(client, context, events) }
 }
+
+const wholeOf = (text: string): Omit<Answered, "stream"> => ({ whole: parseObject(text) ?? {}, text })
 
 const usage = {
   inTokens: 1,

@@ -13,8 +13,10 @@
  * const vendor = yield* startScriptedVendor(serveTwin(anthropicTwin, repeating))
  * ```
  */
+
 import type { JsonObject } from "../../dialects/json.ts"
 import type { ChatDialectName } from "../../protocol/catalogue.ts"
+import { writeJson } from "../../protocol/json-text.ts"
 import type { VendorCall, VendorScript } from "../scripted-vendor.ts"
 
 /** A request, as a twin sees it. */
@@ -196,5 +198,5 @@ export const serveTwin =
 
 const sendJson = (call: VendorCall, status: number, body: object): void => {
   call.head(status, { "content-type": "application/json" })
-  call.end(JSON.stringify(body))
+  call.end(writeJson(body))
 }

@@ -1,4 +1,5 @@
 /** Anthropic's replies. Source: https://platform.claude.com/docs/en/build-with-claude/streaming */
+import { JsonText } from "../../../protocol/json-text.ts"
 import { anthropicFrame } from "../frames.ts"
 import { idOfCall, type TwinBlock, type TwinCitation, type TwinStop, type WrittenReply } from "../twin.ts"
 
@@ -48,7 +49,7 @@ const contentOf = (block: TwinBlock, at: number): object => {
       return { type: "thinking", thinking, signature: signatureOf(thinking) }
     }
     case "call":
-      return { type: "tool_use", id: idOfCall(block, at, "toolu_"), name: block.name, input: JSON.parse(block.args) }
+      return { type: "tool_use", id: idOfCall(block, at, "toolu_"), name: block.name, input: new JsonText(block.args) }
     case "refusal":
       return { type: "text", text: block.text }
   }

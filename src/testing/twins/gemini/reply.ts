@@ -1,4 +1,5 @@
 /** Gemini's replies. Source: https://ai.google.dev/api/generate-content#generatecontentresponse */
+import { JsonText } from "../../../protocol/json-text.ts"
 import { openaiFrame as dataFrame } from "../frames.ts"
 import { idOfCall, type TwinBlock, type TwinStop, type WrittenReply } from "../twin.ts"
 import { signatureOf } from "./signature.ts"
@@ -31,7 +32,7 @@ const partsOf = (block: TwinBlock, at: number, isFirstCall: boolean, pieces: boo
     case "refusal":
       return [{ text: block.text }]
     case "call": {
-      const functionCall = { id: idOfCall(block, at, ""), name: block.name, args: JSON.parse(block.args) }
+      const functionCall = { id: idOfCall(block, at, ""), name: block.name, args: new JsonText(block.args) }
       return [{ functionCall, ...(isFirstCall && { thoughtSignature: signatureOf(block.name) }) }]
     }
   }
