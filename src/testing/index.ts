@@ -36,6 +36,7 @@ export {
 export { type ScriptedVendor, startScriptedVendor, type VendorCall, type VendorScript } from "./scripted-vendor.ts"
 export { layerStaticCatalogue } from "./static-catalogue.ts"
 export { anthropicTwin } from "./twins/anthropic/twin.ts"
+export { bedrockTwin } from "./twins/bedrock/twin.ts"
 export { geminiTwin } from "./twins/gemini/twin.ts"
 export { chatTwins, openaiTwin } from "./twins/openai/chat-twin.ts"
 export { responsesTwin } from "./twins/openai/responses-twin.ts"

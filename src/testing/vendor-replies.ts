@@ -1,8 +1,7 @@
 /** Vendor replies for scripts: the same answer, streamed and whole, in each dialect. */
-import { EventStreamCodec } from "@smithy/eventstream-codec"
 import type { ChatDialectName } from "../protocol/catalogue.ts"
 import type { VendorCall, VendorScript } from "./scripted-vendor.ts"
-import { anthropicFrame, openaiFrame } from "./twins/frames.ts"
+import { anthropicFrame, bedrockFrame, openaiFrame } from "./twins/frames.ts"
 
 export interface Answer {
   readonly words: ReadonlyArray<string>
@@ -12,7 +11,7 @@ export interface Answer {
   readonly cachedTokens?: number
 }
 
-export { anthropicFrame, openaiFrame } from "./twins/frames.ts"
+export { anthropicFrame, bedrockFrame, openaiFrame } from "./twins/frames.ts"
 
 const openaiUsage = ({ inTokens, outTokens, cachedTokens = 0 }: Answer) => ({
   prompt_tokens: inTokens,
@@ -187,26 +186,6 @@ const bedrockUsage = ({ inTokens, outTokens, cachedTokens = 0 }: Answer) => ({
   outputTokens: outTokens,
   totalTokens: inTokens + outTokens,
 })
-
-/** A frame of Amazon's event streams, with its checksums. */
-export const bedrockFrame = (
-  type: string,
-  payload: object,
-  message: "event" | "exception" = "event",
-): Uint8Array<ArrayBufferLike> =>
-  codec.encode({
-    headers: {
-      [`:${message}-type`]: { type: "string", value: type },
-      ":content-type": { type: "string", value: "application/json" },
-      ":message-type": { type: "string", value: message },
-    },
-    body: Buffer.from(JSON.stringify(payload)),
-  })
-
-const codec = new EventStreamCodec(
-  (bytes) => (typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("utf8")),
-  (text) => Buffer.from(text),
-)
 
 export const bedrockFrames = (answer: Answer): ReadonlyArray<Uint8Array> => [
   bedrockFrame("messageStart", { role: "assistant" }),

@@ -207,10 +207,11 @@ describe("a request", () => {
   it("shortens ids of calls that Bedrock refuses, the same in call and result", () => {
     const id = `toolu|${"x".repeat(100)}`
     const thread = [
+      { role: "user" as const, blocks: [{ t: "text" as const, v: "Hi" }] },
       { role: "assistant" as const, blocks: [{ ...call, id }] },
       { role: "tool" as const, blocks: [{ t: "tool_result" as const, id, v: "" }] },
     ]
-    const [first, second] = sent({ thread, tools: [tool] }).messages
+    const [, first, second] = sent({ thread, tools: [tool] }).messages
     const [{ toolUse }] = first.content
     expect(toolUse.toolUseId).toMatch(/^[a-f0-9]{32}$/)
     expect(second.content).toEqual([
@@ -234,8 +235,26 @@ describe("a request", () => {
     ["file_url", { thread: [{ role: "user", blocks: [{ t: "image", mime: "image/png", url: "https://x" }] }] }],
     ["file_type", { thread: [{ role: "user", blocks: [{ t: "image", mime: "image/tiff", data: "AAAA" }] }] }],
     ["file_type", { thread: [{ role: "user", blocks: [{ t: "file", mime: "application/zip", data: "AAAA" }] }] }],
-    ["tools", { thread: [{ role: "assistant", blocks: [call] }] }],
-    ["tool_choice", { thread: [{ role: "assistant", blocks: [call] }], tools: [tool], toolChoice: "none" }],
+    [
+      "tools",
+      {
+        thread: [
+          { role: "user", blocks: [{ t: "text", v: "Hi" }] },
+          { role: "assistant", blocks: [call] },
+        ],
+      },
+    ],
+    [
+      "tool_choice",
+      {
+        thread: [
+          { role: "user", blocks: [{ t: "text", v: "Hi" }] },
+          { role: "assistant", blocks: [call] },
+        ],
+        tools: [tool],
+        toolChoice: "none",
+      },
+    ],
     ["parallel_tool_calls", { tools: [tool], parallelToolCalls: false }],
     ["output", { model: "amazon.nova-pro-v1:0", output: { schema: {} } }],
     ["output", { model: "anthropic.claude-sonnet-4-20250514-v1:0", output: { schema: {} } }],

@@ -9,6 +9,7 @@ import type { JsonObject } from "../../src/dialects/json.ts"
 import type { ReplyBlock } from "../../src/protocol/block.ts"
 import {
   anthropicTwin,
+  bedrockTwin,
   chatTwins,
   geminiTwin,
   responsesTwin,
@@ -46,6 +47,12 @@ export const targets: ReadonlyArray<Target> = [
     vendor: dialectOf({ dialect: "gemini" }),
     twin: geminiTwin,
     models: ["gemini-3-pro-preview", "gemini-2.5-flash"],
+  },
+  {
+    name: "bedrock",
+    vendor: dialectOf({ dialect: "bedrock" }),
+    twin: bedrockTwin,
+    models: ["eu.anthropic.claude-sonnet-4-5-v1:0", "us.anthropic.claude-sonnet-4-0-v1:0", "amazon.nova-pro-v1:0"],
   },
   chatTarget("deepseek"),
   chatTarget("moonshot"),

@@ -117,6 +117,33 @@ const withClaudeOutput = (request: VendorRequest): VendorRequest => {
 
 const noMessage: EncodeRefusal = { capability: "thread", message: "this model needs a message with words" }
 
+/** What models of Anthropic require, also where another API is in front of them. */
+export const claudeRequirements: ReadonlyArray<Requirement> = [
+  {
+    rule: "no forced tool beside a thinking budget",
+    source: thinking,
+    meet: mends((request) => (isForced(request) && thinksByBudget(request) ? withoutThinking(request) : request)),
+  },
+  {
+    rule: "a tool loop begins with its thinking",
+    source: thinking,
+    ofThreads: true,
+    meet: mends((request) =>
+      thinksByBudget(request) && loopLacksThinking(request) ? withoutThinking(request) : request,
+    ),
+  },
+  {
+    rule: "no sampling from 4.7 on",
+    source: `${docs}/about-claude/models/migration-guide`,
+    meet: refuses(samplingRefusal),
+  },
+  {
+    rule: "temperature or top_p",
+    source: `${docs}/about-claude/models/migration-guide`,
+    meet: (request) => refuses(twoSamplers)(withoutNeutralSampling(request)),
+  },
+]
+
 export const anthropicRequirements: ReadonlyArray<Requirement> = [
   { rule: "no blank text", source: messages, meet: mends(withoutBlankText) },
   {
@@ -151,29 +178,7 @@ export const anthropicRequirements: ReadonlyArray<Requirement> = [
     source: `${docs}/build-with-claude/structured-outputs`,
     meet: (request) => Result.map(refuses(anyObjectRefusal)(request), withClaudeOutput),
   },
-  {
-    rule: "no forced tool beside a thinking budget",
-    source: thinking,
-    meet: mends((request) => (isForced(request) && thinksByBudget(request) ? withoutThinking(request) : request)),
-  },
-  {
-    rule: "a tool loop begins with its thinking",
-    source: thinking,
-    ofThreads: true,
-    meet: mends((request) =>
-      thinksByBudget(request) && loopLacksThinking(request) ? withoutThinking(request) : request,
-    ),
-  },
-  {
-    rule: "no sampling from 4.7 on",
-    source: `${docs}/about-claude/models/migration-guide`,
-    meet: refuses(samplingRefusal),
-  },
-  {
-    rule: "temperature or top_p",
-    source: `${docs}/about-claude/models/migration-guide`,
-    meet: (request) => refuses(twoSamplers)(withoutNeutralSampling(request)),
-  },
+  ...claudeRequirements,
   // The writer of the request meets these.
   { rule: "thinking budgets", source: thinking },
   { rule: "modes of thinking", source: `${docs}/build-with-claude/adaptive-thinking` },

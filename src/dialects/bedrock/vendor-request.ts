@@ -2,7 +2,6 @@
  * The request side of the dialect `bedrock`: Converse.
  * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
  */
-import { createHash } from "node:crypto"
 import { Result } from "effect"
 import type { Block, Message, ReasoningBlock, ToolResultBlock } from "../../protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
@@ -10,11 +9,13 @@ import { encodeThinking, versionOf } from "../anthropic/thinking.ts"
 import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
 import { inputOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras } from "../extras.ts"
+import { meetAll } from "../requirements.ts"
 import { signatureFor } from "../signature.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { encodeFile, encodeImage, encodeVideo, fileRefusal } from "./attachments.ts"
 import { familyOf, type ModelFamily, takesOutput } from "./families.ts"
+import { bedrockRequirements } from "./requirements.ts"
 
 /** Bedrock accepts this many cache points per request; the last ones are the most useful. */
 const maxCachePoints = 4
@@ -28,7 +29,10 @@ interface WireMessage {
 
 const cachePoint: WireBlock = { cachePoint: { type: "default" } }
 
-export const encodeConverse = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+export const encodeConverse = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
+  Result.flatMap(meetAll(bedrockRequirements, request), writeConverse)
+
+const writeConverse = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   const { model, thread, cache, output } = request
   const refusal = fileRefusal(thread) ?? toolsRefusal(request)
   if (refusal !== undefined) return Result.fail(refusal)
@@ -205,7 +209,7 @@ const encodeBlock = (block: Block, family: ModelFamily): ReadonlyArray<WireBlock
     case "reasoning":
       return family === "claude" || family === "unknown" ? encodeReasoning(block) : []
     case "tool_call":
-      return [{ toolUse: { toolUseId: toolUseId(block.id), name: block.name, input: inputOf(block) } }]
+      return [{ toolUse: { toolUseId: block.id, name: block.name, input: inputOf(block) } }]
     case "tool_result":
       return marked(encodeResult(block), block.cacheable)
     case "image":
@@ -224,17 +228,11 @@ const encodeBlock = (block: Block, family: ModelFamily): ReadonlyArray<WireBlock
 
 const encodeResult = ({ id, v, isError }: ToolResultBlock): WireBlock => ({
   toolResult: {
-    toolUseId: toolUseId(id),
+    toolUseId: id,
     content: [{ text: v.trim() === "" ? "(empty)" : v }],
     status: isError === true ? "error" : "success",
   },
 })
-
-const toolUseIdPattern = /^[a-zA-Z0-9_.:-]{1,64}$/
-
-/** Ids of other vendors may be longer, or have other characters. */
-const toolUseId = (id: string): string =>
-  toolUseIdPattern.test(id) ? id : createHash("sha256").update(id).digest("hex").slice(0, 32)
 
 /** Claude signs its reasoning in the same way wherever it runs. Without a signature it is refused, so it is omitted. */
 const encodeReasoning = ({ v, signature, redacted }: ReasoningBlock): ReadonlyArray<WireBlock> => {

@@ -5,8 +5,8 @@ import { idOfCall, type TwinBlock, type TwinCitation, type TwinStop, type Writte
 
 const signed = "TWlubmVzb3RhIHR3aW4"
 
-/** A signature of thinking, which this twin takes back. */
-const signatureOf = (thinking: string): string => signed + Buffer.from(thinking).toString("base64").slice(0, 24)
+/** A signature of thinking, which twins of Claude take back wherever it runs. */
+export const signatureOf = (thinking: string): string => signed + Buffer.from(thinking).toString("base64").slice(0, 24)
 
 export const isOwnSignature = (signature: string): boolean => signature.startsWith(signed)
 
