@@ -37,6 +37,7 @@ export { type ScriptedVendor, startScriptedVendor, type VendorCall, type VendorS
 export { layerStaticCatalogue } from "./static-catalogue.ts"
 export { anthropicTwin } from "./twins/anthropic/twin.ts"
 export { bedrockTwin } from "./twins/bedrock/twin.ts"
+export { cohereTwin } from "./twins/cohere/twin.ts"
 export { geminiTwin } from "./twins/gemini/twin.ts"
 export { chatTwins, openaiTwin } from "./twins/openai/chat-twin.ts"
 export { responsesTwin } from "./twins/openai/responses-twin.ts"

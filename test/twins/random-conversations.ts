@@ -11,6 +11,7 @@ import {
   anthropicTwin,
   bedrockTwin,
   chatTwins,
+  cohereTwin,
   geminiTwin,
   responsesTwin,
   type TwinBlock,
@@ -54,6 +55,7 @@ export const targets: ReadonlyArray<Target> = [
     twin: bedrockTwin,
     models: ["eu.anthropic.claude-sonnet-4-5-v1:0", "us.anthropic.claude-sonnet-4-0-v1:0", "amazon.nova-pro-v1:0"],
   },
+  { name: "cohere", vendor: dialectOf({ dialect: "cohere" }), twin: cohereTwin, models: ["command-a-reasoning"] },
   chatTarget("deepseek"),
   chatTarget("moonshot"),
   chatTarget("qwen"),
@@ -175,6 +177,8 @@ const idOf = (dice: Dice, target: Target, at: number, n: number): { readonly id?
   return { id: `${target.name === "mistral" ? "m" : "call_"}${String(n * 10 + at).padStart(8, "0")}` }
 }
 
+const flat: ReadonlySet<string> = new Set(["openai-chat", "cohere"])
+
 const replyOf =
   (dice: Dice, target: Target, n: number) =>
   (offered: ReadonlyArray<string>): TwinReply => {
@@ -188,7 +192,7 @@ const replyOf =
       blocks.push({ t: "call", ...idOf(dice, target, at, n), name, args: dice.one(args) })
     }
     // Kinds alternate where an API tells their order: a whole chat completion does not.
-    if (target.twin.dialect !== "openai-chat" && dice.chance(0.2))
+    if (!flat.has(target.twin.dialect) && dice.chance(0.2))
       blocks.push({ t: "text", pieces: ["And ", dice.one(words)] })
     return { blocks }
   }

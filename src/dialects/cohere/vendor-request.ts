@@ -5,10 +5,16 @@ import type { VendorRequest } from "../dialect.ts"
 import { inputText, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
+import { meetAll } from "../requirements.ts"
+import { isAnyObject } from "../schemas.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
+import { cohereRequirements } from "./requirements.ts"
 
-export const encodeChat = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+export const encodeChat = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
+  Result.flatMap(meetAll(cohereRequirements, request), writeChat)
+
+const writeChat = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   const { thread, tools, toolChoice, reasoning, reasoningBudget, output } = request
   const refusal = findRefusal(request)
   if (refusal !== undefined) return Result.fail(refusal)
@@ -27,7 +33,12 @@ export const encodeChat = (request: VendorRequest): Result.Result<object, Encode
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
     ...extras.success,
     ...(reasoning !== undefined && { thinking: thinkingOf(reasoning, reasoningBudget) }),
-    ...(output !== undefined && { response_format: { type: "json_object", json_schema: outputSchemaOf(output) } }),
+    ...(output !== undefined && {
+      response_format: {
+        type: "json_object",
+        ...(!isAnyObject(output.schema) && { json_schema: outputSchemaOf(output) }),
+      },
+    }),
     ...(offered.length > 0 && {
       tools: offered.map((tool) => ({
         type: "function",
