@@ -41,6 +41,7 @@ const editsOf = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit
   }
   const unsigned = sent.own.places?.["unsigned"] ?? []
   return [
+    // Signatures of other vendors are taken out where none are needed.
     ...unsigned.map((path) => (needsSignatures(request.model) ? set(geminiBypass, ...path) : cut(...path))),
     // The path names it.
     ...(isAbsent(head["model"]) ? [] : [cut("model")]),

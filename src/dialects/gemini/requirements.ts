@@ -16,8 +16,9 @@ const outputs = "https://ai.google.dev/gemini-api/docs/structured-output"
 /** Models up to 2.5. */
 const isOld = (model: string): boolean => /gemini-[12]/.test(model)
 
-/** Whether a model is known to require that calls have the signatures that they came with. */
-export const needsSignatures = (model: string): boolean => /gemini-(?:[3-9]|\d\d)/.test(model)
+/** Whether calls must have the signatures that they came with, as the model's name says. */
+export const needsSignatures = (model: string): boolean =>
+  /gemini-([3-9]|\d\d|(pro|flash|flash-lite)-latest)/.test(model)
 
 const threadRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
   const turns = thread.filter(({ role }) => role !== "system")
