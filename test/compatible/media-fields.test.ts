@@ -168,6 +168,12 @@ describe("pictures", () => {
     ["/openai/v1/images/generations", { model, prompt: "x", style: "natural" }, "style"],
     ["/openai/v1/images/generations", { model, prompt: "x", resolution: "2K" }, "resolution"],
     ["/openai/v1/images/generations", { model, prompt: "x", partial_images: 4 }, "partial_images"],
+    ["/openai/v1/images/generations", { model, prompt: "x", output_compression: 50 }, "output_compression"],
+    [
+      "/openai/v1/images/generations",
+      { model, prompt: "x", output_format: "jpeg", background: "transparent" },
+      "background",
+    ],
   ])("that cannot be had are refused by name: %s %j", async (path, body, param) => {
     const response = await post(path, body)
     expect(await response.json()).toMatchObject({ error: { param } })
@@ -393,6 +399,14 @@ describe("transcription", () => {
     ["gpt-4o-transcribe", { response_format: "diarized_json" }, "response_format"],
     ["whisper-1", { response_format: "diarized_json" }, "response_format"],
     ["nova-3", { prompt: "Weir" }, "prompt"],
+    ["gpt-4o-transcribe-diarize", { prompt: "Weir" }, "prompt"],
+    ["gpt-4o-transcribe-diarize", { include: ["logprobs"] }, "include"],
+    ["whisper-1", { include: ["logprobs"] }, "include"],
+    [
+      "gpt-4o-transcribe",
+      { known_speaker_names: ["a"], known_speaker_references: ["data:audio/wav;base64,AAAA"] },
+      "known_speaker_references",
+    ],
     ["nova-3", { temperature: 0.5 }, "temperature"],
     ["gpt-4o-transcribe-diarize", { known_speaker_names: ["agent"] }, "known_speaker_references"],
   ])("of %s with %j is refused by name", async (model, more, param) => {

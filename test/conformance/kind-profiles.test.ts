@@ -28,7 +28,7 @@ const models: Readonly<Record<string, readonly [kind: string, profile: string, m
   "hear-azure": ["transcription", "azure", "transcribe-prod"],
   "hear-named": ["transcription", "azure", "any", "family: gpt-4o-transcribe"],
   "hear-vllm": ["transcription", "vllm", "mistralai/Voxtral-Mini-4B"],
-  "hear-generic": ["transcription", "generic", "Systran/faster-distil"],
+  "hear-generic": ["transcription", "generic", "Systran/faster-whisper-large-v3"],
   "hear-groq": ["transcription", "groq", "whisper-large-v3"],
   "hear-mistral": ["transcription", "mistral", "voxtral-mini-latest"],
 }
@@ -399,11 +399,11 @@ describe("transcription", () => {
   it.each([
     ["hear-azure", "json"],
     ["hear-vllm", "json"],
-    ["hear-generic", "json"],
-    // Its reply in JSON does not tell how long a recording is, by which it is billed.
+    // Replies of a Whisper in plain JSON do not tell how long a recording is, by which it is billed.
+    ["hear-generic", "verbose_json"],
     ["hear-groq", "verbose_json"],
   ])("of %s is asked for %s where the client needs no times", async (model, format) => {
-    const known = model === "hear-groq" ? [...knows, ...times] : knows
+    const known = format === "verbose_json" ? [...knows, ...times] : knows
     gateway().vendor.script(strict(known, () => ({ text: "Hi", duration: 2 })))
     expect(await jsonOf(await hear(model, { response_format: "json" }))).toMatchObject({ text: "Hi" })
     expect(partsOf(lastCall())["response_format"]).toBe(format)
@@ -452,6 +452,14 @@ describe("transcription", () => {
     const text = await (await hear("hear-generic", { stream: "true" })).text()
     expect(text).toContain('"type":"transcript.text.done","text":"Hi"')
     expect(partsOf(lastCall())["stream"]).toBe("true")
+  })
+
+  it("of a server that is not known tells who speaks, whatever its model is called", async () => {
+    const segments = [{ id: "seg_0", start: 0, end: 1, text: "Hi", speaker: "SPEAKER_00" }]
+    gateway().vendor.script(strict(knows, () => ({ text: "Hi", duration: 2, segments })))
+    const reply = await jsonOf(await hear("hear-generic", { response_format: "diarized_json", prompt: "Weir" }))
+    expect(reply).toMatchObject({ segments })
+    expect(partsOf(lastCall())["response_format"]).toBe("diarized_json")
   })
 
   it("of Mistral has its own fields, times and speakers", async () => {

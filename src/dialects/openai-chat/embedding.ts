@@ -5,6 +5,9 @@ import { inOrder, readVectors } from "../vectors.ts"
 import { type EmbeddingDialect, jsonRequest } from "../whole.ts"
 import type { EmbeddingProfile } from "./kind-profiles.ts"
 
+/** Older than the parameter: https://platform.openai.com/docs/api-reference/embeddings/create */
+const hasOneLength = "text-embedding-ada-002"
+
 export const makeEmbedding = ({
   maxInputs = 2048,
   dimensions: lengthField = "dimensions",
@@ -13,8 +16,11 @@ export const makeEmbedding = ({
   knowsBase64,
 }: EmbeddingProfile = {}): EmbeddingDialect => ({
   maxInputs: () => maxInputs,
-  encode: ({ input, inputType = "document", dimensions, truncate, encoding }, model) =>
-    Result.succeed(
+  encode: ({ input, inputType = "document", dimensions, truncate, encoding }, model, family) => {
+    if (dimensions !== undefined && family === hasOneLength) {
+      return Result.fail({ capability: "dimensions", message: "vectors of this model have one length" })
+    }
+    return Result.succeed(
       jsonRequest("/embeddings", {
         model,
         input,
@@ -24,7 +30,8 @@ export const makeEmbedding = ({
         // Numbers are what vendors send anyway.
         ...(encoding === "base64" && knowsBase64 === true && { encoding_format: "base64" }),
       }),
-    ),
+    )
+  },
   decode: (body, { input }) => {
     const items = inOrder(body, "data", input.length)
     const vectors = items && readVectors(items.map(({ embedding }) => embedding))

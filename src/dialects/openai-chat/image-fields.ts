@@ -96,11 +96,23 @@ export const imageFields = (
   if (asked.mask !== undefined && family.edits !== undefined) {
     return Result.fail({ capability: "mask", message: "this model takes no mask" })
   }
+  const contradiction = family.isOwn ? contradictionIn(asked) : undefined
+  if (contradiction !== undefined) return Result.fail(contradiction)
   return Result.map(sizeFields(asked, family), (size) => ({
     ...fields,
     ...size,
     ...(!family.isOwn && { response_format: family.data }),
   }))
+}
+
+/** Requests that the vendor refuses. Source: https://platform.openai.com/docs/api-reference/images/create */
+const contradictionIn = ({ format = "png", compression = 100, background }: ImageAsked): EncodeRefusal | undefined => {
+  if (format === "png" && compression !== 100) {
+    return { capability: "compression", message: "a png is compressed without losses" }
+  }
+  return format === "jpeg" && background === "transparent"
+    ? { capability: "background", message: "a jpeg has no transparent background" }
+    : undefined
 }
 
 const sizeFields = (

@@ -64,6 +64,8 @@ export interface TranscriptionProfile {
   readonly form?: "mistral"
   /** Whether a stream has the events of OpenAI's API, for any model. */
   readonly streams?: true
+  /** Whether it is a server that is not known: it is asked for what a client asks for, and streams as OpenAI does. */
+  readonly isUnknown?: true
 }
 
 export const kindProfiles: Readonly<Partial<Record<ChatProfileName, KindProfile>>> = {
@@ -73,7 +75,7 @@ export const kindProfiles: Readonly<Partial<Record<ChatProfileName, KindProfile>
   /** Speaches and other servers stream as OpenAI does: https://speaches.ai/usage/speech-to-text */
   generic: {
     image: { words: ["quality", "background", "format", "compression", "fidelity", "moderation", "style", "seed"] },
-    transcription: { streams: true },
+    transcription: { isUnknown: true },
   },
   /** https://www.alibabacloud.com/help/en/model-studio/text-embedding-synchronous-api, and /text-rerank-api for the path */
   qwen: { embedding: { maxInputs: 10 }, rerank: { path: "/reranks" } },

@@ -12,12 +12,12 @@ import type { TranscriptionProfile } from "./kind-profiles.ts"
 import { encodeMistralTranscription } from "./mistral-transcription.ts"
 import { readSegment, readTranscript } from "./transcript.ts"
 
-export const makeTranscription = ({ form, streams }: TranscriptionProfile = {}): TranscriptionDialect => ({
+export const makeTranscription = (profile: TranscriptionProfile = {}): TranscriptionDialect => ({
   encode:
-    form === "mistral"
+    profile.form === "mistral"
       ? encodeMistralTranscription
       : (asked, model, name) => {
-          const family = { ...familyOf(name), ...(streams === true && { streams: true }) }
+          const family = familyOf(profile, name)
           const refusal = refusalOf(asked, family)
           return refusal === undefined ? Result.succeed(requestOf(asked, model, family)) : Result.fail(refusal)
         },
@@ -46,6 +46,8 @@ export const makeTranscription = ({ form, streams }: TranscriptionProfile = {}):
 interface Family {
   readonly tellsTimes: boolean
   readonly tellsSpeakers: boolean
+  readonly tellsLogprobs: boolean
+  readonly takesPrompt: boolean
   readonly translates: boolean
   readonly streams: boolean
   /** Whether a long recording is refused unless it is said how it is cut. */
@@ -57,30 +59,51 @@ interface Family {
 const other: Family = {
   tellsTimes: true,
   tellsSpeakers: true,
+  tellsLogprobs: true,
+  takesPrompt: true,
   translates: true,
   streams: false,
   tellsSeconds: false,
 }
 
+/** https://platform.openai.com/docs/api-reference/audio/createTranscription */
+const diarizing: Family = {
+  ...other,
+  tellsTimes: false,
+  tellsLogprobs: false,
+  takesPrompt: false,
+  translates: false,
+  streams: true,
+  needsChunking: true,
+}
+
 const families: ReadonlyArray<readonly [name: RegExp, family: Family]> = [
-  [/^gpt-.*diarize/, { ...other, tellsTimes: false, translates: false, streams: true, needsChunking: true }],
+  [/^gpt-.*diarize/, diarizing],
   [/^gpt-/, { ...other, tellsTimes: false, tellsSpeakers: false, translates: false, streams: true }],
-  [/whisper/, { ...other, tellsSpeakers: false, tellsSeconds: true }],
+  [/whisper/, { ...other, tellsSpeakers: false, tellsLogprobs: false, tellsSeconds: true }],
 ]
 
-const familyOf = (name: string): Family => families.find(([known]) => known.test(name))?.[1] ?? other
+const familyOf = ({ streams, isUnknown }: TranscriptionProfile, name: string): Family => {
+  const family = families.find(([known]) => known.test(name))?.[1] ?? other
+  if (isUnknown === true && !name.startsWith("gpt-"))
+    return { ...other, streams: true, tellsSeconds: family.tellsSeconds }
+  return streams === true ? { ...family, streams: true } : family
+}
 
-const refusalOf = ({ times, translate, diarize }: TranscriptionAsked, family: Family): EncodeRefusal | undefined => {
-  if (times.length > 0 && !family.tellsTimes) return { capability: "timestamps", message: "this model tells no times" }
-  if (diarize && !family.tellsSpeakers) return { capability: "format", message: "this model tells no speakers" }
-  return translate && !family.translates
-    ? { capability: "translate", message: "this model does not translate" }
-    : undefined
+const refusalOf = (asked: TranscriptionAsked, family: Family): EncodeRefusal | undefined => {
+  const { times, translate, diarize, speakers, logprobs, prompt } = asked
+  const refuse = (capability: string, message: string): EncodeRefusal => ({ capability, message })
+  if (times.length > 0 && !family.tellsTimes) return refuse("timestamps", "this model tells no times")
+  if (diarize && !family.tellsSpeakers) return refuse("format", "this model tells no speakers")
+  if (speakers !== undefined && !family.tellsSpeakers) return refuse("speakers", "this model tells no speakers")
+  if (logprobs === true && !family.tellsLogprobs) return refuse("logprobs", "this model tells no probabilities")
+  if (prompt !== undefined && !family.takesPrompt) return refuse("prompt", "this model takes no prompt")
+  return translate && !family.translates ? refuse("translate", "this model does not translate") : undefined
 }
 
 const requestOf = (asked: TranscriptionAsked, model: string, family: Family) => {
   const { file, language, prompt, temperature, translate, times, stream, diarize, speakers = [], logprobs } = asked
-  const isVerbose = times.length > 0 || (asked.needsSeconds && family.tellsSeconds)
+  const isVerbose = !diarize && (times.length > 0 || (asked.needsSeconds && family.tellsSeconds))
   // Some servers fail without one.
   const told = isVerbose && times.length === 0 ? (["segment"] as const) : times
   const parts: ReadonlyArray<FormPart> = [
