@@ -473,14 +473,18 @@ describe("transcription", () => {
       usage: { type: "duration", seconds: 2 },
     })
     expect(partsOf(lastCall())["language"]).toBe("en")
-    const diarized = await jsonOf(await hear("hear-mistral", { response_format: "diarized_json", language: "en" }))
+    const diarized = await jsonOf(await hear("hear-mistral", { response_format: "diarized_json" }))
     expect(diarized).toMatchObject({
       task: "transcribe",
       segments: [{ speaker: "speaker_1", text: "Hi", id: "seg_0" }],
     })
     expect(partsOf(lastCall())).toMatchObject({ diarize: "true", timestamp_granularities: "segment" })
-    const refused = await hear("hear-mistral", { prompt: "Weir" })
-    expect(await refused.json()).toMatchObject({ error: { param: "prompt" } })
+    for (const [param, more] of [
+      ["prompt", { prompt: "Weir" }],
+      ["language", { language: "en", response_format: "srt" }],
+    ] as const) {
+      expect(await (await hear("hear-mistral", more)).json()).toMatchObject({ error: { param } })
+    }
   })
 })
 

@@ -8,13 +8,12 @@ import type { EncodeRefusal } from "../wire.ts"
 export const encodeMistralTranscription: TranscriptionDialect["encode"] = (asked, model) => {
   const refusal = refusalHere(asked)
   if (refusal !== undefined) return Result.fail(refusal)
-  const { file, language, temperature, times, diarize, stream } = asked
-  const told = times.length === 0 && diarize ? (["segment"] as const) : times
+  const { file, language, temperature, diarize, stream } = asked
+  const told = toldBy(asked)
   return Result.succeed(
     formRequest("/audio/transcriptions", [
       ["model", model],
-      // A language and times exclude each other there.
-      ["language", told.length > 0 ? undefined : language],
+      ["language", language],
       ["temperature", temperature],
       ...told.map((time): FormPart => ["timestamp_granularities", time]),
       ["diarize", diarize ? "true" : undefined],
@@ -24,9 +23,16 @@ export const encodeMistralTranscription: TranscriptionDialect["encode"] = (asked
   )
 }
 
+/** Speakers come with segments. */
+const toldBy = ({ times, diarize }: TranscriptionAsked): TranscriptionAsked["times"] =>
+  times.length === 0 && diarize ? ["segment"] : times
+
 const refusalHere = (asked: TranscriptionAsked): EncodeRefusal | undefined => {
   const refusal = refusalOf(asked)
   if (refusal !== undefined) return refusal
+  if (asked.language !== undefined && toldBy(asked).length > 0) {
+    return { capability: "language", message: "this vendor tells no times where the language is named" }
+  }
   return asked.times.length > 1
     ? { capability: "timestamps", message: "this vendor tells the times of words or of segments" }
     : undefined

@@ -3,7 +3,6 @@
 import { Result } from "effect"
 import type { Chunking } from "../../protocol/transcription.ts"
 import { type FormPart, formRequest } from "../form-body.ts"
-
 import { stringAt } from "../json.ts"
 import type { TranscriptionAsked, TranscriptionDialect } from "../media.ts"
 import type { EncodeRefusal } from "../wire.ts"
