@@ -36,7 +36,14 @@ describe("an edit", () => {
 
   it("of several places in one list finds the end of each long string", () => {
     const long = `${"x".repeat(200)}\\"`
-    const text = JSON.stringify({ a: [{ b: long, c: 1 }, { b: long, c: 2 }, { b: "z".repeat(500), c: 3 }], d: long })
+    const text = JSON.stringify({
+      a: [
+        { b: long, c: 1 },
+        { b: long, c: 2 },
+        { b: "z".repeat(500), c: 3 },
+      ],
+      d: long,
+    })
     const edits = [set(5, "a", 0, "c"), cut("a", 1, "b"), set(6, "a", 2, "c"), set("e", "d")]
     expect(JSON.parse(editJsonText(text, edits))).toEqual({
       a: [{ b: long, c: 5 }, { c: 2 }, { b: "z".repeat(500), c: 6 }],
