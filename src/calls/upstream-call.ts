@@ -324,8 +324,10 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   #refusal(body: string): VendorRejected {
     const { status, headers } = this.#head
-    const fault = this.#target.dialect.decodeError(status, body)
-    return new VendorRejected(withWait(fault, headers, this.#conversation.nowMs()))
+    const { work, nowMs } = this.#conversation
+    const { field, ...fault } = this.#target.dialect.decodeError(status, body)
+    const named = work.isClients === true && field !== undefined ? { ...fault, field } : fault
+    return new VendorRejected(withWait(named, headers, nowMs()))
   }
 
   /** @param error undefined if the reply is whole */

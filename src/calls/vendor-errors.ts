@@ -158,10 +158,16 @@ export const errorForClient = (error: AttemptError, nowMs: number, context: Erro
   const retry = "outlook" in context ? context.outlook : outlookOf([error])
   switch (error._tag) {
     case "VendorRejected": {
-      const { status, code, blame, retryAfterMs } = error
+      const { status, code, blame, retryAfterMs, field } = error
       if (blame === "filter") return filteredByVendor
-      return serviceError("upstream_error", "The upstream rejected the request", {
-        detail: { upstreamStatus: status, ...(tellsCode && { upstreamCode: code }) },
+      const named = blame === "request" ? field : undefined
+      const message = `The upstream rejected the request${named === undefined ? "" : `: ${named}`}`
+      return serviceError("upstream_error", message, {
+        detail: {
+          upstreamStatus: status,
+          ...(tellsCode && { upstreamCode: code }),
+          ...(named !== undefined && { issues: [{ path: named, message: "is refused by the vendor" }] }),
+        },
         retryAfterMs: blame === "moment" ? (waitMs ?? retryAfterMs) : undefined,
         retry,
       })

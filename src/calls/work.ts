@@ -39,6 +39,8 @@ export interface Work {
   readonly maxBodyBytes?: number
   /** Whether another target is asked after every refusal: where no request can be at fault. */
   readonly triesAfterRefusal?: boolean
+  /** Whether the vendor that is asked got the client's own request: the names of its fields are the client's. */
+  readonly isClients?: boolean
   /** Whether clients are told the vendor's machine code of a refusal. */
   readonly tellsCode?: boolean
   /** What has been received so far. */

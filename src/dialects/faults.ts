@@ -24,6 +24,8 @@ export interface VendorFault {
   /** The vendor's machine code, for the log. */
   readonly code: string
   readonly blame: Blame
+  /** The field of the request that the vendor names, in its own words: a name and nothing else. */
+  readonly field?: string | undefined
   /** How long the vendor asks to wait. */
   readonly retryAfterMs?: number | undefined
 }
@@ -42,6 +44,7 @@ export interface Said {
   /** From the most exact to the least; the first that there is is the vendor's machine code. */
   readonly codes: ReadonlyArray<string | undefined>
   readonly text?: string | undefined
+  readonly field?: string | undefined
   readonly retryAfterMs?: number | undefined
 }
 
@@ -51,15 +54,19 @@ const readCharacters = 2000
 export const isTargets = (blame: Blame): blame is TargetFault => targetFaults.some((each) => each === blame)
 
 /** The failure that a vendor means, by its dialect's table. */
-export const faultBy = (table: FaultTable, { status, codes, text = "", retryAfterMs }: Said): VendorFault => {
+export const faultBy = (table: FaultTable, { status, codes, text = "", field, retryAfterMs }: Said): VendorFault => {
   const said = codes.filter((code) => code !== undefined && code !== "")
   return {
     status,
     code: machineCode(said[0]),
     blame: blameOf(table, status, said, text.slice(0, readCharacters)),
+    ...(field !== undefined && fieldName.test(field) && { field }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   }
 }
+
+/** `tools[0].function.parameters`, `messages.0.content`; whatever has other characters is text, and is not told. */
+const fieldName = /^[A-Za-z_]\w{0,63}(?:(?:\.\w{1,64})|(?:\[\d{1,5}\])){0,12}$/
 
 /** A code as it is logged and told; what is longer or has other characters is text, in which a credential may be. */
 export const machineCode = (code: string | undefined): string =>

@@ -1,4 +1,5 @@
 /** Situations of public reports about gateways, where client and vendor speak the same API: nothing of them is lost. */
+import { OpenAI } from "openai"
 import { describe, expect, it } from "vitest"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { useGateway } from "../conformance/gateway.ts"
@@ -307,5 +308,75 @@ describe("a reply of a vendor with the same API keeps", () => {
     gateway().vendor.script(stream([`data: ${generateReply(cited.generate)}\n\n`]))
     const { text } = await post("generateStream", hello.generateStream)
     expect(text).toContain(cited.generate)
+  })
+})
+
+describe("a request that its vendor refuses", () => {
+  const refusing =
+    (body: object): VendorScript =>
+    (call) => {
+      call.head(400, { "content-type": "application/json" })
+      call.end(JSON.stringify(body))
+    }
+  const refusals: ReadonlyArray<readonly [path: Path, field: string, body: object]> = [
+    [
+      "chat",
+      "tools[0].function.parameters",
+      {
+        error: {
+          message: "Invalid schema: secret words",
+          type: "invalid_request_error",
+          param: "tools[0].function.parameters",
+          code: null,
+        },
+      },
+    ],
+    [
+      "messages",
+      "messages.0.content",
+      { type: "error", error: { type: "invalid_request_error", message: "messages.0.content: secret words" } },
+    ],
+    [
+      "generate",
+      "contents[0].parts",
+      {
+        error: {
+          code: 400,
+          status: "INVALID_ARGUMENT",
+          message: "secret words",
+          details: [
+            {
+              "@type": "type.googleapis.com/google.rpc.BadRequest",
+              fieldViolations: [{ field: "contents[0].parts", description: "secret words" }],
+            },
+          ],
+        },
+      },
+    ],
+  ]
+  for (const [path, field, body] of refusals) {
+    it(`is refused with the field's name and without the vendor's words (${path})`, async () => {
+      gateway().vendor.script(refusing(body))
+      const { text } = await post(path, hello[path])
+      expect(text).toContain(field)
+      expect(text).not.toContain("secret")
+    })
+  }
+
+  it("is not sent again by SDKs", async () => {
+    gateway().vendor.script(refusing({ error: { message: "no", type: "invalid_request_error", param: "tools" } }))
+    const { baseUrl, keyId, key, vendor } = gateway()
+    const calls = vendor.calls.length
+    const openai = new OpenAI({ baseURL: `${baseUrl}/openai/v1`, apiKey: `${keyId}~${key}` })
+    const asked = openai.chat.completions.create({ model: "chat", messages: [{ role: "user", content: "Hi" }] })
+    await expect(asked).rejects.toMatchObject({ status: 502, param: "tools" })
+    expect(vendor.calls.length).toBe(calls + 1)
+  })
+
+  it("is not told a field of another API", async () => {
+    gateway().vendor.script(refusing({ error: { message: "no", type: "invalid_request_error", param: "tools" } }))
+    const { text } = await post("messages", hello.messages.replace('"cl"', '"chat"'))
+    expect(text).toContain("The upstream rejected the request")
+    expect(text).not.toContain("tools")
   })
 })

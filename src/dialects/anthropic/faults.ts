@@ -30,8 +30,12 @@ export const anthropicFault = (json: JsonObject | undefined): VendorFault =>
 
 const faultOf = (status: number, json: JsonObject | undefined): VendorFault => {
   const error = objectAt(json, "error")
-  return faultBy(table, { status, codes: [stringAt(error, "type")], text: stringAt(error, "message") })
+  const text = stringAt(error, "message")
+  return faultBy(table, { status, codes: [stringAt(error, "type")], text, field: namedField.exec(text ?? "")?.[1] })
 }
+
+/** A refusal of a field begins with its name: `messages.0.content: Field required`. */
+const namedField = /^([a-z_][\w.]{0,127}): /
 
 const statuses: ReadonlyMap<string, number> = new Map([
   ["invalid_request_error", 400],

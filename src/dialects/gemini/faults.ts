@@ -52,6 +52,7 @@ export const geminiFault = (error: JsonObject | undefined, status = numberAt(err
       ...(isUsedUp(details) ? ["quota_used_up"] : []),
     ],
     text: stringAt(error, "message"),
+    field: stringAt(objectsAt(detailOf(details, "BadRequest"), "fieldViolations")[0], "field"),
     retryAfterMs: millisOf(stringAt(detailOf(details, "RetryInfo"), "retryDelay")),
   })
 }

@@ -84,6 +84,7 @@ export const faultOf = (status: number, json: JsonObject | undefined): VendorFau
       stringAt(error, "type"),
     ],
     text: stringAt(error, "message") ?? stringAt(json, "error"),
+    field: stringAt(error, "param"),
   })
 }
 

@@ -214,7 +214,8 @@ const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyAr
   }
   const fields = typeof type === "string" && Object.hasOwn(itemFields, type) ? itemFields[type] : undefined
   if (fields === undefined) {
-    if (type === "item_reference") reader.refuse(`${path}.type`, "nothing is stored: send the item")
+    if (type === "item_reference")
+      reader.refuse(`${path}.type`, "nothing is stored: send the item itself, as SDKs do with store: false")
     reader.lacks(`${path}.type`, `must be one of ${Object.keys(itemFields).join(", ")}`)
     return [{ role: "assistant", blocks: [sealedBlock("openai", item)] }]
   }

@@ -53,6 +53,10 @@ export class ChatWork implements Work {
     this.warnings = [...options.warnings]
   }
 
+  get isClients(): boolean {
+    return this.#carries
+  }
+
   get received(): Work["received"] {
     return { outputBytes: this.meter.outputBytes, isAnswered: this.meter.stop !== undefined }
   }
