@@ -17,7 +17,7 @@ import {
 } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, holdsOf, lastUsage, useGateway } from "./gateway.ts"
 
-const timeouts = { connect: 300, ttfb: 400, idle: 300, total: 1500 }
+const timeouts = { connect: 300, ttfb: 600, idle: 400, total: 2500 }
 const gateway = useGateway({ backgroundSpeed: 10, config: { upstreamTimeouts: timeouts, streamHeartbeatMs: 100 } })
 /** With the default timeouts: on a busy machine, six megabytes take longer than the short ones allow. */
 const patient = useGateway()
