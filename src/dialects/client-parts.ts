@@ -1,6 +1,6 @@
 /** Parts of requests that several APIs have in common. */
 
-import type { SealingDialect } from "../protocol/block.ts"
+import type { Detail, SealingDialect } from "../protocol/block.ts"
 import type { ReasoningLevel } from "../protocol/exchange.ts"
 import type { JsonPath } from "../protocol/json-edit.ts"
 import { overflows } from "../protocol/json-text.ts"
@@ -39,6 +39,12 @@ const imageMimes: Readonly<Record<string, string>> = {
 /** The type of an image that is named by its address alone. */
 export const imageMimeOf = (url: string): string =>
   entryOf(imageMimes, /\.(\w+)(?:[?#]|$)/.exec(url)?.[1]?.toLowerCase()) ?? "image/png"
+
+const details: Readonly<Record<Detail, Detail>> = { low: "low", high: "high", auto: "auto", original: "original" }
+
+/** How closely OpenAI's APIs look at a picture; `auto` happens anyway. @param path of the picture */
+export const detailIn = (reader: FieldReader, value: unknown, path: string): Detail | undefined =>
+  value === "auto" ? undefined : reader.word(details, value, `${path}.detail`)
 
 const fileMimes: Readonly<Record<string, string>> = {
   pdf: "application/pdf",

@@ -66,9 +66,14 @@ const kept = Schema.optionalKey(
   Schema.Struct({ dialect: SealingDialect, id: Schema.String.check(Schema.isPattern(/^[\w.:/-]{1,256}$/)) }),
 )
 
+/** How closely a picture is looked at; `original` is the picture without any reduction. */
+export const Detail = Schema.Literals(["low", "high", "auto", "original"])
+export type Detail = typeof Detail.Type
+
 export const ImageBlock = Schema.Struct({
   t: Schema.Literal("image"),
   mime: Mime,
+  detail: Schema.optionalKey(Detail),
   data: Schema.optionalKey(Base64),
   url: Schema.optionalKey(HttpUrl),
   kept,

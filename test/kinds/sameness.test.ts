@@ -142,6 +142,7 @@ const exchanges: Readonly<Record<string, readonly [object, object]>> = {
   "thread.blocks.isError": [turn({}, {}), turn({}, { isError: true })],
   "thread.blocks.mime": [said(image), said({ ...image, mime: "image/jpeg" })],
   "thread.blocks.data": [said(image), said({ ...image, data: "aGhp" })],
+  "thread.blocks.detail": [said({ ...image, detail: "low" }), said({ ...image, detail: "high" })],
   "thread.blocks.clip": [said(video), said({ ...video, clip: { from: 1 } })],
   "thread.blocks.clip.from": [said({ ...video, clip: { from: 1 } }), said({ ...video, clip: { from: 2 } })],
   "thread.blocks.clip.to": [said({ ...video, clip: { to: 1 } }), said({ ...video, clip: { to: 2 } })],

@@ -5,6 +5,7 @@ import type { VendorRequest } from "../dialect.ts"
 import { inputText, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
+import { detailOf } from "../openai-chat/vendor-request.ts"
 import { meetAll } from "../requirements.ts"
 import { isAnyObject } from "../schemas.ts"
 import { shownText } from "../vendor-blocks.ts"
@@ -124,7 +125,7 @@ const encodeResult = ({ id, v }: ToolResultBlock): object => ({ role: "tool", to
 const encodePart = (block: Block): ReadonlyArray<object> => {
   if (block.t === "text") return [{ type: "text", text: block.v }]
   if (block.t === "vendor") return shownText(block) === "" ? [] : [{ type: "text", text: shownText(block) }]
-  return block.t === "image" ? [{ type: "image_url", image_url: { url: sourceUrl(block) } }] : []
+  return block.t === "image" ? [{ type: "image_url", image_url: { url: sourceUrl(block), ...detailOf(block) } }] : []
 }
 
 const joined = (blocks: ReadonlyArray<Block>): string =>

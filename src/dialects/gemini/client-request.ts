@@ -3,6 +3,7 @@
  * the reply is streamed are in the path.
  */
 import type { Result } from "effect"
+import type { Detail } from "../../protocol/block.ts"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
 import {
@@ -92,7 +93,7 @@ export const generationFields: FieldTable = {
 const partFields: FieldTable = {
   ...all(carried, "text", "thought", "thoughtSignature", "inlineData", "fileData", "functionCall", "functionResponse"),
   ...all(carried, "executableCode", "codeExecutionResult", "toolCall", "toolResponse", "videoMetadata"),
-  mediaResolution: withoutEffect("vendors choose how they look at one picture of several"),
+  mediaResolution: carried,
 }
 
 /** Reads objects whose names come in both spellings, and refuses one name in both. */
@@ -385,10 +386,10 @@ class Turns {
       blocks.push(this.#result(result, `${path}.${nameIn(sent, "functionResponse")}.response`))
     } else if (!isAbsent(inlineData)) {
       const { mimeType: mime, data } = reader.checkedFields(dataFields, inlineData, `${path}.inlineData`)
-      blocks.push({ t: mediaType(mime), mime, data: plainBase64(data), ...this.#clip(part, path) })
+      blocks.push({ t: mediaType(mime), mime, data: plainBase64(data), ...this.#looks(part, mime, path) })
     } else if (!isAbsent(fileData)) {
       const file = this.#file(reader.checkedFields(fileFields, fileData, `${path}.fileData`), path)
-      blocks.push({ ...file, ...this.#clip(part, path) })
+      blocks.push({ ...file, ...this.#looks(part, file["mime"], path) })
     } else if (text !== "") blocks.push(textBlock(reader.string(text, `${path}.text`)))
   }
 
@@ -429,6 +430,19 @@ class Turns {
     return { t: mediaType(mime), mime, url }
   }
 
+  /** How closely a picture is looked at, and what is looked at of a video. */
+  #looks(part: JsonObject, mime: unknown, path: string): JsonObject {
+    const detail = this.#detail(part, path)
+    return { ...this.#clip(part, path), ...(mediaType(mime) === "image" && present({ detail })) }
+  }
+
+  #detail({ mediaResolution }: JsonObject, path: string): Detail | undefined {
+    if (isAbsent(mediaResolution)) return undefined
+    const at = `${path}.mediaResolution`
+    const { level } = this.#reader.checkedFields({ level: carried }, mediaResolution, at)
+    return this.#reader.word(details, typeof level === "string" ? level.toUpperCase() : level, `${at}.level`)
+  }
+
   /** What is looked at of a video. */
   #clip({ videoMetadata }: JsonObject, path: string): JsonObject {
     if (isAbsent(videoMetadata)) return {}
@@ -449,6 +463,15 @@ class Turns {
     if (seconds === undefined) this.#reader.refuse(path, "must be seconds, such as 12.5s")
     return Number(seconds)
   }
+}
+
+/** Between low and high there is no word. */
+const details: Readonly<Record<string, Detail>> = {
+  MEDIA_RESOLUTION_UNSPECIFIED: "auto",
+  MEDIA_RESOLUTION_LOW: "low",
+  MEDIA_RESOLUTION_MEDIUM: "auto",
+  MEDIA_RESOLUTION_HIGH: "high",
+  MEDIA_RESOLUTION_ULTRA_HIGH: "original",
 }
 
 /** The kind of block for a MIME type. */

@@ -14,7 +14,7 @@ const signing = "https://ai.google.dev/gemini-api/docs/thought-signatures"
 const outputs = "https://ai.google.dev/gemini-api/docs/structured-output"
 
 /** Models up to 2.5. */
-const isOld = (model: string): boolean => /gemini-[12]/.test(model)
+export const isOld = (model: string): boolean => /gemini-[12]/.test(model)
 
 /** Whether calls must have the signatures that they came with, as the model's name says. */
 export const needsSignatures = (model: string): boolean =>

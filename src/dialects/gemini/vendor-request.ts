@@ -2,8 +2,9 @@
 import { Result } from "effect"
 import type {
   Block,
+  Detail,
+  ImageBlock,
   MediaBlock,
-  Message,
   ReasoningBlock,
   ToolCallBlock,
   ToolResultBlock,
@@ -21,7 +22,7 @@ import { meetAll } from "../requirements.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
-import { type Content, geminiRequirements, withSignatures } from "./requirements.ts"
+import { type Content, geminiRequirements, isOld, withSignatures } from "./requirements.ts"
 
 type Part = { readonly [key: string]: unknown }
 
@@ -46,7 +47,7 @@ const writeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefu
   const { cachedContent, mediaResolution } = vendorOptions?.gemini ?? {}
   const system = thread.flatMap(({ role, blocks }) => (role === "system" ? blocks : []))
   return Result.succeed({
-    contents: withSignatures(mergeTurns(thread), request.model),
+    contents: withSignatures(mergeTurns(request), request.model),
     ...(system.length > 0 && { systemInstruction: { parts: system.map(({ v }) => ({ text: v })) } }),
     ...(tools.length + ownTools.length > 0 && {
       tools: [...(tools.length === 0 ? [] : [declarationsOf(tools)]), ...ownTools.map(({ v }) => new JsonText(v))],
@@ -99,7 +100,7 @@ const proMinimumBudget = 128
 function encodeThinking({ model, reasoningBudget }: VendorRequest, level: ReasoningLevel): object {
   const isPro = model.includes("pro")
   const includeThoughts = level !== "off"
-  if (/gemini-[12]/.test(model)) {
+  if (isOld(model)) {
     const thinkingBudget = Math.max(reasoningBudget ?? thinkingBudgets[level], isPro ? proMinimumBudget : 0)
     return { thinkingBudget, includeThoughts }
   }
@@ -109,13 +110,13 @@ function encodeThinking({ model, reasoningBudget }: VendorRequest, level: Reason
 }
 
 /** Tool results have the role user; adjacent messages of one role are merged. */
-function mergeTurns(thread: ReadonlyArray<Message>): ReadonlyArray<Content> {
+function mergeTurns({ thread, model }: VendorRequest): ReadonlyArray<Content> {
   const toolNames = new Map<string, string>()
   const turns: Array<OpenContent> = []
   for (const { role, blocks } of thread) {
     if (role === "system") continue
     for (const block of blocks) if (block.t === "tool_call") toolNames.set(block.id, block.name)
-    const parts = encodeParts(blocks, toolNames)
+    const parts = encodeParts(blocks, toolNames, model)
     const author = role === "assistant" ? "model" : "user"
     const last = turns.at(-1)
     if (parts.length === 0) continue
@@ -129,6 +130,7 @@ function mergeTurns(thread: ReadonlyArray<Message>): ReadonlyArray<Content> {
 function encodeParts(
   blocks: ReadonlyArray<Block>,
   toolNames: ReadonlyMap<string, string>,
+  model: string,
 ): ReadonlyArray<Part | JsonText> {
   const parts: Array<Part | JsonText> = []
   let signature: string | undefined
@@ -143,7 +145,7 @@ function encodeParts(
       continue
     }
     if (block.t === "vendor" && ownBlock("gemini", block) === undefined && shownText(block) === "") continue
-    parts.push(signed(encodePart(block, toolNames), signature))
+    parts.push(signed(encodePart(block, toolNames, model), signature))
     signature = undefined
   }
   flush()
@@ -160,7 +162,11 @@ const signed = (part: Part | JsonText, signature: string | undefined): Part | Js
 /** The text of thoughts is not returned: the signature represents it. */
 const ownSignature = ({ signature }: ReasoningBlock): string | undefined => signatureFor("gemini", signature)
 
-function encodePart(block: Exclude<Block, ReasoningBlock>, toolNames: ReadonlyMap<string, string>): Part | JsonText {
+function encodePart(
+  block: Exclude<Block, ReasoningBlock>,
+  toolNames: ReadonlyMap<string, string>,
+  model: string,
+): Part | JsonText {
   switch (block.t) {
     case "text":
       return { text: block.v }
@@ -168,7 +174,7 @@ function encodePart(block: Exclude<Block, ReasoningBlock>, toolNames: ReadonlyMa
     case "file":
     case "video":
     case "audio":
-      return encodeMedia(block)
+      return encodeMedia(block, model)
     case "vendor":
       return encodeOwn(block)
     case "tool_call":
@@ -178,10 +184,11 @@ function encodePart(block: Exclude<Block, ReasoningBlock>, toolNames: ReadonlyMa
   }
 }
 
-const encodeMedia = (block: MediaBlock): Part => {
+const encodeMedia = (block: MediaBlock, model: string): Part => {
   const { mime, data, url } = block
   return {
     ...(url === undefined ? { inlineData: { mimeType: mime, data } } : { fileData: { mimeType: mime, fileUri: url } }),
+    ...(block.t === "image" && encodeDetail(block, model)),
     ...(block.t === "video" && block.clip !== undefined && { videoMetadata: encodeClip(block.clip) }),
   }
 }
@@ -193,6 +200,15 @@ const declarationsOf = (tools: VendorRequest["tools"]): object => ({
     parametersJsonSchema: schemaOf(tool),
   })),
 })
+/** https://ai.google.dev/gemini-api/docs/media-resolution; models up to 2.5 look at all pictures alike. */
+const resolutions: Readonly<Record<Exclude<Detail, "auto">, string>> = {
+  low: "MEDIA_RESOLUTION_LOW",
+  high: "MEDIA_RESOLUTION_HIGH",
+  original: "MEDIA_RESOLUTION_ULTRA_HIGH",
+}
+
+const encodeDetail = ({ detail = "auto" }: ImageBlock, model: string): object =>
+  detail === "auto" || isOld(model) ? {} : { mediaResolution: { level: resolutions[detail] } }
 
 const encodeClip = ({ from, to, fps }: NonNullable<VideoBlock["clip"]>): object => ({
   ...(from !== undefined && { startOffset: `${from}s` }),

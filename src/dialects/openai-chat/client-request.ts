@@ -7,6 +7,7 @@ import {
   allowedTools,
   argumentsIn,
   type ClientToolChoice,
+  detailIn,
   fileMimeOf,
   HostedTools,
   imageMimeOf,
@@ -43,7 +44,7 @@ import {
   refused,
   withoutEffect,
 } from "../fields.ts"
-import { type JsonObject, objectAt } from "../json.ts"
+import { isObject, type JsonObject, objectAt } from "../json.ts"
 import { soundOf } from "../openai-sound.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
 
@@ -159,8 +160,8 @@ class ChatFieldReader extends FieldReader {
 }
 
 const imageFields: FieldTable = {
-  url: carried,
-  ...all(withoutEffect("vendors choose how they look at a picture"), "detail", "format"),
+  ...all(carried, "url", "detail"),
+  format: withoutEffect("a picture says its own format"),
 }
 const calledFields = all(carried, "name", "arguments")
 const fileFields = all(carried, "file_id", "filename", "file_data")
@@ -336,7 +337,12 @@ const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
       return textBlock(reader.string(part["text"], `${path}.text`), !isAbsent(part["cache_control"]))
     case "image_url": {
       const url = urlIn(reader, part["image_url"], `${path}.image_url`, imageFields)
-      return { t: "image", ...sourceOf(url, imageMimeOf(url)) }
+      const detail = isObject(part["image_url"]) ? part["image_url"]["detail"] : undefined
+      return present({
+        t: "image",
+        ...sourceOf(url, imageMimeOf(url)),
+        detail: detailIn(reader, detail, `${path}.image_url`),
+      })
     }
     case "input_audio":
       return soundOf(reader, part, path)

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import {
   type Block,
   type FileBlock,
+  type ImageBlock,
   type Message,
   type ReasoningBlock,
   sourceUrl,
@@ -215,7 +216,7 @@ class MessageWriter {
   #encodePart(part: Exclude<Block, ToolResultBlock>): object {
     switch (part.t) {
       case "image":
-        return { type: "image_url", image_url: { url: sourceUrl(part) } }
+        return { type: "image_url", image_url: { url: sourceUrl(part), ...detailOf(part) } }
       case "file":
         return this.#encodeFile(part)
       case "audio":
@@ -244,6 +245,9 @@ const encodeCall = (call: ToolCallBlock): object =>
   call.text === undefined
     ? { id: call.id, type: "function", function: { name: call.name, arguments: inputText(call) } }
     : { id: call.id, type: "custom", custom: { name: call.name, input: call.text } }
+/** Chat completions have no word for the original. */
+export const detailOf = ({ detail }: ImageBlock): object =>
+  detail === undefined ? {} : { detail: detail === "original" ? "high" : detail }
 
 const joinText = (blocks: ReadonlyArray<Block>): string => blocks.map(textOf).join("")
 

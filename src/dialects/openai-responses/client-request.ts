@@ -8,6 +8,7 @@ import {
   argumentsIn,
   type ClientToolChoice,
   clientToolOf,
+  detailIn,
   fileMimeOf,
   HostedTools,
   imageMimeOf,
@@ -275,7 +276,6 @@ const messageOf = (reader: FieldReader, { role, content }: JsonObject, path: str
   return blocks.length === 0 ? [] : [{ role: author, blocks }]
 }
 
-const lookedAt = withoutEffect("vendors choose how they look at a picture")
 const textFields: FieldTable = {
   ...all(carried, "type", "text"),
   ...all(itemMarks, "annotations", "logprobs", "parsed"),
@@ -286,8 +286,11 @@ const partFields: Readonly<Record<string, FieldTable>> = {
   output_text: textFields,
   text: textFields,
   refusal: all(carried, "type", "refusal"),
-  input_image: { ...all(carried, "type", "image_url", "file_id"), detail: lookedAt },
-  input_file: { ...all(carried, "type", "file_id", "file_data", "file_url", "filename"), detail: lookedAt },
+  input_image: all(carried, "type", "image_url", "file_id", "detail"),
+  input_file: {
+    ...all(carried, "type", "file_id", "file_data", "file_url", "filename"),
+    detail: withoutEffect("vendors choose how they look at a file"),
+  },
   input_audio: all(carried, "type", "input_audio"),
 }
 
@@ -303,9 +306,10 @@ const partOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject
       return textBlock(reader.string(part["refusal"], `${path}.refusal`))
     case "input_image": {
       const kept = keptFile(reader, part, path)
-      if (kept !== undefined) return { t: "image", mime: "image/png", ...kept }
+      const detail = detailIn(reader, part["detail"], path)
+      if (kept !== undefined) return present({ t: "image", mime: "image/png", ...kept, detail })
       const url = reader.string(part["image_url"], `${path}.image_url`)
-      return { t: "image", ...sourceOf(url, imageMimeOf(url)) }
+      return present({ t: "image", ...sourceOf(url, imageMimeOf(url)), detail })
     }
     case "input_file":
       return fileOf(reader, part, path)

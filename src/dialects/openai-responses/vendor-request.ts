@@ -171,10 +171,12 @@ function encodePart(block: Block, role: Message["role"]): object | undefined {
   switch (block.t) {
     case "text":
       return { type: role === "assistant" ? "output_text" : "input_text", text: block.v }
-    case "image":
-      return block.kept !== undefined
-        ? { type: "input_image", file_id: block.kept.id, detail: "auto" }
-        : { type: "input_image", image_url: sourceUrl(block), detail: "auto" }
+    case "image": {
+      const { kept, detail = "auto" } = block
+      return kept !== undefined
+        ? { type: "input_image", file_id: kept.id, detail }
+        : { type: "input_image", image_url: sourceUrl(block), detail }
+    }
     case "file":
       if (block.kept !== undefined) return { type: "input_file", file_id: block.kept.id }
       return block.url !== undefined

@@ -1,0 +1,151 @@
+/** Words that two APIs have: a request that is translated from one to the other keeps what it says. */
+import { describe, expect, it } from "vitest"
+import type { JsonObject } from "../../src/dialects/json.ts"
+import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
+import { useGateway } from "../conformance/gateway.ts"
+import { toldIn } from "./vendors.ts"
+
+const ids = newTestIds()
+/** Models by their handles: the vendor, and the vendor's own name. */
+const models = {
+  chat: ["openai", "gpt-5"],
+  router: ["openrouter", "anthropic/claude-opus-4.7"],
+  deep: ["deepseek", "deepseek-chat"],
+  resp: ["responses", "gpt-5"],
+  cl: ["anthropic", "claude-opus-4-7"],
+  cl46: ["anthropic", "claude-opus-4-6"],
+  cl45: ["anthropic", "claude-sonnet-4-5"],
+  gem: ["gemini", "gemini-3-pro"],
+  gem2: ["gemini", "gemini-2.5-pro"],
+} as const
+type Handle = keyof typeof models
+
+const gateway = useGateway(() => ({
+  ids,
+  catalogue: (urls) =>
+    testCatalogue(urls, ids)
+      .replace(
+        "vendors:\n",
+        `vendors:\n${["openrouter", "deepseek"].map((id) => `  - { id: ${id}, dialect: openai-chat, profile: ${id}, baseUrl: "${urls.vendor}/v1" }\n`).join("")}`,
+      )
+      .replace(
+        "models:\n",
+        `models:\n${Object.entries(models)
+          .map(
+            ([handle, [vendor, model]]) =>
+              `  - { handle: ${handle}, maxOutput: 10000, capabilities: [tools, images, files, reasoning, cache], targets: [{ vendor: ${vendor}, model: ${model} }] }\n`,
+          )
+          .join("")}`,
+      )
+      .replace(
+        "prices:\n",
+        `prices:\n${Object.keys(models)
+          .map((model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", from: 2026-01-01 }\n`)
+          .join("")}`,
+      )
+      .replace("models: [main,", `models: [${Object.keys(models).join(", ")}, main,`),
+}))
+
+/** A vendor of every API, which says little. */
+const says: VendorScript = (call) => {
+  call.head(200, { "content-type": "application/json" })
+  call.end(
+    JSON.stringify({
+      id: "x",
+      model: "upstream",
+      type: "message",
+      role: "assistant",
+      content: [{ type: "text", text: "A" }],
+      stop_reason: "end_turn",
+      usage: { input_tokens: 9, output_tokens: 1, prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 },
+      choices: [{ index: 0, message: { role: "assistant", content: "A" }, finish_reason: "stop" }],
+      status: "completed",
+      output: [
+        { type: "message", id: "m", role: "assistant", content: [{ type: "output_text", text: "A", annotations: [] }] },
+      ],
+      candidates: [{ content: { role: "model", parts: [{ text: "A" }] }, finishReason: "STOP", index: 0 }],
+      usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 1, totalTokenCount: 10 },
+    }),
+  )
+}
+
+const paths = {
+  chat: () => "/openai/v1/chat/completions",
+  responses: () => "/openai/v1/responses",
+  messages: () => "/anthropic/v1/messages",
+  generate: (model: Handle) => `/gemini/v1beta/models/${model}:generateContent`,
+}
+type Api = keyof typeof paths | "t1"
+
+const send = (api: Api, model: Handle, body: object): Promise<Response> => {
+  const { baseUrl, keyId, key, exchange } = gateway()
+  if (api === "t1") return exchange({ model, ...body })
+  const named = api === "generate" ? body : { model, ...(api === "messages" && { max_tokens: 9000 }), ...body }
+  return fetch(baseUrl + paths[api](model), {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": `${keyId}~${key}` },
+    body: JSON.stringify(named),
+  })
+}
+
+const post = async (api: Api, model: Handle, body: object) => {
+  const { vendor } = gateway()
+  vendor.script(says)
+  const before = vendor.calls.length
+  const reply = await send(api, model, body)
+  const { status, text, warning } = await toldIn(reply)
+  return { status, text, warning, sent: vendor.calls.length === before ? undefined : vendor.calls.at(-1)?.body }
+}
+
+type Case = readonly [what: string, api: Api, model: Handle, body: object, sent: JsonObject]
+
+const keeps = (cases: ReadonlyArray<Case>) => {
+  it.each(cases)("%s (%s to %s)", async (_what, api, model, body, sent) => {
+    const reply = await post(api, model, body)
+    expect(reply.text).not.toContain('"error":{')
+    expect(reply).toMatchObject({ status: 200, sent })
+  })
+}
+
+const data = "iVBORw0KGgo="
+const url = `data:image/png;base64,${data}`
+const t1 = (...blocks: ReadonlyArray<object>) => ({ thread: [{ role: "user", blocks }] })
+const picture = { t: "image", mime: "image/png", data }
+
+describe("how closely a picture is looked at", () => {
+  const chat = (detail: string) => ({
+    messages: [{ role: "user", content: [{ type: "image_url", image_url: { url, detail } }] }],
+  })
+  const responses = (detail: string) => ({
+    input: [{ role: "user", content: [{ type: "input_image", image_url: url, detail }] }],
+  })
+  const generate = (level: string) => ({
+    contents: [{ role: "user", parts: [{ inlineData: { mimeType: "image/png", data }, mediaResolution: { level } }] }],
+  })
+  const inChat = (detail: string) => ({ messages: [{ content: [{ image_url: { url, detail } }] }] })
+  const inResponses = (detail: string) => ({ input: [{ content: [{ type: "input_image", image_url: url, detail }] }] })
+  const inGenerate = (level: string) => ({ contents: [{ parts: [{ mediaResolution: { level } }] }] })
+  keeps([
+    ["low", "chat", "resp", chat("low"), inResponses("low")],
+    ["low", "chat", "gem", chat("low"), inGenerate("MEDIA_RESOLUTION_LOW")],
+    ["original", "responses", "chat", responses("original"), inChat("high")],
+    ["original", "responses", "gem", responses("original"), inGenerate("MEDIA_RESOLUTION_ULTRA_HIGH")],
+    ["high", "generate", "chat", generate("MEDIA_RESOLUTION_HIGH"), inChat("high")],
+    ["low", "generate", "resp", generate("MEDIA_RESOLUTION_LOW"), inResponses("low")],
+    ["low", "t1", "chat", t1({ ...picture, detail: "low" }), inChat("low")],
+    ["original", "t1", "resp", t1({ ...picture, detail: "original" }), inResponses("original")],
+    ["not said", "t1", "resp", t1(picture), inResponses("auto")],
+  ])
+
+  it("is left out where a model has no words for it", async () => {
+    const claude = await post("chat", "cl", chat("low"))
+    expect(claude.sent).toMatchObject({ messages: [{ content: [{ type: "image", source: { data } }] }] })
+    expect(JSON.stringify([claude.sent, (await post("chat", "gem2", chat("low"))).sent])).not.toMatch(
+      /detail|resolution/i,
+    )
+  })
+
+  it("is one of four words", async () => {
+    expect(await post("t1", "chat", t1({ ...picture, detail: "most" }))).toMatchObject({ status: 400, sent: undefined })
+  })
+})
