@@ -13,7 +13,7 @@ import { makeChatDialect } from "../src/dialects/openai-chat/vendor.ts"
 import { signFor } from "../src/dialects/signature.ts"
 import { extrasOf, levelOf, vendorRequestOf } from "../src/kinds/chat/plan.ts"
 import { checkCall } from "../src/kinds/decode.ts"
-import type { MediaBlock, Message } from "../src/protocol/block.ts"
+import type { MediaBlock, Message, ToolResultBlock } from "../src/protocol/block.ts"
 import { ExchangeRequest } from "../src/protocol/exchange.ts"
 import type { ExtraParams } from "../src/protocol/extra-params.ts"
 import { isFunctionTool } from "../src/protocol/tool.ts"
@@ -36,6 +36,8 @@ const plain: VendorRequest = {
   cache: { enabled: true, skipWrite: false },
   stream: true,
 }
+
+const picture = { t: "image", mime: "image/png", data: "iVBORw0KGgo=" } as const
 
 const beside = (block: MediaBlock): Partial<VendorRequest> => ({
   thread: [{ role: "user", blocks: [{ t: "text", v: "Hello" }, block] }],
@@ -61,10 +63,10 @@ const reasoned = (dialect: ClientApiName): Partial<VendorRequest> => {
 }
 
 const tools = [{ name: "weather", inputSchema: { type: "object", properties: {} } }]
-const called: VendorRequest["thread"] = [
+const calledWith = (result: Pick<ToolResultBlock, "v" | "blocks">): VendorRequest["thread"] => [
   ...plain.thread,
   { role: "assistant", blocks: [{ t: "tool_call", id: "call_1", name: "weather", input: {} }] },
-  { role: "tool", blocks: [{ t: "tool_result", id: "call_1", v: "Rain" }] },
+  { role: "tool", blocks: [{ t: "tool_result", id: "call_1", ...result }] },
 ]
 
 type Part = readonly [name: string, request: (client: ClientApiName) => Partial<VendorRequest>]
@@ -90,7 +92,8 @@ export const extraExamples: Required<Omit<ExtraParams, "vendorOptions">> = {
 /** Each part as a request that has it, made by the client's own API. */
 const parts: ReadonlyArray<Part> = [
   ["instructions", () => ({ thread: [{ role: "system", blocks: [{ t: "text", v: "Be brief" }] }, ...plain.thread] })],
-  ["images", () => beside({ t: "image", mime: "image/png", data: "iVBORw0KGgo=" })],
+  ["images", () => beside(picture)],
+  ["detail of images", () => beside({ ...picture, detail: "low" })],
   ["images by URL", () => beside({ t: "image", mime: "image/png", url: "https://example.com/a.png" })],
   ["files", () => beside({ t: "file", name: "a.pdf", mime: "application/pdf", data: "JVBERi0=" })],
   [
@@ -100,7 +103,8 @@ const parts: ReadonlyArray<Part> = [
   ["tools", () => ({ tools })],
   ["tool choice", () => ({ tools, toolChoice: { name: "weather" } })],
   ["parallel tool calls", () => ({ tools, parallelToolCalls: false })],
-  ["calls and results", () => ({ tools, thread: called })],
+  ["calls and results", () => ({ tools, thread: calledWith({ v: "Rain" }) })],
+  ["pictures in results", () => ({ tools, thread: calledWith({ blocks: [{ t: "text", v: "Rain" }, picture] }) })],
   ["structured output", () => ({ output: { schema: { type: "object", properties: {} }, strict: true } })],
   ["temperature", () => ({ temperature: 0.5 })],
   ["top p", () => ({ topP: 0.5 })],
@@ -139,6 +143,10 @@ const without = (name: string, part: Partial<VendorRequest>): VendorRequest => {
     case "tool choice":
     case "parallel tool calls":
       return { ...plain, tools }
+    case "detail of images":
+      return { ...plain, ...beside(picture) }
+    case "pictures in results":
+      return { ...plain, tools, thread: calledWith({ v: "Rain" }) }
     case "reasoning budget":
       return { ...plain, reasoning: "medium" }
     case signedReasoning:

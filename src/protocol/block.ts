@@ -48,15 +48,6 @@ export const ToolCallBlock = Schema.Struct({
   text: Schema.optionalKey(Schema.String),
 })
 
-/** `v` is the tool's result, serialized by the caller. */
-export const ToolResultBlock = Schema.Struct({
-  t: Schema.Literal("tool_result"),
-  id: CallId,
-  v: Schema.String,
-  isError: Schema.optionalKey(Schema.Boolean),
-  cacheable,
-})
-
 /** Vendors whose own blocks and files can be sent back to them. */
 export const SealingDialect = Schema.Literals(["anthropic", "openai", "gemini"])
 export type SealingDialect = typeof SealingDialect.Type
@@ -109,6 +100,24 @@ export const AudioBlock = Schema.Struct({
   data: Schema.optionalKey(Base64),
   url: Schema.optionalKey(HttpUrl),
 }).check(exactlyOneSource())
+
+/** `v` is the tool's result, serialized by the caller; `blocks` is one that has more than text. */
+export const ToolResultBlock = Schema.Struct({
+  t: Schema.Literal("tool_result"),
+  id: CallId,
+  v: Schema.optionalKey(Schema.String),
+  blocks: Schema.optionalKey(
+    Schema.Array(
+      Schema.Union([Schema.Struct({ t: Schema.Literal("text"), v: Schema.String }), ImageBlock, FileBlock, AudioBlock]),
+    ).check(Schema.isMinLength(1), Schema.isMaxLength(100)),
+  ),
+  isError: Schema.optionalKey(Schema.Boolean),
+  cacheable,
+}).check(
+  Schema.makeFilter(({ v, blocks }) =>
+    (v === undefined) === (blocks === undefined) ? "exactly one of v and blocks is required" : undefined,
+  ),
+)
 
 /**
  * What a vendor's own tools left in a thread: JSON of one block in that vendor's words. It goes back to targets of the
@@ -174,6 +183,16 @@ export const Message = Schema.Union([
   Schema.Struct({ role: Schema.Literal("tool"), blocks: blocksOf(ToolResultBlock) }),
 ])
 export type Message = typeof Message.Type
+
+/** The blocks of a thread, and those in results of tools. */
+export function* everyBlock(thread: ReadonlyArray<Message>): Generator<Block, void, undefined> {
+  for (const { blocks } of thread) {
+    for (const block of blocks) {
+      yield block
+      if (block.t === "tool_result" && block.blocks !== undefined) yield* block.blocks
+    }
+  }
+}
 
 /** Blocks that have data or an address. */
 export type MediaBlock = ImageBlock | FileBlock | VideoBlock | AudioBlock

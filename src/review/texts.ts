@@ -32,6 +32,8 @@ function textOf(block: Block): string {
       return block.data === undefined ? "" : textOfFile(block.mime, Buffer.from(block.data, "base64"))
     case "tool_call":
       return `${block.name} ${block.text ?? JSON.stringify(block.input)}`
+    case "tool_result":
+      return block.v ?? block.blocks?.map(textOf).join("\n") ?? ""
     case "reasoning":
       return block.redacted === true ? "" : block.v
     default:

@@ -18,7 +18,7 @@ const models = {
   gem: ["gemini", "gemini-3-pro"],
   gem2: ["gemini", "gemini-2.5-pro"],
 } as const
-type Handle = keyof typeof models
+type Handle = keyof typeof models | "blind"
 
 const gateway = useGateway(() => ({
   ids,
@@ -30,20 +30,22 @@ const gateway = useGateway(() => ({
       )
       .replace(
         "models:\n",
-        `models:\n${Object.entries(models)
-          .map(
-            ([handle, [vendor, model]]) =>
-              `  - { handle: ${handle}, maxOutput: 10000, capabilities: [tools, images, files, reasoning, cache], targets: [{ vendor: ${vendor}, model: ${model} }] }\n`,
-          )
-          .join("")}`,
+        `models:
+  - { handle: blind, maxOutput: 1000, capabilities: [tools], targets: [{ vendor: openai, model: m }] }
+${Object.entries(models)
+  .map(
+    ([handle, [vendor, model]]) =>
+      `  - { handle: ${handle}, maxOutput: 10000, capabilities: [tools, images, files, reasoning, cache], targets: [{ vendor: ${vendor}, model: ${model} }] }\n`,
+  )
+  .join("")}`,
       )
       .replace(
         "prices:\n",
-        `prices:\n${Object.keys(models)
+        `prices:\n${[...Object.keys(models), "blind"]
           .map((model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", from: 2026-01-01 }\n`)
           .join("")}`,
       )
-      .replace("models: [main,", `models: [${Object.keys(models).join(", ")}, main,`),
+      .replace("models: [main,", `models: [${Object.keys(models).join(", ")}, blind, main,`),
 }))
 
 /** A vendor of every API, which says little. */
@@ -147,5 +149,259 @@ describe("how closely a picture is looked at", () => {
 
   it("is one of four words", async () => {
     expect(await post("t1", "chat", t1({ ...picture, detail: "most" }))).toMatchObject({ status: 400, sent: undefined })
+  })
+})
+
+describe("pictures and files in results", () => {
+  const jpeg = { t: "image", mime: "image/jpeg", data }
+  const pdf = { t: "file", mime: "application/pdf", name: "a.pdf", data: "JVBERi0=" }
+  const source = { type: "base64", media_type: "image/png", data }
+  const image = { type: "image", source }
+  const use = (id: string) => ({ type: "tool_use", id, name: "f", input: {} })
+  const document = {
+    type: "document",
+    title: "a.pdf",
+    source: { ...source, media_type: "application/pdf", data: "JVBERi0=" },
+  }
+  const messages = {
+    tools: [{ name: "f", input_schema: { type: "object" } }],
+    messages: [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: [use("t1"), use("t2")] },
+      {
+        role: "user",
+        content: [
+          {
+            type: "tool_result",
+            tool_use_id: "t1",
+            content: [{ type: "text", text: "a" }, image, { type: "text", text: "b" }],
+          },
+          { type: "tool_result", tool_use_id: "t2", content: [image, document] },
+          { type: "text", text: "Go on" },
+        ],
+      },
+    ],
+  }
+  const call = (id: string) => ({ type: "function_call", call_id: id, name: "f", arguments: "{}" })
+  const inputImage = { type: "input_image", image_url: url, detail: "low" }
+  const responses = {
+    tools: [{ type: "function", name: "f", parameters: { type: "object", properties: {} } }],
+    input: [
+      { role: "user", content: "Hi" },
+      call("t1"),
+      call("t2"),
+      { type: "function_call_output", call_id: "t1", output: [{ type: "input_text", text: "a" }, inputImage] },
+      { type: "message", role: "user", content: [inputImage] },
+      { type: "function_call_output", call_id: "t2", output: "b" },
+    ],
+  }
+  const generate = {
+    tools: [{ functionDeclarations: [{ name: "f" }] }],
+    contents: [
+      { role: "user", parts: [{ text: "Hi" }] },
+      { role: "model", parts: [{ functionCall: { name: "f", args: {} }, thoughtSignature: "c2ln" }] },
+      {
+        role: "user",
+        parts: [
+          {
+            functionResponse: {
+              name: "f",
+              response: { image: { $ref: "a.png" } },
+              parts: [{ inlineData: { mimeType: "image/png", displayName: "a.png", data } }],
+            },
+          },
+        ],
+      },
+    ],
+  }
+  const own = {
+    tools: [{ name: "f", inputSchema: { type: "object" } }],
+    thread: [
+      { role: "user", blocks: [{ t: "text", v: "Hi" }] },
+      { role: "assistant", blocks: [{ t: "tool_call", id: "t1", name: "f", input: {} }] },
+      { role: "tool", blocks: [{ t: "tool_result", id: "t1", blocks: [{ t: "text", v: "a" }, jpeg, pdf] }] },
+    ],
+  }
+  const png = { inlineData: { mimeType: "image/png", data } }
+  keeps([
+    [
+      "stay in them, before what the user says",
+      "messages",
+      "resp",
+      messages,
+      {
+        input: [
+          {},
+          {},
+          {},
+          {
+            type: "function_call_output",
+            call_id: "t1",
+            output: [
+              { type: "input_text", text: "a" },
+              { type: "input_image", image_url: url },
+              { type: "input_text", text: "b" },
+            ],
+          },
+          { call_id: "t2", output: [{ image_url: url }, { type: "input_file", filename: "a.pdf" }] },
+          { role: "user", content: [{ text: "Go on" }] },
+        ],
+      },
+    ],
+    [
+      "stay in them",
+      "messages",
+      "gem",
+      messages,
+      {
+        contents: [
+          {},
+          {},
+          {
+            parts: [
+              { functionResponse: { name: "f", response: { output: "a\nb" }, parts: [png] } },
+              {
+                functionResponse: {
+                  response: { output: "" },
+                  parts: [png, { inlineData: { mimeType: "application/pdf", displayName: "a.pdf" } }],
+                },
+              },
+              { text: "Go on" },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      "follow them at models that take none there",
+      "messages",
+      "gem2",
+      messages,
+      {
+        contents: [
+          {},
+          {},
+          {
+            parts: [
+              { functionResponse: { response: { output: "a\nb" } } },
+              { functionResponse: { response: { output: "" } } },
+              png,
+              png,
+              { inlineData: { mimeType: "application/pdf" } },
+              { text: "Go on" },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      "follow them where results are text",
+      "messages",
+      "chat",
+      messages,
+      {
+        messages: [
+          {},
+          {},
+          { role: "tool", tool_call_id: "t1", content: "a\nb" },
+          { role: "tool", tool_call_id: "t2", content: "" },
+          {
+            role: "user",
+            content: [
+              { image_url: { url } },
+              { image_url: { url } },
+              { type: "file", file: { filename: "a.pdf" } },
+              { type: "text", text: "Go on" },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      "stay in them, and results come first",
+      "responses",
+      "cl",
+      responses,
+      {
+        messages: [
+          {},
+          { role: "assistant", content: [{ id: "t1" }, { id: "t2" }] },
+          {
+            role: "user",
+            content: [
+              { type: "tool_result", tool_use_id: "t1", content: [{ type: "text", text: "a" }, image] },
+              { type: "tool_result", tool_use_id: "t2", content: "b" },
+              image,
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      "follow them, as closely looked at",
+      "responses",
+      "chat",
+      responses,
+      {
+        messages: [
+          {},
+          {},
+          { role: "tool", tool_call_id: "t1", content: "a" },
+          { role: "tool", tool_call_id: "t2", content: "b" },
+          { role: "user", content: [{ image_url: { url, detail: "low" } }, { image_url: { url, detail: "low" } }] },
+        ],
+      },
+    ],
+    [
+      "stay in a function's response",
+      "generate",
+      "cl",
+      generate,
+      {
+        messages: [
+          {},
+          {},
+          {
+            content: [{ type: "tool_result", content: [{ type: "text", text: `{"image":{"$ref":"a.png"}}` }, image] }],
+          },
+        ],
+      },
+    ],
+    [
+      "stay in a function's response",
+      "generate",
+      "resp",
+      generate,
+      { input: [{}, {}, { output: [{ type: "input_text" }, { type: "input_image", image_url: url }] }] },
+    ],
+    [
+      "are a word of twp/1",
+      "t1",
+      "cl",
+      own,
+      {
+        messages: [
+          {},
+          {},
+          { content: [{ content: [{ text: "a" }, { source: { media_type: "image/jpeg" } }, { type: "document" }] }] },
+        ],
+      },
+    ],
+  ])
+
+  it("stand instead of text", async () => {
+    const result = { t: "tool_result", id: "t1", v: "a", blocks: [jpeg] }
+    const both = { ...own, thread: [...own.thread.slice(0, 2), { role: "tool", blocks: [result] }] }
+    expect(await post("t1", "cl", both)).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("exactly one of v and blocks"),
+    })
+  })
+
+  it("need a model that takes them", async () => {
+    expect(await post("t1", "blind", own)).toMatchObject({
+      status: 400,
+      text: expect.stringContaining("image_not_supported"),
+    })
   })
 })

@@ -110,6 +110,14 @@ const vendorTools = (...both: readonly [object, object]) =>
 const image = { t: "image", mime: "image/png", data: "aGk=" }
 const file = { t: "file", mime: "application/pdf", data: "aGk=" }
 const video = { t: "video", mime: "video/mp4", data: "aGk=" }
+/** A result with blocks. */
+const shown = (...blocks: ReadonlyArray<object>) => {
+  const { thread, ...rest } = turn({}, {})
+  return {
+    ...rest,
+    thread: [...thread.slice(0, -1), { role: "tool", blocks: [{ t: "tool_result", id: "a", blocks }] }],
+  }
+}
 
 /** Two requests that differ in one field. */
 const exchanges: Readonly<Record<string, readonly [object, object]>> = {
@@ -140,6 +148,13 @@ const exchanges: Readonly<Record<string, readonly [object, object]>> = {
   "thread.blocks.input": [turn({}, {}), turn({ input: { city: "Rome" } }, {})],
   "thread.blocks.json": [turn({}, {}), turn({ json: '{ "city":"Oslo"}' }, {})],
   "thread.blocks.isError": [turn({}, {}), turn({}, { isError: true })],
+  "thread.blocks.blocks": [shown(image), shown(image, image)],
+  "thread.blocks.blocks.t": [shown(image), shown({ ...image, t: "file" })],
+  "thread.blocks.blocks.v": [shown(text), shown({ t: "text", v: "Ho" })],
+  "thread.blocks.blocks.mime": [shown(image), shown({ ...image, mime: "image/jpeg" })],
+  "thread.blocks.blocks.data": [shown(image), shown({ ...image, data: "aGhp" })],
+  "thread.blocks.blocks.detail": [shown({ ...image, detail: "low" }), shown({ ...image, detail: "high" })],
+  "thread.blocks.blocks.name": [shown({ ...file, name: "a" }), shown({ ...file, name: "b" })],
   "thread.blocks.mime": [said(image), said({ ...image, mime: "image/jpeg" })],
   "thread.blocks.data": [said(image), said({ ...image, data: "aGhp" })],
   "thread.blocks.detail": [said({ ...image, detail: "low" }), said({ ...image, detail: "high" })],
@@ -285,6 +300,7 @@ describe("an exchange", () => {
     { ...video, data: undefined, url: "https://example.com/a.mp4" },
     { t: "audio", mime: "audio/mpeg", url: "https://example.com/a.mp3" },
     { ...file, data: undefined, kept: { dialect: "openai", id: "file_1" } },
+    { t: "tool_result", id: "a", blocks: [{ ...image, data: undefined, url: "https://example.com/a.png" }] },
   ])("with $t at %j is not kept", (block) => {
     expect(exchangeKey(said(JSON.parse(JSON.stringify(block))))).toBeUndefined()
   })
@@ -294,6 +310,8 @@ describe("an exchange", () => {
 const elsewhere = [
   "thread.blocks.url",
   "thread.blocks.kept",
+  "thread.blocks.blocks.url",
+  "thread.blocks.blocks.kept",
   "thread.blocks.citations",
   "thread.blocks.logprobs",
   // What their fields are in is listed.
@@ -301,7 +319,12 @@ const elsewhere = [
   ...["anthropic", "gemini", "groq", "openai", "openrouter"].map((vendor) => `${optionPath}.${vendor}`),
   `${optionPath}.anthropic.taskBudget.type`,
 ]
-const freeForms = ["thread.blocks.citations", "thread.blocks.logprobs", "thread.blocks.kept"]
+const freeForms = [
+  "thread.blocks.citations",
+  "thread.blocks.logprobs",
+  "thread.blocks.kept",
+  "thread.blocks.blocks.kept",
+]
 const below = (path: string, each: string): boolean => freeForms.includes(each) && path.startsWith(`${each}.`)
 
 const embed = { model: "e", input: ["a"] }

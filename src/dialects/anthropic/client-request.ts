@@ -29,6 +29,7 @@ import {
 } from "../fields.ts"
 import { isObject, type JsonObject, objectsAt, stringAt } from "../json.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
+import { resultOf } from "../results.ts"
 import { signatureFor } from "../signature.ts"
 import { isAnthropicOwn, sealedBlock } from "../vendor-blocks.ts"
 import { isForeignCitation } from "./citations.ts"
@@ -267,39 +268,38 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
     case "tool_use":
       return [{ t: "tool_call", id: block["id"], name: block["name"], input: inputIn(reader, block, path) }]
     default:
-      return resultOf(reader, block, path)
+      return resultIn(reader, block, path)
   }
 }
 
 const inputIn = (reader: FieldReader, { input }: JsonObject, path: string): unknown =>
   isAbsent(input) ? {} : reader.exactly(input, `${path}.input`)
 
-/** A result is text in twp/1; images in it follow it. */
-const resultOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
+const resultIn = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   const { content } = block
   const parts = typeof content === "string" ? [] : reader.optionalList(content, `${path}.content`)
-  const texts: Array<string> = typeof content === "string" ? [content] : []
-  const others: Array<JsonObject> = []
+  const said: Array<JsonObject> = typeof content === "string" ? [textBlock(content)] : []
   for (const [index, value] of parts.entries()) {
     const at = `${path}.content.${index}`
     const part = reader.object(value, at)
-    if (part["type"] === "text") texts.push(reader.string(part["text"], `${at}.text`))
-    else if (part["type"] === "image" || part["type"] === "document") others.push(...blockOf(reader, part, at))
+    if (part["type"] === "text") said.push(textBlock(reader.string(part["text"], `${at}.text`)))
+    else if (part["type"] === "image" || part["type"] === "document") said.push(...blockOf(reader, part, at))
     // All tools are given at once: a reference says which of them was found.
-    else if (part["type"] === "tool_reference") texts.push(reader.string(part["tool_name"], `${at}.tool_name`))
-    else {
+    else if (part["type"] === "tool_reference") {
+      said.push(textBlock(reader.string(part["tool_name"], `${at}.tool_name`)))
+    } else {
       reader.lacks(`${at}.type`, "must be text, image, document or tool_reference")
-      texts.push(JSON.stringify(part))
+      said.push(textBlock(JSON.stringify(part)))
     }
   }
   const result = {
     t: "tool_result",
     id: block["tool_use_id"],
-    v: texts.join("\n"),
+    ...resultOf(said),
     ...(block["is_error"] === true && { isError: true }),
     ...(isMarked(block) && { cacheable: true }),
   }
-  return [result, ...others]
+  return [result]
 }
 
 const sourceOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {

@@ -4,6 +4,7 @@
  * https://docs.anthropic.com/en/api/claude-on-amazon-bedrock, https://learn.microsoft.com/azure/ai-foundry/foundry-models/concepts/models-from-partners
  */
 import { Result } from "effect"
+import { everyBlock } from "../../protocol/block.ts"
 import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
 import { writeJson } from "../../protocol/json-text.ts"
 import { EventFrames } from "../bedrock/event-stream.ts"
@@ -43,7 +44,7 @@ const carriedBody = (
       )
 
 const hasUrl = ({ thread }: VendorRequest): boolean =>
-  thread.some(({ blocks }) => blocks.some((block) => "url" in block && block.url !== undefined))
+  everyBlock(thread).some((block) => "url" in block && block.url !== undefined)
 
 const filesByUrl: EncodeRefusal = { capability: "file_url", message: "this model accepts files as data, not by URL" }
 

@@ -35,7 +35,7 @@ const loopLacksThinking = ({ thread }: VendorRequest): boolean => {
   )
 }
 
-const isBlank = ({ t, ...block }: Message["blocks"][number]): boolean =>
+export const isBlank = ({ t, ...block }: Message["blocks"][number]): boolean =>
   t === "text" && "v" in block && block.v.trim() === ""
 
 /** The last message may begin what the model says, and is then blank or not. */

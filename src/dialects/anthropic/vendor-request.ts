@@ -1,14 +1,15 @@
 /** The request side of the dialect `anthropic`. */
 
 import { Result } from "effect"
-import type {
-  Block,
-  FileBlock,
-  ImageBlock,
-  Message,
-  ReasoningBlock,
-  TextBlock,
-  VendorBlock,
+import {
+  type Block,
+  everyBlock,
+  type FileBlock,
+  type ImageBlock,
+  type Message,
+  type ReasoningBlock,
+  type TextBlock,
+  type VendorBlock,
 } from "../../protocol/block.ts"
 import type { ToolChoice } from "../../protocol/exchange.ts"
 import { cut, editJsonText, set } from "../../protocol/json-edit.ts"
@@ -24,7 +25,7 @@ import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
 import { claudeSchema } from "./output-schema.ts"
-import { anthropicRequirements } from "./requirements.ts"
+import { anthropicRequirements, isBlank } from "./requirements.ts"
 import { encodeThinking, versionOf } from "./thinking.ts"
 
 /** Anthropic accepts this many cache breakpoints per request; the last ones are the most useful. */
@@ -92,13 +93,11 @@ const thinkingWords: ExtraWords = { ...words, topK: () => ({}) }
 export const betasOf = ({ thread, extras }: VendorRequest): ReadonlySet<string> => {
   const betas = new Set<string>()
   if (extras?.vendorOptions?.anthropic?.taskBudget !== undefined) betas.add("task-budgets-2026-03-13")
-  for (const { blocks } of thread) {
-    for (const block of blocks) {
-      if ((block.t === "image" || block.t === "file") && block.kept !== undefined) betas.add("files-api-2025-04-14")
-      const type = block.t === "vendor" ? ownBlock("anthropic", block)?.["type"] : undefined
-      if (type === "compaction") betas.add("compact-2026-01-12")
-      if (type === "mcp_tool_use" || type === "mcp_tool_result") betas.add("mcp-client-2025-11-20")
-    }
+  for (const block of everyBlock(thread)) {
+    if ((block.t === "image" || block.t === "file") && block.kept !== undefined) betas.add("files-api-2025-04-14")
+    const type = block.t === "vendor" ? ownBlock("anthropic", block)?.["type"] : undefined
+    if (type === "compaction") betas.add("compact-2026-01-12")
+    if (type === "mcp_tool_use" || type === "mcp_tool_result") betas.add("mcp-client-2025-11-20")
   }
   return betas
 }
@@ -179,15 +178,13 @@ const isReadableFile = ({ mime, url }: FileBlock): boolean =>
   mime === "application/pdf" || (mime.startsWith("text/") && url === undefined)
 
 const findRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
-  for (const { blocks } of thread) {
-    for (const block of blocks) {
-      if (isKeptElsewhere(block, "anthropic")) return keptElsewhere
-      if (block.t === "file" && block.kept === undefined && !isReadableFile(block)) {
-        return { capability: "file_type", message: "this model accepts files of type application/pdf, or text as data" }
-      }
-      if (block.t === "video") return lacks("videos")
-      if (block.t === "audio") return lacks("audio")
+  for (const block of everyBlock(thread)) {
+    if (isKeptElsewhere(block, "anthropic")) return keptElsewhere
+    if (block.t === "file" && block.kept === undefined && !isReadableFile(block)) {
+      return { capability: "file_type", message: "this model accepts files of type application/pdf, or text as data" }
     }
+    if (block.t === "video") return lacks("videos")
+    if (block.t === "audio") return lacks("audio")
   }
   return undefined
 }
@@ -225,7 +222,7 @@ function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
         {
           type: "tool_result",
           tool_use_id: block.id,
-          content: block.v,
+          content: block.v ?? block.blocks?.filter((inner) => !isBlank(inner)).flatMap(encodeBlock) ?? "",
           ...(block.isError === true && { is_error: true }),
           ...marked(block.cacheable),
         },

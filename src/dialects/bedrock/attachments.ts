@@ -3,7 +3,14 @@
  * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html
  */
 
-import type { FileBlock, ImageBlock, MediaBlock, Message, VideoBlock } from "../../protocol/block.ts"
+import {
+  everyBlock,
+  type FileBlock,
+  type ImageBlock,
+  type MediaBlock,
+  type Message,
+  type VideoBlock,
+} from "../../protocol/block.ts"
 import { entryOf } from "../../protocol/words.ts"
 import { lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
@@ -48,17 +55,15 @@ const formatOf = ({ t, mime }: MediaBlock): string | undefined =>
 
 /** What Converse cannot express: addresses, and other formats. */
 export const fileRefusal = (thread: ReadonlyArray<Message>): EncodeRefusal | undefined => {
-  for (const { blocks } of thread) {
-    for (const block of blocks) {
-      if (block.t === "audio") return lacks("audio")
-      if (block.t !== "image" && block.t !== "file" && block.t !== "video") continue
-      if (isKeptElsewhere(block, undefined)) return keptElsewhere
-      if (block.data === undefined) {
-        return { capability: "file_url", message: "this model accepts files as data, not by URL" }
-      }
-      if (formatOf(block) === undefined) {
-        return { capability: "file_type", message: `this model accepts no files of type ${block.mime}` }
-      }
+  for (const block of everyBlock(thread)) {
+    if (block.t === "audio") return lacks("audio")
+    if (block.t !== "image" && block.t !== "file" && block.t !== "video") continue
+    if (isKeptElsewhere(block, undefined)) return keptElsewhere
+    if (block.data === undefined) {
+      return { capability: "file_url", message: "this model accepts files as data, not by URL" }
+    }
+    if (formatOf(block) === undefined) {
+      return { capability: "file_type", message: `this model accepts no files of type ${block.mime}` }
     }
   }
   return undefined

@@ -9,6 +9,7 @@ import { encodeThinking, versionOf } from "../anthropic/thinking.ts"
 import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
 import { inputOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras } from "../extras.ts"
+import { isObject, objectsAt } from "../json.ts"
 import { meetAll } from "../requirements.ts"
 import { signatureFor } from "../signature.ts"
 import { shownText } from "../vendor-blocks.ts"
@@ -183,14 +184,20 @@ const mergeTurns = (thread: ReadonlyArray<Message>, family: ModelFamily): Array<
 /** Names of documents must differ within a request. */
 const nameDocuments = (messages: ReadonlyArray<WireMessage>): void => {
   const seen = new Set<string>()
+  const named = (block: WireBlock): WireBlock => {
+    const { document, toolResult } = block
+    if (isObject(toolResult)) {
+      return { toolResult: { ...toolResult, content: objectsAt(toolResult, "content").map(named) } }
+    }
+    if (!isObject(document)) return block
+    let name = String(document["name"])
+    for (let n = 2; seen.has(name); n++) name = `${String(document["name"])} (${n})`
+    seen.add(name)
+    return { document: { ...document, name } }
+  }
   for (const { content } of messages) {
     content.forEach((block, at) => {
-      const { document } = block
-      if (typeof document !== "object" || document === null || !("name" in document)) return
-      let name = String(document.name)
-      for (let n = 2; seen.has(name); n++) name = `${String(document.name)} (${n})`
-      seen.add(name)
-      content[at] = { document: { ...document, name } }
+      if ("document" in block || "toolResult" in block) content[at] = named(block)
     })
   }
 }
@@ -211,7 +218,7 @@ const encodeBlock = (block: Block, family: ModelFamily): ReadonlyArray<WireBlock
     case "tool_call":
       return [{ toolUse: { toolUseId: block.id, name: block.name, input: inputOf(block) } }]
     case "tool_result":
-      return marked(encodeResult(block), block.cacheable)
+      return marked(encodeResult(block, family), block.cacheable)
     case "image":
       return [encodeImage(block)]
     case "file":
@@ -226,13 +233,17 @@ const encodeBlock = (block: Block, family: ModelFamily): ReadonlyArray<WireBlock
   }
 }
 
-const encodeResult = ({ id, v, isError }: ToolResultBlock): WireBlock => ({
-  toolResult: {
-    toolUseId: id,
-    content: [{ text: v.trim() === "" ? "(empty)" : v }],
-    status: isError === true ? "error" : "success",
-  },
-})
+const encodeResult = (result: ToolResultBlock, family: ModelFamily): WireBlock => {
+  const { id, v = "", blocks, isError } = result
+  const content = encodeBlocks(blocks ?? (v.trim() === "" ? [] : [{ t: "text", v }]), family)
+  return {
+    toolResult: {
+      toolUseId: id,
+      content: content.length === 0 ? [{ text: "(empty)" }] : content,
+      status: isError === true ? "error" : "success",
+    },
+  }
+}
 
 /** Claude signs its reasoning in the same way wherever it runs. Without a signature it is refused, so it is omitted. */
 const encodeReasoning = ({ v, signature, redacted }: ReasoningBlock): ReadonlyArray<WireBlock> => {

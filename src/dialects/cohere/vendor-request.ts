@@ -1,12 +1,13 @@
 /** Chat in Cohere's words: the request. Source: https://docs.cohere.com/reference/chat */
 import { Result } from "effect"
-import { type Block, type Message, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
+import { type Block, everyBlock, type Message, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
 import type { VendorRequest } from "../dialect.ts"
 import { inputText, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { detailOf } from "../openai-chat/vendor-request.ts"
 import { meetAll } from "../requirements.ts"
+import { resultText } from "../results.ts"
 import { isAnyObject } from "../schemas.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
@@ -64,11 +65,18 @@ export const words: ExtraWords = {
 const findRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
   const uses = (kind: Block["t"]) => thread.some(({ blocks }) => blocks.some(({ t }) => t === kind))
   if (uses("file")) return lacksFiles
+  if (everyBlock(thread).some((block) => block.t === "tool_result" && block.blocks?.some(({ t }) => t !== "text"))) {
+    return lacksResultMedia
+  }
   if (thread.some(({ blocks }) => blocks.some((block) => isKeptElsewhere(block, undefined)))) return keptElsewhere
   if (uses("video")) return lacks("videos")
   return uses("audio") ? lacks("audio") : undefined
 }
 
+const lacksResultMedia: EncodeRefusal = {
+  capability: "tool_results",
+  message: "this model accepts text alone in the results of tools",
+}
 const lacksFiles: EncodeRefusal = { capability: "files", message: "this model accepts no files" }
 
 /** Absent means that the model chooses. */
@@ -120,7 +128,11 @@ const encodeAssistant = (blocks: ReadonlyArray<Block>, canReason: boolean): obje
   }
 }
 
-const encodeResult = ({ id, v }: ToolResultBlock): object => ({ role: "tool", tool_call_id: id, content: v })
+const encodeResult = (result: ToolResultBlock): object => ({
+  role: "tool",
+  tool_call_id: result.id,
+  content: resultText(result),
+})
 
 const encodePart = (block: Block): ReadonlyArray<object> => {
   if (block.t === "text") return [{ type: "text", text: block.v }]

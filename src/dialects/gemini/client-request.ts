@@ -36,6 +36,7 @@ import {
 } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
+import { resultOf } from "../results.ts"
 import { geminiBypass, signatureFor, signatureFromGemini } from "../signature.ts"
 import { isGeminiOwn, sealedBlock } from "../vendor-blocks.ts"
 
@@ -118,9 +119,11 @@ const callFields: FieldTable = {
   ...all(withoutEffect("calls of a thread are whole"), "partialArgs", "willContinue"),
 }
 const resultFields: FieldTable = {
-  ...all(carried, "id", "name", "response"),
-  ...all(own(), "parts", "willContinue", "scheduling"),
+  ...all(carried, "id", "name", "response", "parts"),
+  ...all(own(), "willContinue", "scheduling"),
 }
+/** The response may name its parts. */
+const inResultFields: FieldTable = all(carried, "mimeType", "data", "displayName")
 const dataFields: FieldTable = { ...all(carried, "mimeType", "data"), displayName: own() }
 const fileFields: FieldTable = { ...all(carried, "mimeType", "fileUri"), displayName: own() }
 const thinkingFields: FieldTable = {
@@ -383,7 +386,7 @@ class Turns {
       blocks.push(this.#call(call, path, `${path}.${nameIn(sent, "functionCall")}.args`))
     } else if (!isAbsent(functionResponse)) {
       const result = reader.checkedFields(resultFields, functionResponse, `${path}.functionResponse`)
-      blocks.push(this.#result(result, `${path}.${nameIn(sent, "functionResponse")}.response`))
+      blocks.push(this.#result(result, `${path}.${nameIn(sent, "functionResponse")}`))
     } else if (!isAbsent(inlineData)) {
       const { mimeType: mime, data } = reader.checkedFields(dataFields, inlineData, `${path}.inlineData`)
       blocks.push({ t: mediaType(mime), mime, data: plainBase64(data), ...this.#looks(part, mime, path) })
@@ -402,22 +405,37 @@ class Turns {
     return { t: "tool_call", id: callId, name: called, input: isAbsent(args) ? {} : this.#reader.exactly(args, place) }
   }
 
-  /** @param place of its response in the body */
-  #result({ id, name, response }: JsonObject, place: string): JsonObject {
+  /** @param path of the result, as it was sent */
+  #result({ id, name, response, parts }: JsonObject, path: string): JsonObject {
     const at = this.#unanswered.findIndex((call) => (id ? call.id === id : call.name === name))
     const [call] = at === -1 ? [] : this.#unanswered.splice(at, 1)
     const { output, error, ...rest } = isObject(response) ? response : { output: response }
     const only = Object.keys(rest).length === 0
     const key = !only ? undefined : output !== undefined ? "output" : error !== undefined ? "error" : undefined
     const value = key === "output" ? output : key === "error" ? error : response
+    const text = textBlock(typeof value === "string" ? value : JSON.stringify(value ?? {}))
     const result = {
       t: "tool_result",
       id: call?.id ?? (id || name),
-      v: typeof value === "string" ? value : JSON.stringify(value ?? {}),
+      ...resultOf([text, ...this.#inResult(parts, `${path}.parts`)]),
       ...(key === "error" && { isError: true }),
     }
     if (typeof value === "string" || isAbsent(value)) return result
+    const place = `${path}.response`
     return this.#reader.exactly(result, isObject(response) && key !== undefined ? `${place}.${key}` : place)
+  }
+
+  /** Pictures and files of a result; its text may name them. */
+  #inResult(parts: unknown, path: string): ReadonlyArray<JsonObject> {
+    return this.#reader.optionalList(parts, path).map((part, index) => {
+      const at = `${path}.${index}`
+      const { inlineData } = this.#reader.checkedFields({ inlineData: carried }, part, at)
+      const sent = this.#reader.checkedFields(inResultFields, inlineData, `${at}.inlineData`)
+      const { mimeType: mime, data, displayName: name } = sent
+      const t = mediaType(mime)
+      if (t === "video") this.#reader.lacks(`${at}.inlineData.mimeType`, "must be of a picture, a file or sound")
+      return present({ t, mime, data: plainBase64(data), name: t === "file" ? name : undefined })
+    })
   }
 
   #file({ fileUri: uri, mimeType }: JsonObject, path: string): JsonObject {

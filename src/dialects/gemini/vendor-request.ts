@@ -1,15 +1,18 @@
 /** The request side of the dialect `gemini`. */
 import { Result } from "effect"
-import type {
-  Block,
-  Detail,
-  ImageBlock,
-  MediaBlock,
-  ReasoningBlock,
-  ToolCallBlock,
-  ToolResultBlock,
-  VendorBlock,
-  VideoBlock,
+import {
+  type AudioBlock,
+  type Block,
+  type Detail,
+  everyBlock,
+  type FileBlock,
+  type ImageBlock,
+  type MediaBlock,
+  type ReasoningBlock,
+  type ToolCallBlock,
+  type ToolResultBlock,
+  type VendorBlock,
+  type VideoBlock,
 } from "../../protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
 import { editJsonText, set } from "../../protocol/json-edit.ts"
@@ -19,6 +22,7 @@ import { inputOf, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { meetAll } from "../requirements.ts"
+import { movesMedia, resultMedia, resultText } from "../results.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
@@ -31,14 +35,27 @@ interface OpenContent extends Content {
 }
 
 export const encodeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
-  Result.flatMap(meetAll(geminiRequirements, request), writeGenerate)
+  Result.flatMap(meetAll(geminiRequirements, request), (met) => writeGenerate(withMediaInResults(met)))
+
+/** Media that models take in a result, as data: https://ai.google.dev/gemini-api/docs/function-calling */
+const inResults: ReadonlySet<string> = new Set([
+  "image/png",
+  "image/jpeg",
+  "image/webp",
+  "application/pdf",
+  "text/plain",
+])
+
+/** What a model does not take in a result comes after the results. */
+const withMediaInResults = (request: VendorRequest): VendorRequest =>
+  movesMedia(({ mime, data }) => data !== undefined && inResults.has(mime) && !isOld(request.model))(request)
 
 const writeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   const { thread, tools, ownTools = [], toolChoice, output } = request
   if (request.parallelToolCalls === false && tools.length > 0) {
     return Result.fail({ capability: "parallel_tool_calls", message: "this model may call several tools at once" })
   }
-  if (thread.some(({ blocks }) => blocks.some((block) => isKeptElsewhere(block, undefined)))) {
+  if (everyBlock(thread).some((block) => isKeptElsewhere(block, undefined))) {
     return Result.fail(keptElsewhere)
   }
   const { serviceTier, vendorOptions, ...extras } = request.extras ?? {}
@@ -229,6 +246,23 @@ const encodeCall = (call: ToolCallBlock): Part => ({
  * would read a part of it as its own: `$ref` as the name of a picture, `error` as a failure.
  * Source: https://ai.google.dev/gemini-api/docs/function-calling
  */
-const encodeResult = ({ id, v, isError }: ToolResultBlock, name: string): Part => ({
-  functionResponse: { id, name, response: isError === true ? { error: v } : { output: v } },
+const encodeResult = (result: ToolResultBlock, name: string): Part => {
+  const text = resultText(result)
+  const media = resultMedia(result)
+  return {
+    functionResponse: {
+      id: result.id,
+      name,
+      response: result.isError === true ? { error: text } : { output: text },
+      ...(media.length > 0 && { parts: media.map(encodeInResult) }),
+    },
+  }
+}
+
+const encodeInResult = (block: ImageBlock | FileBlock | AudioBlock): Part => ({
+  inlineData: {
+    mimeType: block.mime,
+    data: block.data,
+    ...(block.t === "file" && block.name !== undefined && { displayName: block.name }),
+  },
 })

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import {
   type Block,
+  everyBlock,
   type FileBlock,
   type ImageBlock,
   type Message,
@@ -19,6 +20,7 @@ import { encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { encodeSound } from "../openai-sound.ts"
 import { meetAll } from "../requirements.ts"
+import { movesMedia, resultText } from "../results.ts"
 import { isStrict } from "../schemas.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
@@ -27,7 +29,10 @@ import { reasoningDetailsOf } from "./reasoning-details.ts"
 import { asksForJson, chatRequirements } from "./requirements.ts"
 
 export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> =>
-  Result.flatMap(meetAll(chatRequirements(profile), request), (met) => writeChat(met, profile))
+  Result.flatMap(meetAll(chatRequirements(profile), request), (met) => writeChat(withMediaBehind(met), profile))
+
+/** Results are text here: pictures and files in them stand in the message of a user after them. */
+const withMediaBehind = movesMedia(() => false)
 
 const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> => {
   const { output } = request
@@ -124,15 +129,13 @@ export const findRefusal = (
   { thread }: Pick<VendorRequest, "thread">,
   { documents, videos, keepsFiles }: ChatProfile,
 ): EncodeRefusal | undefined => {
-  for (const { blocks } of thread) {
-    for (const block of blocks) {
-      // Most vendors accept files as data only.
-      if (block.t === "file" && block.url !== undefined && documents === "data") return filesByUrl
-      if (block.t === "audio" && block.url !== undefined) return filesByUrl
-      if (block.t === "video" && videos !== true) return lacks("videos")
-      // A picture has an address here, and no id.
-      if (isKeptElsewhere(block, keepsFiles === true && block.t === "file" ? "openai" : undefined)) return keptElsewhere
-    }
+  for (const block of everyBlock(thread)) {
+    // Most vendors accept files as data only.
+    if (block.t === "file" && block.url !== undefined && documents === "data") return filesByUrl
+    if (block.t === "audio" && block.url !== undefined) return filesByUrl
+    if (block.t === "video" && videos !== true) return lacks("videos")
+    // A picture has an address here, and no id.
+    if (isKeptElsewhere(block, keepsFiles === true && block.t === "file" ? "openai" : undefined)) return keptElsewhere
   }
   return undefined
 }
@@ -209,8 +212,8 @@ class MessageWriter {
     }
   }
 
-  #encodeToolResult({ id, v }: ToolResultBlock): object {
-    return { role: "tool", tool_call_id: id, content: v }
+  #encodeToolResult(result: ToolResultBlock): object {
+    return { role: "tool", tool_call_id: result.id, content: resultText(result) }
   }
 
   #encodePart(part: Exclude<Block, ToolResultBlock>): object {

@@ -44,6 +44,7 @@ import { isObject, type JsonObject, stringAt } from "../json.ts"
 import { schemaFields } from "../openai-chat/client-request.ts"
 import { soundOf } from "../openai-sound.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
+import { resultOf } from "../results.ts"
 import { signatureFor, signatureFromResponses } from "../signature.ts"
 import { isOpenaiOwn, sealedBlock } from "../vendor-blocks.ts"
 import { redactedMark } from "./client-reply.ts"
@@ -235,7 +236,7 @@ const itemOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyAr
     }
     case "custom_tool_call_output":
     case "function_call_output":
-      return [resultOf(reader, item, path)]
+      return [resultIn(reader, item, path)]
     case "reasoning":
       return reasoningItem(reader, item, path)
     default:
@@ -331,17 +332,13 @@ const fileOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject
   return present({ t: "file", ...(data.startsWith("data:") ? sourceOf(data, mime) : { mime, data }), name })
 }
 
-/** A result is text in twp/1; images and files in it follow the results of its turn. */
-const resultOf = (reader: FieldReader, { call_id: id, output }: JsonObject, path: string): ThreadMessage => {
+const resultIn = (reader: FieldReader, { call_id: id, output }: JsonObject, path: string): ThreadMessage => {
   if (typeof output === "string") return { role: "tool", blocks: [{ t: "tool_result", id, v: output }] }
   const parts = reader.list(output, `${path}.output`).map((part, index) => {
     const at = `${path}.output.${index}`
     return partOf(reader, reader.object(part, at), at)
   })
-  const texts = parts.flatMap(({ t, v }) => (t === "text" ? [v] : []))
-  const media = parts.filter(({ t }) => t !== "text")
-  const result = { t: "tool_result", id, v: texts.join("\n") }
-  return media.length === 0 ? { role: "tool", blocks: [result] } : { role: "user", blocks: [result, ...media] }
+  return { role: "tool", blocks: [{ t: "tool_result", id, ...resultOf(parts) }] }
 }
 
 const toolFields: FieldTable = {

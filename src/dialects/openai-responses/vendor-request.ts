@@ -1,6 +1,13 @@
 /** The request side of the dialect `openai-responses`. */
 import { Result } from "effect"
-import { type Block, type Message, type ReasoningBlock, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
+import {
+  type Block,
+  everyBlock,
+  type Message,
+  type ReasoningBlock,
+  sourceUrl,
+  type ToolResultBlock,
+} from "../../protocol/block.ts"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import { JsonText } from "../../protocol/json-text.ts"
 import { isToolSearch } from "../../protocol/tool.ts"
@@ -10,6 +17,7 @@ import { type ExtraWords, encodeExtras, lacks, sameAs } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { encodeSound } from "../openai-sound.ts"
 import { meetAll } from "../requirements.ts"
+import { movesMedia } from "../results.ts"
 import { asksForAnyObject, isStrict } from "../schemas.ts"
 import { signatureFor, signFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
@@ -17,7 +25,10 @@ import type { EncodeRefusal } from "../wire.ts"
 import { responsesRequirements } from "./requirements.ts"
 
 export const encodeResponses = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
-  Result.flatMap(meetAll(responsesRequirements, request), writeResponses)
+  Result.flatMap(meetAll(responsesRequirements, request), (met) => writeResponses(withSoundBehind(met)))
+
+/** The output of a function has text, pictures and files. */
+const withSoundBehind = movesMedia(({ t }) => t !== "audio")
 
 const writeResponses = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   if (request.stop.length > 0) {
@@ -73,12 +84,10 @@ const writeResponses = (request: VendorRequest): Result.Result<object, EncodeRef
 export const words: ExtraWords = { serviceTier: sameAs("service_tier") }
 
 const findRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
-  for (const { blocks } of thread) {
-    for (const block of blocks) {
-      if (block.t === "video") return lacks("videos")
-      if (isKeptElsewhere(block, "openai")) return keptElsewhere
-      if (block.t === "audio" && block.url !== undefined) return lacks("audio")
-    }
+  for (const block of everyBlock(thread)) {
+    if (block.t === "video") return lacks("videos")
+    if (isKeptElsewhere(block, "openai")) return keptElsewhere
+    if (block.t === "audio" && block.url !== undefined) return lacks("audio")
   }
   return undefined
 }
@@ -210,10 +219,10 @@ function encodeItem(block: Block, texts: ReadonlySet<string>): object | undefine
   }
 }
 
-const encodeResult = ({ id, v }: ToolResultBlock, isOfText: boolean): object => ({
+const encodeResult = ({ id, v, blocks = [] }: ToolResultBlock, isOfText: boolean): object => ({
   type: isOfText ? "custom_tool_call_output" : "function_call_output",
   call_id: id,
-  output: v,
+  output: v ?? blocks.map((block) => encodePart(block, "user")),
 })
 
 /** An item id contains no colon. */

@@ -100,7 +100,12 @@ const exactBlock = <B extends Block>(block: B, text: string | undefined): B => {
     const json = sameText(written, JSON.stringify(block.input))
     return json === undefined ? block : { ...block, json }
   }
-  if (block.t !== "vendor" && block.t !== "tool_result") return block
+  if (block.t === "tool_result" && block.blocks !== undefined) {
+    const [first, ...others] = block.blocks
+    const v = first?.t === "text" ? sameText(text, first.v) : undefined
+    return v === undefined ? block : { ...block, blocks: [{ t: "text", v }, ...others] }
+  }
+  if ((block.t !== "vendor" && block.t !== "tool_result") || block.v === undefined) return block
   const v = sameText(text, block.v)
   return v === undefined ? block : { ...block, v }
 }

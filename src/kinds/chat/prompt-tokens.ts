@@ -1,6 +1,6 @@
 /** Conservative token counts, used when there are no exact ones. */
 import { tokensOfBytes } from "../../calls/tokens.ts"
-import type { Block, Message } from "../../protocol/block.ts"
+import { type Block, everyBlock, type Message } from "../../protocol/block.ts"
 import type { Tool } from "../../protocol/tool.ts"
 
 /** Vendors count this much for a large image. */
@@ -54,6 +54,8 @@ const textOf = (block: Block): string => {
       return ""
     case "tool_call":
       return block.name + (block.text ?? JSON.stringify(block.input))
+    case "tool_result":
+      return block.v ?? block.blocks?.map(textOf).join("") ?? ""
     default:
       return block.v
   }
@@ -61,7 +63,7 @@ const textOf = (block: Block): string => {
 
 /** Whether a prompt names pictures or files by an address or a vendor's id: only the vendor learns how large they are. */
 export const hasRemoteMedia = (thread: ReadonlyArray<Message>): boolean =>
-  thread.some(({ blocks }) => blocks.some((block) => isMedia(block) && block.data === undefined))
+  everyBlock(thread).some((block) => isMedia(block) && block.data === undefined)
 
 type MediaBlock = Extract<Block, { readonly t: "image" | "file" | "video" | "audio" }>
 
@@ -72,6 +74,7 @@ const isMedia = (block: Block): block is MediaBlock =>
 const isText = (mime: string): boolean => mime.startsWith("text/") || /\b(json|xml|yaml|csv|javascript)\b/.test(mime)
 
 const mediaTokens = (block: Block): number => {
+  if (block.t === "tool_result") return block.blocks?.reduce((tokens, inner) => tokens + mediaTokens(inner), 0) ?? 0
   if (block.t === "image") return tokensPerImage
   if (!isMedia(block)) return 0
   const { data } = block

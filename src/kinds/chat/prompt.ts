@@ -8,7 +8,7 @@ import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { AskedOutput, Dialect, VendorRequest } from "../../dialects/dialect.ts"
 import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
-import type { Block, Message } from "../../protocol/block.ts"
+import { type Block, everyBlock, type Message } from "../../protocol/block.ts"
 import type { Vendor } from "../../protocol/catalogue.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { ExchangeRequest, StructuredOutput } from "../../protocol/exchange.ts"
@@ -154,9 +154,7 @@ const textAlone: ReadonlySet<Block["t"]> = new Set(["text"])
 
 export const kindsOf = (thread: ReadonlyArray<Message>): ReadonlySet<Block["t"]> => {
   let kinds = textAlone
-  for (const { blocks } of thread) {
-    for (const { t } of blocks) if (!kinds.has(t)) kinds = new Set([...kinds, t])
-  }
+  for (const { t } of everyBlock(thread)) if (!kinds.has(t)) kinds = new Set([...kinds, t])
   return kinds
 }
 

@@ -1,6 +1,6 @@
 /** What can change the answer to an exchange: all that a vendor is told, but for what only its own cache reads. */
 import type { VendorRequest } from "../../dialects/dialect.ts"
-import type { Block, Message } from "../../protocol/block.ts"
+import { type Block, everyBlock, type Message } from "../../protocol/block.ts"
 import type { ExactContent } from "./exact-content.ts"
 
 /** @param prompt {@link samenessOfPrompt} */
@@ -11,9 +11,7 @@ export const samenessOf = (
 
 /** Undefined if a prompt names links, or files that a vendor keeps: what is behind them may change. */
 export const samenessOfPrompt = ({ thread, tools, outputJson }: ExactContent): object | undefined =>
-  thread.some(({ blocks }) => blocks.some(isLinked))
-    ? undefined
-    : { thread: thread.map(meaningOfMessage), tools, outputJson }
+  everyBlock(thread).some(isLinked) ? undefined : { thread: thread.map(meaningOfMessage), tools, outputJson }
 
 const isLinked = (block: Block): boolean =>
   ("url" in block && block.url !== undefined) || ("kept" in block && block.kept !== undefined)
