@@ -13,7 +13,7 @@ import { makeChatDialect } from "../src/dialects/openai-chat/vendor.ts"
 import { signFor } from "../src/dialects/signature.ts"
 import { extrasOf, levelOf, vendorRequestOf } from "../src/kinds/chat/plan.ts"
 import { checkCall } from "../src/kinds/decode.ts"
-import type { MediaBlock, Message, ToolResultBlock } from "../src/protocol/block.ts"
+import type { Cacheable, MediaBlock, Message, ToolResultBlock } from "../src/protocol/block.ts"
 import { ExchangeRequest } from "../src/protocol/exchange.ts"
 import type { ExtraParams } from "../src/protocol/extra-params.ts"
 import { isFunctionTool } from "../src/protocol/tool.ts"
@@ -41,6 +41,11 @@ const picture = { t: "image", mime: "image/png", data: "iVBORw0KGgo=" } as const
 
 const beside = (block: MediaBlock): Partial<VendorRequest> => ({
   thread: [{ role: "user", blocks: [{ t: "text", v: "Hello" }, block] }],
+})
+
+/** Instructions that are kept. */
+const kept = (cacheable: Cacheable): Partial<VendorRequest> => ({
+  thread: [{ role: "system", blocks: [{ t: "text", v: "Be brief", cacheable }] }, ...plain.thread],
 })
 
 /** A turn of a vendor that reasons, sent back. */
@@ -112,12 +117,8 @@ const parts: ReadonlyArray<Part> = [
   ["reasoning effort", () => ({ reasoning: "high" })],
   ["reasoning budget", () => ({ reasoning: "medium", reasoningBudget: 2048 })],
   [signedReasoning, reasoned],
-  [
-    "cache breakpoints",
-    () => ({
-      thread: [{ role: "system", blocks: [{ t: "text", v: "Be brief", cacheable: true }] }, ...plain.thread],
-    }),
-  ],
+  ["cache breakpoints", () => kept(true)],
+  ["breakpoints of an hour", () => kept("1h")],
   ["cache key", () => ({ cache: { enabled: true, skipWrite: false, key: "thread" } })],
   ["videos", () => beside({ t: "video", mime: "video/mp4", data: "AAAAIGZ0eXA=" })],
   ["sound", () => beside({ t: "audio", mime: "audio/wav", data: "UklGRiQAAAA=" })],
@@ -147,6 +148,8 @@ const without = (name: string, part: Partial<VendorRequest>): VendorRequest => {
       return { ...plain, ...beside(picture) }
     case "pictures in results":
       return { ...plain, tools, thread: calledWith({ v: "Rain" }) }
+    case "breakpoints of an hour":
+      return { ...plain, ...kept(true) }
     case "reasoning budget":
       return { ...plain, reasoning: "medium" }
     case signedReasoning:

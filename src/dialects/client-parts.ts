@@ -1,6 +1,6 @@
 /** Parts of requests that several APIs have in common. */
 
-import type { Detail, SealingDialect } from "../protocol/block.ts"
+import type { Cacheable, Detail, SealingDialect } from "../protocol/block.ts"
 import type { ReasoningLevel } from "../protocol/exchange.ts"
 import type { JsonPath } from "../protocol/json-edit.ts"
 import { overflows } from "../protocol/json-text.ts"
@@ -274,8 +274,17 @@ export const plainBase64 = (data: unknown): unknown => {
 export const nonEmptyText = (v: string): ReadonlyArray<JsonObject> => (v === "" ? [] : [textBlock(v)])
 
 /** A text, which may be a cache breakpoint. */
-export const textBlock = (v: string, cacheable = false): JsonObject => ({
+export const textBlock = (v: string, cacheable: Cacheable = false): JsonObject => ({
   t: "text",
   v,
-  ...(cacheable && { cacheable: true }),
+  ...(cacheable !== false && { cacheable }),
 })
+
+/** Whether a block is a cache breakpoint, and how long it lasts. @param fields of the mark */
+export const markOf = (reader: FieldReader, { cache_control: mark }: JsonObject, path: string, fields: FieldTable) => {
+  if (isAbsent(mark)) return false
+  const { ttl } = reader.checked(fields, mark, `${path}.cache_control`)
+  return reader.word(lives, ttl, `${path}.cache_control.ttl`) ?? true
+}
+
+const lives = { "5m": "5m", "1h": "1h" } as const

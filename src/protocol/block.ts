@@ -3,7 +3,11 @@ import { Schema } from "effect"
 import { citations } from "./citation.ts"
 import { TokenLogprob } from "./extra-params.ts"
 
-const cacheable = Schema.optionalKey(Schema.Boolean)
+/** Whether a prefix that vendors cache ends here, and how long it is kept; `true` leaves that to the vendor. */
+export const Cacheable = Schema.Union([Schema.Boolean, Schema.Literals(["5m", "1h"])])
+export type Cacheable = typeof Cacheable.Type
+
+const cacheable = Schema.optionalKey(Cacheable)
 
 /** A MIME type such as `image/png`. */
 const Mime = Schema.String.check(Schema.isPattern(/^[\w.+-]+\/[\w.+-]+$/), Schema.isMaxLength(127))

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import type { JsonObject } from "../../src/dialects/json.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
-import { useGateway } from "../conformance/gateway.ts"
+import { replyOf, useGateway } from "../conformance/gateway.ts"
 import { toldIn } from "./vendors.ts"
 
 const ids = newTestIds()
@@ -42,7 +42,10 @@ ${Object.entries(models)
       .replace(
         "prices:\n",
         `prices:\n${[...Object.keys(models), "blind"]
-          .map((model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", from: 2026-01-01 }\n`)
+          .map(
+            (model) =>
+              `  - { model: ${model}, currency: USD, input: "3", output: "15", cacheWrite: "3.75", cacheWrite1h: "6", from: 2026-01-01 }\n`,
+          )
           .join("")}`,
       )
       .replace("models: [main,", `models: [${Object.keys(models).join(", ")}, blind, main,`),
@@ -403,5 +406,82 @@ describe("pictures and files in results", () => {
       status: 400,
       text: expect.stringContaining("image_not_supported"),
     })
+  })
+})
+
+describe("how long a prefix is kept", () => {
+  const mark = (ttl?: string) => ({ cache_control: { type: "ephemeral", ...(ttl !== undefined && { ttl }) } })
+  const said = (text: string, ttl?: string) => ({ type: "text", text, ...(ttl !== undefined && mark(ttl)) })
+  const messages = (ttl: string, other?: string) => ({
+    system: [said("s", ttl)],
+    messages: [{ role: "user", content: [said("Hi", other)] }],
+  })
+  const chat = (ttl: string, other?: string) => ({
+    messages: [
+      { role: "system", content: [said("s", ttl)] },
+      { role: "user", content: [said("Hi", other)] },
+    ],
+  })
+  const own = (system: unknown, user?: unknown) => ({
+    thread: [
+      { role: "system", blocks: [{ t: "text", v: "s", cacheable: system }] },
+      { role: "user", blocks: [{ t: "text", v: "Hi", ...(user !== undefined && { cacheable: user }) }] },
+    ],
+  })
+  const toClaude = (system: object, user: object) => ({
+    system: [{ type: "text", text: "s", ...system }],
+    messages: [{ content: [{ type: "text", text: "Hi", ...user }] }],
+  })
+  keeps([
+    ["an hour", "chat", "cl", chat("1h"), toClaude(mark("1h"), mark("1h"))],
+    ["an hour, then less", "chat", "cl", chat("1h", "5m"), toClaude(mark("1h"), mark("5m"))],
+    ["an hour comes first", "chat", "cl", chat("5m", "1h"), toClaude(mark("1h"), mark("1h"))],
+    ["an hour", "t1", "cl", own("1h"), toClaude(mark("1h"), mark("1h"))],
+    ["as long as the vendor keeps it", "t1", "cl", own(true), toClaude(mark(), mark())],
+    ["an hour", "messages", "router", messages("1h", "5m"), chat("1h", "5m")],
+  ])
+
+  it("is a word of a tool's result", async () => {
+    const result = { type: "tool_result", tool_use_id: "t1", content: "7", ...mark("1h") }
+    const use = { type: "tool_use", id: "t1", name: "f", input: {} }
+    const thread = [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: [use] },
+      { role: "user", content: [result] },
+    ]
+    const body = { tools: [{ name: "f", input_schema: { type: "object" } }], messages: thread }
+    const routed = await post("messages", "router", body)
+    const inChat = { role: "tool", tool_call_id: "t1", content: [{ type: "text", text: "7", ...mark("1h") }] }
+    expect(routed.sent).toMatchObject({ messages: [{}, {}, inChat] })
+    const back = await post("chat", "cl", { ...routed.sent, model: "cl" })
+    expect(back.sent).toMatchObject({ messages: [{}, {}, { content: [result] }] })
+  })
+
+  it("is one of two", async () => {
+    expect(await post("t1", "cl", own("2h"))).toMatchObject({ status: 400, sent: undefined })
+  })
+
+  it("is billed by what the vendor wrote", async () => {
+    const { vendor, exchange } = gateway()
+    vendor.script((call) => {
+      call.head(200, { "content-type": "application/json" })
+      const written = { ephemeral_5m_input_tokens: 1000, ephemeral_1h_input_tokens: 2000 }
+      const usage = { input_tokens: 10, output_tokens: 1, cache_creation_input_tokens: 3000, cache_creation: written }
+      const content = [{ type: "text", text: "A" }]
+      call.end(
+        JSON.stringify({
+          id: "x",
+          type: "message",
+          role: "assistant",
+          model: "m",
+          content,
+          stop_reason: "end_turn",
+          usage,
+        }),
+      )
+    })
+    const reply = await replyOf(await exchange({ model: "cl", ...own("1h") }))
+    // 10 at 3, 1 at 15, 1000 at 3.75 and 2000 at 6 per million.
+    expect(reply.usage).toMatchObject({ cost: "0.015795", cacheWriteTokens: 3000 })
   })
 })

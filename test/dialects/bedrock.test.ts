@@ -185,6 +185,18 @@ describe("a request", () => {
     expect(message.content.at(-1)).toEqual({ cachePoint: { type: "default" } })
   })
 
+  it.each([
+    ["anthropic.claude-sonnet-4-5-20250929-v1:0", ["1h", "1h", "5m"], ["1h", "1h", "5m"]],
+    ["anthropic.claude-sonnet-4-5-20250929-v1:0", ["5m", true, "1h"], ["1h", "1h", "1h"]],
+    ["us.amazon.nova-2-lite-v1:0", ["1h", true, "5m"], [undefined, undefined, undefined]],
+  ] as const)("keeps prefixes of %s for %j", (model, lives, points) => {
+    const blocks = lives.map((cacheable) => ({ t: "text" as const, v: "a", cacheable }))
+    const cache = { enabled: true, skipWrite: false }
+    const [message] = sent({ model, thread: [{ role: "user" as const, blocks }], cache }).messages
+    const found = message.content.filter((block: object) => "cachePoint" in block)
+    expect(found).toEqual(points.map((ttl) => ({ cachePoint: { type: "default", ...(ttl !== undefined && { ttl }) } })))
+  })
+
   it("sends reasoning back to Claude with its signature or redacted, and to no other model", () => {
     const reasoning = [
       { t: "reasoning" as const, v: "Hm", signature: "sig" },

@@ -289,6 +289,7 @@ describe("an exchange", () => {
     { params: {} },
     { tools: [] },
     { thread: [{ role: "user", blocks: [{ ...text, cacheable: true }] }] },
+    { thread: [{ role: "user", blocks: [{ ...text, cacheable: "1h" }] }] },
     { thread: [{ blocks: [{ v: "Hi", t: "text" }], role: "user" }] },
   ])("asks for the same with %j", (more) => {
     expect(exchangeKey({ ...said(text), ...more })).toBe(exchangeKey(said(text)))

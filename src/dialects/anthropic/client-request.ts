@@ -1,5 +1,6 @@
 /** Anthropic's messages as clients send them. Source: https://docs.anthropic.com/en/api/messages */
 import type { Result } from "effect"
+import type { Cacheable } from "../../protocol/block.ts"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import { entryOf } from "../../protocol/words.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
@@ -7,6 +8,7 @@ import {
   clientToolOf,
   HostedTools,
   imageMimeOf,
+  markOf,
   nonEmptyText,
   plainBase64,
   stopsOf,
@@ -108,8 +110,7 @@ const toolFields: FieldTable = {
 }
 
 const markFields: FieldTable = {
-  ...all(carried, "type"),
-  ttl: withoutEffect("a breakpoint lasts as long as its vendor keeps it"),
+  ...all(carried, "type", "ttl"),
   scope: withoutEffect("prefixes are kept for one account"),
 }
 const sourceFields: Readonly<Record<string, FieldTable>> = {
@@ -230,7 +231,8 @@ const messageOf = (reader: FieldReader, message: JsonObject, path: string): Read
   return blocks.length === 0 ? [] : [{ role, blocks }]
 }
 
-const isMarked = (block: JsonObject): boolean => !isAbsent(block["cache_control"])
+const markIn = (reader: FieldReader, block: JsonObject, path: string): Cacheable =>
+  markOf(reader, block, path, markFields)
 
 const blockOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   const { type } = block
@@ -241,11 +243,11 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
     return [sealedBlock("anthropic", block)]
   }
   reader.check(fields, block, path)
-  if (isMarked(block)) reader.checked(markFields, block["cache_control"], `${path}.cache_control`)
+  const cacheable = markIn(reader, block, path)
   switch (type) {
     case "text":
       if (objectsAt(block, "citations").some(isForeignCitation)) reader.foreign.push(`${path}.citations`)
-      return [textBlock(reader.string(block["text"], `${path}.text`), isMarked(block))]
+      return [textBlock(reader.string(block["text"], `${path}.text`), cacheable)]
     case "image":
       return [{ t: "image", mime: "image/png", ...sourceOf(reader, block["source"], `${path}.source`) }]
     case "document":
@@ -268,14 +270,19 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
     case "tool_use":
       return [{ t: "tool_call", id: block["id"], name: block["name"], input: inputIn(reader, block, path) }]
     default:
-      return resultIn(reader, block, path)
+      return resultIn(reader, block, path, cacheable)
   }
 }
 
 const inputIn = (reader: FieldReader, { input }: JsonObject, path: string): unknown =>
   isAbsent(input) ? {} : reader.exactly(input, `${path}.input`)
 
-const resultIn = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
+const resultIn = (
+  reader: FieldReader,
+  block: JsonObject,
+  path: string,
+  cacheable: Cacheable,
+): ReadonlyArray<JsonObject> => {
   const { content } = block
   const parts = typeof content === "string" ? [] : reader.optionalList(content, `${path}.content`)
   const said: Array<JsonObject> = typeof content === "string" ? [textBlock(content)] : []
@@ -297,7 +304,7 @@ const resultIn = (reader: FieldReader, block: JsonObject, path: string): Readonl
     id: block["tool_use_id"],
     ...resultOf(said),
     ...(block["is_error"] === true && { isError: true }),
-    ...(isMarked(block) && { cacheable: true }),
+    ...(cacheable !== false && { cacheable }),
   }
   return [result]
 }
@@ -328,7 +335,7 @@ const textsOf = (reader: FieldReader, value: unknown, path: string): ReadonlyArr
   return reader.list(value, path).map((item, index) => {
     const block = reader.object(item, `${path}.${index}`)
     reader.check(textFields, block, `${path}.${index}`)
-    return textBlock(reader.string(block["text"], `${path}.${index}.text`), isMarked(block))
+    return textBlock(reader.string(block["text"], `${path}.${index}.text`), markIn(reader, block, `${path}.${index}`))
   })
 }
 

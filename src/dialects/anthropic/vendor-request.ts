@@ -3,6 +3,7 @@
 import { Result } from "effect"
 import {
   type Block,
+  type Cacheable,
   everyBlock,
   type FileBlock,
   type ImageBlock,
@@ -33,9 +34,15 @@ const maxCacheBreakpoints = 4
 
 const ownText = Symbol("ownText")
 
+/** Without a life of its own, a prefix is kept for five minutes. */
+interface CacheMark {
+  readonly type: "ephemeral"
+  readonly ttl?: "5m" | "1h"
+}
+
 interface WireBlock {
   readonly type: string
-  cache_control?: { readonly type: "ephemeral" }
+  cache_control?: CacheMark
   /** The text of a block of Anthropic's own tools. */
   readonly [ownText]?: string
   readonly [key: string]: unknown
@@ -206,8 +213,10 @@ function mergeTurns(thread: ReadonlyArray<Message>): Array<WireMessage> {
 
 const encodeBlocks = (blocks: ReadonlyArray<Block>): Array<WireBlock> => blocks.flatMap(encodeBlock)
 
-const marked = (cacheable: boolean | undefined): { cache_control?: { readonly type: "ephemeral" } } =>
-  cacheable === true ? { cache_control: { type: "ephemeral" } } : {}
+const marked = (cacheable: Cacheable = false): { cache_control?: CacheMark } => {
+  if (cacheable === false) return {}
+  return { cache_control: { type: "ephemeral", ...(cacheable !== true && { ttl: cacheable }) } }
+}
 
 function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
   switch (block.t) {
@@ -281,14 +290,25 @@ const mediaSource = ({ mime, data, url, kept }: ImageBlock | FileBlock): object 
 
 const isCacheable = ({ type }: WireBlock): boolean => type !== "thinking" && type !== "redacted_thinking"
 
-/** Marks the end of the thread, unless this is a one-shot request, and keeps the last breakpoints that fit. */
+const lastsLong = ({ cache_control: mark }: WireBlock): boolean => mark?.ttl === "1h"
+
+/**
+ * Marks the end of the thread, as long as its last breakpoint, unless this is a one-shot request, and keeps the last
+ * breakpoints that fit. Nothing may be kept for an hour after what is kept for less:
+ * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+ */
 function setCacheBreakpoints(system: Array<WireBlock>, messages: Array<WireMessage>, skipWrite: boolean): void {
   const blocks = [...system, ...messages.flatMap(({ content }) => content)]
   const tail = messages.at(-1)?.content.at(-1)
-  if (!skipWrite && tail !== undefined && isCacheable(tail)) tail.cache_control = { type: "ephemeral" }
-  clearCacheBreakpoints(
-    blocks.filter(({ cache_control }) => cache_control !== undefined).slice(0, -maxCacheBreakpoints),
-  )
+  const isMarked = ({ cache_control: mark }: WireBlock) => mark !== undefined
+  if (!skipWrite && tail !== undefined && isCacheable(tail)) {
+    tail.cache_control = blocks.findLast(isMarked)?.cache_control ?? { type: "ephemeral" }
+  }
+  const marks = blocks.filter(isMarked)
+  clearCacheBreakpoints(marks.slice(0, -maxCacheBreakpoints))
+  for (const block of marks.slice(-maxCacheBreakpoints, marks.findLastIndex(lastsLong) + 1)) {
+    block.cache_control = { type: "ephemeral", ttl: "1h" }
+  }
 }
 
 function clearCacheBreakpoints(blocks: ReadonlyArray<WireBlock>): void {

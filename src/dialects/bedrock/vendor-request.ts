@@ -3,13 +3,13 @@
  * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
  */
 import { Result } from "effect"
-import type { Block, Message, ReasoningBlock, ToolResultBlock } from "../../protocol/block.ts"
+import type { Block, Cacheable, Message, ReasoningBlock, ToolResultBlock } from "../../protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
 import { encodeThinking, versionOf } from "../anthropic/thinking.ts"
 import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
 import { inputOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras } from "../extras.ts"
-import { isObject, objectsAt } from "../json.ts"
+import { isObject, objectAt, objectsAt, stringAt } from "../json.ts"
 import { meetAll } from "../requirements.ts"
 import { signatureFor } from "../signature.ts"
 import { shownText } from "../vendor-blocks.ts"
@@ -28,7 +28,11 @@ interface WireMessage {
   readonly content: Array<WireBlock>
 }
 
-const cachePoint: WireBlock = { cachePoint: { type: "default" } }
+const cachePoint = (ttl?: string): WireBlock => ({
+  cachePoint: { type: "default", ...(ttl !== undefined && { ttl }) },
+})
+
+const isCachePoint = (block: WireBlock | undefined): boolean => block !== undefined && "cachePoint" in block
 
 export const encodeConverse = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
   Result.flatMap(meetAll(bedrockRequirements, request), writeConverse)
@@ -42,8 +46,9 @@ const writeConverse = (request: VendorRequest): Result.Result<object, EncodeRefu
   const { serviceTier, ...extras } = request.extras ?? {}
   const system = thread.flatMap(({ role, blocks }) => (role === "system" ? encodeBlocks(blocks, family) : []))
   const messages = mergeTurns(thread, family)
-  if (cache.enabled && !cache.skipWrite) markEnd(messages)
-  keepCachePoints([system, ...messages.map(({ content }) => content)], cache.enabled ? maxCachePoints : 0)
+  if (cache.enabled && !cache.skipWrite) markEnd(system, messages)
+  const contents = [system, ...messages.map(({ content }) => content)]
+  settleCachePoints(contents, cache.enabled ? maxCachePoints : 0, takesLives(model, family))
   const reasoning = encodeReasoningLevel(request, family)
   const samples = reasoning?.excludesSampling !== true
   const sampling = encodeExtras(extras, samples ? (words[family] ?? {}) : { topK: () => ({}) })
@@ -205,8 +210,10 @@ const nameDocuments = (messages: ReadonlyArray<WireMessage>): void => {
 const encodeBlocks = (blocks: ReadonlyArray<Block>, family: ModelFamily): Array<WireBlock> =>
   blocks.flatMap((block) => encodeBlock(block, family))
 
-const marked = (block: WireBlock, cacheable: boolean | undefined): ReadonlyArray<WireBlock> =>
-  cacheable === true ? [block, cachePoint] : [block]
+const marked = (block: WireBlock, cacheable: Cacheable = false): ReadonlyArray<WireBlock> => {
+  if (cacheable === false) return [block]
+  return [block, cachePoint(cacheable === true ? undefined : cacheable)]
+}
 
 const encodeBlock = (block: Block, family: ModelFamily): ReadonlyArray<WireBlock> => {
   switch (block.t) {
@@ -252,21 +259,31 @@ const encodeReasoning = ({ v, signature, redacted }: ReasoningBlock): ReadonlyAr
   return own === undefined ? [] : [{ reasoningContent: { reasoningText: { text: v, signature: own } } }]
 }
 
-/** Marks the end of the thread. */
-const markEnd = (messages: ReadonlyArray<WireMessage>): void => {
+/** Marks the end of the thread, as long as its last cache point. */
+const markEnd = (system: ReadonlyArray<WireBlock>, messages: ReadonlyArray<WireMessage>): void => {
   const content = messages.at(-1)?.content
   const tail = content?.at(-1)
-  if (tail !== undefined && tail !== cachePoint && !("reasoningContent" in tail)) content?.push(cachePoint)
+  if (tail === undefined || isCachePoint(tail) || "reasoningContent" in tail) return
+  const last = [...system, ...messages.flatMap((message) => message.content)].findLast(isCachePoint)
+  content?.push(last ?? cachePoint())
 }
 
-/** Keeps the last cache points that fit. */
-const keepCachePoints = (contents: ReadonlyArray<Array<WireBlock>>, most: number): void => {
+/** Claude from 4.5 on keeps a prefix for an hour: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html */
+const takesLives = (model: string, family: ModelFamily): boolean =>
+  family === "unknown" || (family === "claude" && versionOf(model) >= 4.5)
+
+/** Keeps the last cache points that fit. Nothing may be kept for an hour after what is kept for less. */
+const settleCachePoints = (contents: ReadonlyArray<Array<WireBlock>>, most: number, haveLives: boolean): void => {
   let kept = 0
+  let ttl: string | undefined
   for (const content of contents.toReversed()) {
     for (let at = content.length - 1; at >= 0; at--) {
-      if (content[at] !== cachePoint) continue
+      const point = objectAt(content[at], "cachePoint")
+      if (point === undefined) continue
       kept++
+      if (ttl !== "1h") ttl = stringAt(point, "ttl")
       if (kept > most) content.splice(at, 1)
+      else content[at] = cachePoint(haveLives ? ttl : undefined)
     }
   }
 }

@@ -13,6 +13,7 @@ import {
   imageMimeOf,
   keptFile,
   logprobsOf,
+  markOf,
   onlyAllowed,
   openaiEfforts,
   openaiOutput,
@@ -44,7 +45,7 @@ import {
   refused,
   withoutEffect,
 } from "../fields.ts"
-import { isObject, type JsonObject, objectAt } from "../json.ts"
+import { isObject, type JsonObject, objectAt, objectsAt } from "../json.ts"
 import { soundOf } from "../openai-sound.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
 
@@ -165,10 +166,7 @@ const imageFields: FieldTable = {
 }
 const calledFields = all(carried, "name", "arguments")
 const fileFields = all(carried, "file_id", "filename", "file_data")
-const markFields: FieldTable = {
-  type: carried,
-  ttl: withoutEffect("a breakpoint lasts as long as its vendor keeps it"),
-}
+const markFields = all(carried, "type", "ttl")
 const choiceFields = all(carried, "type", "function", "custom", "allowed_tools")
 const thinkingFields: FieldTable = {
   ...all(carried, "type", "budget_tokens"),
@@ -279,7 +277,11 @@ const messageOf = (reader: ChatFieldReader, message: JsonObject, path: string): 
     case "tool": {
       const id = reader.string(message["tool_call_id"], `${path}.tool_call_id`)
       const v = plainText(reader, message["content"], `${path}.content`)
-      return [{ role: "tool", blocks: [{ t: "tool_result", id, v }] }]
+      // A breakpoint is at the end of a result.
+      const cacheable = objectsAt(message, "content")
+        .map((part, at) => markOf(reader, part, `${path}.content.${at}`, markFields))
+        .findLast((mark) => mark !== false)
+      return [{ role: "tool", blocks: [present({ t: "tool_result", id, v, cacheable })] }]
     }
     default:
       reader.refuse(`${path}.role`, "must be system, developer, user, assistant or tool")
@@ -333,8 +335,7 @@ const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject =
   reader.check(partFields, part, path)
   switch (part["type"]) {
     case "text":
-      if (!isAbsent(part["cache_control"])) reader.checked(markFields, part["cache_control"], `${path}.cache_control`)
-      return textBlock(reader.string(part["text"], `${path}.text`), !isAbsent(part["cache_control"]))
+      return textBlock(reader.string(part["text"], `${path}.text`), markOf(reader, part, path, markFields))
     case "image_url": {
       const url = urlIn(reader, part["image_url"], `${path}.image_url`, imageFields)
       const detail = isObject(part["image_url"]) ? part["image_url"]["detail"] : undefined

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import {
   type Block,
+  type Cacheable,
   everyBlock,
   type FileBlock,
   type ImageBlock,
@@ -179,9 +180,13 @@ class MessageWriter {
 
   /** Text alone is a string, unless a part of it must carry a mark. */
   #textContent(blocks: ReadonlyArray<TextBlock>): unknown {
-    return this.#marksCache && blocks.some(({ cacheable }) => cacheable === true)
+    return blocks.some((block) => this.#isMarked(block))
       ? blocks.map((block) => this.#encodePart(block))
       : joinText(blocks)
+  }
+
+  #isMarked({ cacheable = false }: { readonly cacheable?: Cacheable }): boolean {
+    return this.#marksCache && cacheable !== false
   }
 
   #encodeAssistant(blocks: ReadonlyArray<Block>): object {
@@ -213,7 +218,9 @@ class MessageWriter {
   }
 
   #encodeToolResult(result: ToolResultBlock): object {
-    return { role: "tool", tool_call_id: result.id, content: resultText(result) }
+    const text = resultText(result)
+    const content = this.#isMarked(result) ? [{ type: "text", text, ...cacheMark(result.cacheable) }] : text
+    return { role: "tool", tool_call_id: result.id, content }
   }
 
   #encodePart(part: Exclude<Block, ToolResultBlock>): object {
@@ -228,8 +235,7 @@ class MessageWriter {
         return { type: "video_url", video_url: { url: sourceUrl(part) } }
       default: {
         const text = { type: "text", text: textOf(part) }
-        const isMarked = this.#marksCache && part.t === "text" && part.cacheable === true
-        return isMarked ? { ...text, cache_control: { type: "ephemeral" } } : text
+        return part.t === "text" && this.#isMarked(part) ? { ...text, ...cacheMark(part.cacheable) } : text
       }
     }
   }
@@ -248,6 +254,11 @@ const encodeCall = (call: ToolCallBlock): object =>
   call.text === undefined
     ? { id: call.id, type: "function", function: { name: call.name, arguments: inputText(call) } }
     : { id: call.id, type: "custom", custom: { name: call.name, input: call.text } }
+/** A cache breakpoint in Anthropic's words. */
+const cacheMark = (cacheable: Cacheable = true): object => ({
+  cache_control: { type: "ephemeral", ...(typeof cacheable === "string" && { ttl: cacheable }) },
+})
+
 /** Chat completions have no word for the original. */
 export const detailOf = ({ detail }: ImageBlock): object =>
   detail === undefined ? {} : { detail: detail === "original" ? "high" : detail }
