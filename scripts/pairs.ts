@@ -111,6 +111,10 @@ const parts: ReadonlyArray<Part> = [
   ["calls and results", () => ({ tools, thread: calledWith({ v: "Rain" }) })],
   ["pictures in results", () => ({ tools, thread: calledWith({ blocks: [{ t: "text", v: "Rain" }, picture] }) })],
   ["structured output", () => ({ output: { schema: { type: "object", properties: {} }, strict: true } })],
+  [
+    "any JSON object",
+    () => ({ anyJson: true, thread: [{ role: "user", blocks: [{ t: "text", v: "Hello in JSON" }] }] }),
+  ],
   ["temperature", () => ({ temperature: 0.5 })],
   ["top p", () => ({ topP: 0.5 })],
   ["stop sequences", () => ({ stop: ["END"] })],
@@ -148,6 +152,8 @@ const without = (name: string, part: Partial<VendorRequest>): VendorRequest => {
       return { ...plain, ...beside(picture) }
     case "pictures in results":
       return { ...plain, tools, thread: calledWith({ v: "Rain" }) }
+    case "any JSON object":
+      return { ...plain, thread: [{ role: "user", blocks: [{ t: "text", v: "Hello in JSON" }] }] }
     case "breakpoints of an hour":
       return { ...plain, ...kept(true) }
     case "reasoning budget":

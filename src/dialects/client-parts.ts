@@ -215,19 +215,19 @@ export const openaiEfforts: Readonly<Record<string, ReasoningLevel>> = {
   max: "max",
 }
 
-/** OpenAI's answer by a schema; `json_object` asks for any object. @param described what has the schema @param schemaPath where that stands */
+/** OpenAI's answer as JSON. @param described what has the schema @param schemaPath where that stands */
 export const openaiOutput = (
   reader: FieldReader,
   type: unknown,
   described: () => JsonObject,
   path: string,
   schemaPath: string,
-): JsonObject | undefined => {
+): JsonObject | "json" | undefined => {
   switch (type) {
     case "text":
       return undefined
     case "json_object":
-      return { schema: { type: "object" }, strict: false }
+      return "json"
     case "json_schema": {
       const { name, schema, strict } = described()
       return present({ name, schema: reader.exactly(schema, schemaPath), strict })

@@ -49,6 +49,8 @@ export interface VendorRequest {
   readonly reasoningBudget?: number | undefined
   readonly parallelToolCalls?: boolean | undefined
   readonly output?: AskedOutput | undefined
+  /** Whether the answer is any JSON object. */
+  readonly anyJson?: true | undefined
   /** Parameters that not every vendor has; see `extras.ts`. */
   readonly extras?: ExtraParams | undefined
   /** The most web searches that the vendor may make by itself; absent if it may make none. */

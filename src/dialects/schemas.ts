@@ -1,4 +1,5 @@
 /** JSON Schemas as vendors take them. A schema that a vendor takes as it is, is not copied. */
+import type { Message } from "../protocol/block.ts"
 import type { FunctionTool } from "../protocol/tool.ts"
 import type { VendorRequest } from "./dialect.ts"
 import { isObject, type JsonObject, objectAt, objectsAt } from "./json.ts"
@@ -25,11 +26,25 @@ export const isAnyObject = (schema: Schema): boolean =>
     ([name, value]) => name === "type" || (name === "additionalProperties" && value === true),
   )
 
-/** Whether JSON mode is asked for. Vendors take it only where the thread says that it wants JSON. */
-export const asksForAnyObject = ({ output, thread }: VendorRequest): boolean =>
-  output !== undefined &&
-  isAnyObject(output.schema) &&
-  thread.some(({ blocks }) => blocks.some((block) => block.t === "text" && /json/i.test(block.v)))
+/** Says that any JSON object is wanted: vendors take their JSON mode only where a thread says so. */
+export const withJsonSaid = (request: VendorRequest): VendorRequest =>
+  request.anyJson !== true ||
+  request.thread.some(({ blocks }) => blocks.some((block) => block.t === "text" && /json/i.test(block.v)))
+    ? request
+    : withJsonAsked(request)
+
+/** The same for models without such a mode, which do what they are told. */
+export const withJsonAsked = (request: VendorRequest): VendorRequest => {
+  const { anyJson, thread } = request
+  if (anyJson !== true) return request
+  const at = thread.findIndex(({ role }) => role !== "system")
+  return { ...request, thread: thread.toSpliced(at === -1 ? thread.length : at, 0, jsonInstruction) }
+}
+
+const jsonInstruction: Message = {
+  role: "system",
+  blocks: [{ t: "text", v: "Answer with one JSON object and nothing else: no words around it, and no code fence." }],
+}
 
 /** The schema of a tool's input, which is an object. */
 export const ofObject = (schema: Schema): Schema =>

@@ -41,7 +41,8 @@ export const ExchangeParams = Schema.Struct({
   toolChoice: Schema.optionalKey(ToolChoice),
   /** Whether one reply may have several tool calls; the vendor's own default if absent. */
   parallelToolCalls: Schema.optionalKey(Schema.Boolean),
-  output: Schema.optionalKey(StructuredOutput),
+  /** `json` asks for any JSON object. */
+  output: Schema.optionalKey(Schema.Union([Schema.Literal("json"), StructuredOutput])),
   ...ExtraParams.fields,
   promptTokensEstimate: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000_000 }))),
 })

@@ -11,6 +11,7 @@ const models = {
   chat: ["openai", "gpt-5"],
   router: ["openrouter", "anthropic/claude-opus-4.7"],
   deep: ["deepseek", "deepseek-chat"],
+  local: ["lmstudio", "qwen3"],
   resp: ["responses", "gpt-5"],
   cl: ["anthropic", "claude-opus-4-7"],
   cl46: ["anthropic", "claude-opus-4-6"],
@@ -26,7 +27,7 @@ const gateway = useGateway(() => ({
     testCatalogue(urls, ids)
       .replace(
         "vendors:\n",
-        `vendors:\n${["openrouter", "deepseek"].map((id) => `  - { id: ${id}, dialect: openai-chat, profile: ${id}, baseUrl: "${urls.vendor}/v1" }\n`).join("")}`,
+        `vendors:\n${["openrouter", "deepseek", "lmstudio"].map((id) => `  - { id: ${id}, dialect: openai-chat, profile: ${id}, baseUrl: "${urls.vendor}/v1" }\n`).join("")}`,
       )
       .replace(
         "models:\n",
@@ -483,5 +484,61 @@ describe("how long a prefix is kept", () => {
     const reply = await replyOf(await exchange({ model: "cl", ...own("1h") }))
     // 10 at 3, 1 at 15, 1000 at 3.75 and 2000 at 6 per million.
     expect(reply.usage).toMatchObject({ cost: "0.015795", cacheWriteTokens: 3000 })
+  })
+})
+
+describe("any JSON object", () => {
+  const chat = (text = "Hi, in JSON") => ({
+    messages: [{ role: "user", content: text }],
+    response_format: { type: "json_object" },
+  })
+  const generate = {
+    contents: [{ role: "user", parts: [{ text: "Hi" }] }],
+    generationConfig: { responseMimeType: "application/json" },
+  }
+  const responses = { input: "Hi, in JSON", text: { format: { type: "json_object" } } }
+  const own = (v = "Hi, in JSON") => ({ ...t1({ t: "text", v }), params: { output: "json" } })
+  const instruction = expect.stringContaining("one JSON object")
+  const jsonMode = { response_format: { type: "json_object" } }
+  keeps([
+    ["as the vendor says it", "responses", "chat", responses, jsonMode],
+    ["as the vendor says it", "responses", "deep", responses, jsonMode],
+    ["as the vendor says it", "chat", "resp", chat(), { text: { format: { type: "json_object" } } }],
+    ["as the vendor says it", "chat", "gem", chat(), { generationConfig: { responseMimeType: "application/json" } }],
+    ["as the vendor says it", "t1", "deep", own(), jsonMode],
+    ["as the vendor says it", "t1", "local", own(), { response_format: { type: "json_schema" } }],
+    [
+      "and says so, where a vendor must read it",
+      "generate",
+      "chat",
+      generate,
+      {
+        ...jsonMode,
+        messages: [
+          { role: "system", content: instruction },
+          { role: "user", content: "Hi" },
+        ],
+      },
+    ],
+    [
+      "and says so, where a vendor must read it",
+      "t1",
+      "resp",
+      own("Hi"),
+      { input: [{ role: "system", content: [{ text: instruction }] }, { role: "user" }] },
+    ],
+    ["as an instruction, at a vendor without words for it", "chat", "cl", chat(), { system: [{ text: instruction }] }],
+  ])
+
+  it("has no schema", async () => {
+    for (const model of ["gem", "cl", "chat", "resp"] as const) {
+      const { sent } = await post("t1", model, own())
+      expect(JSON.stringify(sent)).not.toMatch(/schema/i)
+    }
+  })
+
+  it("needs other words beside functions at Gemini 2.5", async () => {
+    const tools = [{ name: "f", inputSchema: { type: "object" } }]
+    expect(await post("t1", "gem2", { ...own(), tools })).toMatchObject({ status: 400, sent: undefined })
   })
 })

@@ -196,6 +196,7 @@ const exchanges: Readonly<Record<string, readonly [object, object]>> = {
   "params.toolChoice.name": [params({ toolChoice: { name: "a" } }), params({ toolChoice: { name: "b" } })],
   "params.parallelToolCalls": [params({ parallelToolCalls: true }), params({ parallelToolCalls: false })],
   "params.output": [params({}), params({ output: { schema: {} } })],
+  "params.output of any object": [params({}), params({ output: "json" })],
   "params.output.name": [params({ output: { name: "a", schema: {} } }), params({ output: { name: "b", schema: {} } })],
   "params.output.schema": [params({ output: { schema: {} } }), params({ output: { schema: { type: "object" } } })],
   "params.output.strict": [

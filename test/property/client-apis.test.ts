@@ -100,7 +100,7 @@ const readBack = ({ thread, tools, params }: ExchangeRequest) => ({
   stop: params?.stop,
   tools,
   toolChoice: params?.toolChoice,
-  output: params?.output?.schema,
+  output: typeof params?.output === "object" ? params.output.schema : undefined,
 })
 
 const Share = Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 0.999 }))

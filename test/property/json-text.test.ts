@@ -194,7 +194,7 @@ const read = (
     ? readCompatible(clientApis[name], { headers: {} }, bytes, undefined, place).decoded
     : decodeExchange(bytes)
   const { prompt, params } = Result.getOrThrow(decoded).request
-  return { prompt, output: params?.output }
+  return { prompt, output: typeof params?.output === "object" ? params.output : undefined }
 }
 
 const params: PromptParams = {

@@ -240,7 +240,7 @@ const t1: Client = {
         ...(topP !== undefined && { topP }),
         ...when(stops.length > 0, { stop: stops }),
         ...(effort !== undefined && { reasoning: effort }),
-        ...when(output !== undefined, { output: { schema: output === "json" ? { type: "object" } : output } }),
+        ...when(output !== undefined, { output: output === "json" ? "json" : { schema: output } }),
         ...when(tools.length > 0 && choice !== undefined, { toolChoice: choice }),
         ...when(tools.length > 0 && isParallel !== undefined, { parallelToolCalls: isParallel }),
       },

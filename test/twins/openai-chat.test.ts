@@ -217,12 +217,14 @@ describe("a request of Weir", () => {
   })
 
   it("asks for any object as the vendor says it", () => {
-    const output = { schema: { type: "object" } }
     for (const profile of profiles) {
-      expect(accepted(profile, { output, thread: [asksForJson] })).toMatchObject({
-        response_format: { type: "json_object" },
-      })
+      for (const request of [{ thread: [asksForJson] }, {}]) {
+        expect(accepted(profile, { ...request, anyJson: true })).toMatchObject({
+          response_format: { type: "json_object" },
+        })
+      }
     }
+    const output = { schema: { type: "object" } }
     expect(accepted("openai", { output })).toMatchObject({ response_format: { type: "json_schema" } })
     expect(written("deepseek", { output })).toMatchObject(Result.fail({ capability: "output" }))
     expect(written("deepseek", { output: { schema: open }, thread: [asksForJson] })).toMatchObject(

@@ -114,7 +114,8 @@ describe("a request of Weir", () => {
     const output = { schema: { type: "object" } }
     expect(accepted({ output })).toMatchObject(format({ type: "json_schema" }))
     const thread = [{ role: "user", blocks: [{ t: "text", v: "In JSON" }] } as const]
-    expect(accepted({ output, thread })).toMatchObject(format({ type: "json_object" }))
+    expect(accepted({ anyJson: true, thread })).toMatchObject(format({ type: "json_object" }))
+    expect(accepted({ anyJson: true })).toMatchObject(format({ type: "json_object" }))
     expect(accepted({ output: { schema: open, strict: true } })).toMatchObject(format({ strict: false }))
   })
 })

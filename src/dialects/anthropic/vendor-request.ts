@@ -22,6 +22,7 @@ import { inputOf, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { meetAll } from "../requirements.ts"
+import { withJsonAsked } from "../schemas.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
@@ -54,7 +55,7 @@ interface WireMessage {
 }
 
 export const encodeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
-  Result.flatMap(meetAll(anthropicRequirements, request), writeMessages)
+  Result.flatMap(meetAll(anthropicRequirements, request), (met) => writeMessages(withJsonAsked(met)))
 
 const writeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   if (request.output !== undefined && !takesOutput(request.model)) return Result.fail(lacksOutput)

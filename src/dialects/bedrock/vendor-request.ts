@@ -11,6 +11,7 @@ import { inputOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras } from "../extras.ts"
 import { isObject, objectAt, objectsAt, stringAt } from "../json.ts"
 import { meetAll } from "../requirements.ts"
+import { withJsonAsked } from "../schemas.ts"
 import { signatureFor } from "../signature.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
@@ -35,7 +36,7 @@ const cachePoint = (ttl?: string): WireBlock => ({
 const isCachePoint = (block: WireBlock | undefined): boolean => block !== undefined && "cachePoint" in block
 
 export const encodeConverse = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
-  Result.flatMap(meetAll(bedrockRequirements, request), writeConverse)
+  Result.flatMap(meetAll(bedrockRequirements, withJsonAsked(request)), writeConverse)
 
 const writeConverse = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   const { model, thread, cache, output } = request

@@ -237,12 +237,14 @@ const reasoningOf = (reader: GenerateReader, value: unknown): JsonObject => {
   return { reasoning, reasoningBudget: budget }
 }
 
-const outputOf = (reader: GenerateReader, config: JsonObject, sent: JsonObject): JsonObject | undefined => {
+const outputOf = (reader: GenerateReader, config: JsonObject, sent: JsonObject): JsonObject | "json" | undefined => {
   const { responseMimeType: mime, responseSchema, responseJsonSchema } = config
   if (isAbsent(mime) || mime === "text/plain") return undefined
   if (mime !== "application/json")
     reader.lacks("generationConfig.responseMimeType", "must be text/plain or application/json")
-  if (isAbsent(responseJsonSchema)) return { schema: jsonSchemaOf(responseSchema) ?? { type: "object" }, strict: true }
+  if (isAbsent(responseJsonSchema)) {
+    return isAbsent(responseSchema) ? "json" : { schema: jsonSchemaOf(responseSchema), strict: true }
+  }
   const name = nameIn(sent, "generationConfig")
   const path = `${name}.${nameIn(sent[name], "responseJsonSchema")}`
   return { schema: reader.exactly(responseJsonSchema, path), strict: true }

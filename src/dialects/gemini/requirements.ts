@@ -84,8 +84,8 @@ export const geminiRequirements: ReadonlyArray<Requirement> = [
   {
     rule: "a schema or functions",
     source: outputs,
-    meet: refuses(({ model, output, tools }) =>
-      output !== undefined && tools.length > 0 && isOld(model) ? lacksOutput : undefined,
+    meet: refuses(({ model, output, anyJson, tools }) =>
+      (output !== undefined || anyJson === true) && tools.length > 0 && isOld(model) ? lacksOutput : undefined,
     ),
   },
   // The writer of the request meets these; it has withSignatures from here.

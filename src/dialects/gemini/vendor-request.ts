@@ -81,6 +81,7 @@ const writeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefu
       ...(request.topP !== undefined && { topP: request.topP }),
       ...(request.stop.length > 0 && { stopSequences: request.stop }),
       ...(request.reasoning !== undefined && { thinkingConfig: encodeThinking(request, request.reasoning) }),
+      ...(request.anyJson === true && { responseMimeType: "application/json" }),
       ...(output !== undefined && { responseMimeType: "application/json", responseJsonSchema: outputSchemaOf(output) }),
     },
   })

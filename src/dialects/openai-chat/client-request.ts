@@ -437,7 +437,7 @@ const reasoningOf = (reader: FieldReader, body: JsonObject): JsonObject => {
   return { reasoning: enabled === false ? "off" : "medium" }
 }
 
-const outputOf = (reader: FieldReader, format: unknown): JsonObject | undefined => {
+const outputOf = (reader: FieldReader, format: unknown): JsonObject | "json" | undefined => {
   if (isAbsent(format)) return undefined
   const { type, json_schema: schema } = reader.checked(all(carried, "type", "json_schema"), format, "response_format")
   const described = () => reader.checked(schemaFields, schema, "response_format.json_schema")

@@ -1,11 +1,12 @@
 /** What vendors of chat completions require, by their profile. */
+import { Result } from "effect"
 import type { Message } from "../../protocol/block.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
 import { mends, type Requirement, refuses } from "../requirements.ts"
 import {
-  asksForAnyObject,
   ofObject,
   strictIfPossible,
+  withJsonSaid,
   withoutTopBranches,
   withProperties,
   withToolSchemas,
@@ -18,16 +19,10 @@ const chat = "https://platform.openai.com/docs/api-reference/chat/create"
 const tools = "https://platform.openai.com/docs/guides/function-calling"
 const outputs = "https://platform.openai.com/docs/guides/structured-outputs"
 
-/** Whether any object is asked for, in the vendor's own words for it. */
-export const asksForJson = (request: VendorRequest, { lacksJsonMode }: ChatProfile): boolean =>
-  lacksJsonMode !== true && asksForAnyObject(request)
-
 const outputRefusal =
   (profile: ChatProfile) =>
   (request: VendorRequest): EncodeRefusal | undefined =>
-    request.output !== undefined && profile.lacksOutput === true && !asksForJson(request, profile)
-      ? lacksOutput
-      : undefined
+    request.output !== undefined && profile.lacksOutput === true ? lacksOutput : undefined
 
 const isForced = ({ toolChoice, tools: { length } }: VendorRequest): boolean =>
   length > 0 && (toolChoice === "required" || typeof toolChoice === "object")
@@ -78,7 +73,11 @@ const tableOf = (profile: ChatProfile): ReadonlyArray<Requirement> => [
     source: tools,
     meet: mends(withToolSchemas((schema) => withProperties(ofObject(withoutTopBranches(schema))))),
   },
-  { rule: "JSON mode says JSON", source: outputs, meet: refuses(outputRefusal(profile)) },
+  {
+    rule: "JSON mode says JSON",
+    source: outputs,
+    meet: (request) => Result.map(refuses(outputRefusal(profile))(request), withJsonSaid),
+  },
   // The writer of the request meets these.
   { rule: "content or calls", source: chat },
   { rule: "a choice needs tools", source: tools },

@@ -27,7 +27,7 @@ import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import type { ChatProfile } from "./profiles.ts"
 import { reasoningDetailsOf } from "./reasoning-details.ts"
-import { asksForJson, chatRequirements } from "./requirements.ts"
+import { chatRequirements } from "./requirements.ts"
 
 export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> =>
   Result.flatMap(meetAll(chatRequirements(profile), request), (met) => writeChat(withMediaBehind(met), profile))
@@ -52,8 +52,9 @@ const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<
     ...(request.stop.length > 0 && { stop: request.stop }),
     ...(request.reasoning !== undefined && profile.reasoning(request.reasoning, request.reasoningBudget)),
     ...(output !== undefined && {
-      response_format: asksForJson(request, profile) ? { type: "json_object" } : encodeOutput(output),
+      response_format: encodeOutput(output),
     }),
+    ...(request.anyJson === true && { response_format: profile.lacksJsonMode ? anyObject : { type: "json_object" } }),
     ...(tools.length > 0 && {
       tools,
       ...(request.toolChoice !== undefined && { tool_choice: encodeToolChoice(request, profile) }),
@@ -94,6 +95,9 @@ const encodeTools = ({ tools, textTools = [] }: VendorRequest): ReadonlyArray<ob
     },
   })),
 ]
+
+/** Any object, where only a schema can say it. */
+const anyObject = encodeOutput({ schema: { type: "object" } })
 
 const encodeToolChoice = ({ toolChoice, textTools }: VendorRequest, { requiredChoice }: ChatProfile): unknown => {
   if (toolChoice === "required") return requiredChoice

@@ -423,7 +423,7 @@ const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice =>
 
 const verbosityOf = (text: unknown): unknown => (isObject(text) ? text["verbosity"] : undefined)
 
-const outputOf = (reader: FieldReader, text: unknown): JsonObject | undefined => {
+const outputOf = (reader: FieldReader, text: unknown): JsonObject | "json" | undefined => {
   if (isAbsent(text)) return undefined
   const options = reader.object(text, "text")
   reader.check({ format: carried, verbosity: carried }, options, "text")

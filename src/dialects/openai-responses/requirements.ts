@@ -1,6 +1,13 @@
 /** What OpenAI's responses require. */
 import { mends, type Requirement, refuses } from "../requirements.ts"
-import { ofObject, strictIfPossible, withoutTopBranches, withProperties, withToolSchemas } from "../schemas.ts"
+import {
+  ofObject,
+  strictIfPossible,
+  withJsonSaid,
+  withoutTopBranches,
+  withProperties,
+  withToolSchemas,
+} from "../schemas.ts"
 import { hashedIds, pairCalls, renameCalls } from "../tool-loops.ts"
 
 const docs = "https://platform.openai.com/docs/api-reference/responses/create"
@@ -39,7 +46,7 @@ export const responsesRequirements: ReadonlyArray<Requirement> = [
   { rule: "some input", source: docs },
   { rule: "strict schemas of tools", source: outputs },
   { rule: "a choice needs tools", source: tools },
-  { rule: "JSON mode says JSON", source: outputs },
+  { rule: "JSON mode says JSON", source: outputs, meet: mends(withJsonSaid) },
   { rule: "sealed reasoning is its own", source: reasoning },
   { rule: "reasoning leads to an item", source: reasoning },
 ]

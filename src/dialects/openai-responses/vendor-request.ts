@@ -18,7 +18,7 @@ import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { encodeSound } from "../openai-sound.ts"
 import { meetAll } from "../requirements.ts"
 import { movesMedia } from "../results.ts"
-import { asksForAnyObject, isStrict } from "../schemas.ts"
+import { isStrict } from "../schemas.ts"
 import { signatureFor, signFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
@@ -45,9 +45,8 @@ const writeResponses = (request: VendorRequest): Result.Result<object, EncodeRef
   ]
   const { truncation, promptCacheOptions, reasoningMode } = extras.vendorOptions?.openai ?? {}
   const text = {
-    ...(request.output !== undefined && {
-      format: asksForAnyObject(request) ? { type: "json_object" } : encodeOutput(request.output),
-    }),
+    ...(request.output !== undefined && { format: encodeOutput(request.output) }),
+    ...(request.anyJson === true && { format: { type: "json_object" } }),
     ...(verbosity !== undefined && verbosity !== "medium" && { verbosity }),
   }
   return Result.succeed({

@@ -65,5 +65,5 @@ const promptSource = (
 ): PromptSource => ({
   readAgain: body.length < longBytes ? undefined : () => read(body),
   exact: places && { body, places },
-  output: params?.output,
+  output: params?.output === "json" ? undefined : params?.output,
 })

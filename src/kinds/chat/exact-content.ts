@@ -36,7 +36,7 @@ export const placesOfExchange = (
       t === "tool_call" ? [{ message, block, path: `${before}thread.${message}.blocks.${block}.input` }] : [],
     ),
   )
-  const output = params?.output === undefined ? undefined : `${before}params.output.schema`
+  const output = typeof params?.output === "object" ? `${before}params.output.schema` : undefined
   if (blocks.length === 0 && tools.length === 0 && output === undefined) return undefined
   return {
     blocks,

@@ -137,7 +137,8 @@ export const vendorRequestOf = (
   reasoning: capabilities.has("reasoning") ? params.reasoning : undefined,
   reasoningBudget: params.reasoningBudget,
   parallelToolCalls: params.parallelToolCalls,
-  output: params.output,
+  output: params.output === "json" ? undefined : params.output,
+  anyJson: params.output === "json" ? true : undefined,
   extras: params.extras,
   cache: {
     enabled: capabilities.has("cache"),
