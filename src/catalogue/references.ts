@@ -20,6 +20,7 @@ import { keptKinds } from "../protocol/reply-cache.ts"
 import { compilePolicy } from "../review/policy.ts"
 import { addressOf } from "./addresses.ts"
 import { lackingPrice } from "./price-of-kind.ts"
+import { thresholdProblems } from "./price-thresholds.ts"
 
 /** A location in a document: keys and indexes. */
 export type Path = ReadonlyArray<PropertyKey>
@@ -171,9 +172,13 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   const kinds = new Map(document.models?.map(({ handle, kind = "chat" }) => [handle, kind]))
   document.prices?.forEach((entry, p) => {
     known(models, entry.model, "model", "prices", p, "model")
-    const price = readPrice({ ...entry, dims: definedOf(entry.dims), tiers: entry.tiers })
-    const needed = price === undefined ? undefined : lackingPrice(kinds.get(entry.model) ?? "chat", price)
+    const price = readPrice(entry)
+    const kind = kinds.get(entry.model) ?? "chat"
+    const needed = price === undefined ? undefined : lackingPrice(kind, price)
     if (needed !== undefined) problems.push({ path: ["prices", p], message: `needs ${needed}` })
+    for (const { path, message } of thresholdProblems(entry, kind)) {
+      problems.push({ path: ["prices", p, ...path], message })
+    }
     if (price === undefined || !isSanePrice(price)) {
       problems.push({
         path: ["prices", p],
@@ -274,10 +279,3 @@ const sectionsWithId = [...platformSectionsWithId, "orgs", "users", "teams", "ap
 
 const names = (items: ReadonlyArray<{ readonly id: string }> | undefined): ReadonlySet<string> =>
   new Set((items ?? []).map(({ id }) => id))
-
-/** The entries of a record whose values are defined. */
-export const definedOf = <A>(record: { readonly [key: string]: A | undefined } | undefined): Record<string, A> => {
-  const defined: Record<string, A> = {}
-  for (const [key, value] of Object.entries(record ?? {})) if (value !== undefined) defined[key] = value
-  return defined
-}

@@ -26,7 +26,6 @@ import { compilePolicy, type ReviewPolicy } from "../review/policy.ts"
 import { isReference, type Network, readNetwork } from "../upstream/network.ts"
 import type { Pooled } from "../upstream/pool.ts"
 import { addressOf } from "./addresses.ts"
-import { definedOf } from "./references.ts"
 import type { ResolveRef } from "./secrets.ts"
 
 export interface VendorEntry {
@@ -327,7 +326,7 @@ function makeTarget(
 /** Those that are in range, newest first. */
 function datedPrices(entries: ReadonlyArray<PriceEntry>): ReadonlyArray<DatedPrice> {
   const dated = entries.flatMap((entry) => {
-    const price = readPrice({ ...entry, dims: definedOf(entry.dims), tiers: entry.tiers })
+    const price = readPrice(entry)
     const { currency, from } = entry
     return price !== undefined && isSanePrice(price) ? [{ price, currency, fromMs: Date.parse(from) }] : []
   })

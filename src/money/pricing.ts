@@ -1,6 +1,7 @@
 /** Prices usage: pure, exact, rounded once. Source: interface.md "Exchange response", decisions on `usage`. */
 import { entryOf } from "../protocol/words.ts"
 import { type Amount, parseAmount } from "./amount.ts"
+import { atLength, type PriceStep, pricesUpTo } from "./price-steps.ts"
 
 /** Counts to be priced; `inTokens` excludes cache reads and writes. */
 export interface Counts {
@@ -32,6 +33,8 @@ export interface Price {
   readonly dims: Readonly<Record<string, Amount>>
   /** Factors of the prices of tokens, by service tier. */
   readonly tiers?: Readonly<Record<string, Amount>> | undefined
+  /** The prices of calls with a long input. */
+  readonly above?: ReadonlyArray<PriceStep<Price>> | undefined
   /** The share of a charge that a reply from the cache costs, from 0 to 1. */
   readonly cachedReply?: Amount | undefined
   /** Prices that the list does not state; they are 0 here. */
@@ -59,6 +62,7 @@ export const timesFactor = (amount: Amount, factor: Amount): Amount => (amount *
 
 /** Whether a price can be charged: non-negative and within {@link maxPricePerMillion}. */
 export const isSanePrice = (price: Price): boolean =>
+  (price.above ?? []).every((step) => isSanePrice(step.price)) &&
   Object.values(price.tiers ?? {}).every((factor) => factor > 0n && factor <= BigInt(maxTierFactor) * one) &&
   [
     price.input,
@@ -76,6 +80,7 @@ export const tierDimension = (tier: string): string => `tier_${tier}`
 export const atTier = (price: Price, tier: string): Price => {
   const factor = entryOf(price.tiers ?? {}, tier)
   if (factor === undefined) return price
+  const above = price.above?.map((step) => ({ ...step, price: atTier(step.price, tier) }))
   const of = (amount: Amount): Amount => timesFactor(amount, factor)
   const optional = (amount: Amount | undefined) => (amount === undefined ? undefined : of(amount))
   const dims = Object.entries(price.dims).map(([name, amount]) => [name, tokenDims.has(name) ? of(amount) : amount])
@@ -87,13 +92,15 @@ export const atTier = (price: Price, tier: string): Price => {
     cacheWrite: optional(price.cacheWrite),
     cacheWrite1h: optional(price.cacheWrite1h),
     dims: Object.fromEntries(dims),
+    ...(above !== undefined && { above }),
   }
 }
 
-/** The prices of these counts. */
-const inForce = (price: Price, { dims }: Counts): Price => {
+/** The prices of these counts: those of the length of their input, times the factor of their service tier. */
+const inForce = (list: Price, counts: Counts): Price => {
+  const price = atLength(list, inputTokens(counts))
   if (price.tiers === undefined) return price
-  const tier = Object.keys(price.tiers).find((name) => dims[tierDimension(name)] !== undefined)
+  const tier = Object.keys(price.tiers).find((name) => counts.dims[tierDimension(name)] !== undefined)
   return tier === undefined ? price : atTier(price, tier)
 }
 
@@ -220,16 +227,27 @@ const tokenDims: ReadonlySet<string> = new Set([...inputParts, ...outputParts, .
 /**
  * The maximum charge for these tokens: all input at the highest input price, all output at the highest output price, and
  * these web searches.
+ * @param mostInTokens how many tokens of input a vendor may report: it decides which prices may apply
  */
-export const maxCharge = (price: Price, inTokens: number, outTokens: number, searches = 0): Amount => {
-  const input = [price.input, price.cacheWrite, price.cacheWrite1h, price.dims["audio_in"], price.dims["image_in"]]
-  const output = [price.output, price.dims["reasoning"], price.dims["audio_out"]]
-  return perMillion(
-    BigInt(inTokens) * dearest(input) +
-      BigInt(outTokens) * dearest(output) +
-      BigInt(searches) * (price.dims["web_search"] ?? 0n),
+export const maxCharge = (
+  list: Price,
+  inTokens: number,
+  outTokens: number,
+  searches = 0,
+  mostInTokens = inTokens,
+): Amount =>
+  dearest(
+    pricesUpTo(list, mostInTokens).map((price) =>
+      perMillion(
+        BigInt(inTokens) * dearestInput(price) +
+          BigInt(outTokens) * dearest([price.output, price.dims["reasoning"], price.dims["audio_out"]]) +
+          BigInt(searches) * (price.dims["web_search"] ?? 0n),
+      ),
+    ),
   )
-}
+
+const dearestInput = ({ input, cacheRead, cacheWrite, cacheWrite1h, dims }: Price): Amount =>
+  dearest([input, cacheRead, cacheWrite, cacheWrite1h, ...[...inputParts, ...cachedParts].map((part) => dims[part])])
 
 /** What these units cost, by the names of {@link unitDims}. */
 export const unitCharge = (price: Price, dims: Readonly<Record<string, number>>): Amount =>
@@ -273,18 +291,25 @@ const within = (part: number | undefined, whole: number): bigint => BigInt(Math.
 /** Divides by a million, half away from zero. */
 const perMillion = (amount: bigint): Amount => (amount >= 0n ? amount + million / 2n : amount - million / 2n) / million
 
-/** Parses the prices of a catalogue entry; undefined if one is not a decimal. */
-export const readPrice = (entry: {
-  readonly currency: string
+/** The prices of tokens, as a catalogue states them. */
+interface PriceTexts {
   readonly input?: string | undefined
   readonly output?: string | undefined
   readonly cacheRead?: string | undefined
   readonly cacheWrite?: string | undefined
   readonly cacheWrite1h?: string | undefined
-  readonly dims?: Readonly<Record<string, string>> | undefined
-  readonly tiers?: Readonly<Record<string, string>> | undefined
+  readonly dims?: Readonly<Record<string, string | undefined>> | undefined
+  readonly tiers?: Readonly<Record<string, string | undefined>> | undefined
+}
+
+interface PriceText extends PriceTexts {
+  readonly currency: string
   readonly cachedReply?: string | undefined
-}): Price | undefined => {
+  readonly above?: ReadonlyArray<PriceTexts & { readonly tokens: number }> | undefined
+}
+
+/** Parses the prices of a catalogue entry; undefined if one is not a decimal. */
+export const readPrice = (entry: PriceText): Price | undefined => {
   const optional = (text: string | undefined) => (text === undefined ? undefined : parseAmount(text))
   const input = parseAmount(entry.input ?? "0")
   const output = parseAmount(entry.output ?? "0")
@@ -293,6 +318,8 @@ export const readPrice = (entry: {
   const dims = readAmounts(entry.dims ?? {})
   const tiers = entry.tiers === undefined ? undefined : readAmounts(entry.tiers)
   if (dims === undefined || (entry.tiers !== undefined && tiers === undefined)) return undefined
+  const above = readSteps(entry)
+  if (entry.above !== undefined && above === undefined) return undefined
   return {
     currency: entry.currency,
     input,
@@ -302,14 +329,36 @@ export const readPrice = (entry: {
     cacheWrite1h: optional(entry.cacheWrite1h),
     dims,
     ...(tiers !== undefined && { tiers }),
+    ...(above !== undefined && { above }),
     ...(entry.cachedReply !== undefined && { cachedReply: parseAmount(entry.cachedReply) }),
     ...(lacks.length > 0 && { lacks }),
   }
 }
 
-const readAmounts = (texts: Readonly<Record<string, string>>): Readonly<Record<string, Amount>> | undefined => {
+const readSteps = ({ above, ...below }: PriceText): Price["above"] => {
+  if (above === undefined) return undefined
+  const steps: Array<PriceStep<Price>> = []
+  let texts: PriceText = below
+  for (const { tokens, ...stated } of above) {
+    texts = {
+      ...texts,
+      ...stated,
+      dims: { ...texts.dims, ...stated.dims },
+      ...((texts.tiers ?? stated.tiers) !== undefined && { tiers: { ...texts.tiers, ...stated.tiers } }),
+    }
+    const price = readPrice(texts)
+    if (price === undefined) return undefined
+    steps.push({ tokens, price })
+  }
+  return steps
+}
+
+const readAmounts = (
+  texts: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, Amount>> | undefined => {
   const amounts: Record<string, Amount> = {}
   for (const [name, text] of Object.entries(texts)) {
+    if (text === undefined) continue
     const amount = parseAmount(text)
     if (amount === undefined) return undefined
     amounts[name] = amount

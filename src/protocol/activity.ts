@@ -26,6 +26,16 @@ export const Targets = Schema.Struct({
 }).annotate({ identifier: "Targets" })
 export type Targets = typeof Targets.Type
 
+const tokenPrices = {
+  input: Schema.optionalKey(Decimal),
+  output: Schema.optionalKey(Decimal),
+  cacheRead: Schema.optionalKey(Decimal),
+  cacheWrite: Schema.optionalKey(Decimal),
+  cacheWrite1h: Schema.optionalKey(Decimal),
+}
+/** Factors by service tier. */
+const TierFactors = Schema.Record(Schema.String, Decimal)
+
 /** Prices per million tokens, or per million units of a dimension; the newest of a model first. */
 export const PriceList = Schema.Struct({
   data: Schema.Array(
@@ -35,14 +45,20 @@ export const PriceList = Schema.Struct({
       from: Schema.String,
       /** Whether it is the price now. */
       isInForce: Schema.Boolean,
-      input: Schema.optionalKey(Decimal),
-      output: Schema.optionalKey(Decimal),
-      cacheRead: Schema.optionalKey(Decimal),
-      cacheWrite: Schema.optionalKey(Decimal),
-      cacheWrite1h: Schema.optionalKey(Decimal),
+      ...tokenPrices,
       dims: Schema.Record(Schema.String, Decimal),
-      /** Factors by service tier. */
-      tiers: Schema.optionalKey(Schema.Record(Schema.String, Decimal)),
+      tiers: Schema.optionalKey(TierFactors),
+      /** The prices of calls with more tokens of input; what is absent is as below the threshold. */
+      above: Schema.optionalKey(
+        Schema.Array(
+          Schema.Struct({
+            tokens: Schema.Int,
+            ...tokenPrices,
+            dims: Schema.optionalKey(Schema.Record(Schema.String, Decimal)),
+            tiers: Schema.optionalKey(TierFactors),
+          }),
+        ),
+      ),
     }),
   ),
 }).annotate({ identifier: "PriceList" })

@@ -338,18 +338,43 @@ const Share = Schema.String.check(
   Schema.isPattern(/^(0(\.\d{1,10})?|1(\.0{1,10})?)$/, { expected: "a decimal from 0 to 1" }),
 )
 
-export const PriceEntry = Schema.Struct({
-  model: Id,
-  currency: Currency,
-  /** Needed for `chat`, with `output`; other kinds need the price by which they are billed. */
+/** Dimensions whose price can depend on how long the input is: those that are tokens. */
+const PricedTokens = Schema.String.check(
+  Schema.isPattern(/^(reasoning|audio_in|audio_out|image_in|cache_read_audio)$/, { expected: "a dimension of tokens" }),
+)
+
+const tokenPrices = {
   input: optional(NonNegative),
   output: optional(NonNegative),
   cacheRead: optional(NonNegative),
   cacheWrite: optional(NonNegative),
   cacheWrite1h: optional(NonNegative),
+}
+
+/** Factors of the prices of tokens by service tier, e.g. `{ priority: "2", flex: "0.5" }`. */
+const TierFactors = Schema.Record(ServiceTier, NonNegative)
+
+/**
+ * The prices of a call whose input has more than `tokens` tokens, read from a cache and written to one included. What is absent
+ * is as below the threshold.
+ */
+export const PriceAbove = Schema.Struct({
+  tokens: TokenLimit,
+  ...tokenPrices,
+  dims: optional(Schema.Record(PricedTokens, NonNegative)),
+  tiers: optional(TierFactors),
+})
+export type PriceAbove = typeof PriceAbove.Type
+
+export const PriceEntry = Schema.Struct({
+  model: Id,
+  currency: Currency,
+  /** `chat` needs `input` and `output`; other kinds need the price by which they are billed. */
+  ...tokenPrices,
   dims: optional(Schema.Record(PricedDimension, NonNegative)),
-  /** Factors of the prices of tokens by service tier, e.g. `{ priority: "2", flex: "0.5" }`. */
-  tiers: optional(Schema.Record(ServiceTier, NonNegative)),
+  tiers: optional(TierFactors),
+  /** Prices of long inputs, by rising thresholds; all of a call is billed at one of them. */
+  above: optional(Schema.Array(PriceAbove).check(Schema.isMinLength(1), Schema.isMaxLength(8))),
   /** The share of the price that a reply from the cache costs, e.g. `"0.1"`; nothing if absent. */
   cachedReply: optional(Share),
   from: Instant,

@@ -189,6 +189,61 @@ exports: [{ id: e, to: "s3://bucket/x", region: eu-west-1, credentials: { access
   })
 })
 
+describe("prices above a number of tokens", () => {
+  const problems = (above: string, kind = "chat") =>
+    issues(`version: 1
+vendors: [{ id: a, dialect: openai-chat, baseUrl: "https://a.test" }]
+models: [{ handle: m, kind: ${kind}, targets: [{ vendor: a, model: m }] }]
+prices:
+  - { model: m, currency: USD, input: "1", output: "1", cacheRead: "0.1", dims: { reasoning: "1", images: "1" }, tiers: { flex: "0.5" }, from: 2026-01-01, above: ${above} }
+`).map(({ path, message }) => [path.replace(/^prices\[0\]\./, ""), message])
+
+  it("rise, and state what the price states", () => {
+    expect(
+      problems(
+        '[{ tokens: 128000, input: "2" }, { tokens: 200000, output: "3", cacheRead: "0", dims: { reasoning: "4" }, tiers: { flex: "0.6" } }]',
+      ),
+    ).toEqual([])
+  })
+
+  it.each([
+    ['[{ tokens: 200000, input: "2" }, { tokens: 200000, input: "3" }]', "above[1].tokens", "is not above 200000"],
+    ['[{ tokens: 200000, input: "2" }, { tokens: 128000, input: "3" }]', "above[1].tokens", "is not above 200000"],
+    ["[{ tokens: 200000 }]", "above[0]", "states no price"],
+    ["[{ tokens: 200000, dims: {} }]", "above[0]", "states no price"],
+    ['[{ tokens: 1, cacheWrite: "2" }]', "above[0].cacheWrite", "the price itself states no cacheWrite"],
+    ['[{ tokens: 1, dims: { audio_in: "2" } }]', "above[0].dims.audio_in", "the price itself states no dims.audio_in"],
+    [
+      '[{ tokens: 1, tiers: { priority: "2" } }]',
+      "above[0].tiers.priority",
+      "the price itself states no tiers.priority",
+    ],
+    ['[{ tokens: 1, input: "1000001" }]', "prices[0]", expect.stringContaining("a price is above 1000000")],
+  ])("%s is refused", (above, path, message) => {
+    expect(problems(above)).toEqual([[path, message]])
+  })
+
+  it.each([
+    "[]",
+    '[{ input: "2" }]',
+    '[{ tokens: 0, input: "2" }]',
+    '[{ tokens: 1.5, input: "2" }]',
+    "[{ tokens: 1, input: 2 }]",
+    '[{ tokens: 1, input: "-2" }]',
+    '[{ tokens: 1, dims: { images: "2" } }]',
+    '[{ tokens: 1, input: "2", above: [] }]',
+    `[${Array.from({ length: 9 }, (_, at) => `{ tokens: ${at + 1}, input: "2" }`).join(", ")}]`,
+  ])("%s has not the form", (above) => {
+    expect(problems(above)).not.toEqual([])
+  })
+
+  it("are for kinds whose usage is that of one call", () => {
+    expect(problems('[{ tokens: 1, input: "2" }]', "embedding")).toEqual([
+      ["above", "prices of kind embedding do not depend on the input's length"],
+    ])
+  })
+})
+
 describe("a model without targets", () => {
   const model = (fields: string) =>
     `${good}`.replace(/models:\n[\s\S]*prices:/, `models:\n  - { handle: m${fields} }\nprices:`)

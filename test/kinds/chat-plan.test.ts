@@ -27,6 +27,50 @@ const planned = (params: ExchangeParams) => {
 const plan = (params: ExchangeParams) => Result.getOrThrow(planned(params))
 const held = (params: ExchangeParams) => formatAmount(plan(params).holdAmount)
 
+describe("what an exchange holds where long inputs cost more", () => {
+  const text = mockCatalogue.replace(
+    'output: "15",',
+    'output: "15", tiers: { priority: "2" }, above: [{ tokens: 100000, input: "6", output: "30" }],',
+  )
+  const heldAt = (bytes: number, contextWindow?: number, params: ExchangeParams = {}) => {
+    const { document } = Result.getOrThrow(loadCatalogue(text))
+    const models = document.models?.map(({ contextWindow: _, ...model }) => ({
+      ...model,
+      ...(contextWindow !== undefined && { contextWindow }),
+    }))
+    const snapshot = makeSnapshot({ ...document, models: models ?? [] }, 1n, "static", () => undefined)
+    const thread = [{ role: "user", blocks: [{ t: "text", v: "x".repeat(bytes) }] }] as const
+    const request = chatRequestOf({ model: "main", thread, params: { maxTokens: 1000, ...params } })
+    const { promptTokens, holdAmount } = Result.getOrThrow(
+      makePlan(request, mockCaller, snapshot, Date.parse("2026-06-01")),
+    )
+    return [promptTokens, formatAmount(holdAmount)]
+  }
+
+  it("is at the higher price from where every byte of it can be a token", () => {
+    // Per million, 3 of input and 15 of output below the threshold, 6 and 30 above it; 100 of output.
+    const [below = 0] = heldAt(90_000)
+    expect(heldAt(90_000)).toEqual([below, formatAmount(BigInt(below) * 30_000n + 15_000_000n)])
+    const [above = 0] = heldAt(110_000)
+    expect(heldAt(110_000)).toEqual([above, formatAmount(BigInt(above) * 60_000n + 30_000_000n)])
+  })
+
+  it("is at the usual one where the threshold is not within the model's window", () => {
+    const [tokens = 0] = heldAt(270_000)
+    expect(heldAt(270_000, 100_000)).toEqual([tokens, formatAmount(BigInt(tokens) * 30_000n + 15_000_000n)])
+    expect(heldAt(270_000, 100_001)).toEqual([tokens, formatAmount(BigInt(tokens) * 60_000n + 30_000_000n)])
+  })
+
+  it("is multiplied by a tier's factor, and raised by what the caller expects", () => {
+    const [tokens = 0] = heldAt(110_000)
+    expect(heldAt(110_000, undefined, { serviceTier: "priority" })).toEqual([
+      tokens,
+      formatAmount(BigInt(tokens) * 120_000n + 60_000_000n),
+    ])
+    expect(heldAt(10, undefined, { promptTokensEstimate: 100_001 })).toEqual([100_001, "0.603006"])
+  })
+})
+
 describe("what an exchange holds", () => {
   it("is the prompt once and each of its replies", () => {
     expect(held({})).toBe("0.0045")

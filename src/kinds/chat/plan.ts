@@ -5,7 +5,7 @@
 
 import { Result } from "effect"
 import { modelFor } from "../../calls/model.ts"
-import { tokensOfBytes } from "../../calls/tokens.ts"
+import { mostTokensOf, tokensOfBytes } from "../../calls/tokens.ts"
 import type { CatalogueSnapshot, ModelEntry } from "../../catalogue/snapshot.ts"
 import { type Amount, maxAmount } from "../../money/amount.ts"
 import { atTier, maxCharge, type Price } from "../../money/pricing.ts"
@@ -66,6 +66,8 @@ export const makePlan = (
     const inTokens = promptTokens + searchTokens * searches
     // What was predicted and not said is billed as output.
     const outTokens = (params.maxTokens + tokensOfBytes(Buffer.byteLength(prediction))) * n
+    const mostInTokens = Math.min(mostTokensOf(inTokens), entry.model.contextWindow ?? largestContextWindow)
+    const charged = (each: Price) => maxCharge(each, inTokens, outTokens, searches, mostInTokens)
     return Result.succeed({
       entry,
       price,
@@ -74,10 +76,7 @@ export const makePlan = (
       n,
       warnings,
       // A vendor may answer at its usual tier.
-      holdAmount: maxAmount(
-        maxCharge(price, inTokens, outTokens, searches),
-        serviceTier === undefined ? 0n : maxCharge(atTier(price, serviceTier), inTokens, outTokens, searches),
-      ),
+      holdAmount: maxAmount(charged(price), serviceTier === undefined ? 0n : charged(atTier(price, serviceTier))),
       usageLimits: usageLimits(entry, outTokens),
       vendorRequest: {
         ...vendorRequestOf(request, params, capabilities),

@@ -1,7 +1,7 @@
 /** The plan of a realtime session: model, price, and what one response can cost at most. Pure. Source: sockets "Life and money". */
 import { Result } from "effect"
 import { modelFor, type PricedModel, targetsFor } from "../../calls/model.ts"
-import { tokensOfBytes } from "../../calls/tokens.ts"
+import { mostTokensOf, tokensOfBytes } from "../../calls/tokens.ts"
 import type { CallTarget, CatalogueSnapshot } from "../../catalogue/snapshot.ts"
 import { inTokensPerSecond } from "../../dialects/openai-realtime/audio.ts"
 import type { TranscriptUnit } from "../../dialects/openai-realtime/client-events.ts"
@@ -85,10 +85,12 @@ export const needOf = (
   maxOutTokens: number,
   unbilledSeconds: number,
 ): Need => {
-  const inTokens = Math.min(contextWindow, conversationTokens + turnTokens)
+  const counted = conversationTokens + turnTokens
+  const inTokens = Math.min(contextWindow, counted)
+  const mostInTokens = Math.min(contextWindow, mostTokensOf(counted))
   const transcripts = unitCharge(price, transcriptDims(price, mostTranscripts(unbilledSeconds)))
   return {
-    amount: isOwn ? 0n : maxCharge(price, inTokens, maxOutTokens) + transcripts,
+    amount: isOwn ? 0n : maxCharge(price, inTokens, maxOutTokens, 0, mostInTokens) + transcripts,
     tokens: inTokens + maxOutTokens,
   }
 }
