@@ -122,7 +122,7 @@ const describeImport = ({ changes, same, later, secondary, unknown }: PriceImpor
       ? ["No price changes"]
       : [
           table(
-            ["model", "input", "output", "cache read", "cache write", "in force", "from", "left out"],
+            ["model", "input", "output", "cache read", "cache write", "above", "in force", "from", "left out"],
             changes.map(changeRow),
           ),
         ]),
@@ -138,6 +138,7 @@ const changeRow = ({ entry, before, priced }: PriceChange): ReadonlyArray<string
   entry.output ?? "",
   entry.cacheRead ?? "",
   entry.cacheWrite ?? "",
+  (entry.above ?? []).map(({ tokens, input, output }) => `${tokens}: ${input ?? "="} / ${output ?? "="}`).join("; "),
   before === undefined ? "none" : `${before.input ?? ""} / ${before.output ?? ""}`,
   entry.from,
   priced.left.join("; "),

@@ -12,6 +12,7 @@ import { isSanePrice } from "../money/pricing.ts"
 import type { ModelKind } from "../protocol/call-kind.ts"
 import type { Capability, PriceEntry } from "../protocol/catalogue.ts"
 import { entryOf } from "../protocol/words.ts"
+import { hasUnreadRanges, isLengthField, type LengthPrice, lengthPricesOf, type TokenPrices } from "./length-prices.ts"
 import { type MediaPrice, mediaPriceOf } from "./media-price.ts"
 
 export interface PricedModel {
@@ -26,18 +27,13 @@ export interface PricedModel {
   /** When the vendor ends it, e.g. `2026-12-11`. */
   readonly deprecatedAt: string | undefined
   readonly price: ModelPrice
-  /** What the file says of its price that Weir's prices cannot, e.g. `prices above 200k tokens`. */
+  /** What the file says of its price that Weir's prices cannot, e.g. `prices of media by the piece`. */
   readonly left: ReadonlyArray<string>
 }
 
 /** Per million tokens, or per million searches, in US dollars. */
-export interface ModelPrice {
-  readonly input?: Amount
-  readonly output?: Amount
-  readonly cacheRead?: Amount
-  readonly cacheWrite?: Amount
-  readonly cacheWrite1h?: Amount
-  readonly dims: Readonly<Record<string, Amount>>
+export interface ModelPrice extends TokenPrices {
+  readonly above?: ReadonlyArray<LengthPrice>
 }
 
 export interface PriceFile {
@@ -89,15 +85,15 @@ const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, 
   const kind = entryOf(modes, mode)
   if (kind === undefined) return Result.fail(`mode ${mode}`)
   const unreadable: Array<string> = []
-  const perMillion = (field: string): Amount | undefined => {
-    const source = stringAt(entry, field)
+  const perMillion = (field: string, object = entry): Amount | undefined => {
+    const source = stringAt(object, field)
     if (source === undefined) return undefined
     const amount = shifted(source)
     if (amount === undefined) unreadable.push(field)
     return amount
   }
-  const input = perMillion("input_cost_per_token")
-  const output = perMillion("output_cost_per_token")
+  const { base, above } = lengthPricesOf(entry, perMillion)
+  const { input, output, cacheRead, cacheWrite, cacheWrite1h } = base
   const query = perMillion("input_cost_per_query")
   // A reranker that is billed by the query has tokens at 0 in the file.
   const isByQuery = kind === "rerank" && query !== undefined && (input ?? 0n) === 0n
@@ -114,20 +110,19 @@ const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, 
   const price = media ?? {
     ...(!isByQuery && given("input", input)),
     ...(kind === "chat" && given("output", output)),
-    ...given("cacheRead", perMillion("cache_read_input_token_cost")),
-    ...given("cacheWrite", perMillion("cache_creation_input_token_cost")),
-    ...given("cacheWrite1h", perMillion("cache_creation_input_token_cost_above_1hr")),
+    ...given("cacheRead", cacheRead),
+    ...given("cacheWrite", cacheWrite),
+    ...given("cacheWrite1h", cacheWrite1h),
     dims: {
-      ...given("reasoning", perMillion("output_cost_per_reasoning_token")),
-      ...given("audio_in", perMillion("input_cost_per_audio_token")),
-      ...given("audio_out", perMillion("output_cost_per_audio_token")),
-      ...given("image_in", perMillion("input_cost_per_image_token")),
+      ...base.dims,
       ...(kind === "rerank" && given("searches", query)),
       ...given("web_search", search === undefined ? undefined : shifted(search)),
     },
+    ...(kind === "chat" && above.length > 0 && { above }),
   }
-  if (unreadable.length > 0) return Result.fail(`${unreadable.join(", ")}: more than ten decimals per million tokens`)
-  if (!isSanePrice({ currency: "USD", input: 0n, output: 0n, ...price }))
+  if (unreadable.length > 0)
+    return Result.fail(`${[...new Set(unreadable)].join(", ")}: more than ten decimals per million tokens`)
+  if (![price, ...above].every((each) => isSanePrice({ currency: "USD", input: 0n, output: 0n, ...each, above: [] })))
     return Result.fail("a price is negative, or above 1,000,000 per million")
   const count = (field: string) => {
     const number = Number(stringAt(entry, field))
@@ -142,7 +137,7 @@ const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, 
     capabilities: capabilities.flatMap(([capability, field]) => (entry[field] === true ? [capability] : [])),
     deprecatedAt: stringAt(entry, "deprecation_date"),
     price,
-    left: media === undefined ? leftOut(entry, searches) : [],
+    left: leftOut(entry, kind, searches),
   })
 }
 
@@ -165,12 +160,18 @@ const capabilities: ReadonlyArray<readonly [Capability, string]> = [
   ["cache", "supports_prompt_caching"],
 ]
 
-const leftOut = (entry: JsonObject, searches: JsonObject | undefined): ReadonlyArray<string> => {
-  const tiers = Object.keys(entry).flatMap((field) => /_cost.*_above_(\d+k)_tokens$/.exec(field)?.[1] ?? [])
+const leftOut = (entry: JsonObject, kind: ModelKind, searches: JsonObject | undefined): ReadonlyArray<string> => {
+  const unread = Object.keys(entry).filter((field) => kind !== "chat" || !isLengthField(field))
+  const lengths = unread.flatMap((field) => /^(?!.*_above_12hr).*_cost.*_above_(\d+k?)_tokens$/.exec(field)?.[1] ?? [])
+  const long = [...new Set(lengths)].map(
+    (tokens) => `prices above ${tokens} tokens${kind === "chat" ? " of media" : ""}`,
+  )
+  if (isMedia(kind)) return long
   const bySize = new Set(Object.values(searches ?? {}))
   return [
-    ...[...new Set(tiers)].map((tier) => `prices above ${tier} tokens`),
-    ...("tiered_pricing" in entry ? ["prices by the length of the prompt"] : []),
+    ...long,
+    ...(hasUnreadRanges(entry) ? ["prices by the length of the prompt"] : []),
+    ...("cache_creation_input_token_cost_above_12hr" in entry ? ["prices of caches that last for 12 hours"] : []),
     ...(bySize.size > 1 ? ["prices of searches by their size: medium is taken"] : []),
     ...("search_free_requests" in entry ? ["searches that are free"] : []),
     ...("input_cost_per_image" in entry || "input_cost_per_audio_per_second" in entry
@@ -178,6 +179,9 @@ const leftOut = (entry: JsonObject, searches: JsonObject | undefined): ReadonlyA
       : []),
   ]
 }
+
+const mediaKinds: ReadonlySet<ModelKind> = new Set<ModelKind>(["image", "speech", "transcription", "video"])
+const isMedia = (kind: ModelKind): boolean => mediaKinds.has(kind)
 
 /** A price per token, or per search, as an amount per million; undefined if it does not fit in ten decimals. */
 const shifted = (source: string): Amount | undefined => {
@@ -195,20 +199,24 @@ const shifted = (source: string): Amount | undefined => {
 /** A catalogue's entry for a price. @param markup what is added, in hundredths of a percent, rounded up */
 export const priceEntry = (
   model: string,
-  { input, output, cacheRead, cacheWrite, cacheWrite1h, dims }: ModelPrice,
+  { above = [], ...price }: ModelPrice,
   markup: bigint,
   from: string,
 ): PriceEntry => {
   const charged = (amount: Amount) => formatAmount((amount * (10_000n + markup) + 9999n) / 10_000n)
-  const optional = (amounts: Readonly<Record<string, Amount | undefined>>) =>
+  const amounts = (stated: Readonly<Record<string, Amount | undefined>>) =>
     Object.fromEntries(
-      Object.entries(amounts).flatMap(([name, amount]) => (amount === undefined ? [] : [[name, charged(amount)]])),
+      Object.entries(stated).flatMap(([name, amount]) => (amount === undefined ? [] : [[name, charged(amount)]])),
     )
+  const prices = ({ input, output, cacheRead, cacheWrite, cacheWrite1h, dims }: TokenPrices) => ({
+    ...amounts({ input, output, cacheRead, cacheWrite, cacheWrite1h }),
+    ...(Object.keys(dims).length > 0 && { dims: amounts(dims) }),
+  })
   return {
     model,
     currency: "USD",
-    ...optional({ input, output, cacheRead, cacheWrite, cacheWrite1h }),
-    ...(Object.keys(dims).length > 0 && { dims: optional(dims) }),
+    ...prices(price),
+    ...(above.length > 0 && { above: above.map(({ tokens, ...step }) => ({ tokens, ...prices(step) })) }),
     from,
   }
 }

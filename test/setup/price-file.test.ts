@@ -4,6 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { loadCatalogue } from "../../src/catalogue/load.ts"
 import { formatAmount } from "../../src/money/amount.ts"
+import { entryLine } from "../../src/setup/catalogue-text.ts"
 import { parseMarkup } from "../../src/setup/markup.ts"
 import { priceEntry, readPriceFile } from "../../src/setup/price-file.ts"
 import { findPriced, importPrices } from "../../src/setup/price-import.ts"
@@ -109,11 +110,120 @@ describe("a price file", () => {
     expect(read.refused.get("no price")).toEqual(["dall-e-2"])
   })
 
+  describe("prices by the length of the input", () => {
+    const read = (fields: object) => {
+      const text = JSON.stringify({ m: { mode: "chat", ...fields } })
+      const [model] = Result.getOrThrow(readPriceFile(text)).models
+      return model && { ...priceEntry("m", model.price, 0n, "2026-01-01"), left: model.left }
+    }
+    const base = { input_cost_per_token: 3e-6, output_cost_per_token: 15e-6 }
+
+    it("are those above the file's thresholds", () => {
+      expect(priceOf("gemini/gemini-2.5-pro")).toMatchObject({
+        input: "1.25",
+        output: "10",
+        cacheRead: "0.125",
+        above: [{ tokens: 200_000, input: "2.5", output: "15", cacheRead: "0.25" }],
+      })
+    })
+
+    it.each([
+      [
+        "several thresholds rise, whatever their order",
+        {
+          input_cost_per_token_above_272k_tokens: 9e-6,
+          input_cost_per_token_above_128k_tokens: 6e-6,
+          output_cost_per_token_above_128k_tokens: 20e-6,
+        },
+        {
+          above: [
+            { tokens: 128_000, input: "6", output: "20" },
+            { tokens: 272_000, input: "9" },
+          ],
+        },
+      ],
+      [
+        "caches written for an hour have their own",
+        {
+          cache_creation_input_token_cost: 3.75e-6,
+          cache_creation_input_token_cost_above_1hr: 6e-6,
+          cache_creation_input_token_cost_above_200k_tokens: 7.5e-6,
+          cache_creation_input_token_cost_above_1hr_above_200k_tokens: 12e-6,
+        },
+        { cacheWrite1h: "6", above: [{ tokens: 200_000, cacheWrite: "7.5", cacheWrite1h: "12" }] },
+      ],
+      [
+        "a price that the file states only above is the usual one below",
+        { input_cost_per_token_above_200k_tokens: 6e-6, cache_creation_input_token_cost_above_200k_tokens: 5e-6 },
+        { cacheWrite: "3", above: [{ tokens: 200_000, input: "6", cacheWrite: "5" }] },
+      ],
+      [
+        "reasoning that costs what output costs follows it",
+        { output_cost_per_reasoning_token: 15e-6, output_cost_per_token_above_200k_tokens: 20e-6 },
+        { dims: { reasoning: "15" }, above: [{ tokens: 200_000, output: "20", dims: { reasoning: "20" } }] },
+      ],
+      [
+        "xAI bills the higher price from the threshold on",
+        { litellm_provider: "xai", input_cost_per_token_above_128k_tokens: 6e-6 },
+        { above: [{ tokens: 127_999, input: "6" }] },
+      ],
+      [
+        "prices of batches, of tiers and without a number are none",
+        {
+          input_cost_per_token_above_200k_tokens: null,
+          input_cost_per_token_above_200k_tokens_batches: 6e-6,
+          input_cost_per_token_above_200k_tokens_priority: 12e-6,
+        },
+        { input: "3", left: [] },
+      ],
+      [
+        "media have none",
+        { input_cost_per_image_above_128k_tokens: 0.01 },
+        { left: ["prices above 128k tokens of media"] },
+      ],
+    ])("%s", (_what, fields, expected) => {
+      const { above, ...others } = read({ ...base, ...fields }) ?? {}
+      expect({ ...others, above }).toMatchObject({ above: undefined, ...expected })
+    })
+
+    it("are read from ranges", () => {
+      const tiered_pricing = [
+        { range: [0, 32_000.0], input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 },
+        { range: [32_000.0, 128_000], input_cost_per_token: 3e-6, output_cost_per_token: 4e-6 },
+        { range: [128_000, 256_000], input_cost_per_token: 5e-6, output_cost_per_token: 6e-6 },
+      ]
+      expect(read({ tiered_pricing })).toMatchObject({
+        input: "1",
+        output: "2",
+        above: [
+          { tokens: 32_000, input: "3", output: "4" },
+          { tokens: 128_000, input: "5", output: "6" },
+        ],
+        left: [],
+      })
+      const others = { ...base, tiered_pricing: tiered_pricing.toReversed() }
+      expect(read(others)).toMatchObject({ input: "3", left: ["prices by the length of the prompt"] })
+    })
+
+    it("are marked up as the others, and are a catalogue's", () => {
+      const [model] = file.models.filter(({ name }) => name === "gemini/gemini-2.5-pro")
+      if (model === undefined) throw new Error("no model")
+      const entry = priceEntry("m", model.price, parseMarkup("10%") ?? -1n, "2026-01-01")
+      expect(entry.above).toEqual([{ tokens: 200_000, input: "2.75", output: "16.5", cacheRead: "0.275" }])
+      const text = `version: 1
+vendors: [{ id: g, dialect: gemini, baseUrl: "https://g.example" }]
+models: [{ handle: m, targets: [{ vendor: g, model: gemini-2.5-pro }] }]
+prices:
+  ${entryLine(entry)}
+`
+      const { document } = Result.getOrThrow(loadCatalogue(text))
+      const terms = { vendor: "g", provider: "gemini", markup: 1000n, from: "2026-11-23", firstFrom: "2026-11-22" }
+      expect(importPrices(document, file, terms)).toMatchObject({ changes: [], same: ["m"] })
+    })
+  })
+
   it("tells what does not carry over", () => {
-    expect(findPriced(file, "gemini", "gemini-2.5-pro")?.left).toEqual([
-      "prices above 200k tokens",
-      "searches that are free",
-    ])
+    expect(findPriced(file, "gemini", "gemini-2.5-pro")?.left).toEqual(["searches that are free"])
     expect(file.refused.get("mode chat_container")).toEqual(["openai/container"])
     expect(file.models.map(({ name }) => name)).not.toContain("sample_spec")
   })
