@@ -74,6 +74,11 @@ const priceTerms = (today: string): ReadonlyArray<Field> => [
   { name: "output", label: "Price of output" },
   optional("cacheRead", "Price of input read from a cache"),
   optional("cacheWrite", "Price of input written to a cache"),
+  optional("aboveTokens", "Input tokens above which other prices hold", { type: "number" }),
+  optional("aboveInput", "Price of input above them"),
+  optional("aboveOutput", "Price of output above them"),
+  optional("aboveCacheRead", "Price of input read from a cache above them"),
+  optional("aboveCacheWrite", "Price of input written to a cache above them"),
   {
     name: "currency",
     label: "Currency",
@@ -85,18 +90,34 @@ const priceTerms = (today: string): ReadonlyArray<Field> => [
   { name: "from", label: "From", type: "date", value: today },
 ]
 
-const priceEntry = (
-  model: string,
-  { currency = "", input = "", output = "", cacheRead = "", cacheWrite = "", from = "" }: Values,
-): Entry<"prices"> => ({
-  model,
-  currency: currency === "CNY" ? "CNY" : "USD",
-  input,
-  output,
-  ...(cacheRead !== "" && { cacheRead }),
-  ...(cacheWrite !== "" && { cacheWrite }),
-  from,
-})
+const priceEntry = (model: string, values: Values): Entry<"prices"> => {
+  const { currency = "", input = "", output = "", cacheRead = "", cacheWrite = "", from = "" } = values
+  return {
+    model,
+    currency: currency === "CNY" ? "CNY" : "USD",
+    input,
+    output,
+    ...(cacheRead !== "" && { cacheRead }),
+    ...(cacheWrite !== "" && { cacheWrite }),
+    ...aboveOf(values),
+    from,
+  }
+}
+
+/** The prices of long inputs, where one was named. */
+const aboveOf = ({
+  aboveTokens = "",
+  aboveInput: input = "",
+  aboveOutput: output = "",
+  aboveCacheRead: cacheRead = "",
+  aboveCacheWrite: cacheWrite = "",
+}: Values): Pick<Entry<"prices">, "above"> => {
+  const stated = Object.fromEntries(
+    Object.entries({ input, output, cacheRead, cacheWrite }).filter(([, amount]) => amount !== ""),
+  )
+  if (aboveTokens === "" && Object.keys(stated).length === 0) return {}
+  return { above: [{ tokens: Number(aboveTokens), ...stated }] }
+}
 
 export const modelFields = (vendors: ReadonlyArray<string>, today: string): ReadonlyArray<Field> => [
   vendorField(vendors),

@@ -171,6 +171,20 @@ const Books = () => {
 }
 
 type Price = PriceList["data"][number]
+type Step = NonNullable<Price["above"]>[number]
+
+const othersOf = (dims: Price["dims"] = {}, tiers: Price["tiers"] = {}): ReadonlyArray<string> => [
+  ...Object.entries(dims).map(([name, amount]) => `${name} ${money(amount)}`),
+  ...Object.entries(tiers).map(([name, factor]) => `tier ${name} × ${factor}`),
+]
+
+const aboveText = ({ tokens, input, output, cacheRead, cacheWrite, cacheWrite1h, dims, tiers }: Step): string => {
+  const stated = { input, output, "cache read": cacheRead, "cache write": cacheWrite, "for an hour": cacheWrite1h }
+  const prices = Object.entries(stated).flatMap(([name, amount]) =>
+    amount === undefined ? [] : [`${name} ${money(amount)}`],
+  )
+  return `above ${count(tokens)} tokens: ${[...prices, ...othersOf(dims, tiers)].join(", ")}`
+}
 
 const Prices = () => {
   const { data, error, reload } = useLoad("prices", (signal) => get<PriceList>("v1/admin/prices", undefined, signal))
@@ -200,11 +214,11 @@ const Prices = () => {
         },
         {
           name: "Others",
-          show: ({ dims, tiers = {} }: Price) =>
-            [
-              ...Object.entries(dims).map(([name, amount]) => `${name} ${money(amount)}`),
-              ...Object.entries(tiers).map(([name, factor]) => `tier ${name} × ${factor}`),
-            ].join(", "),
+          show: ({ dims, tiers }: Price) => othersOf(dims, tiers).join(", "),
+        },
+        {
+          name: "Long inputs",
+          show: ({ above = [] }: Price) => above.map((step) => html`<div>${aboveText(step)}</div>`),
         },
       ]} />`
     }

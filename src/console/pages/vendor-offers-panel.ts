@@ -93,7 +93,7 @@ const Offers = ({
         name: "Price of input, output, USD per million",
         align: "right",
         show: ({ price, before }: Offer) =>
-          html`${price.input}, ${price.output}${before !== undefined && html` <small class="soft">before ${before.input}, ${before.output}</small>`}`,
+          html`${price.input}, ${price.output}${price.above?.map(({ tokens, input = price.input, output = price.output }) => html` <small class="soft">above ${count(tokens)} tokens ${input}, ${output}</small>`)}${before !== undefined && html` <small class="soft">before ${before.input}, ${before.output}</small>`}`,
       },
       { name: "Not carried over", show: ({ left }: Offer) => left.join("; ") || "–" },
       {
