@@ -8,13 +8,16 @@ import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { detailOf } from "../openai-chat/vendor-request.ts"
 import { meetAll } from "../requirements.ts"
 import { resultText } from "../results.ts"
-import { withJsonSaid } from "../schemas.ts"
+import { isAnyObject, withJsonAsked, withJsonSaid } from "../schemas.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { cohereRequirements } from "./requirements.ts"
 
 export const encodeChat = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
-  Result.flatMap(meetAll(cohereRequirements, withJsonSaid(request)), writeChat)
+  Result.flatMap(
+    meetAll(cohereRequirements, request.tools.length > 0 ? withJsonAsked(request) : withJsonSaid(request)),
+    writeChat,
+  )
 
 const writeChat = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   const { thread, tools, toolChoice, reasoning, reasoningBudget, output } = request
@@ -35,8 +38,14 @@ const writeChat = (request: VendorRequest): Result.Result<object, EncodeRefusal>
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
     ...extras.success,
     ...(reasoning !== undefined && { thinking: thinkingOf(reasoning, reasoningBudget) }),
-    ...(request.anyJson === true && { response_format: { type: "json_object" } }),
-    ...(output !== undefined && { response_format: { type: "json_object", json_schema: outputSchemaOf(output) } }),
+    // Beside tools there is the instruction alone.
+    ...(request.anyJson === true && tools.length === 0 && { response_format: { type: "json_object" } }),
+    ...(output !== undefined && {
+      response_format: {
+        type: "json_object",
+        ...(!isAnyObject(output.schema) && { json_schema: outputSchemaOf(output) }),
+      },
+    }),
     ...(offered.length > 0 && {
       tools: offered.map((tool) => ({
         type: "function",
