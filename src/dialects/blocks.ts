@@ -6,6 +6,11 @@ import type { VendorEvent } from "./dialect.ts"
 
 type DeltaEvent = Extract<VendorEvent, { kind: "delta" }>
 
+interface TextDeltaEvent {
+  readonly kind: "delta"
+  readonly delta: Extract<DeltaEvent["delta"], { readonly t: "text" }>
+}
+
 /** Most replies have one block: a stream keeps nothing more for it. */
 export class BlockNumbers {
   #first: string | undefined
@@ -28,7 +33,7 @@ export class BlockNumbers {
   }
 }
 
-export const textDelta = (i: number, v: string, logprobs?: ReadonlyArray<TokenLogprob>): DeltaEvent =>
+export const textDelta = (i: number, v: string, logprobs?: ReadonlyArray<TokenLogprob>): TextDeltaEvent =>
   logprobs === undefined
     ? { kind: "delta", delta: { i, t: "text", v } }
     : { kind: "delta", delta: { i, t: "text", v, logprobs } }

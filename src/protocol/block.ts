@@ -18,10 +18,15 @@ const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/\S+$/), Schema
 const CallId = Schema.NonEmptyString.check(Schema.isMaxLength(256))
 export const ToolName = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/))
 
+/** `commentary`, `final_answer`: some models are to get it back. */
+export const phase = Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[a-z_]{1,32}$/)))
+
 export const TextBlock = Schema.Struct({
   t: Schema.Literal("text"),
   v: Schema.String,
   cacheable,
+  /** Which part of its turn a model takes the text for, in its vendor's word. */
+  phase,
   /** Of a reply; without effect in a request. */
   citations,
   /** Of a reply to `params.logprobs`; without effect in a request. */
@@ -183,7 +188,8 @@ export const Message = Schema.Union([
       Schema.Union([TextBlock, ImageBlock, FileBlock, VideoBlock, AudioBlock, ToolResultBlock, VendorBlock]),
     ),
   }),
-  Schema.Struct({ role: Schema.Literal("assistant"), blocks: blocksOf(ReplyBlock) }),
+  /** `phase` is that of all its texts that have none. */
+  Schema.Struct({ role: Schema.Literal("assistant"), phase, blocks: blocksOf(ReplyBlock) }),
   Schema.Struct({ role: Schema.Literal("tool"), blocks: blocksOf(ToolResultBlock) }),
 ])
 export type Message = typeof Message.Type

@@ -1,6 +1,6 @@
 /** The events of a streamed exchange. Exactly one of `t.close` and `t.err` ends every stream. */
 import { Schema } from "effect"
-import { SealingDialect } from "./block.ts"
+import { phase, SealingDialect } from "./block.ts"
 import { citations } from "./citation.ts"
 import { ErrorBody } from "./error.ts"
 import { ClientRequestId, Stop, stopSequence } from "./exchange.ts"
@@ -32,6 +32,7 @@ export const TextDelta = Schema.Struct({
   i: BlockIndex,
   t: Schema.Literal("text"),
   v: Schema.String,
+  phase,
   /** Of the block so far, which this delta is a part of. */
   citations,
   /** Of the tokens of this part. */

@@ -185,3 +185,55 @@ describe("decode", () => {
     expect(decodeText(openaiResponses, stream).at(-1)).toMatchObject({ kind: "fault", fault: { status, code } })
   })
 })
+
+describe("the phase of a message", () => {
+  const item = (phase: string, text: string) => ({
+    type: "message",
+    id: `msg_${phase}`,
+    role: "assistant",
+    status: "completed",
+    phase,
+    content: [{ type: "output_text", text, annotations: [] }],
+  })
+  const output = [item("commentary", "I look."), item("final_answer", "It rains.")]
+  const phased = [
+    { t: "text", v: "I look.", phase: "commentary" },
+    { t: "text", v: "It rains.", phase: "final_answer" },
+  ]
+
+  it("is read, whole and streamed", () => {
+    const whole = JSON.stringify({ status: "completed", output })
+    expect(fold(openaiResponses.decodeBody(whole)).blocks).toMatchObject(phased)
+    const frames = output.flatMap((one, output_index) => [
+      { type: "response.output_item.added", output_index, item: { ...one, content: [] } },
+      ...[...(one.content[0]?.text ?? "")].map((delta) => ({
+        type: "response.output_text.delta",
+        output_index,
+        content_index: 0,
+        delta,
+      })),
+      { type: "response.output_item.done", output_index, item: one },
+    ])
+    expect(fold(decodeText(openaiResponses, frames.map(frame).join(""))).blocks).toMatchObject(phased)
+  })
+
+  it("goes back with its text, or with its message", () => {
+    const said = (phase: string, text: string) => ({
+      type: "message",
+      role: "assistant",
+      phase,
+      content: [{ type: "output_text", text }],
+    })
+    const both = [
+      { t: "text", v: "I look.", phase: "commentary" },
+      { t: "text", v: "It rains.", phase: "final_answer" },
+    ] as const
+    const user = { role: "user", blocks: [{ t: "text", v: "hi" }] } as const
+    expect(encode({ thread: [user, { role: "assistant", blocks: both }, user] }).input.slice(1, -1)).toEqual([
+      said("commentary", "I look."),
+      said("final_answer", "It rains."),
+    ])
+    const message = { role: "assistant", phase: "commentary", blocks: [{ t: "text", v: "I look." }] } as const
+    expect(encode({ thread: [user, message, user] }).input.slice(1, -1)).toEqual([said("commentary", "I look.")])
+  })
+})

@@ -83,6 +83,14 @@ const answered = (...blocks: ReadonlyArray<object>) => ({
     { role: "user", blocks: [text] },
   ],
 })
+const phased = (phase: string) => ({
+  model: "main",
+  thread: [
+    { role: "user", blocks: [text] },
+    { role: "assistant", phase, blocks: [text] },
+    { role: "user", blocks: [text] },
+  ],
+})
 const called = { t: "tool_call", id: "a", name: "weather", input: { city: "Oslo" } }
 const result = { t: "tool_result", id: "a", v: "1" }
 const turn = (call: object, back: object) => ({
@@ -135,6 +143,8 @@ const exchanges: Readonly<Record<string, readonly [object, object]>> = {
   "thread.blocks": [said(text), said(text, text)],
   "thread.blocks.t": [said(image), said({ ...image, t: "file" })],
   "thread.blocks.v": [said(text), said({ t: "text", v: "Ho" })],
+  "thread.phase": [answered(text), phased("commentary")],
+  "thread.blocks.phase": [answered(text), answered({ ...text, phase: "commentary" })],
   "thread.blocks.signature": [
     answered({ t: "reasoning", v: "Hm", signature: "a" }),
     answered({ t: "reasoning", v: "Hm", signature: "b" }),

@@ -124,6 +124,7 @@ const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status:
         id: itemId(context, "msg", index),
         status,
         role: "assistant",
+        ...(block.phase !== undefined && { phase: block.phase }),
         content: status === "in_progress" ? [] : [textPart(block.v, block.logprobs, block.citations)],
       }
     case "tool_call": {
@@ -369,7 +370,7 @@ const lacksArguments = ({ delta, text }: OpenItem): boolean =>
 const blockOf = ({ delta, text, signature, logprobs, citations }: OpenItem): ReplyBlock => {
   switch (delta.t) {
     case "text":
-      return { t: "text", v: text, logprobs, citations }
+      return { t: "text", v: text, logprobs, citations, ...(delta.phase !== undefined && { phase: delta.phase }) }
     case "vendor":
       return { t: "vendor", dialect: delta.dialect, v: text }
     case "reasoning":

@@ -90,7 +90,7 @@ export const responsesFields: FieldTable = {
 
 const itemMarks = withoutEffect("it repeats what the reply said")
 const itemFields: Readonly<Record<string, FieldTable>> = {
-  message: { ...all(carried, "type", "role", "content"), ...all(itemMarks, "id", "status", "phase") },
+  message: { ...all(carried, "type", "role", "content", "phase"), ...all(itemMarks, "id", "status") },
   function_call: {
     ...all(carried, "type", "call_id", "name", "arguments", "namespace"),
     ...all(itemMarks, "id", "status", "parsed_arguments", "caller"),
@@ -261,7 +261,8 @@ const reasoningItem = (reader: FieldReader, item: JsonObject, path: string): Rea
   return [{ role: "assistant", blocks: [present({ t: "reasoning", v, signature })] }]
 }
 
-const messageOf = (reader: FieldReader, { role, content }: JsonObject, path: string): ReadonlyArray<ThreadMessage> => {
+const messageOf = (reader: FieldReader, item: JsonObject, path: string): ReadonlyArray<ThreadMessage> => {
+  const { role, content, phase } = item
   const author = reader.word(
     { user: "user", assistant: "assistant", system: "system", developer: "system" },
     role ?? "",
@@ -274,8 +275,13 @@ const messageOf = (reader: FieldReader, { role, content }: JsonObject, path: str
           const at = `${path}.content.${index}`
           return partOf(reader, reader.object(part, at), at)
         })
-  return blocks.length === 0 ? [] : [{ role: author, blocks }]
+  if (blocks.length === 0) return []
+  const isPhased = author === "assistant" && !isAbsent(phase)
+  return [{ role: author, blocks: isPhased ? blocks.map((block) => withPhase(block, phase)) : blocks }]
 }
+
+const withPhase = (block: JsonObject, phase: unknown): JsonObject =>
+  block["t"] === "text" ? { ...block, phase } : block
 
 const textFields: FieldTable = {
   ...all(carried, "type", "text"),

@@ -76,6 +76,8 @@ class ReplyReader {
   readonly #blocks = new BlockNumbers()
   /** Parts whose content arrived in deltas; the event that closes them repeats it. */
   readonly #emitted = new Set<string>()
+  /** Of messages, by their item; models of one phase have none. */
+  #phases: Map<number, string> | undefined
   #refused = false
   #called = false
   #searches = 0
@@ -113,6 +115,7 @@ class ReplyReader {
         const item = objectAt(frame, "item")
         const type = stringAt(item, "type")
         if (type === "function_call" || type === "custom_tool_call") this.#openCall(index, item, events)
+        this.#notePhase(index, item)
         return
       }
       case "response.output_item.done":
@@ -139,6 +142,7 @@ class ReplyReader {
   closeItem(index: number, item: JsonObject | undefined, events: Array<VendorEvent>, textOf: TextOf): void {
     switch (stringAt(item, "type")) {
       case "message":
+        this.#notePhase(index, item)
         objectsAt(item, "content").forEach((content, part) => {
           const refusal = stringAt(content, "refusal")
           if (refusal) this.#refused = true
@@ -184,6 +188,13 @@ class ReplyReader {
     }
   }
 
+  #notePhase(index: number, item: JsonObject | undefined): void {
+    const phase = stringAt(item, "phase")
+    if (phase === undefined || !/^[a-z_]{1,32}$/.test(phase)) return
+    this.#phases ??= new Map()
+    this.#phases.set(index, phase)
+  }
+
   /** An item of OpenAI's own tools. */
   #readOwn(index: number, item: JsonObject | undefined, events: Array<VendorEvent>, textOf: TextOf): void {
     if (isOpenaiOwn(item?.["type"]))
@@ -224,8 +235,10 @@ class ReplyReader {
   ): void {
     if (text === "") return
     const key = `text ${index} ${part}`
+    const phase = this.#emitted.has(key) ? undefined : this.#phases?.get(index)
     this.#emitted.add(key)
-    events.push(textDelta(this.#blocks.of(key), text, logprobs))
+    const said = textDelta(this.#blocks.of(key), text, logprobs)
+    events.push(phase === undefined ? said : { ...said, delta: { ...said.delta, phase } })
   }
 
   #cite(index: number, part: number, annotations: ReadonlyArray<JsonObject>, events: Array<VendorEvent>): void {

@@ -154,16 +154,21 @@ const encodeThread = (thread: ReadonlyArray<Message>): ReadonlyArray<object> => 
 }
 
 /** Messages become items; content between two calls or results becomes its own messages, in order. */
-function encodeMessage({ role, blocks }: Message, texts: ReadonlySet<string>): ReadonlyArray<object> {
+function encodeMessage(message: Message, texts: ReadonlySet<string>): ReadonlyArray<object> {
+  const { role, blocks } = message
   const items: Array<object> = []
   let content: Array<object> = []
+  let phase: string | undefined
   const flush = () => {
-    if (content.length > 0) items.push({ type: "message", role, content })
+    if (content.length > 0) items.push({ type: "message", role, ...(phase !== undefined && { phase }), content })
     content = []
   }
   for (const block of blocks) {
     const part = encodePart(block, role)
     if (part !== undefined) {
+      const own = phaseOf(message, block)
+      if (own !== phase) flush()
+      phase = own
       content.push(part)
       continue
     }
@@ -174,6 +179,10 @@ function encodeMessage({ role, blocks }: Message, texts: ReadonlySet<string>): R
   flush()
   return items
 }
+
+/** Models that tell phases are to get them back. Source: https://platform.openai.com/docs/guides/latest-model */
+const phaseOf = (message: Message, block: Block): string | undefined =>
+  message.role === "assistant" && block.t === "text" ? (block.phase ?? message.phase) : undefined
 
 function encodePart(block: Block, role: Message["role"]): object | undefined {
   switch (block.t) {

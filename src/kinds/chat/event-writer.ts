@@ -44,8 +44,8 @@ export abstract class TwpEvents implements EventEncoder {
 }
 
 /** A delta that has a text and nothing else. */
-export const isPlainText = ({ citations, logprobs, reply }: typeof TextDelta.Type): boolean =>
-  citations === undefined && logprobs === undefined && reply === undefined
+export const isPlainText = ({ citations, logprobs, phase, reply }: typeof TextDelta.Type): boolean =>
+  citations === undefined && logprobs === undefined && phase === undefined && reply === undefined
 
 /** Server-sent events: `id` counts from 0, `event`, one `data` line of JSON. */
 export class EventWriter extends TwpEvents {

@@ -16,7 +16,7 @@ export const samenessOfPrompt = ({ thread, tools, outputJson }: ExactContent): o
 const isLinked = (block: Block): boolean =>
   ("url" in block && block.url !== undefined) || ("kept" in block && block.kept !== undefined)
 
-const meaningOfMessage = ({ role, blocks }: Message) => ({ role, blocks: blocks.map(meaningOf) })
+const meaningOfMessage = ({ blocks, ...message }: Message) => ({ ...message, blocks: blocks.map(meaningOf) })
 
 /** Marks of a vendor's cache, and what a reply told beside its text, mean nothing to a model. */
 const meaningOf = (block: Block): object => {

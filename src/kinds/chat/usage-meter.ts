@@ -20,6 +20,7 @@ interface OpenBlock {
   dialect: SealingDialect
   logprobs: Array<TokenLogprob> | undefined
   citations: Array<Citation> | undefined
+  phase: string | undefined
 }
 
 /** How much of a streamed answer is kept, to count its tokens if the vendor does not. */
@@ -172,6 +173,7 @@ export class UsageMeter {
         block.logprobs ??= []
         block.logprobs.push(...delta.logprobs)
       }
+      block.phase ??= delta.phase
       if (delta.citations !== undefined) {
         block.citations ??= []
         block.citations.push(...delta.citations)
@@ -216,6 +218,7 @@ export class UsageMeter {
       dialect: "openai",
       logprobs: undefined,
       citations: undefined,
+      phase: undefined,
     }
     blocks[i] = block
     return block
@@ -233,6 +236,7 @@ function closeBlock({
   dialect,
   logprobs,
   citations,
+  phase,
 }: OpenBlock): ReplyBlock {
   switch (t) {
     case "text":
@@ -240,6 +244,7 @@ function closeBlock({
         t,
         v: text,
         cacheable: false,
+        ...(phase !== undefined && { phase }),
         ...(citations !== undefined && { citations }),
         ...(logprobs !== undefined && { logprobs }),
       }
