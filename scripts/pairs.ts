@@ -120,6 +120,8 @@ const parts: ReadonlyArray<Part> = [
   ["stop sequences", () => ({ stop: ["END"] })],
   ["reasoning effort", () => ({ reasoning: "high" })],
   ["reasoning budget", () => ({ reasoning: "medium", reasoningBudget: 2048 })],
+  ["effort without reasoning", () => ({ effort: "low" })],
+  ["reasoning that is not shown", () => ({ reasoning: "high", reasoningDisplay: "omitted" })],
   [signedReasoning, reasoned],
   ["cache breakpoints", () => kept(true)],
   ["breakpoints of an hour", () => kept("1h")],
@@ -156,6 +158,8 @@ const without = (name: string, part: Partial<VendorRequest>): VendorRequest => {
       return { ...plain, thread: [{ role: "user", blocks: [{ t: "text", v: "Hello in JSON" }] }] }
     case "breakpoints of an hour":
       return { ...plain, ...kept(true) }
+    case "reasoning that is not shown":
+      return { ...plain, reasoning: "high" }
     case "reasoning budget":
       return { ...plain, reasoning: "medium" }
     case signedReasoning:

@@ -34,9 +34,10 @@ const endUserEdit = (path: JsonPath, replaced: string | undefined): ReadonlyArra
   return [replaced === "" ? cut(...path) : set(replaced, ...path)]
 }
 
-/** Whether the model's profile, or the model, takes away the reasoning that was asked for. */
-export const losesReasoning = ({ reasoning }: VendorRequest, { asked }: SentBody): boolean =>
-  reasoning === undefined && (asked.reasoning !== undefined || asked.reasoningBudget !== undefined)
+/** Whether the model's profile, or the model, takes away the reasoning, or the effort, that was asked for. */
+export const losesReasoning = ({ reasoning, effort }: VendorRequest, { asked }: SentBody): boolean =>
+  (reasoning === undefined && (asked.reasoning !== undefined || asked.reasoningBudget !== undefined)) ||
+  (effort === undefined && asked.effort !== undefined)
 
 type Params = Omit<ExchangeParams, keyof ExtraParams> & ExtraParams
 

@@ -211,7 +211,7 @@ export const openaiEfforts: Readonly<Record<string, ReasoningLevel>> = {
   low: "low",
   medium: "medium",
   high: "high",
-  xhigh: "max",
+  xhigh: "xhigh",
   max: "max",
 }
 

@@ -7,7 +7,14 @@
 import type { Result } from "effect"
 import type { Message, SealingDialect } from "../protocol/block.ts"
 import type { Delta } from "../protocol/event.ts"
-import type { ReasoningLevel, Stop, StructuredOutput, ToolChoice } from "../protocol/exchange.ts"
+import type {
+  Effort,
+  ReasoningDisplay,
+  ReasoningLevel,
+  Stop,
+  StructuredOutput,
+  ToolChoice,
+} from "../protocol/exchange.ts"
 import type { ExtraParams } from "../protocol/extra-params.ts"
 import type { FunctionTool, TextTool, VendorTool } from "../protocol/tool.ts"
 import type { ClientApiName, SentBody } from "./carried-request.ts"
@@ -47,6 +54,8 @@ export interface VendorRequest {
   readonly reasoning?: ReasoningLevel | undefined
   /** In tokens; only with a level, which dialects without budgets use instead. */
   readonly reasoningBudget?: number | undefined
+  readonly effort?: Effort | undefined
+  readonly reasoningDisplay?: ReasoningDisplay | undefined
   readonly parallelToolCalls?: boolean | undefined
   readonly output?: AskedOutput | undefined
   /** Whether the answer is any JSON object. */

@@ -11,8 +11,16 @@ import { Usage } from "./usage.ts"
 const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000_000 }))
 
 /** How much a model may reason before it answers; `off` requests none. */
-export const ReasoningLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "max"])
+export const ReasoningLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "xhigh", "max"])
 export type ReasoningLevel = typeof ReasoningLevel.Type
+
+/** How much a model does for its answer, whether it reasons before or not. */
+export const Effort = Schema.Literals(["low", "medium", "high", "xhigh", "max"])
+export type Effort = typeof Effort.Type
+
+/** Whether a reply shows what a model thought: a summary, or nothing but what its vendor signed. */
+export const ReasoningDisplay = Schema.Literals(["summary", "omitted"])
+export type ReasoningDisplay = typeof ReasoningDisplay.Type
 
 export const ToolChoice = Schema.Union([
   Schema.Literals(["auto", "none", "required"]),
@@ -38,6 +46,9 @@ export const ExchangeParams = Schema.Struct({
   reasoning: Schema.optionalKey(ReasoningLevel),
   /** The most tokens of reasoning, where a vendor takes a budget; a level where it does not. 0 requests none. */
   reasoningBudget: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000_000 }))),
+  /** Left out where a vendor has one word for both, and reasoning is asked for. */
+  effort: Schema.optionalKey(Effort),
+  reasoningDisplay: Schema.optionalKey(ReasoningDisplay),
   toolChoice: Schema.optionalKey(ToolChoice),
   /** Whether one reply may have several tool calls; the vendor's own default if absent. */
   parallelToolCalls: Schema.optionalKey(Schema.Boolean),

@@ -15,11 +15,12 @@ const models = {
   resp: ["responses", "gpt-5"],
   cl: ["anthropic", "claude-opus-4-7"],
   cl46: ["anthropic", "claude-opus-4-6"],
+  opus45: ["anthropic", "claude-opus-4-5"],
   cl45: ["anthropic", "claude-sonnet-4-5"],
   gem: ["gemini", "gemini-3-pro"],
   gem2: ["gemini", "gemini-2.5-pro"],
 } as const
-type Handle = keyof typeof models | "blind"
+type Handle = keyof typeof models | "blind" | "strips"
 
 const gateway = useGateway(() => ({
   ids,
@@ -32,6 +33,7 @@ const gateway = useGateway(() => ({
       .replace(
         "models:\n",
         `models:
+  - { handle: strips, maxOutput: 1000, capabilities: [reasoning], params: { reasoning: { strip: true } }, targets: [{ vendor: openai, model: m }] }
   - { handle: blind, maxOutput: 1000, capabilities: [tools], targets: [{ vendor: openai, model: m }] }
 ${Object.entries(models)
   .map(
@@ -42,14 +44,14 @@ ${Object.entries(models)
       )
       .replace(
         "prices:\n",
-        `prices:\n${[...Object.keys(models), "blind"]
+        `prices:\n${[...Object.keys(models), "blind", "strips"]
           .map(
             (model) =>
               `  - { model: ${model}, currency: USD, input: "3", output: "15", cacheWrite: "3.75", cacheWrite1h: "6", from: 2026-01-01 }\n`,
           )
           .join("")}`,
       )
-      .replace("models: [main,", `models: [${Object.keys(models).join(", ")}, blind, main,`),
+      .replace("models: [main,", `models: [${Object.keys(models).join(", ")}, blind, strips, main,`),
 }))
 
 /** A vendor of every API, which says little. */
@@ -540,5 +542,93 @@ describe("any JSON object", () => {
   it("needs other words beside functions at Gemini 2.5", async () => {
     const tools = [{ name: "f", inputSchema: { type: "object" } }]
     expect(await post("t1", "gem2", { ...own(), tools })).toMatchObject({ status: 400, sent: undefined })
+  })
+})
+
+describe("how much a model reasons and does", () => {
+  const messages = (more: object) => ({ messages: [{ role: "user", content: "Hi" }], ...more })
+  const effort = (word: string, more: object = {}) => messages({ output_config: { effort: word }, ...more })
+  const chat = (word: string) => messages({ reasoning_effort: word })
+  const responses = (reasoning: object) => ({ input: "Hi", reasoning })
+  const generate = (thinkingConfig: object) => ({
+    contents: [{ role: "user", parts: [{ text: "Hi" }] }],
+    generationConfig: { thinkingConfig },
+  })
+  const own = (params: object) => ({ ...t1({ t: "text", v: "Hi" }), params })
+  const adaptive = { type: "adaptive" }
+  const toClaude = (word: string, thinking: object = { ...adaptive, display: "summarized" }) => ({
+    thinking,
+    output_config: { effort: word },
+  })
+  keeps([
+    ["xhigh", "chat", "cl", chat("xhigh"), toClaude("xhigh")],
+    ["high, where a model has no xhigh", "chat", "cl46", chat("xhigh"), toClaude("high", adaptive)],
+    ["max", "chat", "cl46", chat("max"), toClaude("max", adaptive)],
+    ["xhigh", "messages", "chat", effort("xhigh", { thinking: adaptive }), { reasoning_effort: "xhigh" }],
+    ["xhigh", "responses", "router", responses({ effort: "xhigh" }), { reasoning: { effort: "xhigh" } }],
+    [
+      "high, where a model has no xhigh",
+      "t1",
+      "gem",
+      own({ reasoning: "xhigh" }),
+      { generationConfig: { thinkingConfig: { thinkingLevel: "high" } } },
+    ],
+    ["effort without thinking", "t1", "cl", own({ effort: "low" }), { output_config: { effort: "low" } }],
+    ["effort without thinking", "messages", "resp", effort("low"), { reasoning: { effort: "low" } }],
+    ["effort without thinking", "messages", "chat", effort("low"), { reasoning_effort: "low" }],
+    [
+      "effort beside a budget",
+      "t1",
+      "opus45",
+      own({ effort: "xhigh", reasoningBudget: 2000, maxTokens: 9000 }),
+      { thinking: { type: "enabled", budget_tokens: 2000 }, output_config: { effort: "high" } },
+    ],
+    [
+      "thinking that is not shown",
+      "generate",
+      "cl",
+      generate({ thinkingLevel: "high", includeThoughts: false }),
+      toClaude("high", { ...adaptive, display: "omitted" }),
+    ],
+    [
+      "thinking that is not shown",
+      "messages",
+      "gem",
+      messages({ thinking: { ...adaptive, display: "omitted" } }),
+      { generationConfig: { thinkingConfig: { includeThoughts: false } } },
+    ],
+    [
+      "thinking that is not shown",
+      "messages",
+      "router",
+      messages({ thinking: { ...adaptive, display: "omitted" } }),
+      { reasoning: { effort: "high", exclude: true } },
+    ],
+    [
+      "thinking that is not shown",
+      "chat",
+      "cl45",
+      messages({ reasoning: { max_tokens: 2000, exclude: true } }),
+      { thinking: { type: "enabled", budget_tokens: 2000, display: "omitted" } },
+    ],
+  ])
+
+  it("does not make a model think that is asked for effort alone", async () => {
+    const { sent } = await post("t1", "cl", own({ effort: "low", temperature: 1 }))
+    expect(sent).not.toHaveProperty("thinking")
+    expect((await post("t1", "cl45", own({ effort: "low" }))).sent).not.toHaveProperty("output_config")
+    expect((await post("t1", "deep", own({ effort: "low" }))).sent).not.toHaveProperty("thinking")
+    expect((await post("messages", "resp", effort("low"))).sent).not.toHaveProperty("reasoning.summary")
+  })
+
+  it("asks for no summary where none is shown", async () => {
+    const { sent } = await post("t1", "resp", own({ reasoning: "high", reasoningDisplay: "omitted" }))
+    expect(sent?.["reasoning"]).toEqual({ effort: "high" })
+  })
+
+  it("is taken away by the model's profile", async () => {
+    const told = await post("t1", "strips", { ...own({ effort: "low" }), stream: true })
+    expect(told.sent).not.toHaveProperty("reasoning_effort")
+    expect(told.text).toContain(`"code":"params_clamped"`)
   })
 })

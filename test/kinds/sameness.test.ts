@@ -202,6 +202,8 @@ const exchanges: Readonly<Record<string, readonly [object, object]>> = {
   "params.stop": [params({ stop: ["a"] }), params({ stop: ["b"] })],
   "params.reasoning": [params({ reasoning: "low" }), params({ reasoning: "high" })],
   "params.reasoningBudget": [params({ reasoningBudget: 2000 }), params({ reasoningBudget: 2001 })],
+  "params.effort": [params({ effort: "low" }), params({ effort: "high" })],
+  "params.reasoningDisplay": [params({ reasoningDisplay: "summary" }), params({ reasoningDisplay: "omitted" })],
   "params.toolChoice": [params({ toolChoice: "auto" }), params({ toolChoice: "none" })],
   "params.toolChoice.name": [params({ toolChoice: { name: "a" } }), params({ toolChoice: { name: "b" } })],
   "params.parallelToolCalls": [params({ parallelToolCalls: true }), params({ parallelToolCalls: false })],

@@ -1,7 +1,7 @@
 /** Anthropic's messages as clients send them. Source: https://docs.anthropic.com/en/api/messages */
 import type { Result } from "effect"
 import type { Cacheable } from "../../protocol/block.ts"
-import type { ReasoningLevel } from "../../protocol/exchange.ts"
+import type { Effort } from "../../protocol/exchange.ts"
 import { entryOf } from "../../protocol/words.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
 import {
@@ -119,10 +119,7 @@ const sourceFields: Readonly<Record<string, FieldTable>> = {
   url: all(carried, "type", "url"),
   file: all(carried, "type", "file_id"),
 }
-const thinkingFields: FieldTable = {
-  ...all(carried, "type", "budget_tokens"),
-  display: withoutEffect("reasoning comes apart from the answer"),
-}
+const thinkingFields: FieldTable = all(carried, "type", "budget_tokens", "display")
 const choiceFields = all(carried, "type", "name", "disable_parallel_tool_use")
 const formatFields: FieldTable = { ...all(carried, "type", "schema"), name: withoutEffect("a schema describes itself") }
 
@@ -169,26 +166,30 @@ export const decodeMessagesRequest = (
   return reader.carriedResult({ exchange, context: { model, includesUsage: true }, omittedTools, search, own })
 }
 
-const efforts: Readonly<Record<string, ReasoningLevel>> = {
+const efforts: Readonly<Record<string, Effort>> = {
   low: "low",
   medium: "medium",
   high: "high",
-  xhigh: "high",
+  xhigh: "xhigh",
   max: "max",
 }
 
-/** A model of today thinks by effort; an older client names a budget. */
+/** What is shown of what a model thought. */
+const displays = { summarized: "summary", omitted: "omitted" } as const
+
+/** A model of today thinks by effort; an older client names a budget. Effort counts without thinking too. */
 const reasoningOf = (reader: FieldReader, value: unknown, word: unknown): JsonObject => {
   const effort = reader.word(efforts, word, "output_config.effort")
-  if (isAbsent(value)) return {}
+  if (isAbsent(value)) return { effort }
   const thinking = reader.checked(thinkingFields, value, "thinking")
+  const reasoningDisplay = reader.word(displays, thinking["display"], "thinking.display")
   switch (thinking["type"]) {
     case "disabled":
-      return { reasoning: "off" }
+      return { reasoning: "off", effort }
     case "adaptive":
-      return { reasoning: effort ?? "high" }
+      return { reasoning: effort ?? "high", reasoningDisplay }
     case "enabled":
-      return { reasoningBudget: thinking["budget_tokens"] }
+      return { reasoningBudget: thinking["budget_tokens"], effort, reasoningDisplay }
     default:
       reader.lacks("thinking.type", "must be adaptive, enabled or disabled")
       return {}

@@ -1,13 +1,13 @@
 /** How Claude is asked to think, wherever it runs. */
-import type { ReasoningLevel } from "../../protocol/exchange.ts"
+import type { Effort, ReasoningLevel } from "../../protocol/exchange.ts"
 import type { VendorRequest } from "../dialect.ts"
 
-type Asked = Pick<VendorRequest, "model" | "reasoning" | "reasoningBudget" | "maxTokens">
+type Asked = Pick<VendorRequest, "model" | "reasoning" | "reasoningBudget" | "reasoningDisplay" | "maxTokens">
 
-/** Fields of the body, and the effort where the model takes one. */
+/** Fields of the body, and the effort where the model thinks by it. */
 export interface Thinking {
   readonly fields: object
-  readonly effort?: string
+  readonly effort?: Effort
 }
 
 type Level = Exclude<ReasoningLevel, "off">
@@ -17,15 +17,29 @@ const thinkingBudgets: Readonly<Record<Level, number>> = {
   low: 2048,
   medium: 8192,
   high: 16_384,
+  xhigh: 24_576,
   max: 32_768,
 }
 
-const efforts: Readonly<Record<Level, string>> = {
+const efforts: Readonly<Record<Level, Effort>> = {
   minimal: "low",
   low: "low",
   medium: "medium",
   high: "high",
+  xhigh: "xhigh",
   max: "max",
+}
+
+/**
+ * The effort that a model is told: Opus 4.5 and models from 4.6 on take one, `max` came with 4.6, and `xhigh` with 4.7. Source:
+ * https://platform.claude.com/docs/en/build-with-claude/effort
+ */
+export const effortOf = (model: string, effort: Effort | undefined): Effort | undefined => {
+  const version = versionOf(model)
+  const isEarly = /opus-4-5/.test(model)
+  if (effort === undefined || (version < 4.6 && version > 0 && !isEarly)) return undefined
+  if (isEarly) return effort === "xhigh" || effort === "max" ? "high" : effort
+  return effort === "xhigh" && version > 0 && version < 4.7 ? "high" : effort
 }
 
 /**
@@ -33,18 +47,22 @@ const efforts: Readonly<Record<Level, string>> = {
  * take a budget between 1024 and `max_tokens`, exclusive; if there is no room, they answer without thinking. Source:
  * https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
  */
-export function encodeThinking({ model, reasoning, reasoningBudget, maxTokens }: Asked): Thinking | undefined {
+export function encodeThinking(asked: Asked): Thinking | undefined {
+  const { model, reasoning, reasoningBudget, reasoningDisplay, maxTokens } = asked
   if (reasoning === undefined || reasoning === "off") return undefined
   const version = versionOf(model)
   if (version >= 4.6) {
     // Later models return their thinking only if asked.
-    const display = version > 4.6 ? { display: "summarized" } : {}
+    const display = reasoningDisplay === "omitted" ? omitted : version > 4.6 ? { display: "summarized" } : {}
     return { fields: { thinking: { type: "adaptive", ...display } }, effort: efforts[reasoning] }
   }
   if (maxTokens <= 1024) return undefined
   const budget = Math.max(1024, reasoningBudget ?? thinkingBudgets[reasoning])
-  return { fields: { thinking: { type: "enabled", budget_tokens: Math.min(budget, maxTokens - 1) } } }
+  const display = reasoningDisplay === "omitted" && version >= 4 ? omitted : {}
+  return { fields: { thinking: { type: "enabled", budget_tokens: Math.min(budget, maxTokens - 1), ...display } } }
 }
+
+const omitted = { display: "omitted" }
 
 /** e.g. 4.5 for `claude-sonnet-4-5-20250929`, 3.7 for `claude-3-7-sonnet`; 0 for a name without a number. */
 export const versionOf = (model: string): number => {

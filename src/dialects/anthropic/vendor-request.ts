@@ -28,7 +28,7 @@ import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
 import { claudeSchema } from "./output-schema.ts"
 import { anthropicRequirements, isBlank } from "./requirements.ts"
-import { encodeThinking, versionOf } from "./thinking.ts"
+import { effortOf, encodeThinking, versionOf } from "./thinking.ts"
 
 /** Anthropic accepts this many cache breakpoints per request; the last ones are the most useful. */
 const maxCacheBreakpoints = 4
@@ -80,7 +80,7 @@ const writeMessages = (request: VendorRequest): Result.Result<object, EncodeRefu
     ...(thinking === undefined && request.topP !== undefined && { top_p: request.topP }),
     ...extras.success,
     ...thinking?.fields,
-    ...encodeOutputConfig(request, thinking?.effort),
+    ...encodeOutputConfig(request, effortOf(request.model, thinking?.effort ?? request.effort)),
     ...(request.stream && { stream: true }),
   })
 }

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import type { Block, Cacheable, Message, ReasoningBlock, ToolResultBlock } from "../../protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
-import { encodeThinking, versionOf } from "../anthropic/thinking.ts"
+import { effortOf, encodeThinking, versionOf } from "../anthropic/thinking.ts"
 import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
 import { inputOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras } from "../extras.ts"
@@ -138,20 +138,25 @@ const efforts: Readonly<Record<Exclude<ReasoningLevel, "off">, "low" | "medium" 
   low: "low",
   medium: "medium",
   high: "high",
+  xhigh: "high",
   max: "high",
+}
+
+const encodeClaudeThinking = (request: VendorRequest): ReasoningFields => {
+  const thinking = encodeThinking(request)
+  const effort = effortOf(request.model, thinking?.effort ?? request.effort)
+  return {
+    fields: { ...thinking?.fields, ...(effort !== undefined && { output_config: { effort } }) },
+    excludesSampling: thinking !== undefined,
+  }
 }
 
 /** Each family has its own fields; other models reason as they do, or not. */
 const encodeReasoningLevel = (request: VendorRequest, family: ModelFamily): ReasoningFields | undefined => {
   const { reasoning } = request
+  if (family === "claude") return encodeClaudeThinking(request)
   if (reasoning === undefined || reasoning === "off") return undefined
   switch (family) {
-    case "claude": {
-      const thinking = encodeThinking(request)
-      if (thinking === undefined) return undefined
-      const effort = thinking.effort === undefined ? {} : { output_config: { effort: thinking.effort } }
-      return { fields: { ...thinking.fields, ...effort }, excludesSampling: true }
-    }
     case "nova":
       return {
         fields: { reasoningConfig: { type: "enabled", maxReasoningEffort: efforts[reasoning] } },

@@ -126,10 +126,7 @@ const resultFields: FieldTable = {
 const inResultFields: FieldTable = all(carried, "mimeType", "data", "displayName")
 const dataFields: FieldTable = { ...all(carried, "mimeType", "data"), displayName: own() }
 const fileFields: FieldTable = { ...all(carried, "mimeType", "fileUri"), displayName: own() }
-const thinkingFields: FieldTable = {
-  ...all(carried, "thinkingBudget", "thinkingLevel"),
-  includeThoughts: withoutEffect("reasoning comes apart from the answer"),
-}
+const thinkingFields: FieldTable = all(carried, "thinkingBudget", "thinkingLevel", "includeThoughts")
 const choiceFields = all(carried, "mode", "allowedFunctionNames")
 const toolConfigFields: FieldTable = {
   functionCallingConfig: carried,
@@ -225,16 +222,14 @@ const levels: Readonly<Record<string, ReasoningLevel>> = {
 
 const reasoningOf = (reader: GenerateReader, value: unknown): JsonObject => {
   if (isAbsent(value)) return {}
-  const { thinkingBudget: budget, thinkingLevel: level } = reader.checkedFields(
-    thinkingFields,
-    value,
-    "generationConfig.thinkingConfig",
-  )
+  const config = reader.checkedFields(thinkingFields, value, "generationConfig.thinkingConfig")
+  const { thinkingBudget: budget, thinkingLevel: level, includeThoughts } = config
+  const reasoningDisplay = typeof includeThoughts === "boolean" ? (includeThoughts ? "summary" : "omitted") : undefined
   const word = typeof level === "string" ? level.toUpperCase() : level
   const reasoning = reader.word(levels, word, "generationConfig.thinkingConfig.thinkingLevel")
   // -1 leaves the budget to the model.
-  if (isAbsent(budget) || budget === -1) return { reasoning }
-  return { reasoning, reasoningBudget: budget }
+  if (isAbsent(budget) || budget === -1) return { reasoning, reasoningDisplay }
+  return { reasoning, reasoningBudget: budget, reasoningDisplay }
 }
 
 const outputOf = (reader: GenerateReader, config: JsonObject, sent: JsonObject): JsonObject | "json" | undefined => {

@@ -108,6 +108,7 @@ const thinkingBudgets: Readonly<Record<ReasoningLevel, number>> = {
   low: 2048,
   medium: 8192,
   high: 16_384,
+  xhigh: 24_576,
   max: 24_576,
 }
 
@@ -115,15 +116,24 @@ const thinkingBudgets: Readonly<Record<ReasoningLevel, number>> = {
 const proMinimumBudget = 128
 
 /** Models up to 2.5 take a budget in tokens, later ones a level; pro models cannot disable thinking. */
-function encodeThinking({ model, reasoningBudget }: VendorRequest, level: ReasoningLevel): object {
+function encodeThinking(request: VendorRequest, level: ReasoningLevel): object {
+  const { model, reasoningBudget, reasoningDisplay } = request
   const isPro = model.includes("pro")
-  const includeThoughts = level !== "off"
+  const includeThoughts = level !== "off" && reasoningDisplay !== "omitted"
   if (isOld(model)) {
     const thinkingBudget = Math.max(reasoningBudget ?? thinkingBudgets[level], isPro ? proMinimumBudget : 0)
     return { thinkingBudget, includeThoughts }
   }
   const least = isPro ? "low" : "minimal"
-  const thinkingLevel = { off: least, minimal: least, low: "low", medium: "medium", high: "high", max: "high" }[level]
+  const thinkingLevel = {
+    off: least,
+    minimal: least,
+    low: "low",
+    medium: "medium",
+    high: "high",
+    xhigh: "high",
+    max: "high",
+  }[level]
   return { thinkingLevel, includeThoughts }
 }
 

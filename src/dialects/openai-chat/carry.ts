@@ -104,7 +104,7 @@ const reasoningEdits = (request: VendorRequest, { head, own }: SentBody, profile
   const edits = given.map((path) => cut(...path))
   if (said.length === 0) return edits
   if (request.reasoning === undefined) return [...edits, ...said.map((word) => cut(word))]
-  const words = Object.entries(profile.reasoning(request.reasoning, request.reasoningBudget))
+  const words = Object.entries(profile.reasoning(request.reasoning, request.reasoningBudget, request.reasoningDisplay))
   if (words.length === 0 || said.every((word) => isOwnWord(word, head[word], words, profile))) return edits
   return [...edits, ...said.map((word) => cut(word)), ...words.map(([word, value]) => set(value, word))]
 }

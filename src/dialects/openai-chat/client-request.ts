@@ -97,7 +97,8 @@ export const chatFields: FieldTable = {
   store: own(false),
   // Some of other vendors with this API.
   ...all(carried, "thinking", "reasoning", ...extraFields),
-  ...all(withoutEffect("reasoning comes apart from the answer"), "include_reasoning", "separate_reasoning"),
+  include_reasoning: carried,
+  separate_reasoning: withoutEffect("reasoning comes apart from the answer"),
   clear_thinking: withoutEffect("reasoning that is sent back is kept"),
   cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
   usage: neutral({ include: true }, { include: false }),
@@ -173,8 +174,8 @@ const thinkingFields: FieldTable = {
   clear_thinking: withoutEffect("reasoning that is sent back is kept"),
 }
 const reasoningFields: FieldTable = {
-  ...all(carried, "effort", "max_tokens", "enabled"),
-  ...all(withoutEffect("reasoning comes apart from the answer"), "exclude", "summary"),
+  ...all(carried, "effort", "max_tokens", "enabled", "exclude"),
+  summary: withoutEffect("reasoning comes apart from the answer"),
 }
 export const schemaFields: FieldTable = {
   ...all(carried, "name", "schema", "strict"),
@@ -210,6 +211,7 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
       topP: body["top_p"],
       stop: typeof body["stop"] === "string" ? [body["stop"]] : stopsOf(body["stop"]),
       ...reasoningOf(reader, body),
+      reasoningDisplay: displayOf(body),
       toolChoice: hasTools ? choice.toolChoice : undefined,
       parallelToolCalls: hasTools ? body["parallel_tool_calls"] : undefined,
       output: outputOf(reader, body["response_format"]),
@@ -418,6 +420,10 @@ const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice =>
   }
   return { toolChoice: { name: reader.checked({ name: carried }, fn, "tool_choice.function")["name"] } }
 }
+
+/** OpenRouter's words for what is shown of what a model thought. */
+const displayOf = ({ include_reasoning: isIncluded, reasoning }: JsonObject): string | undefined =>
+  isIncluded === false || (isObject(reasoning) && reasoning["exclude"] === true) ? "omitted" : undefined
 
 /** OpenAI's effort, or how vendors with its API say it. */
 const reasoningOf = (reader: FieldReader, body: JsonObject): JsonObject => {

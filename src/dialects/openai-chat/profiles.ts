@@ -3,7 +3,7 @@
  * Each profile names the documentation that it follows.
  */
 import type { ChatProfileName } from "../../protocol/catalogue.ts"
-import type { ReasoningLevel } from "../../protocol/exchange.ts"
+import type { ReasoningDisplay, ReasoningLevel } from "../../protocol/exchange.ts"
 import { type ExtraWords, sameAs } from "../extras.ts"
 import { type CallIds, hashedIds } from "../tool-loops.ts"
 
@@ -13,7 +13,9 @@ export interface ChatProfile {
   /** The field that limits the output tokens. */
   readonly maxTokens: "max_completion_tokens" | "max_tokens"
   /** Fields that ask for a level of reasoning. */
-  readonly reasoning: (level: ReasoningLevel, budget?: number) => object
+  readonly reasoning: (level: ReasoningLevel, budget?: number, display?: ReasoningDisplay) => object
+  /** Whether a model that reasons does no more for its answer than it reasons: effort is the level of reasoning. */
+  readonly reasonsByEffort?: true
   /** The words of `reasoning_effort`, if the vendor refuses others. */
   readonly efforts?: ReadonlyArray<string>
   /** The field of an assistant message that returns reasoning; if absent, reasoning is omitted. */
@@ -60,10 +62,19 @@ const openaiEfforts: Levels = {
   low: "low",
   medium: "medium",
   high: "high",
+  xhigh: "xhigh",
   max: "xhigh",
 }
 /** For vendors with three levels, or three and none. */
-const threeEfforts: Levels = { off: "none", minimal: "low", low: "low", medium: "medium", high: "high", max: "high" }
+const threeEfforts: Levels = {
+  off: "none",
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+}
 
 const effort = (levels: Levels) => (level: ReasoningLevel) => ({ reasoning_effort: levels[level] })
 /** For vendors whose levels have no word for off. */
@@ -112,6 +123,7 @@ const openai: ChatProfile = {
   ...plain,
   maxTokens: "max_completion_tokens",
   reasoning: effort(openaiEfforts),
+  reasonsByEffort: true,
   cache: "key",
   extras: only("seed", ...penalties, "logprobs", "logitBias", "verbosity", "serviceTier", "prediction", "n"),
   options: "openai",
@@ -175,7 +187,10 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     extras: only("seed", ...penalties, "serviceTier"),
     options: "groq",
     maxTokens: "max_completion_tokens",
-    reasoning: (level) => ({ reasoning_effort: threeEfforts[level], reasoning_format: "parsed" }),
+    reasoning: (level, _, display) => ({
+      reasoning_effort: threeEfforts[level],
+      reasoning_format: display === "omitted" ? "hidden" : "parsed",
+    }),
   },
   /** https://docs.x.ai/docs/guides/reasoning; two levels; models without reasoning refuse the field. */
   xai: {
@@ -191,7 +206,10 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     extras: only("seed", ...penalties, "topK", "minP", "logprobs", "logitBias", "verbosity", "prediction"),
     videos: true,
     options: "openrouter",
-    reasoning: (level) => ({ reasoning: level === "off" ? { enabled: false } : { effort: openaiEfforts[level] } }),
+    reasoning: (level, _, display) => {
+      if (level === "off") return { reasoning: { enabled: false } }
+      return { reasoning: { effort: openaiEfforts[level], ...(display === "omitted" && { exclude: true }) } }
+    },
     reasoningBack: "reasoning_details",
     cache: "marks",
     documents: "data-or-url",
@@ -289,6 +307,7 @@ const qwenBudgets: Readonly<Record<Exclude<ReasoningLevel, "off">, number>> = {
   low: 2048,
   medium: 8192,
   high: 16_384,
+  xhigh: 24_576,
   max: 38_912,
 }
 
@@ -297,5 +316,6 @@ const xaiEfforts: Readonly<Record<Exclude<ReasoningLevel, "off">, string>> = {
   low: "low",
   medium: "low",
   high: "high",
+  xhigh: "high",
   max: "high",
 }

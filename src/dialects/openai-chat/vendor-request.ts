@@ -50,7 +50,7 @@ const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<
     ...(request.temperature !== undefined && { temperature: request.temperature }),
     ...(request.topP !== undefined && { top_p: request.topP }),
     ...(request.stop.length > 0 && { stop: request.stop }),
-    ...(request.reasoning !== undefined && profile.reasoning(request.reasoning, request.reasoningBudget)),
+    ...encodeReasoning(request, profile),
     ...(output !== undefined && {
       response_format: encodeOutput(output),
     }),
@@ -65,6 +65,12 @@ const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<
     ...(profile.cache === "key" && request.cache.key !== undefined && { prompt_cache_key: request.cache.key }),
     ...(request.stream && { stream: true, ...(profile.asksForUsage && { stream_options: { include_usage: true } }) }),
   })
+}
+
+const encodeReasoning = (request: VendorRequest, profile: ChatProfile): object => {
+  const { reasoning, reasoningBudget, reasoningDisplay, effort, canReason } = request
+  if (reasoning !== undefined) return profile.reasoning(reasoning, reasoningBudget, reasoningDisplay)
+  return effort !== undefined && canReason && profile.reasonsByEffort === true ? profile.reasoning(effort) : {}
 }
 
 const encodeOutput = (output: StructuredOutput): object => ({

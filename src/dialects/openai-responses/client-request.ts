@@ -178,7 +178,7 @@ const limited = (search: HostedSearch, most: unknown): HostedSearch =>
 
 const reasoningFields: FieldTable = {
   ...all(carried, "effort", "mode"),
-  ...all(withoutEffect("a summary is always asked for"), "summary", "generate_summary"),
+  ...all(withoutEffect("a summary is asked for where nothing is said"), "summary", "generate_summary"),
   context: withoutEffect("the client's thread is what counts"),
 }
 

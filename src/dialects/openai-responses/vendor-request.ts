@@ -49,6 +49,10 @@ const writeResponses = (request: VendorRequest): Result.Result<object, EncodeRef
     ...(request.anyJson === true && { format: { type: "json_object" } }),
     ...(verbosity !== undefined && verbosity !== "medium" && { verbosity }),
   }
+  const reasoning = {
+    ...encodeReasoningLevel(request),
+    ...(reasoningMode !== undefined && { mode: reasoningMode }),
+  }
   return Result.succeed({
     model: request.model,
     input: encodeThread(request.thread),
@@ -59,12 +63,7 @@ const writeResponses = (request: VendorRequest): Result.Result<object, EncodeRef
     ...(logprobs !== undefined && logprobs > 0 && { top_logprobs: logprobs }),
     ...(request.temperature !== undefined && { temperature: request.temperature }),
     ...(request.topP !== undefined && { top_p: request.topP }),
-    ...((request.reasoning !== undefined || reasoningMode !== undefined) && {
-      reasoning: {
-        ...(request.reasoning !== undefined && encodeReasoningLevel(request.reasoning)),
-        ...(reasoningMode !== undefined && { mode: reasoningMode }),
-      },
-    }),
+    ...(Object.keys(reasoning).length > 0 && { reasoning }),
     ...(Object.keys(text).length > 0 && { text }),
     ...fields.success,
     ...(truncation !== undefined && { truncation }),
@@ -121,11 +120,16 @@ const efforts: Readonly<Record<ReasoningLevel, string>> = {
   low: "low",
   medium: "medium",
   high: "high",
+  xhigh: "xhigh",
   max: "xhigh",
 }
 
-const encodeReasoningLevel = (level: ReasoningLevel): object =>
-  level === "off" ? { effort: efforts.off } : { effort: efforts[level], summary: "auto" }
+/** A model of OpenAI's that reasons does no more for its answer than it reasons. */
+const encodeReasoningLevel = ({ reasoning, effort, reasoningDisplay, canReason }: VendorRequest): object => {
+  if (reasoning === undefined) return canReason && effort !== undefined ? { effort: efforts[effort] } : {}
+  const isShown = reasoning !== "off" && reasoningDisplay !== "omitted"
+  return { effort: efforts[reasoning], ...(isShown && { summary: "auto" }) }
+}
 
 const encodeOutput = (output: AskedOutput): object => ({
   type: "json_schema",

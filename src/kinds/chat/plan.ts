@@ -135,6 +135,8 @@ export const vendorRequestOf = (
   canReason: capabilities.has("reasoning"),
   reasoning: capabilities.has("reasoning") ? params.reasoning : undefined,
   reasoningBudget: params.reasoningBudget,
+  effort: params.effort,
+  reasoningDisplay: params.reasoningDisplay,
   parallelToolCalls: params.parallelToolCalls,
   output: params.output === "json" ? undefined : params.output,
   anyJson: params.output === "json" ? true : undefined,
@@ -214,7 +216,7 @@ export type AllowedParams = Omit<ExchangeParams, keyof ExtraParams | "maxTokens"
 const ranged = ["frequencyPenalty", "presencePenalty", "topK", "minP", "logprobs", "n"] as const
 const stripped = ["seed", "logitBias", "verbosity", "serviceTier", "prediction", "stopTokens", "vendorOptions"] as const
 
-const clampable = ["maxTokens", "temperature", "topP", "stop", "reasoning", ...ranged, ...stripped] as const
+const clampable = ["maxTokens", "temperature", "topP", "stop", "reasoning", "effort", ...ranged, ...stripped] as const
 
 type Extras = { -readonly [Name in keyof ExtraParams]: ExtraParams[Name] }
 
@@ -250,8 +252,9 @@ function applyProfile(
   const topP = clamp(asked.topP, profile.topP)
   const stop = profile.stop?.strip === true ? undefined : asked.stop
   const reasoning = profile.reasoning?.strip === true ? undefined : levelOf(asked)
+  const effort = profile.reasoning?.strip === true ? undefined : asked.effort
   const extras = extrasOf(asked, profile)
-  const allowed = { maxTokens, temperature, topP, stop, reasoning, ...extras }
+  const allowed = { maxTokens, temperature, topP, stop, reasoning, effort, ...extras }
   const changed = clampable.filter((name) => asked[name] !== undefined && asked[name] !== allowed[name])
   const params = {
     maxTokens,
@@ -260,6 +263,8 @@ function applyProfile(
     ...(stop !== undefined && { stop }),
     ...(reasoning !== undefined && { reasoning }),
     ...(reasoning !== undefined && asked.reasoningBudget !== undefined && { reasoningBudget: asked.reasoningBudget }),
+    ...(effort !== undefined && { effort }),
+    ...(asked.reasoningDisplay !== undefined && { reasoningDisplay: asked.reasoningDisplay }),
     ...(asked.parallelToolCalls !== undefined && { parallelToolCalls: asked.parallelToolCalls }),
     ...(asked.output !== undefined && { output: asked.output }),
     ...(asked.toolChoice !== undefined && { toolChoice: asked.toolChoice }),
