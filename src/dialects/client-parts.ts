@@ -1,6 +1,6 @@
 /** Parts of requests that several APIs have in common. */
 
-import type { Cacheable, Detail, SealingDialect } from "../protocol/block.ts"
+import type { Cacheable, Detail } from "../protocol/block.ts"
 import type { ReasoningLevel } from "../protocol/exchange.ts"
 import type { JsonPath } from "../protocol/json-edit.ts"
 import { overflows } from "../protocol/json-text.ts"
@@ -123,22 +123,6 @@ export const logprobsOf = (
 /** A file that OpenAI keeps; undefined if it is sent with the request. */
 export const keptFile = (reader: FieldReader, { file_id: id }: JsonObject, path: string): JsonObject | undefined =>
   isAbsent(id) ? undefined : { kept: { dialect: "openai", id: reader.string(id, `${path}.file_id`) } }
-
-/** Tools that a vendor defines and the client runs, by the dialect that has them. */
-const clientTools = {
-  anthropic: /^(bash|text_editor|computer|memory)_\d{8}$/,
-  openai: /^(computer(_use_preview)?|local_shell|shell|apply_patch)$/,
-  gemini: /^computerUse$/,
-} as const satisfies Readonly<Record<SealingDialect, RegExp>>
-
-/** Such a tool in the words of twp/1; undefined if it is none. A shell may be the vendor's own machine. */
-export const clientToolOf = (dialect: SealingDialect, type: unknown, tool: JsonObject): JsonObject | undefined => {
-  const isOwn = typeof type === "string" && clientTools[dialect].test(type) && !isHostedShell(tool)
-  return isOwn ? { kind: "vendor", dialect, v: JSON.stringify(tool) } : undefined
-}
-
-const isHostedShell = ({ type, environment }: JsonObject): boolean =>
-  type === "shell" && isObject(environment) && environment["type"] !== "local"
 
 export const textToolFields: FieldTable = all(carried, "type", "name", "description", "format", "defer_loading")
 

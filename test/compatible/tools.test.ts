@@ -306,6 +306,22 @@ describe("a tool that a vendor defines", () => {
   })
 })
 
+it.each([
+  ["anthropic", "cl", '{"type":"web_search_20250305","name":"web_search","max_uses":100}'],
+  ["anthropic", "cl", '{"type":"bash_20250124","name":"bash","type":"web_search_20250305"}'],
+  ["anthropic", "cl", '["bash"]'],
+  ["openai", "resp", '{"type":"web_search"}'],
+  ["openai", "resp", '{"type":"shell","environment":{"type":"container_auto"}}'],
+  ["gemini", "gem", '{"computerUse":{},"googleSearch":{}}'],
+  ["gemini", "gem", '{"googleSearch":{}}'],
+])("no tool that its vendor bills passes as one that a client runs (%s, %s, %s)", async (dialect, model, v) => {
+  const calls = gateway().vendor.calls.length
+  const thread = [{ role: "user", blocks: [{ t: "text", v: "Hi" }] }]
+  const reply = await post("/t1/exchange", { model, thread, tools: [{ kind: "vendor", dialect, v }], stream: false })
+  expect(reply.status).toBe(400)
+  expect(gateway().vendor.calls.length).toBe(calls)
+})
+
 it("strict tools are strict at vendors that promise it", async () => {
   const tool = (strict: boolean) => ({
     name: "f",

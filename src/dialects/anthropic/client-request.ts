@@ -5,7 +5,6 @@ import type { Effort } from "../../protocol/exchange.ts"
 import { entryOf } from "../../protocol/words.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
 import {
-  clientToolOf,
   HostedTools,
   imageMimeOf,
   markOf,
@@ -34,6 +33,7 @@ import { endUsersAt, ownRequest } from "../own-request.ts"
 import { resultOf } from "../results.ts"
 import { signatureFor } from "../signature.ts"
 import { isAnthropicOwn, sealedBlock } from "../vendor-blocks.ts"
+import { clientToolOf } from "../vendor-tools.ts"
 import { isForeignCitation } from "./citations.ts"
 
 export const messagesFields: FieldTable = {

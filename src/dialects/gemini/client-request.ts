@@ -8,7 +8,6 @@ import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ClientRequest, RequestPlace } from "../client-api.ts"
 import {
   type ClientToolChoice,
-  clientToolOf,
   HostedTools,
   logprobsOf,
   noArguments,
@@ -39,6 +38,7 @@ import { endUsersAt, ownRequest } from "../own-request.ts"
 import { resultOf } from "../results.ts"
 import { geminiBypass, signatureFor, signatureFromGemini } from "../signature.ts"
 import { isGeminiOwn, sealedBlock } from "../vendor-blocks.ts"
+import { clientToolOf } from "../vendor-tools.ts"
 
 export const generateFields: FieldTable = {
   ...all(

@@ -7,7 +7,6 @@ import {
   allowedTools,
   argumentsIn,
   type ClientToolChoice,
-  clientToolOf,
   detailIn,
   fileMimeOf,
   HostedTools,
@@ -47,6 +46,7 @@ import { endUsersAt, ownRequest } from "../own-request.ts"
 import { resultOf } from "../results.ts"
 import { signatureFor, signatureFromResponses } from "../signature.ts"
 import { isOpenaiOwn, sealedBlock } from "../vendor-blocks.ts"
+import { clientToolOf } from "../vendor-tools.ts"
 import { redactedMark } from "./client-reply.ts"
 
 export const responsesFields: FieldTable = {

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import type { Dialect, OfferedTool, VendorRequest } from "../../dialects/dialect.ts"
 import { parseObject } from "../../dialects/json.ts"
+import { checkedTool } from "../../dialects/vendor-tools.ts"
 import type { EncodeRefusal } from "../../dialects/wire.ts"
 import type { Block, Message, ReplyBlock } from "../../protocol/block.ts"
 import { isFunctionTool, isTextTool, type TextTool, type VendorTool } from "../../protocol/tool.ts"
@@ -18,9 +19,13 @@ export const offerTo = (
   tools: ReadonlyArray<ExactTool>,
 ): Result.Result<Offer, EncodeRefusal> => {
   const texts = tools.filter(isTextTool)
-  const own = tools.filter(isVendorTool)
-  const other = own.find(({ dialect }) => dialect !== seals)
-  if (other !== undefined) return Result.fail(lackOf(other))
+  const own: Array<VendorTool> = []
+  for (const tool of tools.filter(isVendorTool)) {
+    const checked = checkedTool(tool)
+    if (checked === undefined) return Result.fail(lackOf(tool, "it is no tool that a client runs"))
+    if (checked.dialect !== seals) return Result.fail(lackOf(tool, "another vendor defines it"))
+    own.push(checked)
+  }
   const functions = tools.filter(isFunctionTool)
   if (takesTexts) {
     return Result.succeed({
@@ -42,10 +47,10 @@ export const offerTo = (
 const isVendorTool = (tool: ExactTool): tool is VendorTool => tool.kind === "vendor"
 const isTextCall = (block: Block): boolean => block.t === "tool_call" && block.text !== undefined
 
-const lackOf = ({ v }: VendorTool): EncodeRefusal => {
+const lackOf = ({ v }: VendorTool, why: string): EncodeRefusal => {
   const { type, name } = parseObject(v) ?? {}
   const named = typeof type === "string" ? type : typeof name === "string" ? name : "tool"
-  return { capability: "tools", message: `this model has no tool ${named}: another vendor defines it` }
+  return { capability: "tools", message: `this model has no tool ${named}: ${why}` }
 }
 
 /** The one field of a function that stands for a tool of texts. */
