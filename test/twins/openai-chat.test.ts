@@ -7,7 +7,7 @@ import { objectsAt } from "../../src/dialects/json.ts"
 import { chatProfiles } from "../../src/dialects/openai-chat/profiles.ts"
 import { chatRequirements } from "../../src/dialects/openai-chat/requirements.ts"
 import { makeChatDialect } from "../../src/dialects/openai-chat/vendor.ts"
-import { chatTwins, openaiTwin, serveTwin, startScriptedVendor } from "../../src/testing/index.ts"
+import { chatTwins, openaiTwin, repeating, serveTwin, startScriptedVendor } from "../../src/testing/index.ts"
 import type { ChatBody } from "../../src/testing/twins/openai/chat-request.ts"
 import { jsonIn, refusalOf, testRequest } from "./asked.ts"
 
@@ -291,6 +291,29 @@ describe("the twin answers", () => {
           tool_calls: [{ function: { arguments: '{"city":"Oslo"}' } }, { function: { arguments: "{}" } }],
         },
       },
+    ])
+  })
+
+  it("calls a tool that takes a text with a text", async () => {
+    const vendor = await Effect.runPromise(Scope.provide(startScriptedVendor(serveTwin(openaiTwin, repeating)), scope))
+    const openai = new OpenAI({ baseURL: `${vendor.url}/v1`, apiKey: "none", maxRetries: 0 })
+    const messages: Array<OpenAI.ChatCompletionMessageParam> = [
+      { role: "user", content: 'Call patch {"input": "a\\nb"}' },
+    ]
+    const params = { model: "m", messages, tools: [{ type: "custom", custom: { name: "patch" } } as const] }
+    const [choice] = (await openai.chat.completions.create(params)).choices
+    expect(choice).toMatchObject({
+      finish_reason: "tool_calls",
+      message: { tool_calls: [{ type: "custom", custom: { name: "patch", input: "a\nb" } }] },
+    })
+    const pieces: Array<unknown> = []
+    for await (const chunk of await openai.chat.completions.create({ ...params, stream: true })) {
+      pieces.push(...(chunk.choices[0]?.delta.tool_calls ?? []))
+    }
+    expect(pieces).toMatchObject([
+      { index: 0, type: "custom", custom: { name: "patch", input: "" } },
+      { index: 0, custom: { input: "a\n" } },
+      { index: 0, custom: { input: "b" } },
     ])
   })
 

@@ -6,7 +6,7 @@ import type { VendorRequest } from "../../src/dialects/dialect.ts"
 import { objectsAt } from "../../src/dialects/json.ts"
 import { responsesRequirements } from "../../src/dialects/openai-responses/requirements.ts"
 import { openaiResponses } from "../../src/dialects/openai-responses/vendor.ts"
-import { responsesTwin, serveTwin, startScriptedVendor } from "../../src/testing/index.ts"
+import { repeating, responsesTwin, serveTwin, startScriptedVendor } from "../../src/testing/index.ts"
 import type { ResponsesBody } from "../../src/testing/twins/openai/responses-request.ts"
 import { jsonIn, refusalOf, testRequest } from "./asked.ts"
 
@@ -150,5 +150,25 @@ describe("the twin answers", () => {
     const results = whole.output.flatMap((item) => (item.type === "function_call" ? [item.call_id] : [])).map(told)
     const input = JSON.parse(JSON.stringify([{ role: "user", content: "Hi" }, ...whole.output, ...results]))
     expect((await client.responses.create({ model: "m", input })).status).toBe("completed")
+  })
+
+  it("calls a tool that takes a text with a text", async () => {
+    const vendor = await Effect.runPromise(
+      Scope.provide(startScriptedVendor(serveTwin(responsesTwin, repeating)), scope),
+    )
+    const openai = new OpenAI({ baseURL: `${vendor.url}/v1`, apiKey: "none", maxRetries: 0 })
+    const params = {
+      model: "m",
+      input: 'Call patch {"input": "a\\nb"}',
+      tools: [{ type: "custom", name: "patch" } as const],
+    }
+    const whole = await openai.responses.create(params)
+    const called = { type: "custom_tool_call", name: "patch", input: "a\nb" }
+    expect(whole.output).toMatchObject([called])
+    const stream = openai.responses.stream(params)
+    let input = ""
+    for await (const event of stream) if (event.type === "response.custom_tool_call_input.delta") input += event.delta
+    expect(input).toBe("a\nb")
+    expect((await stream.finalResponse()).output).toMatchObject([called])
   })
 })

@@ -14,7 +14,8 @@ type Call = Omit<Extract<TwinReply["blocks"][number], { readonly t: "call" }>, "
 
 /**
  * The tool that the last turn names, with the JSON object after its name, as in `weather {"city": "Oslo"}`, or the
- * tool that the request demands. Arguments that are not told are examples by the tool's schema.
+ * tool that the request demands. Arguments that are not told are examples by the tool's schema. A tool that takes a text gets
+ * the object's `input`.
  */
 const askedTool = (asked: TwinAsked): Call | undefined => {
   const { choice, calls } = asked
@@ -28,9 +29,10 @@ const askedTool = (asked: TwinAsked): Call | undefined => {
     tools.find(({ name }) => words.includes(name)) ??
     (choice === "required" ? tools[0] : undefined)
   if (named === undefined) return undefined
-  const { name, told, schema } = named
+  const { name, told, schema, takesText = false } = named
   // No two calls of a thread have the same id.
   const id = calls === 0 ? `call_${name}` : `call_${name}_${calls}`
+  if (takesText) return { id, name, args: "{}", text: stringAt(told, "input") ?? "example" }
   return { id, name, args: JSON.stringify(told ?? exampleOf(schema)) }
 }
 

@@ -49,8 +49,8 @@ export interface TwinRefusal {
 export type TwinBlock =
   | { readonly t: "text"; readonly pieces: ReadonlyArray<string>; readonly citations?: ReadonlyArray<TwinCitation> }
   | { readonly t: "reasoning"; readonly pieces: ReadonlyArray<string> }
-  /** `args` is JSON of an object. */
-  | { readonly t: "call"; readonly id?: string; readonly name: string; readonly args: string }
+  /** `args` is JSON of an object; `text` is what a tool that takes a text is called with, and goes before it. */
+  | { readonly t: "call"; readonly id?: string; readonly name: string; readonly args: string; readonly text?: string }
   | { readonly t: "refusal"; readonly text: string }
 
 export interface TwinCitation {
@@ -80,7 +80,10 @@ export interface TwinUsage {
 /** A tool that a request offers. */
 export interface TwinTool {
   readonly name: string
+  /** The schema of its arguments; empty if it takes a text. */
   readonly schema: JsonObject
+  /** Whether it takes a text, in the APIs that have such tools. */
+  readonly takesText?: boolean
 }
 
 /** What a request asks for, in words that know no vendor. */

@@ -22,9 +22,12 @@ type Call = Extract<TwinBlock, { readonly t: "call" }>
 
 const callOf = (block: Call, at: number, args: string) => ({
   id: idOfCall(block, at, "call_"),
-  type: "function",
-  function: { name: block.name, arguments: args },
+  ...(block.text === undefined
+    ? { type: "function", function: { name: block.name, arguments: args } }
+    : { type: "custom", custom: { name: block.name, input: args } }),
 })
+
+const inputOf = ({ args, text }: Call): string => text ?? args
 
 const annotationsOf = (blocks: ReadonlyArray<TwinBlock>) => {
   let end = 0
@@ -63,7 +66,7 @@ export const wholeChat = (reply: WrittenReply): object => {
           ...(refusal !== undefined && { refusal: refusal.text }),
           ...(reasoning !== "" && { reasoning_content: reasoning }),
           ...(annotations.length > 0 && { annotations }),
-          ...(calls.length > 0 && { tool_calls: calls.map((block, at) => callOf(block, at, block.args)) }),
+          ...(calls.length > 0 && { tool_calls: calls.map((block, at) => callOf(block, at, inputOf(block))) }),
         },
         finish_reason: stops[reply.stop],
       },
@@ -82,11 +85,19 @@ const deltasOf = (block: TwinBlock, index: number): ReadonlyArray<object> => {
     case "refusal":
       return [{ refusal: block.text }]
     case "call": {
-      const middle = Math.ceil(block.args.length / 2)
-      const pieces = [block.args.slice(0, middle), block.args.slice(middle)]
+      const input = inputOf(block)
+      const middle = Math.ceil(input.length / 2)
+      const pieces = [input.slice(0, middle), input.slice(middle)]
       return [
         { tool_calls: [{ index, ...callOf(block, index, "") }] },
-        ...pieces.map((args) => ({ tool_calls: [{ index, function: { arguments: args } }] })),
+        ...pieces.map((piece) => ({
+          tool_calls: [
+            {
+              index,
+              ...(block.text === undefined ? { function: { arguments: piece } } : { custom: { input: piece } }),
+            },
+          ],
+        })),
       ]
     }
   }

@@ -12,10 +12,19 @@ import { brokenRefusal, shapeRefusal } from "./faults.ts"
 /** A picture at high detail: https://platform.openai.com/docs/guides/images-vision */
 const pictureTokens = 765
 
+/** A function, or a tool that takes a text. */
+const toolIn = (tool: JsonObject): TwinAsked["tools"][number] => {
+  const custom = stringAt(objectAt(tool, "custom"), "name")
+  if (custom !== undefined) return { name: custom, schema: {}, takesText: true }
+  const fn = objectAt(tool, "function")
+  return { name: stringAt(fn, "name") ?? "", schema: objectAt(fn, "parameters") ?? {} }
+}
+
 const choiceOf = ({ tool_choice: choice }: JsonObject): TwinAsked["choice"] => {
   if (choice === "none") return "none"
   if (choice === "required" || choice === "any") return "required"
-  const name = stringAt(objectAt(objectAt({ choice }, "choice"), "function"), "name")
+  const named = objectAt({ choice }, "choice")
+  const name = stringAt(objectAt(named, "function") ?? objectAt(named, "custom"), "name")
   return name === undefined ? "auto" : { name }
 }
 
@@ -38,10 +47,7 @@ export const askedInChat = (body: JsonObject): TwinAsked => {
     texts: turn.flatMap(textsOf),
     hasResults: turn.some((message) => message["role"] === "tool"),
     calls: messages.reduce((sum, message) => sum + objectsAt(message, "tool_calls").length, 0),
-    tools: objectsAt(body, "tools").map((tool) => {
-      const fn = objectAt(tool, "function")
-      return { name: stringAt(fn, "name") ?? "", schema: objectAt(fn, "parameters") ?? {} }
-    }),
+    tools: objectsAt(body, "tools").map(toolIn),
     choice: choiceOf(body),
     inTokens: promptTokens([body["messages"], body["tools"]], pictureTokens),
   }

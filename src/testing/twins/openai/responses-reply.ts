@@ -59,15 +59,12 @@ const itemOf = (block: TwinBlock, at: number): object => {
         encrypted_content: sealOf(text),
       }
     }
-    case "call":
-      return {
-        type: "function_call",
-        id: `fc_${at}`,
-        status: "completed",
-        call_id: idOfCall(block, at, "call_"),
-        name: block.name,
-        arguments: block.args,
-      }
+    case "call": {
+      const common = { status: "completed", call_id: idOfCall(block, at, "call_"), name: block.name }
+      return block.text === undefined
+        ? { type: "function_call", id: `fc_${at}`, ...common, arguments: block.args }
+        : { type: "custom_tool_call", id: `ctc_${at}`, ...common, input: block.text }
+    }
   }
 }
 
@@ -86,6 +83,11 @@ export const wholeResponse = (reply: WrittenReply): object => ({
 })
 
 type Event = { readonly type: string; readonly [key: string]: unknown }
+
+const halvesOf = (text: string): ReadonlyArray<string> => {
+  const middle = Math.ceil(text.length / 2)
+  return [text.slice(0, middle), text.slice(middle)]
+}
 
 /** The events between an item's beginning and its end. */
 const eventsOf = (block: TwinBlock, at: number): readonly [start: object, events: ReadonlyArray<Event>] => {
@@ -139,13 +141,25 @@ const eventsOf = (block: TwinBlock, at: number): readonly [start: object, events
       return [{ type: "reasoning", id: `rs_${at}`, summary: [], encrypted_content: "" }, text === "" ? [] : summary]
     }
     case "call": {
+      if (block.text !== undefined) {
+        const place = { item_id: `ctc_${at}`, output_index: at }
+        return [
+          { ...itemOf(block, at), status: "in_progress", input: "" },
+          [
+            ...halvesOf(block.text).map((delta) => ({
+              type: "response.custom_tool_call_input.delta",
+              ...place,
+              delta,
+            })),
+            { type: "response.custom_tool_call_input.done", ...place, input: block.text },
+          ],
+        ]
+      }
       const place = { item_id: `fc_${at}`, output_index: at }
-      const middle = Math.ceil(block.args.length / 2)
-      const pieces = [block.args.slice(0, middle), block.args.slice(middle)]
       return [
         { ...itemOf(block, at), status: "in_progress", arguments: "" },
         [
-          ...pieces.map((delta) => ({ type: "response.function_call_arguments.delta", ...place, delta })),
+          ...halvesOf(block.args).map((delta) => ({ type: "response.function_call_arguments.delta", ...place, delta })),
           {
             type: "response.function_call_arguments.done",
             ...place,

@@ -29,6 +29,14 @@ const textsOf = (item: JsonObject): ReadonlyArray<string> =>
     return text === undefined ? objectsAt(item, name).flatMap((part) => stringAt(part, "text") ?? []) : [text]
   })
 
+/** A function, or a tool that takes a text. */
+const toolIn = (tool: JsonObject): TwinAsked["tools"] => {
+  const name = stringAt(tool, "name")
+  if (name === undefined) return []
+  if (tool["type"] === "custom") return [{ name, schema: {}, takesText: true }]
+  return tool["type"] === "function" ? [{ name, schema: objectAt(tool, "parameters") ?? {} }] : []
+}
+
 const instructing = new Set(["system", "developer"])
 
 export const responsesTwin: Twin = {
@@ -50,11 +58,8 @@ export const responsesTwin: Twin = {
       model: stringAt(body, "model") ?? "",
       texts: turn.flatMap(textsOf),
       hasResults: turn.some((item) => /_output$/.test(stringAt(item, "type") ?? "")),
-      calls: items.filter(({ type }) => type === "function_call").length,
-      tools: objectsAt(body, "tools").flatMap((tool) => {
-        const name = tool["type"] === "function" ? stringAt(tool, "name") : undefined
-        return name === undefined ? [] : [{ name, schema: objectAt(tool, "parameters") ?? {} }]
-      }),
+      calls: items.filter(({ type }) => type === "function_call" || type === "custom_tool_call").length,
+      tools: objectsAt(body, "tools").flatMap(toolIn),
       choice: choiceOf(body),
       inTokens: promptTokens([body["instructions"], body["input"], body["tools"]], pictureTokens),
     }
