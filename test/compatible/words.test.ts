@@ -460,6 +460,35 @@ describe("how long a prefix is kept", () => {
     expect(back.sent).toMatchObject({ messages: [{}, {}, { content: [result] }] })
   })
 
+  it("is a word of a whole message, and of a call, as some providers of frameworks say it", async () => {
+    const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" }, ...mark() }
+    const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }
+    const { sent } = await post("chat", "cl", {
+      messages: [
+        { role: "system", content: "s", ...mark("1h") },
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "Hi" },
+            { ...picture, ...mark() },
+          ],
+          ...mark(),
+        },
+        { role: "assistant", content: "So.", tool_calls: [call], ...mark() },
+        { role: "tool", tool_call_id: "c1", content: "7", ...mark() },
+      ],
+      tools: [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } }],
+    })
+    expect(sent).toMatchObject({
+      system: [{ type: "text", text: "s", ...mark("1h") }],
+      messages: [
+        { content: [{ type: "text", text: "Hi", ...mark() }, { type: "image" }] },
+        { content: [{ type: "text", text: "So.", ...mark() }, { type: "tool_use" }] },
+        { content: [{ type: "tool_result", ...mark() }] },
+      ],
+    })
+  })
+
   it("is one of two", async () => {
     expect(await post("t1", "cl", own("2h"))).toMatchObject({ status: 400, sent: undefined })
   })

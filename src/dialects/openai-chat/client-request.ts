@@ -124,6 +124,7 @@ const streamOptionFields: FieldTable = {
 }
 const messageFields: FieldTable = {
   ...all(carried, "role", "content", "tool_calls", "tool_call_id", "refusal", "reasoning_content", "reasoning"),
+  cache_control: carried,
   reasoning_details: withoutEffect("it repeats what the reply said"),
   name: withoutEffect("twp/1 does not name authors"),
   ...all(withoutEffect("it repeats what the reply said"), "annotations", "id", "parsed"),
@@ -131,7 +132,10 @@ const messageFields: FieldTable = {
   prefix: own(false),
   function_call: refused("send tool_calls"),
 }
-const callFields = all(carried, "id", "type", "function", "custom", "index")
+const callFields: FieldTable = {
+  ...all(carried, "id", "type", "function", "custom", "index"),
+  cache_control: withoutEffect("a breakpoint is at the end of a text or of a result"),
+}
 const toolFields: FieldTable = {
   ...all(carried, "type", "function"),
   cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
@@ -168,6 +172,7 @@ const imageFields: FieldTable = {
 const calledFields = all(carried, "name", "arguments")
 const fileFields = all(carried, "file_id", "filename", "file_data")
 const markFields = all(carried, "type", "ttl")
+type Mark = ReturnType<typeof markOf>
 const choiceFields = all(carried, "type", "function", "custom", "allowed_tools")
 const thinkingFields: FieldTable = {
   ...all(carried, "type", "budget_tokens"),
@@ -268,22 +273,25 @@ const optionalSearch = (reader: FieldReader, options: unknown): HostedSearch | u
 
 const messageOf = (reader: ChatFieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   reader.check(messageFields, message, path)
+  const mark = markOf(reader, message, path, markFields)
   switch (message["role"]) {
     case "system":
     case "developer":
-      return [{ role: "system", blocks: partsOf(reader, message["content"], `${path}.content`) }]
+      return [{ role: "system", blocks: contentOf(reader, message, mark, path) }]
     case "user":
-      return [{ role: "user", blocks: partsOf(reader, message["content"], `${path}.content`) }]
+      return [{ role: "user", blocks: contentOf(reader, message, mark, path) }]
     case "assistant":
-      return assistantOf(reader, message, path)
+      return assistantOf(reader, message, mark, path)
     case "tool": {
       const id = reader.string(message["tool_call_id"], `${path}.tool_call_id`)
       const v = plainText(reader, message["content"], `${path}.content`)
       // A breakpoint is at the end of a result.
       const cacheable = objectsAt(message, "content")
         .map((part, at) => markOf(reader, part, `${path}.content.${at}`, markFields))
-        .findLast((mark) => mark !== false)
-      return [{ role: "tool", blocks: [present({ t: "tool_result", id, v, cacheable })] }]
+        .findLast((each) => each !== false)
+      return [
+        { role: "tool", blocks: [present({ t: "tool_result", id, v, cacheable: cacheable ?? (mark || undefined) })] },
+      ]
     }
     default:
       reader.refuse(`${path}.role`, "must be system, developer, user, assistant or tool")
@@ -291,7 +299,22 @@ const messageOf = (reader: ChatFieldReader, message: JsonObject, path: string): 
   }
 }
 
-const assistantOf = (reader: ChatFieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
+/** Blocks with a breakpoint at the end of the last text: some providers mark a message as a whole. */
+const marked = (blocks: ReadonlyArray<JsonObject>, mark: Mark): ReadonlyArray<JsonObject> => {
+  if (mark === false) return blocks
+  const last = blocks.findLastIndex(({ t }) => t === "text")
+  return blocks.map((block, at) => (at === last ? { cacheable: mark, ...block } : block))
+}
+
+const contentOf = (reader: FieldReader, message: JsonObject, mark: Mark, path: string): ReadonlyArray<JsonObject> =>
+  marked(partsOf(reader, message["content"], `${path}.content`), mark)
+
+const assistantOf = (
+  reader: ChatFieldReader,
+  message: JsonObject,
+  mark: Mark,
+  path: string,
+): ReadonlyArray<JsonObject> => {
   const { content, refusal, tool_calls: calls } = message
   const reasoning = message["reasoning_content"] ?? message["reasoning"]
   for (const name of ["reasoning_content", "reasoning"]) {
@@ -307,7 +330,7 @@ const assistantOf = (reader: ChatFieldReader, message: JsonObject, path: string)
     ...called.map((call, index) => callOf(reader, call, `${path}.tool_calls.${index}`)),
   ]
   // A reply without content says nothing to a model.
-  return blocks.length === 0 ? [] : [{ role: "assistant", blocks }]
+  return blocks.length === 0 ? [] : [{ role: "assistant", blocks: marked(blocks, mark) }]
 }
 
 const callOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {
