@@ -1,11 +1,17 @@
 /**
- * `npm run agents`: Claude Code, Codex (over SSE and over a WebSocket) and opencode, as they come from the npm registry, complete a task with a tool call
- * against a gateway with the simulated vendor. Each writes a file, and tells what its tool said.
+ * `npm run agents`: Claude Code, Codex (over SSE and over a WebSocket) and opencode, as they come from the npm registry, complete
+ * a task with a tool call against a gateway with the simulated vendor, and against strict twins of vendors with another API than
+ * the agent's. Each writes or edits a file, and tells what its tool said. An argument names the agents to run, by a part of their
+ * name.
  */
-import { execFileSync, spawnSync } from "node:child_process"
+import { execFileSync, type SpawnOptions, spawn } from "node:child_process"
+import { once } from "node:events"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, join } from "node:path"
+import { text } from "node:stream/consumers"
+import { Effect, Exit, Scope } from "effect"
+import { addTwins, patchingName, type TwinModel } from "./agent-twins.ts"
 import { StartedGateway } from "./started-gateway.ts"
 
 interface Agent {
@@ -13,8 +19,10 @@ interface Agent {
   readonly package: string
   /** Its installation downloads a program. */
   readonly postinstall?: string
-  /** A tool of the agent, with the arguments that write a file. */
+  /** A tool of the agent, with the arguments that write `content` to a file that has {@link before}. */
   readonly task: (file: string, content: string) => string
+  /** What the file has before the task; there is none if absent. */
+  readonly before?: string
   /** What it is told about the gateway: variables, and files in its home. */
   readonly settings: (baseUrl: string, apiKey: string, home: string) => Readonly<Record<string, string>>
   readonly command: ReadonlyArray<string>
@@ -22,17 +30,21 @@ interface Agent {
   readonly reads: "argument" | "input"
   /** What the gateway's metrics have if it was called as the agent was told. */
   readonly seen?: string
+  /** The twin that must have answered; the simulated vendor if absent. */
+  readonly twin?: TwinModel
 }
 
+const main = "main"
+
 /** @param more of the provider */
-const codex = (name: string, more: string): Omit<Agent, "seen"> => ({
+const codex = (name: string, model: string = main, more = ""): Agent => ({
   name,
   package: "@openai/codex@0.169.0",
   task: (file, content) => `exec_command ${JSON.stringify({ cmd: `printf %s '${content}' > ${file}; cat ${file}` })}`,
   settings: (baseUrl, apiKey, home) => {
     mkdirSync(join(home, ".codex"))
     const provider = `{ name = "Weir", base_url = "${baseUrl}/openai/v1", env_key = "WEIR_KEY", wire_api = "responses"${more} }`
-    const config = `model = "main"\nmodel_provider = "weir"\nmodel_providers.weir = ${provider}\n`
+    const config = `model = "${model}"\nmodel_provider = "weir"\nmodel_providers.weir = ${provider}\n`
     writeFileSync(join(home, ".codex/config.toml"), config)
     return { WEIR_KEY: apiKey }
   },
@@ -40,37 +52,76 @@ const codex = (name: string, more: string): Omit<Agent, "seen"> => ({
   reads: "argument",
 })
 
+const before = "Before"
+
+/** Edits a file by a tool that takes a text, which vendors of other APIs get as a function. */
+const patchingCodex = (twin: TwinModel): Agent => ({
+  ...codex(`Codex with apply_patch, ${twin}`, patchingName(twin)),
+  before,
+  task: (file, content) => {
+    const patch = `*** Begin Patch\n*** Update File: ${basename(file)}\n@@\n-${before}\n+${content}\n*** End Patch`
+    return `apply_patch ${JSON.stringify({ input: patch })}`
+  },
+  twin,
+})
+
+const claudeCode = (name: string, model?: TwinModel): Agent => ({
+  name,
+  package: "@anthropic-ai/claude-code@2.1.197",
+  postinstall: "install.cjs",
+  task: (file_path, content) => `Write ${JSON.stringify({ file_path, content })}`,
+  settings: (baseUrl, apiKey) => ({
+    ANTHROPIC_BASE_URL: `${baseUrl}/anthropic`,
+    ANTHROPIC_API_KEY: apiKey,
+    IS_SANDBOX: "1",
+    ...(model !== undefined && { ANTHROPIC_MODEL: model }),
+  }),
+  command: ["claude", "--print", "--dangerously-skip-permissions"],
+  reads: "argument",
+  ...(model !== undefined && { twin: model }),
+})
+
+/** @param provider the AI SDK's package, and the path of its API */
+const opencode = (
+  name: string,
+  provider: { readonly npm: string; readonly path: string },
+  model: TwinModel | typeof main = main,
+): Agent => ({
+  name,
+  package: "opencode-ai@1.18.33",
+  postinstall: "postinstall.mjs",
+  task: (filePath, content) => `write ${JSON.stringify({ filePath, content })}`,
+  settings: (baseUrl, apiKey, home) => {
+    mkdirSync(join(home, ".config/opencode"), { recursive: true })
+    const options = { baseURL: baseUrl + provider.path, apiKey: "{env:WEIR_KEY}" }
+    const weir = { npm: provider.npm, options, models: { [model]: {} } }
+    writeFileSync(join(home, ".config/opencode/opencode.json"), JSON.stringify({ provider: { weir } }))
+    return { WEIR_KEY: apiKey }
+  },
+  command: ["opencode", "run", "--model", `weir/${model}`],
+  reads: "input",
+  ...(model !== main && { twin: model }),
+})
+
+const compatible = { npm: "@ai-sdk/openai-compatible", path: "/openai/v1" }
+
 const agents: ReadonlyArray<Agent> = [
+  claudeCode("Claude Code"),
+  claudeCode("Claude Code, gemini", "gemini"),
+  claudeCode("Claude Code, mistral", "mistral"),
+  claudeCode("Claude Code, deepseek", "deepseek"),
+  codex("Codex"),
   {
-    name: "Claude Code",
-    package: "@anthropic-ai/claude-code@2.1.197",
-    postinstall: "install.cjs",
-    task: (file_path, content) => `Write ${JSON.stringify({ file_path, content })}`,
-    settings: (baseUrl, apiKey) => ({
-      ANTHROPIC_BASE_URL: `${baseUrl}/anthropic`,
-      ANTHROPIC_API_KEY: apiKey,
-      IS_SANDBOX: "1",
-    }),
-    command: ["claude", "--print", "--dangerously-skip-permissions"],
-    reads: "argument",
+    ...codex("Codex over a WebSocket", main, ", supports_websockets = true"),
+    seen: 'weir_sockets_open{kind="responses"}',
   },
-  codex("Codex", ""),
-  { ...codex("Codex over a WebSocket", ", supports_websockets = true"), seen: 'weir_sockets_open{kind="responses"}' },
-  {
-    name: "opencode",
-    package: "opencode-ai@1.18.33",
-    postinstall: "postinstall.mjs",
-    task: (filePath, content) => `write ${JSON.stringify({ filePath, content })}`,
-    settings: (baseUrl, apiKey, home) => {
-      mkdirSync(join(home, ".config/opencode"), { recursive: true })
-      const options = { baseURL: `${baseUrl}/openai/v1`, apiKey: "{env:WEIR_KEY}" }
-      const weir = { npm: "@ai-sdk/openai-compatible", options, models: { main: {} } }
-      writeFileSync(join(home, ".config/opencode/opencode.json"), JSON.stringify({ provider: { weir } }))
-      return { WEIR_KEY: apiKey }
-    },
-    command: ["opencode", "run", "--model", "weir/main"],
-    reads: "input",
-  },
+  patchingCodex("deepseek"),
+  patchingCodex("mistral"),
+  patchingCodex("claude"),
+  patchingCodex("gemini"),
+  opencode("opencode", compatible),
+  opencode("opencode, claude", compatible, "claude"),
+  opencode("opencode, gemini", { npm: "@ai-sdk/anthropic", path: "/anthropic/v1" }, "gemini"),
 ]
 
 /** Kept between runs: the agents' programs are large. */
@@ -90,26 +141,30 @@ const install = (agent: Agent): void => {
   }
 }
 
-const perform = (agent: Agent, baseUrl: string, apiKey: string): string | undefined => {
+/** The program's end, and what it wrote. The twins answer meanwhile. */
+const run = async (program: string, options: ReadonlyArray<string>, input: string, settings: SpawnOptions) => {
+  const child = spawn(program, options, { ...settings, stdio: "pipe" })
+  child.stdin.on("error", () => undefined).end(input)
+  const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")])
+  return { status, stdout, stderr }
+}
+
+const perform = async (agent: Agent, baseUrl: string, apiKey: string): Promise<string | undefined> => {
   const home = mkdtempSync(join(tmpdir(), "weir-agent-"))
   try {
     const project = join(home, "project")
     mkdirSync(project)
     const file = join(project, "river.txt")
     const content = `Hello from ${agent.name}`
+    if (agent.before !== undefined) writeFileSync(file, `${agent.before}\n`)
     const prompt = `Call ${agent.task(file, content)} and tell me what it said.`
     const settings = agent.settings(baseUrl, apiKey, home)
     const [program = "", ...options] = agent.command
-    const { status, stdout, stderr } = spawnSync(
+    const { status, stdout, stderr } = await run(
       join(installed, "node_modules/.bin", program),
       agent.reads === "argument" ? [...options, prompt] : options,
-      {
-        cwd: project,
-        input: agent.reads === "input" ? prompt : "",
-        env: { PATH: process.env["PATH"], HOME: home, ...settings },
-        encoding: "utf8",
-        timeout: 120_000,
-      },
+      agent.reads === "input" ? prompt : "",
+      { cwd: project, env: { PATH: process.env["PATH"], HOME: home, ...settings }, timeout: 120_000 },
     )
     const output = `${stdout}\n${stderr}`
     if (status !== 0) return `ended with ${status}:\n${output}`
@@ -120,19 +175,29 @@ const perform = (agent: Agent, baseUrl: string, apiKey: string): string | undefi
   }
 }
 
+const [only = ""] = process.argv.slice(2)
+const scope = Scope.makeUnsafe()
 const gateway = new StartedGateway()
 try {
-  const { baseUrl = "", keyId = "", key = "" } = await gateway.ready()
-  for (const agent of agents) {
+  const { baseUrl = "", keyId = "", key = "", adminKey = "" } = await gateway.ready()
+  const twins = await Effect.runPromise(Scope.provide(addTwins(baseUrl, adminKey), scope))
+  for (const agent of agents.filter(({ name }) => name.includes(only))) {
     install(agent)
     const startedMs = Date.now()
-    const failure = perform(agent, baseUrl, `${keyId}~${key}`)
+    twins.calls.clear()
+    const failure = await perform(agent, baseUrl, `${keyId}~${key}`)
     const metrics = await (await fetch(`${baseUrl}/metrics`)).text()
-    const problem = failure ?? (metrics.includes(agent.seen ?? "") ? undefined : `took another way: no ${agent.seen}`)
+    const refused = twins.refusals.splice(0)
+    const problem =
+      failure ??
+      (metrics.includes(agent.seen ?? "") ? undefined : `took another way: no ${agent.seen}`) ??
+      (agent.twin === undefined || twins.calls.has(agent.twin) ? undefined : `did not call ${agent.twin}`)
     const tookS = ((Date.now() - startedMs) / 1000).toFixed(1)
     console.log(`${agent.name}, ${agent.package}: ${problem ?? `wrote a file by a tool call, in ${tookS} s`}`)
-    if (problem !== undefined) process.exitCode = 1
+    for (const refusal of refused) console.log(`  refused by ${refusal}`)
+    if (problem !== undefined || refused.length > 0) process.exitCode = 1
   }
 } finally {
   await gateway.stop()
+  await Effect.runPromise(Scope.close(scope, Exit.void))
 }
