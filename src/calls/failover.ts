@@ -58,6 +58,8 @@ const askTarget = Effect.fnUntraced(function* (
     yield* coolDownAfter(c.health, target, error, despite)
   }
   yield* report(c, target, error, startedAt)
+  const isSealed = error._tag === "VendorRejected" && error.blame === "seal"
+  if (isSealed && !c.opened && c.work.unseal?.(target) === true) return yield* askTarget(c, target, despite)
   return Result.fail({ error, isFinal: c.opened })
 })
 

@@ -37,6 +37,11 @@ export interface Work {
   readonly reader: (target: CallTarget, head: UpstreamHead, part: number) => Reader
   /** The largest whole reply; 32 MiB if absent. */
   readonly maxBodyBytes?: number
+  /**
+   * The target refused what others have sealed in the thread: the next request to it has nothing of that.
+   * @returns whether that would be another request
+   */
+  readonly unseal?: (target: CallTarget) => boolean
   /** Whether another target is asked after every refusal: where no request can be at fault. */
   readonly triesAfterRefusal?: boolean
   /** Whether the vendor that is asked got the client's own request: the names of its fields are the client's. */

@@ -12,10 +12,11 @@ export const targetFaults = ["credential", "credit", "permission", "model", "reg
 export type TargetFault = (typeof targetFaults)[number]
 
 /**
- * `request`: another target would refuse it too. `filter`: a vendor's content filter refused it, which no other target is
+ * `seal`: what another account or vendor has sealed in the thread; without it the same target may take the request. `request`:
+ * another target would refuse it too. `filter`: a vendor's content filter refused it, which no other target is
  * asked to get around. `moment`: the same call may succeed later. All others: the target's.
  */
-export type Blame = "request" | "filter" | "moment" | TargetFault
+export type Blame = "request" | "filter" | "moment" | "seal" | TargetFault
 
 /** A vendor's failure, in its reply's status or inside its reply. Its text is never sent to the client. */
 export interface VendorFault {

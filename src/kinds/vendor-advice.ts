@@ -79,6 +79,7 @@ const ofBlame = (blame: Blame, model: string): string | undefined => {
       return "The vendor is at another address: correct baseUrl in the catalogue."
     case "request":
     case "filter":
+    case "seal":
     case "moment":
       return undefined
   }

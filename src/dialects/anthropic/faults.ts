@@ -15,6 +15,7 @@ const table: FaultTable = {
   },
   // Some refusals come as invalid requests.
   texts: [
+    [/invalid `?signature`? in `?thinking`? block|invalid `?data`? in `?redacted_thinking`? block/i, "seal"],
     [/credit balance is too low|specified api usage limits/i, "credit"],
     [/organization has been disabled/i, "credential"],
     [/blocked by content filtering policy/i, "filter"],

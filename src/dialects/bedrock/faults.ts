@@ -28,6 +28,7 @@ const table: FaultTable = {
   },
   // One exception has many meanings.
   texts: [
+    [/invalid `?signature`? in `?thinking`? block/i, "seal"],
     [/tokens per day/i, "credit"],
     [/model identifier is invalid|on-demand throughput isn.t supported|reached the end of its life/i, "model"],
     [/operation not allowed/i, "permission"],

@@ -25,6 +25,7 @@ const table: FaultTable = {
     quota_used_up: "credit",
   },
   texts: [
+    [/thought[_ ]?signature/i, "seal"],
     // A file that a client names, here or in Cloud Storage: what may be read of others is not what may be called.
     [/permission to access the file|file .*(does not|may not) exist|storage\.objects\.|gs:\/\//i, "request"],
     [/user location is not supported/i, "region"],

@@ -12,6 +12,8 @@ const table: FaultTable = {
     invalid_api_key: "credential",
     account_deactivated: "credential",
     unsupported_country_region_territory: "region",
+    // Reasoning that another account has sealed.
+    invalid_encrypted_content: "seal",
     // A prompt that was flagged before a model read it.
     invalid_prompt: "filter",
     moderation_blocked: "filter",

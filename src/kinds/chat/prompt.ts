@@ -8,7 +8,7 @@ import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { AskedOutput, Dialect, VendorRequest } from "../../dialects/dialect.ts"
 import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
-import { type Block, everyBlock, type Message } from "../../protocol/block.ts"
+import { type Block, everyBlock, type Message, type ReplyBlock } from "../../protocol/block.ts"
 import type { Vendor } from "../../protocol/catalogue.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { ExchangeRequest, StructuredOutput } from "../../protocol/exchange.ts"
@@ -19,7 +19,10 @@ import { hasRemoteMedia, type PromptParts, partsOfPrompt, tokensOfPrompt } from 
 import { samenessOfPrompt } from "./sameness.ts"
 
 /** A vendor's request without its prompt. */
-export type PromptParams = Omit<VendorRequest, "thread" | "tools">
+export interface PromptParams extends Omit<VendorRequest, "thread" | "tools"> {
+  /** Whether what vendors have sealed is left out: the target cannot open it. */
+  readonly isUnsealed?: true
+}
 
 /** The part of a target that a prompt needs to be written for it. */
 export interface EncodingTarget extends Pick<CallTarget, "dialect"> {
@@ -165,17 +168,28 @@ export const encodePrompt = (
   params: PromptParams,
   hasOwnBlocks: boolean,
 ): EncodedPrompt => {
-  const { output } = params
-  const offer = offerTo(chat, thread, tools)
+  const { isUnsealed, ...asked } = params
+  const { output } = asked
+  const offer = offerTo(chat, isUnsealed === true ? thread.flatMap(withoutSeals) : thread, tools)
   if (Result.isFailure(offer)) return { wire: Result.fail(offer.failure) }
   const { functionsOfTexts, ...offered } = offer.success
   const { request, isSearching } = withSearches(chat, {
-    ...params,
+    ...asked,
     ...offered,
     ...(output !== undefined && outputJson !== undefined && { output: { ...output, schemaJson: outputJson } }),
   })
-  const omitted = hasOwnBlocks ? omittedBlocks(thread, chat.seals) : undefined
+  const omitted = isUnsealed === true ? ["reasoning"] : hasOwnBlocks ? omittedBlocks(thread, chat.seals) : undefined
   return { wire: chat.encode(request), isSearching, omitted, functionsOfTexts }
+}
+
+/** Sealed reasoning becomes text that nobody signed, or nothing where there is none. */
+const withoutSeals = (message: Message): ReadonlyArray<Message> => {
+  if (message.role !== "assistant") return [message]
+  const blocks = message.blocks.flatMap((block): ReadonlyArray<ReplyBlock> => {
+    if (block.t !== "reasoning") return [block]
+    return block.redacted === true || block.v === "" ? [] : [{ t: "reasoning", v: block.v }]
+  })
+  return blocks.length === 0 ? [] : [{ ...message, blocks }]
 }
 
 /** A request whose searches are left out where a vendor cannot make them. */

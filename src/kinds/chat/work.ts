@@ -44,6 +44,8 @@ export class ChatWork implements Work {
   #carries = false
   /** Functions of the target that was asked last, which stand for the client's tools of texts. */
   #functionsOfTexts: ReadonlyArray<string> = []
+  /** The target that gets nothing that others have sealed. */
+  #unsealedFor: string | undefined
   /** What was told at the beginning, until it is in a line. */
   #notes: ReplyNotes = {}
 
@@ -51,6 +53,13 @@ export class ChatWork implements Work {
     this.#options = options
     this.meter = new UsageMeter({ keepsBlocks: options.client === undefined })
     this.warnings = [...options.warnings]
+  }
+
+  unseal(target: CallTarget): boolean {
+    const { prompt } = this.#options
+    if (this.#unsealedFor === target.key || !prompt.kinds.has("reasoning")) return false
+    this.#unsealedFor = target.key
+    return true
   }
 
   get isClients(): boolean {
@@ -69,7 +78,12 @@ export class ChatWork implements Work {
   #paramsAt(target: CallTarget): PromptParams {
     const { vendorRequest, endUsersAt } = this.#options
     const endUsers = endUsersAt?.(target.vendor)
-    return { ...vendorRequest, model: target.model, ...(endUsers !== undefined && { endUsers }) }
+    return {
+      ...vendorRequest,
+      model: target.model,
+      ...(endUsers !== undefined && { endUsers }),
+      ...(this.#unsealedFor === target.key && { isUnsealed: true }),
+    }
   }
 
   encode(target: CallTarget): Result.Result<SentRequest, EncodeRefusal> {
