@@ -180,8 +180,13 @@ const gemini: Client = {
   answer: (answers) => [
     {
       role: "user",
-      parts: answers.map(({ id, name, text, isError }) => ({
-        functionResponse: { ...(id !== "" && { id }), name, response: isError ? { error: text } : { output: text } },
+      parts: answers.map(({ id, name, text, hasPicture, isError }) => ({
+        functionResponse: {
+          ...(id !== "" && { id }),
+          name,
+          response: isError ? { error: text } : { output: text },
+          ...when(hasPicture, { parts: [{ inlineData: { mimeType: "image/png", data: png } }] }),
+        },
       })),
     },
   ],
@@ -225,7 +230,19 @@ const t1: Client = {
   answer: (answers) => [
     {
       role: "tool",
-      blocks: answers.map(({ id, text, isError }) => ({ t: "tool_result", id, v: text, ...(isError && { isError }) })),
+      blocks: answers.map(({ id, text, hasPicture, isError }) => ({
+        t: "tool_result",
+        id,
+        ...(hasPicture
+          ? {
+              blocks: [
+                { t: "text", v: text },
+                { t: "image", mime: "image/png", data: png, detail: "low" },
+              ],
+            }
+          : { v: text }),
+        ...(isError && { isError }),
+      })),
     },
   ],
   body: (settings, history) => {
