@@ -41,7 +41,7 @@ export function decodeChatBody(body: string): ReadonlyArray<VendorEvent> {
   const events: Array<VendorEvent> = []
   const reply = new ReplyReader()
   const choices = objectsAt(json, "choices")
-  if (choices.length === 0 && objectAt(json, "error") === undefined) return [malformed]
+  if (choices.length === 0 && !hasFailed(json)) return [malformed]
   reply.readReply(json, choices, "message", events)
   events.push({ kind: "done" })
   return events
@@ -64,9 +64,8 @@ class ReplyReader {
     content: "delta" | "message",
     events: Array<VendorEvent>,
   ): void {
-    const error = objectAt(reply, "error")
-    if (error !== undefined) {
-      events.push({ kind: "fault", fault: openaiFault(error) })
+    if (hasFailed(reply)) {
+      events.push({ kind: "fault", fault: openaiFault(objectAt(reply, "error") ?? { ...reply, object: undefined }) })
       return
     }
     const tier = stringAt(reply, "service_tier")
@@ -78,7 +77,9 @@ class ReplyReader {
       const index = Math.min(numberAt(choice, "index") ?? 0, mostReplies - 1)
       const reader = this.#choices[index] ?? new ChoiceReader(index)
       this.#choices[index] = reader
-      reader.read(choice, objectAt(choice, content), content === "message", events)
+      // Some vendors end a stream with a whole message, and some answer with the text of a completion.
+      const isWhole = content === "message" || (choice["delta"] === undefined && choice["message"] !== undefined)
+      reader.read(choice, objectAt(choice, isWhole ? "message" : content) ?? textOf(choice), isWhole, events)
     }
     this.#readAddresses(reply, choices[0], events)
     // Usage is read wherever it is: beside choices, after them, inside one (Moonshot), or in its own object (Groq).
@@ -97,6 +98,17 @@ class ReplyReader {
   }
 }
 
+/** Vendors name a failure by an object, by a text alone, or by the body's own kind, as vLLM and Mistral do. */
+const hasFailed = (reply: JsonObject): boolean =>
+  objectAt(reply, "error") !== undefined ||
+  (stringAt(reply, "error") ?? "") !== "" ||
+  (reply["object"] === "error" && reply["choices"] === undefined)
+
+const textOf = (choice: JsonObject): JsonObject | undefined => {
+  const content = stringAt(choice, "text")
+  return content === undefined ? undefined : { content }
+}
+
 class ChoiceReader {
   /** Whether it told citations of its own. */
   isCited = false
@@ -104,6 +116,8 @@ class ChoiceReader {
   #blocks = 0
   #open: "text" | "reasoning" | undefined
   #calls: StreamedCalls | undefined
+  /** Whether its call has the form that came before `tool_calls`. */
+  #hasFunctionCall = false
   #details: ReasoningDetails | undefined
   readonly #index: number
   #refused = false
@@ -118,7 +132,7 @@ class ChoiceReader {
     const cited = citationsAt(content)
     this.isCited ||= cited.length > 0
     this.cite(cited, events)
-    const calls = objectsAt(content, "tool_calls")
+    const calls = this.#callsIn(content)
     if (calls.length > 0) {
       this.#calls ??= new StreamedCalls(() => this.#next(undefined))
       this.#calls.read(calls, isWhole, events)
@@ -126,8 +140,22 @@ class ChoiceReader {
     markReply(events, first, this.#index)
   }
 
+  #callsIn(content: JsonObject | undefined): ReadonlyArray<JsonObject> {
+    const calls = objectsAt(content, "tool_calls")
+    const call = objectAt(content, "function_call")
+    if (calls.length > 0 || call === undefined || (this.#calls !== undefined && !this.#hasFunctionCall)) return calls
+    this.#hasFunctionCall = true
+    return [{ index: 0, function: call }]
+  }
+
   end(choice: JsonObject, events: Array<VendorEvent>): void {
     const finish = stringAt(choice, "finish_reason")
+    const error = objectAt(choice, "error")
+    // An error beside a reason to stop that vendors document is a remark.
+    if (failures.has(finish ?? "") || (error !== undefined && entryOf(stops, finish) === undefined)) {
+      events.push({ kind: "fault", fault: openaiFault(error ?? { code: finish }) })
+      return
+    }
     if (!finish) return
     const first = events.length
     this.#calls?.end(events)
@@ -164,22 +192,29 @@ class ChoiceReader {
     events: Array<VendorEvent>,
   ): void {
     if (content === undefined) return
-    this.#readReasoning(stringAt(content, "reasoning_content") ?? stringAt(content, "reasoning"), events)
-    for (const detail of objectsAt(content, "reasoning_details")) {
+    const details = objectsAt(content, "reasoning_details")
+    const reasoning = stringAt(content, "reasoning_content") || stringAt(content, "reasoning")
+    this.#readReasoning(reasoning || details.map(textOfDetail).join(""), events)
+    for (const detail of details) {
       this.#details ??= new ReasoningDetails()
       this.#details.add(detail)
     }
     this.#readText(stringAt(content, "content"), events, logprobs)
-    // Mistral's reasoning models answer in parts.
+    // Mistral's reasoning models answer in parts, and so do Databricks' ones, with a summary.
     for (const part of objectsAt(content, "content")) {
-      for (const thought of objectsAt(part, "thinking")) this.#readReasoning(stringAt(thought, "text"), events)
+      const thoughts = [...objectsAt(part, "thinking"), ...objectsAt(part, "summary")]
+      for (const thought of thoughts) this.#readReasoning(stringAt(thought, "text"), events)
+      this.#readReasoning(stringAt(part, "thinking"), events)
       this.#readText(stringAt(part, "text"), events)
+      this.#readRefusal(stringAt(part, "refusal"), events)
     }
-    const refusal = stringAt(content, "refusal")
-    if (refusal) {
-      this.#refused = true
-      this.#readText(refusal, events)
-    }
+    this.#readRefusal(stringAt(content, "refusal"), events)
+  }
+
+  #readRefusal(refusal: string | undefined, events: Array<VendorEvent>): void {
+    if (!refusal) return
+    this.#refused = true
+    this.#readText(refusal, events)
   }
 
   /** What the text is based on. */
@@ -204,6 +239,8 @@ class ChoiceReader {
   }
 }
 
+const textOfDetail = (detail: JsonObject): string => stringAt(detail, "text") ?? stringAt(detail, "summary") ?? ""
+
 const stops: Readonly<Record<string, Stop>> = {
   stop: "end",
   length: "max_tokens",
@@ -211,7 +248,20 @@ const stops: Readonly<Record<string, Stop>> = {
   tool_calls: "tool_call",
   function_call: "tool_call",
   content_filter: "filtered",
+  // Zhipu: https://docs.z.ai/api-reference/llm/chat-completion
+  sensitive: "filtered",
+  model_context_window_exceeded: "max_tokens",
 }
+
+/**
+ * Reasons that are failures: of OpenRouter and Mistral, Zhipu, and DeepSeek.
+ * https://openrouter.ai/docs/api/reference/overview, https://api-docs.deepseek.com/api/create-chat-completion
+ */
+const failures: ReadonlySet<string> = new Set(["error", "network_error", "insufficient_system_resource"])
+
+/** Alibaba's explicit caches: https://www.alibabacloud.com/help/en/model-studio/context-cache */
+const writtenTokens = (input: JsonObject | undefined): number =>
+  countAt(input, "cache_write_tokens") || countAt(input, "cache_creation_input_tokens")
 
 /** Each vendor reports cached tokens in its own field. */
 const cachedTokens = (usage: JsonObject): number =>
@@ -223,21 +273,28 @@ const cachedTokens = (usage: JsonObject): number =>
 function readUsage(usage: JsonObject): VendorUsage {
   const input = objectAt(usage, "prompt_tokens_details")
   const output = objectAt(usage, "completion_tokens_details")
-  const promptTokens = countAt(usage, "prompt_tokens")
-  const completionTokens = countAt(usage, "completion_tokens")
+  const promptTokens = countAt(usage, "prompt_tokens") || countAt(usage, "input_tokens")
+  const completionTokens = countAt(usage, "completion_tokens") || countAt(usage, "output_tokens")
   const reasoning = countAt(output, "reasoning_tokens")
-  // xAI counts reasoning in addition to the completion; its total shows that.
-  const isBeside = reasoning > 0 && countAt(usage, "total_tokens") === promptTokens + completionTokens + reasoning
+  const [read, written] = [cachedTokens(usage), writtenTokens(input)]
+  // xAI counts reasoning in addition to the completion, and Google's API for OpenAI's clients thoughts: their total shows that.
+  // Others leave out of the prompt what their cache had.
+  const beside = Math.max(0, countAt(usage, "total_tokens") - promptTokens - completionTokens)
+  const isCached = beside > 0 && beside !== reasoning && [read, written, read + written].includes(beside)
   return {
-    ...splitInput(promptTokens, cachedTokens(usage), countAt(input, "cache_write_tokens")),
-    outTokens: completionTokens + (isBeside ? reasoning : 0),
+    ...splitInput(promptTokens + (isCached ? beside : 0), read, written),
+    outTokens: completionTokens + (isCached ? 0 : beside),
     dims: nonZero({
-      reasoning,
+      reasoning: reasoning || (isCached ? 0 : beside),
+      image_in: countAt(input, "image_tokens"),
       audio_in: countAt(input, "audio_tokens"),
       audio_out: countAt(output, "audio_tokens"),
       obs_accepted_prediction: countAt(output, "accepted_prediction_tokens"),
       obs_rejected_prediction: countAt(output, "rejected_prediction_tokens"),
     }),
-    ...missingSides(usage, { input: { anyOf: ["prompt_tokens"] }, output: { anyOf: ["completion_tokens"] } }),
+    ...missingSides(usage, {
+      input: { anyOf: ["prompt_tokens", "input_tokens"] },
+      output: { anyOf: ["completion_tokens", "output_tokens"] },
+    }),
   }
 }
