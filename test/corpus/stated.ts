@@ -87,9 +87,15 @@ const anthropic = (recording: Recording): Totals | undefined => {
       reports.findLast((report) => report[key] != null),
       key,
     )
-  const read = last("cache_read_input_tokens")
-  const write = last("cache_creation_input_tokens")
-  return { input: last("input_tokens") + read + write, output: last("output_tokens"), read, write }
+  // A compaction is billed, and not among the other counts.
+  const compactions = objectsAt(
+    reports.findLast((report) => report["iterations"] != null),
+    "iterations",
+  ).filter((iteration) => iteration["type"] === "compaction")
+  const all = (key: string) => compactions.reduce((sum, iteration) => sum + countAt(iteration, key), last(key))
+  const read = all("cache_read_input_tokens")
+  const write = all("cache_creation_input_tokens")
+  return { input: all("input_tokens") + read + write, output: all("output_tokens"), read, write }
 }
 
 const gemini = (recording: Recording): Totals | undefined => {

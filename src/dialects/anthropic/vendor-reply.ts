@@ -4,7 +4,7 @@
  */
 
 import type { Stop } from "../../protocol/exchange.ts"
-import { editJsonText } from "../../protocol/json-edit.ts"
+import { editJsonText, type JsonPath } from "../../protocol/json-edit.ts"
 import { JsonSource } from "../../protocol/json-source.ts"
 import { entryOf } from "../../protocol/words.ts"
 import {
@@ -30,7 +30,6 @@ import {
 } from "../json.ts"
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
-import { isAnthropicOwn } from "../vendor-blocks.ts"
 import { citationOf } from "./citations.ts"
 import { anthropicFault } from "./faults.ts"
 
@@ -48,11 +47,7 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
   if (!Array.isArray(json["content"])) return [malformed]
   const events: Array<VendorEvent> = []
   const reply = new ReplyReader()
-  const source = new JsonSource(body)
-  for (const [index, block] of placedObjectsAt(json, "content")) {
-    reply.openBlock(index, block, events, (...path) => source.textAt(["content", index, ...path]))
-    reply.closeBlock(index, events)
-  }
+  reply.readBlocks(json, body, ["content"], events)
   reply.readUsage(objectAt(json, "usage"), true, events)
   events.push(stopOf(json), { kind: "done" })
   return events
@@ -69,7 +64,7 @@ export class ReplyReader {
   /** Some vendors begin again within a stream: the blocks of each beginning are others. */
   #messages = 0
   /** Blocks of Anthropic's own tools that are being read, by their index. */
-  readonly #own = new Map<string, { readonly json: string; input: string }>()
+  readonly #own = new Map<string, { json: string; input: string }>()
 
   /** @param data of an event, in JSON */
   readFrame(data: string, events: Array<VendorEvent>, frame = parseObject(data)): void {
@@ -77,6 +72,8 @@ export class ReplyReader {
       case "message_start":
         this.#messages++
         this.readUsage(objectAt(objectAt(frame, "message"), "usage"), false, events)
+        // Blocks that are whole before the stream begins.
+        this.readBlocks(objectAt(frame, "message"), data, ["message", "content"], events)
         return
       case "content_block_start":
         this.openBlock(numberAt(frame, "index") ?? 0, objectAt(frame, "content_block"), events, (...path) =>
@@ -106,6 +103,17 @@ export class ReplyReader {
         return
       default: // ping, and future kinds
         return
+    }
+  }
+
+  /** Whole blocks. @param place of the list in the text */
+  readBlocks(message: JsonObject | undefined, text: string, place: JsonPath, events: Array<VendorEvent>): void {
+    const blocks = placedObjectsAt(message, "content")
+    if (blocks.length === 0) return
+    const source = new JsonSource(text)
+    for (const [index, block] of blocks) {
+      this.openBlock(index, block, events, (...path) => source.textAt([...place, index, ...path]))
+      this.closeBlock(index, events)
     }
   }
 
@@ -144,7 +152,8 @@ export class ReplyReader {
         return
       }
       default:
-        if (isAnthropicOwn(block?.["type"])) this.#own.set(key, { json: textIn() ?? "{}", input: "" })
+        // Whatever else there is belongs to Anthropic's own tools, those of later versions too.
+        if (stringAt(block, "type") !== undefined) this.#own.set(key, { json: textIn() ?? "{}", input: "" })
     }
   }
 
@@ -187,6 +196,14 @@ export class ReplyReader {
         if (args && this.#blocks.isOpen(key)) events.push(toolCallArgs(this.#blocks.of(key), args))
         return
       }
+      case "compaction_delta": {
+        const own = this.#own.get(key)
+        if (own === undefined || delta === undefined) return
+        const { type: _, ...content } = delta
+        const edits = Object.entries(content).map(([name, value]) => ({ path: [name], json: JSON.stringify(value) }))
+        own.json = editJsonText(own.json, edits)
+        return
+      }
       default:
         return
     }
@@ -209,7 +226,34 @@ export class ReplyReader {
   }
 }
 
-function usageOf(usage: JsonObject): VendorUsage {
+/**
+ * The counts of the message, and of a compaction, which the vendor bills beside it. An advisor is another model with a price of
+ * its own: its tokens are observed alone. https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage
+ */
+function usageOf(report: JsonObject): VendorUsage {
+  const iterations = objectsAt(report, "iterations")
+  const ofType = (type: string) => iterations.filter((iteration) => iteration["type"] === type).map(countsOf)
+  const usage = [countsOf(report), ...ofType("compaction")].reduce(addUsage)
+  const advice = ofType("advisor_message")
+  if (advice.length === 0) return usage
+  const { inTokens, cacheReadTokens, cacheWriteTokens, outTokens } = advice.reduce(addUsage)
+  const observed = { obs_advisor_in: inTokens + cacheReadTokens + cacheWriteTokens, obs_advisor_out: outTokens }
+  return { ...usage, dims: { ...usage.dims, ...nonZero(observed) } }
+}
+
+const addUsage = (one: VendorUsage, other: VendorUsage): VendorUsage => ({
+  ...one,
+  inTokens: one.inTokens + other.inTokens,
+  outTokens: one.outTokens + other.outTokens,
+  cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
+  cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
+  dims: nonZero({
+    ...one.dims,
+    cache_write_1h: (one.dims["cache_write_1h"] ?? 0) + (other.dims["cache_write_1h"] ?? 0),
+  }),
+})
+
+function countsOf(usage: JsonObject): VendorUsage {
   const cacheWriteTokens = countAt(usage, "cache_creation_input_tokens")
   const serverTools = objectAt(usage, "server_tool_use")
   // The total decides; a breakdown of an earlier event refines it and never exceeds it.
@@ -243,6 +287,8 @@ const stops: Readonly<Record<string, Stop>> = {
   tool_use: "tool_call",
   refusal: "refusal",
   pause_turn: "pause",
+  // After a compaction that the client wanted to see.
+  compaction: "pause",
 }
 
 const stopOf = (end: JsonObject | undefined): VendorEvent => ({
