@@ -40,7 +40,6 @@ import {
 } from "../json.ts"
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
-import { isGeminiOwn } from "../vendor-blocks.ts"
 import { citationsIn, Utf8Places } from "./citations.ts"
 import { geminiFault } from "./faults.ts"
 import { PartialArguments } from "./partial-arguments.ts"
@@ -71,6 +70,7 @@ class ReplyReader {
   /** By their index; most often there is one. */
   readonly #candidates: Array<CandidateReader> = []
   #stop: Stop | undefined
+  #tier: string | undefined
   #searches = 0
 
   /** @param json of a whole reply, or of a part of one */
@@ -109,6 +109,9 @@ class ReplyReader {
     if (usage !== undefined && ("promptTokenCount" in usage || "candidatesTokenCount" in usage)) {
       events.push({ kind: "usage", usage: usageOf(usage, this.#searches), final: this.#stop !== undefined })
     }
+    const tier = tierOf(usage)
+    if (tier !== undefined && tier !== this.#tier) events.push({ kind: "tier", tier })
+    this.#tier = tier ?? this.#tier
     events.push(...stops)
   }
 
@@ -201,7 +204,10 @@ class CandidateReader {
       if (signature && opens) this.#sign(signature, events)
       if (text !== "") this.#readText(kind, text, events)
       if (signature && !opens) this.#sign(signature, events)
-    } else if (isGeminiOwn(part)) {
+    } else if (Object.keys(part).every((name) => name === "thought" || name === "thoughtSignature")) {
+      if (signature) this.#sign(signature, events)
+    } else {
+      // Of Gemini's own tools, a picture, a file, or whatever a later version has.
       this.#begin(undefined)
       events.push(vendorDelta(this.#blocks - 1, "gemini", texts.textIn(part) ?? "{}"))
     }
@@ -288,6 +294,16 @@ const reckoned = (one: JsonObject) => {
   return token === undefined || typeof logprob !== "number" ? undefined : { token, logprob }
 }
 
+/** https://ai.google.dev/api/generate-content#UsageMetadata, and on Vertex AI https://docs.cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo */
+const tierOf = (usage: JsonObject | undefined): string | undefined =>
+  stringAt(usage, "serviceTier")?.toLowerCase() ?? entryOf(tiersOfTraffic, stringAt(usage, "trafficType"))
+
+const tiersOfTraffic: Readonly<Record<string, string>> = {
+  ON_DEMAND: "standard",
+  ON_DEMAND_PRIORITY: "priority",
+  ON_DEMAND_FLEX: "flex",
+}
+
 /** Thoughts count as output; input of Gemini's own tools counts as input. */
 function usageOf(usage: JsonObject, searches: number): VendorUsage {
   const thoughts = countAt(usage, "thoughtsTokenCount")
@@ -330,9 +346,16 @@ const stops: Readonly<Record<string, Stop>> = {
   // Of Vertex AI: https://cloud.google.com/security-command-center/docs/model-armor-vertex-integration
   MODEL_ARMOR: "filtered",
   IMAGE_PROHIBITED_CONTENT: "filtered",
+  IMAGE_RECITATION: "filtered",
   MALFORMED_FUNCTION_CALL: "malformed_call",
   UNEXPECTED_TOOL_CALL: "malformed_call",
   TOO_MANY_TOOL_CALLS: "malformed_call",
+  MALFORMED_RESPONSE: "malformed_call",
+  // The model stopped without having ended.
+  OTHER: "interrupted",
+  NO_IMAGE: "interrupted",
+  IMAGE_OTHER: "interrupted",
+  CONTINUATION: "pause",
 }
 
 const stopOf = (reason: string, called: boolean): Stop => {
