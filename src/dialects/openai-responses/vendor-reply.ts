@@ -42,7 +42,6 @@ import { citationOf } from "../openai-chat/citations.ts"
 import { openaiFault } from "../openai-chat/faults.ts"
 import { decodeChatBody } from "../openai-chat/vendor-reply.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
-import { isOpenaiOwn } from "../vendor-blocks.ts"
 import { reasoningSignature } from "./vendor-request.ts"
 
 /** A streamed reply. */
@@ -78,6 +77,7 @@ class ReplyReader {
   readonly #emitted = new Set<string>()
   /** Of messages, by their item; models of one phase have none. */
   #phases: Map<number, string> | undefined
+  #hasClosed = false
   #refused = false
   #called = false
   #searches = 0
@@ -121,10 +121,18 @@ class ReplyReader {
       case "response.output_item.done":
         this.closeItem(index, objectAt(frame, "item"), events, () => new JsonSource(data).textAt(["item"]))
         return
+      // Some servers tell a text whole.
+      case "response.output_text.done":
+        if (!this.#emitted.has(`text ${index} ${part}`)) {
+          this.#readText(index, part, stringAt(frame, "text") ?? "", events, tokensOf(objectsAt(frame, "logprobs")))
+        }
+        return
       case "response.completed":
+      case "response.done":
       case "response.incomplete":
       case "response.failed":
       case "response.cancelled":
+        this.#closeItems(objectAt(frame, "response"), data, events)
         this.close(objectAt(frame, "response"), events)
         return
       case "error":
@@ -138,8 +146,18 @@ class ReplyReader {
     }
   }
 
+  /** The items of a reply whose stream closed none of them. */
+  #closeItems(response: JsonObject | undefined, data: string, events: Array<VendorEvent>): void {
+    if (this.#hasClosed) return
+    const source = new JsonSource(data)
+    for (const [index, item] of placedObjectsAt(response, "output")) {
+      this.closeItem(index, item, events, () => source.textAt(["response", "output", index]))
+    }
+  }
+
   /** A closed item, or one of a whole reply: emits what has not been emitted yet. @param textOf the item, as it came */
   closeItem(index: number, item: JsonObject | undefined, events: Array<VendorEvent>, textOf: TextOf): void {
+    this.#hasClosed = true
     switch (stringAt(item, "type")) {
       case "message":
         this.#notePhase(index, item)
@@ -195,9 +213,9 @@ class ReplyReader {
     this.#phases.set(index, phase)
   }
 
-  /** An item of OpenAI's own tools. */
+  /** An item of OpenAI's own tools, those of later versions too. */
   #readOwn(index: number, item: JsonObject | undefined, events: Array<VendorEvent>, textOf: TextOf): void {
-    if (isOpenaiOwn(item?.["type"]))
+    if (stringAt(item, "type") !== undefined)
       events.push(vendorDelta(this.#blocks.of(`own ${index}`), "openai", textOf() ?? "{}"))
   }
 
