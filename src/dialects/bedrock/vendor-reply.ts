@@ -88,6 +88,7 @@ class ReplyReader {
     switch (type) {
       case "contentBlockStart":
         this.#openCall(key, objectAt(objectAt(event, "start"), "toolUse"), events)
+        if (unread.some((name) => objectAt(objectAt(event, "start"), name) !== undefined)) events.push(malformed)
         return
       case "contentBlockDelta":
         this.#readDelta(key, objectAt(event, "delta"), events)
@@ -115,6 +116,10 @@ class ReplyReader {
       if (input !== undefined && Object.keys(input).length > 0) {
         events.push(toolCallArgs(this.#blocks.of(key), inputText() ?? "{}"))
       }
+      return
+    }
+    if (unread.some((name) => objectAt(block, name) !== undefined)) {
+      events.push(malformed)
       return
     }
     const cited = objectAt(block, "citationsContent")
@@ -174,9 +179,14 @@ class ReplyReader {
   complete(report: JsonObject, events: Array<VendorEvent>): void {
     const usage = objectAt(report, "usage")
     if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage), final: true })
+    const tier = stringAt(objectAt(report, "serviceTier"), "type")
+    if (tier !== undefined) events.push({ kind: "tier", tier })
     events.push({ kind: "stop", stop: entryOf(stops, this.#stopReason) ?? "end" }, { kind: "done" })
   }
 }
+
+/** Media in a reply, for which chat has no words. */
+const unread = ["image", "document", "video", "audio"]
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html */
 const citationOf = (cited: JsonObject): Citation => {
