@@ -117,6 +117,16 @@ export interface Carry {
   ) => Result.Result<WireRequest<string | Uint8Array>, EncodeRefusal> | undefined
 }
 
+/** Which words a target has that others lack. */
+export interface HasWords {
+  /** `detail` of a picture. */
+  readonly detail: boolean
+  /** `effort` where no reasoning is asked for, or beside it. */
+  readonly effort: boolean
+  /** `reasoningDisplay`. */
+  readonly display: boolean
+}
+
 /** Chat in a vendor's API. */
 export interface Dialect extends VendorAccess {
   readonly encode: (request: VendorRequest) => Result.Result<WireRequest, EncodeRefusal>
@@ -126,6 +136,7 @@ export interface Dialect extends VendorAccess {
   readonly seals?: SealingDialect
   /** Whether it has tools that take a text, and calls of them. */
   readonly takesTexts?: boolean
+  readonly hasWords: (request: VendorRequest) => HasWords
   /** Whether the vendor can search the web for this request; otherwise it is encoded without `searches`. */
   readonly canSearch: (request: VendorRequest) => boolean
   /** @param carries whether frames are told too */

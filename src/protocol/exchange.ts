@@ -46,7 +46,7 @@ export const ExchangeParams = Schema.Struct({
   reasoning: Schema.optionalKey(ReasoningLevel),
   /** The most tokens of reasoning, where a vendor takes a budget; a level where it does not. 0 requests none. */
   reasoningBudget: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000_000 }))),
-  /** Left out where a vendor has one word for both, and reasoning is asked for. */
+  /** Claude takes it beside its thinking; where a vendor has one word for both, the level of reasoning counts. */
   effort: Schema.optionalKey(Effort),
   reasoningDisplay: Schema.optionalKey(ReasoningDisplay),
   toolChoice: Schema.optionalKey(ToolChoice),

@@ -145,8 +145,12 @@ describe("how closely a picture is looked at", () => {
     ["not said", "t1", "resp", t1(picture), inResponses("auto")],
   ])
 
-  it("is left out where a model has no words for it", async () => {
+  it("is left out where a model has no words for it, and told", async () => {
     const claude = await post("chat", "cl", chat("low"))
+    expect(claude.warning).toBe("blocks_omitted=image.detail")
+    expect((await post("chat", "gem2", chat("low"))).warning).toBe("blocks_omitted=image.detail")
+    expect((await post("chat", "gem", chat("low"))).warning).toBeNull()
+    expect((await post("chat", "cl", chat("auto"))).warning).toBeNull()
     expect(claude.sent).toMatchObject({ messages: [{ content: [{ type: "image", source: { data } }] }] })
     expect(JSON.stringify([claude.sent, (await post("chat", "gem2", chat("low"))).sent])).not.toMatch(
       /detail|resolution/i,
@@ -602,6 +606,7 @@ describe("how much a model reasons and does", () => {
       own({ reasoning: "xhigh" }),
       { generationConfig: { thinkingConfig: { thinkingLevel: "high" } } },
     ],
+    ["effort beside thinking", "t1", "cl", own({ effort: "low", reasoning: "high" }), toClaude("low")],
     ["effort without thinking", "t1", "cl", own({ effort: "low" }), { output_config: { effort: "low" } }],
     ["effort without thinking", "messages", "resp", effort("low"), { reasoning: { effort: "low" } }],
     ["effort without thinking", "messages", "chat", effort("low"), { reasoning_effort: "low" }],
@@ -648,6 +653,14 @@ describe("how much a model reasons and does", () => {
     expect((await post("t1", "cl45", own({ effort: "low" }))).sent).not.toHaveProperty("output_config")
     expect((await post("t1", "deep", own({ effort: "low" }))).sent).not.toHaveProperty("thinking")
     expect((await post("messages", "resp", effort("low"))).sent).not.toHaveProperty("reasoning.summary")
+  })
+
+  it("is told where a model has no words for it", async () => {
+    const hidden = own({ reasoning: "high", reasoningDisplay: "omitted", effort: "low" })
+    expect((await post("t1", "gem", hidden)).warning).toBe("blocks_omitted=effort")
+    expect((await post("t1", "deep", hidden)).warning).toBe("blocks_omitted=effort,reasoningDisplay")
+    expect((await post("t1", "cl", hidden)).warning).toBeNull()
+    expect((await post("messages", "chat", effort("low"))).warning).toBeNull()
   })
 
   it("asks for no summary where none is shown", async () => {

@@ -80,7 +80,7 @@ const writeMessages = (request: VendorRequest): Result.Result<object, EncodeRefu
     ...(thinking === undefined && request.topP !== undefined && { top_p: request.topP }),
     ...extras.success,
     ...thinking?.fields,
-    ...encodeOutputConfig(request, effortOf(request.model, thinking?.effort ?? request.effort)),
+    ...encodeOutputConfig(request, effortOf(request.model, request.effort ?? thinking?.effort)),
     ...(request.stream && { stream: true }),
   })
 }

@@ -9,6 +9,7 @@ import { carryUnless } from "../requirements.ts"
 import { carryMessages } from "./carry.ts"
 import { anthropicRefusal } from "./faults.ts"
 import { anthropicRequirements } from "./requirements.ts"
+import { effortOf } from "./thinking.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { betasOf, encodeMessages, messagesWire, searchTool } from "./vendor-request.ts"
 
@@ -20,6 +21,7 @@ export const anthropic: Dialect = {
     Result.map(encodeMessages(request), (body) => messagesWire(request, betasOf(request), writeJson(body))),
   carry: carryUnless(anthropicRequirements, carryMessages),
   seals: "anthropic",
+  hasWords: ({ model, effort }) => ({ detail: false, effort: effortOf(model, effort) !== undefined, display: true }),
   canSearch: ({ tools }) => !tools.some(({ name }) => name === searchTool),
   decoder: decodeStream,
   decodeBody,

@@ -144,7 +144,7 @@ const efforts: Readonly<Record<Exclude<ReasoningLevel, "off">, "low" | "medium" 
 
 const encodeClaudeThinking = (request: VendorRequest): ReasoningFields => {
   const thinking = encodeThinking(request)
-  const effort = effortOf(request.model, thinking?.effort ?? request.effort)
+  const effort = effortOf(request.model, request.effort ?? thinking?.effort)
   return {
     fields: { ...thinking?.fields, ...(effort !== undefined && { output_config: { effort } }) },
     excludesSampling: thinking !== undefined,

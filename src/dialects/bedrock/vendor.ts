@@ -4,9 +4,11 @@
  */
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json-text.ts"
+import { effortOf } from "../anthropic/thinking.ts"
 import type { Dialect } from "../dialect.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
 import { bedrockEmbedding } from "./embedding.ts"
+import { familyOf } from "./families.ts"
 import { bedrockAccess } from "./faults.ts"
 import { modelPath } from "./model-path.ts"
 import { bedrockRerank } from "./rerank.ts"
@@ -21,6 +23,10 @@ export const bedrockChat: Dialect = {
       headers: { accept: request.stream ? "application/vnd.amazon.eventstream" : "application/json" },
       body: writeJson(body),
     })),
+  hasWords: ({ model, effort }) => {
+    const isClaude = familyOf(model) === "claude"
+    return { detail: false, effort: isClaude && effortOf(model, effort) !== undefined, display: isClaude }
+  },
   canSearch: () => false,
   decoder: decodeStream,
   decodeBody,

@@ -23,6 +23,7 @@ export const cohereChat: Dialect = {
       headers: { accept: request.stream ? "text/event-stream" : "application/json" },
       body: writeJson(body),
     })),
+  hasWords: () => ({ detail: true, effort: false, display: false }),
   canSearch: () => false,
   decoder: decodeStream,
   decodeBody,

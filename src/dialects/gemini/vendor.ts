@@ -8,6 +8,7 @@ import type { Dialect, VendorRequest } from "../dialect.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryGenerate } from "./carry.ts"
 import { geminiRefusal } from "./faults.ts"
+import { isOld } from "./requirements.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { encodeGenerate } from "./vendor-request.ts"
 
@@ -26,6 +27,7 @@ export const gemini: Dialect = {
   carry: carryGenerate(geminiWire),
   // Models do not search beside functions: https://ai.google.dev/gemini-api/docs/google-search
   seals: "gemini",
+  hasWords: ({ model }) => ({ detail: !isOld(model), effort: false, display: true }),
   canSearch: ({ tools }) => tools.length === 0,
   decoder: decodeStream,
   decodeBody,

@@ -14,6 +14,8 @@ export interface ChatProfile {
   readonly maxTokens: "max_completion_tokens" | "max_tokens"
   /** Fields that ask for a level of reasoning. */
   readonly reasoning: (level: ReasoningLevel, budget?: number, display?: ReasoningDisplay) => object
+  /** Whether what the model thought stays hidden, always or if asked for. */
+  readonly hidesReasoning?: true
   /** Whether a model that reasons does no more for its answer than it reasons: effort is the level of reasoning. */
   readonly reasonsByEffort?: true
   /** The words of `reasoning_effort`, if the vendor refuses others. */
@@ -124,6 +126,7 @@ const openai: ChatProfile = {
   maxTokens: "max_completion_tokens",
   reasoning: effort(openaiEfforts),
   reasonsByEffort: true,
+  hidesReasoning: true,
   cache: "key",
   extras: only("seed", ...penalties, "logprobs", "logitBias", "verbosity", "serviceTier", "prediction", "n"),
   options: "openai",
@@ -187,6 +190,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     extras: only("seed", ...penalties, "serviceTier"),
     options: "groq",
     maxTokens: "max_completion_tokens",
+    hidesReasoning: true,
     reasoning: (level, _, display) => ({
       reasoning_effort: threeEfforts[level],
       reasoning_format: display === "omitted" ? "hidden" : "parsed",
@@ -206,6 +210,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     extras: only("seed", ...penalties, "topK", "minP", "logprobs", "logitBias", "verbosity", "prediction"),
     videos: true,
     options: "openrouter",
+    hidesReasoning: true,
     reasoning: (level, _, display) => {
       if (level === "off") return { reasoning: { enabled: false } }
       return { reasoning: { effort: openaiEfforts[level], ...(display === "omitted" && { exclude: true }) } }

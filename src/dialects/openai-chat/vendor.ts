@@ -26,6 +26,11 @@ export const makeChatDialect = (profile: ChatProfile): Dialect => ({
   encode: (request) => Result.map(encodeChat(request, profile), (body) => wireOf(request, writeJson(body))),
   carry: carryUnless(chatRequirements(profile), carryChat(profile, wireOf)),
   ...(profile.takesTexts === true && { takesTexts: true }),
+  hasWords: ({ canReason, reasoning }) => ({
+    detail: true,
+    effort: profile.reasonsByEffort === true && canReason && reasoning === undefined,
+    display: profile.hidesReasoning === true,
+  }),
   canSearch: () => false,
   decoder: decodeStream,
   decodeBody: decodeChatBody,

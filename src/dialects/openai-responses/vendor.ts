@@ -25,6 +25,11 @@ export const openaiResponses: Dialect = {
   carry: carryUnless(responsesRequirements, carryResponses(wireOf)),
   seals: "openai",
   takesTexts: true,
+  hasWords: ({ canReason, reasoning }) => ({
+    detail: true,
+    effort: canReason && reasoning === undefined,
+    display: true,
+  }),
   canSearch: () => true,
   decoder: decodeStream,
   decodeBody,

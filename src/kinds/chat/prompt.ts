@@ -6,6 +6,7 @@ import { Effect, Result } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { AskedOutput, Dialect, VendorRequest } from "../../dialects/dialect.ts"
+import { leftOut } from "../../dialects/left-out.ts"
 import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
 import { type Block, everyBlock, type Message, type ReplyBlock } from "../../protocol/block.ts"
@@ -34,7 +35,7 @@ export interface EncodedPrompt {
   readonly wire: Result.Result<WireRequest<string | Uint8Array>, EncodeRefusal>
   /** Whether the vendor may search the web, where the client asked for that. */
   readonly isSearching?: boolean | undefined
-  /** Types of blocks of other vendors' tools, which this one cannot read. */
+  /** Types of blocks of other vendors' tools, which this one cannot read, and words that it lacks. */
   readonly omitted?: ReadonlyArray<string> | undefined
   /** Functions that stand for the client's tools of texts. */
   readonly functionsOfTexts?: ReadonlyArray<string> | undefined
@@ -178,7 +179,10 @@ export const encodePrompt = (
     ...offered,
     ...(output !== undefined && outputJson !== undefined && { output: { ...output, schemaJson: outputJson } }),
   })
-  const omitted = isUnsealed === true ? ["reasoning"] : hasOwnBlocks ? omittedBlocks(thread, chat.seals) : undefined
+  const sealed = isUnsealed === true ? ["reasoning"] : []
+  const blocks = hasOwnBlocks ? omittedBlocks(thread, chat.seals) : []
+  const words = leftOut(request, chat.hasWords(request)) ?? []
+  const omitted = [...sealed, ...blocks, ...words]
   return { wire: chat.encode(request), isSearching, omitted, functionsOfTexts }
 }
 
