@@ -292,6 +292,13 @@ describe("Gemini's replies", () => {
     },
   )
 
+  it.each(["citationSources", "citations"])("works that a text repeats, in %s, are citations", (name) => {
+    const citationMetadata = { [name]: [{ startIndex: 0, endIndex: 4, uri: "https://a.test", license: "mit" }] }
+    expect(whole(gemini, reply([{ text: "Here" }], { citationMetadata })).blocks).toMatchObject([
+      { t: "text", v: "Here", citations: [{ url: "https://a.test", start: 0, end: 4 }] },
+    ])
+  })
+
   it("a signature without text is read", () => {
     const { blocks } = whole(gemini, reply([{ text: "Hi" }, { thoughtSignature: "c2ln" }]))
     expect(blocks).toMatchObject([text("Hi"), { t: "reasoning", signature: expect.any(String) }])

@@ -24,7 +24,26 @@ export const citationsIn = (
       return source === undefined ? [] : [{ ...source, ...place }]
     })
   })
-  return supported.length > 0 ? supported : sources
+  return [...(supported.length > 0 ? supported : sources), ...recitationsIn(candidate, placeOf)]
+}
+
+/** Works that a text repeats: `citationSources` in Gemini's API, `citations` on Vertex AI. Source: https://ai.google.dev/api/generate-content#CitationMetadata */
+const recitationsIn = (
+  candidate: JsonObject,
+  placeOf: (bytes: number) => number | undefined,
+): ReadonlyArray<Citation> => {
+  const metadata = objectAt(candidate, "citationMetadata")
+  return [...objectsAt(metadata, "citationSources"), ...objectsAt(metadata, "citations")].map((cited) => {
+    const url = stringAt(cited, "uri")
+    const title = stringAt(cited, "title")
+    const start = placeOf(countAt(cited, "startIndex"))
+    const end = placeOf(countAt(cited, "endIndex"))
+    return {
+      ...(url !== undefined && { url }),
+      ...(title !== undefined && { title }),
+      ...(start !== undefined && end !== undefined && end > start && { start, end }),
+    }
+  })
 }
 
 const sourceOf = (chunk: JsonObject): Citation => {

@@ -227,7 +227,8 @@ class CandidateReader {
   }
 
   #cite(candidate: JsonObject, events: Array<VendorEvent>): void {
-    if (this.#text === undefined || candidate["groundingMetadata"] === undefined) return
+    const isCited = candidate["groundingMetadata"] !== undefined || candidate["citationMetadata"] !== undefined
+    if (this.#text === undefined || !isCited) return
     const { index, places } = this.#text
     const cited = citationsIn(candidate, (bytes) => places.at(bytes))
     if (cited.length > 0) events.push(citationsDelta(index, cited))
