@@ -71,6 +71,8 @@ export const exchangeChecks: Group = {
         const tools = [{ name: "weather", inputSchema: { type: "object", properties: {} } }]
         const asked: ReadonlyArray<readonly [capability: string, Readonly<Record<string, unknown>>]> = [
           ["output", { params: { output: { schema: { type: "object", properties: {} }, strict: true } } }],
+          ["output", { params: { output: "json" } }],
+          ["effort", { params: { effort: "low" } }],
           ["parallel_tool_calls", { tools, params: { parallelToolCalls: false } }],
           ["reasoning", { params: { reasoningBudget: 2048 } }],
         ]
@@ -93,6 +95,9 @@ export const exchangeChecks: Group = {
       run: async (probe) => {
         const malformed: ReadonlyArray<object> = [
           { output: {} },
+          { output: "text" },
+          { effort: "most" },
+          { reasoningDisplay: "whole" },
           { output: { schema: [] } },
           { output: { schema: {}, name: "no name" } },
           { parallelToolCalls: "no" },
@@ -110,6 +115,25 @@ export const exchangeChecks: Group = {
         for (const json of ["{", "[]", `{"city":"Rome"}`, `{"city":"Rome","city":"Oslo"}`]) {
           const call = { t: "tool_call", id: "call_1", name: "weather", input: { city: "Oslo" }, json }
           const thread = [{ role: "assistant", blocks: [call] }]
+          expectError(await probe.send("/t1/exchange", { body: probe.ask({ thread }) }), "bad_request")
+        }
+      },
+    },
+    {
+      name: "a result has text or blocks, pictures have one of four details, and prefixes one of two lives",
+      run: async (probe) => {
+        const result = { t: "tool_result", id: "call_1" }
+        const picture = { t: "image", mime: "image/png", data: "iVBORw0KGgo=" }
+        const blocks: ReadonlyArray<object> = [
+          result,
+          { ...result, blocks: [] },
+          { ...result, v: "7", blocks: [picture] },
+          { ...result, blocks: [{ ...result, v: "7" }] },
+          { ...picture, detail: "most" },
+          { t: "text", v: "Hi", cacheable: "2h" },
+        ]
+        for (const block of blocks) {
+          const thread = [{ role: "user", blocks: [block] }]
           expectError(await probe.send("/t1/exchange", { body: probe.ask({ thread }) }), "bad_request")
         }
       },
