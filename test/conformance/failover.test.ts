@@ -1,4 +1,5 @@
 /** Pools over real sockets: weights, breakers, Retry-After, and that failover never bills twice. */
+import { gzipSync } from "node:zlib"
 import { describe, expect, it } from "vitest"
 import { answering, hello, newTestIds, readEvents, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, holdsOf, replyOf, useGateway } from "./gateway.ts"
@@ -48,6 +49,24 @@ const rejecting =
 const ask = (model: string, more: object = {}) => gateway().exchange({ ...hello, model, ...more })
 const callsTo = (model: string) =>
   [...gateway().vendor.calls, ...gateway().second.calls].filter(({ body }) => body["model"] === model).length
+
+describe("a compressed reply, which nobody asked for", () => {
+  const compressed: VendorScript = (call) => {
+    call.head(200, { "content-type": "application/json", "content-encoding": "gzip" })
+    void call.write(gzipSync(JSON.stringify({ choices: [{ message: { content: "Hello" } }] }))).then(() => call.end())
+  }
+
+  it("is a fault, streamed and whole: the next target answers, and without one the call fails unbilled", async () => {
+    gateway().vendor.script(compressed)
+    gateway().second.script(answering(answer))
+    expect((await replyOf(await ask("pool"))).blocks).toMatchObject([{ v: "Hello" }])
+    const before = await balanceOf(gateway())
+    for (const stream of [false, true]) {
+      expect(await errorOf(await ask("plain", { stream }))).toMatchObject({ status: 502 })
+    }
+    expect(await balanceOf(gateway())).toBe(before)
+  })
+})
 
 describe("weights", () => {
   it("equal tiers share by weight, and weight 0 is out of rotation", async () => {
