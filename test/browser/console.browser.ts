@@ -351,6 +351,16 @@ describe("what it shows", () => {
     await page.getByText("handle: brand-new,").first().waitFor()
     await fill("Add a price", { model: "brand-new", input: "1", output: "1", from: "2031-02-03" })
     await page.getByText("2031-02-03").first().waitFor()
+    await fill("Add a price", {
+      model: "brand-new",
+      input: "1",
+      output: "1",
+      aboveTokens: "200000",
+      aboveInput: "2",
+      aboveOutput: "3",
+      from: "2031-02-04",
+    })
+    await page.getByText('above: [ { tokens: 200000, input: "2", output: "3" } ]').first().waitFor()
     await fill("Add a plan", { id: "by-form", concurrency: "7" })
     await page.getByText("id: by-form,").first().waitFor()
     await fill("Test a vendor", { vendor: "listing" }, "Call it")
@@ -362,9 +372,12 @@ describe("what it shows", () => {
       before.trimEnd().split("\n").concat(""),
     )
     await page.getByRole("button", { name: "Show what would change" }).click()
-    await page.getByText("7 entries would change.").waitFor()
+    await page.getByText("8 entries would change.").waitFor()
     await page.getByRole("button", { name: "Apply" }).click()
     await page.getByText(/Revision \d+ is in force on this node/).waitFor()
+    await show(page, "money", "Money")
+    await page.getByText("above 200,000 tokens: input 2.00, output 3.00").waitFor()
+    expect(await findings(page)).toEqual([])
     await Effect.runPromise(gateway().catalogue.apply(before))
   })
 

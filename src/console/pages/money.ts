@@ -5,7 +5,7 @@ import type { PriceList } from "../../protocol/activity.ts"
 import type { DoctorResponse, LedgerResponse, TopupResponse } from "../../protocol/admin.ts"
 import type { LedgerStatement } from "../../protocol/statement.ts"
 import { call, get } from "../api.ts"
-import { count, instant, money, since } from "../format.ts"
+import { count, exactCount, instant, money, since } from "../format.ts"
 import { useAction, useLoad, usePages } from "../load.ts"
 import type { PageProps } from "../page.ts"
 import { goTo, linkTo } from "../route.ts"
@@ -183,7 +183,7 @@ const aboveText = ({ tokens, input, output, cacheRead, cacheWrite, cacheWrite1h,
   const prices = Object.entries(stated).flatMap(([name, amount]) =>
     amount === undefined ? [] : [`${name} ${money(amount)}`],
   )
-  return `above ${count(tokens)} tokens: ${[...prices, ...othersOf(dims, tiers)].join(", ")}`
+  return `above ${exactCount(tokens)} tokens: ${[...prices, ...othersOf(dims, tiers)].join(", ")}`
 }
 
 const Prices = () => {

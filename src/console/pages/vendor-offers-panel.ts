@@ -4,7 +4,7 @@ import { useState } from "preact/hooks"
 import type { VendorCheckResponse } from "../../protocol/admin.ts"
 import type { DraftEntries, Offer, VendorOffers } from "../../protocol/draft.ts"
 import { call } from "../api.ts"
-import { count } from "../format.ts"
+import { count, exactCount } from "../format.ts"
 import { useAction } from "../load.ts"
 import { Input, valuesOf } from "../ui/form.ts"
 import { Empty, ErrorBox, Tag } from "../ui/parts.ts"
@@ -93,7 +93,7 @@ const Offers = ({
         name: "Price of input, output, USD per million",
         align: "right",
         show: ({ price, before }: Offer) =>
-          html`${price.input}, ${price.output}${price.above?.map(({ tokens, input = price.input, output = price.output }) => html` <small class="soft">above ${count(tokens)} tokens ${input}, ${output}</small>`)}${before !== undefined && html` <small class="soft">before ${before.input}, ${before.output}</small>`}`,
+          html`${price.input}, ${price.output}${price.above?.map(({ tokens, input = price.input, output = price.output }) => html` <small class="soft">above ${exactCount(tokens)} tokens ${input}, ${output}</small>`)}${before !== undefined && html` <small class="soft">before ${before.input}, ${before.output}</small>`}`,
       },
       { name: "Not carried over", show: ({ left }: Offer) => left.join("; ") || "–" },
       {
