@@ -95,6 +95,14 @@ describe("the twin refuses", () => {
     const contents = [hi, model(call("get", {})), user(told("get"))]
     expect(refusalOf(geminiTwin, { contents }, path("gemini-2.5-flash"))).toBeUndefined()
   })
+
+  it("no step that comes in several contents, as Google's SDKs send the pieces of a stream", () => {
+    const step = [model({ text: "A" }), model(call("get")), model(call("get", {})), model({ text: "" })]
+    const contents = [hi, ...step, user(told("get"), told("get"))]
+    expect(refusalOf(geminiTwin, { contents }, path("gemini-3-pro"))).toBeUndefined()
+    const one = [hi, ...step, user(told("get"))]
+    expect(refusalOf(geminiTwin, { contents: one }, path("gemini-3-pro"))).toMatchObject({ status: 400 })
+  })
 })
 
 const written = (request: Partial<VendorRequest>) =>

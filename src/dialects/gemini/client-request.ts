@@ -331,6 +331,8 @@ class Turns {
   readonly #reader: GenerateReader
   readonly #unanswered: Array<{ readonly id: string; readonly name: string }> = []
   #calls = 0
+  /** Whether the step has called something; contents of the model that follow each other are one step. */
+  #hasCalled = false
   /** Places of signatures that Gemini needs, and did not give: on the first call of each step. */
   readonly unsigned: Array<string> = []
 
@@ -344,6 +346,7 @@ class Turns {
       content["role"] ?? "user",
       `${path}.role`,
     )
+    if (role !== "assistant") this.#hasCalled = false
     const parts = this.#reader.list(content["parts"], `${path}.parts`)
     const blocks: Array<JsonObject> = []
     for (const [index, part] of parts.entries()) {
@@ -363,7 +366,8 @@ class Turns {
         ? undefined
         : signatureFromGemini(reader.string(thoughtSignature, `${path}.thoughtSignature`))
     const isForeign = signature !== undefined && signatureFor("gemini", signature) === undefined
-    const isFirstCall = !isAbsent(functionCall) && blocks.every(({ t }) => t !== "tool_call")
+    const isFirstCall = !isAbsent(functionCall) && !this.#hasCalled
+    if (isFirstCall) this.#hasCalled = true
     const place = `${path}.${nameIn(sent, "thoughtSignature")}`
     if (isFirstCall && (isForeign || isAbsent(thoughtSignature))) this.unsigned.push(place)
     else if (isForeign) reader.foreign.push(place)

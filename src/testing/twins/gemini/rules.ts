@@ -12,6 +12,20 @@ const thinkingDocs = "https://ai.google.dev/gemini-api/docs/thinking"
 const contentsOf = (body: JsonObject) => objectsAt(body, "contents")
 const partsOf = (content: JsonObject | undefined) => objectsAt(content, "parts")
 
+/**
+ * Contents with those of the model that follow each other as one: Google's SDKs send each piece of a streamed step as a content
+ * of its own.
+ */
+const turnsOf = (body: JsonObject): ReadonlyArray<JsonObject> => {
+  const turns: Array<JsonObject> = []
+  for (const content of contentsOf(body)) {
+    const before = turns.at(-1)
+    if (before?.["role"] !== "model" || content["role"] !== "model") turns.push(content)
+    else turns[turns.length - 1] = { ...before, parts: [...partsOf(before), ...partsOf(content)] }
+  }
+  return turns
+}
+
 const inParts = (content: JsonObject | undefined, name: string): ReadonlyArray<JsonObject> =>
   partsOf(content).flatMap((part) => listed(objectAt(part, name)))
 
@@ -51,9 +65,9 @@ const endsWithUser: Check = (body) =>
     : undefined
 
 const callsFollowUsers: Check = (body) =>
-  firstOf(contentsOf(body), (content, at) => {
+  firstOf(turnsOf(body), (content, at) => {
     if (inParts(content, "functionCall").length === 0) return undefined
-    const before = contentsOf(body)[at - 1]
+    const before = turnsOf(body)[at - 1]
     return before !== undefined && before["role"] !== "model"
       ? undefined
       : fault(
@@ -63,17 +77,17 @@ const callsFollowUsers: Check = (body) =>
   })
 
 const resultsFollowCalls: Check = (body) =>
-  firstOf(contentsOf(body), (content, at) => {
+  firstOf(turnsOf(body), (content, at) => {
     if (inParts(content, "functionResponse").length === 0) return undefined
-    return inParts(contentsOf(body)[at - 1], "functionCall").length > 0
+    return inParts(turnsOf(body)[at - 1], "functionCall").length > 0
       ? undefined
       : fault("contents", "Please ensure that function response turn comes immediately after a function call turn.")
   })
 
 const asManyResults: Check = (body) =>
-  firstOf(contentsOf(body), (content, at) => {
+  firstOf(turnsOf(body), (content, at) => {
     const calls = inParts(content, "functionCall").length
-    return calls === 0 || inParts(contentsOf(body)[at + 1], "functionResponse").length === calls
+    return calls === 0 || inParts(turnsOf(body)[at + 1], "functionResponse").length === calls
       ? undefined
       : fault(
           "contents",
@@ -109,7 +123,7 @@ const isOfUser = (content: JsonObject): boolean =>
 /** The first call of each step since the user spoke last. */
 const signedCalls: TwinRule["check"] = (call) => {
   if (isOld(call)) return undefined
-  const contents = contentsOf(call.body)
+  const contents = turnsOf(call.body)
   const start = contents.findLastIndex(isOfUser) + 1
   return firstOf(contents.slice(start), (content, at) => {
     const first = partsOf(content).find((part) => objectAt(part, "functionCall") !== undefined)
