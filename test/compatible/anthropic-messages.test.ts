@@ -116,10 +116,14 @@ describe("messages", () => {
   })
 
   it("refuses what cannot be honoured, and names the field", async () => {
-    const body = { model: "main", max_tokens: 10, messages: messages(), top_k: 5, container: "c", foo: 1 }
+    const parted = { max_tokens: 10, messages: messages() }
+    const body = { ...parted, model: "main", top_k: 5, container: "c", foo: 1 }
     const asked = client().messages.create(body)
     await expect(asked).rejects.toThrow(/foo/)
     await expect(asked).rejects.toThrow(Anthropic.BadRequestError)
+    const one = { type: "auto", disable_parallel_tool_use: true } as const
+    const apart = client().messages.create({ ...parted, model: "gemini", tools: [weather], tool_choice: one })
+    await expect(apart).rejects.toThrow(/tool_choice\.disable_parallel_tool_use/)
   })
 
   it("a wrong key is an authentication error, an unknown model a permission error", async () => {

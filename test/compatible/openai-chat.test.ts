@@ -122,6 +122,8 @@ describe("chat completions", () => {
     await expect(asked).rejects.toMatchObject({ status: 400, code: "bad_request", param: "n" })
     const unknown = { model: "claude", messages: [...hello], foo: 1 }
     await expect(client().chat.completions.create(unknown)).rejects.toMatchObject({ status: 400, param: "foo" })
+    const stops = { model: "responses", messages: [...hello], stop: ["END"] }
+    await expect(client().chat.completions.create(stops)).rejects.toMatchObject({ status: 400, param: "stop" })
     const tooHot = { model: "main", messages: [...hello], temperature: 9 }
     await expect(client().chat.completions.create(tooHot)).rejects.toMatchObject({ status: 400, param: "temperature" })
   })

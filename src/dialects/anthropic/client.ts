@@ -49,6 +49,7 @@ export const messagesApi: ClientApi = {
     ["params.topP", "top_p"],
     ["params.stop", "stop_sequences"],
     ["params.toolChoice", "tool_choice"],
+    ["params.parallelToolCalls", "tool_choice.disable_parallel_tool_use"],
     ["params.reasoningBudget", "thinking.budget_tokens"],
     ["params.output", "output_config.format"],
     ["params.topK", "top_k"],

@@ -13,6 +13,7 @@ import { ExchangeRequest } from "../../protocol/exchange.ts"
 import { type ExtraName, extraNames } from "../../protocol/extra-params.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import { type Decoded, decodeJson, parseBody, parsePlainly } from "../../protocol/json-body.ts"
+import { entryOf } from "../../protocol/words.ts"
 import type { RuntimeRequest } from "../runtime.ts"
 
 export interface CompatibleRequest {
@@ -160,15 +161,32 @@ const nameIn = (fieldNames: ClientApi["fieldNames"], path: string): string => {
   return theirs + path.slice(own.length)
 }
 
-const isExtra = (name: unknown): name is ExtraName => extraNames.some((known) => known === name)
+const isExtra = (name: string): name is ExtraName => extraNames.some((known) => known === name)
 
-/** Names the parameter that no target of the model has, as its client did. */
+/** Where a request of twp/1 asks for what a target may lack. */
+const placesOfCapabilities: Readonly<Record<string, string>> = {
+  output: "params.output",
+  stop: "params.stop",
+  stops: "params.stop",
+  tools: "tools",
+  tool_choice: "params.toolChoice",
+  parallel_tool_calls: "params.parallelToolCalls",
+  prefill: "thread",
+  thread: "thread",
+  tool_results: "thread",
+}
+
+const placeOf = (capability: string): string | undefined =>
+  isExtra(capability) ? `params.${capability}` : entryOf(placesOfCapabilities, capability)
+
+/** Names the field for which no target of the model has what it asks for, as its client did. */
 export const namingField = ({ fieldNames }: Pick<ClientApi, "fieldNames">, error: ServiceError): ServiceError => {
   const { code, message, detail } = error
   const lacking = detail?.["capability"]
-  if (code !== "bad_request" || !isExtra(lacking)) return error
-  const path = nameIn(fieldNames, `params.${lacking}`)
-  const why = message.replace(` ${lacking}`, " it")
+  const place = typeof lacking === "string" ? placeOf(lacking) : undefined
+  if (code !== "bad_request" || place === undefined || detail?.["issues"] !== undefined) return error
+  const path = nameIn(fieldNames, place)
+  const why = message.replace(`support ${lacking}`, "support it")
   return serviceError("bad_request", `${path}: ${why}`, { detail: { ...detail, issues: [{ path, message: why }] } })
 }
 
