@@ -195,11 +195,24 @@ const contentOf = (block: ReplyBlock): ReadonlyArray<object> => {
   }
 }
 
-export const messagesError = ({ code, message, requestId, detail }: ErrorBody, status: number) => ({
+/** @param path the refused field */
+export const messagesError = ({ code, message, requestId, detail }: ErrorBody, status: number, path?: string) => ({
   type: "error",
-  error: { type: errorType(status), message, code, ...(detail !== undefined && { detail }) },
+  error: {
+    type: errorType(status),
+    message,
+    code,
+    ...(detail !== undefined && { detail }),
+    ...(path === "thread" && { details: unthreaded }),
+  },
   request_id: requestId,
 })
+
+/**
+ * Tells Anthropic's SDKs to go on without a thread that the server holds: they send all messages then.
+ * Source: `ThreadUnsupportedRequestErrorDetails` of Anthropic's SDKs
+ */
+const unthreaded = { error_code: "thread_unsupported_request" }
 
 const errorTypes: Readonly<Record<number, string>> = {
   401: "authentication_error",

@@ -72,7 +72,7 @@ export const messagesFields: FieldTable = {
   workspace_id: refused("workspaces of a vendor are not used"),
   billing_policy: refused("the gateway bills its organisations"),
   compaction: refused("summarise the thread with a message"),
-  thread: refused("nothing is stored: send the thread"),
+  thread: refused("nothing is stored: send all messages"),
 }
 
 const textFields: FieldTable = {
