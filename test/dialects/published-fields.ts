@@ -248,7 +248,7 @@ const openaiResponses: Fates = {
     ],
     noSound,
   ),
-  OutputMessage: { id: carried, type: read, role: envelope, content: read, phase: carried, status: carried },
+  OutputMessage: { id: carried, type: read, role: envelope, content: read, phase: read, status: carried },
   OutputTextContent: { type: envelope, text: read, annotations: read, logprobs: read },
   RefusalContent: { type: envelope, refusal: read },
   ReasoningItem: {

@@ -8,7 +8,7 @@ import { encodeExtras } from "../extras.ts"
 import { isAbsent } from "../fields.ts"
 import { geminiBypass } from "../signature.ts"
 import type { WireRequest } from "../wire.ts"
-import { nameIn } from "./client-request.ts"
+import { nameIn } from "./client-reader.ts"
 import { needsSignatures } from "./requirements.ts"
 import { words } from "./vendor-request.ts"
 

@@ -1,0 +1,96 @@
+/** The tools of a request for a response, in groups or not, and the choice among them. */
+import type { JsonPath } from "../../protocol/json-edit.ts"
+import type { GroupedTool } from "../client-api.ts"
+import {
+  allowedTools,
+  type ClientToolChoice,
+  HostedTools,
+  schemaIn,
+  strictly,
+  textTool,
+  textToolFields,
+  toolChoices,
+} from "../client-parts.ts"
+import { all, carried, type FieldReader, type FieldTable, isAbsent, present, withoutEffect } from "../fields.ts"
+import { isObject, type JsonObject } from "../json.ts"
+import { clientToolOf } from "../vendor-tools.ts"
+
+const toolFields: FieldTable = {
+  ...all(carried, "type", "name", "description", "parameters", "strict"),
+  ...all(withoutEffect("all tools are given at once"), "defer_loading", "allowed_callers"),
+  output_schema: withoutEffect("results are the client's"),
+}
+
+/** Tools that a thread brings along. */
+export const toolsIn = (items: ReadonlyArray<unknown>): ReadonlyArray<FoundTool> =>
+  items.flatMap((item, index) => {
+    if (!isObject(item) || !Array.isArray(item["tools"])) return []
+    if (item["type"] !== "additional_tools" && item["type"] !== "tool_search_output") return []
+    return item["tools"].map((tool: unknown, at) => ({ tool, place: `input.${index}.tools.${at}` }))
+  })
+
+/** A tool, and where it stands in the body. */
+interface FoundTool {
+  readonly tool: unknown
+  readonly place: string
+}
+
+/** @param found in the thread */
+export const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: ReadonlyArray<FoundTool>) => {
+  const tools: Array<JsonObject> = []
+  const hosted = new HostedTools()
+  const groups = new Map<string, GroupedTool>()
+  const add = (item: unknown, path: string, place: string, at: JsonPath | undefined, namespace?: string) => {
+    const tool = reader.object(item, path)
+    const { type, description, parameters } = tool
+    if (type === "namespace" && namespace === undefined) {
+      const group = reader.string(tool["name"], `${path}.name`)
+      reader.list(tool["tools"], `${path}.tools`).forEach((inner, index) => {
+        const inside = `tools.${index}`
+        add(inner, `${path}.${inside}`, `${place}.${inside}`, at && [...at, "tools", index], group)
+      })
+      return
+    }
+    const vendorTool = clientToolOf("openai", type, tool)
+    if (vendorTool !== undefined) {
+      tools.push(vendorTool)
+      return
+    }
+    if (type !== "function" && type !== "custom") {
+      hosted.add(reader.string(type, `${path}.type`), tool, at)
+      return
+    }
+    reader.check(type === "custom" ? textToolFields : toolFields, tool, path)
+    const own = reader.string(tool["name"], `${path}.name`)
+    const name = namespace === undefined ? own : flatName(namespace, own)
+    if (namespace !== undefined) groups.set(name, { namespace, name: own })
+    if (tools.some((known) => known["name"] === name)) return
+    if (type === "custom") {
+      tools.push(textTool(reader, { ...tool, name }, `${path}.format`, (format) => format))
+      return
+    }
+    const inputSchema = schemaIn(reader, parameters, `${place}.parameters`)
+    tools.push(present({ name, description, inputSchema, ...strictly(tool["strict"]) }))
+  }
+  for (const [index, item] of listed.entries()) add(item, `tools.${index}`, `tools.${index}`, ["tools", index])
+  for (const [index, { tool, place }] of found.entries()) add(tool, `tools.${listed.length + index}`, place, undefined)
+  return { tools, groups, hosted }
+}
+
+/** Vendors' names have at most 64 characters. */
+export const flatName = (namespace: string, name: string): string =>
+  `${namespace.replace(/[^a-zA-Z0-9_-]/g, "_")}__${name}`.slice(-64)
+
+export const toolChoiceOf = (reader: FieldReader, choice: unknown): ClientToolChoice => {
+  if (isAbsent(choice) || typeof choice === "string") {
+    return { toolChoice: reader.word(toolChoices, choice, "tool_choice") }
+  }
+  const { type, name } = reader.object(choice, "tool_choice")
+  if (type === "allowed_tools") return allowedTools(reader, choice, "tool_choice")
+  reader.checked(all(carried, "type", "name"), choice, "tool_choice")
+  if (type !== "function" && type !== "custom") {
+    reader.lacks("tool_choice.type", "must be function or allowed_tools")
+    return { toolChoice: undefined }
+  }
+  return { toolChoice: { name } }
+}
