@@ -356,12 +356,15 @@ describe("OpenAI's responses", () => {
 
   it("items that were told are not told again", () => {
     const reasoning = { type: "reasoning", id: "r", summary: [{ type: "summary_text", text: "Hm" }] }
+    const search = { type: "web_search_call", id: "w", status: "completed", action: { type: "search" } }
+    const output = [reasoning, search, message]
     const frames = [
-      { type: "response.output_item.done", output_index: 0, item: reasoning },
-      { type: "response.output_item.done", output_index: 1, item: message },
-      { type: "response.completed", response: { status: "completed", output: [reasoning, message], usage } },
+      ...output.map((item, output_index) => ({ type: "response.output_item.done", output_index, item })),
+      { type: "response.completed", response: { status: "completed", output, usage } },
     ]
-    expect(named(openaiResponses, ...frames).blocks).toMatchObject([{ t: "reasoning", v: "Hm" }, text("Hi")])
+    const { blocks, usage: counted } = named(openaiResponses, ...frames)
+    expect(blocks).toMatchObject([{ t: "reasoning", v: "Hm" }, { t: "vendor", v: JSON.stringify(search) }, text("Hi")])
+    expect(counted?.dims).toEqual({ web_search: 1 })
   })
 
   it("an item of a kind that we do not know is kept as the vendor's", () => {
