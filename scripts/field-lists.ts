@@ -19,6 +19,7 @@ import { openaiRemixes, openaiVideos } from "../src/dialects/openai-chat/video-c
 import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../src/dialects/openai-chat/whole-client.ts"
 import { responsesApi } from "../src/dialects/openai-responses/client.ts"
 import { pairTable } from "./pairs.ts"
+import { wordTables } from "./words.ts"
 
 export const page = fileURLToPath(new URL("../src/http/compatible/README.md", import.meta.url))
 
@@ -81,7 +82,7 @@ const mark = "<!-- Made by scripts/field-lists.ts from the tables in src/dialect
 
 /** The page with its lists as the code has them. */
 export const withLists = (text: string): string =>
-  `${text.slice(0, text.indexOf(mark) + mark.length)}\n${lists.map(tableOf).join("\n")}\n${pairs()}`
+  `${text.slice(0, text.indexOf(mark) + mark.length)}\n${lists.map(tableOf).join("\n")}\n${pairs()}\n${words()}`
 
 const pairs = (): string => `## What becomes of it at each vendor
 
@@ -89,5 +90,12 @@ Whatever a client's API has words for is carried to each dialect, but for what t
 is a \`bad_request\` with \`detail.capability\`, or goes to the model's next target. Reasoning reaches the vendor that signed it.
 
 ${pairTable()}`
+
+const words = (): string => `## What words are called in each API
+
+Words of \`twp/1\` that not every API has, for models that have them. A client's API and its vendors' say a word in the same place;
+\`(to vendors)\` and \`(to clients)\` are what only one side of the gateway says.
+
+${wordTables()}`
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(page, withLists(readFileSync(page, "utf8")))
