@@ -177,7 +177,8 @@ const idOf = (dice: Dice, target: Target, at: number, n: number): { readonly id?
   return { id: `${target.name === "mistral" ? "m" : "call_"}${String(n * 10 + at).padStart(8, "0")}` }
 }
 
-const flat: ReadonlySet<string> = new Set(["openai-chat", "cohere"])
+/** Cohere tells its plan before its calls, and says nothing after them. */
+const flat: ReadonlySet<string> = new Set(["cohere"])
 
 const replyOf =
   (dice: Dice, target: Target, n: number) =>
@@ -191,7 +192,6 @@ const replyOf =
       const name = offered[dice.below(offered.length)] ?? first ?? ""
       blocks.push({ t: "call", ...idOf(dice, target, at, n), name, args: dice.one(args) })
     }
-    // Kinds alternate where an API tells their order: a whole chat completion does not.
     if (!flat.has(target.twin.dialect) && dice.chance(0.2))
       blocks.push({ t: "text", pieces: ["And ", dice.one(words)] })
     return { blocks }
@@ -244,7 +244,7 @@ export const converse = (client: ClientName, home: Target, seed: number, tally: 
     const settings = settingsOf(dice, isOdd)
     const sent = body(isOdd ? settings : settingsFor(client, model, settings), history)
     const outcome = throughWeir({ client, body: sent, target, model, reply: replyOf(dice, target, turn) })
-    const broken = look(client, outcome, isOdd, tally)
+    const broken = look(client, target, outcome, isOdd, tally)
     if (broken !== undefined) {
       return {
         client,
@@ -271,7 +271,13 @@ const byKind = (blocks: ReadonlyArray<ReplyBlock>): string =>
     calls: blocks.filter(({ t }) => t === "tool_call"),
   })
 
-const look = (client: ClientName, outcome: Outcome, isOdd: boolean, tally: Tally): string | undefined => {
+const look = (
+  client: ClientName,
+  { twin: { dialect } }: Target,
+  outcome: Outcome,
+  isOdd: boolean,
+  tally: Tally,
+): string | undefined => {
   switch (outcome.kind) {
     case "refused":
       tally.refused.set(outcome.why, (tally.refused.get(outcome.why) ?? 0) + 1)
@@ -287,8 +293,8 @@ const look = (client: ClientName, outcome: Outcome, isOdd: boolean, tally: Tally
       if (client === "t1") return undefined
       const whole = fold(chatDialects[client].decodeBody(outcome.text))
       const streamed = fold(decodeText(chatDialects[client], outcome.stream))
-      // Chat completions do not say which of a text and a call came first.
-      const read = client === "openai-chat" ? byKind : JSON.stringify
+      // Whole chat completions do not say which of a text and a call came first.
+      const read = client === "openai-chat" || dialect === "openai-chat" ? byKind : JSON.stringify
       if (read(whole.blocks) !== read(streamed.blocks)) {
         return `the stream differs: ${JSON.stringify(whole.blocks)} ${JSON.stringify(streamed.blocks)}`
       }
