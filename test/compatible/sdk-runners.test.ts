@@ -3,6 +3,7 @@ import Anthropic from "@anthropic-ai/sdk"
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema"
 import { type CallableTool, GoogleGenAI, Type } from "@google/genai"
 import OpenAI from "openai"
+import { ResponsesToolRunner } from "openai/helpers/responses-tool-runner"
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod"
 import type { RunnableToolFunctionWithParse } from "openai/lib/RunnableFunction"
 import { describe, expect, it } from "vitest"
@@ -54,6 +55,26 @@ describe.each(twinModels)("OpenAI's SDK, served by %s", (name) => {
       ? completions.runTools({ model, messages, tools: [weather], stream })
       : completions.runTools({ model, messages, tools: [weather] })
     expect(await runner.finalContent()).toBe(lastWords)
+    expect(asked).toEqual(cities)
+  })
+
+  it.each([false, true])("ResponsesToolRunner goes through three steps (streamed: %s)", async (stream) => {
+    answerBy(gateway().vendor, threeSteps)
+    const asked: Array<unknown> = []
+    const runner = new ResponsesToolRunner({
+      functions: [
+        {
+          tool: { type: "function", name: "weather", strict: true, parameters },
+          execute: ({ city }) => {
+            asked.push(city)
+            return `12 degrees in ${city}`
+          },
+        },
+      ],
+    })
+    expect((await runner.run(openai(), { model, input: question }, { stream })).output).toMatchObject([
+      { type: "message", content: [{ text: lastWords }] },
+    ])
     expect(asked).toEqual(cities)
   })
 

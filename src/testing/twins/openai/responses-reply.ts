@@ -11,8 +11,8 @@ const usageOf = ({ usage: { inTokens, outTokens, cachedTokens } }: WrittenReply)
   total_tokens: inTokens + outTokens,
 })
 
-const baseOf = ({ model }: WrittenReply) => ({
-  id: "resp_1",
+const baseOf = ({ model, usage }: WrittenReply) => ({
+  id: `resp_${usage.inTokens}`,
   object: "response",
   created_at: 1,
   model,
@@ -45,16 +45,19 @@ const partOf = (block: Extract<TwinBlock, { readonly t: "text" | "refusal" }>) =
   }
 }
 
-const itemOf = (block: TwinBlock, at: number): object => {
+/** No two items of a thread have the same id: it grows with each turn. */
+const idAt = ({ usage }: WrittenReply, at: number): string => `${usage.inTokens}_${at}`
+
+const itemOf = (block: TwinBlock, at: number, id: string): object => {
   switch (block.t) {
     case "text":
     case "refusal":
-      return { type: "message", id: `msg_${at}`, status: "completed", role: "assistant", content: [partOf(block)] }
+      return { type: "message", id: `msg_${id}`, status: "completed", role: "assistant", content: [partOf(block)] }
     case "reasoning": {
       const text = block.pieces.join("")
       return {
         type: "reasoning",
-        id: `rs_${at}`,
+        id: `rs_${id}`,
         summary: text === "" ? [] : [{ type: "summary_text", text }],
         encrypted_content: sealOf(text),
       }
@@ -62,8 +65,8 @@ const itemOf = (block: TwinBlock, at: number): object => {
     case "call": {
       const common = { status: "completed", call_id: idOfCall(block, at, "call_"), name: block.name }
       return block.text === undefined
-        ? { type: "function_call", id: `fc_${at}`, ...common, arguments: block.args }
-        : { type: "custom_tool_call", id: `ctc_${at}`, ...common, input: block.text }
+        ? { type: "function_call", id: `fc_${id}`, ...common, arguments: block.args }
+        : { type: "custom_tool_call", id: `ctc_${id}`, ...common, input: block.text }
     }
   }
 }
@@ -78,7 +81,7 @@ const ending = ({ stop }: WrittenReply) => {
 export const wholeResponse = (reply: WrittenReply): object => ({
   ...baseOf(reply),
   ...ending(reply),
-  output: reply.blocks.map(itemOf),
+  output: reply.blocks.map((block, at) => itemOf(block, at, idAt(reply, at))),
   usage: usageOf(reply),
 })
 
@@ -90,12 +93,12 @@ const halvesOf = (text: string): ReadonlyArray<string> => {
 }
 
 /** The events between an item's beginning and its end. */
-const eventsOf = (block: TwinBlock, at: number): readonly [start: object, events: ReadonlyArray<Event>] => {
+const eventsOf = (block: TwinBlock, at: number, id: string): readonly [start: object, events: ReadonlyArray<Event>] => {
   switch (block.t) {
     case "text":
     case "refusal": {
-      const place = { item_id: `msg_${at}`, output_index: at, content_index: 0 }
-      const item = { type: "message", id: `msg_${at}`, status: "in_progress", role: "assistant", content: [] }
+      const place = { item_id: `msg_${id}`, output_index: at, content_index: 0 }
+      const item = { type: "message", id: `msg_${id}`, status: "in_progress", role: "assistant", content: [] }
       const part = partOf(block)
       const added = { type: "response.content_part.added", ...place }
       const done = { type: "response.content_part.done", ...place, part }
@@ -129,7 +132,7 @@ const eventsOf = (block: TwinBlock, at: number): readonly [start: object, events
       ]
     }
     case "reasoning": {
-      const place = { item_id: `rs_${at}`, output_index: at, summary_index: 0 }
+      const place = { item_id: `rs_${id}`, output_index: at, summary_index: 0 }
       const text = block.pieces.join("")
       const part = { type: "summary_text", text }
       const summary = [
@@ -138,13 +141,13 @@ const eventsOf = (block: TwinBlock, at: number): readonly [start: object, events
         { type: "response.reasoning_summary_text.done", ...place, text },
         { type: "response.reasoning_summary_part.done", ...place, part },
       ]
-      return [{ type: "reasoning", id: `rs_${at}`, summary: [], encrypted_content: "" }, text === "" ? [] : summary]
+      return [{ type: "reasoning", id: `rs_${id}`, summary: [], encrypted_content: "" }, text === "" ? [] : summary]
     }
     case "call": {
       if (block.text !== undefined) {
-        const place = { item_id: `ctc_${at}`, output_index: at }
+        const place = { item_id: `ctc_${id}`, output_index: at }
         return [
-          { ...itemOf(block, at), status: "in_progress", input: "" },
+          { ...itemOf(block, at, id), status: "in_progress", input: "" },
           [
             ...halvesOf(block.text).map((delta) => ({
               type: "response.custom_tool_call_input.delta",
@@ -155,9 +158,9 @@ const eventsOf = (block: TwinBlock, at: number): readonly [start: object, events
           ],
         ]
       }
-      const place = { item_id: `fc_${at}`, output_index: at }
+      const place = { item_id: `fc_${id}`, output_index: at }
       return [
-        { ...itemOf(block, at), status: "in_progress", arguments: "" },
+        { ...itemOf(block, at, id), status: "in_progress", arguments: "" },
         [
           ...halvesOf(block.args).map((delta) => ({ type: "response.function_call_arguments.delta", ...place, delta })),
           {
@@ -180,11 +183,12 @@ export const responseFrames = (reply: WrittenReply): ReadonlyArray<string> => {
     { type: "response.created", response },
     { type: "response.in_progress", response },
     ...reply.blocks.flatMap((block, at): ReadonlyArray<Event> => {
-      const [start, between] = eventsOf(block, at)
+      const id = idAt(reply, at)
+      const [start, between] = eventsOf(block, at, id)
       return [
         { type: "response.output_item.added", output_index: at, item: start },
         ...between,
-        { type: "response.output_item.done", output_index: at, item: itemOf(block, at) },
+        { type: "response.output_item.done", output_index: at, item: itemOf(block, at, id) },
       ]
     }),
     { type: last, response: whole },
