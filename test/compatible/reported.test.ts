@@ -153,6 +153,11 @@ const requests: ReadonlyArray<Request> = [
     `{"contents":[{"role":"user","parts":[{"text":"Hi"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"image":{"$ref":"a.png"}},"parts":[{"inlineData":{"mimeType":"image/png","displayName":"a.png","data":"iVBORw0KGgo="}}]}}]}],"generationConfig":{"maxOutputTokens":9}}`,
   ],
   [
+    "files and videos of a function's response",
+    "generate",
+    `{"contents":[{"role":"user","parts":[{"text":"Hi"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{},"parts":[{"fileData":{"mimeType":"application/pdf","fileUri":"https://generativelanguage.googleapis.com/v1beta/files/a"}},{"inlineData":{"mimeType":"video/mp4","data":"aGk="}}]}}]}],"generationConfig":{"maxOutputTokens":9}}`,
+  ],
+  [
     "a signature of a call",
     "generate",
     `{"contents":[{"role":"user","parts":[{"text":"Hi"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n":1.10}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"$ref":"#/$defs/A","n":1.10}}}]}],"generationConfig":{"maxOutputTokens":9}}`,

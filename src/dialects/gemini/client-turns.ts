@@ -152,12 +152,17 @@ export class Turns {
   #inResult(parts: unknown, path: string): ReadonlyArray<JsonObject> {
     return this.#reader.optionalList(parts, path).map((part, index) => {
       const at = `${path}.${index}`
-      const { inlineData } = this.#reader.checkedFields({ inlineData: carried }, part, at)
+      const { inlineData, fileData } = this.#reader.checkedFields(all(carried, "inlineData", "fileData"), part, at)
+      if (!isAbsent(fileData)) {
+        const file = this.#file(this.#reader.checkedFields(fileFields, fileData, `${at}.fileData`), at)
+        return file["t"] === "video" ? { ...file, t: "file" } : file
+      }
       const sent = this.#reader.checkedFields(inResultFields, inlineData, `${at}.inlineData`)
       const { mimeType: mime, data, displayName: name } = sent
       const t = mediaType(mime)
       if (t === "video") this.#reader.lacks(`${at}.inlineData.mimeType`, "must be of a picture, a file or sound")
-      return present({ t, mime, data: plainBase64(data), name: t === "file" ? name : undefined })
+      const isFile = t === "file" || t === "video"
+      return present({ t: isFile ? "file" : t, mime, data: plainBase64(data), name: isFile ? name : undefined })
     })
   }
 
