@@ -12,7 +12,7 @@ interface TwinVendor {
   readonly twin: Twin
   /** The vendor in the catalogue; its address is the twin's. */
   readonly vendor: string
-  /** What follows the address in the vendor's base URL. */
+  /** The end of the vendor's base URL, after its address. */
   readonly path: string
   /** The vendor's own name for the model. */
   readonly model: string
@@ -44,7 +44,7 @@ export type TwinModel = keyof typeof vendors
  */
 export const patchingName = (model: string): string => `gpt-5.5-${model}`
 
-/** What the twins refused, and how often each was called, since the last look. */
+/** The refusals of the twins, and the calls of each, since the last look. */
 export interface TwinLog {
   readonly calls: Map<string, number>
   readonly refusals: Array<string>

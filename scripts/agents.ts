@@ -21,7 +21,7 @@ interface Agent {
   readonly postinstall?: string
   /** A tool of the agent, with the arguments that write `content` to a file that has {@link before}. */
   readonly task: (file: string, content: string) => string
-  /** What the file has before the task; there is none if absent. */
+  /** The text of the file before the task; there is no file if absent. */
   readonly before?: string
   /** What it is told about the gateway: variables, and files in its home. */
   readonly settings: (baseUrl: string, apiKey: string, home: string) => Readonly<Record<string, string>>

@@ -6,7 +6,7 @@ export type Asked = Pick<ExchangeRequest, "thread" | "tools" | "params">
 
 export interface Word<A> {
   readonly word: string
-  /** What it is called in twp/1. */
+  /** The word's name in twp/1. */
   readonly place: string
   readonly without: A
   readonly with: A

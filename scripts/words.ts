@@ -1,5 +1,5 @@
 /**
- * What each word of twp/1 is called in the APIs of clients and of vendors. Found by trying: a request with the word, and one
+ * The names of each word of twp/1 in the APIs of clients and of vendors. Found by trying: a request with the word, and one
  * without, is written for each vendor, and the first place where they differ is the word's; a client's API has the word if what
  * its own dialect wrote reads back with it. A reply likewise, the other way round.
  */
@@ -89,7 +89,7 @@ const replyOf = (name: ClientApiName, said: Said): string =>
     ),
   )
 
-/** What a vendor's reply says, in the words of twp/1. */
+/** The meaning of a vendor's reply, in the words of twp/1. */
 const saidIn = (name: ClientApiName, json: string): string => {
   const meter = new UsageMeter({ keepsBlocks: true })
   const events = chatDialects[name].decodeBody(json)

@@ -38,7 +38,7 @@ export const textDelta = (i: number, v: string, logprobs?: ReadonlyArray<TokenLo
     ? { kind: "delta", delta: { i, t: "text", v } }
     : { kind: "delta", delta: { i, t: "text", v, logprobs } }
 
-/** What a text block is based on. */
+/** The sources of a text block. */
 export const citationsDelta = (i: number, citations: ReadonlyArray<Citation>): DeltaEvent => ({
   kind: "delta",
   delta: { i, t: "text", v: "", citations },

@@ -144,7 +144,7 @@ export abstract class ClientEvents {
 /** One id over all parts of a reply. */
 export const replyId = ({ requestId }: ReplyContext): string => requestId.slice("req_".length)
 
-/** What an exchange cost, beside the API's own counts. @param stop why it ended, where the API has no word for that */
+/** The cost of an exchange, beside the API's own counts. @param stop why it ended, where the API has no word for that */
 export const chargeOf = ({ cost, balance, currency }: Usage, stop?: Stop) => ({
   cost,
   balance,

@@ -42,7 +42,7 @@ export const imageMimeOf = (url: string): string =>
 
 const details: Readonly<Record<Detail, Detail>> = { low: "low", high: "high", auto: "auto", original: "original" }
 
-/** How closely OpenAI's APIs look at a picture; `auto` happens anyway. @param path of the picture */
+/** The detail of a picture in OpenAI's APIs; `auto` happens anyway. @param path of the picture */
 export const detailIn = (reader: FieldReader, value: unknown, path: string): Detail | undefined =>
   value === "auto" ? undefined : reader.word(details, value, `${path}.detail`)
 
@@ -140,7 +140,7 @@ export const textTool = (
   return present({ kind: "text", name, description, grammar: { syntax, definition } })
 }
 
-/** What is told of a tool's form: strict only where it is asked for. */
+/** The strict form of a tool, only where it is asked for. */
 export const strictly = (strict: unknown) => (strict === true ? { strict } : {})
 
 /** Searches of one reply, if the client does not limit them. */

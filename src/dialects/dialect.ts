@@ -117,7 +117,7 @@ export interface Carry {
   ) => Result.Result<WireRequest<string | Uint8Array>, EncodeRefusal> | undefined
 }
 
-/** Which words a target has that others lack. */
+/** The words of a target that others lack. */
 export interface HasWords {
   /** `detail` of a picture. */
   readonly detail: boolean

@@ -1,5 +1,5 @@
 /**
- * What a vendor requires of a request beyond the form of its API, as data: each dialect has a table of requirements, which is
+ * The requirements of a vendor beyond the form of its API, as data: each dialect has a table of requirements, which is
  * read from the top down. A requirement is met by a change that keeps the meaning, or the target is passed over. Requests that
  * are carried to a vendor of their own API are their client's own: they are written anew only where replies of other vendors in
  * their thread break a requirement.

@@ -12,7 +12,7 @@ export const resultText = ({ v, blocks = [] }: ToolResultBlock): string =>
 export const resultMedia = ({ blocks = [] }: ToolResultBlock): ReadonlyArray<ResultMedia> =>
   blocks.filter((block) => block.t !== "text")
 
-/** What a client's result says: its text alone, or its parts where there are others. @param parts as blocks */
+/** The content of a client's result: its text alone, or its parts where there are others. @param parts as blocks */
 export const resultOf = (parts: ReadonlyArray<JsonObject>): JsonObject => {
   const said = parts.filter(({ t, v }) => t !== "text" || v !== "")
   return said.some(({ t }) => t !== "text") ? { blocks: said } : { v: said.map(({ v }) => v).join("\n") }

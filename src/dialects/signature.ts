@@ -18,7 +18,7 @@ export const signatureFor = (dialect: SigningDialect, signature: string | undefi
   return tag === `${dialect}:` ? signature.slice(tag.length) : undefined
 }
 
-/** What stands for a signature that nobody has: https://ai.google.dev/gemini-api/docs/thought-signatures */
+/** The stand-in for a signature that nobody has: https://ai.google.dev/gemini-api/docs/thought-signatures */
 export const geminiBypass = "skip_thought_signature_validator"
 
 /** Marks a signature of another vendor where a client of Gemini's API keeps bytes in base64. */

@@ -15,7 +15,7 @@ interface Step {
   result: ToolResultBlock | undefined
 }
 
-/** What a model said without anybody between, and the calls in it. */
+/** A turn of the model, with nobody else between, and the calls in it. */
 interface Turn {
   readonly role: "assistant"
   readonly blocks: Array<ReplyBlock>

@@ -6,7 +6,7 @@ import type { SealingDialect } from "../protocol/block.ts"
 import type { VendorTool } from "../protocol/tool.ts"
 import { isObject, type JsonObject, parseObject } from "./json.ts"
 
-/** By the dialect that has them. */
+/** The types of such tools, by the dialect that has them. */
 const clientTools = {
   anthropic: /^(bash|text_editor|computer|memory)_\d{8}$/,
   openai: /^(computer(_use_preview)?|local_shell|shell|apply_patch)$/,

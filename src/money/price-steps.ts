@@ -7,7 +7,7 @@ export interface PriceStep<Price> {
 }
 
 interface WithSteps<Price> {
-  /** By rising thresholds. */
+  /** Steps by rising thresholds. */
   readonly above?: ReadonlyArray<PriceStep<Price>> | undefined
 }
 

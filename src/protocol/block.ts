@@ -25,9 +25,9 @@ export const TextBlock = Schema.Struct({
   t: Schema.Literal("text"),
   v: Schema.String,
   cacheable,
-  /** Which part of its turn a model takes the text for, in its vendor's word. */
+  /** The part of its turn that a model takes the text for, in its vendor's word. */
   phase,
-  /** Of a reply; without effect in a request. */
+  /** Sources of a reply's text; without effect in a request. */
   citations,
   /** Of a reply to `params.logprobs`; without effect in a request. */
   logprobs: Schema.optionalKey(Schema.Array(TokenLogprob)),
@@ -66,7 +66,7 @@ const kept = Schema.optionalKey(
   Schema.Struct({ dialect: SealingDialect, id: Schema.String.check(Schema.isPattern(/^[\w.:/-]{1,256}$/)) }),
 )
 
-/** How closely a picture is looked at; `original` is the picture without any reduction. */
+/** The detail of a picture; `original` is the picture without any reduction. */
 export const Detail = Schema.Literals(["low", "high", "auto", "original"])
 export type Detail = typeof Detail.Type
 

@@ -1,4 +1,4 @@
-/** What a text is based on, as its vendor tells it. Source: fidelity "New words of twp/1". */
+/** A source of a text, as its vendor tells it. Source: fidelity "New words of twp/1". */
 import { Schema } from "effect"
 
 const Place = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))

@@ -33,7 +33,7 @@ export const TextDelta = Schema.Struct({
   t: Schema.Literal("text"),
   v: Schema.String,
   phase,
-  /** Of the block so far, which this delta is a part of. */
+  /** Sources of the block so far, which this delta is a part of. */
   citations,
   /** Of the tokens of this part. */
   logprobs: Schema.optionalKey(Schema.Array(TokenLogprob)),
@@ -81,7 +81,7 @@ export const ImageDelta = Schema.Struct({
   /** Base64. */
   data: Schema.String,
   partial: Schema.Boolean,
-  /** How a whole picture was made, as the vendor names it. */
+  /** The settings of a whole picture, as the vendor names them. */
   made: Schema.optionalKey(MadeFigures),
 })
 

@@ -14,7 +14,7 @@ const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_00
 export const ReasoningLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "xhigh", "max"])
 export type ReasoningLevel = typeof ReasoningLevel.Type
 
-/** How much a model does for its answer, whether it reasons before or not. */
+/** The work that a model does for its answer, whether it reasons before or not. */
 export const Effort = Schema.Literals(["low", "medium", "high", "xhigh", "max"])
 export type Effort = typeof Effort.Type
 

@@ -34,15 +34,15 @@ const fields = {
   format: optional(ImageFormat),
   /** Per cent of the quality that remains, of a format with losses. */
   compression: optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100 }))),
-  /** How near the pictures that are given remain to themselves. */
+  /** The nearness of a result to the pictures that are given. */
   fidelity: optional(Schema.Literals(["low", "high"])),
-  /** How strict the vendor's own filter is. */
+  /** The strictness of the vendor's own filter. */
   moderation: optional(Schema.Literals(["low", "auto"])),
   /** A style of the vendor's, such as `vivid`. */
   style: optional(Schema.String.check(Schema.isPattern(/^[\w/ -]{1,64}$/))),
   /** The same seed and request make similar pictures. */
   seed: optional(Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 4_294_967_295 }))),
-  /** How many partial pictures come before the whole one in a stream. */
+  /** The number of partial pictures before the whole one in a stream. */
   partialImages: optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))),
   /** Each picture is sent as it comes, after partial ones where the vendor has them. */
   stream: optional(Schema.Boolean),
@@ -84,7 +84,7 @@ export const ImageResponse = Schema.Struct({
   clientRequestId: optional(ClientRequestId),
   model: Schema.String,
   images: Schema.Array(MadeImage),
-  /** How the pictures were made, as the vendor names it. */
+  /** The settings of the pictures, as the vendor names them. */
   made: optional(MadeFigures),
   usage: Usage,
 }).annotate({ identifier: "ImageResponse" })

@@ -14,7 +14,7 @@ export const textsAt = (json: Uint8Array, paths: ReadonlyArray<JsonPath>): Reado
   return found
 }
 
-/** What is wanted of a value and of those in it. */
+/** The texts that are wanted of a value and of those in it. */
 interface Wanted {
   /** Present if its own text is. */
   index?: number

@@ -29,7 +29,7 @@ export const ModerationResult = Schema.Struct({
   /** By the vendor's names. */
   categories: Schema.Record(Schema.String, Schema.Boolean),
   scores: Schema.Record(Schema.String, Schema.Finite),
-  /** Which kinds of input each category was judged by, where the vendor says. */
+  /** The kinds of input that each category was judged by, where the vendor says. */
   inputTypes: Schema.optionalKey(Schema.Record(Schema.String, Schema.Array(InputType))),
 })
 export type ModerationResult = typeof ModerationResult.Type

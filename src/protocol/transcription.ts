@@ -45,7 +45,7 @@ const fields = {
   format: optional(TranscriptFormat),
   /** What `verbose` tells the times of; `segment` if absent. */
   timestamps: optional(Schema.Union([Timed, Schema.Array(Timed).check(Schema.isMinLength(1), Schema.isMaxLength(2))])),
-  /** How the vendor cuts a long recording; as it does by itself if absent. */
+  /** The vendor's way to cut a long recording; its own choice if absent. */
   chunking: optional(Schema.Union([Schema.Literal("auto"), SpeechDetection])),
   /** Voices that are known to `diarized`. */
   speakers: optional(Schema.Array(KnownSpeaker).check(Schema.isMinLength(1), Schema.isMaxLength(4))),

@@ -21,7 +21,7 @@ export interface LengthPrice extends TokenPrices {
 
 export interface LengthPrices {
   readonly base: TokenPrices
-  /** By rising thresholds. */
+  /** Steps by rising thresholds. */
   readonly above: ReadonlyArray<LengthPrice>
 }
 

@@ -27,7 +27,7 @@ export interface PricedModel {
   /** When the vendor ends it, e.g. `2026-12-11`. */
   readonly deprecatedAt: string | undefined
   readonly price: ModelPrice
-  /** What the file says of its price that Weir's prices cannot, e.g. `prices of media by the piece`. */
+  /** The parts of its price that Weir's prices cannot say, e.g. `prices of media by the piece`. */
   readonly left: ReadonlyArray<string>
 }
 

@@ -9,7 +9,7 @@ import type { TwinScript } from "../../src/testing/index.ts"
 import { useGateway } from "../conformance/gateway.ts"
 import { answerBy, onTwins, type TwinModel, threeSteps, twinModels } from "./twin-vendors.ts"
 
-// What a provider leaves out is no fault of a gateway.
+// A loss of a provider is no fault of a gateway.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 
 const gateway = useGateway(onTwins)
@@ -55,7 +55,7 @@ const asked = (provider: string, model: TwinModel) => {
   }
 }
 
-/** What a vendor reads of a result: the provider for Google wraps it. */
+/** The text of a result at a vendor: the provider for Google wraps it. */
 const resultOf = (provider: string, city: string): string => {
   const content = `12 degrees in ${city}`
   return provider === "google" ? JSON.stringify({ name: "weather", content }) : content

@@ -273,7 +273,7 @@ const replies: ReadonlyArray<readonly [what: string, path: Path, reply: string]>
   ],
 ]
 
-/** What a client may see otherwise than the vendor wrote it. */
+/** The names that a client sees otherwise than the vendor wrote them. */
 const named = (text: string): string =>
   text
     .replace(/"(id|responseId)":"(x|chatcmpl-\w+|resp_\w+|msg_\w+|[\w-]{10,})"/, '"$1":""')

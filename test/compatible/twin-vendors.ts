@@ -88,5 +88,5 @@ export const threeSteps: TwinScript = ({ calls, texts }) => {
 
 const source = { url: "https://example.com/weather", title: "Weather", text: "12 degrees in Bergen" }
 
-/** What the last step says. */
+/** The words of the last step. */
 export const lastWords = "It is 12 degrees in Bergen."

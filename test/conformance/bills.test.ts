@@ -35,7 +35,7 @@ const gateway = useGateway({
       .replace("prices:\n", `prices:\n${models.map((model) => `  - { model: ${model}, ${price} }\n`).join("")}`),
 })
 
-/** What a vendor reports: `read` and `written` are beside `input`, `hour` is a part of `written`. */
+/** A vendor's report: `read` and `written` are beside `input`, `hour` is a part of `written`. */
 interface Reported {
   readonly input: number
   readonly output: number

@@ -32,7 +32,7 @@ const sourcesOf = (dialect: string): string =>
 
 describe.each(Object.entries(fates))("replies of %s", (dialect, table) => {
   const { roots, types } = publishedBy(dialect)
-  /** What is published and read, as far as the table looks into it. */
+  /** The fields that are published and read, as far as the table looks into them. */
   const visited = new Set<string>()
   const missing: Array<string> = []
   const readNames = new Set<string>()

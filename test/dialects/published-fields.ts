@@ -713,7 +713,7 @@ const cohere: Fates = {
   ChatMessageEndEventDelta: { error: "left out: the reason is that of a fault", finish_reason: read, usage: read },
 }
 
-/** By dialect. */
+/** The tables by dialect. */
 export const fates: Readonly<Record<string, Fates>> = {
   "openai-chat": openaiChat,
   "openai-responses": openaiResponses,

@@ -1,4 +1,4 @@
-/** What one response of a realtime session holds, where long inputs cost more. */
+/** The hold of one response of a realtime session, where long inputs cost more. */
 import { describe, expect, it } from "vitest"
 import { formatAmount } from "../../src/money/amount.ts"
 import { readPrice } from "../../src/money/pricing.ts"

@@ -20,7 +20,7 @@ const tool = { name: "get", input_schema: { type: "object" } }
 const loop = (...results: ReadonlyArray<object>) => [user("Hi"), assistant(call("a"), call("b")), user(results)]
 const format = (schema: object) => ({ output_config: { format: { type: "json_schema", schema } } })
 
-/** What is wrong with a request, by the rule that it breaks. */
+/** The rule that a request breaks. */
 const wrong: ReadonlyArray<readonly [rule: string, request: object, message: string]> = [
   ["shape", { nonsense: 1 }, "nonsense: Extra inputs are not permitted"],
   ["shape", { thinking: { ...thinks, effort: 1 } }, "thinking.effort: Extra inputs are not permitted"],

@@ -1,4 +1,4 @@
-/** What tests of twins ask with. */
+/** The requests of tests of twins. */
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
 import { type JsonObject, parseObject } from "../../src/dialects/json.ts"
 import type { Twin, TwinCall, TwinRefusal } from "../../src/testing/index.ts"

@@ -22,7 +22,7 @@ const tools = (json: object, more: object = {}) => ({
 const object = { type: "object" }
 const thinking = { additionalModelRequestFields: { thinking: { type: "enabled", budget_tokens: 1024 } } }
 
-/** What is wrong with a request, by the rule that it breaks. */
+/** The rule that a request breaks. */
 const wrong: ReadonlyArray<{ rule: string; request: object; message: string; model?: string }> = [
   { rule: "shape", request: { nonsense: 1 }, message: "extraneous key [nonsense] is not permitted" },
   { rule: "shape", request: { messages: [hi, assistant(call("a b"))] }, message: "failed to satisfy constraint" },

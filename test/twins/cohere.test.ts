@@ -18,7 +18,7 @@ const told = (tool_call_id: string) => ({ role: "tool", tool_call_id, content: "
 const tools = (parameters: object) => ({ tools: [{ type: "function", function: { name: "get", parameters } }] })
 const object = { type: "object" }
 
-/** What is wrong with a request, by the rule that it breaks. */
+/** The rule that a request breaks. */
 const wrong: ReadonlyArray<{ rule: string; request: object; message: string; status?: number }> = [
   { rule: "shape", request: { nonsense: 1 }, message: "parameter 'nonsense' is not a valid field", status: 422 },
   { rule: "shape", request: { p: 1 }, message: "parameter 'p' is invalid" },

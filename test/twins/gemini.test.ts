@@ -20,7 +20,7 @@ const tool = (name: string) => ({
   tools: [{ functionDeclarations: [{ name, parametersJsonSchema: { type: "object" } }] }],
 })
 
-/** What is wrong with a request, by the rule that it breaks. */
+/** The rule that a request breaks. */
 const wrong: ReadonlyArray<readonly [rule: string, request: object, message: string, model?: string]> = [
   ["shape", { nonsense: 1 }, 'Unknown name "nonsense": Cannot find field.'],
   ["shape", { generationConfig: { hot: 1 } }, "Unknown name \"hot\" at 'generation_config': Cannot find field."],

@@ -30,7 +30,7 @@ const open = { type: "object", properties: { a: { type: "string" } } }
 const loop = [user, says("call_1"), told("call_1")]
 const long = "x".repeat(41)
 
-/** What is wrong with a request, by the rule that it breaks. */
+/** The rule that a request breaks. */
 const wrong: ReadonlyArray<readonly [profile: Profile, rule: string, request: object, message: string]> = [
   ["openai", "shape", { nonsense: 1 }, "Unrecognized request argument supplied: nonsense"],
   ["openai", "shape", { messages: [{ ...user, bold: true }] }, "Unknown parameter: 'messages[0].bold'."],

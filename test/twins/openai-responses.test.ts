@@ -18,7 +18,7 @@ const long = "x".repeat(65)
 const format = (more: object) => ({ text: { format: more } })
 const thought = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAAAABtwin" }
 
-/** What is wrong with a request, by the rule that it breaks. */
+/** The rule that a request breaks. */
 const wrong: ReadonlyArray<readonly [rule: string, request: object, message: string]> = [
   ["shape", { nonsense: 1 }, "Unknown parameter: 'nonsense'."],
   ["shape", { input: [{ role: "user", content: "Hi", bold: true }] }, "Unknown parameter: 'input[0].bold'."],

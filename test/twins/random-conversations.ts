@@ -153,7 +153,7 @@ const settingsOf = (dice: Dice, isOdd: boolean): Settings => {
   }
 }
 
-/** What a client asks of a model that it knows, as that model's own API says it. */
+/** The settings of a client for a model that it knows, as that model's own API says them. */
 const settingsFor = (client: ClientName, model: string, settings: Settings): Settings => {
   const { output, tools } = settings
   switch (client) {
@@ -283,7 +283,7 @@ const look = (
       tally.refused.set(outcome.why, (tally.refused.get(outcome.why) ?? 0) + 1)
       return undefined
     case "broken": {
-      // What a client asks of a vendor of its own API is the client's.
+      // A request to a vendor of its own API is the client's.
       if (!(outcome.isOwn && isOdd)) return `${outcome.refusal.rule}: ${JSON.stringify(outcome.refusal.body)}`
       tally.own++
       return undefined

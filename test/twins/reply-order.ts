@@ -1,4 +1,4 @@
-/** What the documentation of a client's API says of the order of a stream, and of a whole reply. */
+/** The order of a stream and of a whole reply, by the documentation of a client's API. */
 import type { ClientApiName } from "../../src/dialects/carried-request.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../../src/dialects/json.ts"
 

@@ -164,7 +164,7 @@ const streamOf = (client: ClientApiName, context: ReplyContext, events: Readonly
   return text + encoder.close({ stop, usage })
 }
 
-/** What was called, by its id and name, in a reply of a client's API. */
+/** The calls of a reply of a client's API, by their ids and names. */
 export const callsIn = (
   client: ClientName,
   whole: JsonObject,

@@ -116,7 +116,7 @@ const efforts: Readonly<Record<string, Effort>> = {
   max: "max",
 }
 
-/** What is shown of what a model thought. */
+/** The part of a model's thoughts that is shown. */
 const displays = { summarized: "summary", omitted: "omitted" } as const
 
 /** A model of today thinks by effort; an older client names a budget. Effort counts without thinking too. */

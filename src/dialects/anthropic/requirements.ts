@@ -1,4 +1,4 @@
-/** What Anthropic requires, wherever Claude runs with its API. */
+/** The requirements of Anthropic's API, wherever Claude runs with it. */
 import { Result } from "effect"
 import type { Message } from "../../protocol/block.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
@@ -65,7 +65,7 @@ const prefillRefusal = ({ model, thread }: VendorRequest): EncodeRefusal | undef
     ? { capability: "prefill", message: "this model does not go on with what a thread makes it say" }
     : undefined
 
-/** What the model shall go on with does not end with a space. */
+/** The text that a model goes on with does not end with a space. */
 const withTrimmedEnd = (request: VendorRequest): VendorRequest => {
   const last = request.thread.at(-1)
   const block = last?.blocks.at(-1)
@@ -117,7 +117,7 @@ const withClaudeOutput = (request: VendorRequest): VendorRequest => {
 
 const noMessage: EncodeRefusal = { capability: "thread", message: "this model needs a message with words" }
 
-/** What models of Anthropic require, also where another API is in front of them. */
+/** The requirements of Anthropic's models, also where another API is in front of them. */
 export const claudeRequirements: ReadonlyArray<Requirement> = [
   {
     rule: "no forced tool beside a thinking budget",

@@ -1,4 +1,4 @@
-/** What Converse requires; models of Anthropic require there what they require everywhere. */
+/** The requirements of Converse; those of Anthropic's models are the same as everywhere. */
 import { claudeRequirements } from "../anthropic/requirements.ts"
 import type { VendorRequest } from "../dialect.ts"
 import { type Met, mends, type Requirement, refuses } from "../requirements.ts"

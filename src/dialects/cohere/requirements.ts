@@ -1,4 +1,4 @@
-/** What Cohere requires. */
+/** The requirements of Cohere's chat. */
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
 import { isObject, type JsonObject, objectAt } from "../json.ts"
 import { mends, type Requirement, refuses } from "../requirements.ts"

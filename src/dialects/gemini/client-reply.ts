@@ -111,7 +111,7 @@ class PartWriter {
   readonly #calls = new Map<number, OpenCall>()
   #signature: string | undefined
   #logprobs: Array<TokenLogprob> = []
-  /** Of the whole reply. */
+  /** The citations of the whole reply. */
   readonly citations: Array<Citation> = []
 
   add(delta: Delta): void {

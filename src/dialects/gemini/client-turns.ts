@@ -176,7 +176,7 @@ export class Turns {
     return { t: mediaType(mime), mime, url }
   }
 
-  /** How closely a picture is looked at, and what is looked at of a video. */
+  /** The detail of a picture, and the part of a video. */
   #looks(part: JsonObject, mime: unknown, path: string): JsonObject {
     const detail = this.#detail(part, path)
     return { ...this.#clip(part, path), ...(mediaType(mime) === "image" && present({ detail })) }
@@ -189,7 +189,7 @@ export class Turns {
     return this.#reader.word(details, typeof level === "string" ? level.toUpperCase() : level, `${at}.level`)
   }
 
-  /** What is looked at of a video. */
+  /** The part of a video that is looked at. */
   #clip({ videoMetadata }: JsonObject, path: string): JsonObject {
     if (isAbsent(videoMetadata)) return {}
     const at = `${path}.videoMetadata`

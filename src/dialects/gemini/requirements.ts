@@ -1,4 +1,4 @@
-/** What Gemini requires, wherever it runs. */
+/** The requirements of Gemini, wherever it runs. */
 import type { Message } from "../../protocol/block.ts"
 import { JsonText } from "../../protocol/json-text.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"

@@ -207,7 +207,7 @@ class CandidateReader {
     } else if (Object.keys(part).every((name) => name === "thought" || name === "thoughtSignature")) {
       if (signature) this.#sign(signature, events)
     } else {
-      // Of Gemini's own tools, a picture, a file, or whatever a later version has.
+      // A part of Gemini's own tools, a picture, a file, or a part of a later version.
       this.#begin(undefined)
       events.push(vendorDelta(this.#blocks - 1, "gemini", texts.textIn(part) ?? "{}"))
     }

@@ -46,7 +46,7 @@ const inResults: ReadonlySet<string> = new Set([
   "text/plain",
 ])
 
-/** What a model does not take in a result comes after the results. */
+/** A part that a model does not take in a result comes after the results. */
 const withMediaInResults = (request: VendorRequest): VendorRequest =>
   movesMedia(({ mime, data }) => data !== undefined && inResults.has(mime) && !isOld(request.model))(request)
 

@@ -13,11 +13,11 @@ export interface ImageFamily {
   /** Pictures of one request. */
   readonly maxImages: number
   readonly words: ReadonlyArray<ImageWord>
-  /** How a size is said; as it is asked for if absent. */
+  /** The form of a size; as it is asked for if absent. */
   readonly size?: ImageProfile["size"]
   readonly data: "b64_json" | "base64"
   readonly path: "/images/generations" | "/images"
-  /** How pictures to change are sent within JSON; in a form if absent. */
+  /** The form of pictures to change within JSON; they come in a form if absent. */
   readonly edits?: EditForm
 }
 

@@ -43,7 +43,7 @@ export interface ModerationProfile {
 export interface ImageProfile {
   /** Whether a model whose name says nothing is OpenAI's own. */
   readonly isOwn?: true
-  /** How a size is said, where it is not said as in OpenAI's API: `words` has a field for each of its forms. */
+  /** The form of a size, where it is another than in OpenAI's API: `words` has a field for each of its forms. */
   readonly size?: "ratio" | "sides" | "words"
   /** The word for the picture itself; `b64_json` if absent. */
   readonly data?: "base64"
@@ -51,7 +51,7 @@ export interface ImageProfile {
   readonly words?: ReadonlyArray<ImageWord>
   /** `/images/generations` if absent; another is the same for all families. */
   readonly path?: "/images"
-  /** How pictures to change are sent; a form if absent. */
+  /** The form of pictures to change; a form's parts if absent. */
   readonly edits?: "objects" | "references"
 }
 

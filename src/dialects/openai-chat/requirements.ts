@@ -1,4 +1,4 @@
-/** What vendors of chat completions require, by their profile. */
+/** The requirements of vendors of chat completions, by their profile. */
 import { Result } from "effect"
 import type { Message } from "../../protocol/block.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"

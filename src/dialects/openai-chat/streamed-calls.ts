@@ -13,7 +13,7 @@ interface StreamedCall {
   isText: boolean
   /** Its arguments so far, or its text. */
   args: string
-  /** How many of them are told. */
+  /** The number of characters that are told. */
   told: number
   /** Its block; absent until it is told. */
   block?: number
@@ -26,7 +26,7 @@ export class StreamedCalls {
   /** The call that is told, and those that wait for its end. */
   readonly #open: Array<StreamedCall> = []
   #last: StreamedCall | undefined
-  /** How many calls there are. */
+  /** The number of calls. */
   count = 0
 
   constructor(nextBlock: () => number) {

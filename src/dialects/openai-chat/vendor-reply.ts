@@ -217,7 +217,7 @@ class ChoiceReader {
     this.#readText(refusal, events)
   }
 
-  /** What the text is based on. */
+  /** The sources of the text. */
   cite(citations: ReadonlyArray<Citation>, events: Array<VendorEvent>): void {
     if (citations.length === 0) return
     const first = events.length

@@ -1,4 +1,4 @@
-/** What OpenAI's responses require. */
+/** The requirements of OpenAI's responses. */
 import { mends, type Requirement, refuses } from "../requirements.ts"
 import {
   ofObject,

@@ -75,7 +75,7 @@ class ReplyReader {
   readonly #blocks = new BlockNumbers()
   /** Parts whose content arrived in deltas; the event that closes them repeats it. */
   readonly #emitted = new Set<string>()
-  /** Of messages, by their item; models of one phase have none. */
+  /** The phases of messages, by their item; models of one phase have none. */
   #phases: Map<number, string> | undefined
   #hasClosed = false
   #refused = false

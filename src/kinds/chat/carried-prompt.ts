@@ -58,7 +58,7 @@ export class CarriedPrompt extends OwnPrompt {
     const own = target.vendor?.hostedTools === "carry" ? withPaidTools(asked) : asked
     const { chat } = target.dialect
     const { lack, newFields } = own
-    // What came as it is would be refused again: without its seals it is written anew, if twp/1 has words for all of it.
+    // The request as it came would be refused again: without its seals it is written anew, if twp/1 has words for all of it.
     if (chat?.carry?.api === api && !(params.isUnsealed === true && lack === undefined)) {
       const [newField] = newFields
       if (newField !== undefined && target.vendor?.newFields === "refuse") return unfit(newField, unknownField)

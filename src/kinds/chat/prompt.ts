@@ -64,13 +64,13 @@ export interface Prompt {
   readonly encode: (target: EncodingTarget, params: PromptParams) => EncodedPrompt
 }
 
-/** What is left of the request that a prompt was read from. */
+/** The rest of the request that a prompt was read from. */
 export interface PromptSource {
   /** Present if the prompt can be read once more. */
   readonly readAgain?: (() => PromptContent) | undefined
   /** Present if the body has JSON that goes on as its text. */
   readonly exact?: ExactSource | undefined
-  /** What was asked for beside the prompt. */
+  /** The output that was asked for beside the prompt. */
   readonly output?: StructuredOutput | undefined
 }
 

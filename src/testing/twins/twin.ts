@@ -86,14 +86,14 @@ export interface TwinTool {
   readonly takesText?: boolean
 }
 
-/** What a request asks for, in words that know no vendor. */
+/** The question of a request, in words that know no vendor. */
 export interface TwinAsked {
   readonly model: string
-  /** What was said since the model spoke last; instructions are not part of it. */
+  /** The words since the model spoke last; instructions are not part of them. */
   readonly texts: ReadonlyArray<string>
   /** Whether tools have answered since then. */
   readonly hasResults: boolean
-  /** How many calls the thread has. */
+  /** The number of calls in the thread. */
   readonly calls: number
   readonly tools: ReadonlyArray<TwinTool>
   readonly choice: "auto" | "none" | "required" | { readonly name: string }
@@ -120,7 +120,7 @@ export interface Twin {
   readonly asked: (call: TwinCall) => TwinAsked
   readonly whole: (reply: WrittenReply) => object
   readonly frames: (reply: WrittenReply) => ReadonlyArray<string | Uint8Array>
-  /** Of streams; server-sent events if absent. */
+  /** The type of streams; server-sent events if absent. */
   readonly contentType?: string
   /** Whether a stream tells its usage. */
   readonly tellsUsage?: (call: TwinCall) => boolean

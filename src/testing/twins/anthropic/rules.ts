@@ -1,4 +1,4 @@
-/** What Anthropic refuses beyond the shape of a request, from the top down. */
+/** Requests that Anthropic refuses, beyond their shape, from the top down. */
 import { versionOf } from "../../../dialects/anthropic/thinking.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
 import { type Check, fault, firstOf, listed, membersOf, repeated, rule } from "../rules.ts"

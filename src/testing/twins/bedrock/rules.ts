@@ -1,4 +1,4 @@
-/** What Converse refuses beyond the shape of a request, from the top down. */
+/** Requests that Converse refuses, beyond their shape, from the top down. */
 import { versionOf } from "../../../dialects/anthropic/thinking.ts"
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
 import { isOwnSignature } from "../anthropic/reply.ts"

@@ -1,4 +1,4 @@
-/** What Cohere refuses beyond the shape of a request, from the top down. */
+/** Requests that Cohere refuses, beyond their shape, from the top down. */
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
 import { type Check, fault, firstOf, listed, membersOf, repeated, rule } from "../rules.ts"
 import type { TwinRule } from "../twin.ts"

@@ -1,4 +1,4 @@
-/** What Gemini refuses beyond the shape of a request, from the top down. */
+/** Requests that Gemini refuses, beyond their shape, from the top down. */
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
 import { type Check, fault, firstOf, listed, repeated, rule } from "../rules.ts"
 import type { TwinCall, TwinRule } from "../twin.ts"

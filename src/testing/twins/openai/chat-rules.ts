@@ -1,4 +1,4 @@
-/** What vendors of chat completions refuse beyond the shape of a request, from the top down. */
+/** Requests that vendors of chat completions refuse, beyond their shape, from the top down. */
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
 import { type Check, fault, firstOf, repeated, rule } from "../rules.ts"
 import type { TwinRule } from "../twin.ts"
@@ -144,7 +144,7 @@ const usageOfStreams: Check = (body) =>
     ? fault("stream_options", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
     : undefined
 
-/** What all vendors of chat completions require alike. */
+/** The rules of all vendors of chat completions. */
 export const genericRules: ReadonlyArray<TwinRule> = [
   rule("a message at least", chatDocs, someMessage),
   rule("content or calls", chatDocs, contentOrCalls),

@@ -36,7 +36,7 @@ const textsOf = (message: JsonObject): ReadonlyArray<string> => {
   return objectsAt(message, "content").flatMap((part) => stringAt(part, "text") ?? [])
 }
 
-/** What a request of this API asks for. */
+/** The question of a request of this API. */
 export const askedInChat = (body: JsonObject): TwinAsked => {
   const messages = objectsAt(body, "messages")
   const turn = messages

@@ -1,4 +1,4 @@
-/** What OpenAI's responses refuse beyond the shape of a request, from the top down. */
+/** Requests that OpenAI's responses refuse, beyond their shape, from the top down. */
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
 import { type Check, fault, firstOf, repeated, rule } from "../rules.ts"
 import type { TwinRule } from "../twin.ts"
@@ -109,7 +109,7 @@ const jsonIsSaid: Check = (body) =>
       )
     : undefined
 
-/** What is not stored cannot be named, and comes sealed. */
+/** An item that is not stored cannot be named, and comes sealed. */
 const seals: Check = (body) =>
   firstOf(itemsOf(body), (item, at) => {
     if (item["type"] === "item_reference") {

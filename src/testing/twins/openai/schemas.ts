@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, objectAt, objectsAt } from "../../../dialects/json.ts"
 import { listed } from "../rules.ts"
 
-/** What is wrong with the schema of a function's parameters. */
+/** The fault of a schema of a function's parameters. */
 export const parametersFault = (schema: JsonObject): string | undefined => {
   if (schema["type"] !== "object") {
     return `schema must be a JSON Schema of 'type: "object"', got 'type: "${String(schema["type"] ?? "None")}"'.`
@@ -23,7 +23,7 @@ const incomplete = (schema: JsonObject, context: ReadonlyArray<string>): string 
   return inner(schema, context, incomplete)
 }
 
-/** What is wrong with a schema that is followed strictly. */
+/** The fault of a schema that is followed strictly. */
 export const strictFault = (schema: JsonObject, context: ReadonlyArray<string> = []): string | undefined => {
   if (schema["type"] === "object") {
     if (schema["additionalProperties"] !== false) {
