@@ -68,6 +68,37 @@ describe("parallel calls are told apart", () => {
   })
 })
 
+describe("a call of many pieces", () => {
+  const text = (index: number, custom: object) => calls({ index, type: "custom", id: `c${index}`, custom })
+
+  it("costs as much for each piece as for the first, also while another one waits", () => {
+    const time = (count: number) => {
+      const decoder = chat.decoder()
+      const head = calls({ index: 0, id: "a1", function: get(`{"id":"`) }, { index: 1, id: "a2", function: get("{}") })
+      decoder.push(Buffer.from(head))
+      const piece = Buffer.from(calls({ index: 0, function: { arguments: "x".repeat(100) } }))
+      const began = performance.now()
+      for (let at = 0; at < count; at++) decoder.push(piece)
+      return performance.now() - began
+    }
+    time(1000)
+    // Sixteen times as many take more than a hundred times as long where each piece reads all that came before.
+    expect(time(16_000)).toBeLessThan(50 * Math.max(time(1000), 5))
+  })
+
+  it("keeps all of a text, where the heads of calls come first", () => {
+    const { blocks } = read(
+      text(0, { name: "patch", input: "" }) + text(1, { name: "patch", input: "" }),
+      text(0, { input: "a" }) + text(1, { input: "x" }),
+      text(0, { input: "b" }) + text(1, { input: "y" }),
+    )
+    expect(blocks).toMatchObject([
+      { t: "tool_call", id: "c0", text: "ab" },
+      { t: "tool_call", id: "c1", text: "xy" },
+    ])
+  })
+})
+
 describe("a call", () => {
   it("has its name and its arguments wherever they come", () => {
     const name = calls({ index: 0, id: "a1", function: { arguments: `{"id"` } })

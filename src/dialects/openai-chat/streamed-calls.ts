@@ -4,17 +4,19 @@
  */
 import { textCallOpen, textCallPart, toolCallArgs, toolCallOpen } from "../blocks.ts"
 import type { VendorEvent } from "../dialect.ts"
-import { isObject, type JsonObject, numberAt, objectAt, parseObject, stringAt } from "../json.ts"
+import { isObject, type JsonObject, numberAt, objectAt, stringAt } from "../json.ts"
+import { JsonEnd } from "./json-end.ts"
 
 interface StreamedCall {
   readonly id: string | undefined
   name: string
   /** Whether it is of a tool that takes a text. */
   isText: boolean
-  /** Its arguments so far, or its text. */
-  args: string
-  /** The number of characters that are told. */
-  told: number
+  /** The part of its arguments, or of its text, that is not told yet: what is told is not touched again. */
+  untold: string
+  /** The part of its arguments in which their end has not been looked for. */
+  unread: string
+  readonly end: JsonEnd
   /** Its block; absent until it is told. */
   block?: number
 }
@@ -44,9 +46,12 @@ export class StreamedCalls {
       const fn = custom ?? objectAt(piece, "function")
       call.isText ||= custom !== undefined
       call.name ||= stringAt(fn, "name") ?? ""
-      call.args += custom === undefined ? argumentsIn(fn) : (stringAt(custom, "input") ?? "")
+      const part = custom === undefined ? argumentsIn(fn) : (stringAt(custom, "input") ?? "")
+      call.untold += part
+      if (!call.isText) call.unread += part
     }
-    this.#tell(events)
+    if (isWhole) this.end(events)
+    else this.#tell(events)
   }
 
   /** The end of the reply: whatever waits is told. */
@@ -64,19 +69,23 @@ export class StreamedCalls {
   }
 
   #begin(piece: JsonObject): StreamedCall {
-    const call: StreamedCall = { id: stringAt(piece, "id") || undefined, name: "", isText: false, args: "", told: 0 }
+    const id = stringAt(piece, "id") || undefined
+    const call: StreamedCall = { id, name: "", isText: false, untold: "", unread: "", end: new JsonEnd() }
     this.#open.push(call)
     this.count++
     return call
   }
 
-  /** Tells the first open call as far as it has come; it ends where another one waits and its arguments are whole. */
+  /**
+   * Tells the first open call as far as it has come; it ends where another one waits and its arguments are whole. The end of a
+   * text is known at the end of the reply alone.
+   */
   #tell(events: Array<VendorEvent>): void {
     for (;;) {
       const [call, next] = this.#open
       if (call === undefined || call.name === "") return
       this.#tellOne(call, events)
-      if (next === undefined || (!call.isText && parseObject(call.args) === undefined)) return
+      if (next === undefined || !hasEnded(call)) return
       this.#open.shift()
     }
   }
@@ -88,9 +97,17 @@ export class StreamedCalls {
       events.push(open(call.block, call.id ?? `call_${call.block}`, call.name))
     }
     const part = call.isText ? textCallPart : toolCallArgs
-    if (call.told < call.args.length) events.push(part(call.block, call.args.slice(call.told)))
-    call.told = call.args.length
+    if (call.untold !== "") events.push(part(call.block, call.untold))
+    call.untold = ""
   }
+}
+
+/** Whether the arguments of a call are whole. */
+const hasEnded = (call: StreamedCall): boolean => {
+  if (call.isText) return false
+  call.end.read(call.unread)
+  call.unread = ""
+  return call.end.isReached
 }
 
 /** Some vendors send the arguments as an object instead of its text. */
