@@ -165,11 +165,11 @@ export class HostedTools {
   /** Whether one of them reads what only the vendor sees. */
   isOpenEnded = false
 
-  /** @param path where it stands; absent if it stands in a thread */
-  add(type: string, tool: JsonObject, path?: JsonPath): void {
-    const found = searchOf(type, tool)
+  /** @param path of what is taken out with it. Searches that a thread brings along are not held, so they are taken out too. */
+  add(type: string, tool: JsonObject, path: JsonPath): void {
+    const found = path[0] === "tools" ? searchOf(type, tool) : undefined
     if (found === undefined) this.omittedTools.push(type)
-    if (path !== undefined && !isFree(type)) this.paid.push({ type, path, isSearch: found !== undefined })
+    if (!isFree(type)) this.paid.push({ type, path, isSearch: found !== undefined })
     this.isOpenEnded ||= readsMore.test(type)
     this.search ??= found
   }

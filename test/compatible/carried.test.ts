@@ -219,6 +219,40 @@ describe("a carried request", () => {
     expect(parseObject(sent())).toMatchObject({ tools })
   })
 
+  it("loses such tools wherever they stand, in a thread too", async () => {
+    gateway().vendor.script(answer)
+    const fn = { type: "function", name: "f", parameters: { type: "object", properties: {} } }
+    const group = { type: "namespace", name: "n", description: "", tools: [fn, { type: "image_generation" }] }
+    const input = [
+      { type: "additional_tools", role: "developer", tools: [fn, { type: "web_search" }] },
+      { type: "tool_search_output", call_id: null, tools: [{ type: "code_interpreter", container: "auto" }, group] },
+      { role: "user", content: "Hi" },
+    ]
+    const responses = await post("/openai/v1/responses", JSON.stringify({ model: "resp", input }))
+    expect(responses.status).toBe(200)
+    expect(responses.warning).toContain("web_search")
+    expect(parseObject(sent())?.["input"]).toMatchObject([{ tools: [fn] }, { tools: [{ tools: [fn] }] }, input[2]])
+    expect(sent()).not.toMatch(/web_search|code_interpreter|image_generation/)
+    const added = (definition: object) => ({ type: "tool_addition", tool: { type: "tool_definition", definition } })
+    const content = [
+      added({ type: "web_search_20250305", name: "web_search" }),
+      added({ name: "f", input_schema: { type: "object" } }),
+    ]
+    const messages = [
+      { role: "user", content: "Hi" },
+      { role: "system", content },
+      { role: "system", content: content.slice(0, 1) },
+      { role: "user", content: "Hi" },
+    ]
+    const anthropic = await post("/anthropic/v1/messages", JSON.stringify({ model: "cl", max_tokens: 5, messages }))
+    expect(anthropic.status).toBe(200)
+    expect(parseObject(sent())?.["messages"]).toEqual([
+      messages[0],
+      { role: "system", content: content.slice(1) },
+      messages[3],
+    ])
+  })
+
   it("stores nothing, and asks for the usage of a stream", async () => {
     gateway().vendor.script(answer)
     const { text } = await post(chat, hi("chat", { store: true, stream: true }))

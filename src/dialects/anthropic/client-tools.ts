@@ -1,4 +1,5 @@
 /** The tools of an Anthropic request, and the choice among them. */
+import type { JsonPath } from "../../protocol/json-edit.ts"
 import { HostedTools, strictly } from "../client-parts.ts"
 import { all, carried, type FieldReader, type FieldTable, isAbsent, own, present, withoutEffect } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
@@ -33,7 +34,10 @@ export const toolsIn = (messages: unknown): ReadonlyArray<FoundTool> => {
     return content.flatMap((block: unknown, index) => {
       const { type, tool } = isObject(block) ? block : {}
       if (type !== "tool_addition" || !isObject(tool) || tool["type"] !== "tool_definition") return []
-      return [{ tool: tool["definition"], place: `messages.${at}.content.${index}.tool.definition` }]
+      const place = `messages.${at}.content.${index}.tool.definition`
+      // No message is empty.
+      const whole = content.length === 1 ? ["messages", at] : ["messages", at, "content", index]
+      return [{ tool: tool["definition"], place, whole }]
     })
   })
 }
@@ -42,13 +46,15 @@ export const toolsIn = (messages: unknown): ReadonlyArray<FoundTool> => {
 interface FoundTool {
   readonly tool: unknown
   readonly place: string
+  /** The part of the body that is taken out with it. */
+  readonly whole: JsonPath
 }
 
 /** @param found in the thread */
 export const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: ReadonlyArray<FoundTool>) => {
   const tools: Array<JsonObject> = []
   const hosted = new HostedTools()
-  const own = listed.map((tool, index) => ({ tool, place: `tools.${index}` }))
+  const own = listed.map((tool, index) => ({ tool, place: `tools.${index}`, whole: ["tools", index] }))
   for (const [index, item] of [...own, ...found].entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item.tool, path)
@@ -59,8 +65,7 @@ export const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, fou
         tools.push(own)
         continue
       }
-      const at = index < listed.length ? ["tools", index] : undefined
-      hosted.add(reader.string(type, `${path}.type`), tool, at)
+      hosted.add(reader.string(type, `${path}.type`), tool, item.whole)
       continue
     }
     reader.check(toolFields, tool, path)

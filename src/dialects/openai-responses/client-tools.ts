@@ -1,5 +1,5 @@
 /** The tools of a request for a response, in groups or not, and the choice among them. */
-import type { JsonPath } from "../../protocol/json-edit.ts"
+
 import type { GroupedTool } from "../client-api.ts"
 import {
   allowedTools,
@@ -11,6 +11,7 @@ import {
   textToolFields,
   toolChoices,
 } from "../client-parts.ts"
+import { pathOf } from "../exact-places.ts"
 import { all, carried, type FieldReader, type FieldTable, isAbsent, present, withoutEffect } from "../fields.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import { clientToolOf } from "../vendor-tools.ts"
@@ -40,14 +41,14 @@ export const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, fou
   const tools: Array<JsonObject> = []
   const hosted = new HostedTools()
   const groups = new Map<string, GroupedTool>()
-  const add = (item: unknown, path: string, place: string, at: JsonPath | undefined, namespace?: string) => {
+  const add = (item: unknown, path: string, place: string, namespace?: string) => {
     const tool = reader.object(item, path)
     const { type, description, parameters } = tool
     if (type === "namespace" && namespace === undefined) {
       const group = reader.string(tool["name"], `${path}.name`)
       reader.list(tool["tools"], `${path}.tools`).forEach((inner, index) => {
         const inside = `tools.${index}`
-        add(inner, `${path}.${inside}`, `${place}.${inside}`, at && [...at, "tools", index], group)
+        add(inner, `${path}.${inside}`, `${place}.${inside}`, group)
       })
       return
     }
@@ -57,7 +58,7 @@ export const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, fou
       return
     }
     if (type !== "function" && type !== "custom") {
-      hosted.add(reader.string(type, `${path}.type`), tool, at)
+      hosted.add(reader.string(type, `${path}.type`), tool, pathOf(place))
       return
     }
     reader.check(type === "custom" ? textToolFields : toolFields, tool, path)
@@ -72,8 +73,8 @@ export const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, fou
     const inputSchema = schemaIn(reader, parameters, `${place}.parameters`)
     tools.push(present({ name, description, inputSchema, ...strictly(tool["strict"]) }))
   }
-  for (const [index, item] of listed.entries()) add(item, `tools.${index}`, `tools.${index}`, ["tools", index])
-  for (const [index, { tool, place }] of found.entries()) add(tool, `tools.${listed.length + index}`, place, undefined)
+  for (const [index, item] of listed.entries()) add(item, `tools.${index}`, `tools.${index}`)
+  for (const [index, { tool, place }] of found.entries()) add(tool, `tools.${listed.length + index}`, place)
   return { tools, groups, hosted }
 }
 
