@@ -24,7 +24,9 @@ export const commonEdits = (
     ...own.endUsers.flatMap(({ path, id }) => endUserEdit(path, request.endUsers?.[id])),
   ]
   // A list of no tools, and a choice among them, are refused.
-  const whole = omitted.filter(({ path: [name, , ...part] }) => name === "tools" && part.length === 0)
+  const whole = omitted.filter(
+    ({ path: [name, at, ...part] }) => name === "tools" && typeof at !== "string" && part.length === 0,
+  )
   if (own.tools > 0 && whole.length === own.tools) return [...edits, cut("tools"), cut(names.toolChoice)]
   return [...edits, ...omitted.map(({ path }) => cut(...path))]
 }

@@ -19,7 +19,7 @@ export const ownRequest = (
   endUsers,
   paid: tools.hosted.paid,
   isOpenEnded: tools.hosted.isOpenEnded,
-  tools: Array.isArray(tools.listed) ? tools.listed.length : 0,
+  tools: Array.isArray(tools.listed) ? tools.listed.length : Number(isObject(tools.listed)),
   ...(places !== undefined && {
     places: Object.fromEntries(Object.entries(places).map(([name, paths]) => [name, paths.map(pathOf)])),
   }),

@@ -253,6 +253,17 @@ describe("a carried request", () => {
     ])
   })
 
+  it.each([
+    [{ googleSearch: {} }, undefined],
+    [{ google_search: {}, functionDeclarations: [{ name: "f" }] }, { functionDeclarations: [{ name: "f" }] }],
+  ])("loses such tools of Gemini without a list: %j", async (tools, left) => {
+    gateway().vendor.script(answer)
+    const body = { contents: [{ role: "user", parts: [{ text: "Hi" }] }], tools }
+    const reply = await post("/gemini/v1beta/models/gem:generateContent", JSON.stringify(body))
+    expect(reply).toMatchObject({ status: 200, warning: "tools_omitted=googleSearch" })
+    expect(parseObject(sent())?.["tools"]).toEqual(left)
+  })
+
   it("stores nothing, and asks for the usage of a stream", async () => {
     gateway().vendor.script(answer)
     const { text } = await post(chat, hi("chat", { store: true, stream: true }))

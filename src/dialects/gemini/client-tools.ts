@@ -50,7 +50,8 @@ export const toolsOf = (reader: GenerateReader, value: unknown) => {
       // A tool of one kind is taken out whole.
       const isAlone = more.length === 0 && isAbsent(functionDeclarations)
       for (const [type, options] of [first, ...more]) {
-        const at = isAlone ? ["tools", index] : ["tools", index, nameIn(item, type)]
+        const whole = isObject(value) ? ["tools"] : ["tools", index]
+        const at = isAlone ? whole : [...whole, nameIn(item, type)]
         const own = clientToolOf("gemini", type, { [type]: options })
         if (own !== undefined) tools.push(own)
         else hosted.add(type, isObject(options) ? options : {}, at)
