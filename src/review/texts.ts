@@ -11,7 +11,7 @@ export const textOfPrompt = (thread: ReadonlyArray<Message>, tools: ReadonlyArra
   [...tools.map(textOfTool), ...thread.map(({ blocks }) => textOfBlocks(blocks))].join("\n")
 
 const textOfTool = (tool: Tool): string => {
-  if (tool.kind === "vendor") return tool.v
+  if (tool.kind === "vendor") return textOfJson(tool.v)
   const form = isFunctionTool(tool) ? JSON.stringify(tool.inputSchema) : (tool.grammar?.definition ?? "")
   return `${tool.name} ${tool.description ?? ""} ${form}`
 }
@@ -27,17 +27,34 @@ function textOf(block: Block): string {
     case "audio":
       return ""
     case "vendor":
-      return `${block.text ?? ""} ${block.v}`
-    case "file":
-      return block.data === undefined ? "" : textOfFile(block.mime, Buffer.from(block.data, "base64"))
+      return `${block.text ?? ""} ${textOfJson(block.v)}`
+    case "file": {
+      const text = block.data === undefined ? "" : textOfFile(block.mime, Buffer.from(block.data, "base64"))
+      return block.name === undefined ? text : `${block.name} ${text}`
+    }
     case "tool_call":
       return `${block.name} ${block.text ?? JSON.stringify(block.input)}`
     case "tool_result":
-      return block.v ?? block.blocks?.map(textOf).join("\n") ?? ""
+      return block.v ?? textOfResult(block.blocks ?? [])
     case "reasoning":
       return block.redacted === true ? "" : block.v
     default:
       return block.v
+  }
+}
+
+/** Some vendors get the parts of a result one after the other, others as lines. */
+const textOfResult = (blocks: ReadonlyArray<Block>): string => {
+  const texts = blocks.map(textOf)
+  return texts.length < 2 ? texts.join("") : `${texts.join("")}\n${texts.join("\n")}`
+}
+
+/** JSON that a client wrote, without the escapes in which it may hide a word; other text is as it is. */
+const textOfJson = (json: string): string => {
+  try {
+    return JSON.stringify(JSON.parse(json))
+  } catch {
+    return json
   }
 }
 

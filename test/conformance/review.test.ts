@@ -93,6 +93,46 @@ describe("inbound", () => {
     expect(await balanceOf(gateway())).toBe(balance)
   })
 
+  const text = (v: string) => ({ t: "text", v })
+  const schema = { type: "object", properties: { a: { type: "string", description: "forbidden" } } }
+  const user = { role: "user", blocks: [text("Hi")] }
+  const said = (block: object) => ({ thread: [user, { role: "assistant", blocks: [block] }, user] })
+  const vendor = (v: string) => ({ t: "vendor", dialect: "anthropic", v })
+  it.each<[string, object]>([
+    [
+      "an escape in a vendor's tool",
+      {
+        tools: [
+          { kind: "vendor", dialect: "anthropic", v: String.raw`{"type":"bash_20250124","name":"\u0066orbidden"}` },
+        ],
+      },
+    ],
+    [
+      "an escape in a block of a vendor's tool",
+      said(vendor(String.raw`{"type":"server_tool_use","id":"a","name":"s","input":{"q":"\u0066orbidden"}}`)),
+    ],
+    ["the schema of an output", { params: { output: { schema } } }],
+    [
+      "the name of a file",
+      { thread: [{ role: "user", blocks: [{ t: "file", mime: "application/pdf", name: "forbidden", data: "AAAA" }] }] },
+    ],
+    [
+      "parts of a result",
+      {
+        thread: [
+          user,
+          { role: "assistant", blocks: [{ t: "tool_call", id: "a", name: "f", input: {} }] },
+          { role: "tool", blocks: [{ t: "tool_result", id: "a", blocks: [text("forb"), text("idden")] }] },
+        ],
+      },
+    ],
+  ])("a word is found in %s", async (_what, more) => {
+    for (const stream of [false, true]) {
+      const error = await errorOf(await gateway().exchange({ ...hello, ...more, stream }))
+      expect(error).toMatchObject({ code: "content_blocked", detail: { reason: "bad_word" } })
+    }
+  })
+
   it.each([
     ["what no policy objects to", {}],
     ["a category that denies nothing", { open: { flagged: true, categories: { harassment: true } } }],

@@ -31,8 +31,10 @@ export const chat: Kind<ChatRequest, ChatReply> = {
   purpose: "exchange",
   modelOf: ({ model }) => model,
   reviewed: ({ prompt, params }) => {
-    const { prediction } = params ?? {}
-    return prediction === undefined ? prompt.reviewed : Effect.map(prompt.reviewed, (text) => `${text}\n${prediction}`)
+    const { prediction, output } = params ?? {}
+    const schema = typeof output === "object" ? JSON.stringify(output.schema) : undefined
+    const more = [prediction, schema].filter((each) => each !== undefined)
+    return more.length === 0 ? prompt.reviewed : Effect.map(prompt.reviewed, (text) => [text, ...more].join("\n"))
   },
   plan: (asked) => {
     const { request, caller, catalogue, nowMs } = asked
