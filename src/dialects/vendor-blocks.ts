@@ -1,15 +1,20 @@
 /** What a vendor's own tools left in a thread: JSON of one block, which goes back to the vendor that made it. */
 import type { Message, SealingDialect, VendorBlock } from "../protocol/block.ts"
+import { countJson, workerLimits } from "../protocol/json-size.ts"
+import { namesIn } from "../protocol/json-text.ts"
 import { isObject, type JsonObject, parseObject } from "./json.ts"
 
 /**
  * The block as its vendor made it; undefined if it is another vendor's, or none of its tools': whatever else a vendor
- * can be sent has a block of its own, which is checked and counted.
+ * can be sent has a block of its own, which is checked and counted. Of a member that is named twice, its vendor may read the other.
  */
 export const ownBlock = (dialect: SealingDialect, block: VendorBlock): JsonObject | undefined => {
   const made = block.dialect === dialect ? parseObject(block.v) : undefined
-  return made !== undefined && isOwn[dialect](made) ? made : undefined
+  return made !== undefined && isOwn[dialect](made) && !namesTwice(block.v, made) ? made : undefined
 }
+
+const namesTwice = (text: string, made: JsonObject): boolean =>
+  countJson(Buffer.from(text), workerLimits).names !== namesIn(made)
 
 /** What it showed its user; empty if there is no text. */
 export const shownText = ({ text = "" }: VendorBlock): string => text

@@ -55,7 +55,14 @@ export const ToolCallBlock = Schema.Struct({
   json: Schema.optionalKey(Schema.String),
   /** The input of a tool that takes a text; its `input` is empty. */
   text: Schema.optionalKey(Schema.String),
-})
+}).check(
+  // Two inputs would be read by some and not by others.
+  Schema.makeFilter(({ input, json, text }) =>
+    text === undefined || (json === undefined && Object.keys(input).length === 0)
+      ? undefined
+      : "a call with a text has an empty input, and no json",
+  ),
+)
 
 /** Vendors whose own blocks and files can be sent back to them. */
 export const SealingDialect = Schema.Literals(["anthropic", "openai", "gemini"])

@@ -322,6 +322,27 @@ it.each([
   expect(gateway().vendor.calls.length).toBe(calls)
 })
 
+describe("what is reviewed and counted is what a vendor reads", () => {
+  const user = { role: "user", blocks: [{ t: "text", v: "Hi" }] }
+  const thread = (block: object) => [user, { role: "assistant", blocks: [block] }, user]
+
+  it.each([{ input: { a: "secret" } }, { input: {}, json: "{}" }])("a call with a text has no %j", async (more) => {
+    const call = { t: "tool_call", id: "c1", name: "f", text: "x", ...more }
+    const reply = await post("/t1/exchange", { model: "cl", thread: thread(call), stream: false })
+    expect(reply).toMatchObject({ status: 400, text: expect.stringContaining("empty input") })
+  })
+
+  it("a vendor's block that names a member twice is not sent", async () => {
+    gateway().vendor.script(calling["cl"]?.whole ?? whole({}))
+    const v = '{"type":"text","text":"secret","type":"server_tool_use","id":"a","name":"s","input":{}}'
+    const block = { t: "vendor", dialect: "anthropic", v }
+    const reply = await post("/t1/exchange", { model: "cl", thread: thread(block), stream: false })
+    expect(reply.status).toBe(200)
+    expect(JSON.stringify(sent())).not.toContain("secret")
+    expect(sent()["messages"]).not.toContainEqual(expect.objectContaining({ role: "assistant" }))
+  })
+})
+
 it("strict tools are strict at vendors that promise it", async () => {
   const tool = (strict: boolean) => ({
     name: "f",
