@@ -54,7 +54,7 @@ const lackOf = ({ v }: VendorTool, why: string): EncodeRefusal => {
 }
 
 /** The one field of a function that stands for a tool of texts. */
-const field = "input"
+export const field = "input"
 
 const functionOf = ({ name, description, grammar }: TextTool): OfferedTool => {
   const form = grammar && `The input follows this grammar (${grammar.syntax}):\n${grammar.definition}`

@@ -1,17 +1,19 @@
 /** Calls of functions that stand for tools of texts: a client gets them as it asked for them. */
 import type { VendorEvent } from "../../dialects/dialect.ts"
 import type { Delta } from "../../protocol/event.ts"
-import { textOfArguments } from "./offer.ts"
+import { ArgumentText } from "./argument-text.ts"
 
 interface OpenCall {
   readonly delta: Pick<Delta, "i" | "reply">
-  args: string
+  readonly text: ArgumentText
 }
+
+const noEvents: ReadonlyArray<VendorEvent> = []
 
 export class TextCalls {
   readonly #names: ReadonlySet<string>
-  /** Calls whose arguments are not whole yet. */
-  #open: ReadonlyArray<OpenCall> = []
+  /** The call of each reply whose arguments are not whole yet. */
+  readonly #open = new Map<number, OpenCall>()
 
   /** @param names of such functions */
   constructor(names: ReadonlyArray<string>) {
@@ -23,31 +25,40 @@ export class TextCalls {
   }
 
   #translate(event: VendorEvent): ReadonlyArray<VendorEvent> {
-    if (event.kind === "usage" || event.kind === "tier" || event.kind === "frame") return [event]
-    if (event.kind !== "delta" || event.delta.t !== "tool_call") return [...this.#end(), event]
-    const { delta } = event
-    const { i, reply } = delta
-    const known = this.#open.find((call) => call.delta.i === i && call.delta.reply === reply)
-    if (known !== undefined) {
-      known.args += delta.args ?? ""
-      return []
+    switch (event.kind) {
+      case "usage":
+      case "tier":
+      case "frame":
+        return [event]
+      case "delta":
+        return this.#translateDelta(event, event.delta)
+      case "stop":
+        return [...this.#end(event.reply ?? 0), event]
+      default:
+        return [...[...this.#open.keys()].flatMap((reply) => this.#end(reply)), event]
     }
-    const before = this.#end()
-    if (delta.name === undefined || !this.#names.has(delta.name)) return [...before, event]
-    const { args = "", ...head } = delta
-    this.#open = [...this.#open, { delta: { i, ...(reply !== undefined && { reply }) }, args }]
-    return [...before, { kind: "delta", delta: { ...head, text: "" } }]
   }
 
-  /** The texts of the calls that have ended. */
-  #end(): ReadonlyArray<VendorEvent> {
-    const ended = this.#open
-    this.#open = []
-    return ended.map(textOf)
+  #translateDelta(event: VendorEvent, delta: Delta): ReadonlyArray<VendorEvent> {
+    const { i, reply } = delta
+    const open = this.#open.get(reply ?? 0)
+    if (delta.t === "tool_call" && open?.delta.i === i) return textOf(open, open.text.push(delta.args ?? ""))
+    const before = this.#end(reply ?? 0)
+    if (delta.t !== "tool_call" || delta.name === undefined || !this.#names.has(delta.name)) return [...before, event]
+    const { args = "", ...head } = delta
+    const call = { delta: { i, ...(reply !== undefined && { reply }) }, text: new ArgumentText() }
+    this.#open.set(reply ?? 0, call)
+    return [...before, { kind: "delta", delta: { ...head, text: call.text.push(args) } }]
+  }
+
+  /** The rest of the call that has ended. */
+  #end(reply: number): ReadonlyArray<VendorEvent> {
+    const call = this.#open.get(reply)
+    if (call === undefined) return noEvents
+    this.#open.delete(reply)
+    return textOf(call, call.text.end())
   }
 }
 
-const textOf = ({ delta, args }: OpenCall): VendorEvent => ({
-  kind: "delta",
-  delta: { ...delta, t: "tool_call", text: textOfArguments(args) },
-})
+const textOf = ({ delta }: OpenCall, text: string): ReadonlyArray<VendorEvent> =>
+  text === "" ? noEvents : [{ kind: "delta", delta: { ...delta, t: "tool_call", text } }]
