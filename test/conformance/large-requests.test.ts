@@ -46,8 +46,8 @@ const tools = [
   },
 ]
 const large = (more: object = {}) => ({ model: "main", thread, tools, params: { maxTokens: 100 }, ...more })
-const ask = (body: unknown, headers: Record<string, string> = {}) =>
-  gateway().call("POST", "/t1/exchange", body, headers)
+const ask = (body: unknown, headers: Record<string, string> = {}, path = "/t1/exchange") =>
+  gateway().call("POST", path, body, headers)
 const sentBody = () => gateway().vendor.calls.at(-1)?.body ?? {}
 
 describe("a large request", () => {
@@ -181,6 +181,27 @@ describe("in other APIs, a large request", () => {
       expect([strange.status, strange.headers.get("x-svc-warning")]).toEqual([200, "fields_carried=nonsense"])
       expect(sentBody()).toMatchObject({ nonsense: 1 })
     } else expect([strange.status, await strange.text()]).toEqual([400, expect.stringContaining("nonsense")])
+  })
+
+  it("that goes on without an edit is there for what comes after it", async () => {
+    const body = {
+      contents: [{ role: "user", parts: [{ text: long }] }],
+      generationConfig: { maxOutputTokens: 100 },
+    }
+    const path = "/gemini/v1beta/models/gemini:generateContent"
+    gateway().vendor.script((call) => {
+      call.head(200, { "content-type": "application/json" })
+      call.end(JSON.stringify({ candidates: [{ content: { parts: [{ text: "Rain" }] }, finishReason: "STOP" }] }))
+    })
+    // The vendor counts nothing, so the gateway reads the prompt again.
+    const reply = await ask(body, {}, path)
+    expect(reply.status).toBe(200)
+    expect(sentBody()).toEqual(body)
+    const usage = await lastUsage(gateway())
+    expect(usage).toMatchObject({ estimated_reason: "upstream_usage_missing" })
+    // Its tokens are those of the words, and not a third of its bytes.
+    expect(Number(usage?.in_tokens)).toBeGreaterThan(60_000)
+    expect(Number(usage?.in_tokens)).toBeLessThan(Buffer.byteLength(long) / 3)
   })
 
   it("has its tokens counted", async () => {

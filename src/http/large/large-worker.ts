@@ -42,8 +42,8 @@ const stepBack = (): void => {
 }
 stepBack()
 
-/** Prompts of requests that have not ended. */
-const prompts = new Map<number, Prompt>()
+/** Prompts of requests that have not ended, with the bodies that they were read from. */
+const prompts = new Map<number, { readonly prompt: Prompt; readonly source: Uint8Array }>()
 
 parentPort?.on("message", (message: unknown) => {
   if (!isQuestion(message)) return
@@ -71,28 +71,29 @@ const answered = (asked: Ask): FromWorker => {
 
 const answer = (asked: Ask): FromWorker => {
   if (asked.op === "read") return read(asked.id, joinChunks(asked.parts), asked.sentIn)
-  const prompt = prompts.get(asked.id)
-  if (prompt === undefined) return { kind: "failed", message: "there is no such request" }
-  if (asked.op === "encode") return encode(prompt, asked.vendor, asked.params)
+  const known = prompts.get(asked.id)
+  if (known === undefined) return { kind: "failed", message: "there is no such request" }
+  const { prompt, source } = known
+  if (asked.op === "encode") return encode(prompt, source, asked.vendor, asked.params)
   return { kind: "text", tokens: 0, ...textOf(prompt, asked.of) }
 }
 
 const read = (id: number, body: Uint8Array, sentIn: SentIn | undefined): ReadReply => {
-  if (sentIn === undefined) return { kind: "read", outcome: keep(id, decodeExchange(body)) }
+  if (sentIn === undefined) return { kind: "read", outcome: keep(id, body, decodeExchange(body)) }
   const api = apis.get(sentIn.api)
   if (api === undefined) throw new Error(`There is no API ${sentIn.api}`)
   const { sent, decoded } = readCompatible(api, sentIn, body, sentIn.aliases, sentIn.place)
-  return { kind: "read", ...(sent !== undefined && { sent }), outcome: keep(id, decoded) }
+  return { kind: "read", ...(sent !== undefined && { sent }), outcome: keep(id, body, decoded) }
 }
 
-const keep = (id: number, decoded: Decoded<DecodedCall<ChatRequest>>): ReadReply["outcome"] => {
+const keep = (id: number, source: Uint8Array, decoded: Decoded<DecodedCall<ChatRequest>>): ReadReply["outcome"] => {
   if (Result.isFailure(decoded)) {
     const { message, detail } = decoded.failure
     return { refused: message, detail }
   }
   const { request, payloadHash } = decoded.success
   const { prompt, ...rest } = request
-  prompts.set(id, prompt)
+  prompts.set(id, { prompt, source })
   const { kinds, hasTools, tokens, hasRemoteMedia } = prompt
   return { request: rest, payloadHash, facts: { kinds, hasTools, tokens, hasRemoteMedia } }
 }
@@ -106,7 +107,11 @@ const textOf = (prompt: Prompt, of: TextOf): { readonly text: string; readonly t
   }
 }
 
-const encode = (prompt: Prompt, vendor: Vendor, params: PromptParams): FromWorker => {
+/** What is sent to a vendor is given away. A body without an edit is the client's own, which is needed once more. */
+const keptBeside = (source: Uint8Array, body: Uint8Array): Uint8Array =>
+  body.buffer === source.buffer ? Buffer.from(body) : body
+
+const encode = (prompt: Prompt, source: Uint8Array, vendor: Vendor, params: PromptParams): FromWorker => {
   const { wire, isSearching, omitted, carried, functionsOfTexts } = prompt.encode(
     { dialect: dialectOf(vendor), vendor },
     params,
@@ -117,7 +122,7 @@ const encode = (prompt: Prompt, vendor: Vendor, params: PromptParams): FromWorke
     kind: "encoded",
     path,
     headers,
-    body: typeof body === "string" ? Buffer.from(body) : body,
+    body: typeof body === "string" ? Buffer.from(body) : keptBeside(source, body),
     isSearching,
     functionsOfTexts,
     omitted,
