@@ -37,7 +37,7 @@ describe("encode", () => {
   it.each<[ChatProfileName, object, ReadonlyArray<string>]>([
     ["openai", { max_completion_tokens: 100, reasoning_effort: "high", prompt_cache_key: "k" }, ["max_tokens"]],
     ["generic", { max_tokens: 100, stream_options: { include_usage: true } }, ["reasoning_effort", "prompt_cache_key"]],
-    ["deepseek", { max_tokens: 100, thinking: { type: "enabled" } }, ["reasoning_effort"]],
+    ["deepseek", { max_tokens: 100, thinking: { type: "enabled" }, reasoning_effort: "high" }, []],
     ["qwen", { enable_thinking: true, thinking_budget: 16_384 }, ["reasoning_effort"]],
     ["moonshot", { thinking: { type: "enabled" } }, []],
     ["mistral", { reasoning_effort: "high", tool_choice: "any", prompt_cache_key: "k" }, ["stream_options"]],
@@ -83,6 +83,17 @@ describe("encode", () => {
 
   it.each(ChatProfileName.literals)("turns reasoning off for %s without asking for a level", (profile) => {
     expect(JSON.stringify(encode(profile, { reasoning: "off" }))).not.toContain(`"high"`)
+  })
+
+  it.each([
+    ["off", { thinking: { type: "disabled" } }],
+    ["minimal", { thinking: { type: "enabled" }, reasoning_effort: "low" }],
+    ["medium", { thinking: { type: "enabled" }, reasoning_effort: "high" }],
+    ["xhigh", { thinking: { type: "enabled" }, reasoning_effort: "high" }],
+    ["max", { thinking: { type: "enabled" }, reasoning_effort: "max" }],
+  ] as const)("tells DeepSeek how hard to think: %s", (reasoning, words) => {
+    const { thinking, reasoning_effort } = encode("deepseek", { reasoning, toolChoice: "auto" })
+    expect({ thinking, reasoning_effort }).toEqual({ reasoning_effort: undefined, ...words })
   })
 
   it("marks what OpenRouter may cache, where the model has a cache", () => {

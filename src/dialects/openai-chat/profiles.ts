@@ -147,7 +147,10 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     loopsNeedReasoning: true,
     extras: only(...penalties, "logprobs"),
     lacksOutput: true,
-    reasoning: thinkingSwitch,
+    reasoning: (level) => ({
+      ...thinkingSwitch(level),
+      ...(level !== "off" && { reasoning_effort: deepseekEfforts[level] }),
+    }),
     reasoningBack: "reasoning_content",
   },
   /** https://help.aliyun.com/zh/model-studio (DashScope's compatible mode) */
@@ -305,6 +308,16 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   databricks: { ...plain, extras: only("topK", "logprobs", "n"), reasoning: effortIfOn },
   /** https://www.ibm.com/docs/en/watsonx/saas?topic=generation-inferencing-gateway-models; no field for reasoning. */
   watsonx: { ...plain, extras: only("seed", ...penalties, "logprobs", "n") },
+}
+
+/** https://api-docs.deepseek.com/guides/thinking_mode; it reads other words, too, as these. */
+const deepseekEfforts: Readonly<Record<Exclude<ReasoningLevel, "off">, string>> = {
+  minimal: "low",
+  low: "low",
+  medium: "high",
+  high: "high",
+  xhigh: "high",
+  max: "max",
 }
 
 const qwenBudgets: Readonly<Record<Exclude<ReasoningLevel, "off">, number>> = {
