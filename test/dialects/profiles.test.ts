@@ -63,7 +63,8 @@ describe("encode", () => {
     ["watsonx", { max_tokens: 100 }, ["reasoning_effort"]],
   ])("asks %s for %j", (profile, present, absent) => {
     // Some models think only where they choose their tools.
-    const body = encode(profile, profile === "deepseek" || profile === "qwen" ? { toolChoice: "auto" } : {})
+    const isFree = ["deepseek", "qwen", "moonshot", "zai"].includes(profile)
+    const body = encode(profile, isFree ? { toolChoice: "auto" } : {})
     expect(body).toMatchObject(present)
     for (const field of absent) expect(body).not.toHaveProperty(field)
   })
@@ -78,11 +79,11 @@ describe("encode", () => {
     ["openai", false],
     ["groq", false],
   ])("gives reasoning back to %s: %s", (profile, back) => {
-    expect(encode(profile).messages[1].reasoning_content).toBe(back ? "hm" : undefined)
+    expect(encode(profile, { toolChoice: "auto" }).messages[1].reasoning_content).toBe(back ? "hm" : undefined)
   })
 
   it.each(ChatProfileName.literals)("turns reasoning off for %s without asking for a level", (profile) => {
-    expect(JSON.stringify(encode(profile, { reasoning: "off" }))).not.toContain(`"high"`)
+    expect(JSON.stringify(encode(profile, { reasoning: "off", toolChoice: "auto" }))).not.toContain(`"high"`)
   })
 
   it.each([
@@ -94,6 +95,15 @@ describe("encode", () => {
   ] as const)("tells DeepSeek how hard to think: %s", (reasoning, words) => {
     const { thinking, reasoning_effort } = encode("deepseek", { reasoning, toolChoice: "auto" })
     expect({ thinking, reasoning_effort }).toEqual({ reasoning_effort: undefined, ...words })
+  })
+
+  it("does not make a model call a tool that chooses its tools itself", () => {
+    const chat = chatOf({ dialect: "openai-chat", profile: "zai" })
+    const capability = "tool_choice"
+    expect(chat.encode(request)).toMatchObject(Result.fail({ capability }))
+    expect(chat.encode({ ...request, toolChoice: { name: "f" } })).toMatchObject(Result.fail({ capability }))
+    expect(encode("zai", { toolChoice: "none" })).not.toHaveProperty("tools")
+    expect(encode("zai", { toolChoice: "auto" })).toMatchObject({ tool_choice: "auto" })
   })
 
   it("marks what OpenRouter may cache, where the model has a cache", () => {

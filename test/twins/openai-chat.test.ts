@@ -121,6 +121,12 @@ const wrong: ReadonlyArray<readonly [profile: Profile, rule: string, request: ob
     "does not support being set to required",
   ],
   [
+    "moonshot",
+    "no forced tool beside thinking",
+    { tools: [tool(open)], tool_choice: "required" },
+    "tool_choice is incompatible with thinking enabled",
+  ],
+  [
     "deepseek",
     "a tool loop has its reasoning",
     { thinking: { type: "enabled" }, messages: loop },
@@ -242,7 +248,11 @@ describe("a request of Weir", () => {
   it("does not think where a tool is forced, or where a loop lacks its reasoning", () => {
     const forced = { tools: offered, toolChoice: "required", reasoning: "high" } as const
     expect(accepted("qwen", forced)).toMatchObject({ enable_thinking: false, tool_choice: "required" })
-    expect(accepted("deepseek", forced)).toMatchObject({ thinking: { type: "disabled" } })
+    for (const profile of ["deepseek", "moonshot"] as const) {
+      expect(accepted(profile, forced)).toMatchObject({ thinking: { type: "disabled" }, tool_choice: "required" })
+      // They think if nothing is said.
+      expect(accepted(profile, { ...forced, reasoning: undefined })).toMatchObject({ thinking: { type: "disabled" } })
+    }
     const thread = [asks, calls("call_1"), answers("call_1")]
     for (const profile of ["deepseek", "moonshot"] as const) {
       expect(accepted(profile, { thread, tools: offered, reasoning: "high" })).toMatchObject({

@@ -9,6 +9,7 @@ import { isAbsent } from "../fields.ts"
 import { isObject } from "../json.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
 import type { ChatProfile } from "./profiles.ts"
+import { choiceRefusal } from "./requirements.ts"
 import { findRefusal } from "./vendor-request.ts"
 
 const places: ParamPlaces = {
@@ -53,7 +54,11 @@ const refusalOf = (request: VendorRequest, { head }: SentBody, profile: ChatProf
   const wantsSchema = isObject(format) && format["type"] === "json_schema"
   if (wantsSchema && profile.lacksOutput === true) return lacksOutput
   const extras = encodeExtras(request.extras, profile.extras)
-  return findRefusal(request, profile) ?? (Result.isFailure(extras) ? extras.failure : undefined)
+  return (
+    findRefusal(request, profile) ??
+    choiceRefusal(profile)(request) ??
+    (Result.isFailure(extras) ? extras.failure : undefined)
+  )
 }
 
 const editsOf = (request: VendorRequest, sent: SentBody, profile: ChatProfile): ReadonlyArray<JsonEdit> => {
@@ -70,6 +75,7 @@ const editsOf = (request: VendorRequest, sent: SentBody, profile: ChatProfile): 
     ...(head["tool_choice"] === "required" && profile.requiredChoice !== "required"
       ? [set(profile.requiredChoice, "tool_choice")]
       : []),
+    ...(head["tool_choice"] === "none" && profile.choosesTools === true ? [cut("tool_choice"), cut("tools")] : []),
   ]
 }
 

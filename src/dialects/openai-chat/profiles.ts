@@ -48,6 +48,8 @@ export interface ChatProfile {
   readonly lacksJsonMode?: true
   /** Whether the model cannot think where a tool is forced. */
   readonly thinksFreelyOnly?: true
+  /** Whether the model chooses its tools itself: it can be told neither to call one nor to call none. */
+  readonly choosesTools?: true
   /** Whether a loop of tools that thinks needs its reasoning back. */
   readonly loopsNeedReasoning?: true
   /** Whether a thread ends with its user, or with results. */
@@ -167,6 +169,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   /** https://platform.moonshot.ai/docs */
   moonshot: {
     ...plain,
+    thinksFreelyOnly: true,
     loopsNeedReasoning: true,
     extras: only(...penalties, "n"),
     videos: true,
@@ -234,6 +237,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   /** https://docs.z.ai/guides/capabilities/thinking */
   zai: {
     ...plain,
+    choosesTools: true,
     extras: {},
     videos: true,
     lacksOutput: true,

@@ -27,6 +27,18 @@ const outputRefusal =
 const isForced = ({ toolChoice, tools: { length } }: VendorRequest): boolean =>
   length > 0 && (toolChoice === "required" || typeof toolChoice === "object")
 
+/** A model that chooses its tools itself cannot be made to call one. */
+export const choiceRefusal =
+  (profile: ChatProfile) =>
+  (request: VendorRequest): EncodeRefusal | undefined =>
+    profile.choosesTools === true && isForced(request)
+      ? { capability: "tool_choice", message: "this model chooses its tools itself" }
+      : undefined
+
+/** A model that has no tools calls none. */
+const withoutForbiddenTools = (request: VendorRequest): VendorRequest =>
+  request.toolChoice === "none" ? { ...request, tools: [], toolChoice: undefined } : request
+
 /** Some models think if nothing is said. */
 const withoutThinking = (request: VendorRequest): VendorRequest =>
   request.canReason && request.reasoning !== "off" ? { ...request, reasoning: "off" } : request
@@ -91,6 +103,15 @@ const tableOf = (profile: ChatProfile): ReadonlyArray<Requirement> => [
         { rule: "usage of streams", source: chat },
       ]),
   ...(profile.lacksOutput === true ? [{ rule: "JSON mode without a schema", source: outputs }] : []),
+  ...(profile.choosesTools === true
+    ? [
+        {
+          rule: "no choice of tools",
+          source: "https://docs.z.ai/api-reference/llm/chat-completion",
+          meet: (request: VendorRequest) => Result.map(refuses(choiceRefusal(profile))(request), withoutForbiddenTools),
+        },
+      ]
+    : []),
   ...(profile.thinksFreelyOnly === true
     ? [
         {

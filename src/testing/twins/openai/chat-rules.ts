@@ -225,6 +225,11 @@ const kimiDocs = "https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-m
 
 export const moonshotRules: ReadonlyArray<TwinRule> = [
   ...genericRules,
+  rule("no forced tool beside thinking", "https://platform.kimi.ai/docs/guide/kimi-k2-5-quickstart", (body) =>
+    objectAt(body, "thinking")?.["type"] !== "disabled" && isForced(body)
+      ? fault("tool_choice", "tool_choice is incompatible with thinking enabled")
+      : undefined,
+  ),
   rule("JSON mode without a schema", "https://platform.moonshot.ai/docs/api/chat", noSchema("invalid response_format")),
   rule(
     "a tool loop has its reasoning",
