@@ -14,7 +14,7 @@ export interface OwnRequest {
   readonly lack?: FieldRefusal | undefined
   /** Fields that the gateway does not know. */
   readonly newFields: ReadonlyArray<string>
-  /** Bytes of their values. */
+  /** Bytes of their values, and of others for which twp/1 has no words. */
   readonly newBytes: number
   /** Places of parts that belong to another vendor and are taken out. */
   readonly foreign: ReadonlyArray<JsonPath>

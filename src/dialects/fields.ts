@@ -41,7 +41,7 @@ export class FieldReader {
   lack: FieldRefusal | undefined
   /** Fields that are in no table. */
   readonly newFields: Array<string> = []
-  /** Bytes of their values. */
+  /** Bytes of their values, and of others for which twp/1 has no words: a vendor may count them. */
   newBytes = 0
   /** Fields that are left out, because they change no answer. */
   readonly omitted: Array<string> = []
@@ -75,6 +75,8 @@ export class FieldReader {
       }
       const rule = table[name]
       if (rule?.list === "without effect" && !isEmpty(value[name])) this.omitted.push(at(path, name))
+      // Those of the whole request are labels and switches.
+      if (path !== "" && (rule?.list === "without effect" || rule?.list === "own")) this.#count(value[name])
       const refusal = refusalOf(rule, value[name])
       if (refusal === undefined) continue
       if (rule?.list === "own") this.lacks(at(path, name), refusal)
@@ -97,8 +99,12 @@ export class FieldReader {
       return
     }
     this.newFields.push(path)
-    this.newBytes += Buffer.byteLength(JSON.stringify(value) ?? "")
+    this.#count(value)
     this.lacks(path, "is not a field of this API that the gateway knows")
+  }
+
+  #count(value: unknown): void {
+    this.newBytes += Buffer.byteLength(JSON.stringify(value) ?? "")
   }
 
   string(value: unknown, path: string): string {

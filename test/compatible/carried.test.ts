@@ -14,6 +14,7 @@ const vendors = {
   telling: "dialect: openai-chat, endUser: carry, hostedTools: carry",
   mistral: "dialect: openai-chat, profile: mistral",
   unknown: "dialect: openai-chat, profile: generic",
+  dear: "dialect: anthropic",
 }
 const handles = ["chat", "resp", "cl", "gem", "both", "clamped", ...Object.keys(vendors)]
 const target = (vendor: string) => `targets: [{ vendor: ${vendor}, model: upstream }]`
@@ -45,7 +46,7 @@ ${Object.keys(vendors)
       )
       .replace(
         "prices:\n",
-        `prices:\n${handles.map((model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", from: 2026-01-01 }`).join("\n")}\n`,
+        `prices:\n${handles.map((model) => `  - { model: ${model}, currency: USD, input: "${model === "dear" ? 100_000 : 3}", output: "15", from: 2026-01-01 }`).join("\n")}\n`,
       )
       .replace("models: [main,", `models: [${handles.join(", ")}, main,`),
 }))
@@ -127,6 +128,7 @@ describe.each(requests)("a request at %s", (path, body) => {
 const hi = (model: string, more: object = {}) =>
   JSON.stringify({ model, messages: [{ role: "user", content: "Hi" }], ...more })
 const chat = "/openai/v1/chat/completions"
+const many = "words ".repeat(5000)
 
 describe("a carried request", () => {
   it("tells the fields that are new, unless the vendor's are refused", async () => {
@@ -262,6 +264,33 @@ describe("a carried request", () => {
     const reply = await post("/gemini/v1beta/models/gem:generateContent", JSON.stringify(body))
     expect(reply).toMatchObject({ status: 200, warning: "tools_omitted=googleSearch" })
     expect(parseObject(sent())?.["tools"]).toEqual(left)
+  })
+
+  it.each<[string, object]>([
+    ["examples of a tool", { tools: [{ name: "f", input_schema: { type: "object" }, input_examples: [{ a: many }] }] }],
+    [
+      "what is said of a document",
+      {
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "document", source: { type: "text", media_type: "text/plain", data: "A" }, context: many },
+              { type: "text", text: "Hi" },
+            ],
+          },
+        ],
+      },
+    ],
+    ["a schema", { output_config: { format: { type: "json_schema", schema: { type: "object", description: many } } } }],
+  ])("holds for all that its vendor counts: %s", async (_what, more) => {
+    const calls = gateway().vendor.calls.length
+    gateway().vendor.script(answer)
+    const ask = (body: string) => post("/anthropic/v1/messages", body)
+    const body = hi("dear", { max_tokens: 5, ...more })
+    expect((await ask(body.replaceAll(many, "few"))).status).toBe(200)
+    expect(await ask(body)).toMatchObject({ status: 402, text: expect.stringContaining("balance") })
+    expect(gateway().vendor.calls.length).toBe(calls + 1)
   })
 
   it("stores nothing, and asks for the usage of a stream", async () => {

@@ -27,6 +27,11 @@ const planned = (params: ExchangeParams) => {
 const plan = (params: ExchangeParams) => Result.getOrThrow(planned(params))
 const held = (params: ExchangeParams) => formatAmount(plan(params).holdAmount)
 
+it("an exchange holds the schema of its output, which a vendor counts as input", () => {
+  const output = { schema: { description: "x".repeat(300_000) } }
+  expect(plan({ output }).promptTokens).toBeGreaterThan(100_000)
+})
+
 describe("what an exchange holds where long inputs cost more", () => {
   const text = mockCatalogue.replace(
     'output: "15",',

@@ -53,3 +53,9 @@ it("a file of text has about as many tokens as the same text", () => {
   const asFile = held({ t: "file", mime: "text/plain", data: Buffer.from(text).toString("base64") })
   expect(Math.abs(asFile - asText)).toBeLessThan(10)
 })
+
+it("a picture that is looked at without any reduction has the most tokens", () => {
+  const tokens = (detail: "high" | "original") =>
+    tokensOfPrompt([{ role: "user", blocks: [{ t: "image", mime: "image/png", data: "AAAA", detail }] }], [])
+  expect(tokens("original") - tokens("high")).toBeGreaterThan(8000)
+})

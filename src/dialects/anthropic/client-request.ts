@@ -74,7 +74,10 @@ export const decodeMessagesRequest = (
   const listed = reader.optionalList(body["tools"], "tools")
   const { tools, hosted } = toolsOf(reader, listed, toolsIn(body["messages"]))
   const { omittedTools, search } = hosted
-  if (Array.isArray(body["mcp_servers"]) && body["mcp_servers"].length > 0) omittedTools.push("mcp")
+  if (Array.isArray(body["mcp_servers"]) && body["mcp_servers"].length > 0) {
+    omittedTools.push("mcp")
+    hosted.isOpenEnded = true
+  }
   const system = isAbsent(body["system"]) ? [] : textsOf(reader, body["system"], "system")
   const thread = reader.list(body["messages"], "messages").flatMap((message, index) => {
     const path = `messages.${index}`

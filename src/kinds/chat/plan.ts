@@ -91,6 +91,9 @@ const untranslatable = ({ carried }: ChatRequest, { targets }: ModelEntry): Plan
     ? undefined
     : invalidInput([carried.lack])
 
+/** A vendor counts the schema of an output as input. */
+const tokensOfSchema = (schema: object): number => tokensOfBytes(Buffer.byteLength(JSON.stringify(schema)))
+
 /** The tokens of the prompt that are held: the caller's estimate can only raise the gateway's own count. */
 const heldPromptTokens = (
   { params, prompt }: ChatRequest,
@@ -99,7 +102,7 @@ const heldPromptTokens = (
 ): number =>
   Math.max(
     params?.promptTokensEstimate ?? 0,
-    prompt.tokens,
+    prompt.tokens + (typeof params?.output === "object" ? tokensOfSchema(params.output.schema) : 0),
     // Media of unknown size can fill the model's context window.
     prompt.hasRemoteMedia ? contextWindow - maxTokens : 0,
   )

@@ -5,6 +5,8 @@ import type { Tool } from "../../protocol/tool.ts"
 
 /** Vendors count this much for a large image. */
 const tokensPerImage = 1600
+/** A picture without any reduction has patches of as many: https://platform.openai.com/docs/guides/images-vision */
+const tokensPerOriginal = 10_000
 /** A PDF page is about 50 kB and 3,000 tokens. */
 const fileBytesPerToken = 16
 const tokensPerMessage = 8
@@ -75,7 +77,7 @@ const isText = (mime: string): boolean => mime.startsWith("text/") || /\b(json|x
 
 const mediaTokens = (block: Block): number => {
   if (block.t === "tool_result") return block.blocks?.reduce((tokens, inner) => tokens + mediaTokens(inner), 0) ?? 0
-  if (block.t === "image") return tokensPerImage
+  if (block.t === "image") return block.detail === "original" ? tokensPerOriginal : tokensPerImage
   if (!isMedia(block)) return 0
   const { data } = block
   if (data === undefined) return tokensOfAddress[block.t]
