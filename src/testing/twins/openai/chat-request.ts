@@ -186,6 +186,8 @@ export const DeepSeekBody = Schema.Struct({
   messages: Schema.Array(messageWith({ ...returned, prefix: maybe(Schema.Boolean) })),
   max_tokens: nullable(Positive),
   thinking: nullable(Schema.Struct(switches)),
+  // It reads words that others have as its own.
+  reasoning_effort: maybe(Schema.Literals(["minimal", "low", "medium", "high", "xhigh", "max", "ultra"])),
 })
 
 /** https://platform.moonshot.ai/docs/api/chat */

@@ -226,7 +226,7 @@ const kimiDocs = "https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-m
 export const moonshotRules: ReadonlyArray<TwinRule> = [
   ...genericRules,
   rule("no forced tool beside thinking", "https://platform.kimi.ai/docs/guide/kimi-k2-5-quickstart", (body) =>
-    objectAt(body, "thinking")?.["type"] !== "disabled" && isForced(body)
+    thinksBySwitch(body) && isForced(body)
       ? fault("tool_choice", "tool_choice is incompatible with thinking enabled")
       : undefined,
   ),
