@@ -123,7 +123,7 @@ const wrong: ReadonlyArray<readonly [profile: Profile, rule: string, request: ob
   [
     "moonshot",
     "no forced tool beside thinking",
-    { tools: [tool(open)], tool_choice: "required" },
+    { thinking: { type: "enabled" }, tools: [tool(open)], tool_choice: "required" },
     "tool_choice is incompatible with thinking enabled",
   ],
   [
@@ -208,6 +208,20 @@ describe("a request of Weir", () => {
     expect(written(profile, { thread: [asks, answers("x")] })).toMatchObject(
       Result.fail({ capability: "tool_results" }),
     )
+  })
+
+  it("has no message of a model that only thought, where its thoughts are not taken back", () => {
+    const thread = [asks, { role: "assistant", blocks: [{ t: "reasoning", v: "Hm" }] } as const, asks]
+    for (const profile of ["openai", "qwen", "mistral"] as const) {
+      expect(objectsAt(accepted(profile, { thread }), "messages")).toMatchObject([{ role: "user" }, { role: "user" }])
+    }
+    const sealed = [
+      asks,
+      { role: "assistant", blocks: [{ t: "reasoning", v: "c2VhbA", redacted: true }] } as const,
+      asks,
+    ]
+    expect(objectsAt(accepted("moonshot", { thread: sealed }), "messages")).toHaveLength(2)
+    expect(objectsAt(accepted("deepseek", { thread }), "messages")).toMatchObject([{}, { reasoning_content: "Hm" }, {}])
   })
 
   it("has properties in each object of a tool's schema, and items in each list", () => {

@@ -170,7 +170,7 @@ class MessageWriter {
       case "system":
         return [{ role: "system", content: this.#textContent(message.blocks) }]
       case "assistant":
-        return [this.#encodeAssistant(message.blocks)]
+        return this.#encodeAssistant(message.blocks)
       case "tool":
         return message.blocks.map((block) => this.#encodeToolResult(block))
       case "user": {
@@ -199,17 +199,20 @@ class MessageWriter {
     return this.#marksCache && cacheable !== false
   }
 
-  #encodeAssistant(blocks: ReadonlyArray<Block>): object {
+  /** A message without words is refused by most vendors: the vendor does not take back what the model thought. */
+  #encodeAssistant(blocks: ReadonlyArray<Block>): ReadonlyArray<object> {
     const text = joinText(blocks)
     const calls = blocks.filter((block): block is ToolCallBlock => block.t === "tool_call")
-    return {
-      role: "assistant",
-      content: text === "" && calls.length > 0 ? null : text,
-      ...this.#encodeReasoning(blocks.filter((block) => block.t === "reasoning")),
-      ...(calls.length > 0 && {
-        tool_calls: calls.map(encodeCall),
-      }),
-    }
+    const reasoning = this.#encodeReasoning(blocks.filter((block) => block.t === "reasoning"))
+    if (text === "" && calls.length === 0 && Object.keys(reasoning).length === 0) return []
+    return [
+      {
+        role: "assistant",
+        content: text === "" && calls.length > 0 ? null : text,
+        ...reasoning,
+        ...(calls.length > 0 && { tool_calls: calls.map(encodeCall) }),
+      },
+    ]
   }
 
   #encodeReasoning(blocks: ReadonlyArray<ReasoningBlock>): object {
