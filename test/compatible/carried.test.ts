@@ -301,6 +301,17 @@ describe("a carried request", () => {
     expect(text).toContain('"x_svc"')
   })
 
+  it("sends replies back as the vendor takes them", async () => {
+    gateway().vendor.script(answer)
+    const said = { role: "assistant", content: "Yes" }
+    const echoed = { ...said, refusal: null, annotations: [], audio: null, function_call: null }
+    const messages = [{ role: "user", content: "Hi" }, echoed, { role: "user", content: "Why?" }]
+    await post(chat, hi("mistral", { messages }))
+    expect(parseObject(sent())?.["messages"]).toEqual([messages[0], said, messages[2]])
+    await post(chat, hi("chat", { messages }))
+    expect(parseObject(sent())?.["messages"]).toEqual(messages)
+  })
+
   it("speaks the vendor's own words", async () => {
     gateway().vendor.script(answer)
     const thought = [

@@ -69,6 +69,7 @@ const editsOf = (request: VendorRequest, sent: SentBody, profile: ChatProfile): 
     ...paramEdits(request, asked, places),
     ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
     ...reasoningEdits(request, sent, profile),
+    ...(profile.refusesEchoes === true ? (sent.own.places?.["echoes"] ?? []).map((path) => cut(...path)) : []),
     ...ownWords(sent, profile),
     ...usageEdits(request, sent, profile),
     ...(isAbsent(head["store"]) || head["store"] === false ? [] : [set(false, "store")]),

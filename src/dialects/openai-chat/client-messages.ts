@@ -60,10 +60,14 @@ const partFields: FieldTable = {
   prompt_cache_breakpoint: withoutEffect("send cache_control"),
 }
 
-/** Remembers where messages give reasoning back: not every vendor takes it. */
+/** Remembers where messages give reasoning back, and what else replies had beside their words: not every vendor takes it. */
 export class ChatFieldReader extends FieldReader {
   readonly reasoning: Array<string> = []
+  readonly echoes: Array<string> = []
 }
+
+/** Members of a reply that say nothing to a model. */
+const echoes = ["annotations", "id", "parsed", "reasoning_details", "audio", "function_call"] as const
 
 const imageFields: FieldTable = {
   ...all(carried, "url", "detail"),
@@ -125,6 +129,8 @@ const assistantOf = (
   for (const name of ["reasoning_content", "reasoning"]) {
     if (!isAbsent(message[name])) reader.reasoning.push(`${path}.${name}`)
   }
+  for (const name of echoes) if (Object.hasOwn(message, name)) reader.echoes.push(`${path}.${name}`)
+  if (refusal === null) reader.echoes.push(`${path}.refusal`)
   const text = isAbsent(content) ? "" : plainText(reader, content, `${path}.content`)
   const said = text + (isAbsent(refusal) ? "" : reader.string(refusal, `${path}.refusal`))
   const thought = isAbsent(reasoning) ? "" : reader.string(reasoning, `${path}.reasoning_content`)

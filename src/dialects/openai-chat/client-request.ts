@@ -165,7 +165,8 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
   const model = reader.string(body["model"], "model")
   const includesUsage = options["include_usage"] === true
   const endUsers = endUsersAt(body, ["user"], ["safety_identifier"])
-  const own = ownRequest(reader, endUsers, { hosted, listed: body["tools"] }, { reasoning: reader.reasoning })
+  const places = { reasoning: reader.reasoning, echoes: reader.echoes }
+  const own = ownRequest(reader, endUsers, { hosted, listed: body["tools"] }, places)
   return reader.carriedResult({ exchange, context: { model, includesUsage }, omittedTools, search, own })
 }
 

@@ -22,6 +22,8 @@ export interface ChatProfile {
   readonly efforts?: ReadonlyArray<string>
   /** The field of an assistant message that returns reasoning; if absent, reasoning is omitted. */
   readonly reasoningBack?: "reasoning_content" | "reasoning_details"
+  /** Whether a reply that is sent back has its words, calls and reasoning only: other members are refused. */
+  readonly refusesEchoes?: true
   /** Whether usage of a stream must be requested; other vendors always send it, or refuse the field. */
   readonly asksForUsage: boolean
   /** How a prefix is cached on request: by a routing key, or by marks on blocks. */
@@ -180,6 +182,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   /** https://docs.mistral.ai/api; refuses unknown fields and call ids, and sends usage without a request for it. */
   mistral: {
     ...plain,
+    refusesEchoes: true,
     extras: { ...only(...penalties, "prediction", "n"), seed: sameAs("random_seed") },
     asksForUsage: false,
     reasoning: (level) => ({ reasoning_effort: level === "off" ? "none" : "high" }),
@@ -193,6 +196,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   /** https://console.groq.com/docs/reasoning */
   groq: {
     ...plain,
+    refusesEchoes: true,
     extras: only("seed", ...penalties, "serviceTier"),
     options: "groq",
     maxTokens: "max_completion_tokens",

@@ -217,7 +217,12 @@ export const MistralBody = Schema.Struct({
   ...mistral,
   messages: Schema.Array(
     Schema.Union([
-      Schema.Struct({ ...assistant, prefix: maybe(Schema.Boolean) }),
+      Schema.Struct({
+        role: assistant.role,
+        content: assistant.content,
+        tool_calls: assistant.tool_calls,
+        prefix: maybe(Schema.Boolean),
+      }),
       Schema.Struct({
         role: Schema.Literals(["system", "user", "tool"]),
         content: Schema.Union([
