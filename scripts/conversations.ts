@@ -4,7 +4,12 @@
  */
 import { clientNames, converse, newTally, targets } from "../test/twins/random-conversations.ts"
 
-const [count = 1000, first = 1] = process.argv.slice(2).map(Number)
+const [count = 50, first = 1] = process.argv.slice(2).map(Number)
+if (!Number.isSafeInteger(count) || !Number.isSafeInteger(first)) {
+  throw new Error(
+    "COUNT is the number of conversations of each pair (50 if absent), SEED the first one's number (1 if absent)",
+  )
+}
 let broken = 0
 for (const client of clientNames) {
   for (const target of targets) {
