@@ -106,6 +106,21 @@ describe("encode", () => {
     expect(encode("zai", { toolChoice: "auto" })).toMatchObject({ tool_choice: "auto" })
   })
 
+  it.each([
+    ["grok-3-mini", [undefined, "low", "low", "high"]],
+    ["grok-4-0709", [undefined, undefined, undefined, undefined]],
+    ["grok-4-1-fast-reasoning", [undefined, undefined, undefined, undefined]],
+    ["grok-4.20-0309-reasoning", [undefined, undefined, undefined, undefined]],
+    ["grok-4.20-multi-agent", [undefined, "low", "medium", "xhigh"]],
+    ["grok-4.3", ["none", "low", "medium", "high"]],
+    ["grok-4.5", [undefined, "low", "medium", "high"]],
+    ["grok-4.6", [undefined, "low", "medium", "xhigh"]],
+    ["grok-latest", [undefined, "low", "low", "high"]],
+  ])("asks %s for efforts that it takes", (model, efforts) => {
+    const levels = ["off", "minimal", "medium", "max"] as const
+    expect(levels.map((reasoning) => encode("xai", { model, reasoning }).reasoning_effort)).toEqual(efforts)
+  })
+
   it("marks what OpenRouter may cache, where the model has a cache", () => {
     const marked = [{ type: "text", text: "hi", cache_control: { type: "ephemeral" } }]
     expect(encode("openrouter").messages[0].content).toEqual(marked)

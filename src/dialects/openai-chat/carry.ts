@@ -111,8 +111,11 @@ const reasoningEdits = (request: VendorRequest, { head, own }: SentBody, profile
   const edits = given.map((path) => cut(...path))
   if (said.length === 0) return edits
   if (request.reasoning === undefined) return [...edits, ...said.map((word) => cut(word))]
-  const words = Object.entries(profile.reasoning(request.reasoning, request.reasoningBudget, request.reasoningDisplay))
-  if (words.length === 0 || said.every((word) => isOwnWord(word, head[word], words, profile))) return edits
+  const { model, reasoning, reasoningBudget, reasoningDisplay } = request
+  const words = Object.entries(profile.reasoning(reasoning, model, reasoningBudget, reasoningDisplay))
+  const efforts = profile.efforts?.(model)
+  if (words.length === 0 && efforts === undefined) return edits
+  if (said.every((word) => isOwnWord(word, head[word], words, efforts))) return edits
   return [...edits, ...said.map((word) => cut(word)), ...words.map(([word, value]) => set(value, word))]
 }
 
@@ -121,7 +124,7 @@ const isOwnWord = (
   word: string,
   value: unknown,
   words: ReadonlyArray<readonly [string, unknown]>,
-  { efforts }: ChatProfile,
+  efforts: ReadonlyArray<string> | undefined,
 ): boolean =>
   words.some(([known]) => known === word) &&
   (word !== "reasoning_effort" || efforts === undefined || efforts.some((each) => each === value))

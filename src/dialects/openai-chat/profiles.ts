@@ -13,13 +13,13 @@ export interface ChatProfile {
   /** The field that limits the output tokens. */
   readonly maxTokens: "max_completion_tokens" | "max_tokens"
   /** Fields that ask for a level of reasoning. */
-  readonly reasoning: (level: ReasoningLevel, budget?: number, display?: ReasoningDisplay) => object
+  readonly reasoning: (level: ReasoningLevel, model: string, budget?: number, display?: ReasoningDisplay) => object
   /** Whether what the model thought stays hidden, always or if asked for. */
   readonly hidesReasoning?: true
   /** Whether a model that reasons does no more for its answer than it reasons: effort is the level of reasoning. */
   readonly reasonsByEffort?: true
-  /** The words of `reasoning_effort`, if the vendor refuses others. */
-  readonly efforts?: ReadonlyArray<string>
+  /** The words of `reasoning_effort` for a model, if the vendor refuses others. */
+  readonly efforts?: (model: string) => ReadonlyArray<string>
   /** The field of an assistant message that returns reasoning; if absent, reasoning is omitted. */
   readonly reasoningBack?: "reasoning_content" | "reasoning_details"
   /** Whether a reply that is sent back has its words, calls and reasoning only: other members are refused. */
@@ -163,7 +163,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     thinksFreelyOnly: true,
     extras: only("seed", "presencePenalty", "topK", "logprobs", "n"),
     videos: true,
-    reasoning: (level, budget) => ({
+    reasoning: (level, _, budget) => ({
       enable_thinking: level !== "off",
       ...(level !== "off" && { thinking_budget: budget ?? qwenBudgets[level] }),
     }),
@@ -186,7 +186,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     extras: { ...only(...penalties, "prediction", "n"), seed: sameAs("random_seed") },
     asksForUsage: false,
     reasoning: (level) => ({ reasoning_effort: level === "off" ? "none" : "high" }),
-    efforts: ["none", "high"],
+    efforts: () => ["none", "high"],
     cache: "key",
     requiredChoice: "any",
     documents: "document_url",
@@ -201,18 +201,21 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     options: "groq",
     maxTokens: "max_completion_tokens",
     hidesReasoning: true,
-    reasoning: (level, _, display) => ({
+    reasoning: (level, _model, _budget, display) => ({
       reasoning_effort: threeEfforts[level],
       reasoning_format: display === "omitted" ? "hidden" : "parsed",
     }),
   },
-  /** https://docs.x.ai/docs/guides/reasoning; two levels; models without reasoning refuse the field. */
+  /** https://docs.x.ai/docs/guides/reasoning; models differ in their levels, and those without refuse the field. */
   xai: {
     ...plain,
     extras: only("seed", ...penalties, "logprobs", "n"),
     maxTokens: "max_completion_tokens",
-    reasoning: (level) => (level === "off" ? {} : { reasoning_effort: xaiEfforts[level] }),
-    efforts: ["low", "high"],
+    reasoning: (level, model) => {
+      const word = xaiEffort(level, xaiEfforts(model))
+      return word === undefined ? {} : { reasoning_effort: word }
+    },
+    efforts: xaiEfforts,
   },
   /** https://openrouter.ai/docs/use-cases/reasoning-tokens */
   openrouter: {
@@ -221,7 +224,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     videos: true,
     options: "openrouter",
     hidesReasoning: true,
-    reasoning: (level, _, display) => {
+    reasoning: (level, _model, _budget, display) => {
       if (level === "off") return { reasoning: { enabled: false } }
       return { reasoning: { effort: openaiEfforts[level], ...(display === "omitted" && { exclude: true }) } }
     },
@@ -337,11 +340,27 @@ const qwenBudgets: Readonly<Record<Exclude<ReasoningLevel, "off">, number>> = {
   max: 38_912,
 }
 
-const xaiEfforts: Readonly<Record<Exclude<ReasoningLevel, "off">, string>> = {
-  minimal: "low",
-  low: "low",
-  medium: "low",
-  high: "high",
-  xhigh: "high",
-  max: "high",
+const threeLevels = ["low", "medium", "high"]
+
+/** https://docs.x.ai/developers/model-capabilities/text/reasoning; a name without a number may be any model. */
+const xaiModels: ReadonlyArray<readonly [pattern: RegExp, efforts: ReadonlyArray<string>]> = [
+  [/grok-3-mini/, ["low", "high"]],
+  [/multi-agent|grok-4\.[67]/, [...threeLevels, "xhigh"]],
+  [/grok-4\.5/, threeLevels],
+  [/grok-4\.3/, ["none", ...threeLevels]],
+  [/grok-([23]|4(?!\.[89])|code)(?!\d)/, []],
+]
+
+function xaiEfforts(model: string): ReadonlyArray<string> {
+  return xaiModels.find(([pattern]) => pattern.test(model))?.[1] ?? ["low", "high"]
 }
+
+/** The word for a level, or the one below it. */
+const xaiEffort = (level: ReasoningLevel, words: ReadonlyArray<string>): string | undefined => {
+  if (level === "off") return words.find((word) => word === "none")
+  const wanted = xaiLevels.indexOf(openaiEfforts[level])
+  const levels = words.filter((word) => word !== "none")
+  return levels.findLast((word) => xaiLevels.indexOf(word) <= wanted) ?? levels[0]
+}
+
+const xaiLevels = ["minimal", "low", "medium", "high", "xhigh"]

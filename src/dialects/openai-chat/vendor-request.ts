@@ -68,9 +68,9 @@ const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<
 }
 
 const encodeReasoning = (request: VendorRequest, profile: ChatProfile): object => {
-  const { reasoning, reasoningBudget, reasoningDisplay, effort, canReason } = request
-  if (reasoning !== undefined) return profile.reasoning(reasoning, reasoningBudget, reasoningDisplay)
-  return effort !== undefined && canReason && profile.reasonsByEffort === true ? profile.reasoning(effort) : {}
+  const { model, reasoning, reasoningBudget, reasoningDisplay, effort, canReason } = request
+  if (reasoning !== undefined) return profile.reasoning(reasoning, model, reasoningBudget, reasoningDisplay)
+  return effort !== undefined && canReason && profile.reasonsByEffort === true ? profile.reasoning(effort, model) : {}
 }
 
 const encodeOutput = (output: StructuredOutput): object => ({

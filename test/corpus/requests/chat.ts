@@ -44,7 +44,7 @@ function readReasoning(body: JsonObject, profile: ChatProfile) {
   if (asked.length === 0) return undefined
   const wanted = JSON.stringify(asked.map((field) => [field, body[field]]))
   const level = ReasoningLevel.literals.find((candidate) => {
-    const words = Object.entries(profile.reasoning(candidate))
+    const words = Object.entries(profile.reasoning(candidate, "upstream"))
     return JSON.stringify(asked.map((field) => words.find(([name]) => name === field))) === wanted
   })
   if (level === undefined) throw new Beyond(`${asked.join(" ")} as ${wanted}`)
