@@ -201,14 +201,18 @@ export const Message = Schema.Union([
 ])
 export type Message = typeof Message.Type
 
-/** The blocks of a thread, and those in results of tools. */
-export function* everyBlock(thread: ReadonlyArray<Message>): Generator<Block, void, undefined> {
+/** The blocks of a thread, and those in results of tools: a list, because a generator takes five times as long. */
+export const everyBlock = (thread: ReadonlyArray<Message>): ReadonlyArray<Block> => {
+  const all: Array<Block> = []
   for (const { blocks } of thread) {
     for (const block of blocks) {
-      yield block
-      if (block.t === "tool_result" && block.blocks !== undefined) yield* block.blocks
+      all.push(block)
+      if (block.t !== "tool_result" || block.blocks === undefined) continue
+      // One by one: as arguments of one call, many blocks would not fit on the stack.
+      for (const inner of block.blocks) all.push(inner)
     }
   }
+  return all
 }
 
 /** Blocks that have data or an address. */
