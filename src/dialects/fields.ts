@@ -75,7 +75,7 @@ export class FieldReader {
       }
       const rule = table[name]
       if (rule?.list === "without effect" && !isEmpty(value[name])) this.omitted.push(at(path, name))
-      // Those of the whole request are labels and switches.
+      // Fields of the whole request are labels and switches.
       if (path !== "" && (rule?.list === "without effect" || rule?.list === "own")) this.#count(value[name])
       const refusal = refusalOf(rule, value[name])
       if (refusal === undefined) continue

@@ -5,8 +5,8 @@
 import type { Citation } from "../../protocol/citation.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../json.ts"
 
-export const citationsAt = (value: JsonObject | undefined, name = "annotations"): ReadonlyArray<Citation> =>
-  objectsAt(value, name).flatMap((annotation) => citationOf(annotation) ?? [])
+export const citationsAt = (value: JsonObject | undefined): ReadonlyArray<Citation> =>
+  objectsAt(value, "annotations").flatMap((annotation) => citationOf(annotation) ?? [])
 
 /** Undefined if it is of another kind. */
 export const citationOf = (annotation: JsonObject): Citation | undefined => {

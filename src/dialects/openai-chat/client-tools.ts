@@ -29,12 +29,12 @@ export const toolsOf = (reader: FieldReader, value: unknown) => {
   for (const [index, item] of reader.optionalList(value, "tools").entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item, path)
-    // Some clients leave the type out.
     if (tool["type"] === "custom") {
       const custom = reader.checked(textToolFields, tool["custom"], `${path}.custom`)
       tools.push(textTool(reader, custom, `${path}.custom.format`, (format) => objectAt(format, "grammar") ?? format))
       continue
     }
+    // Some clients leave the type of a function out.
     if (!isAbsent(tool["type"]) && tool["type"] !== "function") {
       hosted.add(reader.string(tool["type"], `${path}.type`), tool, ["tools", index])
       continue

@@ -28,8 +28,6 @@ export class StreamedCalls {
   /** The call that is told, and those that wait for its end. */
   readonly #open: Array<StreamedCall> = []
   #last: StreamedCall | undefined
-  /** The number of calls. */
-  count = 0
 
   constructor(nextBlock: () => number) {
     this.#nextBlock = nextBlock
@@ -72,7 +70,6 @@ export class StreamedCalls {
     const id = stringAt(piece, "id") || undefined
     const call: StreamedCall = { id, name: "", isText: false, untold: "", unread: "", end: new JsonEnd() }
     this.#open.push(call)
-    this.count++
     return call
   }
 

@@ -107,7 +107,7 @@ const textOf = (prompt: Prompt, of: TextOf): { readonly text: string; readonly t
   }
 }
 
-/** What is sent to a vendor is given away. A body without an edit is the client's own, which is needed once more. */
+/** The body that is sent to a vendor, which is given away: a copy where it is the client's own, which is needed once more. */
 const keptBeside = (source: Uint8Array, body: Uint8Array): Uint8Array =>
   body.buffer === source.buffer ? Buffer.from(body) : body
 
