@@ -1,6 +1,7 @@
 /** Gemini's grounding. Source: https://ai.google.dev/api/generate-content#GroundingMetadata */
 import type { Citation } from "../../protocol/citation.ts"
 import { countAt, type JsonObject, objectAt, objectsAt, stringAt } from "../json.ts"
+import { Utf8Places } from "./utf8-places.ts"
 
 /**
  * The citations of a reply: those that support a part of the text, or else all sources.
@@ -61,18 +62,19 @@ const sourceOf = (chunk: JsonObject): Citation => {
 /** Grounding for a client of Gemini. @param text that is cited; absent where it is not known any more */
 export const groundingOf = (citations: ReadonlyArray<Citation>, text?: string): object => {
   if (citations.length === 0) return {}
-  const sources = [...new Map(citations.map((citation) => [keyOf(citation), citation])).values()]
-  const keys = sources.map(keyOf)
-  const bytes = (place: number) => Buffer.byteLength((text ?? "").slice(0, place))
+  const sources = new Map(citations.map((citation) => [keyOf(citation), citation]))
+  const numbers = new Map(Array.from(sources.keys(), (key, number) => [key, number]))
+  const places = new Utf8Places()
+  places.add(text ?? "")
   const supports = citations.flatMap((citation) => {
     const { start, end } = citation
     if (text === undefined || start === undefined || end === undefined) return []
-    const segment = { startIndex: bytes(start), endIndex: bytes(end), text: text.slice(start, end) }
-    return [{ segment, groundingChunkIndices: [keys.indexOf(keyOf(citation))] }]
+    const segment = { startIndex: places.byteAt(start), endIndex: places.byteAt(end), text: text.slice(start, end) }
+    return [{ segment, groundingChunkIndices: [numbers.get(keyOf(citation))] }]
   })
   return {
     groundingMetadata: {
-      groundingChunks: sources.map(({ url, title, source }) => ({
+      groundingChunks: Array.from(sources.values(), ({ url, title, source }) => ({
         web: { uri: url ?? source ?? "", title: title ?? source ?? "" },
       })),
       ...(supports.length > 0 && { groundingSupports: supports }),
@@ -81,22 +83,3 @@ export const groundingOf = (citations: ReadonlyArray<Citation>, text?: string): 
 }
 
 const keyOf = ({ url, title, source }: Citation): string => JSON.stringify([url, title, source])
-
-/** Places in a text by places in its UTF-8. Text that is ASCII is counted only. */
-export class Utf8Places {
-  #ascii = 0
-  #rest = ""
-
-  add(text: string): void {
-    if (this.#rest === "" && Buffer.byteLength(text) === text.length) this.#ascii += text.length
-    else this.#rest += text
-  }
-
-  /** Undefined if there is no such place. */
-  at(bytes: number): number | undefined {
-    if (bytes <= this.#ascii) return bytes
-    const rest = Buffer.from(this.#rest)
-    const more = bytes - this.#ascii
-    return more > rest.length ? undefined : this.#ascii + rest.subarray(0, more).toString("utf8").length
-  }
-}

@@ -40,9 +40,10 @@ import {
 } from "../json.ts"
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
-import { citationsIn, Utf8Places } from "./citations.ts"
+import { citationsIn } from "./citations.ts"
 import { geminiFault } from "./faults.ts"
 import { PartialArguments } from "./partial-arguments.ts"
+import { Utf8Places } from "./utf8-places.ts"
 
 /** Gemini has no terminal event: the connection ends after the reply with a finish reason. */
 export function decodeStream(carries = false): Decoder {
@@ -230,7 +231,7 @@ class CandidateReader {
     const isCited = candidate["groundingMetadata"] !== undefined || candidate["citationMetadata"] !== undefined
     if (this.#text === undefined || !isCited) return
     const { index, places } = this.#text
-    const cited = citationsIn(candidate, (bytes) => places.at(bytes))
+    const cited = citationsIn(candidate, (bytes) => places.placeAt(bytes))
     if (cited.length > 0) events.push(citationsDelta(index, cited))
   }
 
