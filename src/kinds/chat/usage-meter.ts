@@ -23,6 +23,8 @@ interface OpenBlock {
   phase: string | undefined
 }
 
+type ReplyEnd = Extract<VendorEvent, { readonly kind: "stop" }>
+
 /** How much of a streamed answer is kept, to count its tokens if the vendor does not. */
 const maxKeptBytes = 64 * 1024
 /** A stream's text is counted and kept in parts of about this many characters: until then, each delta of it is an object. */
@@ -40,8 +42,8 @@ export class UsageMeter {
   #textSeen = false
   #usage: VendorUsage | undefined
   #usageIsFinal = false
-  readonly #stops: Array<Stop | undefined> = []
-  readonly #sequences: Array<string | undefined> = []
+  /** The end of each reply, by its number. */
+  readonly #ends: Array<ReplyEnd | undefined> = []
   #tier: string | undefined
   #done = false
   #carried: string | undefined
@@ -76,22 +78,22 @@ export class UsageMeter {
 
   /** Why the reply ended, if the vendor has reported it. */
   get stop(): Stop | undefined {
-    return this.#stops[0]
+    return this.stopOf(0)
   }
 
   /** How many replies have ended or begun; only a whole reply's are known before their end. */
   get replies(): number {
-    return Math.max(this.#stops.length, this.#replies.length)
+    return Math.max(this.#ends.length, this.#replies.length)
   }
 
   /** Why one of several replies ended. */
   stopOf(reply: number): Stop | undefined {
-    return this.#stops[reply]
+    return this.#ends[reply]?.stop
   }
 
   /** The stop sequence that ended one of several replies, if the vendor tells it. */
   sequenceOf(reply: number): string | undefined {
-    return this.#sequences[reply]
+    return this.#ends[reply]?.sequence
   }
 
   /** The service tier at which the vendor answers, if it has said. */
@@ -119,8 +121,7 @@ export class UsageMeter {
         this.#usageIsFinal ||= event.final
         return
       case "stop":
-        this.#stops[event.reply ?? 0] = event.stop
-        this.#sequences[event.reply ?? 0] = event.sequence
+        this.#ends[event.reply ?? 0] = event
         return
       case "tier":
         this.#tier = event.tier
