@@ -16,5 +16,16 @@ export const Citation = Schema.Struct({
 })
 export type Citation = typeof Citation.Type
 
+/** A citation of all that a vendor tells; the rest is absent. A place has its begin and its end, or is none. */
+export const citationWith = ({ url, title, text, start, end, source }: Told<Citation>): Citation => ({
+  ...(url !== undefined && { url }),
+  ...(title !== undefined && { title }),
+  ...(text !== undefined && { text }),
+  ...(start !== undefined && end !== undefined && { start, end }),
+  ...(source !== undefined && { source }),
+})
+
+type Told<A> = { readonly [Name in keyof A]?: A[Name] | undefined }
+
 /** The most that a text block has. */
 export const citations = Schema.optionalKey(Schema.Array(Citation).check(Schema.isMaxLength(1000)))

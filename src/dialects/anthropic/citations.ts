@@ -1,27 +1,21 @@
 /** Anthropic's citations. Source: https://platform.claude.com/docs/en/build-with-claude/citations */
-import type { Citation } from "../../protocol/citation.ts"
+import { type Citation, citationWith } from "../../protocol/citation.ts"
 import { type JsonObject, numberAt, stringAt } from "../json.ts"
 
 /** They belong to the whole block. */
-export const citationOf = (cited: JsonObject): Citation => ({
-  ...textAt(cited, "url", "url"),
-  ...textAt(cited, "title", "title"),
-  ...textAt(cited, "title", "document_title"),
-  ...textAt(cited, "text", "cited_text"),
-  ...sourceOf(cited),
-})
-
-const textAt = <Name extends keyof Citation>(cited: JsonObject, name: Name, theirs: string) => {
-  const text = stringAt(cited, theirs)
-  return text === undefined ? {} : { [name]: text }
-}
+export const citationOf = (cited: JsonObject): Citation =>
+  citationWith({
+    url: stringAt(cited, "url"),
+    title: stringAt(cited, "document_title") ?? stringAt(cited, "title"),
+    text: stringAt(cited, "cited_text"),
+    source: sourceOf(cited),
+  })
 
 /** A search result has its own name; a document has a number, and perhaps a file. */
-const sourceOf = (cited: JsonObject): Pick<Citation, "source"> => {
+const sourceOf = (cited: JsonObject): string | undefined => {
   const document = numberAt(cited, "document_index")
   const source = stringAt(cited, "source") ?? stringAt(cited, "file_id")
-  if (source !== undefined) return { source }
-  return document === undefined ? {} : { source: `document ${document}` }
+  return source ?? (document === undefined ? undefined : `document ${document}`)
 }
 
 /**

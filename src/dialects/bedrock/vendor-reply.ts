@@ -3,7 +3,7 @@
  * `messageStop`. Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
  */
 
-import type { Citation } from "../../protocol/citation.ts"
+import { type Citation, citationWith } from "../../protocol/citation.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import { JsonSource } from "../../protocol/json-source.ts"
 import { entryOf } from "../../protocol/words.ts"
@@ -190,18 +190,15 @@ const unread = ["image", "document", "video", "audio"]
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html */
 const citationOf = (cited: JsonObject): Citation => {
-  const url = stringAt(objectAt(objectAt(cited, "location"), "web"), "url")
-  const title = stringAt(cited, "title")
-  const source = stringAt(cited, "source")
   const text = objectsAt(cited, "sourceContent")
     .map((part) => stringAt(part, "text") ?? "")
     .join("")
-  return {
-    ...(url !== undefined && { url }),
-    ...(title !== undefined && { title }),
-    ...(text !== "" && { text }),
-    ...(source !== undefined && { source }),
-  }
+  return citationWith({
+    url: stringAt(objectAt(objectAt(cited, "location"), "web"), "url"),
+    title: stringAt(cited, "title"),
+    text: text === "" ? undefined : text,
+    source: stringAt(cited, "source"),
+  })
 }
 
 const usageOf = (usage: JsonObject): VendorUsage => {

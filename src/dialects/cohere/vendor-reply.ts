@@ -1,6 +1,6 @@
 /** Chat in Cohere's words: the reply, streamed and whole. Source: https://docs.cohere.com/v2/docs/streaming */
 
-import type { Citation } from "../../protocol/citation.ts"
+import { type Citation, citationWith } from "../../protocol/citation.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import { entryOf } from "../../protocol/words.ts"
 import { BlockNumbers, citationsDelta, reasoningDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
@@ -115,16 +115,13 @@ class ReplyReader {
 
 const citationOf = (citation: JsonObject, source: JsonObject): Citation => {
   const document = objectAt(source, "document")
-  const url = stringAt(document, "url")
-  const title = stringAt(document, "title")
-  const id = stringAt(source, "id")
-  return {
-    ...(url !== undefined && { url }),
-    ...(title !== undefined && { title }),
-    ...(id !== undefined && { source: id }),
+  return citationWith({
+    url: stringAt(document, "url"),
+    title: stringAt(document, "title"),
     start: countAt(citation, "start"),
     end: countAt(citation, "end"),
-  }
+    source: stringAt(source, "id"),
+  })
 }
 
 /** Cohere bills `billed_units`; `tokens` have its own preamble too. */

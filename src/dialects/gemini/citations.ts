@@ -1,23 +1,17 @@
 /** Gemini's grounding. Source: https://ai.google.dev/api/generate-content#GroundingMetadata */
-import type { Citation } from "../../protocol/citation.ts"
+import { type Citation, citationWith } from "../../protocol/citation.ts"
 import { countAt, type JsonObject, objectAt, objectsAt, stringAt } from "../json.ts"
 import { Utf8Places } from "./utf8-places.ts"
 
-/**
- * The citations of a reply: those that support a part of the text, or else all sources.
- * @param placeOf a place in the text, from one in its UTF-8
- */
-export const citationsIn = (
-  candidate: JsonObject,
-  placeOf: (bytes: number) => number | undefined,
-): ReadonlyArray<Citation> => {
+/** The place in the text, from one in its UTF-8; undefined if there is no such place. */
+type PlaceOf = (byte: number) => number | undefined
+
+/** The citations of a reply: those that support a part of the text, or else all sources. */
+export const citationsIn = (candidate: JsonObject, placeOf: PlaceOf): ReadonlyArray<Citation> => {
   const grounding = objectAt(candidate, "groundingMetadata")
   const sources = objectsAt(grounding, "groundingChunks").map(sourceOf)
   const supported = objectsAt(grounding, "groundingSupports").flatMap((support) => {
-    const segment = objectAt(support, "segment")
-    const start = placeOf(countAt(segment, "startIndex"))
-    const end = placeOf(countAt(segment, "endIndex"))
-    const place = start !== undefined && end !== undefined && end > start ? { start, end } : {}
+    const place = placeIn(objectAt(support, "segment"), placeOf)
     const { groundingChunkIndices: chunks } = support
     const cited = Array.isArray(chunks) ? chunks : []
     return cited.flatMap((chunk: unknown) => {
@@ -29,34 +23,25 @@ export const citationsIn = (
 }
 
 /** Works that a text repeats: `citationSources` in Gemini's API, `citations` on Vertex AI. Source: https://ai.google.dev/api/generate-content#CitationMetadata */
-const recitationsIn = (
-  candidate: JsonObject,
-  placeOf: (bytes: number) => number | undefined,
-): ReadonlyArray<Citation> => {
+const recitationsIn = (candidate: JsonObject, placeOf: PlaceOf): ReadonlyArray<Citation> => {
   const metadata = objectAt(candidate, "citationMetadata")
   return [...objectsAt(metadata, "citationSources"), ...objectsAt(metadata, "citations")].map((cited) => {
     const url = stringAt(cited, "uri")
     const title = stringAt(cited, "title")
-    const start = placeOf(countAt(cited, "startIndex"))
-    const end = placeOf(countAt(cited, "endIndex"))
-    return {
-      ...(url !== undefined && { url }),
-      ...(title !== undefined && { title }),
-      ...(start !== undefined && end !== undefined && end > start && { start, end }),
-    }
+    return citationWith({ url, title, ...placeIn(cited, placeOf) })
   })
+}
+
+/** The place of a segment; an empty segment has none. */
+const placeIn = (segment: JsonObject | undefined, placeOf: PlaceOf): Pick<Citation, "start" | "end"> => {
+  const start = placeOf(countAt(segment, "startIndex"))
+  const end = placeOf(countAt(segment, "endIndex"))
+  return start !== undefined && end !== undefined && end > start ? { start, end } : {}
 }
 
 const sourceOf = (chunk: JsonObject): Citation => {
   const web = objectAt(chunk, "web") ?? objectAt(chunk, "retrievedContext") ?? objectAt(chunk, "maps")
-  const url = stringAt(web, "uri")
-  const title = stringAt(web, "title")
-  const text = stringAt(web, "text")
-  return {
-    ...(url !== undefined && { url }),
-    ...(title !== undefined && { title }),
-    ...(text !== undefined && { text }),
-  }
+  return citationWith({ url: stringAt(web, "uri"), title: stringAt(web, "title"), text: stringAt(web, "text") })
 }
 
 /** Grounding for a client of Gemini. @param text that is cited; absent where it is not known any more */

@@ -2,7 +2,7 @@
  * Citations as OpenAI's APIs write them: responses with an annotation's fields beside its type, chat completions below it.
  * Source: https://platform.openai.com/docs/guides/tools-web-search#output-and-citations
  */
-import type { Citation } from "../../protocol/citation.ts"
+import { type Citation, citationWith } from "../../protocol/citation.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../json.ts"
 
 export const citationsAt = (value: JsonObject | undefined): ReadonlyArray<Citation> =>
@@ -19,13 +19,7 @@ export const citationOf = (annotation: JsonObject): Citation | undefined => {
   if (url === undefined && source === undefined) return undefined
   const start = numberAt(cited, "start_index")
   const end = numberAt(cited, "end_index")
-  return {
-    ...(url !== undefined && { url }),
-    ...(title !== undefined && { title }),
-    ...(text !== undefined && { text }),
-    ...(isPlace(start) && isPlace(end) && { start, end }),
-    ...(source !== undefined && { source }),
-  }
+  return citationWith({ url, title, text, source, ...(isPlace(start) && isPlace(end) && { start, end }) })
 }
 
 const isPlace = (place: number | undefined): place is number => Number.isSafeInteger(place) && Number(place) >= 0
