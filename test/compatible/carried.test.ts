@@ -1,11 +1,12 @@
 /** Calls that go to a vendor of the client's own API: what is sent arrives, and what is answered comes back. */
-import { Redacted } from "effect"
+import { Record, Redacted } from "effect"
 import { describe, expect, it } from "vitest"
 import { type JsonObject, parseObject } from "../../src/dialects/json.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { answering, anthropicFrame, openaiFrame } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
-import { message, toldIn } from "./vendors.ts"
+import { ask, modelsAt, serving, targetAt } from "./served.ts"
+import { message } from "./vendors.ts"
 
 const ids = newTestIds()
 const vendors = {
@@ -16,50 +17,28 @@ const vendors = {
   unknown: "dialect: openai-chat, profile: generic",
   dear: "dialect: anthropic",
 }
-const handles = ["chat", "resp", "cl", "gem", "both", "clamped", ...Object.keys(vendors)]
-const target = (vendor: string) => `targets: [{ vendor: ${vendor}, model: upstream }]`
 const capable = "maxOutput: 1000, capabilities: [tools, images, files, reasoning, cache]"
-const gateway = useGateway(() => ({
+const gateway = useGateway({
   ids,
   config: { masterKey: Redacted.make("the master key of these tests") },
   catalogue: (urls) =>
-    testCatalogue(urls, ids)
-      .replace(
-        "vendors:\n",
-        `vendors:\n${Object.entries(vendors)
-          .map(([id, more]) => `  - { id: ${id}, baseUrl: "${urls.vendor}/v1", ${more} }`)
-          .join("\n")}\n`,
-      )
-      .replace(
-        "models:\n",
-        `models:
-  - { handle: chat, ${capable}, ${target("openai")} }
-  - { handle: resp, ${capable}, ${target("responses")} }
-  - { handle: cl, ${capable}, ${target("anthropic")} }
-  - { handle: gem, ${capable}, ${target("gemini")} }
-  - { handle: both, ${capable}, targets: [{ vendor: anthropic, model: upstream, tier: 1 }, { vendor: openai, model: upstream, tier: 2 }] }
-  - { handle: clamped, ${capable}, params: { temperature: { max: 1 }, seed: { strip: true } }, ${target("openai")} }
-${Object.keys(vendors)
-  .map((id) => `  - { handle: ${id}, ${capable}, ${target(id)} }`)
-  .join("\n")}
-`,
-      )
-      .replace(
-        "prices:\n",
-        `prices:\n${handles.map((model) => `  - { model: ${model}, currency: USD, input: "${model === "dear" ? 100_000 : 3}", output: "15", from: 2026-01-01 }`).join("\n")}\n`,
-      )
-      .replace("models: [main,", `models: [${handles.join(", ")}, main,`),
-}))
+    serving(testCatalogue(urls, ids), {
+      vendors: Record.map(vendors, (fields) => `baseUrl: "${urls.vendor}/v1", ${fields}`),
+      models: {
+        ...modelsAt({ chat: "openai", resp: "responses", cl: "anthropic", gem: "gemini" }, capable),
+        both: `${capable}, targets: [{ vendor: anthropic, model: upstream, tier: 1 }, { vendor: openai, model: upstream, tier: 2 }]`,
+        clamped: `${capable}, params: { temperature: { max: 1 }, seed: { strip: true } }, ${targetAt("openai")}`,
+        ...modelsAt(
+          Record.map(vendors, (_, id) => id),
+          capable,
+        ),
+      },
+      price: (model) => `input: "${model === "dear" ? 100_000 : 3}", output: "15"`,
+    }),
+})
 
-const post = async (path: string, body: string, headers: Record<string, string> = {}) => {
-  const { baseUrl, keyId, key } = gateway()
-  const reply = await fetch(baseUrl + path, {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-api-key": `${keyId}~${key}`, ...headers },
-    body,
-  })
-  return toldIn(reply)
-}
+const post = (path: string, body: string, headers?: Readonly<Record<string, string>>) =>
+  ask(gateway(), path, body, headers)
 const sent = (): string => gateway().vendor.calls.at(-1)?.sent.toString("utf8") ?? ""
 const sentHeaders = () => gateway().vendor.calls.at(-1)?.headers ?? {}
 const answer = answering({ words: ["Rain"], inTokens: 100, outTokens: 10 })

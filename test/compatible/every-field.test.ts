@@ -15,6 +15,7 @@ import {
   type VendorScript,
 } from "../../src/testing/index.ts"
 import { errorOf, replyOf, useGateway } from "../conformance/gateway.ts"
+import { serving, targetAt } from "./served.ts"
 import { message } from "./vendors.ts"
 
 const scope = Scope.makeUnsafe()
@@ -24,34 +25,24 @@ beforeAll(async () => {
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-const handles = ["any", "tiered", "pair", "limited", "cinema", "gem", "claude2", "resp"]
 const ids = newTestIds()
 const gateway = useGateway(() => ({
   ids,
   catalogue: (urls) =>
-    testCatalogue(urls, ids)
-      .replace(
-        "vendors:\n",
-        `vendors:\n  - { id: sim, dialect: openai-chat, profile: generic, baseUrl: "${simulated.url}/v1" }\n`,
-      )
-      .replace(
-        "models:\n",
-        `models:
-  - { handle: any, maxOutput: 1000, capabilities: [tools, images, files], targets: [{ vendor: sim, model: simulated-1 }] }
-  - { handle: tiered, maxOutput: 1000, targets: [{ vendor: openai, model: m }] }
-  - { handle: pair, maxOutput: 1000, targets: [{ vendor: anthropic, model: claude, tier: 1 }, { vendor: sim, model: simulated-1, tier: 2 }] }
-  - { handle: limited, maxOutput: 1000, params: { seed: { strip: true }, temperature: { strip: true, default: 1 }, vendorOptions: { strip: true }, frequencyPenalty: { max: 0.5 }, n: { max: 2 } }, targets: [{ vendor: sim, model: simulated-1 }] }
-  - { handle: cinema, maxOutput: 1000, capabilities: [videos, audio], targets: [{ vendor: gemini, model: gemini-3-test }] }
-  - { handle: gem, maxOutput: 1000, capabilities: [tools], targets: [{ vendor: gemini, model: gemini-3-test }] }
-  - { handle: claude2, maxOutput: 1000, capabilities: [tools], targets: [{ vendor: anthropic, model: claude }] }
-  - { handle: resp, maxOutput: 1000, capabilities: [tools], targets: [{ vendor: responses, model: gpt }] }
-`,
-      )
-      .replace(
-        "prices:\n",
-        `prices:\n${handles.map((model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", tiers: { priority: "2", flex: "0.5" }, from: 2026-01-01 }`).join("\n")}\n`,
-      )
-      .replace("models: [main,", `models: [${handles.join(", ")}, main,`),
+    serving(testCatalogue(urls, ids), {
+      vendors: { sim: `dialect: openai-chat, profile: generic, baseUrl: "${simulated.url}/v1"` },
+      models: {
+        any: `maxOutput: 1000, capabilities: [tools, images, files], ${targetAt("sim", "simulated-1")}`,
+        tiered: `maxOutput: 1000, ${targetAt("openai", "m")}`,
+        pair: `maxOutput: 1000, targets: [{ vendor: anthropic, model: claude, tier: 1 }, { vendor: sim, model: simulated-1, tier: 2 }]`,
+        limited: `maxOutput: 1000, params: { seed: { strip: true }, temperature: { strip: true, default: 1 }, vendorOptions: { strip: true }, frequencyPenalty: { max: 0.5 }, n: { max: 2 } }, ${targetAt("sim", "simulated-1")}`,
+        cinema: `maxOutput: 1000, capabilities: [videos, audio], ${targetAt("gemini", "gemini-3-test")}`,
+        gem: `maxOutput: 1000, capabilities: [tools], ${targetAt("gemini", "gemini-3-test")}`,
+        claude2: `maxOutput: 1000, capabilities: [tools], ${targetAt("anthropic", "claude")}`,
+        resp: `maxOutput: 1000, capabilities: [tools], ${targetAt("responses", "gpt")}`,
+      },
+      price: () => `input: "3", output: "15", tiers: { priority: "2", flex: "0.5" }`,
+    }),
 }))
 
 const client = () =>

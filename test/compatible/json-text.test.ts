@@ -6,42 +6,23 @@ import { JsonSource } from "../../src/protocol/json-source.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { useGateway } from "../conformance/gateway.ts"
 import { openSocket } from "../sockets/client.ts"
+import { ask, modelsAt, serving } from "./served.ts"
 
 const ids = newTestIds()
-const vendors = { chat: "openai", resp: "responses", cl: "anthropic", gem: "gemini" }
-const handles = Object.keys(vendors)
-const gateway = useGateway(() => ({
+const gateway = useGateway({
   ids,
   catalogue: (urls) =>
-    testCatalogue(urls, ids)
-      .replace(
-        "models:\n",
-        `models:\n${Object.entries(vendors)
-          .map(
-            ([handle, vendor]) =>
-              `  - { handle: ${handle}, maxOutput: 1000, capabilities: [tools, images, files, reasoning, cache], targets: [{ vendor: ${vendor}, model: claude-sonnet-4-5 }] }`,
-          )
-          .join("\n")}\n`,
-      )
-      .replace(
-        "prices:\n",
-        `prices:\n${handles.map((model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", from: 2026-01-01 }`).join("\n")}\n`,
-      )
-      .replace("models: [main,", `models: [${handles.join(", ")}, main,`),
-}))
+    serving(testCatalogue(urls, ids), {
+      models: modelsAt(
+        { chat: "openai", resp: "responses", cl: "anthropic", gem: "gemini" },
+        "maxOutput: 1000, capabilities: [tools, images, files, reasoning, cache]",
+        "claude-sonnet-4-5",
+      ),
+    }),
+})
 
-const post = async (path: string, body: string, headers: Record<string, string> = {}) => {
-  const { baseUrl, keyId, key } = gateway()
-  const credential = path.startsWith("/t1/")
-    ? { "x-svc-key-id": keyId, "x-svc-key": key }
-    : { "x-api-key": `${keyId}~${key}` }
-  const reply = await fetch(baseUrl + path, {
-    method: "POST",
-    headers: { "content-type": "application/json", ...credential, ...headers },
-    body,
-  })
-  return { status: reply.status, text: await reply.text() }
-}
+const post = (path: string, body: string, headers?: Readonly<Record<string, string>>) =>
+  ask(gateway(), path, body, headers)
 const sent = (): JsonSource => new JsonSource(gateway().vendor.calls.at(-1)?.sent ?? "{}")
 
 const args = `{"id": 1234567890123456789, "2":1.10,"1":[]}`
@@ -57,7 +38,7 @@ const calls: VendorScript = async ({ head, write, end }) => {
   end()
 }
 
-const ask = `{"model":"chat","thread":[{"role":"user","blocks":[{"t":"text","v":"x"}]}],"tools":[{"name":"get","inputSchema":{"type":"object","properties":{}}}]}`
+const request = `{"model":"chat","thread":[{"role":"user","blocks":[{"t":"text","v":"x"}]}],"tools":[{"name":"get","inputSchema":{"type":"object","properties":{}}}]}`
 const thread = (call: string) =>
   `[{"role":"user","blocks":[{"t":"text","v":"x"}]},{"role":"assistant","blocks":[${call}]},{"role":"tool","blocks":[{"t":"tool_result","id":"call_1","v":"1"}]}]`
 
@@ -74,7 +55,7 @@ describe("the arguments of a call", () => {
 
   it("are the input of a whole reply of twp/1, and its text where a reader would lose some", async () => {
     gateway().vendor.script(calls)
-    const { text } = await post("/t1/exchange", ask)
+    const { text } = await post("/t1/exchange", request)
     expect(new JsonSource(text).textAt(["blocks", 0])).toBe(
       `{"t":"tool_call","id":"call_1","name":"get","input":${args},"json":${string(args)}}`,
     )
@@ -92,7 +73,7 @@ describe("the arguments of a call", () => {
 
   it("come back from a client that lost some of them, and reach each vendor", async () => {
     gateway().vendor.script(calls)
-    const { text } = await post("/t1/exchange", ask)
+    const { text } = await post("/t1/exchange", request)
     const { blocks } = Schema.decodeUnknownSync(ExchangeResponse)(JSON.parse(text))
     const call = string(JSON.parse(JSON.stringify(blocks))[0])
     expect(call).toContain("1234567890123456800")

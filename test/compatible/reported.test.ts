@@ -3,31 +3,19 @@ import { OpenAI } from "openai"
 import { describe, expect, it } from "vitest"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { useGateway } from "../conformance/gateway.ts"
-import { toldIn } from "./vendors.ts"
+import { ask, modelsAt, serving } from "./served.ts"
 
 const ids = newTestIds()
-const handles = { chat: "openai", resp: "responses", cl: "anthropic", gem: "gemini" }
-const gateway = useGateway(() => ({
+const gateway = useGateway({
   ids,
   catalogue: (urls) =>
-    testCatalogue(urls, ids)
-      .replace(
-        "models:\n",
-        `models:\n${Object.entries(handles)
-          .map(
-            ([handle, vendor]) =>
-              `  - { handle: ${handle}, maxOutput: 10000, capabilities: [tools, images, files, reasoning], targets: [{ vendor: ${vendor}, model: upstream }] }\n`,
-          )
-          .join("")}`,
-      )
-      .replace(
-        "prices:\n",
-        `prices:\n${Object.keys(handles)
-          .map((model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", from: 2026-01-01 }\n`)
-          .join("")}`,
-      )
-      .replace("models: [main,", `models: [${Object.keys(handles).join(", ")}, main,`),
-}))
+    serving(testCatalogue(urls, ids), {
+      models: modelsAt(
+        { chat: "openai", resp: "responses", cl: "anthropic", gem: "gemini" },
+        "maxOutput: 10000, capabilities: [tools, images, files, reasoning]",
+      ),
+    }),
+})
 
 const paths = {
   chat: "/openai/v1/chat/completions",
@@ -38,15 +26,8 @@ const paths = {
 }
 type Path = keyof typeof paths
 
-const post = async (path: Path, body: string, headers: Record<string, string> = {}) => {
-  const { baseUrl, keyId, key } = gateway()
-  const reply = await fetch(baseUrl + paths[path], {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-api-key": `${keyId}~${key}`, ...headers },
-    body,
-  })
-  return toldIn(reply)
-}
+const post = (path: Path, body: string, headers?: Readonly<Record<string, string>>) =>
+  ask(gateway(), paths[path], body, headers)
 
 const whole =
   (body: string): VendorScript =>

@@ -3,46 +3,22 @@ import { describe, expect, it } from "vitest"
 import { parseObject } from "../../src/dialects/json.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { useGateway } from "../conformance/gateway.ts"
-import { message, toldIn } from "./vendors.ts"
+import { ask, modelsAt, serving } from "./served.ts"
+import { message } from "./vendors.ts"
 
 const ids = newTestIds()
-const handles = { chat: "openai", resp: "responses", cl: "anthropic" }
-const gateway = useGateway(() => ({
+const gateway = useGateway({
   ids,
   catalogue: (urls) =>
-    testCatalogue(urls, ids)
-      .replace(
-        "models:\n",
-        `models:\n${Object.entries(handles)
-          .map(
-            ([handle, vendor]) =>
-              `  - { handle: ${handle}, maxOutput: 10000, capabilities: [tools, reasoning], targets: [{ vendor: ${vendor}, model: upstream }] }\n`,
-          )
-          .join("")}`,
-      )
-      .replace(
-        "prices:\n",
-        `prices:\n${Object.keys(handles)
-          .map((model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", from: 2026-01-01 }\n`)
-          .join("")}`,
-      )
-      .replace("models: [main,", `models: [${Object.keys(handles).join(", ")}, main,`),
-}))
+    serving(testCatalogue(urls, ids), {
+      models: modelsAt(
+        { chat: "openai", resp: "responses", cl: "anthropic" },
+        "maxOutput: 10000, capabilities: [tools, reasoning]",
+      ),
+    }),
+})
 
-const post = async (path: string, body: object) => {
-  const { baseUrl, keyId, key } = gateway()
-  const reply = await fetch(baseUrl + path, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      "x-api-key": `${keyId}~${key}`,
-      "x-svc-key-id": keyId,
-      "x-svc-key": key,
-    },
-    body: JSON.stringify(body),
-  })
-  return toldIn(reply)
-}
+const post = (path: string, body: object) => ask(gateway(), path, body)
 
 /** A vendor that takes no seal. */
 const refusing =

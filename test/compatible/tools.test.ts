@@ -4,50 +4,23 @@ import { isObject, type JsonObject, objectsAt, parseObject } from "../../src/dia
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { anthropicFrame, openaiFrame } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
-import { message, toldIn } from "./vendors.ts"
+import { ask, modelsAt, serving } from "./served.ts"
+import { message } from "./vendors.ts"
 
 const ids = newTestIds()
-const handles = { chat: "openai", mistral: "mistral", resp: "responses", cl: "anthropic", gem: "gemini" }
-const gateway = useGateway(() => ({
+const gateway = useGateway({
   ids,
   catalogue: (urls) =>
-    testCatalogue(urls, ids)
-      .replace(
-        "vendors:\n",
-        `vendors:\n  - { id: mistral, dialect: openai-chat, profile: mistral, baseUrl: "${urls.vendor}/v1" }\n`,
-      )
-      .replace(
-        "models:\n",
-        `models:\n${Object.entries(handles)
-          .map(
-            ([handle, vendor]) =>
-              `  - { handle: ${handle}, maxOutput: 10000, capabilities: [tools, images], targets: [{ vendor: ${vendor}, model: upstream }] }\n`,
-          )
-          .join("")}`,
-      )
-      .replace(
-        "prices:\n",
-        `prices:\n${Object.keys(handles)
-          .map((model) => `  - { model: ${model}, currency: USD, input: "3", output: "15", from: 2026-01-01 }\n`)
-          .join("")}`,
-      )
-      .replace("models: [main,", `models: [${Object.keys(handles).join(", ")}, main,`),
-}))
+    serving(testCatalogue(urls, ids), {
+      vendors: { mistral: `dialect: openai-chat, profile: mistral, baseUrl: "${urls.vendor}/v1"` },
+      models: modelsAt(
+        { chat: "openai", mistral: "mistral", resp: "responses", cl: "anthropic", gem: "gemini" },
+        "maxOutput: 10000, capabilities: [tools, images]",
+      ),
+    }),
+})
 
-const post = async (path: string, body: object) => {
-  const { baseUrl, keyId, key } = gateway()
-  const reply = await fetch(baseUrl + path, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      "x-api-key": `${keyId}~${key}`,
-      "x-svc-key-id": keyId,
-      "x-svc-key": key,
-    },
-    body: JSON.stringify(body),
-  })
-  return toldIn(reply)
-}
+const post = (path: string, body: object) => ask(gateway(), path, body)
 const sent = () => parseObject(gateway().vendor.calls.at(-1)?.sent.toString("utf8") ?? "") ?? {}
 
 const patch = '*** Begin Patch\n*** Update File: a.ts\n-1\n+"2"\n*** End Patch'

@@ -13,14 +13,6 @@ import { eventually } from "../conformance/gateway.ts"
 export const vendorBodyOf = (vendor: ScriptedVendor): string =>
   JSON.stringify(vendor.calls.at(-1)?.body).replaceAll('\\"', '"')
 
-/** A reply with its warnings and its cost. */
-export const toldIn = async (reply: Response) => ({
-  status: reply.status,
-  warning: reply.headers.get("x-svc-warning"),
-  cost: reply.headers.get("x-svc-cost"),
-  text: await reply.text(),
-})
-
 /** Breaks the connection after a part of the answer. */
 export const breaksOff: VendorScript = async ({ head, write, wait, reset }) => {
   head()

@@ -1,10 +1,11 @@
 /** A web search by the vendor itself: carried where the organisation, the price and the target allow it. */
 import { describe, expect, it } from "vitest"
-import { newTestIds, type TestGateway, testCatalogue } from "../../src/testing/gateway.ts"
+import { newTestIds, testCatalogue } from "../../src/testing/gateway.ts"
 import type { VendorScript } from "../../src/testing/scripted-vendor.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
 import { useGateway } from "../conformance/gateway.ts"
-import { toldIn, vendorBodyOf } from "./vendors.ts"
+import { ask } from "./served.ts"
+import { vendorBodyOf } from "./vendors.ts"
 
 const searching = newTestIds()
 const gateway = useGateway({
@@ -29,12 +30,6 @@ const requests = {
     tools: [{ type: "web_search_20250305", name: "web_search", max_uses: 3 }],
   },
 } as const
-
-const ask = async ({ baseUrl, keyId, key }: TestGateway, path: string, body: object) => {
-  const headers = { "content-type": "application/json", "x-api-key": `${keyId}~${key}` }
-  const reply = await fetch(`${baseUrl}${path}`, { method: "POST", headers, body: JSON.stringify(body) })
-  return toldIn(reply)
-}
 
 const answer = answering({ words: ["Rain"], inTokens: 100, outTokens: 10 })
 

@@ -1,9 +1,10 @@
 /** Words that two APIs have: a request that is translated from one to the other keeps what it says. */
+import { Record } from "effect"
 import { describe, expect, it } from "vitest"
 import type { JsonObject } from "../../src/dialects/json.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { replyOf, useGateway } from "../conformance/gateway.ts"
-import { toldIn } from "./vendors.ts"
+import { ask, serving, targetAt } from "./served.ts"
 
 const ids = newTestIds()
 /** Models by their handles: the vendor, and the vendor's own name. */
@@ -22,37 +23,28 @@ const models = {
 } as const
 type Handle = keyof typeof models | "blind" | "strips"
 
-const gateway = useGateway(() => ({
+const gateway = useGateway({
   ids,
   catalogue: (urls) =>
-    testCatalogue(urls, ids)
-      .replace(
-        "vendors:\n",
-        `vendors:\n${["openrouter", "deepseek", "lmstudio"].map((id) => `  - { id: ${id}, dialect: openai-chat, profile: ${id}, baseUrl: "${urls.vendor}/v1" }\n`).join("")}`,
-      )
-      .replace(
-        "models:\n",
-        `models:
-  - { handle: strips, maxOutput: 1000, capabilities: [reasoning], params: { reasoning: { strip: true } }, targets: [{ vendor: openai, model: m }] }
-  - { handle: blind, maxOutput: 1000, capabilities: [tools], targets: [{ vendor: openai, model: m }] }
-${Object.entries(models)
-  .map(
-    ([handle, [vendor, model]]) =>
-      `  - { handle: ${handle}, maxOutput: 10000, capabilities: [tools, images, files, reasoning, cache], targets: [{ vendor: ${vendor}, model: ${model} }] }\n`,
-  )
-  .join("")}`,
-      )
-      .replace(
-        "prices:\n",
-        `prices:\n${[...Object.keys(models), "blind", "strips"]
-          .map(
-            (model) =>
-              `  - { model: ${model}, currency: USD, input: "3", output: "15", cacheWrite: "3.75", cacheWrite1h: "6", from: 2026-01-01 }\n`,
-          )
-          .join("")}`,
-      )
-      .replace("models: [main,", `models: [${Object.keys(models).join(", ")}, blind, strips, main,`),
-}))
+    serving(testCatalogue(urls, ids), {
+      vendors: Object.fromEntries(
+        ["openrouter", "deepseek", "lmstudio"].map((id) => [
+          id,
+          `dialect: openai-chat, profile: ${id}, baseUrl: "${urls.vendor}/v1"`,
+        ]),
+      ),
+      models: {
+        ...Record.map(
+          models,
+          ([vendor, model]) =>
+            `maxOutput: 10000, capabilities: [tools, images, files, reasoning, cache], ${targetAt(vendor, model)}`,
+        ),
+        blind: `maxOutput: 1000, capabilities: [tools], ${targetAt("openai")}`,
+        strips: `maxOutput: 1000, capabilities: [reasoning], params: { reasoning: { strip: true } }, ${targetAt("openai")}`,
+      },
+      price: () => `input: "3", output: "15", cacheWrite: "3.75", cacheWrite1h: "6"`,
+    }),
+})
 
 /** A vendor of every API, which says little. */
 const says: VendorScript = (call) => {
@@ -82,26 +74,16 @@ const paths = {
   responses: () => "/openai/v1/responses",
   messages: () => "/anthropic/v1/messages",
   generate: (model: Handle) => `/gemini/v1beta/models/${model}:generateContent`,
+  t1: () => "/t1/exchange",
 }
-type Api = keyof typeof paths | "t1"
-
-const send = (api: Api, model: Handle, body: object): Promise<Response> => {
-  const { baseUrl, keyId, key, exchange } = gateway()
-  if (api === "t1") return exchange({ model, ...body })
-  const named = api === "generate" ? body : { model, ...(api === "messages" && { max_tokens: 9000 }), ...body }
-  return fetch(baseUrl + paths[api](model), {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-api-key": `${keyId}~${key}` },
-    body: JSON.stringify(named),
-  })
-}
+type Api = keyof typeof paths
 
 const post = async (api: Api, model: Handle, body: object) => {
   const { vendor } = gateway()
   vendor.script(says)
   const before = vendor.calls.length
-  const reply = await send(api, model, body)
-  const { status, text, warning } = await toldIn(reply)
+  const named = api === "generate" ? body : { model, ...(api === "messages" && { max_tokens: 9000 }), ...body }
+  const { status, text, warning } = await ask(gateway(), paths[api](model), named)
   return { status, text, warning, sent: vendor.calls.length === before ? undefined : vendor.calls.at(-1)?.body }
 }
 
