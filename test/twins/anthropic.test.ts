@@ -1,14 +1,15 @@
 /** The twin of Anthropic's messages refuses what Anthropic refuses, and Weir's requests are none of it. */
 import Anthropic from "@anthropic-ai/sdk"
-import { Effect, Exit, Result, Scope } from "effect"
-import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from "vitest"
+import { Result } from "effect"
+import { describe, expect, expectTypeOf, it } from "vitest"
 import { anthropicRequirements } from "../../src/dialects/anthropic/requirements.ts"
 import { anthropic } from "../../src/dialects/anthropic/vendor.ts"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
 import { objectsAt, parseObject } from "../../src/dialects/json.ts"
-import { anthropicTwin, type ScriptedVendor, serveTwin, startScriptedVendor } from "../../src/testing/index.ts"
+import { anthropicTwin } from "../../src/testing/index.ts"
 import type { MessagesBody } from "../../src/testing/twins/anthropic/request.ts"
-import { callTo, refusalOf, testRequest } from "./asked.ts"
+import { answers, asks, calls, callTo, refusalOf, testRequest } from "./asked.ts"
+import { saysAll, useTwin } from "./served.ts"
 
 const user = (content: unknown) => ({ role: "user", content })
 const assistant = (...content: ReadonlyArray<object>) => ({ role: "assistant", content })
@@ -151,16 +152,6 @@ const accepted = (request: Partial<VendorRequest>) => {
   return body
 }
 
-const asks = { role: "user", blocks: [{ t: "text", v: "Hi" }] } as const
-const calls = (...ids: ReadonlyArray<string>) => ({
-  role: "assistant" as const,
-  blocks: ids.map((id) => ({ t: "tool_call" as const, id, name: "get", input: {} })),
-})
-const answers = (...ids: ReadonlyArray<string>) => ({
-  role: "tool" as const,
-  blocks: ids.map((id) => ({ t: "tool_result" as const, id, v: "7" })),
-})
-
 describe("a request of Weir", () => {
   it("has ids of calls that fit, one for each, and the same in their results", () => {
     const body = accepted({ thread: [asks, calls("get:0", "get:0"), answers("get:0", "get:0")] })
@@ -250,32 +241,14 @@ describe("a request of Weir", () => {
 })
 
 describe("the twin answers", () => {
-  const scope = Scope.makeUnsafe()
-  let vendor: ScriptedVendor
-  let client: Anthropic
-  beforeAll(async () => {
-    const script = serveTwin(anthropicTwin, ({ texts }) => ({
-      blocks: [
-        { t: "reasoning", pieces: ["I ", "think"] },
-        {
-          t: "text",
-          pieces: ["You said: ", ...texts],
-          citations: [{ url: "https://example.com", title: "E", text: "e" }],
-        },
-        { t: "call", name: "get", args: '{"city":"Oslo"}' },
-        { t: "call", name: "get", args: "{}" },
-      ],
-    }))
-    vendor = await Effect.runPromise(Scope.provide(startScriptedVendor(script), scope))
-    client = new Anthropic({ baseURL: vendor.url, apiKey: "none", maxRetries: 0 })
-  })
-  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  const url = useTwin(anthropicTwin, saysAll)
+  const client = () => new Anthropic({ baseURL: url(), apiKey: "none", maxRetries: 0 })
   const asked = { model: "claude-sonnet-4-0", max_tokens: 4000, messages: [{ role: "user", content: "Hi" }] } as const
 
   it("whole and streamed the same, as the SDK reads it", async () => {
     const params = { ...asked, messages: [...asked.messages] }
-    const { usage, ...whole } = await client.messages.create(params)
-    const { usage: streamedUsage, ...streamed } = await client.messages.stream(params).finalMessage()
+    const { usage, ...whole } = await client().messages.create(params)
+    const { usage: streamedUsage, ...streamed } = await client().messages.stream(params).finalMessage()
     expect(streamed).toMatchObject(whole)
     expect(streamedUsage).toMatchObject(usage)
     expect(whole).toMatchObject({
@@ -291,11 +264,13 @@ describe("the twin answers", () => {
     const ids = whole.content.flatMap((block) => (block.type === "tool_use" ? [block.id] : []))
     const results = ids.map((id) => ({ type: "tool_result" as const, tool_use_id: id, content: "7" }))
     const thinking = { type: "enabled" as const, budget_tokens: 2000 }
-    await client.messages.create({ ...params, thinking, messages: [...turn, { role: "user", content: results }] })
+    await client().messages.create({ ...params, thinking, messages: [...turn, { role: "user", content: results }] })
   })
 
   it("with an error that the SDK reads", async () => {
-    const error = await client.messages.create({ ...asked, messages: [] }).catch((thrown: unknown) => thrown)
+    const error = await client()
+      .messages.create({ ...asked, messages: [] })
+      .catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(Anthropic.BadRequestError)
     expect(error).toMatchObject({ message: expect.stringContaining("messages: at least one message is required") })
   })

@@ -29,3 +29,19 @@ export const testRequest: VendorRequest = {
 }
 
 export const jsonIn = (text: string): JsonObject => parseObject(text) ?? {}
+
+/** Messages of a thread: a user's, the calls of an assistant, and their results. */
+export const asks = { role: "user", blocks: [{ t: "text", v: "Hi" }] } as const
+
+export const calls = (...ids: ReadonlyArray<string>) => ({
+  role: "assistant" as const,
+  blocks: ids.map((id) => ({ t: "tool_call" as const, id, name: "get", input: {} })),
+})
+
+export const answers = (...ids: ReadonlyArray<string>) => results(...ids.map((id) => [id, "7"] as const))
+
+/** @param each its id and its text */
+export const results = (...each: ReadonlyArray<readonly [id: string, v: string]>) => ({
+  role: "tool" as const,
+  blocks: each.map(([id, v]) => ({ t: "tool_result" as const, id, v })),
+})

@@ -1,13 +1,14 @@
 /** The twin of Gemini refuses what Gemini refuses, and Weir's requests are none of it. */
 import { type GenerateContentConfig, type GenerateContentResponse, GoogleGenAI } from "@google/genai"
-import { Effect, Exit, Result, Scope } from "effect"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
 import { geminiRequirements } from "../../src/dialects/gemini/requirements.ts"
 import { gemini } from "../../src/dialects/gemini/vendor.ts"
 import { objectsAt } from "../../src/dialects/json.ts"
-import { geminiTwin, serveTwin, startScriptedVendor } from "../../src/testing/index.ts"
-import { jsonIn, refusalOf, testRequest } from "./asked.ts"
+import { geminiTwin } from "../../src/testing/index.ts"
+import { asks, calls, jsonIn, refusalOf, results, testRequest } from "./asked.ts"
+import { saysAll, useTwin } from "./served.ts"
 
 const path = (model: string) => `/v1beta/models/${model}:generateContent`
 const user = (...parts: ReadonlyArray<object>) => ({ role: "user", parts })
@@ -114,19 +115,9 @@ const accepted = (request: Partial<VendorRequest>) => {
   return jsonIn(wire.body)
 }
 
-const asks = { role: "user", blocks: [{ t: "text", v: "Hi" }] } as const
-const calls = (...ids: ReadonlyArray<string>) => ({
-  role: "assistant" as const,
-  blocks: ids.map((id) => ({ t: "tool_call" as const, id, name: "get", input: {} })),
-})
-const answers = (...results: ReadonlyArray<readonly [id: string, v: string]>) => ({
-  role: "tool" as const,
-  blocks: results.map(([id, v]) => ({ t: "tool_result" as const, id, v })),
-})
-
 describe("a request of Weir", () => {
   it("says that calls of other vendors have no signature, once for each step", () => {
-    const thread = [asks, calls("a", "b"), answers(["a", "1"], ["b", "2"]), calls("c"), answers(["c", "3"])]
+    const thread = [asks, calls("a", "b"), results(["a", "1"], ["b", "2"]), calls("c"), results(["c", "3"])]
     const parts = objectsAt(accepted({ thread }), "contents").flatMap((content) => objectsAt(content, "parts"))
     const signed = parts.filter((part) => "functionCall" in part).map((part) => part["thoughtSignature"])
     expect(signed).toEqual([thoughtSignature, undefined, thoughtSignature])
@@ -135,7 +126,7 @@ describe("a request of Weir", () => {
   })
 
   it("gives results with references as text, and as many results as calls", () => {
-    const body = accepted({ thread: [asks, calls("a", "b"), answers(["b", '{"schema":{"$ref":"#/$defs/A"}}']), asks] })
+    const body = accepted({ thread: [asks, calls("a", "b"), results(["b", '{"schema":{"$ref":"#/$defs/A"}}']), asks] })
     expect(objectsAt(body, "contents")[2]).toMatchObject({
       parts: [
         { functionResponse: { id: "a", response: { error: "The call was interrupted. It has no result." } } },
@@ -147,7 +138,7 @@ describe("a request of Weir", () => {
 
   it.each<readonly [string, Partial<VendorRequest>]>([
     ["prefill", { thread: [asks, { role: "assistant", blocks: [{ t: "text", v: "A" }] }] }],
-    ["thread", { thread: [calls("a"), answers(["a", "1"])] }],
+    ["thread", { thread: [calls("a"), results(["a", "1"])] }],
     ["thread", { thread: [{ role: "system", blocks: [{ t: "text", v: "A" }] }] }],
     ["tools", { tools: [{ name: "1st", inputSchema: {} }] }],
     ["stops", { stop: ["a", "b", "c", "d", "e", "f"] }],
@@ -159,27 +150,10 @@ describe("a request of Weir", () => {
 })
 
 describe("the twin answers", () => {
-  const scope = Scope.makeUnsafe()
-  let client: GoogleGenAI
-  beforeAll(async () => {
-    const script = serveTwin(geminiTwin, ({ texts }) => ({
-      blocks: [
-        { t: "reasoning", pieces: ["I ", "think"] },
-        {
-          t: "text",
-          pieces: ["You said: ", ...texts],
-          citations: [{ url: "https://example.com", title: "E", text: "e" }],
-        },
-        { t: "call", name: "get", args: '{"city":"Oslo"}' },
-        { t: "call", name: "get", args: "{}" },
-      ],
-    }))
-    const vendor = await Effect.runPromise(Scope.provide(startScriptedVendor(script), scope))
-    client = new GoogleGenAI({ apiKey: "none", httpOptions: { baseUrl: vendor.url } })
-  })
-  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  const url = useTwin(geminiTwin, saysAll)
 
   it("whole and streamed the same, as the SDK reads it, and takes its reply back", async () => {
+    const client = new GoogleGenAI({ apiKey: "none", httpOptions: { baseUrl: url() } })
     const config: GenerateContentConfig = {}
     const asked = { model: "gemini-3-pro", contents: "Hi", config }
     const whole = await client.models.generateContent(asked)

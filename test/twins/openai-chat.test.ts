@@ -1,15 +1,16 @@
 /** The twins of chat completions refuse what their vendors refuse, and Weir's requests are none of it. */
-import { Effect, Exit, Result, Scope } from "effect"
+import { Result } from "effect"
 import OpenAI from "openai"
-import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from "vitest"
+import { describe, expect, expectTypeOf, it } from "vitest"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
 import { objectsAt } from "../../src/dialects/json.ts"
 import { chatProfiles } from "../../src/dialects/openai-chat/profiles.ts"
 import { chatRequirements } from "../../src/dialects/openai-chat/requirements.ts"
 import { makeChatDialect } from "../../src/dialects/openai-chat/vendor.ts"
-import { chatTwins, openaiTwin, repeating, serveTwin, startScriptedVendor } from "../../src/testing/index.ts"
+import { chatTwins, openaiTwin, repeating, type TwinScript } from "../../src/testing/index.ts"
 import type { ChatBody } from "../../src/testing/twins/openai/chat-request.ts"
-import { jsonIn, refusalOf, testRequest } from "./asked.ts"
+import { answers, asks, calls, jsonIn, refusalOf, testRequest } from "./asked.ts"
+import { useTwin } from "./served.ts"
 
 type Profile = keyof typeof chatTwins
 const profiles = ["openai", "deepseek", "moonshot", "qwen", "mistral"] as const
@@ -171,16 +172,7 @@ const accepted = (profile: Profile, request: Partial<VendorRequest>) => {
   return body
 }
 
-const asks = { role: "user", blocks: [{ t: "text", v: "Hi" }] } as const
 const asksForJson = { role: "user", blocks: [{ t: "text", v: "Hi, in JSON" }] } as const
-const calls = (...ids: ReadonlyArray<string>) => ({
-  role: "assistant" as const,
-  blocks: ids.map((id) => ({ t: "tool_call" as const, id, name: "get", input: {} })),
-})
-const answers = (...ids: ReadonlyArray<string>) => ({
-  role: "tool" as const,
-  blocks: ids.map((id) => ({ t: "tool_result" as const, id, v: "7" })),
-})
 const offered = [{ name: "get", inputSchema: { type: "object" } }]
 
 describe("a request of Weir", () => {
@@ -285,26 +277,24 @@ describe("a request of Weir", () => {
 })
 
 describe("the twin answers", () => {
-  const scope = Scope.makeUnsafe()
-  let client: OpenAI
-  beforeAll(async () => {
-    const script = serveTwin(openaiTwin, ({ texts }) => ({
-      blocks: [
-        { t: "text", pieces: ["You said: ", ...texts] },
-        { t: "call", name: "get", args: '{"city":"Oslo"}' },
-        { t: "call", name: "get", args: "{}" },
-      ],
-    }))
-    const vendor = await Effect.runPromise(Scope.provide(startScriptedVendor(script), scope))
-    client = new OpenAI({ baseURL: `${vendor.url}/v1`, apiKey: "none", maxRetries: 0 })
-  })
-  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  const sdkFor = (script: TwinScript) => {
+    const url = useTwin(openaiTwin, script)
+    return () => new OpenAI({ baseURL: `${url()}/v1`, apiKey: "none", maxRetries: 0 })
+  }
+  const client = sdkFor(({ texts }) => ({
+    blocks: [
+      { t: "text", pieces: ["You said: ", ...texts] },
+      { t: "call", name: "get", args: '{"city":"Oslo"}' },
+      { t: "call", name: "get", args: "{}" },
+    ],
+  }))
+  const repeater = sdkFor(repeating)
 
   it("whole and streamed the same, as the SDK reads it", async () => {
     const messages: Array<OpenAI.ChatCompletionMessageParam> = [{ role: "user", content: "Hi" }]
-    const whole = await client.chat.completions.create({ model: "m", messages })
+    const whole = await client().chat.completions.create({ model: "m", messages })
     const params = { model: "m", messages, stream_options: { include_usage: true } }
-    const streamed = await client.chat.completions.stream(params).finalChatCompletion()
+    const streamed = await client().chat.completions.stream(params).finalChatCompletion()
     expect(streamed.choices[0]?.message).toMatchObject(whole.choices[0]?.message ?? {})
     expect(streamed.usage).toEqual(whole.usage)
     expect(whole.choices).toMatchObject([
@@ -319,8 +309,7 @@ describe("the twin answers", () => {
   })
 
   it("calls a tool that takes a text with a text", async () => {
-    const vendor = await Effect.runPromise(Scope.provide(startScriptedVendor(serveTwin(openaiTwin, repeating)), scope))
-    const openai = new OpenAI({ baseURL: `${vendor.url}/v1`, apiKey: "none", maxRetries: 0 })
+    const openai = repeater()
     const messages: Array<OpenAI.ChatCompletionMessageParam> = [
       { role: "user", content: 'Call patch {"input": "a\\nb"}' },
     ]
@@ -342,7 +331,9 @@ describe("the twin answers", () => {
   })
 
   it("with an error that the SDK reads", async () => {
-    const error = await client.chat.completions.create({ model: "m", messages: [] }).catch((thrown: unknown) => thrown)
+    const error = await client()
+      .chat.completions.create({ model: "m", messages: [] })
+      .catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(OpenAI.BadRequestError)
     expect(error).toMatchObject({ param: "messages", type: "invalid_request_error" })
   })

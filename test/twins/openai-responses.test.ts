@@ -1,14 +1,15 @@
 /** The twin of OpenAI's responses refuses what OpenAI refuses, and Weir's requests are none of it. */
-import { Effect, Exit, Result, Scope } from "effect"
+import { Result } from "effect"
 import OpenAI from "openai"
-import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from "vitest"
+import { describe, expect, expectTypeOf, it } from "vitest"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
 import { objectsAt } from "../../src/dialects/json.ts"
 import { responsesRequirements } from "../../src/dialects/openai-responses/requirements.ts"
 import { openaiResponses } from "../../src/dialects/openai-responses/vendor.ts"
-import { repeating, responsesTwin, serveTwin, startScriptedVendor } from "../../src/testing/index.ts"
+import { repeating, responsesTwin, type TwinScript } from "../../src/testing/index.ts"
 import type { ResponsesBody } from "../../src/testing/twins/openai/responses-request.ts"
-import { jsonIn, refusalOf, testRequest } from "./asked.ts"
+import { answers, asks, calls, jsonIn, refusalOf, testRequest } from "./asked.ts"
+import { saysAll, useTwin } from "./served.ts"
 
 const call = (call_id: string) => ({ type: "function_call", call_id, name: "get", arguments: "{}" })
 const told = (call_id: string) => ({ type: "function_call_output", call_id, output: "7" })
@@ -73,16 +74,6 @@ const accepted = (request: Partial<VendorRequest>) => {
   return body
 }
 
-const asks = { role: "user", blocks: [{ t: "text", v: "Hi" }] } as const
-const calls = (...ids: ReadonlyArray<string>) => ({
-  role: "assistant" as const,
-  blocks: ids.map((id) => ({ t: "tool_call" as const, id, name: "get", input: {} })),
-})
-const answers = (...ids: ReadonlyArray<string>) => ({
-  role: "tool" as const,
-  blocks: ids.map((id) => ({ t: "tool_result" as const, id, v: "7" })),
-})
-
 describe("a request of Weir", () => {
   it("has ids that fit, one for each call, and outputs directly after their calls", () => {
     const body = accepted({ thread: [asks, calls(long, long), asks, answers(long, long)] })
@@ -121,42 +112,26 @@ describe("a request of Weir", () => {
 })
 
 describe("the twin answers", () => {
-  const scope = Scope.makeUnsafe()
-  let client: OpenAI
-  beforeAll(async () => {
-    const script = serveTwin(responsesTwin, ({ texts }) => ({
-      blocks: [
-        { t: "reasoning", pieces: ["I ", "think"] },
-        {
-          t: "text",
-          pieces: ["You said: ", ...texts],
-          citations: [{ url: "https://example.com", title: "E", text: "e" }],
-        },
-        { t: "call", name: "get", args: '{"city":"Oslo"}' },
-        { t: "call", name: "get", args: "{}" },
-      ],
-    }))
-    const vendor = await Effect.runPromise(Scope.provide(startScriptedVendor(script), scope))
-    client = new OpenAI({ baseURL: `${vendor.url}/v1`, apiKey: "none", maxRetries: 0 })
-  })
-  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  const sdkFor = (script: TwinScript) => {
+    const url = useTwin(responsesTwin, script)
+    return () => new OpenAI({ baseURL: `${url()}/v1`, apiKey: "none", maxRetries: 0 })
+  }
+  const client = sdkFor(saysAll)
+  const repeater = sdkFor(repeating)
 
   it("whole and streamed the same, as the SDK reads it, and takes its reply back", async () => {
-    const whole = await client.responses.create({ model: "m", input: "Hi", store: false })
-    const streamed = await client.responses.stream({ model: "m", input: "Hi" }).finalResponse()
+    const whole = await client().responses.create({ model: "m", input: "Hi", store: false })
+    const streamed = await client().responses.stream({ model: "m", input: "Hi" }).finalResponse()
     expect(streamed.output).toMatchObject(whole.output)
     expect(streamed.usage).toEqual(whole.usage)
     expect(whole.output_text).toBe("You said: Hi")
     const results = whole.output.flatMap((item) => (item.type === "function_call" ? [item.call_id] : [])).map(told)
     const input = JSON.parse(JSON.stringify([{ role: "user", content: "Hi" }, ...whole.output, ...results]))
-    expect((await client.responses.create({ model: "m", input })).status).toBe("completed")
+    expect((await client().responses.create({ model: "m", input })).status).toBe("completed")
   })
 
   it("calls a tool that takes a text with a text", async () => {
-    const vendor = await Effect.runPromise(
-      Scope.provide(startScriptedVendor(serveTwin(responsesTwin, repeating)), scope),
-    )
-    const openai = new OpenAI({ baseURL: `${vendor.url}/v1`, apiKey: "none", maxRetries: 0 })
+    const openai = repeater()
     const params = {
       model: "m",
       input: 'Call patch {"input": "a\\nb"}',
