@@ -27,7 +27,7 @@ describe.skipIf(!hasRedisServer)("a Redis that refuses to write", () => {
   beforeAll(async () => {
     first = await start()
     second = await start("--replicaof", "127.0.0.1", String(first.port))
-    await eventually(() => second.cli("info", "replication").includes("master_link_status:up"))
+    await eventually(() => second.info("replication").includes("master_link_status:up"))
     address = await movableAddress(first.port)
   })
   afterAll(() => address.close())
@@ -76,7 +76,7 @@ describe.skipIf(!hasRedisServer)("a Redis that refuses to write", () => {
 
   it("while the address points at a replica for long, it is not connected to over and over", async () => {
     const beat = beatOf(gateway())
-    const connections = () => Number(/total_connections_received:(\d+)/.exec(second.cli("info", "stats"))?.[1])
+    const connections = () => Number(/total_connections_received:(\d+)/.exec(second.info("stats"))?.[1])
     second.cli("replicaof", "127.0.0.1", String(first.port))
     await eventually(async () => (await beat()) === 503)
     const before = connections()

@@ -35,7 +35,7 @@ describe.skipIf(!hasRedisServer)("Redis behind Sentinel", () => {
   beforeAll(async () => {
     master = await startRedisServer("--repl-diskless-sync-delay", "0")
     replica = await startRedisServer("--replicaof", "127.0.0.1", String(master.port))
-    await eventually(() => replica.cli("info", "replication").includes("master_link_status:up"))
+    await eventually(() => replica.info("replication").includes("master_link_status:up"))
     for (let count = 0; count < 3; count++) await startSentinel()
     // A failover needs a replica, and the votes of others, that the Sentinels have found.
     await eventually(() => askSentinel("replicas", "weir").includes("slave-repl-offset"))
@@ -57,10 +57,10 @@ describe.skipIf(!hasRedisServer)("Redis behind Sentinel", () => {
   it("calls follow a master that is moved, and one that has died", async () => {
     expect(await beat()).toBe(200)
     askSentinel("failover", "weir")
-    await eventually(() => replica.cli("info", "replication").includes("role:master"), 20_000)
+    await eventually(() => replica.info("replication").includes("role:master"), 20_000)
     await eventually(async () => (await beat()) === 200, 20_000)
     // The old master is told to be a replica of the new one a while later.
-    await eventually(() => master.cli("info", "replication").includes("master_link_status:up"), 30_000)
+    await eventually(() => master.info("replication").includes("master_link_status:up"), 30_000)
     expect(await beat()).toBe(200)
     await eventually(() => askSentinel("replicas", "weir").includes("master-link-status\nok"), 30_000)
     replica.stop()

@@ -12,6 +12,8 @@ export interface RedisServer {
   readonly port: number
   readonly process: ChildProcess
   readonly cli: (...args: ReadonlyArray<string>) => string
+  /** A section of what it tells of itself; empty while it breaks its connections off, as it does when its role changes. */
+  readonly info: (section: string) => string
   readonly stop: () => void
 }
 
@@ -25,6 +27,7 @@ export const startRedisServer = async (...options: ReadonlyArray<string>): Promi
     port,
     process,
     cli: (...args) => execFileSync("redis-cli", ["-p", String(port), ...args], { encoding: "utf8" }),
+    info: (section) => String(spawnSync("redis-cli", ["-p", String(port), "info", section]).stdout),
     stop: () => process.kill("SIGKILL"),
   }
 }
