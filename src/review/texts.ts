@@ -2,13 +2,31 @@
 import { isUtf8 } from "node:buffer"
 import type { Block, Message, ReplyBlock } from "../protocol/block.ts"
 import { isFunctionTool, type Tool } from "../protocol/tool.ts"
+import { joinedTextsOf } from "./json-texts.ts"
 
 /**
  * One text: messages as lines, with the blocks of a message joined as vendors join them, so that nothing is missed
- * between.
+ * between. Messages of one role that follow each other are one turn at some vendors.
  */
 export const textOfPrompt = (thread: ReadonlyArray<Message>, tools: ReadonlyArray<Tool>): string =>
-  [...tools.map(textOfTool), ...thread.map(({ blocks }) => textOfBlocks(blocks))].join("\n")
+  [...tools.map(textOfTool), ...turnsOf(thread).flatMap(textsOfTurn)].join("\n")
+
+const turnsOf = (thread: ReadonlyArray<Message>): ReadonlyArray<ReadonlyArray<Message>> => {
+  const turns: Array<Array<Message>> = []
+  for (const message of thread) {
+    const turn = turns.at(-1)
+    if (turn?.[0]?.role === message.role) turn.push(message)
+    else turns.push([message])
+  }
+  return turns
+}
+
+const textsOfTurn = (turn: ReadonlyArray<Message>): ReadonlyArray<string> =>
+  asLinesAndJoined(turn.map(({ blocks }) => textOfBlocks(blocks)))
+
+/** Texts that some vendors get as lines, and others one after the other. */
+const asLinesAndJoined = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
+  texts.length < 2 ? texts : [...texts, texts.join("")]
 
 const textOfTool = (tool: Tool): string => {
   if (tool.kind === "vendor") return textOfJson(tool.v)
@@ -43,16 +61,13 @@ function textOf(block: Block): string {
   }
 }
 
-/** Some vendors get the parts of a result one after the other, others as lines. */
-const textOfResult = (blocks: ReadonlyArray<Block>): string => {
-  const texts = blocks.map(textOf)
-  return texts.length < 2 ? texts.join("") : `${texts.join("")}\n${texts.join("\n")}`
-}
+const textOfResult = (blocks: ReadonlyArray<Block>): string => asLinesAndJoined(blocks.map(textOf)).join("\n")
 
 /** JSON that a client wrote, without the escapes in which it may hide a word; other text is as it is. */
 const textOfJson = (json: string): string => {
   try {
-    return JSON.stringify(JSON.parse(json))
+    const value: unknown = JSON.parse(json)
+    return [JSON.stringify(value), ...joinedTextsOf(value)].join("\n")
   } catch {
     return json
   }

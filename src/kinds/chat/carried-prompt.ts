@@ -7,6 +7,7 @@ import { isObject } from "../../dialects/json.ts"
 import { editJson, type JsonEdit } from "../../protocol/json-edit.ts"
 import type { JsonMarks } from "../../protocol/json-size.ts"
 import { isFunctionTool, isTextTool } from "../../protocol/tool.ts"
+import { textsOfJson } from "../../review/json-texts.ts"
 import {
   type EncodedPrompt,
   type EncodingTarget,
@@ -45,7 +46,7 @@ export class CarriedPrompt extends OwnPrompt {
 
   /** All that a vendor of the same API reads: also what twp/1 has no words for. */
   override get reviewed(): Effect.Effect<string> {
-    return Effect.map(super.reviewed, (text) => [text, ...textsIn(jsonOf(this.#sent.body))].join("\n"))
+    return Effect.map(super.reviewed, (text) => [text, ...textsOfJson(jsonOf(this.#sent.body))].join("\n"))
   }
 
   override get ownSameness(): Effect.Effect<object | undefined> {
@@ -101,28 +102,6 @@ const meaningless: ReadonlySet<string> = new Set([
 ])
 
 const jsonOf = (body: Uint8Array): unknown => JSON.parse(Buffer.from(body).toString("utf8"))
-
-/** Members that are no text: data of media, and what a vendor sealed. */
-const opaque: ReadonlySet<string> = new Set([
-  "data",
-  "file_data",
-  "image_url",
-  "url",
-  "encrypted_content",
-  "signature",
-  "thoughtSignature",
-  "thought_signature",
-])
-
-/** The texts of a body; its depth has been checked. */
-const textsIn = (value: unknown): ReadonlyArray<string> => {
-  if (typeof value === "string") return [value]
-  if (Array.isArray(value)) return value.flatMap(textsIn)
-  if (!isObject(value)) return []
-  return Object.entries(value).flatMap(([name, each]) =>
-    opaque.has(name) && typeof each === "string" ? [] : textsIn(each),
-  )
-}
 
 /** A body without what changes no answer. */
 const meaningOf = (body: Uint8Array): object => {
