@@ -1,5 +1,6 @@
 /** Tool calls as vendors that speak chat completions stream them. */
 import { describe, expect, it } from "vitest"
+import { malformed, type VendorEvent } from "../../src/dialects/dialect.ts"
 import { openaiFrame } from "../../src/testing/vendor-replies.ts"
 import { chatOf } from "./chat-of.ts"
 import { decodeText, fold } from "./replay.ts"
@@ -96,6 +97,27 @@ describe("a call of many pieces", () => {
       { t: "tool_call", id: "c0", text: "ab" },
       { t: "tool_call", id: "c1", text: "xy" },
     ])
+  })
+})
+
+describe("a call that waits", () => {
+  const waiting = calls({ index: 0, id: "a1", function: get(`{"x":`) }, { index: 1, id: "a2", function: get("{}") })
+  const argumentsOf = (told: ReadonlyArray<VendorEvent>, block: number) =>
+    told.map((event) => (event.kind === "delta" && event.delta.i === block ? event.delta.args : "")).join("")
+
+  it.each([
+    ["no reason to end is told", openaiFrame("[DONE]")],
+    ["the connection ends", ""],
+  ])("is told where %s", (_what, ending) => {
+    const told = decodeText(chat, waiting + ending)
+    expect([argumentsOf(told, 0), argumentsOf(told, 1)]).toEqual([`{"x":`, "{}"])
+  })
+
+  it("has no more arguments once they are whole, and the next one has begun", () => {
+    const late = (args: string) => calls({ index: 0, function: { arguments: args } })
+    const whole = calls({ index: 0, id: "a1", function: get("{}") }, { index: 1, id: "a2", function: get("{}") })
+    expect(events(whole, late(" \n"))).not.toContainEqual(malformed)
+    expect(events(whole, late("}"))).toContainEqual(malformed)
   })
 })
 

@@ -3,7 +3,7 @@
  * in a later chunk, arguments as an object. Each is told whole before the next one begins.
  */
 import { textCallOpen, textCallPart, toolCallArgs, toolCallOpen } from "../blocks.ts"
-import type { VendorEvent } from "../dialect.ts"
+import { malformed, type VendorEvent } from "../dialect.ts"
 import { isObject, type JsonObject, numberAt, objectAt, stringAt } from "../json.ts"
 import { JsonEnd } from "./json-end.ts"
 
@@ -17,6 +17,8 @@ interface StreamedCall {
   /** The part of its arguments in which their end has not been looked for. */
   unread: string
   readonly end: JsonEnd
+  /** Whether it has ended, and another one has begun. */
+  isOver: boolean
   /** Its block; absent until it is told. */
   block?: number
 }
@@ -45,6 +47,7 @@ export class StreamedCalls {
       call.isText ||= custom !== undefined
       call.name ||= stringAt(fn, "name") ?? ""
       const part = custom === undefined ? argumentsIn(fn) : (stringAt(custom, "input") ?? "")
+      if (call.isOver && part.trim() !== "") events.push(malformed)
       call.untold += part
       if (!call.isText) call.unread += part
     }
@@ -68,7 +71,15 @@ export class StreamedCalls {
 
   #begin(piece: JsonObject): StreamedCall {
     const id = stringAt(piece, "id") || undefined
-    const call: StreamedCall = { id, name: "", isText: false, untold: "", unread: "", end: new JsonEnd() }
+    const call: StreamedCall = {
+      id,
+      name: "",
+      isText: false,
+      untold: "",
+      unread: "",
+      end: new JsonEnd(),
+      isOver: false,
+    }
     this.#open.push(call)
     return call
   }
@@ -84,6 +95,7 @@ export class StreamedCalls {
       this.#tellOne(call, events)
       if (next === undefined || !hasEnded(call)) return
       this.#open.shift()
+      call.isOver = true
     }
   }
 

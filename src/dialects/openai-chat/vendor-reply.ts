@@ -28,10 +28,13 @@ import { StreamedCalls } from "./streamed-calls.ts"
 /** A streamed reply. */
 export function decodeStream(carries = false): Decoder {
   const reply = new ReplyReader()
-  return makeSseDecoder((data, events) => {
-    if (data === "[DONE]") events.push({ kind: "done" })
-    else reply.readChunk(parseObject(data), events)
-  }, carries)
+  const close = (events: Array<VendorEvent>) => reply.close(events)
+  const read = (data: string, events: Array<VendorEvent>) => {
+    if (data !== "[DONE]") return reply.readChunk(parseObject(data), events)
+    close(events)
+    events.push({ kind: "done" })
+  }
+  return makeSseDecoder(read, carries, close)
 }
 
 /** A whole reply. */
@@ -89,6 +92,11 @@ class ReplyReader {
     for (const choice of choices) this.#choices[numberAt(choice, "index") ?? 0]?.end(choice, events)
   }
 
+  /** Tells all that still waits: not every reply says why it ends. */
+  close(events: Array<VendorEvent>): void {
+    for (const choice of this.#choices) choice?.close(events)
+  }
+
   /** Some vendors tell addresses beside the choices, in each chunk: they are read at the end, where no choice has its own. */
   #readAddresses(reply: JsonObject, choice: JsonObject | undefined, events: Array<VendorEvent>): void {
     const [first] = this.#choices
@@ -121,6 +129,7 @@ class ChoiceReader {
   #details: ReasoningDetails | undefined
   readonly #index: number
   #refused = false
+  #isClosed = false
 
   constructor(index: number) {
     this.#index = index
@@ -157,12 +166,19 @@ class ChoiceReader {
       return
     }
     if (!finish) return
+    this.close(events)
     const first = events.length
-    this.#calls?.end(events)
-    this.#sign(events)
     // vLLM tells the sequence that matched beside the word.
     const sequence = stringAt(choice, "stop_reason")
     events.push({ kind: "stop", stop: this.#stopOf(finish, sequence), sequence })
+    markReply(events, first, this.#index)
+  }
+
+  close(events: Array<VendorEvent>): void {
+    const first = events.length
+    this.#calls?.end(events)
+    if (!this.#isClosed) this.#sign(events)
+    this.#isClosed = true
     markReply(events, first, this.#index)
   }
 
