@@ -28,4 +28,6 @@ export const citationWith = ({ url, title, text, start, end, source }: Told<Cita
 type Told<A> = { readonly [Name in keyof A]?: A[Name] | undefined }
 
 /** The most that a text block has. */
-export const citations = Schema.optionalKey(Schema.Array(Citation).check(Schema.isMaxLength(1000)))
+export const mostCitations = 1000
+
+export const citations = Schema.optionalKey(Schema.Array(Citation).check(Schema.isMaxLength(mostCitations)))

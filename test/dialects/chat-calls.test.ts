@@ -103,7 +103,10 @@ describe("a call of many pieces", () => {
 describe("a call that waits", () => {
   const waiting = calls({ index: 0, id: "a1", function: get(`{"x":`) }, { index: 1, id: "a2", function: get("{}") })
   const argumentsOf = (told: ReadonlyArray<VendorEvent>, block: number) =>
-    told.map((event) => (event.kind === "delta" && event.delta.i === block ? event.delta.args : "")).join("")
+    told
+      .map((event) => (event.kind === "delta" && event.delta.t === "tool_call" ? event.delta : undefined))
+      .map((delta) => (delta?.i === block ? delta.args : ""))
+      .join("")
 
   it.each([
     ["no reason to end is told", openaiFrame("[DONE]")],

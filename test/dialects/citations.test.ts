@@ -1,10 +1,14 @@
 /** Citations of a vendor reach clients of other APIs, streamed and whole. */
+import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
+import { citationsDelta } from "../../src/dialects/blocks.ts"
 import type { ReplyContext } from "../../src/dialects/client-api.ts"
 import { clientApis } from "../../src/dialects/client-apis.ts"
 import type { VendorEvent } from "../../src/dialects/dialect.ts"
 import { parseObject } from "../../src/dialects/json.ts"
+import { CitedBlocks } from "../../src/kinds/chat/cited-blocks.ts"
 import { UsageMeter } from "../../src/kinds/chat/usage-meter.ts"
+import { ReplyBlock } from "../../src/protocol/block.ts"
 import type { DialectName } from "../../src/protocol/catalogue.ts"
 import { chatOf } from "./chat-of.ts"
 
@@ -164,4 +168,16 @@ it("addresses beside the choices are citations", () => {
     citationsIn(chatOf({ dialect: "openai-chat" }).decodeBody(JSON.stringify({ choices, ...more })))
   expect(read({ citations: [web.url] })).toEqual([{ url: web.url }])
   expect(read({ citations: [web.url], search_results: [web] })).toEqual([web])
+})
+
+it("a block has no more citations than a client can read", () => {
+  const citations = (count: number) => Array.from({ length: count }, () => ({ url: "https://a.example" }))
+  const blocks = new CitedBlocks()
+  const meter = new UsageMeter({ keepsBlocks: true })
+  for (const count of [600, 600, 2000]) {
+    for (const told of blocks.limited([citationsDelta(0, citations(count))])) meter.add(told)
+  }
+  for (const told of blocks.limited([citationsDelta(1, citations(2000))])) meter.add(told)
+  expect(meter.blocks().map((block) => Schema.is(ReplyBlock)(block))).toEqual([true, true])
+  expect(meter.blocks()).toMatchObject([{ citations: { length: 1000 } }, { citations: { length: 1000 } }])
 })

@@ -7,6 +7,7 @@ import type { Delivered, Reader } from "../../calls/work.ts"
 import type { EventEncoder } from "../../dialects/client-api.ts"
 import { type Decoder, type Dialect, malformed, type VendorEvent } from "../../dialects/dialect.ts"
 import type { VendorFault } from "../../dialects/faults.ts"
+import { CitedBlocks } from "./cited-blocks.ts"
 import { TextCalls } from "./text-calls.ts"
 import type { UsageMeter } from "./usage-meter.ts"
 
@@ -83,6 +84,7 @@ export class ChatReader implements Reader {
   readonly #meter: UsageMeter
   readonly #options: ReaderOptions
   readonly #texts: TextCalls | undefined
+  readonly #cited = new CitedBlocks()
   #events = noEvents
   /** Whether something has come that a client could use. */
   #isBegun = false
@@ -150,7 +152,7 @@ export class ChatReader implements Reader {
   }
 
   #translated(events: ReadonlyArray<VendorEvent>): ReadonlyArray<VendorEvent> {
-    return this.#texts?.translated(events) ?? events
+    return this.#cited.limited(this.#texts?.translated(events) ?? events)
   }
 
   /** Keeps events that come before the reply begins until then: the last of each kind. */
