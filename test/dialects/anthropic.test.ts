@@ -176,6 +176,11 @@ describe("decode", () => {
       { t: "text", v: "look", cacheable: false },
       { t: "tool_call", id: "a", name: "f", input: { x: 1 } },
       { t: "tool_call", id: "b", name: "g", input: {} },
+      {
+        t: "vendor",
+        dialect: "anthropic",
+        v: JSON.stringify({ type: "server_tool_use", id: "s", name: "web_search", input: { q: "secret" } }),
+      },
     ])
     expect(folded).toMatchObject({ stop: "tool_call", done: true, usage: { inTokens: 10, outTokens: 20 } })
   })

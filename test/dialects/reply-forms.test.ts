@@ -242,7 +242,10 @@ describe("Anthropic's messages", () => {
     })
   })
 
-  it("a streamed compaction keeps its content", () => {
+  it.each([
+    ["", [{ type: "content_block_stop", index: 0 }]],
+    [", also where its end is not told", []],
+  ])("a streamed compaction keeps its content%s", (_where, ending) => {
     const frames = [
       { type: "message_start", message: { content: [], usage } },
       { type: "content_block_start", index: 0, content_block: { type: "compaction", content: null } },
@@ -251,7 +254,7 @@ describe("Anthropic's messages", () => {
         index: 0,
         delta: { type: "compaction_delta", content: "So far: rain", encrypted_content: "x" },
       },
-      { type: "content_block_stop", index: 0 },
+      ...ending,
       { type: "message_delta", delta: { stop_reason: "compaction" }, usage: { output_tokens: 5 } },
       { type: "message_stop" },
     ]

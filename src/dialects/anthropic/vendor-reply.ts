@@ -4,7 +4,7 @@
  */
 
 import type { Stop } from "../../protocol/exchange.ts"
-import { editJsonText, type JsonPath } from "../../protocol/json-edit.ts"
+import { editJsonText, type JsonPath, set } from "../../protocol/json-edit.ts"
 import { JsonSource } from "../../protocol/json-source.ts"
 import { entryOf } from "../../protocol/words.ts"
 import {
@@ -17,21 +17,13 @@ import {
   toolCallOpen,
   vendorDelta,
 } from "../blocks.ts"
-import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
-import {
-  countAt,
-  type JsonObject,
-  numberAt,
-  objectAt,
-  objectsAt,
-  parseObject,
-  placedObjectsAt,
-  stringAt,
-} from "../json.ts"
+import { type Decoder, malformed, type VendorEvent } from "../dialect.ts"
+import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, placedObjectsAt, stringAt } from "../json.ts"
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { citationOf } from "./citations.ts"
 import { anthropicFault } from "./faults.ts"
+import { usageOf } from "./vendor-usage.ts"
 
 /** A streamed reply. */
 export function decodeStream(carries = false): Decoder {
@@ -56,6 +48,16 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
 /** The text of a part of a block, as it came. */
 type TextIn = (...path: ReadonlyArray<string>) => string | undefined
 
+/** A block of Anthropic's own tools that is being read. */
+interface OwnBlock {
+  /** As it began. */
+  readonly json: string
+  /** The JSON of its input as far as it has come. */
+  input: string
+  /** Members that came later. */
+  readonly later: Map<string, unknown>
+}
+
 /** Reads Anthropic's events, however they are framed. */
 export class ReplyReader {
   readonly #blocks = new BlockNumbers()
@@ -64,7 +66,7 @@ export class ReplyReader {
   /** Some vendors begin again within a stream: the blocks of each beginning are others. */
   #messages = 0
   /** Blocks of Anthropic's own tools that are being read, by their index. */
-  readonly #own = new Map<string, { json: string; input: string }>()
+  readonly #own = new Map<string, OwnBlock>()
 
   /** @param data of an event, in JSON */
   readFrame(data: string, events: Array<VendorEvent>, frame = parseObject(data)): void {
@@ -93,6 +95,7 @@ export class ReplyReader {
         return
       }
       case "message_stop":
+        for (const key of this.#own.keys()) this.#close(key, events)
         events.push({ kind: "done" })
         return
       case "error":
@@ -153,19 +156,23 @@ export class ReplyReader {
       }
       default:
         // Whatever else there is belongs to Anthropic's own tools, those of later versions too.
-        if (stringAt(block, "type") !== undefined) this.#own.set(key, { json: textIn() ?? "{}", input: "" })
+        if (stringAt(block, "type") !== undefined)
+          this.#own.set(key, { json: textIn() ?? "{}", input: "", later: new Map() })
     }
   }
 
   /** The end of a block. One of Anthropic's own tools is whole now. */
   closeBlock(index: number, events: Array<VendorEvent>): void {
-    const key = this.#keyOf(index)
+    this.#close(this.#keyOf(index), events)
+  }
+
+  #close(key: string, events: Array<VendorEvent>): void {
     const own = this.#own.get(key)
     if (own === undefined) return
     this.#own.delete(key)
-    const isWhole = parseObject(own.input) !== undefined
-    const json = isWhole ? editJsonText(own.json, [{ path: ["input"], json: own.input }]) : own.json
-    events.push(vendorDelta(this.#blocks.of(key), "anthropic", json))
+    const edits = [...own.later].map(([name, value]) => set(value, name))
+    if (parseObject(own.input) !== undefined) edits.push({ path: ["input"], json: own.input })
+    events.push(vendorDelta(this.#blocks.of(key), "anthropic", editJsonText(own.json, edits)))
   }
 
   #readDelta(index: number, delta: JsonObject | undefined, events: Array<VendorEvent>): void {
@@ -199,9 +206,7 @@ export class ReplyReader {
       case "compaction_delta": {
         const own = this.#own.get(key)
         if (own === undefined || delta === undefined) return
-        const { type: _, ...content } = delta
-        const edits = Object.entries(content).map(([name, value]) => ({ path: [name], json: JSON.stringify(value) }))
-        own.json = editJsonText(own.json, edits)
+        for (const [name, value] of Object.entries(delta)) if (name !== "type") own.later.set(name, value)
         return
       }
       default:
@@ -223,59 +228,6 @@ export class ReplyReader {
     const tier = stringAt(this.#usage, "service_tier")
     if (tier !== undefined && tier !== this.#tier) events.push({ kind: "tier", tier })
     this.#tier = tier
-  }
-}
-
-/**
- * The counts of the message, and of a compaction, which the vendor bills beside it. An advisor is another model with a price of
- * its own: its tokens are observed alone. https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage
- */
-function usageOf(report: JsonObject): VendorUsage {
-  const iterations = objectsAt(report, "iterations")
-  const ofType = (type: string) => iterations.filter((iteration) => iteration["type"] === type).map(countsOf)
-  const usage = [countsOf(report), ...ofType("compaction")].reduce(addUsage)
-  const advice = ofType("advisor_message")
-  if (advice.length === 0) return usage
-  const { inTokens, cacheReadTokens, cacheWriteTokens, outTokens } = advice.reduce(addUsage)
-  const observed = { obs_advisor_in: inTokens + cacheReadTokens + cacheWriteTokens, obs_advisor_out: outTokens }
-  return { ...usage, dims: { ...usage.dims, ...nonZero(observed) } }
-}
-
-const addUsage = (one: VendorUsage, other: VendorUsage): VendorUsage => ({
-  ...one,
-  inTokens: one.inTokens + other.inTokens,
-  outTokens: one.outTokens + other.outTokens,
-  cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
-  cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
-  dims: nonZero({
-    ...one.dims,
-    cache_write_1h: (one.dims["cache_write_1h"] ?? 0) + (other.dims["cache_write_1h"] ?? 0),
-  }),
-})
-
-function countsOf(usage: JsonObject): VendorUsage {
-  const cacheWriteTokens = countAt(usage, "cache_creation_input_tokens")
-  const serverTools = objectAt(usage, "server_tool_use")
-  // The total decides; a breakdown of an earlier event refines it and never exceeds it.
-  const cacheWrite1h = Math.min(
-    countAt(objectAt(usage, "cache_creation"), "ephemeral_1h_input_tokens"),
-    cacheWriteTokens,
-  )
-  return {
-    inTokens: countAt(usage, "input_tokens"),
-    outTokens: countAt(usage, "output_tokens"),
-    cacheReadTokens: countAt(usage, "cache_read_input_tokens"),
-    cacheWriteTokens,
-    dims: nonZero({
-      reasoning: countAt(objectAt(usage, "output_tokens_details"), "thinking_tokens"),
-      cache_write_1h: cacheWrite1h,
-      web_search: countAt(serverTools, "web_search_requests"),
-      obs_web_fetch: countAt(serverTools, "web_fetch_requests"),
-    }),
-    ...missingSides(usage, {
-      input: { anyOf: ["input_tokens"], added: ["cache_read_input_tokens", "cache_creation_input_tokens"] },
-      output: { anyOf: ["output_tokens"] },
-    }),
   }
 }
 
