@@ -4,7 +4,7 @@
  */
 import type { ExchangeParams } from "../protocol/exchange.ts"
 import { type ExtraParams, extraNames } from "../protocol/extra-params.ts"
-import { cut, type JsonEdit, type JsonPath, set } from "../protocol/json-edit.ts"
+import { cut, cutPart, type JsonEdit, type JsonPath, set } from "../protocol/json-edit.ts"
 import type { OwnRequest, PaidTool, SentBody } from "./carried-request.ts"
 import type { VendorRequest } from "./dialect.ts"
 
@@ -20,7 +20,7 @@ export const commonEdits = (
 ): Array<JsonEdit> => {
   const omitted = omittedTools(request, own)
   const edits = [
-    ...own.foreign.map((path) => cut(...path)),
+    ...own.foreign.map(takenOut),
     ...own.endUsers.flatMap(({ path, id }) => endUserEdit(path, request.endUsers?.[id])),
   ]
   // A list of no tools, and a choice among them, are refused.
@@ -28,8 +28,12 @@ export const commonEdits = (
     ({ path: [name, at, ...part] }) => name === "tools" && typeof at !== "string" && part.length === 0,
   )
   if (own.tools > 0 && whole.length === own.tools) return [...edits, cut("tools"), cut(names.toolChoice)]
-  return [...edits, ...omitted.map(({ path }) => cut(...path))]
+  return [...edits, ...omitted.map(({ path }) => takenOut(path))]
 }
+
+/** No message is empty. */
+const takenOut = (path: JsonPath): JsonEdit =>
+  path.at(-2) === "content" || path.at(-2) === "parts" ? cutPart(...path) : cut(...path)
 
 const endUserEdit = (path: JsonPath, replaced: string | undefined): ReadonlyArray<JsonEdit> => {
   if (replaced === undefined) return []

@@ -12,6 +12,8 @@ export interface JsonEdit {
   readonly path: JsonPath
   /** The value in JSON; a member that is not there is added. Undefined takes a member, or an element of a list, out. */
   readonly json: string | undefined
+  /** Whether the owner of the list, an element of a list itself, goes too if it loses all parts: a message without content. */
+  readonly isPart?: true
 }
 
 /** Sets a value. */
@@ -19,6 +21,9 @@ export const set = (value: unknown, ...path: JsonPath): JsonEdit => ({ path, jso
 
 /** Takes a member, or an element of a list, out. */
 export const cut = (...path: JsonPath): JsonEdit => ({ path, json: undefined })
+
+/** Takes a part out, and with all its parts the element of a list that has them. */
+export const cutPart = (...path: JsonPath): JsonEdit => ({ path, json: undefined, isPart: true })
 
 /**
  * The text with its edits; the same bytes if there are none. A later edit of the same place counts.
@@ -100,7 +105,7 @@ class JsonEditor {
     const first = this.#text[begin]
     if (tree.edit !== undefined) this.#replace(begin, end, tree.edit.json ?? "null")
     else if (first === openBrace) this.#editMembers(begin, this.#scanner.partsIn(begin), tree.below)
-    else if (this.#scanner.isContainer(begin)) this.#editParts(begin, this.#scanner.partsIn(begin), tree.below, "")
+    else if (this.#scanner.isContainer(begin)) this.#editElements(begin, tree.below)
     else {
       const json = jsonOf(tree)
       if (json !== undefined) this.#replace(begin, end, json)
@@ -112,18 +117,49 @@ class JsonEditor {
     if (below === undefined) return
     const found = new Set<string>()
     for (const { name } of members) if (below.has(name)) found.add(name)
-    this.#editParts(begin, members, below, found.size === below.size ? "" : membersOf(below, found))
+    const added = found.size === below.size ? "" : membersOf(below, found)
+    this.#editParts(begin, members, ({ name }) => below.get(name), added)
+  }
+
+  /** @param begin of the list that has the elements */
+  #editElements(begin: number, below: Tree["below"]): void {
+    const treeAt = (part: Part) => {
+      const tree = below?.get(part.name)
+      return tree !== undefined && this.#isGone(part, tree) ? gone : tree
+    }
+    this.#editParts(begin, this.#scanner.partsIn(begin), treeAt, "")
+  }
+
+  /** Whether an element loses all its parts. */
+  #isGone({ value }: Part, tree: Tree): boolean {
+    if (tree.edit !== undefined) return tree.edit.isPart === true
+    if (this.#text[value] !== openBrace) return false
+    return this.#scanner.partsIn(value).some((member) => {
+      const list = tree.below?.get(member.name)
+      return list !== undefined && list.edit === undefined && this.#isEmptied(member.value, list)
+    })
+  }
+
+  /** @param begin of a value */
+  #isEmptied(begin: number, { below }: Tree): boolean {
+    if (this.#text[begin] === openBrace || !this.#scanner.isContainer(begin)) return false
+    const elements = this.#scanner.partsIn(begin)
+    const isGone = (part: Part) => {
+      const tree = below?.get(part.name)
+      return tree !== undefined && this.#isGone(part, tree)
+    }
+    return elements.length > 0 && elements.every(isGone)
   }
 
   /**
    * Edits the members of an object or the elements of a list. A cut takes the comma before it along; while nothing before it was
    * kept, the one after it. @param begin of the object or the list @param added after its last part
    */
-  #editParts(begin: number, parts: ReadonlyArray<Part>, below: Tree["below"], added: string): void {
+  #editParts(begin: number, parts: ReadonlyArray<Part>, treeAt: (part: Part) => Tree | undefined, added: string): void {
     let endOfLast: number | undefined
     let isCutting = false
     for (const part of parts) {
-      const tree = below?.get(part.name)
+      const tree = treeAt(part)
       if (isCut(tree)) {
         if (endOfLast === undefined) isCutting = true
         else this.#replace(Math.max(endOfLast, this.#copied), part.end, "")
@@ -146,5 +182,7 @@ class JsonEditor {
     this.#copied = to
   }
 }
+
+const gone: Tree = { edit: cut() }
 
 const isCut = (tree: Tree | undefined): boolean => tree?.edit !== undefined && tree.edit.json === undefined

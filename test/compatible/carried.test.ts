@@ -222,7 +222,8 @@ describe("a carried request", () => {
     const messages = [
       { role: "user", content: "Hi" },
       { role: "system", content },
-      { role: "system", content: content.slice(0, 1) },
+      { role: "system", content: [content[0], content[0]] },
+      { role: "assistant", content: [{ type: "thinking", thinking: "Hm", signature: "openai:c2VhbA==" }] },
       { role: "user", content: "Hi" },
     ]
     const anthropic = await post("/anthropic/v1/messages", JSON.stringify({ model: "cl", max_tokens: 5, messages }))
@@ -230,7 +231,7 @@ describe("a carried request", () => {
     expect(parseObject(sent())?.["messages"]).toEqual([
       messages[0],
       { role: "system", content: content.slice(1) },
-      messages[3],
+      messages[4],
     ])
   })
 

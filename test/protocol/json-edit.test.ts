@@ -1,7 +1,7 @@
 /** Edits of JSON text that leave every other byte as it was. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { cut, editJsonText, type JsonEdit, type JsonPath, set } from "../../src/protocol/json-edit.ts"
+import { cut, cutPart, editJsonText, type JsonEdit, type JsonPath, set } from "../../src/protocol/json-edit.ts"
 
 describe("an edit", () => {
   it.each<[string, string, ReadonlyArray<JsonEdit>, string]>([
@@ -29,6 +29,19 @@ describe("an edit", () => {
       [set("m", "model")],
       `{"s":"\\"model\\":1","model":"m"}`,
     ],
+    [
+      "takes the owner of all parts along",
+      `{"m":[{"c":[1]},{"c":[1,2]},{"c":[{"c":[1]}]},{"c":[]}]}`,
+      [cutPart("m", 0, "c", 0), cutPart("m", 1, "c", 0), cutPart("m", 2, "c", 0, "c", 0), cutPart("m", 3, "c", 0)],
+      `{"m":[{"c":[2]},{"c":[]}]}`,
+    ],
+    [
+      "leaves an empty list where its elements are no parts",
+      `{"m":[{"c":[1]}]}`,
+      [cut("m", 0, "c", 0)],
+      `{"m":[{"c":[]}]}`,
+    ],
+    ["leaves a member whose list is empty", `{"m":{"c":[1]}}`, [cutPart("m", "c", 0)], `{"m":{"c":[]}}`],
     ["takes the later of two", `{"a":1}`, [set(2, "a"), set(3, "a")], `{"a":3}`],
   ])("%s", (_what, text, edits, edited) => {
     expect(editJsonText(text, edits)).toBe(edited)

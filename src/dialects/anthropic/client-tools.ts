@@ -35,9 +35,7 @@ export const toolsIn = (messages: unknown): ReadonlyArray<FoundTool> => {
       const { type, tool } = isObject(block) ? block : {}
       if (type !== "tool_addition" || !isObject(tool) || tool["type"] !== "tool_definition") return []
       const place = `messages.${at}.content.${index}.tool.definition`
-      // No message is empty.
-      const whole = content.length === 1 ? ["messages", at] : ["messages", at, "content", index]
-      return [{ tool: tool["definition"], place, whole }]
+      return [{ tool: tool["definition"], place, whole: ["messages", at, "content", index] }]
     })
   })
 }
