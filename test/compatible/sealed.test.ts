@@ -100,13 +100,16 @@ describe("reasoning that a vendor cannot open", () => {
     expect(gateway().vendor.calls.at(-1)?.sent.toString("utf8")).not.toContain("c2VhbGVk")
   })
 
-  it("is not asked about twice where there is none", async () => {
+  it.each<[string, object]>([
+    ["there is none", { input: "Hi" }],
+    ["the request has a part that cannot be written anew", { input: [...input, { type: "hologram" }], store: false }],
+  ])("is not asked about twice where %s", async (_where, asked) => {
     gateway().vendor.script((call) => {
       call.head(400, { "content-type": "application/json" })
       call.end(JSON.stringify({ error: { code: "invalid_encrypted_content", message: "no" } }))
     })
     const calls = gateway().vendor.calls.length
-    expect((await post("/openai/v1/responses", { model: "resp", input: "Hi" })).status).toBe(502)
+    expect((await post("/openai/v1/responses", { model: "resp", ...asked })).status).toBe(502)
     expect(gateway().vendor.calls.length).toBe(calls + 1)
     expect(parseObject(gateway().vendor.calls.at(-1)?.sent.toString("utf8") ?? "")).toBeDefined()
   })

@@ -9,7 +9,7 @@ import { RemotePrompt } from "../../src/http/large/remote-prompt.ts"
 import { layerStaticCatalogue, mockCatalogue } from "../../src/testing/index.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
 
-const facts = { kinds: new Set(["text"] as const), hasTools: false, tokens: 7, hasRemoteMedia: false }
+const facts = { kinds: new Set(["text"] as const), hasTools: false, tokens: 7, hasRemoteMedia: false, canUnseal: false }
 const gone: Effect.Effect<FromWorker> = Effect.succeed({ kind: "failed", message: "the worker is gone" })
 
 const withCatalogue = <A, E>(run: Effect.Effect<A, E, Catalogue>): Promise<A> =>

@@ -94,8 +94,8 @@ const keep = (id: number, source: Uint8Array, decoded: Decoded<DecodedCall<ChatR
   const { request, payloadHash } = decoded.success
   const { prompt, ...rest } = request
   prompts.set(id, { prompt, source })
-  const { kinds, hasTools, tokens, hasRemoteMedia } = prompt
-  return { request: rest, payloadHash, facts: { kinds, hasTools, tokens, hasRemoteMedia } }
+  const { kinds, hasTools, tokens, hasRemoteMedia, canUnseal } = prompt
+  return { request: rest, payloadHash, facts: { kinds, hasTools, tokens, hasRemoteMedia, canUnseal } }
 }
 
 const textOf = (prompt: Prompt, of: TextOf): { readonly text: string; readonly tokens?: number } => {

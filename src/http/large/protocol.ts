@@ -39,6 +39,7 @@ export interface PromptFacts {
   readonly hasTools: boolean
   readonly tokens: number
   readonly hasRemoteMedia: boolean
+  readonly canUnseal: boolean
 }
 
 export interface ReadReply {

@@ -18,6 +18,7 @@ export class RemotePrompt implements Prompt {
   readonly hasTools: boolean
   readonly tokens: number
   readonly hasRemoteMedia: boolean
+  readonly canUnseal: boolean
   readonly #worker: PromptWorker
   readonly #vendorOf: (id: string) => Vendor | undefined
   /** What the worker made for the target that is asked next. */
@@ -28,6 +29,7 @@ export class RemotePrompt implements Prompt {
     this.hasTools = facts.hasTools
     this.tokens = facts.tokens
     this.hasRemoteMedia = facts.hasRemoteMedia
+    this.canUnseal = facts.canUnseal
     this.#worker = worker
     this.#vendorOf = vendorOf
   }

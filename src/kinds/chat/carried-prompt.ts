@@ -44,6 +44,11 @@ export class CarriedPrompt extends OwnPrompt {
     return super.hasRemoteMedia || this.#sent.own.isOpenEnded
   }
 
+  /** What twp/1 has no words for cannot be written anew. */
+  override get canUnseal(): boolean {
+    return super.canUnseal && this.#sent.own.lack === undefined
+  }
+
   /** All that a vendor of the same API reads: also what twp/1 has no words for. */
   override get reviewed(): Effect.Effect<string> {
     return Effect.map(super.reviewed, (text) => [text, ...textsOfJson(jsonOf(this.#sent.body))].join("\n"))
@@ -59,8 +64,8 @@ export class CarriedPrompt extends OwnPrompt {
     const own = target.vendor?.hostedTools === "carry" ? withPaidTools(asked) : asked
     const { chat } = target.dialect
     const { lack, newFields } = own
-    // The request as it came would be refused again: without its seals it is written anew, if twp/1 has words for all of it.
-    if (chat?.carry?.api === api && !(params.isUnsealed === true && lack === undefined)) {
+    // The request as it came would be refused again: without its seals it is written anew.
+    if (chat?.carry?.api === api && params.isUnsealed !== true) {
       const [newField] = newFields
       if (newField !== undefined && target.vendor?.newFields === "refuse") return unfit(newField, unknownField)
       const edited = (edits: ReadonlyArray<JsonEdit>) => editJson(body, edits, marks)

@@ -51,6 +51,8 @@ export interface Prompt {
   readonly tokens: number
   /** Whether it names media whose size only the vendor learns. */
   readonly hasRemoteMedia: boolean
+  /** Whether it has reasoning that vendors seal, and can be written without it. */
+  readonly canUnseal: boolean
   /** What policies read. */
   readonly reviewed: Effect.Effect<string>
   /** What is counted where a vendor reports nothing. */
@@ -122,6 +124,10 @@ export class OwnPrompt implements Prompt {
 
   get hasRemoteMedia(): boolean {
     return this.kinds !== textAlone && hasRemoteMedia(this.read().thread)
+  }
+
+  get canUnseal(): boolean {
+    return this.kinds.has("reasoning")
   }
 
   get reviewed(): Effect.Effect<string> {

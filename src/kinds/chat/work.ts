@@ -57,7 +57,7 @@ export class ChatWork implements Work {
 
   unseal(target: CallTarget): boolean {
     const { prompt } = this.#options
-    if (this.#unsealedFor === target.key || !prompt.kinds.has("reasoning")) return false
+    if (this.#unsealedFor === target.key || !prompt.canUnseal) return false
     this.#unsealedFor = target.key
     return true
   }
