@@ -32,6 +32,12 @@ it("an exchange holds the schema of its output, which a vendor counts as input",
   expect(plan({ output }).promptTokens).toBeGreaterThan(100_000)
 })
 
+it("an exchange holds the model's window where it names contents that its vendor keeps", () => {
+  const vendorOptions = { gemini: { cachedContent: "cachedContents/1" } }
+  expect(plan({ vendorOptions }).promptTokens).toBeGreaterThan(100_000)
+  expect(plan({ vendorOptions: { gemini: {} } }).promptTokens).toBeLessThan(2000)
+})
+
 describe("what an exchange holds where long inputs cost more", () => {
   const text = mockCatalogue.replace(
     'output: "15",',

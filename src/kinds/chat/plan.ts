@@ -103,8 +103,8 @@ const heldPromptTokens = (
   Math.max(
     params?.promptTokensEstimate ?? 0,
     prompt.tokens + (typeof params?.output === "object" ? tokensOfSchema(params.output.schema) : 0),
-    // Media of unknown size can fill the model's context window.
-    prompt.hasRemoteMedia ? contextWindow - maxTokens : 0,
+    // Media, and kept contents, of unknown size can fill the model's context window.
+    prompt.hasRemoteMedia || params?.vendorOptions?.gemini?.cachedContent !== undefined ? contextWindow - maxTokens : 0,
   )
 
 /** A tier of service has its price, or is not to be had. */
