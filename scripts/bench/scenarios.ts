@@ -23,7 +23,7 @@ import {
   residentBytes,
 } from "./load.ts"
 import { longReplies } from "./long-replies.ts"
-import { longRequests } from "./long-requests.ts"
+import { longChat, longRequests } from "./long-requests.ts"
 import { media } from "./media.ts"
 import { openStreams } from "./open-streams.ts"
 import { replyCache } from "./reply-cache.ts"
@@ -280,14 +280,14 @@ export const budgets: Scenario = async (_, { rounds }) => {
  * heap's room for young objects, which does not grow further; what each of the second half takes is told by itself.
  */
 export const open: Scenario = async ({ floor, weir }, { scale }) => {
-  const rows: Array<Row> = []
   // Only retained memory is meant.
   const restMs = 8000 * Math.min(1, scale)
+  const rows: Array<Row> = []
   // A stream takes two sockets of a process: its client's and its vendor's.
   const most = openFilesLimit() / 2 - 200
   for (const half of [2500, 5000].map((count) => Math.floor(Math.min(most / 2, count * scale)))) {
-    const ofFloor = await grow(floor, half, restMs)
-    const ofWeir = await grow(weir, half, restMs)
+    const ofFloor = await grow(floor, floor.exchange("paced-200"), half, restMs)
+    const ofWeir = await grow(weir, weir.exchange("paced-200"), half, restMs)
     rows.push(
       {
         what: `memory per open stream, ${2 * half} open`,
@@ -308,13 +308,31 @@ export const open: Scenario = async ({ floor, weir }, { scale }) => {
   return rows
 }
 
+/** The memory of a stream that a long request of a client of the vendor's API has opened. */
+export const openLong: Scenario = async ({ floor, weir }, { scale }) => {
+  const long = { ...longChat("paced-200"), stream: true }
+  const body = JSON.stringify(long)
+  const [half, restMs] = [Math.ceil(500 * scale), 8000 * Math.min(1, scale)]
+  const ofFloor = await grow(floor, { ...floor.exchange("paced-200"), body }, half, restMs)
+  const ofWeir = await grow(weir, weir.call("/openai/v1/chat/completions", long), half, restMs)
+  return [
+    {
+      what: `memory per open stream, ${2 * half} open, each asked by ${Math.round(body.length / 1000)} KB of chat`,
+      unit: "KiB",
+      floor: ofFloor.kibOfAll,
+      weir: ofWeir.kibOfAll,
+      note: `resident memory over what it was; ${ofWeir.broken} of ${2 * half} broke`,
+    },
+  ]
+}
+
 /** Opens streams in two halves. @param restMs before the memory is read */
-const grow = async (subject: Subject, half: number, restMs: number) => {
+const grow = async (subject: Subject, endpoint: Endpoint, half: number, restMs: number) => {
   await drive(subject.exchange("short"), { requests: 200, inFlight: 16 })
   const memory = [residentBytes(subject.pid)]
   const opened = []
   for (let part = 0; part < 2; part++) {
-    const streams = openStreams(subject.exchange("paced-200"), half)
+    const streams = openStreams(endpoint, half)
     opened.push(streams)
     await streams.allOpen
     await sleep(restMs)
@@ -565,6 +583,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   leak,
   paced,
   open,
+  openLong,
   start,
   tenants,
   history,

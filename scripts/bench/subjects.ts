@@ -48,7 +48,7 @@ const ids = { org: "org_bench", app: "app_bench", key: "key_bench" }
 const catalogueFor = (vendor: string): string => `version: 1
 vendors: [{ id: vendor, dialect: openai-chat, baseUrl: "${vendor}/v1" }]
 models:
-${answers.map((model) => `  - { handle: ${model}, maxOutput: 2000, targets: [{ vendor: vendor, model: ${model} }] }`).join("\n")}
+${answers.map((model) => `  - { handle: ${model}, maxOutput: 2000, capabilities: [tools], targets: [{ vendor: vendor, model: ${model} }] }`).join("\n")}
   - { handle: agent, maxOutput: 2000, capabilities: [tools, images, cache, reasoning], targets: [{ vendor: vendor, model: short }] }
   - { handle: kept, maxOutput: 2000, replyCache: { ttl: 1h }, targets: [{ vendor: vendor, model: short }] }
   - { handle: kept-200, maxOutput: 2000, replyCache: { ttl: 1h }, targets: [{ vendor: vendor, model: frames-200 }] }
