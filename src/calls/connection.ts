@@ -41,8 +41,8 @@ export interface Connection<Body extends object> {
   readonly notice?: (text: string) => void
   /** Whether the reply comes from the cache; before the first event. */
   readonly cached?: (state: CacheState) => void
-  /** Whether the vendor that is asked may search the web, where the client asked for that; before the first event. */
-  readonly searching?: (isSearching: boolean) => void
+  /** Types of tools that vendors run, which the vendor that is asked does not get; before the first event. */
+  readonly omittingTools?: (types: ReadonlyArray<string>) => void
   /** Types of blocks of vendors' tools that the vendor that is asked cannot read; before the first event. */
   readonly omitting?: (types: ReadonlyArray<string>) => void
   /** The losses of the client's own request on its way to the vendor that is asked; undefined if it is translated. */
@@ -54,8 +54,6 @@ export interface Connection<Body extends object> {
 export interface CarryingNotes {
   /** Fields that the gateway does not know. */
   readonly newFields: ReadonlyArray<string>
-  /** Types of tools that were taken out. */
-  readonly omittedTools: ReadonlyArray<string>
 }
 
 /** What a connection tells. */

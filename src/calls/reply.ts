@@ -195,8 +195,8 @@ export class ClientReply<Body extends object> {
     this.#options.connection.cached?.(state)
   }
 
-  searching(isSearching: boolean): void {
-    this.#options.connection.searching?.(isSearching)
+  omittingTools(types: ReadonlyArray<string>): void {
+    this.#options.connection.omittingTools?.(types)
   }
 
   omitting(types: ReadonlyArray<string>): void {

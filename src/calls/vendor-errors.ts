@@ -108,12 +108,17 @@ export const coolingReasonOf = (error: AttemptError): CoolingReason | undefined 
 /** The code of a call for which there is no credential here. */
 export const missingCode = "credential_missing"
 
-/** The error that tells most: of the calls the last, or of cooldowns the one that ends first; a busy vendor before what never passes. */
+/**
+ * The error that tells most: of the calls the last, or of cooldowns the one that ends first; a busy vendor before what never
+ * passes. That a target does not fit is told where no other could have answered.
+ */
 export const mostTelling = (errors: ReadonlyArray<AttemptError>): AttemptError | undefined => {
   const among = outlookOf(errors) === "later" ? errors.filter(isBusy) : errors
   const [first] = among.filter(isCooldown).sort((a, b) => a.untilMs - b.untilMs)
-  return among.findLast((error) => !isCooldown(error)) ?? first
+  return among.findLast((error) => !isCooldown(error) && !isUnfit(error)) ?? first ?? among.at(-1)
 }
+
+const isUnfit = (error: AttemptError): boolean => error._tag === "ServiceError" && error.code === "bad_request"
 
 /** Whether the same call can succeed: never, or later because vendors are busy; undefined if it may at any time. */
 export const outlookOf = (errors: ReadonlyArray<AttemptError>): "never" | "later" | undefined => {

@@ -2,6 +2,7 @@
 import type { ExchangeParams } from "../protocol/exchange.ts"
 import type { JsonEdit, JsonPath } from "../protocol/json-edit.ts"
 import type { FieldRefusal } from "./fields.ts"
+import type { HostedTool } from "./hosted-tools.ts"
 import type { JsonObject } from "./json.ts"
 
 /** Dialects that are a client's API too. */
@@ -18,24 +19,16 @@ export interface OwnRequest {
   readonly newBytes: number
   /** Places of parts that belong to another vendor and are taken out. */
   readonly foreign: ReadonlyArray<JsonPath>
-  /** Its tools that a vendor bills beside tokens. */
-  readonly paid: ReadonlyArray<PaidTool>
+  /** Its tools that a vendor runs. */
+  readonly hosted: ReadonlyArray<HostedTool>
+  /** The most uses of them all that its client allows. */
+  readonly maxHostedUses?: number
   /** How many tools it has. */
   readonly tools: number
-  /** Whether a tool reads what only the vendor sees. */
-  readonly isOpenEnded: boolean
   /** Ids of the client's own user, with their places. */
   readonly endUsers: ReadonlyArray<{ readonly path: JsonPath; readonly id: string }>
   /** Other places that a dialect edits, by a name of its API's. */
   readonly places?: Readonly<Record<string, ReadonlyArray<JsonPath>>>
-}
-
-/** A tool that its vendor bills beside its tokens. */
-export interface PaidTool {
-  readonly type: string
-  readonly path: JsonPath
-  /** Whether it is a plain web search. */
-  readonly isSearch: boolean
 }
 
 /** A client's request as it came. */

@@ -5,12 +5,16 @@
 import type { ExchangeParams } from "../protocol/exchange.ts"
 import { type ExtraParams, extraNames } from "../protocol/extra-params.ts"
 import { cut, cutPart, type JsonEdit, type JsonPath, set } from "../protocol/json-edit.ts"
-import type { OwnRequest, PaidTool, SentBody } from "./carried-request.ts"
+import type { OwnRequest, SentBody } from "./carried-request.ts"
 import type { VendorRequest } from "./dialect.ts"
+import type { HostedTool } from "./hosted-tools.ts"
 
-/** Paid tools that are taken out of a request: all but a web search that its price allows. */
-export const omittedTools = ({ searches }: Pick<VendorRequest, "searches">, { paid }: OwnRequest): Array<PaidTool> =>
-  paid.filter(({ isSearch }) => !isSearch || searches === undefined)
+/** Hosted tools that are taken out of a request: those that cost more than is held. */
+export const omittedTools = (
+  { hosted }: Pick<VendorRequest, "hosted">,
+  own: Pick<OwnRequest, "hosted">,
+): ReadonlyArray<HostedTool> =>
+  own.hosted.filter(({ isFree, unit }) => !isFree && !(unit !== undefined && hosted?.units.includes(unit) === true))
 
 /** The edits of every API: what belongs to others, ids of end users, tools. */
 export const commonEdits = (

@@ -57,22 +57,12 @@ export interface ClientRequest {
   readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups">
   /** Where the body has JSON that goes on as its text. */
   readonly exact?: ExactPlaces | undefined
-  /** Types of tools that a vendor would host; they are left out. */
-  readonly omittedTools: ReadonlyArray<string>
-  /** A web search by the vendor itself, which is left out where it cannot be had. */
-  readonly search?: HostedSearch | undefined
   /** The same request for a vendor of the same API; absent if it is carried to none. */
   readonly own?: OwnRequest | undefined
 }
 
 /** What is needed of a request once its exchange has been read. */
 export type ClientContext = Omit<ClientRequest, "exchange" | "exact">
-
-export interface HostedSearch {
-  /** The tool's type, as the client named it. */
-  readonly type: string
-  readonly maxUses: number
-}
 
 /** Tools that came in groups, by the name that a vendor sees. */
 export type ToolGroups = ReadonlyMap<string, GroupedTool>

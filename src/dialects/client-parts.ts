@@ -2,11 +2,8 @@
 
 import type { Cacheable, Detail } from "../protocol/block.ts"
 import type { ReasoningLevel } from "../protocol/exchange.ts"
-import type { JsonPath } from "../protocol/json-edit.ts"
 import { overflows } from "../protocol/json-text.ts"
 import { entryOf } from "../protocol/words.ts"
-import type { PaidTool } from "./carried-request.ts"
-import type { HostedSearch } from "./client-api.ts"
 import { all, carried, type FieldReader, type FieldTable, isAbsent, present } from "./fields.ts"
 import { isObject, type JsonObject, parseObject } from "./json.ts"
 
@@ -142,51 +139,6 @@ export const textTool = (
 
 /** The strict form of a tool, only where it is asked for. */
 export const strictly = (strict: unknown) => (strict === true ? { strict } : {})
-
-/** Searches of one reply, if the client does not limit them. */
-const defaultMaxSearches = 5
-
-const searchFields: ReadonlySet<string> = new Set(["type", "name", "cache_control", "max_uses"])
-
-/** A plain web search; filters, a place or a size would be lost, so that a tool with these is left out. */
-export const searchOf = (type: string, tool: JsonObject): HostedSearch | undefined => {
-  const isSearch = /^(web_search(_preview)?(_\d[\d_]*)?|googleSearch)$/.test(type)
-  if (!isSearch || Object.keys(tool).some((name) => !searchFields.has(name) && !isAbsent(tool[name]))) return undefined
-  const { max_uses: asked } = tool
-  return { type, maxUses: Number.isSafeInteger(asked) && Number(asked) > 0 ? Number(asked) : defaultMaxSearches }
-}
-
-/** Tools that a vendor defines: at most one web search, and those for which other vendors have no words. */
-export class HostedTools {
-  readonly omittedTools: Array<string> = []
-  /** Tools that a vendor bills beside its tokens. */
-  readonly paid: Array<PaidTool> = []
-  search: HostedSearch | undefined
-  /** Whether one of them reads what only the vendor sees. */
-  isOpenEnded = false
-
-  /** @param path of what is taken out with it. Searches that a thread brings along are not held, so they are taken out too. */
-  add(type: string, tool: JsonObject, path: JsonPath): void {
-    const found = path[0] === "tools" ? searchOf(type, tool) : undefined
-    if (found === undefined) this.omittedTools.push(type)
-    if (!isFree(type)) this.paid.push({ type, path, isSearch: found !== undefined })
-    this.isOpenEnded ||= readsMore.test(type)
-    this.search ??= found
-  }
-}
-
-/**
- * Tools that cost no more than their tokens: those that the client runs, those that find other tools, and those whose vendors
- * bill what they read as input. Sources: https://platform.claude.com/docs/en/about-claude/pricing,
- * https://platform.openai.com/docs/pricing, https://ai.google.dev/gemini-api/docs/pricing
- */
-const freeTools =
-  /^(custom|bash|text_editor|computer|computer_use_preview|computerUse|memory|local_shell|apply_patch|tool_search|tool_search_tool_(bm25|regex)|web_fetch|urlContext|mcp|mcp_toolset|codeExecution)(_\d{8})?$/
-
-const isFree = (type: string): boolean => freeTools.test(type)
-
-/** Tools whose results are of unknown length. */
-const readsMore = /^(web_fetch|urlContext|mcp|codeExecution)/
 
 /** OpenAI's words for how much a model reasons. */
 export const openaiEfforts: Readonly<Record<string, ReasoningLevel>> = {

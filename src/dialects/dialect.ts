@@ -16,6 +16,7 @@ import type {
   ToolChoice,
 } from "../protocol/exchange.ts"
 import type { ExtraParams } from "../protocol/extra-params.ts"
+import type { HostedUses } from "../protocol/hosted-unit.ts"
 import type { FunctionTool, TextTool, VendorTool } from "../protocol/tool.ts"
 import type { ClientApiName, SentBody } from "./carried-request.ts"
 import { malformedReply, type VendorFault } from "./faults.ts"
@@ -64,6 +65,8 @@ export interface VendorRequest {
   readonly extras?: ExtraParams | undefined
   /** The most web searches that the vendor may make by itself; absent if it may make none. */
   readonly searches?: number | undefined
+  /** Uses of the tools that the vendor runs, in a request of its own API; absent if it may have none that cost more than tokens. */
+  readonly hosted?: HostedUses | undefined
   /** Whether the model has a prefix cache; `skipWrite` omits the breakpoint at the end of the thread. */
   readonly cache: { readonly enabled: boolean; readonly skipWrite: boolean; readonly key?: string | undefined }
   readonly stream: boolean

@@ -1,8 +1,8 @@
 /** The facts of a request that is carried to a vendor of the same API, as the reader of its API found them. */
 import type { OwnRequest } from "./carried-request.ts"
-import type { HostedTools } from "./client-parts.ts"
 import { pathOf } from "./exact-places.ts"
 import type { FieldReader } from "./fields.ts"
+import type { HostedTools } from "./hosted-tools.ts"
 import { isObject, type JsonObject } from "./json.ts"
 
 /** @param tools what its vendor defines, and how many tools there are @param places by a name of the API's */
@@ -17,8 +17,7 @@ export const ownRequest = (
   newBytes,
   foreign: foreign.map(pathOf),
   endUsers,
-  paid: tools.hosted.paid,
-  isOpenEnded: tools.hosted.isOpenEnded,
+  hosted: tools.hosted.tools,
   tools: Array.isArray(tools.listed) ? tools.listed.length : Number(isObject(tools.listed)),
   ...(places !== undefined && {
     places: Object.fromEntries(Object.entries(places).map(([name, paths]) => [name, paths.map(pathOf)])),

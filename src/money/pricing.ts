@@ -1,4 +1,5 @@
 /** Prices usage: pure, exact, rounded once. Source: interface.md "Exchange response", decisions on `usage`. */
+import { type HostedUses, hostedUnits } from "../protocol/hosted-unit.ts"
 import { entryOf } from "../protocol/words.ts"
 import { type Amount, parseAmount } from "./amount.ts"
 import { atLength, type PriceStep, pricesUpTo } from "./price-steps.ts"
@@ -180,7 +181,7 @@ function eachLine(price: Price, counts: Counts, take: TakeLine): void {
  * are those of the model that transcribes what is said in a session.
  */
 const units = [
-  "web_search",
+  ...hostedUnits,
   "searches",
   "images",
   "characters",
@@ -226,14 +227,14 @@ const tokenDims: ReadonlySet<string> = new Set([...inputParts, ...outputParts, .
 
 /**
  * The maximum charge for these tokens: all input at the highest input price, all output at the highest output price, and
- * these web searches.
+ * all uses of hosted tools at that of the dearest.
  * @param mostInTokens how many tokens of input a vendor may report: it decides which prices may apply
  */
 export const maxCharge = (
   list: Price,
   inTokens: number,
   outTokens: number,
-  searches = 0,
+  { units, most }: HostedUses = noUses,
   mostInTokens = inTokens,
 ): Amount =>
   dearest(
@@ -241,10 +242,12 @@ export const maxCharge = (
       perMillion(
         BigInt(inTokens) * dearestInput(price) +
           BigInt(outTokens) * dearest([price.output, price.dims["reasoning"], price.dims["audio_out"]]) +
-          BigInt(searches) * (price.dims["web_search"] ?? 0n),
+          BigInt(most) * dearest(units.map((unit) => price.dims[unit])),
       ),
     ),
   )
+
+const noUses: HostedUses = { units: [], most: 0 }
 
 const dearestInput = ({ input, cacheRead, cacheWrite, cacheWrite1h, dims }: Price): Amount =>
   dearest([input, cacheRead, cacheWrite, cacheWrite1h, ...[...inputParts, ...cachedParts].map((part) => dims[part])])

@@ -7,6 +7,7 @@ import { ModelKind } from "./call-kind.ts"
 import { Millis } from "./duration.ts"
 import { ExportFormat, ExportRecords, ExportTarget } from "./export.ts"
 import { ServiceTier } from "./extra-params.ts"
+import { hostedUnits } from "./hosted-unit.ts"
 import { sizeForm } from "./image.ts"
 import { Instant } from "./instant.ts"
 import { ModelReplyCache, OrgReplyCache } from "./reply-cache.ts"
@@ -224,8 +225,8 @@ export const Vendor = Schema.Struct({
   /** Fields of this vendor's API that the gateway does not know: carried (the default), or refused. */
   newFields: optional(Schema.Literals(["carry", "refuse"])),
   /**
-   * Tools that this vendor runs and bills beside its tokens, in requests of its own API: left out and told (the default, but for
-   * a web search that has a price), or carried, at the operator's cost where no price names them.
+   * Tools that this vendor runs and bills beside its tokens, in requests of its own API: as the organisation says where no price
+   * names them (the default), or carried, at the operator's cost.
    */
   hostedTools: optional(Schema.Literals(["omit", "carry"])),
 })
@@ -326,7 +327,7 @@ const inPrices = (form: string): string => form.replaceAll("[kK]", "K")
 export const PricedDimension = Schema.String.check(
   Schema.isPattern(
     new RegExp(
-      `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|web_search|searches|characters|audio_seconds|transcript_in|transcript_out|images(:${inPrices(sizeForm)}(:[a-z]{1,32})?)?|video_seconds(:${inPrices(videoSizeForm)})?)$`,
+      `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|${hostedUnits.join("|")}|searches|characters|audio_seconds|transcript_in|transcript_out|images(:${inPrices(sizeForm)}(:[a-z]{1,32})?)?|video_seconds(:${inPrices(videoSizeForm)})?)$`,
     ),
   ),
 ).annotate({
@@ -528,6 +529,11 @@ export const Org = Schema.Struct({
   models: Schema.Array(Id),
   policies: optional(Schema.Array(Id)),
   capabilities: optional(Schema.Record(Schema.String, Schema.Boolean)),
+  /**
+   * Tools that vendors run and that a request cannot have, because its vendor has none or no price names them: a call is refused
+   * by their names (the default), or goes on without them, and its client is told.
+   */
+  hostedTools: optional(Schema.Literals(["refuse", "omit"])),
   /** Handles by the names that existing clients insist on; a trailing `*` matches any rest. */
   aliases: optional(Schema.Record(Schema.String.check(Schema.isPattern(/^[^*]{0,128}\*?$/)), Id)),
   sso: optional(SsoProvider),

@@ -64,7 +64,7 @@ export const AppCreate = Schema.Struct({ id, ...appFields }).annotate({ identifi
 const removable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 /** A disabled tenant is refused everything, and keeps what it has. */
 const status = Schema.optionalKey(Schema.Literals(["active", "disabled"]))
-const { plan, policies, capabilities, aliases, sso, replyCache } = Org.fields
+const { plan, policies, capabilities, hostedTools, aliases, sso, replyCache } = Org.fields
 
 /** The currency of an organisation stays: its books are in it. */
 export const OrgUpdate = Schema.Struct({
@@ -73,6 +73,7 @@ export const OrgUpdate = Schema.Struct({
   plan: removable(plan.schema),
   policies: removable(policies.schema),
   capabilities: removable(capabilities.schema),
+  hostedTools: removable(hostedTools.schema),
   aliases: removable(aliases.schema),
   sso: removable(sso.schema),
   replyCache: removable(replyCache.schema),

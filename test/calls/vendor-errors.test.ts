@@ -87,12 +87,15 @@ describe("what a client is told", () => {
     ).toMatchObject(told)
   })
 
+  const unfit = serviceError("bad_request", "no such tool", { detail: { capability: "tools" } })
   const cooling = (cause: "vendor" | "busy" | "refused", untilMs: number) => new TargetCoolingDown({ cause, untilMs })
   it.each<[string, ReadonlyArray<AttemptError>, number]>([
     ["of calls, the last", [rejected(500, "moment"), rejected(403, "permission")], 1],
     ["a busy vendor before a revoked key", [rejected(429, "moment"), rejected(401, "credential")], 0],
     ["a target that will be free before a revoked key", [rejected(401, "credential"), cooling("vendor", 9)], 1],
     ["a revoked key before the cooldown of another", [rejected(401, "credential"), cooling("refused", 9)], 0],
+    ["a call that failed before a target that does not fit", [rejected(500, "moment"), unfit], 0],
+    ["a target that does not fit where there is no other", [unfit], 0],
     ["of cooldowns, the one that ends first", [cooling("vendor", 9), cooling("busy", 3), cooling("vendor", 5)], 1],
   ])("is %s", (_, errors, at) => {
     expect(mostTelling(errors)).toBe(errors[at])

@@ -23,6 +23,7 @@ const gateway = useGateway({
   config: { masterKey: Redacted.make("the master key of these tests") },
   catalogue: (urls) =>
     serving(testCatalogue(urls, ids), {
+      org: "hostedTools: omit",
       vendors: Record.map(vendors, (fields) => `baseUrl: "${urls.vendor}/v1", ${fields}`),
       models: {
         ...modelsAt({ chat: "openai", resp: "responses", cl: "anthropic", gem: "gemini" }, capable),

@@ -30,6 +30,7 @@ const gateway = useGateway(() => ({
   ids,
   catalogue: (urls) =>
     serving(testCatalogue(urls, ids), {
+      org: "hostedTools: omit",
       vendors: { sim: `dialect: openai-chat, profile: generic, baseUrl: "${simulated.url}/v1"` },
       models: {
         any: `maxOutput: 1000, capabilities: [tools, images, files], ${targetAt("sim", "simulated-1")}`,

@@ -8,12 +8,14 @@ interface Served {
   readonly models: Readonly<Record<string, string>>
   /** Fields of the price of a model, in YAML. */
   readonly price?: (handle: string) => string
+  /** Fields of the organisation, in YAML. */
+  readonly org?: string
 }
 
 /** The test catalogue with more models, each of which has its price and is in the plan of the tests. */
 export const serving = (
   catalogue: string,
-  { vendors = {}, models, price = () => `input: "3", output: "15"` }: Served,
+  { vendors = {}, models, price = () => `input: "3", output: "15"`, org }: Served,
 ): string => {
   const handles = Object.keys(models)
   return catalogue
@@ -24,6 +26,7 @@ export const serving = (
       `prices:\n${entries(models, (model) => `model: ${model}, currency: USD, ${price(model)}, from: 2026-01-01`)}`,
     )
     .replace("models: [main,", `models: [${handles.join(", ")}, main,`)
+    .replace("name: Test,", `name: Test,${org === undefined ? "" : ` ${org},`}`)
 }
 
 const entries = (all: Readonly<Record<string, string>>, entryOf: (name: string, fields: string) => string): string =>

@@ -104,7 +104,10 @@ describe("priceUsage", () => {
         outTokens: output,
         dims: { reasoning: output, cache_write_1h: write, web_search: searches },
       })
-      expect(priceUsage(list, some).cost <= maxCharge(list, input + read + write, output, searches)).toBe(true)
+      expect(
+        priceUsage(list, some).cost <=
+          maxCharge(list, input + read + write, output, { units: ["web_search"], most: searches }),
+      ).toBe(true)
     },
   )
 })
@@ -197,7 +200,8 @@ describe("prices above a number of input tokens", () => {
   })
 
   it("a hold is at the dearest that may apply, and a threshold that cannot be reached counts for nothing", () => {
-    const held = (inTokens: number, most?: number) => formatAmount(maxCharge(price(entry), inTokens, 1000, 0, most))
+    const held = (inTokens: number, most?: number) =>
+      formatAmount(maxCharge(price(entry), inTokens, 1000, undefined, most))
     // All input at the price of an hour's write.
     expect(held(200_000)).toBe("1.215")
     expect(held(200_001)).toBe("2.422512")

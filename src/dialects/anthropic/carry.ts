@@ -41,10 +41,10 @@ export const messageEdits = (request: VendorRequest, sent: SentBody): ReadonlyAr
 ]
 
 /** A search is made as often as it is held. */
-const searchEdits = (request: VendorRequest, { own }: SentBody): ReadonlyArray<JsonEdit> => {
-  if (request.searches === undefined) return []
-  const searches = own.paid.filter(({ isSearch }) => isSearch)
-  return searches.map(({ path }) => set(request.searches, ...path, "max_uses"))
+const searchEdits = ({ hosted }: VendorRequest, { own }: SentBody): ReadonlyArray<JsonEdit> => {
+  if (hosted === undefined || !hosted.units.includes("web_search")) return []
+  const searches = own.hosted.filter(({ unit, isFree }) => unit === "web_search" && !isFree)
+  return searches.map(({ path, maxUses }) => set(Math.min(maxUses, hosted.most), ...path, "max_uses"))
 }
 
 /** The features that its client asked for, and those that its blocks need. */

@@ -72,11 +72,9 @@ export const decodeMessagesRequest = (
   const reader = new FieldReader()
   reader.check(messagesFields, body, "")
   const listed = reader.optionalList(body["tools"], "tools")
-  const { tools, hosted } = toolsOf(reader, listed, toolsIn(body["messages"]))
-  const { omittedTools, search } = hosted
+  const { tools, hosted } = toolsOf(reader, listed, toolsIn(body["messages"]), body["tool_choice"])
   if (Array.isArray(body["mcp_servers"]) && body["mcp_servers"].length > 0) {
-    omittedTools.push("mcp")
-    hosted.isOpenEnded = true
+    hosted.add("mcp", {}, "mcp_servers", ["mcp_servers"])
   }
   const system = isAbsent(body["system"]) ? [] : textsOf(reader, body["system"], "system")
   const thread = reader.list(body["messages"], "messages").flatMap((message, index) => {
@@ -108,7 +106,7 @@ export const decodeMessagesRequest = (
   const model = reader.string(body["model"], "model")
   if (isAbsent(body["max_tokens"]) && !counts) reader.refuse("max_tokens", "is required")
   const own = ownRequest(reader, endUsersAt(body, ["metadata", "user_id"]), { hosted, listed: body["tools"] })
-  return reader.carriedResult({ exchange, context: { model, includesUsage: true }, omittedTools, search, own })
+  return reader.carriedResult({ exchange, context: { model, includesUsage: true }, own })
 }
 
 const efforts: Readonly<Record<string, Effort>> = {

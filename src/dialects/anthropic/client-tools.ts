@@ -1,7 +1,8 @@
 /** The tools of an Anthropic request, and the choice among them. */
 import type { JsonPath } from "../../protocol/json-edit.ts"
-import { HostedTools, strictly } from "../client-parts.ts"
+import { strictly } from "../client-parts.ts"
 import { all, carried, type FieldReader, type FieldTable, isAbsent, own, present, withoutEffect } from "../fields.ts"
+import { HostedTools } from "../hosted-tools.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import { clientToolOf } from "../vendor-tools.ts"
 
@@ -49,9 +50,14 @@ interface FoundTool {
 }
 
 /** @param found in the thread */
-export const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: ReadonlyArray<FoundTool>) => {
+export const toolsOf = (
+  reader: FieldReader,
+  listed: ReadonlyArray<unknown>,
+  found: ReadonlyArray<FoundTool>,
+  choice: unknown,
+) => {
   const tools: Array<JsonObject> = []
-  const hosted = new HostedTools()
+  const hosted = new HostedTools(choice)
   const own = listed.map((tool, index) => ({ tool, place: `tools.${index}`, whole: ["tools", index] }))
   for (const [index, item] of [...own, ...found].entries()) {
     const path = `tools.${index}`
@@ -63,7 +69,7 @@ export const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, fou
         tools.push(own)
         continue
       }
-      hosted.add(reader.string(type, `${path}.type`), tool, item.whole)
+      hosted.add(reader.string(type, `${path}.type`), tool, `${item.place}.type`, item.whole)
       continue
     }
     reader.check(toolFields, tool, path)

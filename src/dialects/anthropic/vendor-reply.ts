@@ -63,6 +63,8 @@ export class ReplyReader {
   readonly #blocks = new BlockNumbers()
   #usage: JsonObject = {}
   #tier: string | undefined
+  /** Runs of code in the vendor's containers. */
+  #runs = 0
   /** Some vendors begin again within a stream: the blocks of each beginning are others. */
   #messages = 0
   /** Blocks of Anthropic's own tools that are being read, by their index. */
@@ -155,6 +157,7 @@ export class ReplyReader {
         return
       }
       default:
+        if (codeRuns.has(stringAt(block, "name") ?? "")) this.#runs++
         // Whatever else there is belongs to Anthropic's own tools, those of later versions too.
         if (stringAt(block, "type") !== undefined)
           this.#own.set(key, { json: textIn() ?? "{}", input: "", later: new Map() })
@@ -224,12 +227,15 @@ export class ReplyReader {
     if (report === undefined) return
     const reported = Object.entries(report).filter(([, value]) => value !== null)
     this.#usage = { ...this.#usage, ...Object.fromEntries(reported) }
-    events.push({ kind: "usage", usage: usageOf(this.#usage), final })
+    events.push({ kind: "usage", usage: usageOf(this.#usage, this.#runs), final })
     const tier = stringAt(this.#usage, "service_tier")
     if (tier !== undefined && tier !== this.#tier) events.push({ kind: "tier", tier })
     this.#tier = tier
   }
 }
+
+/** https://platform.claude.com/docs/en/agents-and-tools/tool-use/code-execution-tool */
+const codeRuns: ReadonlySet<string> = new Set(["code_execution", "bash_code_execution", "text_editor_code_execution"])
 
 const stops: Readonly<Record<string, Stop>> = {
   end_turn: "end",

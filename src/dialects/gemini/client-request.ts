@@ -89,7 +89,6 @@ export const decodeGenerateRequest = (
   const config = isAbsent(body["generationConfig"]) ? {} : reader.fields(body["generationConfig"], "generationConfig")
   reader.check(generationFields, config, "generationConfig")
   const { tools: offered, hosted } = toolsOf(reader, body["tools"])
-  const { omittedTools, search } = hosted
   const choice = toolChoiceOf(reader, body["toolConfig"])
   const tools = onlyAllowed(offered, choice.allowed)
   const system = systemOf(reader, body["systemInstruction"])
@@ -117,7 +116,7 @@ export const decodeGenerateRequest = (
     stream,
   })
   const own = ownRequest(reader, endUsersAt(sent), { hosted, listed: body["tools"] }, { unsigned: turns.unsigned })
-  return reader.carriedResult({ exchange, context: { model, includesUsage: true }, omittedTools, search, own })
+  return reader.carriedResult({ exchange, context: { model, includesUsage: true }, own })
 }
 
 const extrasOf = (reader: GenerateReader, body: JsonObject, config: JsonObject): JsonObject => ({

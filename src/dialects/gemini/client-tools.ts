@@ -1,6 +1,7 @@
 /** The tools of a Gemini request, and the choice among them. */
-import { type ClientToolChoice, HostedTools, noArguments } from "../client-parts.ts"
+import { type ClientToolChoice, noArguments } from "../client-parts.ts"
 import { all, carried, type FieldTable, isAbsent, own, present, withoutEffect } from "../fields.ts"
+import { HostedTools } from "../hosted-tools.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import { clientToolOf } from "../vendor-tools.ts"
 import { type GenerateReader, nameIn } from "./client-reader.ts"
@@ -54,7 +55,7 @@ export const toolsOf = (reader: GenerateReader, value: unknown) => {
         const at = isAlone ? whole : [...whole, nameIn(item, type)]
         const own = clientToolOf("gemini", type, { [type]: options })
         if (own !== undefined) tools.push(own)
-        else hosted.add(type, isObject(options) ? options : {}, at)
+        else hosted.add(type, isObject(options) ? options : {}, at.join("."), at)
       }
     }
     const path = `tools.${index}.functionDeclarations`

@@ -73,6 +73,7 @@ class ReplyReader {
   #stop: Stop | undefined
   #tier: string | undefined
   #searches = 0
+  #usesMaps = false
 
   /** @param json of a whole reply, or of a part of one */
   readReply(json: string, events: Array<VendorEvent>): void {
@@ -96,7 +97,9 @@ class ReplyReader {
       const reader = this.#candidates[index] ?? new CandidateReader(index)
       this.#candidates[index] = reader
       const stop = reader.read(candidate, stringAt(reply, "responseId"), events, texts)
-      const queries = objectAt(candidate, "groundingMetadata")?.["webSearchQueries"]
+      const grounding = objectAt(candidate, "groundingMetadata")
+      const queries = grounding?.["webSearchQueries"]
+      this.#usesMaps ||= objectsAt(grounding, "groundingChunks").some((chunk) => objectAt(chunk, "maps") !== undefined)
       if (Array.isArray(queries)) this.#searches = Math.max(this.#searches, queries.length)
       if (stop === undefined) continue
       if (index === 0) this.#stop = stop
@@ -108,7 +111,11 @@ class ReplyReader {
     }
     // Reports are cumulative; one without a count is not about this reply.
     if (usage !== undefined && ("promptTokenCount" in usage || "candidatesTokenCount" in usage)) {
-      events.push({ kind: "usage", usage: usageOf(usage, this.#searches), final: this.#stop !== undefined })
+      events.push({
+        kind: "usage",
+        usage: usageOf(usage, { web_search: this.#searches, maps: Number(this.#usesMaps) }),
+        final: this.#stop !== undefined,
+      })
     }
     const tier = tierOf(usage)
     if (tier !== undefined && tier !== this.#tier) events.push({ kind: "tier", tier })
@@ -307,7 +314,7 @@ const tiersOfTraffic: Readonly<Record<string, string>> = {
 }
 
 /** Thoughts count as output; input of Gemini's own tools counts as input. */
-function usageOf(usage: JsonObject, searches: number): VendorUsage {
+function usageOf(usage: JsonObject, uses: Readonly<Record<string, number>>): VendorUsage {
   const thoughts = countAt(usage, "thoughtsTokenCount")
   const inputTokens = countAt(usage, "promptTokenCount") + countAt(usage, "toolUsePromptTokenCount")
   const modality = (details: string, name: string) =>
@@ -320,7 +327,7 @@ function usageOf(usage: JsonObject, searches: number): VendorUsage {
     outTokens: countAt(usage, "candidatesTokenCount") + thoughts,
     dims: nonZero({
       reasoning: thoughts,
-      web_search: searches,
+      ...uses,
       audio_in: modality("promptTokensDetails", "AUDIO") - cached("AUDIO"),
       image_in: modality("promptTokensDetails", "IMAGE") - cached("IMAGE"),
       audio_out: modality("candidatesTokensDetails", "AUDIO"),

@@ -3,14 +3,13 @@
  */
 
 import type { Result } from "effect"
-import type { ClientRequest, HostedSearch } from "../client-api.ts"
+import type { ClientRequest } from "../client-api.ts"
 import {
   logprobsOf,
   onlyAllowed,
   openaiEfforts,
   openaiOutput,
   plainText,
-  searchOf,
   stopsOf,
   tierOf,
   unless,
@@ -130,14 +129,12 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
   const { stream_options: streamOptions } = body
   const options = reader.optionalObject(streamOptions, "stream_options")
   reader.check(streamOptionFields, options, "stream_options")
-  const { tools: offered, hosted } = toolsOf(reader, body["tools"])
-  const { omittedTools } = hosted
+  const { tools: offered, hosted } = toolsOf(reader, body["tools"], body["tool_choice"])
   const choice = toolChoiceOf(reader, body["tool_choice"])
   const tools = onlyAllowed(offered, choice.allowed)
-  const search = optionalSearch(reader, body["web_search_options"])
   if (!isAbsent(body["web_search_options"])) {
-    if (search === undefined) omittedTools.push("web_search")
-    hosted.paid.push({ type: "web_search", path: ["web_search_options"], isSearch: search !== undefined })
+    const search = reader.object(body["web_search_options"], "web_search_options")
+    hosted.add("web_search", search, "web_search_options", ["web_search_options"])
   }
   const hasTools = tools.length > 0
   const exchange = present({
@@ -167,7 +164,7 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
   const endUsers = endUsersAt(body, ["user"], ["safety_identifier"])
   const places = { reasoning: reader.reasoning, echoes: reader.echoes }
   const own = ownRequest(reader, endUsers, { hosted, listed: body["tools"] }, places)
-  return reader.carriedResult({ exchange, context: { model, includesUsage }, omittedTools, search, own })
+  return reader.carriedResult({ exchange, context: { model, includesUsage }, own })
 }
 
 const extrasOf = (reader: FieldReader, body: JsonObject): JsonObject | undefined => {
@@ -205,9 +202,6 @@ const predictionOf = (reader: FieldReader, value: unknown): string | undefined =
   if (type !== "content") reader.refuse("prediction.type", "must be content")
   return plainText(reader, content, "prediction.content")
 }
-
-const optionalSearch = (reader: FieldReader, options: unknown): HostedSearch | undefined =>
-  isAbsent(options) ? undefined : searchOf("web_search", reader.object(options, "web_search_options"))
 
 /** OpenRouter's words for what is shown of what a model thought. */
 const displayOf = ({ include_reasoning: isIncluded, reasoning }: JsonObject): string | undefined =>

@@ -2,7 +2,6 @@
 import {
   allowedTools,
   type ClientToolChoice,
-  HostedTools,
   schemaIn,
   strictly,
   textTool,
@@ -10,6 +9,7 @@ import {
   toolChoices,
 } from "../client-parts.ts"
 import { all, carried, type FieldReader, type FieldTable, isAbsent, present, withoutEffect } from "../fields.ts"
+import { HostedTools } from "../hosted-tools.ts"
 import { type JsonObject, objectAt } from "../json.ts"
 
 const toolFields: FieldTable = {
@@ -23,9 +23,9 @@ const functionFields: FieldTable = {
 
 const choiceFields = all(carried, "type", "function", "custom", "allowed_tools")
 
-export const toolsOf = (reader: FieldReader, value: unknown) => {
+export const toolsOf = (reader: FieldReader, value: unknown, choice: unknown) => {
   const tools: Array<JsonObject> = []
-  const hosted = new HostedTools()
+  const hosted = new HostedTools(choice)
   for (const [index, item] of reader.optionalList(value, "tools").entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item, path)
@@ -36,7 +36,7 @@ export const toolsOf = (reader: FieldReader, value: unknown) => {
     }
     // Some clients leave the type of a function out.
     if (!isAbsent(tool["type"]) && tool["type"] !== "function") {
-      hosted.add(reader.string(tool["type"], `${path}.type`), tool, ["tools", index])
+      hosted.add(reader.string(tool["type"], `${path}.type`), tool, `${path}.type`, ["tools", index])
       continue
     }
     reader.check(toolFields, tool, path)

@@ -80,7 +80,7 @@ const decode = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> =>
   })
   const options = reader.optionalObject(body["stream_options"], "stream_options")
   const context = { model: reader.string(body["model"], "model"), includesUsage: options["include_usage"] === true }
-  return reader.result({ exchange, context, omittedTools: [] })
+  return reader.result({ exchange, context })
 }
 
 /** As OpenAI documents it. */

@@ -29,7 +29,7 @@ const editsOf = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit
   ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
   ...storeEdits(request, sent),
   ...(losesReasoning(request, sent) ? [cut("reasoning", "effort")] : []),
-  ...(request.searches === undefined ? [] : [set(request.searches, "max_tool_calls")]),
+  ...(request.hosted === undefined ? [] : [set(request.hosted.most, "max_tool_calls")]),
 ]
 
 const sealed = "reasoning.encrypted_content"

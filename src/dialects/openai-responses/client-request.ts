@@ -1,7 +1,7 @@
 /** OpenAI's responses as clients send them. Source: https://platform.openai.com/docs/api-reference/responses/create */
 
 import type { Result } from "effect"
-import type { ClientRequest, HostedSearch } from "../client-api.ts"
+import type { ClientRequest } from "../client-api.ts"
 import { onlyAllowed, openaiEfforts, openaiOutput, textBlock, tierOf, unless } from "../client-parts.ts"
 import {
   all,
@@ -68,8 +68,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
   const { instructions, input } = body
   const items = typeof input === "string" ? [{ role: "user", content: input }] : reader.list(input, "input")
   const listed = reader.optionalList(body["tools"], "tools")
-  const { tools: offered, hosted, groups } = toolsOf(reader, listed, toolsIn(items))
-  const { omittedTools, search } = hosted
+  const { tools: offered, hosted, groups } = toolsOf(reader, listed, toolsIn(items), body["tool_choice"])
   const choice = toolChoiceOf(reader, body["tool_choice"])
   const tools = onlyAllowed(offered, choice.allowed)
   // Vendors' other extras belong to tools that they host.
@@ -111,20 +110,17 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
     stream: body["stream"],
   })
   const model = reader.string(body["model"], "model")
+  const { max_tool_calls: most } = body
   return reader.carriedResult({
     exchange,
     context: { model, includesUsage: true, groups },
-    omittedTools,
-    search: search && limited(search, body["max_tool_calls"]),
-    own: ownRequest(reader, endUsersAt(body, ["user"], ["safety_identifier"]), { hosted, listed: body["tools"] }),
+    own: {
+      ...ownRequest(reader, endUsersAt(body, ["user"], ["safety_identifier"]), { hosted, listed: body["tools"] }),
+      // It counts calls of tools that the vendor hosts.
+      ...(Number.isSafeInteger(most) && Number(most) > 0 && { maxHostedUses: Number(most) }),
+    },
   })
 }
-
-/** A limit on calls counts tools that a vendor hosts; the only one here is its search. */
-const limited = (search: HostedSearch, most: unknown): HostedSearch =>
-  typeof most === "number" && Number.isSafeInteger(most) && most > 0
-    ? { ...search, maxUses: Math.min(search.maxUses, most) }
-    : search
 
 const reasoningFields: FieldTable = {
   ...all(carried, "effort", "mode"),

@@ -4,7 +4,6 @@ import type { GroupedTool } from "../client-api.ts"
 import {
   allowedTools,
   type ClientToolChoice,
-  HostedTools,
   schemaIn,
   strictly,
   textTool,
@@ -13,6 +12,7 @@ import {
 } from "../client-parts.ts"
 import { pathOf } from "../exact-places.ts"
 import { all, carried, type FieldReader, type FieldTable, isAbsent, present, withoutEffect } from "../fields.ts"
+import { HostedTools } from "../hosted-tools.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import { clientToolOf } from "../vendor-tools.ts"
 
@@ -37,9 +37,14 @@ interface FoundTool {
 }
 
 /** @param found in the thread */
-export const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, found: ReadonlyArray<FoundTool>) => {
+export const toolsOf = (
+  reader: FieldReader,
+  listed: ReadonlyArray<unknown>,
+  found: ReadonlyArray<FoundTool>,
+  choice: unknown,
+) => {
   const tools: Array<JsonObject> = []
-  const hosted = new HostedTools()
+  const hosted = new HostedTools(choice)
   const groups = new Map<string, GroupedTool>()
   const add = (item: unknown, path: string, place: string, namespace?: string) => {
     const tool = reader.object(item, path)
@@ -58,7 +63,7 @@ export const toolsOf = (reader: FieldReader, listed: ReadonlyArray<unknown>, fou
       return
     }
     if (type !== "function" && type !== "custom") {
-      hosted.add(reader.string(type, `${path}.type`), tool, pathOf(place))
+      hosted.add(reader.string(type, `${path}.type`), tool, `${place}.type`, pathOf(place))
       return
     }
     reader.check(type === "custom" ? textToolFields : toolFields, tool, path)

@@ -42,6 +42,7 @@ import { citationOf } from "../openai-chat/citations.ts"
 import { openaiFault } from "../openai-chat/faults.ts"
 import { decodeChatBody } from "../openai-chat/vendor-reply.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
+import { HostedCount } from "./hosted-count.ts"
 import { reasoningSignature } from "./vendor-request.ts"
 
 /** A streamed reply. */
@@ -80,7 +81,7 @@ class ReplyReader {
   #hasClosed = false
   #refused = false
   #called = false
-  #searches = 0
+  readonly #uses = new HostedCount()
 
   /** @param data of an event, in JSON */
   readFrame(data: string, events: Array<VendorEvent>): void {
@@ -184,11 +185,6 @@ class ReplyReader {
         if (signature !== undefined) events.push(signatureDelta(this.#blocks.of(`reasoning ${index}`), signature))
         return
       }
-      case "web_search_call":
-        // Pages that are opened afterwards are not billed: https://platform.openai.com/docs/pricing
-        if ((stringAt(objectAt(item, "action"), "type") ?? "search") === "search") this.#searches++
-        this.#readOwn(index, item, events, textOf)
-        return
       case "function_call":
         this.#openCall(index, item, events)
         if (!this.#emitted.has(`call ${index}`)) {
@@ -215,6 +211,7 @@ class ReplyReader {
 
   /** An item of OpenAI's own tools, those of later versions too. */
   #readOwn(index: number, item: JsonObject | undefined, events: Array<VendorEvent>, textOf: TextOf): void {
+    this.#uses.add(item)
     if (stringAt(item, "type") !== undefined)
       events.push(vendorDelta(this.#blocks.of(`own ${index}`), "openai", textOf() ?? "{}"))
   }
@@ -230,7 +227,7 @@ class ReplyReader {
     const tier = stringAt(response, "service_tier")
     if (tier !== undefined) events.push({ kind: "tier", tier })
     const usage = objectAt(response, "usage")
-    if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage, this.#searches), final: true })
+    if (usage !== undefined) events.push({ kind: "usage", usage: usageOf(usage, this.#uses), final: true })
     events.push({ kind: "stop", stop: this.#stopOf(status, response) }, { kind: "done" })
   }
 
@@ -294,7 +291,7 @@ class ReplyReader {
   }
 }
 
-function usageOf(usage: JsonObject, searches: number): VendorUsage {
+function usageOf(usage: JsonObject, uses: HostedCount): VendorUsage {
   const input = objectAt(usage, "input_tokens_details")
   return {
     ...splitInput(
@@ -305,7 +302,7 @@ function usageOf(usage: JsonObject, searches: number): VendorUsage {
     outTokens: countAt(usage, "output_tokens"),
     dims: nonZero({
       reasoning: countAt(objectAt(usage, "output_tokens_details"), "reasoning_tokens"),
-      web_search: searches,
+      ...uses.counts,
     }),
     ...missingSides(usage, { input: { anyOf: ["input_tokens"] }, output: { anyOf: ["output_tokens"] } }),
   }

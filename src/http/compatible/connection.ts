@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"
-import type { ClientApi, ClientContext, ReplyContext } from "../../dialects/client-api.ts"
+import type { ClientApi, ReplyContext } from "../../dialects/client-api.ts"
 import { PlainText } from "../../dialects/openai-chat/media-client.ts"
 import { ChatReply } from "../../kinds/chat/chat-reply.ts"
 import type { ServiceError } from "../../protocol/error.ts"
@@ -14,21 +14,16 @@ const readResponse = Schema.decodeUnknownOption(Schema.fromJsonString(ChatReply)
 
 export class CompatibleConnection extends ApiConnection<ChatReply> {
   readonly #api: ClientApi
-  readonly #sent: ClientContext | undefined
   readonly #headers: Readonly<Record<string, string | undefined>>
-  #isSearching = false
+  #omittedTools: ReadonlyArray<string> = []
   /** Undefined if the request is translated. */
   #carried: CarryingNotes | undefined
 
-  /**
-   * @param sent undefined if the request could not be read
-   * @param headers of the request
-   */
+  /** @param headers of the request */
   constructor(
     response: ServerResponse,
     api: ClientApi,
     context: ReplyContext,
-    sent?: ClientContext,
     headers: Readonly<Record<string, string | undefined>> = {},
   ) {
     const words = {
@@ -41,12 +36,11 @@ export class CompatibleConnection extends ApiConnection<ChatReply> {
     }
     super(response, context.requestId, words, api.events(context))
     this.#api = api
-    this.#sent = sent
     this.#headers = headers
   }
 
-  searching(isSearching: boolean): void {
-    this.#isSearching = isSearching
+  omittingTools(types: ReadonlyArray<string>): void {
+    this.#omittedTools = types
   }
 
   carrying(notes: CarryingNotes | undefined): void {
@@ -58,10 +52,8 @@ export class CompatibleConnection extends ApiConnection<ChatReply> {
   }
 
   protected override notices(): ReadonlyArray<string> {
-    const { search, omittedTools = [] } = this.#sent ?? {}
-    const omitted = search === undefined || this.#isSearching ? omittedTools : [...omittedTools, search.type]
     return [
-      ...noticeOf("tools_omitted", this.#carried?.omittedTools ?? omitted),
+      ...noticeOf("tools_omitted", this.#omittedTools),
       ...noticeOf("fields_carried", this.#carried?.newFields ?? []),
       ...noticeOf("betas_omitted", this.#api.omittedFeatures?.(this.#headers, this.#carried !== undefined) ?? []),
       ...super.notices(),

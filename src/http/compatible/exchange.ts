@@ -45,7 +45,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
       const connect = (sent: ClientContext | undefined) => {
         const context = { ...unread, ...sent?.context, isArray: place.isArray }
-        return new CompatibleConnection(response, api, context, sent, request.headers)
+        return new CompatibleConnection(response, api, context, request.headers)
       }
       return runner.run(chat, withCredential(request), requestId, {
         read: ({ caller: { org }, body }) => {

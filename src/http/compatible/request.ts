@@ -55,17 +55,14 @@ export const readCompatible = (
     meta === undefined ? null : [api.name, place.model, place.stream, json],
   )
   const source = { body, exact, read: promptReader(api, place, candidate.model) }
-  const searches = told.search?.maxUses
   return {
     sent: told,
     decoded: Result.mapBoth(decoded, {
       onSuccess: ({ request, payloadHash }) => ({
-        request: withSearches(
+        request:
           api.carried === undefined || told.own === undefined
             ? chatRequestOf(request, source)
             : carriedRequestOf(request, source, { ...sentIn(api.carried, told.own, json, headers), marks }),
-          searches,
-        ),
         payloadHash,
       }),
       onFailure: (error) => inWordsOf(api, error),
@@ -82,9 +79,6 @@ const sentIn = (
   const head = Object.fromEntries(Object.entries(asObject(body)).filter(([name]) => !prompt.includes(name)))
   return { api, own, head, betas: betas?.(headers) ?? [] }
 }
-
-const withSearches = (request: ChatRequest, searches: number | undefined): ChatRequest =>
-  searches === undefined ? request : { ...request, searches }
 
 /** Reads the prompt of a request that was read before. @param model its handle */
 const promptReader =

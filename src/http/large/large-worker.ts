@@ -112,18 +112,18 @@ const keptBeside = (source: Uint8Array, body: Uint8Array): Uint8Array =>
   body.buffer === source.buffer ? Buffer.from(body) : body
 
 const encode = (prompt: Prompt, source: Uint8Array, vendor: Vendor, params: PromptParams): FromWorker => {
-  const { wire, isSearching, omitted, carried, functionsOfTexts } = prompt.encode(
+  const { wire, omittedTools, omitted, carried, functionsOfTexts } = prompt.encode(
     { dialect: dialectOf(vendor), vendor },
     params,
   )
-  if (Result.isFailure(wire)) return { kind: "unfit", ...wire.failure, isSearching, omitted }
+  if (Result.isFailure(wire)) return { kind: "unfit", ...wire.failure, omittedTools, omitted }
   const { path, headers, body } = wire.success
   return {
     kind: "encoded",
     path,
     headers,
     body: typeof body === "string" ? Buffer.from(body) : keptBeside(source, body),
-    isSearching,
+    omittedTools,
     functionsOfTexts,
     omitted,
     carried,

@@ -62,7 +62,7 @@ export type FromWorker =
       readonly path: string
       readonly headers: Readonly<Record<string, string>>
       readonly body: Uint8Array
-      readonly isSearching: boolean | undefined
+      readonly omittedTools: ReadonlyArray<string> | undefined
       readonly functionsOfTexts: EncodedPrompt["functionsOfTexts"]
       readonly omitted: ReadonlyArray<string> | undefined
       readonly carried: EncodedPrompt["carried"]
@@ -72,7 +72,7 @@ export type FromWorker =
       readonly capability: string
       readonly message: string
       readonly issue?: EncodeRefusal["issue"]
-      readonly isSearching: boolean | undefined
+      readonly omittedTools: ReadonlyArray<string> | undefined
       readonly omitted: ReadonlyArray<string> | undefined
     }
   | { readonly kind: "text"; readonly text: string; readonly tokens: number }

@@ -84,12 +84,12 @@ export class RemotePrompt implements Prompt {
 /** Undefined if the worker is gone. */
 const encodedOf = (reply: FromWorker): EncodedPrompt | undefined => {
   if (reply.kind === "encoded") {
-    const { path, headers, body, isSearching, omitted, carried, functionsOfTexts } = reply
-    return { wire: Result.succeed({ path, headers, body }), isSearching, omitted, carried, functionsOfTexts }
+    const { path, headers, body, omittedTools, omitted, carried, functionsOfTexts } = reply
+    return { wire: Result.succeed({ path, headers, body }), omittedTools, omitted, carried, functionsOfTexts }
   }
   if (reply.kind !== "unfit") return undefined
-  const { capability, message, issue, isSearching, omitted } = reply
-  return { wire: Result.fail({ capability, message, ...(issue && { issue }) }), isSearching, omitted }
+  const { capability, message, issue, omittedTools, omitted } = reply
+  return { wire: Result.fail({ capability, message, ...(issue && { issue }) }), omittedTools, omitted }
 }
 
 /** The worker that had a request is gone. */

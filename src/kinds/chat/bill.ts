@@ -8,6 +8,7 @@ import type { Bill } from "../../calls/bill.ts"
 import type { BrokenReason } from "../../calls/ending.ts"
 import type { UsageSide, VendorUsage } from "../../dialects/dialect.ts"
 import { type Counts, inputTokens } from "../../money/pricing.ts"
+import { hostedUnits, mostHostedUses } from "../../protocol/hosted-unit.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 import type { UsageMeter } from "./usage-meter.ts"
 
@@ -25,12 +26,9 @@ export interface UsageLimits {
   readonly outTokens: number
 }
 
-/** Searches that a vendor may report for one reply. */
-export const maxSearches = 100
-
-/** What a vendor's report is worth, by side; `searches` are priced separately. */
+/** What a vendor's report is worth, by side; uses of hosted tools are priced separately. */
 type Verdict = "reported" | "missing" | "implausible"
-type Verdicts = Readonly<Record<UsageSide | "searches", Verdict>>
+type Verdicts = Readonly<Record<UsageSide | "uses", Verdict>>
 
 /**
  * A count is missing if it is absent or malformed, or 0 beside
@@ -46,7 +44,7 @@ const judge = (usage: VendorUsage, { contentSeen, textSeen }: Seen, limits: Usag
   return {
     input: verdict("input", inputTokens(usage), limits.inTokens),
     output: verdict("output", usage.outTokens, limits.outTokens),
-    searches: (usage.dims["web_search"] ?? 0) > maxSearches ? "implausible" : "reported",
+    uses: hostedUnits.some((unit) => (usage.dims[unit] ?? 0) > mostHostedUses) ? "implausible" : "reported",
   }
 }
 
@@ -115,6 +113,7 @@ const estimatedCounts = ({ promptTokens, outTokens }: Estimated): Counts => ({
 /** Dimensions that are part of a side's total. */
 const inputDims: ReadonlyArray<string> = ["audio_in", "image_in", "cache_write_1h"]
 const outputDims: ReadonlyArray<string> = ["reasoning", "audio_out"]
+const units: ReadonlySet<string> = new Set(hostedUnits)
 
 /** The reported counts, with estimates in the place of sides that are missing or implausible. */
 const believedCounts = (usage: VendorUsage, verdicts: Verdicts, estimated: Estimated): Counts => {
@@ -124,7 +123,7 @@ const believedCounts = (usage: VendorUsage, verdicts: Verdicts, estimated: Estim
   const limitOf = (name: string): number => {
     if (inputDims.includes(name)) return verdicts.input === "reported" ? inputTokens(input) : 0
     if (outputDims.includes(name)) return verdicts.output === "reported" ? outTokens : 0
-    if (name === "web_search") return verdicts.searches === "reported" ? maxSearches : 0
+    if (units.has(name)) return verdicts.uses === "reported" ? mostHostedUses : 0
     return Number.MAX_SAFE_INTEGER
   }
   const dims = Object.entries(usage.dims).map(([name, count]) => [name, Math.min(count, limitOf(name))] as const)

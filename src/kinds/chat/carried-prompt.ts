@@ -3,7 +3,10 @@ import { Effect, Result } from "effect"
 import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { ClientApiName, OwnRequest, SentBody } from "../../dialects/carried-request.ts"
 import { omittedTools } from "../../dialects/carry.ts"
+import type { Dialect, VendorRequest } from "../../dialects/dialect.ts"
+import { type HostedTool, readsMore } from "../../dialects/hosted-tools.ts"
 import { isObject } from "../../dialects/json.ts"
+import { type HostedUses, hostedCapability } from "../../protocol/hosted-unit.ts"
 import { editJson, type JsonEdit } from "../../protocol/json-edit.ts"
 import type { JsonMarks } from "../../protocol/json-size.ts"
 import { isFunctionTool, isTextTool } from "../../protocol/tool.ts"
@@ -15,7 +18,6 @@ import {
   type PromptContent,
   type PromptParams,
   type PromptSource,
-  withSearches,
 } from "./prompt.ts"
 
 /** A client's request beside its prompt. */
@@ -41,7 +43,7 @@ export class CarriedPrompt extends OwnPrompt {
   }
 
   override get hasRemoteMedia(): boolean {
-    return super.hasRemoteMedia || this.#sent.own.isOpenEnded
+    return super.hasRemoteMedia || this.#sent.own.hosted.some(readsMore)
   }
 
   /** What twp/1 has no words for cannot be written anew. */
@@ -60,8 +62,8 @@ export class CarriedPrompt extends OwnPrompt {
   }
 
   override encode(target: EncodingTarget, params: PromptParams): EncodedPrompt {
-    const { api, body, marks, own: asked, ...sent } = this.#sent
-    const own = target.vendor?.hostedTools === "carry" ? withPaidTools(asked) : asked
+    const { api, body, marks, own: sentOwn, ...sent } = this.#sent
+    const own = target.vendor?.hostedTools === "carry" ? withPaidTools(sentOwn) : sentOwn
     const { chat } = target.dialect
     const { lack, newFields } = own
     // The request as it came would be refused again: without its seals it is written anew.
@@ -71,20 +73,52 @@ export class CarriedPrompt extends OwnPrompt {
       const edited = (edits: ReadonlyArray<JsonEdit>) => editJson(body, edits, marks)
       const { thread, tools } = this.read()
       const offered = { thread, tools: tools.filter(isFunctionTool), textTools: tools.filter(isTextTool) }
-      const { request, isSearching } = withSearches(chat, { ...params, ...offered })
+      const asked = { ...params, ...offered }
+      const request = { ...asked, hosted: hostedAt(chat, asked) }
+      const omitted = omittedTools(request, own)
+      const refused = refusalOf(omitted, params)
+      if (refused !== undefined) return refused
       const wire = chat.carry.encode(request, { ...sent, own, edited })
       if (wire !== undefined) {
         this.letGo()
-        const types = omittedTools(request, own).map(({ type }) => type)
-        return { wire, isSearching, carried: { newFields, omittedTools: types } }
+        return { wire, omittedTools: omitted.map(({ type }) => type), carried: { newFields } }
       }
     }
-    return lack === undefined ? super.encode(target, params) : unfit(lack.path, lack.message)
+    const translated = lack === undefined ? super.encode(target, params) : unfit(lack.path, lack.message)
+    // Of the tools that vendors run, others have a plain web search alone.
+    const lost = own.hosted.filter(({ isPlainSearch }) => !isPlainSearch || translated.isSearching !== true)
+    return refusalOf(lost, params) ?? { ...translated, omittedTools: lost.map(({ type }) => type) }
   }
 }
 
 /** A request that keeps all its tools. */
-const withPaidTools = (own: OwnRequest): OwnRequest => ({ ...own, paid: [] })
+const withPaidTools = (own: OwnRequest): OwnRequest => ({
+  ...own,
+  hosted: own.hosted.map((tool) => ({ ...tool, isFree: true })),
+})
+
+/** Tools that cannot be had are left out only if no answer depends on them, or the organisation does without. */
+const refusalOf = (lost: ReadonlyArray<HostedTool>, { omitsHosted }: PromptParams): EncodedPrompt | undefined => {
+  const tool = lost.find(({ isNeeded, isForced }) => isForced || (isNeeded && omitsHosted !== true))
+  return tool && unfit(tool.place, lackOf(tool))
+}
+
+const lackOf = ({ type, unit, isForced }: HostedTool): string => {
+  const needs =
+    unit === undefined
+      ? "which no vendor of this model may run for this organisation"
+      : `which needs a price of ${unit} and the organisation's capability ${hostedCapability[unit]}, at a vendor that has it`
+  const remedy = isForced ? "" : "; an organisation with hostedTools: omit does without"
+  return `is ${type.slice(0, 64)}, a tool that vendors run, ${needs}${remedy}`
+}
+
+/** Uses of hosted tools without web searches, where the vendor cannot make them beside the rest of the request. */
+const hostedAt = (chat: Dialect, request: VendorRequest): HostedUses | undefined => {
+  const { hosted } = request
+  if (hosted === undefined || !hosted.units.includes("web_search") || chat.canSearch(request)) return hosted
+  const units = hosted.units.filter((unit) => unit !== "web_search")
+  return units.length === 0 ? undefined : { ...hosted, units }
+}
 
 const unknownField = "is not a field of this API that the gateway knows"
 

@@ -3,14 +3,13 @@
 import type { ClientApiName } from "../../dialects/carried-request.ts"
 import type { ExactPlaces } from "../../dialects/exact-places.ts"
 import type { FieldRefusal } from "../../dialects/fields.ts"
+import type { HostedTool } from "../../dialects/hosted-tools.ts"
 import type { ExchangeRequest } from "../../protocol/exchange.ts"
 import { CarriedPrompt, type SentPrompt } from "./carried-prompt.ts"
 import { OwnPrompt, type Prompt, type PromptContent, type PromptSource } from "./prompt.ts"
 
 export interface ChatRequest extends Omit<ExchangeRequest, "thread" | "tools"> {
   readonly prompt: Prompt
-  /** The most web searches that the vendor may make by itself, if it can. */
-  readonly searches?: number | undefined
   /** Present if a vendor of the same API gets it as it came. */
   readonly carried?: CarriedRequest | undefined
 }
@@ -22,6 +21,10 @@ export interface CarriedRequest {
   readonly lack?: FieldRefusal | undefined
   /** Ids of the client's own users. */
   readonly endUsers: ReadonlyArray<string>
+  /** Tools that a vendor runs. */
+  readonly hosted: ReadonlyArray<HostedTool>
+  /** The most uses of them all that the client allows. */
+  readonly maxHostedUses?: number | undefined
 }
 
 /** A body of so many bytes stays as it came, instead of as what was read of it. */
@@ -51,11 +54,12 @@ export const carriedRequestOf = (
   const { params = {}, stream = false } = request
   const whole = { ...sent, body: source.body, asked: params, isStreamed: stream }
   const { api, own } = sent
+  const { lack, hosted, maxHostedUses, endUsers } = own
   const content = { thread, ...(tools !== undefined && { tools }) }
   return {
     ...request,
     prompt: new CarriedPrompt(whole, content, promptSource(source, request)),
-    carried: { api, lack: own.lack, endUsers: [...new Set(own.endUsers.map(({ id }) => id))] },
+    carried: { api, lack, hosted, maxHostedUses, endUsers: [...new Set(endUsers.map(({ id }) => id))] },
   }
 }
 

@@ -15,10 +15,11 @@ import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { ExchangeParams, ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ExtraParams } from "../../protocol/extra-params.ts"
+import { type HostedUses, hostedCapability, mostHostedUses } from "../../protocol/hosted-unit.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import { entryOf } from "../../protocol/words.ts"
 import type { OrgEntry } from "../../tenants/tenants.ts"
-import { maxSearches, type UsageLimits } from "./bill.ts"
+import type { UsageLimits } from "./bill.ts"
 import type { ChatRequest } from "./chat-request.ts"
 import type { PromptParams } from "./prompt.ts"
 
@@ -61,13 +62,13 @@ export const makePlan = (
       tierRefusal(serviceTier, price) ??
       overflowOf(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
     if (refusal !== undefined) return Result.fail(refusal)
-    const searches = allowedSearches(request.searches, caller, price)
+    const hosted = hostedUses(request.carried, caller, price)
     const promptTokens = heldPromptTokens(request, entry, params.maxTokens)
-    const inTokens = promptTokens + searchTokens * searches
+    const inTokens = promptTokens + tokensOfUse * (hosted?.most ?? 0)
     // What was predicted and not said is billed as output.
     const outTokens = (params.maxTokens + tokensOfBytes(Buffer.byteLength(prediction))) * n
     const mostInTokens = Math.min(mostTokensOf(inTokens), entry.model.contextWindow ?? largestContextWindow)
-    const charged = (each: Price) => maxCharge(each, inTokens, outTokens, searches, mostInTokens)
+    const charged = (each: Price) => maxCharge(each, inTokens, outTokens, hosted, mostInTokens)
     return Result.succeed({
       entry,
       price,
@@ -80,7 +81,8 @@ export const makePlan = (
       usageLimits: usageLimits(entry, outTokens),
       vendorRequest: {
         ...vendorRequestOf(request, params, capabilities),
-        searches: searches === 0 ? undefined : searches,
+        hosted,
+        searches: searchesOf(request.carried, hosted),
       },
     })
   })
@@ -115,14 +117,29 @@ const tierRefusal = (tier: string | undefined, { tiers }: Price): PlanError | un
         detail: { capability: "serviceTier", serviceTier: tier },
       })
 
-/** What the results of one search add to a prompt, as the hold reckons. */
-const searchTokens = 10_000
+/** What the results of one use of a hosted tool add to a prompt, as the hold reckons. */
+const tokensOfUse = 10_000
 
-/** Searches by a vendor are for organisations with the capability, and for models whose price names them. */
-const allowedSearches = (asked: number | undefined, { org }: OrgEntry, { dims }: Price): number =>
-  asked === undefined || org.capabilities?.["webSearch"] !== true || dims["web_search"] === undefined
-    ? 0
-    : Math.min(asked, maxSearches)
+/** Tools that a vendor runs are for organisations with the capability, and for models whose price names them. */
+const hostedUses = (carried: ChatRequest["carried"], { org }: OrgEntry, { dims }: Price): HostedUses | undefined => {
+  if (carried === undefined || carried.hosted.length === 0) return undefined
+  const allowed = carried.hosted.flatMap(({ unit, maxUses }) =>
+    unit !== undefined && org.capabilities?.[hostedCapability[unit]] === true && dims[unit] !== undefined
+      ? [{ unit, maxUses }]
+      : [],
+  )
+  if (allowed.length === 0) return undefined
+  const asked = allowed.reduce((sum, { maxUses }) => sum + maxUses, 0)
+  const most = Math.min(asked, carried.maxHostedUses ?? asked, mostHostedUses)
+  return { units: [...new Set(allowed.map(({ unit }) => unit))], most }
+}
+
+/** The searches that any vendor may make, if that is all its client asks of a search. */
+const searchesOf = (carried: ChatRequest["carried"], hosted: HostedUses | undefined): number | undefined => {
+  const search = carried?.hosted.find(({ isPlainSearch }) => isPlainSearch)
+  if (search === undefined || hosted === undefined || !hosted.units.includes("web_search")) return undefined
+  return Math.min(search.maxUses, hosted.most)
+}
 
 /** @param params within the model's profile */
 export const vendorRequestOf = (

@@ -23,6 +23,8 @@ import { samenessOfPrompt } from "./sameness.ts"
 export interface PromptParams extends Omit<VendorRequest, "thread" | "tools"> {
   /** Whether what vendors have sealed is left out: the target cannot open it. */
   readonly isUnsealed?: true
+  /** Whether tools that vendors run are left out where the target has them not. */
+  readonly omitsHosted?: true
 }
 
 /** The part of a target that a prompt needs to be written for it. */
@@ -35,6 +37,8 @@ export interface EncodedPrompt {
   readonly wire: Result.Result<WireRequest<string | Uint8Array>, EncodeRefusal>
   /** Whether the vendor may search the web, where the client asked for that. */
   readonly isSearching?: boolean | undefined
+  /** Types of tools that vendors run, which are left out. */
+  readonly omittedTools?: ReadonlyArray<string> | undefined
   /** Types of blocks of other vendors' tools, which this one cannot read, and words that it lacks. */
   readonly omitted?: ReadonlyArray<string> | undefined
   /** Functions that stand for the client's tools of texts. */
@@ -175,7 +179,7 @@ export const encodePrompt = (
   params: PromptParams,
   hasOwnBlocks: boolean,
 ): EncodedPrompt => {
-  const { isUnsealed, ...asked } = params
+  const { isUnsealed, omitsHosted: _, ...asked } = params
   const { output } = asked
   const offer = offerTo(chat, isUnsealed === true ? thread.flatMap(withoutSeals) : thread, tools)
   if (Result.isFailure(offer)) return { wire: Result.fail(offer.failure) }

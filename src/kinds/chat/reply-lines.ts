@@ -5,7 +5,7 @@ import type { VendorEvent } from "../../dialects/dialect.ts"
 
 /** What the client was told at the beginning. */
 export interface ReplyNotes {
-  readonly isSearching?: boolean | undefined
+  readonly omittedTools?: ReadonlyArray<string> | undefined
   readonly omitted?: ReadonlyArray<string> | undefined
   readonly carried?: CarryingNotes | undefined
 }

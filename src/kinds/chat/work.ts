@@ -23,8 +23,9 @@ export interface ChatWorkOptions extends ReaderOptions {
   /** The rest of the request, without the target's own name of the model. */
   readonly vendorRequest: Omit<PromptParams, "model">
   readonly warnings: ReadonlyArray<WarnEvent>
-  /** Told whether the vendor that is asked may search the web, where the client asked for that. */
-  readonly searching?: (isSearching: boolean) => void
+  readonly omittingTools?: (types: ReadonlyArray<string>) => void
+  /** Whether tools that vendors run are left out where a target has them not. */
+  readonly omitsHosted?: boolean
   /** Told which blocks of vendors' tools the vendor that is asked cannot read. */
   readonly omitting?: (types: ReadonlyArray<string>) => void
   /** Takes the losses of the client's own request on its way; undefined if it is translated. */
@@ -76,13 +77,14 @@ export class ChatWork implements Work {
   }
 
   #paramsAt(target: CallTarget): PromptParams {
-    const { vendorRequest, endUsersAt } = this.#options
+    const { vendorRequest, endUsersAt, omitsHosted } = this.#options
     const endUsers = endUsersAt?.(target.vendor)
     return {
       ...vendorRequest,
       model: target.model,
       ...(endUsers !== undefined && { endUsers }),
       ...(this.#unsealedFor === target.key && { isUnsealed: true }),
+      ...(omitsHosted === true && { omitsHosted }),
     }
   }
 
@@ -90,8 +92,8 @@ export class ChatWork implements Work {
     const { prompt } = this.#options
     if (target.dialect.chat === undefined) return Result.fail(noChat)
     const encoded = prompt.encode(target, this.#paramsAt(target))
-    const { wire, isSearching, omitted, carried, functionsOfTexts = [] } = encoded
-    this.#note({ isSearching, omitted, carried })
+    const { wire, omittedTools, omitted, carried, functionsOfTexts = [] } = encoded
+    this.#note({ omittedTools, omitted, carried })
     this.#functionsOfTexts = functionsOfTexts
     if (carried !== undefined) recordNewFields(this.#options.context, target.vendor.dialect, carried.newFields)
     return wire
@@ -120,11 +122,11 @@ export class ChatWork implements Work {
   }
 
   #note(notes: ReplyNotes): void {
-    const { isSearching, omitted, carried } = notes
-    this.#notes = { isSearching, omitted, carried }
+    const { omittedTools, omitted, carried } = notes
+    this.#notes = { omittedTools, omitted, carried }
     this.#carries = carried !== undefined
     this.#options.carrying?.(carried)
-    if (isSearching !== undefined) this.#options.searching?.(isSearching)
+    if (omittedTools !== undefined) this.#options.omittingTools?.(omittedTools)
     if (omitted !== undefined) this.#options.omitting?.(omitted)
   }
 

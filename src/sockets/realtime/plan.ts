@@ -90,7 +90,7 @@ export const needOf = (
   const mostInTokens = Math.min(contextWindow, mostTokensOf(counted))
   const transcripts = unitCharge(price, transcriptDims(price, mostTranscripts(unbilledSeconds)))
   return {
-    amount: isOwn ? 0n : maxCharge(price, inTokens, maxOutTokens, 0, mostInTokens) + transcripts,
+    amount: isOwn ? 0n : maxCharge(price, inTokens, maxOutTokens, undefined, mostInTokens) + transcripts,
     tokens: inTokens + maxOutTokens,
   }
 }

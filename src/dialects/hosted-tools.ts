@@ -1,0 +1,92 @@
+/** Tools that a vendor runs by itself, as a request of its API asks for them. Pure. */
+import type { HostedUnit } from "../protocol/hosted-unit.ts"
+import type { JsonPath } from "../protocol/json-edit.ts"
+import { isAbsent } from "./fields.ts"
+import { isObject, type JsonObject, stringAt } from "./json.ts"
+
+export interface HostedTool {
+  /** As its client named it. */
+  readonly type: string
+  /** The field that asks for it. */
+  readonly place: string
+  /** The part of the body that is taken out with it. */
+  readonly path: JsonPath
+  /** The unit of its uses that a price may name; absent if it has none, or its uses are not held. */
+  readonly unit?: HostedUnit | undefined
+  /** The most uses in one reply. */
+  readonly maxUses: number
+  /** Whether it is a web search and no more, which other vendors can make too. */
+  readonly isPlainSearch: boolean
+  /** Whether it costs no more than its tokens. */
+  readonly isFree: boolean
+  /** Whether an answer may depend on it. */
+  readonly isNeeded: boolean
+  /** Whether the model must call it. */
+  readonly isForced: boolean
+}
+
+/** Uses of a tool in one reply, if its client does not limit them. */
+const defaultMaxUses = 5
+
+/** The tools of one request that a vendor defines and runs. */
+export class HostedTools {
+  readonly tools: Array<HostedTool> = []
+  readonly #choice: unknown
+
+  /** @param choice among tools, as the client said it */
+  constructor(choice?: unknown) {
+    this.#choice = choice
+  }
+
+  /** @param path of the part that is taken out with it. What a thread brings along is not held. */
+  add(type: string, tool: JsonObject, place: string, path: JsonPath): void {
+    const unit = path.length > 0 && isListed(path) ? unitOf(type) : undefined
+    const { max_uses: asked } = tool
+    this.tools.push({
+      type,
+      place,
+      path,
+      unit,
+      maxUses: Number.isSafeInteger(asked) && Number(asked) > 0 ? Number(asked) : defaultMaxUses,
+      isPlainSearch: unit === "web_search" && Object.keys(tool).every((name) => isPlain(name, tool[name])),
+      isFree: freeTools.test(type),
+      isNeeded: !finders.test(type) && !isNone(this.#choice),
+      isForced: isForced(this.#choice, type, stringAt(tool, "name")),
+    })
+  }
+}
+
+const isListed = ([first]: JsonPath): boolean => first === "tools" || first === "web_search_options"
+
+/** Filters, a place or a size of a search would be lost at another vendor. */
+const isPlain = (name: string, value: unknown): boolean =>
+  isAbsent(value) || ["type", "name", "cache_control", "max_uses"].includes(name)
+
+const isNone = (choice: unknown): boolean => choice === "none" || (isObject(choice) && choice["type"] === "none")
+
+const isForced = (choice: unknown, type: string, name: string | undefined): boolean =>
+  isObject(choice) && (choice["type"] === type || (choice["type"] === "tool" && choice["name"] === name))
+
+/** Whether a tool that is found later, or not, is offered at once anyway. */
+const finders = /^tool_search(_tool_(bm25|regex))?(_\d{8})?$/
+
+const units: ReadonlyArray<readonly [RegExp, HostedUnit]> = [
+  [/^(web_search(_preview)?(_\d[\d_]*)?|googleSearch)$/, "web_search"],
+  [/^file_search$/, "file_search"],
+  [/^(code_interpreter|code_execution(_\d{8})?)$/, "code_execution"],
+  [/^image_generation$/, "image_generation"],
+  [/^googleMaps$/, "maps"],
+]
+
+const unitOf = (type: string): HostedUnit | undefined => units.find(([form]) => form.test(type))?.[1]
+
+/**
+ * Tools that cost no more than their tokens: those that the client runs, those that find other tools, and those whose vendors
+ * bill what they read as input. Sources: https://platform.claude.com/docs/en/about-claude/pricing,
+ * https://platform.openai.com/docs/pricing, https://ai.google.dev/gemini-api/docs/pricing
+ */
+const freeTools =
+  /^(custom|bash|text_editor|computer|computer_use_preview|computerUse|memory|local_shell|apply_patch|tool_search|tool_search_tool_(bm25|regex)|web_fetch|urlContext|mcp|mcp_toolset|codeExecution)(_\d{8})?$/
+
+/** Whether the results of a tool are of unknown length. */
+export const readsMore = ({ type }: HostedTool): boolean => /^(web_fetch|urlContext|mcp|codeExecution)/.test(type)

@@ -1,0 +1,23 @@
+/** Uses of tools that vendors run and bill beside their tokens, as prices and bills name them. Pure. */
+
+export const hostedUnits = ["web_search", "file_search", "code_execution", "image_generation", "maps"] as const
+export type HostedUnit = (typeof hostedUnits)[number]
+
+/** The capability with which an organisation has them. */
+export const hostedCapability: Readonly<Record<HostedUnit, string>> = {
+  web_search: "webSearch",
+  file_search: "fileSearch",
+  code_execution: "codeExecution",
+  image_generation: "imageGen",
+  maps: "maps",
+}
+
+/** Uses of such tools in one reply. */
+export interface HostedUses {
+  readonly units: ReadonlyArray<HostedUnit>
+  /** Of all of them together. */
+  readonly most: number
+}
+
+/** The most uses of a tool that a vendor may report for one reply. */
+export const mostHostedUses = 100

@@ -1,0 +1,276 @@
+/** Tools that a vendor runs: had where the organisation, the price and the target allow it, refused by name elsewhere. */
+import { describe, expect, it } from "vitest"
+import { newTestIds, testCatalogue } from "../../src/testing/gateway.ts"
+import type { VendorScript } from "../../src/testing/scripted-vendor.ts"
+import { answering } from "../../src/testing/vendor-replies.ts"
+import { useGateway } from "../conformance/gateway.ts"
+import { ask } from "./served.ts"
+import { vendorBodyOf } from "./vendors.ts"
+
+const searching = newTestIds()
+const allowed = "capabilities: { webSearch: true, fileSearch: true, codeExecution: true, imageGen: true, maps: true }"
+const priced = `dims: { web_search: "10000", file_search: "2500", code_execution: "30000", image_generation: "40000", maps: "25000" },`
+const gateway = useGateway({
+  ids: searching,
+  catalogue: (urls) =>
+    testCatalogue(urls, searching)
+      .replace("name: Test,", `name: Test, ${allowed},`)
+      .replace("{ vendor: openai, model: a, tier: 1 }", "{ vendor: responses, model: a, tier: 1 }")
+      .replace(/(model: (?:claude|responses|gemini|main|pool), )/g, `$1${priced} `),
+})
+const without = useGateway()
+const omittingIds = newTestIds()
+const omitting = useGateway({
+  ids: omittingIds,
+  catalogue: (urls) =>
+    testCatalogue(urls, omittingIds)
+      .replace("name: Test,", `name: Test, hostedTools: omit, ${allowed},`)
+      .replace("{ vendor: openai, model: a, tier: 1 }", "{ vendor: responses, model: a, tier: 1 }")
+      .replace(/(model: (?:main|pool), )/g, `$1${priced} `),
+})
+
+const weather = { name: "weather", description: "Weather", input_schema: { type: "object", properties: {} } }
+
+/** The same request in each API. */
+const requests = {
+  "/openai/v1/chat/completions": { messages: [{ role: "user", content: "Hi" }], web_search_options: {} },
+  "/openai/v1/responses": { input: "Hi", tools: [{ type: "web_search" }] },
+  "/anthropic/v1/messages": {
+    max_tokens: 100,
+    messages: [{ role: "user", content: "Hi" }],
+    tools: [{ type: "web_search_20250305", name: "web_search", max_uses: 3 }],
+  },
+} as const
+
+const answer = answering({ words: ["Rain"], inTokens: 100, outTokens: 10 })
+
+describe.each(Object.entries(requests))("%s", (path, request) => {
+  it.each([
+    [
+      "claude",
+      `{"type":"web_search_20250305","name":"web_search","max_uses":${path.startsWith("/anthropic") ? 3 : 5}}`,
+    ],
+    ["responses", `{"type":"web_search"}`, `"max_tool_calls":${path.startsWith("/anthropic") ? 3 : 5}`],
+    ["gemini", `"tools":[{"googleSearch":{}}]`],
+  ])("is searched by %s", async (model, ...said) => {
+    gateway().vendor.script(answer)
+    const reply = await ask(gateway(), path, { model, ...request })
+    expect(reply).toMatchObject({ status: 200, warning: null })
+    for (const each of said) expect(vendorBodyOf(gateway().vendor)).toContain(each)
+  })
+
+  it("is refused by name where the dialect, the organisation or the price has none, or told where they do without", async () => {
+    const asked = (model: string, stream: boolean) => ({ model, ...request, stream })
+    for (const stream of [false, true]) {
+      for (const [of, model] of [[gateway, "main"] as const, [without, "responses"] as const]) {
+        const calls = of().vendor.calls.length
+        const { status, text } = await ask(of(), path, asked(model, stream))
+        expect([status, text]).toEqual([
+          400,
+          expect.stringMatching(/(tools\.0\.type|web_search_options): is web_search/),
+        ])
+        expect(of().vendor.calls.length).toBe(calls)
+      }
+      omitting().vendor.script(answer)
+      const reply = await ask(omitting(), path, asked("main", stream))
+      expect(reply).toMatchObject({ status: 200, warning: expect.stringMatching(/^tools_omitted=web_search/) })
+      expect(vendorBodyOf(omitting().vendor)).not.toContain("web_search")
+    }
+  })
+})
+
+describe("a search", () => {
+  const filtered = [{ type: "web_search", filters: { allowed_domains: ["example.com"] } }]
+
+  it("that asks for more than a search is for its own vendor: filters would be lost", async () => {
+    gateway().vendor.script(answer)
+    const asked = (model: string) => ask(gateway(), "/openai/v1/responses", { model, input: "Hi", tools: filtered })
+    expect(await asked("responses")).toMatchObject({ status: 200, warning: null })
+    expect(JSON.parse(vendorBodyOf(gateway().vendor))).toMatchObject({ tools: filtered, max_tool_calls: 5 })
+    expect(await asked("claude")).toMatchObject({ status: 400, text: expect.stringContaining("tools.0.type") })
+  })
+
+  it.each([0, -1, 1.5, 1e9, "3", null, {}])("limited to %j is limited", async (limit) => {
+    gateway().vendor.script(answer)
+    const tools = [{ type: "web_search_20250305", name: "web_search", max_uses: limit }]
+    const body = { model: "claude", ...requests["/anthropic/v1/messages"], tools }
+    expect(await ask(gateway(), "/anthropic/v1/messages", body)).toMatchObject({ status: 200 })
+    const [, uses] = /"max_uses":(\d+)/.exec(vendorBodyOf(gateway().vendor)) ?? []
+    expect(Number(uses)).toBe(limit === 1e9 ? 100 : 5)
+  })
+
+  it("beside functions: not at Gemini; not at Anthropic, if one has the name of its search", async () => {
+    gateway().vendor.script(answer)
+    const [search] = requests["/anthropic/v1/messages"].tools
+    const offered = (tools: ReadonlyArray<object>, model: string) =>
+      ask(gateway(), "/anthropic/v1/messages", { model, ...requests["/anthropic/v1/messages"], tools })
+    expect(await offered([weather, search], "claude")).toMatchObject({ status: 200, warning: null })
+    const refused = { status: 400, text: expect.stringContaining("tools.1.type: is web_search_20250305") }
+    expect(await offered([weather, search], "gemini")).toMatchObject(refused)
+    expect(await offered([{ ...weather, name: "web_search" }, search], "claude")).toMatchObject(refused)
+  })
+
+  it("is told as left out, or is why a call fails, when the target that would have searched fails", async () => {
+    const body = { model: "pool", ...requests["/openai/v1/responses"], stream: true }
+    for (const of of [omitting, gateway]) {
+      of().vendor.script((call) => {
+        call.head(500)
+        call.end("{}")
+      })
+      of().second.script(answer)
+    }
+    const reply = await ask(omitting(), "/openai/v1/responses", body)
+    expect(reply).toMatchObject({ status: 200, warning: "tools_omitted=web_search" })
+    expect((await ask(gateway(), "/openai/v1/responses", body)).status).toBe(502)
+  })
+})
+
+describe("a hosted tool", () => {
+  const responses = (more: object, of = gateway) => ask(of(), "/openai/v1/responses", { input: "Hi", ...more })
+  const found = { type: "tool_search" }
+  const code = { type: "code_interpreter", container: { type: "auto" } }
+
+  it("on which no answer depends is left out and told", async () => {
+    gateway().vendor.script(answer)
+    const main = await responses({ model: "main", tools: [found] })
+    expect(main).toMatchObject({ status: 200, warning: "tools_omitted=tool_search" })
+    const none = await responses({ model: "main", tools: [code], tool_choice: "none" })
+    expect(none).toMatchObject({ status: 200, warning: "tools_omitted=code_interpreter" })
+  })
+
+  it("that the model must call is never left out", async () => {
+    const forced = { model: "main", tools: [{ type: "web_search" }], tool_choice: { type: "web_search" } }
+    expect((await responses(forced, omitting)).status).toBe(400)
+  })
+
+  it("that is not known, and one of another vendor, are refused by name", async () => {
+    for (const type of ["fuction", "hologram"]) {
+      const { status, text } = await responses({ model: "responses", tools: [{ type, name: "f" }] })
+      expect([status, text]).toEqual([400, expect.stringContaining(`tools.0.type: is ${type}`)])
+    }
+  })
+
+  it("is limited to what is held, all of them together", async () => {
+    gateway().vendor.script(answer)
+    const tools = [{ type: "file_search", vector_store_ids: ["vs_1"] }, code, { type: "image_generation" }]
+    await responses({ model: "responses", tools })
+    expect(JSON.parse(vendorBodyOf(gateway().vendor))).toMatchObject({ tools, max_tool_calls: 15 })
+    await responses({ model: "responses", tools, max_tool_calls: 3 })
+    expect(JSON.parse(vendorBodyOf(gateway().vendor))).toMatchObject({ max_tool_calls: 3 })
+  })
+})
+
+describe("uses are billed by their price", () => {
+  const responses: VendorScript = (call) => {
+    const searched = (type: string) => ({ type: "web_search_call", id: "ws_1", status: "completed", action: { type } })
+    const message = { type: "message", role: "assistant", content: [{ type: "output_text", text: "Rain" }] }
+    call.head(200, { "content-type": "application/json" })
+    call.end(
+      JSON.stringify({
+        status: "completed",
+        output: [searched("search"), searched("open_page"), searched("search"), message],
+        usage: { input_tokens: 0, output_tokens: 10, total_tokens: 10 },
+      }),
+    )
+  }
+  const gemini: VendorScript = (call) => {
+    call.head(200, { "content-type": "application/json" })
+    const content = { role: "model", parts: [{ text: "Rain" }] }
+    const groundingMetadata = { webSearchQueries: ["weather oslo", "rain oslo"] }
+    const usageMetadata = { promptTokenCount: 100, candidatesTokenCount: 10 }
+    call.end(JSON.stringify({ candidates: [{ content, finishReason: "STOP", groundingMetadata }], usageMetadata }))
+  }
+  const anthropic: VendorScript = (call) => {
+    call.head(200, { "content-type": "application/json" })
+    const usage = { input_tokens: 100, output_tokens: 10, server_tool_use: { web_search_requests: 2 } }
+    const searched = { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: { query: "rain" } }
+    const found = { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content: [] }
+    const content = [searched, found, { type: "text", text: "Rain" }]
+    call.end(JSON.stringify({ type: "message", content, stop_reason: "end_turn", usage }))
+  }
+
+  it.each([
+    ["responses", responses],
+    ["gemini", gemini],
+    ["claude", anthropic],
+  ])("of %s are billed by their price: two for 0.02", async (model, script) => {
+    gateway().vendor.script(script)
+    const reply = await ask(gateway(), "/openai/v1/responses", { model, ...requests["/openai/v1/responses"] })
+    expect(reply.status).toBe(200)
+    expect(reply.text).toContain("Rain")
+    expect(Number(reply.cost)).toBeGreaterThan(0.02)
+    expect(Number(reply.cost)).toBeLessThan(0.021)
+  })
+
+  const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 }
+  const said = { type: "message", role: "assistant", content: [{ type: "output_text", text: "Rain" }] }
+  it.each<[string, string, object, object, string]>([
+    [
+      "OpenAI's other tools: two file searches, a container, a picture",
+      "/openai/v1/responses",
+      {
+        model: "responses",
+        input: "Hi",
+        tools: [{ type: "file_search" }, { type: "code_interpreter" }, { type: "image_generation" }],
+      },
+      {
+        status: "completed",
+        output: [
+          { type: "file_search_call", id: "fs_1" },
+          { type: "file_search_call", id: "fs_2" },
+          { type: "code_interpreter_call", id: "ci_1", container_id: "cntr_1" },
+          { type: "code_interpreter_call", id: "ci_2", container_id: "cntr_1" },
+          { type: "image_generation_call", id: "ig_1", result: "AA==" },
+          said,
+        ],
+        usage,
+      },
+      "0.075",
+    ],
+    [
+      "Anthropic's code",
+      "/anthropic/v1/messages",
+      {
+        model: "claude",
+        max_tokens: 10,
+        messages: [{ role: "user", content: "Hi" }],
+        tools: [{ type: "code_execution_20250825", name: "code_execution" }],
+      },
+      {
+        type: "message",
+        content: [
+          { type: "server_tool_use", id: "srvtoolu_1", name: "bash_code_execution", input: { command: "ls" } },
+          { type: "text", text: "Rain" },
+        ],
+        stop_reason: "end_turn",
+        usage: { input_tokens: 0, output_tokens: 0 },
+      },
+      "0.03",
+    ],
+    [
+      "Gemini's maps",
+      "/gemini/v1beta/models/gemini:generateContent",
+      { contents: [{ role: "user", parts: [{ text: "Hi" }] }], tools: [{ googleMaps: {} }] },
+      {
+        candidates: [
+          {
+            content: { role: "model", parts: [{ text: "Rain" }] },
+            finishReason: "STOP",
+            groundingMetadata: { groundingChunks: [{ maps: { uri: "https://maps.example" } }] },
+          },
+        ],
+        usageMetadata: { promptTokenCount: 0, candidatesTokenCount: 0 },
+      },
+      "0.025",
+    ],
+  ])("%s", async (_name, path, body, reply, cost) => {
+    gateway().vendor.script((call) => {
+      call.head(200, { "content-type": "application/json" })
+      call.end(JSON.stringify(reply))
+    })
+    const answered = await ask(gateway(), path, body)
+    expect(answered.status).toBe(200)
+    // Counts of tokens that are 0 beside text are estimated: a little is added.
+    expect(answered.cost?.startsWith(cost)).toBe(true)
+  })
+})
