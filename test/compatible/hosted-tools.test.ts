@@ -1,5 +1,8 @@
 /** Tools that a vendor runs: had where the organisation, the price and the target allow it, refused by name elsewhere. */
+
+import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { formatAmount } from "../../src/money/amount.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/gateway.ts"
 import type { VendorScript } from "../../src/testing/scripted-vendor.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
@@ -148,6 +151,25 @@ describe("a hosted tool", () => {
       const { status, text } = await responses({ model: "responses", tools: [{ type, name: "f" }] })
       expect([status, text]).toEqual([400, expect.stringContaining(`tools.0.type: is ${type}`)])
     }
+  })
+
+  it("is held at the price of the dearest, as often as it may be used", async () => {
+    const heldFor = async (tools: ReadonlyArray<object>, more: object = {}) => {
+      let held = 0n
+      gateway().vendor.script(async (call) => {
+        const { ledger, orgId } = gateway()
+        for (const each of await Effect.runPromise(ledger.allotments)) if (each.orgId === orgId) held += each.held
+        await answer(call)
+      })
+      expect((await responses({ model: "responses", max_output_tokens: 10, tools, ...more })).status).toBe(200)
+      return Number(formatAmount(held))
+    }
+    const without = await heldFor([])
+    // A picture is 0.04, a container 0.03; each use may bring 10,000 tokens of input along.
+    const pictures = await heldFor([{ type: "image_generation" }])
+    expect(pictures - without).toBeGreaterThan(0.2)
+    expect((await heldFor([{ type: "image_generation" }, code])) - without).toBeGreaterThan(0.4)
+    expect((await heldFor([{ type: "image_generation" }, code], { max_tool_calls: 1 })) - without).toBeLessThan(0.2)
   })
 
   it("is limited to what is held, all of them together", async () => {
