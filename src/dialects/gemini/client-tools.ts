@@ -11,7 +11,7 @@ const choiceFields = all(carried, "mode", "allowedFunctionNames")
 const toolConfigFields: FieldTable = {
   functionCallingConfig: carried,
   ...all(
-    withoutEffect("tools that a vendor would host are left out, and told in x-svc-warning"),
+    withoutEffect("it belongs to tools that its vendor runs"),
     "retrievalConfig",
     "includeServerSideToolInvocations",
   ),
