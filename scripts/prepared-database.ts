@@ -25,11 +25,11 @@ const cache = join(root, "node_modules/.cache/weir-database")
 /** All that its files depend on: the migrations, what applies them, and the engine's version. */
 const hashOfInputs = (): string => {
   const hash = createHash("sha256")
-  const folders = ["migrations", "src/store", "src/store/shards"]
+  const folders = ["migrations", "src/store"]
   const files = folders.flatMap((folder) =>
-    readdirSync(join(root, folder), { withFileTypes: true })
+    readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
       .filter((entry) => entry.isFile())
-      .map(({ name }) => `${folder}/${name}`),
+      .map(({ parentPath, name }) => relative(root, join(parentPath, name))),
   )
   for (const file of ["package-lock.json", "scripts/prepared-database.ts", ...files.sort()]) {
     hash.update(`${file}\n`).update(readFileSync(join(root, file)))

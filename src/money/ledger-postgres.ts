@@ -1,4 +1,4 @@
-/** The ledger's books in PostgreSQL (`migrations/0037_shards.sql`): a store for each shard. */
+/** The ledger's books in PostgreSQL (`migrations/functions/books`): a store for each shard. */
 import { Array as Arr, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"

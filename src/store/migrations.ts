@@ -1,5 +1,6 @@
 /**
- * The SQL files in `migrations/`, each run once, in order, in one transaction. Forward only. A line `-- Old nodes: may
+ * The SQL files in `migrations/`, each run once, in order, in one transaction. Forward only. After the newest, those in
+ * `migrations/functions/` make every function as it runs. A line `-- Old nodes: may
  * run` or `-- Old nodes: must stop` says whether nodes of older versions can run beside it; one that says they must
  * stop also writes its number to `schema_needs`, so that older nodes do not start any more.
  */
@@ -25,6 +26,29 @@ const run = (name: string, isSpread: boolean) =>
 perform set_config('citus.enable_ddl_propagation', '${isSpread ? "on" : "off"}', true);
 perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
 ${textOf(name)} end $migration$`),
+    ),
+  )
+
+/** Files with functions of this version, without ending, e.g. `functions/books/holds`. */
+export const functionFiles: ReadonlyArray<string> = readdirSync(`${folder}functions`, { recursive: true })
+  .map(String)
+  .filter((file) => file.endsWith(".sql"))
+  .map((file) => `functions/${file.replaceAll("\\", "/").replace(/\.sql$/, "")}`)
+  .sort()
+
+/** The file whose functions all servers of Citus have; the others are at the coordinator, and copied to shards. */
+const everywhere = "functions/everywhere"
+
+/** The names of the functions in a file. */
+export const functionsIn = (file: string): ReadonlyArray<string> =>
+  [...textOf(file).matchAll(/^create or replace function (\w+)\(/gm)].map(([, name = ""]) => name)
+
+/** Makes the functions as this version has them. One may name another that is made after it. */
+const makeFunctions = (isSpread: boolean) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.andThen(
+      sql`select set_config('check_function_bodies', 'off', true)`,
+      Effect.forEach(functionFiles, (file) => run(file, isSpread && file === everywhere), { discard: true }),
     ),
   )
 
@@ -56,5 +80,10 @@ export const noteOf = (name: string): MigrationNote => {
 /** @param isSpread whether Citus must change the tables on all servers */
 export const loadMigrations = (isSpread: boolean) =>
   Migrator.fromRecord(
-    Object.fromEntries([...migrations.values()].map((name) => [name, Effect.asVoid(run(name, isSpread))])),
+    Object.fromEntries(
+      [...migrations].map(([number, name]) => [
+        name,
+        number === newestMigration ? Effect.andThen(run(name, isSpread), makeFunctions(isSpread)) : run(name, isSpread),
+      ]),
+    ),
   )

@@ -1,4 +1,4 @@
-/** The ledger's books in memory, with the rules of those in PostgreSQL (`migrations/0015_allotments.sql`). */
+/** The ledger's books in memory, with the rules of those in PostgreSQL (`migrations/functions/books`). */
 import { Clock, Effect, Layer } from "effect"
 import { type Amount, maxAmount, wholeAmount } from "../money/amount.ts"
 import {

@@ -50,7 +50,9 @@ const renew = (ref: string, cost: string, leaseMs: number) =>
   rows("select ledger_renew($1::jsonb)", [{ ref, lease_ms: leaseMs, cost, usage: usage(7) }])
 
 beforeAll(async () => {
-  const files = readdirSync(migrations).sort()
+  const files = readdirSync(migrations)
+    .filter((name) => name.endsWith(".sql"))
+    .sort()
   for (const file of files.filter((name) => name < secondDesign)) {
     await db.exec(readFileSync(new URL(file, migrations), "utf8"))
   }

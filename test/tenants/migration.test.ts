@@ -11,7 +11,10 @@ const asRows = "0020_tenants.sql"
 it("become rows of the newest revision, with their documents", async () => {
   const db = await PGlite.create({ loadDataDir: emptyDatabase(), startParams: startParameters })
   const apply = async (wanted: (file: string) => boolean) => {
-    for (const file of readdirSync(migrations).sort().filter(wanted)) {
+    for (const file of readdirSync(migrations)
+      .filter((name) => name.endsWith(".sql"))
+      .sort()
+      .filter(wanted)) {
       await db.exec(`do $migration$ begin ${readFileSync(new URL(file, migrations), "utf8")} end $migration$`)
     }
   }

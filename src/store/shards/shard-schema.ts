@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import { migrationsTable, newestMigration } from "../migrations.ts"
+import { functionFiles, functionsIn, migrationsTable, newestMigration } from "../migrations.ts"
 import { inTransaction } from "../transaction.ts"
 import type { PlacedShard } from "./placement.ts"
 
@@ -40,59 +40,12 @@ export const bookTables = [
 /** Rows of a whole shard: they have its key. */
 const keyedTables = ["usage_folded", "usage_stale_hours", "usage_kept", "nodes", "books_months"]
 
-/** What a shard does by itself. */
-export const bookFunctions = [
-  "balances_changed",
-  "books_close",
-  "books_next_month",
-  "books_page",
-  "books_parts",
-  "books_stage",
-  "budget_mail_sent",
-  "budget_mails_take",
-  "budgets_near",
-  "event_append",
-  "events_oldest",
-  "events_remove",
+/** Functions that a shard has of its own: those of the books, and what they call. */
+export const bookFunctions: ReadonlyArray<string> = [
+  ...new Set(functionFiles.filter((file) => file.startsWith("functions/books/")).flatMap(functionsIn)),
   "first_frame_bucket",
-  "job_attempt_begin",
-  "job_attempt_end",
-  "job_end",
-  "job_goes_on",
-  "jobs_take",
-  "ledger_allot",
-  "ledger_audit",
-  "ledger_balance",
-  "ledger_checkpoint",
-  "ledger_close_holds",
-  "ledger_forbid_checkpoint",
-  "ledger_move",
-  "ledger_reap",
-  "ledger_release",
-  "ledger_return",
-  "ledger_settle",
-  "ledger_spent",
-  "lost_jobs",
-  "node_join",
-  "node_leave",
-  "node_renew",
-  "report_exchanges",
-  "retain_books",
-  "retain_export_lists",
-  "retain_job_attempts",
-  "retain_jobs",
-  "retain_reports",
-  "retain_rollups",
-  "request_day",
-  "retain_spent",
-  "retain_sums",
-  "spent_day",
-  "usage_fold",
-  "usage_fold_day",
-  "usage_fold_hour",
-  "usage_fold_sums_of_day",
-  "usage_fold_sums_of_hour",
-] as const
+  "spent_days_after",
+]
 
 /** Says that a shard is not where it was looked for. */
 export const movedCode = "WB001"

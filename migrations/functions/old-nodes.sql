@@ -1,0 +1,61 @@
+-- Overloads for gateways of older versions.
+
+-- Gateways before 0042.
+create or replace function ledger_settle(items json, any_opened boolean)
+returns table(item integer, outcome text, balance numeric) language sql as $fn$
+  with each as (
+    select x.fields, x.at, decode(x.fields->>'reply', 'base64') as reply
+    from json_array_elements(items) with ordinality as x(fields, at)
+  ), placed as (
+    select fields::jsonb - 'reply' as fields, at, coalesce(reply, '') as reply, reply is not null as has_reply,
+      1 + sum(length(coalesce(reply, ''))) over (order by at) - length(coalesce(reply, '')) as reply_from
+    from each
+  ), packed as (
+    select json_agg(case when has_reply
+        then fields || jsonb_build_object('reply_from', reply_from, 'reply_bytes', length(reply)) else fields end order by at) as items,
+      string_agg(reply, '' order by at) as replies
+    from placed
+  )
+  select s.* from packed p cross join lateral ledger_settle(p.items, any_opened, p.replies) s
+$fn$;
+
+-- Gateways before 0037.
+create or replace function usage_dims(u usage_records)
+returns jsonb language sql immutable as $fn$
+  select u.dims || jsonb_strip_nulls(jsonb_build_object('obs_connect_ms', u.connect_ms, 'obs_ttfb_ms', u.ttfb_ms,
+    'obs_idle_ms', u.idle_ms, 'obs_total_ms', u.total_ms))
+$fn$;
+
+-- Gateways before 0037.
+create or replace function budgets_warn(items jsonb)
+returns table(org text, counter text, percent integer) language plpgsql as $fn$
+#variable_conflict use_column
+declare
+  r record;
+  reached integer;
+  said jsonb;
+begin
+  for r in
+    select x.org, x.counter, x.thresholds, x.warning, k.warned,
+      coalesce(k.granted, 0) - coalesce((
+        select sum(a.granted - a.spent) from allotments a where a.org_id = x.org and a.counter = x.counter), 0) as used
+    from jsonb_to_recordset(items) as x(org text, counter text, thresholds jsonb, warning jsonb)
+    join counters k on k.org_id = x.org and k.counter = x.counter
+    order by x.org, x.counter
+  loop
+    select max(t.percent) into reached from jsonb_to_recordset(r.thresholds) as t(percent integer, amount numeric)
+      where r.used > 0 and t.amount <= r.used;
+    if reached is not null and reached > coalesce(r.warned, 0) then
+      said := r.warning || jsonb_build_object('percent', reached, 'used', trim_scale(r.used)::text);
+      update counters k set warned = reached, warning = said, warned_at = now(), mail_after = now()
+        where k.org_id = r.org and k.counter = r.counter and coalesce(k.warned, 0) < reached;
+      if found then
+        perform audit_append('budget.near', r.org, 'service', 'gateway', said);
+        org := r.org;
+        counter := r.counter;
+        percent := reached;
+        return next;
+      end if;
+    end if;
+  end loop;
+end $fn$;
