@@ -21,13 +21,15 @@ const root = fileURLToPath(new URL("../..", import.meta.url))
 /** By the folder of the source. */
 const nearest: Readonly<Record<string, ReadonlyArray<string>>> = {
   money: ["test/money", "test/property/ledger", "test/simulation"],
-  exchange: ["test/exchange", "test/money", "test/conformance", "test/faults"],
+  functions: ["test/money", "test/property/ledger", "test/simulation", "test/conformance"],
+  calls: ["test/calls", "test/money", "test/conformance", "test/faults"],
+  kinds: ["test/kinds", "test/conformance"],
   admission: ["test/admission", "test/conformance"],
-  upstream: ["test/upstream", "test/conformance", "test/exchange"],
+  upstream: ["test/upstream", "test/conformance", "test/calls"],
   sockets: ["test/sockets"],
   exports: ["test/exports"],
   webhooks: ["test/webhooks", "test/conformance/webhooks"],
-  store: ["test/store", "test/money", "test/conformance/upstream-keys", "test/exchange"],
+  store: ["test/store", "test/money", "test/conformance/upstream-keys", "test/calls"],
 }
 
 /** Of vitest's report. */

@@ -59,7 +59,8 @@ begin
   for r in
   with x as materialized (
     select x.*, case when x.req_day > spent_days_after() then x.req_day
-      when x.req_day is null and x.req is not null then spent_day(x.req) end as spent_on from json_to_recordset(items) as x(item integer, node text, org text, ref text, cur text, key text, req text,
+      when x.req_day is null and x.req is not null then spent_day(x.req) end as spent_on
+    from json_to_recordset(items) as x(item integer, node text, org text, ref text, cur text, key text, req text,
       day date, at double precision, cost numeric, app_id text, session_id text, purpose text, model text, vendor text,
       in_tokens bigint, out_tokens bigint, cache_read_tokens bigint, cache_write_tokens bigint, dims jsonb,
       connect_ms integer, ttfb_ms integer, idle_ms integer, total_ms integer, estimated_reason text, stop text,
@@ -81,7 +82,8 @@ begin
   ), judged as materialized (
     select x.*, s.ref is not null and s.ref <> x.ref as is_duplicate,
       x.in_tokens + x.out_tokens + x.cache_read_tokens + x.cache_write_tokens as tokens
-    from x left join (select * from spent union all select * from spent_on_days) s on s.org_id = x.org and s.key_id = x.key and s.request_id = x.req
+    from x left join (select * from spent union all select * from spent_on_days) s
+      on s.org_id = x.org and s.key_id = x.key and s.request_id = x.req
   ), booked as (
     insert into usage_records (ref, at, org_id, app_id, key_id, request_id, session_id, purpose, model, vendor,
       in_tokens, out_tokens, cache_read_tokens, cache_write_tokens, dims, connect_ms, ttfb_ms, idle_ms, total_ms,
