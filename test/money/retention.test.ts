@@ -67,6 +67,28 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         }),
     )
 
+    it.effect.skipIf(process.env["SVC_TEST_DATABASE_URL"] === undefined || citusWorkers().length > 0)(
+      "drops a part before it makes one: a call that reads both meets no deadlock",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`
+            create table replies_2024010100 partition of replies
+            for values from ('2024-01-01 00:00+00') to ('2024-01-01 01:00+00')`
+          const retain = sql`select retain_replies(3600, 200) as dropped`
+          const job = yield* Effect.forkDetach(Effect.delay(retain, "300 millis"))
+          yield* sql.withTransaction(
+            Effect.gen(function* () {
+              yield* sql`lock table only replies in access share mode`
+              // Meanwhile the job waits for this transaction.
+              yield* Effect.sleep("700 millis")
+              yield* sql`select count(*) from replies_default`
+            }),
+          )
+          expect(yield* Fiber.join(job)).toEqual([{ dropped: 1 }])
+        }),
+    )
+
     it.effect("writes again what the default partition refused because its own was made meanwhile", () =>
       Effect.gen(function* () {
         const shards = yield* Shards

@@ -1,6 +1,7 @@
--- Partitions, and removal of rows that are past keeping.
+-- Partitions, and removal of rows that are past keeping. Partitions are dropped before others are made: to attach one locks the default
+-- partition, and a call that has read another one and waits for that would wait for a transaction that waits for it.
 
--- Makes partitions of days ahead, and drops those that are past keeping. Exports that are not done keep the records that they need.
+-- Drops partitions that are past keeping, and makes those of days ahead. Exports that are not done keep the records that they need.
 create or replace function retain(keep_days integer, ahead_days integer)
 returns table(made integer, dropped integer, removed bigint) language plpgsql set enable_seqscan to 'off' set jit to 'off' as $fn$
 declare
@@ -19,6 +20,14 @@ begin
     return next;
     return;
   end if;
+  for part in
+    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'usage_records'::regclass and c.relname ~ '^usage_records_\d{8}$'
+      and to_date(right(c.relname, 8), 'YYYYMMDD') < oldest
+  loop
+    execute format('drop table %I', part.relname);
+    dropped := dropped + 1;
+  end loop;
   for d in select generate_series((now() at time zone 'UTC')::date, (now() at time zone 'UTC')::date + ahead_days, '1 day')::date loop
     if to_regclass('usage_records_' || to_char(d, 'YYYYMMDD')) is null then
       begin
@@ -31,20 +40,12 @@ begin
       end;
     end if;
   end loop;
-  for part in
-    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = 'usage_records'::regclass and c.relname ~ '^usage_records_\d{8}$'
-      and to_date(right(c.relname, 8), 'YYYYMMDD') < oldest
-  loop
-    execute format('drop table %I', part.relname);
-    dropped := dropped + 1;
-  end loop;
   delete from usage_records_default where at < oldest_at;
   get diagnostics removed = row_count;
   return next;
 end $fn$;
 
--- Makes partitions of hours ahead, and drops those whose replies are past keeping.
+-- Drops partitions whose replies are past keeping, and makes those of hours ahead.
 create or replace function retain_replies(keep_s double precision, ahead_hours integer)
 returns integer language plpgsql as $fn$
 declare
@@ -57,6 +58,14 @@ begin
   if not pg_try_advisory_xact_lock(hashtext('weir.retain_replies')) then
     return dropped;
   end if;
+  for part in
+    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'replies'::regclass and c.relname ~ '^replies_\d{10}$'
+      and right(c.relname, 10) <= to_char(oldest at time zone 'UTC' - interval '1 hour', 'YYYYMMDDHH24')
+  loop
+    execute format('drop table %I', part.relname);
+    dropped := dropped + 1;
+  end loop;
   for h in select generate_series(this_hour, this_hour + ahead_hours * interval '1 hour', '1 hour') loop
     if to_regclass('replies_' || to_char(h, 'YYYYMMDDHH24')) is null then
       begin
@@ -69,19 +78,11 @@ begin
       end;
     end if;
   end loop;
-  for part in
-    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = 'replies'::regclass and c.relname ~ '^replies_\d{10}$'
-      and right(c.relname, 10) <= to_char(oldest at time zone 'UTC' - interval '1 hour', 'YYYYMMDDHH24')
-  loop
-    execute format('drop table %I', part.relname);
-    dropped := dropped + 1;
-  end loop;
   delete from replies_default where at < oldest;
   return dropped;
 end $fn$;
 
--- Makes partitions of days ahead, and drops those whose ids are refused as too old.
+-- Drops partitions whose ids are refused as too old, and makes those of days ahead.
 create or replace function retain_spent_days(keep_days integer, ahead_days integer)
 returns integer language plpgsql as $fn$
 declare
@@ -93,6 +94,14 @@ begin
   if not pg_try_advisory_xact_lock(hashtext('weir.retain_spent_days')) then
     return 0;
   end if;
+  for part in
+    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'spent_days'::regclass and c.relname ~ '^spent_days_\d{8}$'
+      and to_date(right(c.relname, 8), 'YYYYMMDD') < today - keep_days - 1
+  loop
+    execute format('drop table %I', part.relname);
+    dropped := dropped + 1;
+  end loop;
   for d in select generate_series(today, today + ahead_days, '1 day')::date loop
     if to_regclass('spent_days_' || to_char(d, 'YYYYMMDD')) is null then
       begin
@@ -104,18 +113,10 @@ begin
       end;
     end if;
   end loop;
-  for part in
-    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-    where i.inhparent = 'spent_days'::regclass and c.relname ~ '^spent_days_\d{8}$'
-      and to_date(right(c.relname, 8), 'YYYYMMDD') < today - keep_days - 1
-  loop
-    execute format('drop table %I', part.relname);
-    dropped := dropped + 1;
-  end loop;
   return dropped;
 end $fn$;
 
--- Makes partitions of transfers ahead, and drops those of months that all shards have closed.
+-- Drops partitions of months that all shards have closed, and makes those of transfers ahead.
 create or replace function retain_months(closed_until timestamptz)
 returns integer language plpgsql as $fn$
 declare
@@ -126,6 +127,10 @@ begin
   if not pg_try_advisory_xact_lock(hashtext('weir.retain_months')) then
     return 0;
   end if;
+  for part in select p.part from books_parts(closed_until) p loop
+    execute format('drop table %s', part.part);
+    dropped := dropped + 1;
+  end loop;
   for m in
     select generate_series(date_trunc('month', now() at time zone 'UTC'),
       date_trunc('month', now() at time zone 'UTC') + interval '2 months', '1 month')
@@ -141,10 +146,6 @@ begin
         null;
       end;
     end if;
-  end loop;
-  for part in select p.part from books_parts(closed_until) p loop
-    execute format('drop table %s', part.part);
-    dropped := dropped + 1;
   end loop;
   return dropped;
 end $fn$;
