@@ -44,7 +44,6 @@ plans:
 orgs:
   - { id: org_development, name: Development, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film, talk],
       capabilities: { imageGen: true, speechToText: true, textToSpeech: true, videoGen: true },
-      hostedTools: omit, # agents send them always
       aliases: { "claude-*": main, "gpt-*": main, "gemini-*": main } }
 users:
   - { id: usr_development, email: ada@example.com, org: org_development, role: owner }

@@ -1,7 +1,8 @@
 /** Tools that a vendor runs by itself, as a request of its API asks for them. Pure. */
 import type { HostedUnit } from "../protocol/hosted-unit.ts"
 import type { JsonPath } from "../protocol/json-edit.ts"
-import { isAbsent } from "./fields.ts"
+import { nearestName } from "../protocol/nearest-name.ts"
+import { type FieldReader, isAbsent } from "./fields.ts"
 import { isObject, type JsonObject, stringAt } from "./json.ts"
 
 export interface HostedTool {
@@ -31,15 +32,21 @@ const defaultMaxUses = 5
 /** The tools of one request that a vendor defines and runs. */
 export class HostedTools {
   readonly tools: Array<HostedTool> = []
+  readonly #reader: FieldReader
   readonly #choice: unknown
+  readonly #kinds: ReadonlyArray<string>
 
-  /** @param choice among tools, as the client said it */
-  constructor(choice?: unknown) {
+  /** @param choice among tools, as the client said it @param kinds of tools that are not hosted */
+  constructor(reader: FieldReader, choice: unknown, kinds: ReadonlyArray<string> = ["function", "custom"]) {
+    this.#reader = reader
     this.#choice = choice
+    this.#kinds = kinds
   }
 
   /** @param path of the part that is taken out with it. What a thread brings along is not held. */
   add(type: string, tool: JsonObject, place: string, path: JsonPath): void {
+    const meant = nearestName(type, this.#kinds)
+    if (meant !== undefined) this.#reader.refuse(place, `is not a kind of tool; did you mean ${meant}?`)
     const unit = path.length > 0 && isListed(path) ? unitOf(type) : undefined
     const { max_uses: asked } = tool
     this.tools.push({

@@ -22,6 +22,11 @@ const gateway = useGateway({
       .replace(/(model: (?:claude|responses|gemini|main|pool), )/g, `$1${priced} `),
 })
 const without = useGateway()
+const refusingIds = newTestIds()
+const refusing = useGateway({
+  ids: refusingIds,
+  catalogue: (urls) => testCatalogue(urls, refusingIds).replace("name: Test,", "name: Test, hostedTools: refuse,"),
+})
 const omittingIds = newTestIds()
 const omitting = useGateway({
   ids: omittingIds,
@@ -108,9 +113,9 @@ describe("a search", () => {
     const offered = (tools: ReadonlyArray<object>, model: string) =>
       ask(gateway(), "/anthropic/v1/messages", { model, ...requests["/anthropic/v1/messages"], tools })
     expect(await offered([weather, search], "claude")).toMatchObject({ status: 200, warning: null })
-    const refused = { status: 400, text: expect.stringContaining("tools.1.type: is web_search_20250305") }
-    expect(await offered([weather, search], "gemini")).toMatchObject(refused)
-    expect(await offered([{ ...weather, name: "web_search" }, search], "claude")).toMatchObject(refused)
+    const told = { status: 200, warning: "tools_omitted=web_search_20250305" }
+    expect(await offered([weather, search], "gemini")).toMatchObject(told)
+    expect(await offered([{ ...weather, name: "web_search" }, search], "claude")).toMatchObject(told)
   })
 
   it("is told as left out, or is why a call fails, when the target that would have searched fails", async () => {
@@ -141,15 +146,30 @@ describe("a hosted tool", () => {
     expect(none).toMatchObject({ status: 200, warning: "tools_omitted=code_interpreter" })
   })
 
+  it("is left out and told beside tools of the client's own, unless the organisation refuses (CommandCodeAI/command-code#885)", async () => {
+    const own = { type: "function", name: "f", parameters: { type: "object", properties: {} } }
+    const asked = { tools: [own, { type: "web_search", external_web_access: true }] }
+    for (const of of [gateway, refusing]) of().vendor.script(answer)
+    expect(await responses({ model: "main", ...asked })).toMatchObject({
+      status: 200,
+      warning: "tools_omitted=web_search",
+    })
+    const refused = await responses({ model: "responses", ...asked }, refusing)
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining("tools.1.type: is web_search")])
+  })
+
   it("that the model must call is never left out", async () => {
     const forced = { model: "main", tools: [{ type: "web_search" }], tool_choice: { type: "web_search" } }
     expect((await responses(forced, omitting)).status).toBe(400)
   })
 
   it("that is not known, and one of another vendor, are refused by name", async () => {
-    for (const type of ["fuction", "hologram"]) {
+    for (const [type, why] of [
+      ["fuction", "is not a kind of tool; did you mean function?"],
+      ["hologram", "is hologram, a tool that vendors run"],
+    ]) {
       const { status, text } = await responses({ model: "responses", tools: [{ type, name: "f" }] })
-      expect([status, text]).toEqual([400, expect.stringContaining(`tools.0.type: is ${type}`)])
+      expect([status, text]).toEqual([400, expect.stringContaining(`tools.0.type: ${why}`)])
     }
   })
 

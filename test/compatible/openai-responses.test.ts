@@ -143,8 +143,9 @@ describe("responses", () => {
     const reply = await fetch(`${gateway().baseUrl}/openai/v1/responses`, {
       method: "POST",
       headers: { "content-type": "application/json", authorization: `Bearer ${gateway().keyId}~${gateway().key}` },
-      body: JSON.stringify({ model: "main", stream: true, input: "Find", tools: [group] }),
+      body: JSON.stringify({ model: "main", stream: true, input: "Find", tools: [group, { type: "web_search" }] }),
     })
+    expect(reply.headers.get("x-svc-warning")).toBe("tools_omitted=web_search")
     expect(await reply.text()).toContain('"name":"find","namespace":"maps"')
     expect(vendorBodyOf(gateway().vendor)).toContain('"name":"maps__find"')
   })

@@ -57,7 +57,7 @@ export const toolsOf = (
   choice: unknown,
 ) => {
   const tools: Array<JsonObject> = []
-  const hosted = new HostedTools(choice)
+  const hosted = new HostedTools(reader, choice)
   const own = listed.map((tool, index) => ({ tool, place: `tools.${index}`, whole: ["tools", index] }))
   for (const [index, item] of [...own, ...found].entries()) {
     const path = `tools.${index}`

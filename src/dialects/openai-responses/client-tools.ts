@@ -44,7 +44,7 @@ export const toolsOf = (
   choice: unknown,
 ) => {
   const tools: Array<JsonObject> = []
-  const hosted = new HostedTools(choice)
+  const hosted = new HostedTools(reader, choice)
   const groups = new Map<string, GroupedTool>()
   const add = (item: unknown, path: string, place: string, namespace?: string) => {
     const tool = reader.object(item, path)

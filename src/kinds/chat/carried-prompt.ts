@@ -76,7 +76,7 @@ export class CarriedPrompt extends OwnPrompt {
       const asked = { ...params, ...offered }
       const request = { ...asked, hosted: hostedAt(chat, asked) }
       const omitted = omittedTools(request, own)
-      const refused = refusalOf(omitted, params)
+      const refused = refusalOf(omitted, { ...params, hasOthers: tools.length > 0 })
       if (refused !== undefined) return refused
       const wire = chat.carry.encode(request, { ...sent, own, edited })
       if (wire !== undefined) {
@@ -84,10 +84,11 @@ export class CarriedPrompt extends OwnPrompt {
         return { wire, omittedTools: omitted.map(({ type }) => type), carried: { newFields } }
       }
     }
+    const hasOthers = this.hasTools
     const translated = lack === undefined ? super.encode(target, params) : unfit(lack.path, lack.message)
     // Of the tools that vendors run, others have a plain web search alone.
     const lost = own.hosted.filter(({ isPlainSearch }) => !isPlainSearch || translated.isSearching !== true)
-    return refusalOf(lost, params) ?? { ...translated, omittedTools: lost.map(({ type }) => type) }
+    return refusalOf(lost, { ...params, hasOthers }) ?? { ...translated, omittedTools: lost.map(({ type }) => type) }
   }
 }
 
@@ -97,9 +98,16 @@ const withPaidTools = (own: OwnRequest): OwnRequest => ({
   hosted: own.hosted.map((tool) => ({ ...tool, isFree: true })),
 })
 
-/** Tools that cannot be had are left out only if no answer depends on them, or the organisation does without. */
-const refusalOf = (lost: ReadonlyArray<HostedTool>, { omitsHosted }: PromptParams): EncodedPrompt | undefined => {
-  const tool = lost.find(({ isNeeded, isForced }) => isForced || (isNeeded && omitsHosted !== true))
+/**
+ * Tools that cannot be had are left out if no answer depends on them, or the organisation does without. Agents offer them always, beside
+ * tools of their own, and go on with those.
+ */
+const refusalOf = (
+  lost: ReadonlyArray<HostedTool>,
+  { lostTools, hasOthers }: Pick<PromptParams, "lostTools"> & { readonly hasOthers: boolean },
+): EncodedPrompt | undefined => {
+  const isOmitting = lostTools === "omit" || (lostTools === undefined && hasOthers)
+  const tool = lost.find(({ isNeeded, isForced }) => isForced || (isNeeded && !isOmitting))
   return tool && unfit(tool.place, lackOf(tool))
 }
 

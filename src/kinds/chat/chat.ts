@@ -76,7 +76,7 @@ class ChatTask extends ChatWork implements Task<ChatReply>, Keepable {
       client: vendorRequest.stream ? reply : undefined,
       opening: vendorRequest.stream ? opening : () => "",
       omittingTools: (types) => reply.omittingTools(types),
-      omitsHosted: caller.org.hostedTools === "omit",
+      lostTools: caller.org.hostedTools,
       omitting: (types) => reply.omitting(types),
       carrying: (notes) => reply.carrying(notes),
       endUsersAt: endUsersOf(request.carried?.endUsers, caller.org.id, services.config.masterKey),

@@ -10,7 +10,7 @@ import { leftOut } from "../../dialects/left-out.ts"
 import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
 import { type Block, everyBlock, type Message, type ReplyBlock } from "../../protocol/block.ts"
-import type { Vendor } from "../../protocol/catalogue.ts"
+import type { Org, Vendor } from "../../protocol/catalogue.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { ExchangeRequest, StructuredOutput } from "../../protocol/exchange.ts"
 import { textOfPrompt } from "../../review/texts.ts"
@@ -23,8 +23,8 @@ import { samenessOfPrompt } from "./sameness.ts"
 export interface PromptParams extends Omit<VendorRequest, "thread" | "tools"> {
   /** Whether what vendors have sealed is left out: the target cannot open it. */
   readonly isUnsealed?: true
-  /** Whether tools that vendors run are left out where the target has them not. */
-  readonly omitsHosted?: true
+  /** What the organisation says of tools that vendors run, where the target has them not. */
+  readonly lostTools?: Org["hostedTools"]
 }
 
 /** The part of a target that a prompt needs to be written for it. */
@@ -179,7 +179,7 @@ export const encodePrompt = (
   params: PromptParams,
   hasOwnBlocks: boolean,
 ): EncodedPrompt => {
-  const { isUnsealed, omitsHosted: _, ...asked } = params
+  const { isUnsealed, lostTools: _, ...asked } = params
   const { output } = asked
   const offer = offerTo(chat, isUnsealed === true ? thread.flatMap(withoutSeals) : thread, tools)
   if (Result.isFailure(offer)) return { wire: Result.fail(offer.failure) }

@@ -24,8 +24,8 @@ export interface ChatWorkOptions extends ReaderOptions {
   readonly vendorRequest: Omit<PromptParams, "model">
   readonly warnings: ReadonlyArray<WarnEvent>
   readonly omittingTools?: (types: ReadonlyArray<string>) => void
-  /** Whether tools that vendors run are left out where a target has them not. */
-  readonly omitsHosted?: boolean
+  /** What the organisation says of tools that vendors run, where a target has them not. */
+  readonly lostTools?: PromptParams["lostTools"]
   /** Told which blocks of vendors' tools the vendor that is asked cannot read. */
   readonly omitting?: (types: ReadonlyArray<string>) => void
   /** Takes the losses of the client's own request on its way; undefined if it is translated. */
@@ -77,14 +77,14 @@ export class ChatWork implements Work {
   }
 
   #paramsAt(target: CallTarget): PromptParams {
-    const { vendorRequest, endUsersAt, omitsHosted } = this.#options
+    const { vendorRequest, endUsersAt, lostTools } = this.#options
     const endUsers = endUsersAt?.(target.vendor)
     return {
       ...vendorRequest,
       model: target.model,
       ...(endUsers !== undefined && { endUsers }),
       ...(this.#unsealedFor === target.key && { isUnsealed: true }),
-      ...(omitsHosted === true && { omitsHosted }),
+      ...(lostTools !== undefined && { lostTools }),
     }
   }
 
