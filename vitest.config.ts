@@ -13,7 +13,7 @@ const processes = [
 /** Tests that use no store. */
 const storeless = [
   "test/{background,coming-and-going}.test.ts",
-  "test/{architecture,corpus,dialects,exchange,identity,protocol,search,setup,simulation,twins}/**",
+  "test/{architecture,corpus,dialects,identity,protocol,setup,simulation,twins}/**",
   "test/{admission/request-id,client/errors,faults/shortage,jobs/jobs,review/policy,telemetry/logs}.test.ts",
   "test/catalogue/{load,yaml}.test.ts",
   "test/http/{connection-limit,openapi,tls}.test.ts",
@@ -26,7 +26,7 @@ const storeless = [
 /** What the books are asked for, of the tests that run on Citus; those that move shards start a cluster of their own. */
 const ofBooks = [
   "test/money/**/*.test.ts",
-  "test/{jobs/job-store,property/ledger}.test.ts",
+  "test/{jobs/job-store,property/ledger,store/functions}.test.ts",
   "test/{calls,telemetry,tenants}/**/*.test.ts",
   "test/exports/{exports,bucket-exports,late-records,closed-months}.test.ts",
   "test/conformance/{activity,admin,budgets,exchange,idempotency,kinds,own-budgets,pages,statements,usage,videos,webhooks}.test.ts",

@@ -104,9 +104,6 @@ export class VendorClient extends Context.Service<
 
 const tooSlow = "the reply did not come in time"
 
-/** Whether a reply took longer than {@link Within} allows. */
-export const isTooSlow = ({ cause }: UpstreamBroken): boolean => cause === tooSlow
-
 /** How long a whole reply may take. */
 export interface Within {
   readonly deadlines: Deadlines
