@@ -2,145 +2,53 @@
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { citationsDelta } from "../../src/dialects/blocks.ts"
-import type { ReplyContext } from "../../src/dialects/client-api.ts"
 import { clientApis } from "../../src/dialects/client-apis.ts"
 import type { VendorEvent } from "../../src/dialects/dialect.ts"
-import { parseObject } from "../../src/dialects/json.ts"
 import { CitedBlocks } from "../../src/kinds/chat/cited-blocks.ts"
 import { UsageMeter } from "../../src/kinds/chat/usage-meter.ts"
 import { ReplyBlock } from "../../src/protocol/block.ts"
 import type { DialectName } from "../../src/protocol/catalogue.ts"
 import { chatOf } from "./chat-of.ts"
-
-const web = { url: "https://example.com/a", title: "A" }
-
-const whole: Readonly<Partial<Record<DialectName, object>>> = {
-  "openai-chat": {
-    choices: [
-      {
-        index: 0,
-        message: {
-          role: "assistant",
-          content: "Rain falls.",
-          annotations: [{ type: "url_citation", url_citation: { ...web, start_index: 0, end_index: 4 } }],
-        },
-        finish_reason: "stop",
-      },
-    ],
-  },
-  "openai-responses": {
-    status: "completed",
-    output: [
-      {
-        type: "message",
-        content: [
-          {
-            type: "output_text",
-            text: "Rain falls.",
-            annotations: [{ type: "url_citation", ...web, start_index: 0, end_index: 4 }],
-          },
-        ],
-      },
-    ],
-  },
-  gemini: {
-    candidates: [
-      {
-        content: { parts: [{ text: "Rain falls." }] },
-        finishReason: "STOP",
-        groundingMetadata: {
-          groundingChunks: [{ web: { uri: web.url, title: web.title } }],
-          groundingSupports: [{ segment: { endIndex: 4, text: "Rain" }, groundingChunkIndices: [0] }],
-        },
-      },
-    ],
-  },
-  anthropic: {
-    stop_reason: "end_turn",
-    content: [
-      {
-        type: "text",
-        text: "Rain falls.",
-        citations: [
-          { type: "web_search_result_location", ...web, encrypted_index: "c2VhbGVk", cited_text: "It rains" },
-        ],
-      },
-    ],
-  },
-  cohere: {
-    finish_reason: "COMPLETE",
-    message: {
-      content: [{ type: "text", text: "Rain falls." }],
-      citations: [{ start: 0, end: 4, text: "Rain", sources: [{ type: "document", id: "d1", document: web }] }],
-    },
-  },
-  bedrock: {
-    stopReason: "end_turn",
-    output: {
-      message: {
-        content: [
-          {
-            citationsContent: {
-              content: [{ text: "Rain falls." }],
-              citations: [{ title: "A", location: { web: { url: web.url } } }],
-            },
-          },
-        ],
-      },
-    },
-  },
-}
+import { citedReplies, web } from "./cited-replies.ts"
+import { citationsTold, repliesTo } from "./told-citations.ts"
 
 const citationsIn = (events: ReadonlyArray<VendorEvent>) =>
   events.flatMap((event) => (event.kind === "delta" && event.delta.t === "text" ? (event.delta.citations ?? []) : []))
 
-const context: ReplyContext = { requestId: "req_1", model: "main", createdS: 0, includesUsage: true }
-const usage = {
-  inTokens: 1,
-  outTokens: 1,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  cost: "0",
-  balance: "0",
-  cacheNetSaving: "0",
-  currency: "USD",
-} as const
+const dialects: ReadonlyArray<DialectName> = [
+  "openai-chat",
+  "openai-responses",
+  "gemini",
+  "anthropic",
+  "cohere",
+  "bedrock",
+]
 
-describe.each(Object.entries(whole))("a citation of %s", (name, body) => {
-  const dialects: ReadonlyArray<DialectName> = [
-    "openai-chat",
-    "openai-responses",
-    "gemini",
-    "anthropic",
-    "cohere",
-    "bedrock",
-  ]
+describe.each(Object.entries(citedReplies))("a citation of %s", (name, { whole, stream }) => {
   const vendor = chatOf({ dialect: dialects.find((one) => one === name) ?? "openai-chat" })
-  const events = vendor.decodeBody(JSON.stringify(body))
+  const events = vendor.decodeBody(JSON.stringify(whole))
 
   it("is read", () => {
     expect(citationsIn(events)).toMatchObject([web])
   })
 
   it.each(Object.entries(clientApis).filter(([api]) => api !== "openai-completions"))(
-    "reaches a client of %s, streamed and whole",
+    "reaches a client of %s, streamed and whole, with the same place",
     (api, client) => {
       const own = dialects.find((one) => one === api)
       if (own === undefined) return
-      const meter = new UsageMeter({ keepsBlocks: true })
-      for (const event of events) meter.add(event)
-      const response = { requestId: "req_1", model: "main", blocks: [...meter.blocks()], stop: "end", usage } as const
-      const written = JSON.stringify(client.whole(context, response))
-      expect(parseObject(written)).toBeDefined()
-      expect(citationsIn(chatOf({ dialect: own }).decodeBody(written))).toMatchObject([web])
-      const stream = client.events(context)
-      const text = [
-        stream.open({ requestId: "req_1", model: "main", protocol: "twp/1" }),
-        ...events.map((event) => (event.kind === "delta" ? stream.delta(event.delta) : "")),
-        stream.close({ stop: "end", usage }),
-      ].join("")
-      const read = chatOf({ dialect: own }).decoder().push(Buffer.from(text))
-      expect(citationsIn(read)).toMatchObject([web])
+      const decoder = vendor.decoder()
+      const parts = stream.flatMap((frame) => [...decoder.push(Buffer.from(frame))])
+      const replies = [repliesTo(client, events), repliesTo(client, [...parts, ...decoder.end()])]
+      for (const { whole: written, stream: text } of replies) {
+        expect(citationsIn(chatOf({ dialect: own }).decodeBody(written))).toMatchObject([web])
+        expect(citationsIn(chatOf({ dialect: own }).decoder().push(Buffer.from(text)))).toMatchObject([web])
+      }
+      const told = replies.flatMap((reply) => citationsTold(own, reply))
+      // Claude and Bedrock cite a block, the others a part of their text.
+      const words = "content" in whole || "stopReason" in whole ? "Rain." : "Ça dit:"
+      const expected = own === "anthropic" && words !== "Rain." ? "Ça dit: Rain." : words
+      for (const citations of told) expect(citations).toEqual([{ url: web.url, words: expected }])
     },
   )
 })
@@ -180,4 +88,50 @@ it("a block has no more citations than a client can read", () => {
   for (const told of blocks.limited([citationsDelta(1, citations(2000))])) meter.add(told)
   expect(meter.blocks().map((block) => Schema.is(ReplyBlock)(block))).toEqual([true, true])
   expect(meter.blocks()).toMatchObject([{ citations: { length: 1000 } }, { citations: { length: 1000 } }])
+})
+
+describe("a stream that cites late", () => {
+  const read = (dialect: DialectName, frames: ReadonlyArray<object>) => {
+    const decoder = chatOf({ dialect }).decoder()
+    const events = frames.flatMap((frame) => [...decoder.push(Buffer.from(`data: ${JSON.stringify(frame)}\n\n`))])
+    return [...events, ...decoder.end()].flatMap((event) =>
+      event.kind === "delta" && event.delta.t === "text" && event.delta.citations !== undefined
+        ? [[event.delta.i, ...event.delta.citations]]
+        : [],
+    )
+  }
+  const place = (start_index: number) => ({ ...web, start_index, end_index: start_index + 4 })
+
+  it("cites the text before its calls", () => {
+    const call = { index: 0, id: "c", function: { name: "f", arguments: "{}" } }
+    const deltas = [
+      { content: "Rain" },
+      { reasoning: "Hm" },
+      { content: "Snow" },
+      { tool_calls: [call] },
+      { annotations: [0, 4].map((start) => ({ type: "url_citation", url_citation: place(start) })) },
+      { annotations: [{ type: "url_citation", url_citation: web }] },
+    ]
+    const frames = deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] }))
+    expect(read("openai-chat", frames)).toEqual([
+      [0, { ...web, start: 0, end: 4 }],
+      [2, { ...web, start: 0, end: 4 }],
+      [2, web],
+    ])
+  })
+
+  it("has those that only its end tells", () => {
+    const annotations = [0, 4].map((start) => ({ type: "url_citation", ...place(start) }))
+    const item = { type: "message", content: [{ type: "output_text", text: "RainSnow", annotations }] }
+    const [annotation] = annotations
+    const frames = [
+      { type: "response.output_text.delta", output_index: 0, content_index: 0, delta: "RainSnow" },
+      { type: "response.output_text.annotation.added", output_index: 0, content_index: 0, annotation },
+      { type: "response.output_item.done", output_index: 0, item },
+    ]
+    expect(read("openai-responses", frames)).toEqual([
+      [0, { ...web, start: 0, end: 4 }],
+      [0, { ...web, start: 4, end: 8 }],
+    ])
+  })
 })

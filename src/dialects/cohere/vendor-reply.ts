@@ -36,6 +36,8 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
 
 class ReplyReader {
   readonly #blocks = new BlockNumbers()
+  /** Contents that are text: thoughts have citations too, which no other API has. */
+  readonly #texts = new Set<number>()
 
   readFrame(frame: JsonObject | undefined, events: Array<VendorEvent>): void {
     const index = numberAt(frame, "index") ?? 0
@@ -82,16 +84,19 @@ class ReplyReader {
     const thinking = stringAt(content, "thinking")
     if (thinking) events.push(reasoningDelta(this.#blocks.of(key), thinking))
     const text = stringAt(content, "text")
-    if (text) events.push(textDelta(this.#blocks.of(key), text))
+    if (!text) return
+    this.#texts.add(index)
+    events.push(textDelta(this.#blocks.of(key), text))
   }
 
   /** A citation names the content that it is about, and each of its sources. Source: https://docs.cohere.com/docs/documents-and-citations */
   cite(citations: ReadonlyArray<JsonObject>, events: Array<VendorEvent>): void {
     for (const citation of citations) {
-      const block = `content ${numberAt(citation, "content_index") ?? 0}`
-      if (!this.#blocks.isOpen(block)) continue
+      const [first = 0] = this.#texts
+      const index = numberAt(citation, "content_index") ?? first
+      if (!this.#texts.has(index)) continue
       const cited = objectsAt(citation, "sources").map((source) => citationOf(citation, source))
-      if (cited.length > 0) events.push(citationsDelta(this.#blocks.of(block), cited))
+      if (cited.length > 0) events.push(citationsDelta(this.#blocks.of(`content ${index}`), cited))
     }
   }
 

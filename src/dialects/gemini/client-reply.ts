@@ -1,5 +1,4 @@
 /** Gemini's generateContent as clients read it, streamed and whole. Source: https://ai.google.dev/api/generate-content */
-import type { Citation } from "../../protocol/citation.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
@@ -9,6 +8,7 @@ import { JsonText, writeJson } from "../../protocol/json-text.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
 import { inputText, objectOfArguments } from "../exact-json.ts"
+import { JoinedText, type PlacedCitation } from "../joined-text.ts"
 import { parseObject } from "../json.ts"
 import { signatureToGemini } from "../signature.ts"
 import { dataOf } from "../sse-frames.ts"
@@ -61,12 +61,9 @@ const wholeCandidate = ({ blocks, stop }: Reply, index: number) => {
       parts.add({ i, t: "tool_call", id: block.id, name: block.name, args: inputText(block) })
     else parts.add({ i, ...block })
   }
-  const [cited] = blocks.filter((block) => block.t === "text")
-  const citations = blocks.flatMap((block) => (block.t === "text" ? (block.citations ?? []) : []))
-  const isOne = cited?.citations?.length === citations.length
   return candidateOf(index, parts.finish(), {
     finishReason: finishReasons[stop],
-    ...groundingOf(citations, isOne ? cited.v : undefined),
+    ...parts.grounding(),
     ...geminiLogprobs(parts.takeLogprobs()),
   })
 }
@@ -111,8 +108,10 @@ class PartWriter {
   readonly #calls = new Map<number, OpenCall>()
   #signature: string | undefined
   #logprobs: Array<TokenLogprob> = []
-  /** The citations of the whole reply. */
-  readonly citations: Array<Citation> = []
+  /** The text of the whole reply, and its citations. */
+  #text = ""
+  readonly #joined = new JoinedText()
+  readonly #citations: Array<PlacedCitation> = []
 
   add(delta: Delta): void {
     // A vendor that returns to an earlier block has not ended its calls.
@@ -120,7 +119,9 @@ class PartWriter {
     switch (delta.t) {
       case "text":
         if (delta.logprobs !== undefined) this.#logprobs.push(...delta.logprobs)
-        if (delta.citations !== undefined) this.citations.push(...delta.citations)
+        this.#text += delta.v
+        if (delta.v !== "") this.#citations.push(...this.#joined.add(delta.i, delta.v))
+        if (delta.citations !== undefined) this.#citations.push(...this.#joined.cite(delta.i, delta.citations))
         if (delta.v !== "" || delta.citations === undefined) this.#part({ text: delta.v })
         return
       case "reasoning":
@@ -150,6 +151,11 @@ class PartWriter {
     const tokens = this.#logprobs
     this.#logprobs = []
     return tokens
+  }
+
+  /** What the reply is based on, once it has ended. */
+  grounding(): object {
+    return groundingOf([...this.#citations, ...this.#joined.end()], this.#text)
   }
 
   finish(): ReadonlyArray<object> {
@@ -220,7 +226,7 @@ export class ContentEvents extends ClientEvents implements EventEncoder {
     const candidates = stops.map((each, reply) =>
       candidateOf(reply, this.#partsOf(reply).finish(), {
         finishReason: finishReasons[each],
-        ...groundingOf(this.#partsOf(reply).citations),
+        ...this.#partsOf(reply).grounding(),
       }),
     )
     return this.#reply(replyOf(this.#context, candidates, more)) + (this.#isArray ? "]" : "")

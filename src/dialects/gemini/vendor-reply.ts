@@ -40,7 +40,7 @@ import {
 } from "../json.ts"
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
-import { citationsIn } from "./citations.ts"
+import { Grounding } from "./citations.ts"
 import { geminiFault } from "./faults.ts"
 import { PartialArguments } from "./partial-arguments.ts"
 import { Utf8Places } from "./utf8-places.ts"
@@ -173,6 +173,8 @@ class CandidateReader {
   /** The text block that grounding is about, and the places in it. */
   #text: { readonly index: number; readonly places: Utf8Places } | undefined
   #called = false
+  readonly #grounding = new Grounding()
+  #isEnded = false
   /** Of the text that is read next. */
   #logprobs: ReadonlyArray<TokenLogprob> | undefined
 
@@ -191,8 +193,10 @@ class CandidateReader {
     this.#replyId = replyId ?? this.#replyId
     this.#logprobs = logprobsOf(objectAt(candidate, "logprobsResult"))
     for (const part of objectsAt(objectAt(candidate, "content"), "parts")) this.#readPart(part, events, texts)
-    this.#cite(candidate, events)
+    this.#grounding.add(candidate)
     const reason = stringAt(candidate, "finishReason")
+    this.#isEnded ||= reason !== undefined
+    if (this.#isEnded) this.#cite(events)
     if (reason !== undefined) this.#closePartial(events)
     markReply(events, first, this.#index)
     return reason === undefined ? undefined : stopOf(reason, this.#called)
@@ -234,11 +238,11 @@ class CandidateReader {
     this.#logprobs = undefined
   }
 
-  #cite(candidate: JsonObject, events: Array<VendorEvent>): void {
-    const isCited = candidate["groundingMetadata"] !== undefined || candidate["citationMetadata"] !== undefined
-    if (this.#text === undefined || !isCited) return
+  /** Once the reply has ended: its places are known then. */
+  #cite(events: Array<VendorEvent>): void {
+    if (this.#text === undefined) return
     const { index, places } = this.#text
-    const cited = citationsIn(candidate, (bytes) => places.placeAt(bytes))
+    const cited = this.#grounding.take((bytes) => places.placeAt(bytes))
     if (cited.length > 0) events.push(citationsDelta(index, cited))
   }
 

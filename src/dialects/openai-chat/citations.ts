@@ -3,6 +3,7 @@
  * Source: https://platform.openai.com/docs/guides/tools-web-search#output-and-citations
  */
 import { type Citation, citationWith } from "../../protocol/citation.ts"
+import type { PlacedCitation } from "../joined-text.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../json.ts"
 
 export const citationsAt = (value: JsonObject | undefined): ReadonlyArray<Citation> =>
@@ -31,27 +32,6 @@ export const citedAddresses = (reply: JsonObject): ReadonlyArray<Citation> => {
   if (results.length > 0 || !Array.isArray(citations)) return results
   return citations.flatMap((url: unknown) => (typeof url === "string" ? [{ url }] : []))
 }
-
-/** The text of several blocks, which is one for a client of chat completions: places count from its beginning. */
-export class JoinedText {
-  #block = -1
-  #begin = 0
-  #length = 0
-
-  add(block: number, text: string): void {
-    if (block !== this.#block) this.#begin = this.#length
-    this.#block = block
-    this.#length += text.length
-  }
-
-  /** A citation of the block that was added to last; one without a place means all of it. */
-  placed(citation: Citation): PlacedCitation {
-    const { start = 0, end = this.#length - this.#begin } = citation
-    return { ...citation, start: this.#begin + start, end: this.#begin + end }
-  }
-}
-
-type PlacedCitation = Citation & Required<Pick<Citation, "start" | "end">>
 
 /** An annotation of chat completions. */
 export const chatAnnotation = ({ url, title, text, start, end, source }: PlacedCitation) => ({

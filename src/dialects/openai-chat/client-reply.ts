@@ -3,7 +3,6 @@
  * https://platform.openai.com/docs/api-reference/chat/object and /streaming
  */
 import type { ToolCallBlock } from "../../protocol/block.ts"
-import type { Citation } from "../../protocol/citation.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
@@ -19,8 +18,9 @@ import {
   unnamedStop,
 } from "../client-api.ts"
 import { argumentsText } from "../exact-json.ts"
+import { JoinedText, type PlacedCitation } from "../joined-text.ts"
 import { openaiLogprobs } from "../logprobs.ts"
-import { chatAnnotation, JoinedText } from "./citations.ts"
+import { chatAnnotation } from "./citations.ts"
 
 export const finishReasons: Readonly<Record<Stop, string>> = {
   end: "stop",
@@ -79,14 +79,14 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
   /** The hot path: text deltas are by far the most frequent events and are concatenated by hand. */
   delta(delta: Delta, json?: string): string {
     const { reply = 0 } = delta
-    const begin = reply === 0 || this.#calls[reply] !== undefined ? "" : this.#chunk(opening, { reply })
+    const opened = reply === 0 || this.#calls[reply] !== undefined ? "" : this.#chunk(opening, { reply })
     if (reply > 0) this.#calls[reply] ??= new Map()
+    const begin = opened + this.#annotated(this.#citedBy(delta), reply)
     switch (delta.t) {
       case "text": {
-        if (delta.citations !== undefined) return begin + this.#cited(delta, delta.citations, reply)
-        this.#textOf(reply).add(delta.i, delta.v)
+        if (delta.citations !== undefined && delta.v === "") return begin
         const content = `{"content":${json ?? JSON.stringify(delta.v)}}`
-        if (reply === 0 && delta.logprobs === undefined) return this.#chunk(content)
+        if (reply === 0 && delta.logprobs === undefined) return begin + this.#chunk(content)
         if (delta.logprobs === undefined) return begin + this.#chunk(content, { reply })
         return begin + this.#chunk(content, { reply, logprobs: chatLogprobs(delta.logprobs) })
       }
@@ -106,7 +106,12 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
     const ends = stops.map((each, reply) => {
       const isLast = reply === stops.length - 1
       const more = isLast && !this.#context.includesUsage ? `,${charge}` : ""
-      return this.#noArguments(reply) + this.#chunk("{}", { reply, finish: JSON.stringify(finishReasons[each]), more })
+      const cited = this.#annotated(this.#textOf(reply).end(), reply)
+      return (
+        cited +
+        this.#noArguments(reply) +
+        this.#chunk("{}", { reply, finish: JSON.stringify(finishReasons[each]), more })
+      )
     })
     if (!this.#context.includesUsage) return `${ends.join("")}data: [DONE]\n\n`
     return `${ends.join("")}${usageChunk(this.#context, usage, unnamed(stop))}data: [DONE]\n\n`
@@ -128,12 +133,18 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
     return `${this.#head()}"choices":[{"index":${reply},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}]${more}}\n\n`
   }
 
-  /** A text of several blocks is one for a client: places count from its beginning. */
-  #cited({ i, v }: Extract<Delta, { t: "text" }>, citations: ReadonlyArray<Citation>, reply: number): string {
-    const text = this.#textOf(reply)
-    text.add(i, v)
-    const annotations = citations.map((citation) => chatAnnotation(text.placed(citation)))
-    return this.#chunk(JSON.stringify({ content: v, annotations }), { reply })
+  /** The citations whose places are known with a delta. */
+  #citedBy(delta: Delta): ReadonlyArray<PlacedCitation> {
+    const text = this.#textOf(delta.reply ?? 0)
+    if (delta.t !== "text") return text.end()
+    if (delta.citations === undefined) return text.add(delta.i, delta.v)
+    const ended = delta.v === "" ? [] : text.add(delta.i, delta.v)
+    return [...ended, ...text.cite(delta.i, delta.citations)]
+  }
+
+  #annotated(citations: ReadonlyArray<PlacedCitation>, reply: number): string {
+    if (citations.length === 0) return ""
+    return this.#chunk(JSON.stringify({ content: "", annotations: citations.map(chatAnnotation) }), { reply })
   }
 
   #textOf(reply: number): JoinedText {
@@ -210,12 +221,10 @@ const callOf = (call: ToolCallBlock): object =>
 
 const choiceOf = ({ blocks, stop }: Reply, index: number) => {
   const joined = new JoinedText()
-  const annotations: Array<object> = []
-  for (const [i, block] of blocks.entries()) {
-    if (block.t !== "text") continue
-    joined.add(i, block.v)
-    annotations.push(...(block.citations ?? []).map((citation) => chatAnnotation(joined.placed(citation))))
-  }
+  const citations = blocks.flatMap((block, i) =>
+    block.t === "text" ? [...joined.add(i, block.v), ...joined.cite(i, block.citations ?? [])] : [],
+  )
+  const annotations = [...citations, ...joined.end()].map(chatAnnotation)
   const text = blocks.map((block) => (block.t === "text" ? block.v : "")).join("")
   const reasoning = blocks.map((block) => (block.t === "reasoning" && block.redacted !== true ? block.v : "")).join("")
   const logprobs = blocks.flatMap((block) => (block.t === "text" ? (block.logprobs ?? []) : []))

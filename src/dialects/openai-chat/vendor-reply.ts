@@ -130,6 +130,11 @@ class ChoiceReader {
   readonly #index: number
   #refused = false
   #isClosed = false
+  /** Blocks of text, whose texts vendors count as one. */
+  #texts: Array<{ readonly block: number; readonly begin: number }> = []
+  #length = 0
+  /** Citations that came before the text. */
+  #early: Array<Citation> = []
 
   constructor(index: number) {
     this.#index = index
@@ -176,6 +181,7 @@ class ChoiceReader {
 
   close(events: Array<VendorEvent>): void {
     const first = events.length
+    if (this.#early.length > 0) this.#tell(this.#at("text"), this.#early.splice(0), events)
     this.#calls?.end(events)
     if (!this.#isClosed) this.#sign(events)
     this.#isClosed = true
@@ -233,12 +239,28 @@ class ChoiceReader {
     this.#readText(refusal, events)
   }
 
-  /** The sources of the text. */
+  /** The sources of the text: those of a place belong to the block that has it, others to the last one. */
   cite(citations: ReadonlyArray<Citation>, events: Array<VendorEvent>): void {
     if (citations.length === 0) return
-    const first = events.length
-    events.push(citationsDelta(this.#at("text"), citations))
-    markReply(events, first, this.#index)
+    const [first] = this.#texts
+    const last = this.#texts.at(-1)
+    if (first === undefined || last === undefined) {
+      this.#early.push(...citations)
+      return
+    }
+    const begun = events.length
+    for (const { start, end, ...citation } of citations) {
+      if (start === undefined || end === undefined) this.#tell(last.block, [citation], events)
+      else {
+        const { block, begin } = this.#texts.findLast((text) => text.begin <= start) ?? first
+        this.#tell(block, [{ ...citation, start: start - begin, end: end - begin }], events)
+      }
+    }
+    markReply(events, begun, this.#index)
+  }
+
+  #tell(block: number, citations: ReadonlyArray<Citation>, events: Array<VendorEvent>): void {
+    events.push(citationsDelta(block, citations))
   }
 
   #readReasoning(text: string | undefined, events: Array<VendorEvent>): void {
@@ -246,7 +268,12 @@ class ChoiceReader {
   }
 
   #readText(text: string | undefined, events: Array<VendorEvent>, logprobs?: ReadonlyArray<TokenLogprob>): void {
-    if (text) events.push(textDelta(this.#at("text"), text, logprobs))
+    if (!text) return
+    const block = this.#at("text")
+    if (this.#texts.at(-1)?.block !== block) this.#texts.push({ block, begin: this.#length })
+    this.#length += text.length
+    events.push(textDelta(block, text, logprobs))
+    if (this.#early.length > 0) this.cite(this.#early.splice(0), events)
   }
 
   #sign(events: Array<VendorEvent>): void {

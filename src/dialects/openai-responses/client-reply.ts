@@ -175,6 +175,8 @@ interface OpenItem {
   signature: string | undefined
   readonly logprobs: Array<TokenLogprob>
   readonly citations: Array<Citation>
+  /** How many of its citations have been told. */
+  told: number
 }
 
 export class ResponsesEvents extends ClientEvents implements EventEncoder {
@@ -202,16 +204,12 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     const begin = known === undefined ? this.#begin(item) : ""
     const place = `"item_id":"${item.id}","output_index":${item.index}`
     switch (delta.t) {
-      case "text":
+      case "text": {
         item.text += delta.v
-        if (delta.citations !== undefined) return begin + this.#cited(item, delta.citations)
-        if (delta.logprobs !== undefined) {
-          item.logprobs.push(...delta.logprobs)
-          const at = { item_id: item.id, output_index: item.index, content_index: 0, delta: delta.v }
-          return begin + this.#event("response.output_text.delta", { ...at, logprobs: openaiLogprobs(delta.logprobs) })
-        }
+        if (delta.citations !== undefined || delta.logprobs !== undefined) return begin + this.#said(item, delta)
         // The hot path.
         return `${begin}event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":${this.#sequence++},${place},"content_index":0,"delta":${json ?? JSON.stringify(delta.v)},"logprobs":[]}\n\n`
+      }
       case "reasoning":
         if (delta.signature !== undefined) item.signature = delta.signature
         if (delta.v === "" || delta.redacted === true) return begin
@@ -263,7 +261,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     const own = delta.t === "vendor" ? parseObject(delta.v)?.["id"] : undefined
     const id = typeof own === "string" ? own : itemId(this.#context, kind, index)
     const text = redacted || delta.t === "vendor" ? delta.v : ""
-    const item: OpenItem = { index, id, text, delta, signature: undefined, logprobs: [], citations: [] }
+    const item: OpenItem = { index, id, text, delta, signature: undefined, logprobs: [], citations: [], told: 0 }
     this.#items.set(delta.i, item)
     return item
   }
@@ -290,11 +288,24 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     return this.#event("response.custom_tool_call_input.delta", { ...at, delta: text })
   }
 
-  #cited(item: OpenItem, citations: ReadonlyArray<Citation>): string {
+  /** A text with what is told beside it. */
+  #said(item: OpenItem, { v, logprobs = [], citations = [] }: Extract<Delta, { t: "text" }>): string {
+    item.logprobs.push(...logprobs)
+    item.citations.push(...citations)
+    const at = { item_id: item.id, output_index: item.index, content_index: 0, delta: v }
+    const said =
+      v === "" ? "" : this.#event("response.output_text.delta", { ...at, logprobs: openaiLogprobs(logprobs) })
+    return said + this.#cited(item, !this.#open.includes(item))
+  }
+
+  /** The citations that have not been told: one without a place means all of its text, which is known when that has ended. */
+  #cited(item: OpenItem, isEnded: boolean): string {
+    const untold = item.citations.slice(item.told)
+    const firstWhole = isEnded ? -1 : untold.findIndex(({ end }) => end === undefined)
     const at = { item_id: item.id, output_index: item.index, content_index: 0 }
-    return citations
+    return (firstWhole < 0 ? untold : untold.slice(0, firstWhole))
       .map((citation) => {
-        const annotation_index = item.citations.push(citation) - 1
+        const annotation_index = item.told++
         const annotation = responsesAnnotation(citation, item.text.length)
         return this.#event("response.output_text.annotation.added", { ...at, annotation_index, annotation })
       })
@@ -326,9 +337,10 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   #ended(open: OpenItem): string {
     // Clients parse arguments, also where there are none.
     const noArguments = lacksArguments(open) ? this.#argued(open, "{}") : ""
+    const cited = this.#cited(open, true)
     const item = itemOf(this.#context, blockOf(open), open.index, "completed")
     const done = this.#parted(open)
-    return noArguments + done + this.#event("response.output_item.done", { output_index: open.index, item })
+    return noArguments + cited + done + this.#event("response.output_item.done", { output_index: open.index, item })
   }
 
   /** The events that end the parts of an item. */

@@ -76,6 +76,8 @@ class ReplyReader {
   readonly #blocks = new BlockNumbers()
   /** Parts whose content arrived in deltas; the event that closes them repeats it. */
   readonly #emitted = new Set<string>()
+  /** How many annotations of a part arrived in events of their own. */
+  readonly #annotations = new Map<string, number>()
   /** The phases of messages, by their item; models of one phase have none. */
   #phases: Map<number, string> | undefined
   #hasClosed = false
@@ -169,9 +171,8 @@ class ReplyReader {
             const logprobs = tokensOf(objectsAt(content, "logprobs"))
             this.#readText(index, part, stringAt(content, "text") ?? refusal ?? "", events, logprobs)
           }
-          if (!this.#emitted.has(`cited ${index} ${part}`)) {
-            this.#cite(index, part, objectsAt(content, "annotations"), events)
-          }
+          const annotations = objectsAt(content, "annotations")
+          this.#cite(index, part, annotations.slice(this.#annotations.get(`${index} ${part}`) ?? 0), events)
         })
         return
       case "reasoning": {
@@ -257,9 +258,11 @@ class ReplyReader {
   }
 
   #cite(index: number, part: number, annotations: ReadonlyArray<JsonObject>, events: Array<VendorEvent>): void {
+    if (annotations.length === 0) return
+    const key = `${index} ${part}`
+    this.#annotations.set(key, (this.#annotations.get(key) ?? 0) + annotations.length)
     const cited = annotations.flatMap((annotation) => citationOf(annotation) ?? [])
     if (cited.length === 0) return
-    this.#emitted.add(`cited ${index} ${part}`)
     events.push(citationsDelta(this.#blocks.of(`text ${index} ${part}`), cited))
   }
 
