@@ -122,7 +122,19 @@ const describeImport = ({ changes, same, later, secondary, unknown }: PriceImpor
       ? ["No price changes"]
       : [
           table(
-            ["model", "input", "output", "cache read", "cache write", "above", "in force", "from", "left out"],
+            [
+              "model",
+              "input",
+              "output",
+              "cache read",
+              "cache write",
+              "above",
+              "tiers",
+              "in force",
+              "from",
+              "kept",
+              "left out",
+            ],
             changes.map(changeRow),
           ),
         ]),
@@ -132,15 +144,19 @@ const describeImport = ({ changes, same, later, secondary, unknown }: PriceImpor
     ...(unknown.length === 0 ? [] : [`Not in the file: ${unknown.join(", ")}`]),
   ].join("\n")
 
-const changeRow = ({ entry, before, priced }: PriceChange): ReadonlyArray<string> => [
+const changeRow = ({ entry, before, priced, kept }: PriceChange): ReadonlyArray<string> => [
   entry.model,
   entry.input ?? "",
   entry.output ?? "",
   entry.cacheRead ?? "",
   entry.cacheWrite ?? "",
   (entry.above ?? []).map(({ tokens, input, output }) => `${tokens}: ${input ?? "="} / ${output ?? "="}`).join("; "),
+  Object.entries(entry.tiers ?? {})
+    .map(([tier, factor]) => `${tier}: ${factor}`)
+    .join("; "),
   before === undefined ? "none" : `${before.input ?? ""} / ${before.output ?? ""}`,
   entry.from,
+  kept.join("; "),
   priced.left.join("; "),
 ]
 

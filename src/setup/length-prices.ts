@@ -17,6 +17,8 @@ export interface TokenPrices {
 /** The prices of calls with more tokens of input than this, where they differ. */
 export interface LengthPrice extends TokenPrices {
   readonly tokens: number
+  /** Factors of service tiers, where they are not those of the price. */
+  readonly tiers?: Readonly<Record<string, Amount>>
 }
 
 export interface LengthPrices {
@@ -25,7 +27,7 @@ export interface LengthPrices {
   readonly above: ReadonlyArray<LengthPrice>
 }
 
-type AmountAt = (field: string, object: JsonObject) => Amount | undefined
+export type AmountAt = (field: string, object: JsonObject) => Amount | undefined
 
 const priceFields = {
   input: "input_cost_per_token",
@@ -50,18 +52,19 @@ export const isLengthField = (field: string): boolean => allFields.includes(abov
 
 export const lengthPricesOf = (entry: JsonObject, amountAt: AmountAt): LengthPrices => {
   const [first, ...ranges] = rangesOf(entry)
-  const base = pricesOf((field) => amountAt(field, entry) ?? (first && amountAt(field, first.prices)))
+  const base = statedPrices((field) => amountAt(field, entry) ?? (first && amountAt(field, first.prices)))
   const steps =
     first === undefined
-      ? thresholdsOf(entry).map(({ tokens, label }) => ({
+      ? labelledThresholds(entry).map(({ tokens, label }) => ({
           tokens,
-          ...pricesOf((field) => amountAt(`${field}_above_${label}_tokens`, entry)),
+          ...statedPrices((field) => amountAt(`${field}_above_${label}_tokens`, entry)),
         }))
-      : ranges.map(({ from, prices }) => ({ tokens: from, ...pricesOf((field) => amountAt(field, prices)) }))
+      : ranges.map(({ from, prices }) => ({ tokens: from, ...statedPrices((field) => amountAt(field, prices)) }))
   return withBase(base, steps)
 }
 
-const pricesOf = (amountOf: (field: string) => Amount | undefined): TokenPrices => {
+/** The prices that an entry states. */
+export const statedPrices = (amountOf: (field: string) => Amount | undefined): TokenPrices => {
   const stated = (fields: Readonly<Record<string, string>>) =>
     Object.fromEntries(
       Object.entries(fields).flatMap(([name, field]) => {
@@ -75,7 +78,8 @@ const pricesOf = (amountOf: (field: string) => Amount | undefined): TokenPrices 
 /** xAI bills the higher price from the threshold on, others above it: https://docs.x.ai/docs/models */
 const isInclusive = (entry: JsonObject): boolean => stringAt(entry, "litellm_provider") === "xai"
 
-const thresholdsOf = (entry: JsonObject) => {
+/** The thresholds of an entry, as its fields name them, and by rising numbers of tokens. */
+export const labelledThresholds = (entry: JsonObject) => {
   const labels = new Set(
     Object.keys(entry).flatMap((field) => {
       const [, , digits, k] = isLengthField(field) ? (aboveField.exec(field) ?? []) : []

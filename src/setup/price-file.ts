@@ -14,6 +14,7 @@ import type { Capability, PriceEntry } from "../protocol/catalogue.ts"
 import { entryOf } from "../protocol/words.ts"
 import { hasUnreadRanges, isLengthField, type LengthPrice, lengthPricesOf, type TokenPrices } from "./length-prices.ts"
 import { type MediaPrice, mediaPriceOf } from "./media-price.ts"
+import { type TierFactors, tierEntry, tierPricesOf } from "./tier-prices.ts"
 
 export interface PricedModel {
   /** Its name in the file, e.g. `gemini/gemini-2.5-pro`. */
@@ -34,6 +35,7 @@ export interface PricedModel {
 /** Per million tokens, or per million searches, in US dollars. */
 export interface ModelPrice extends TokenPrices {
   readonly above?: ReadonlyArray<LengthPrice>
+  readonly tiers?: TierFactors
 }
 
 export interface PriceFile {
@@ -92,7 +94,13 @@ const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, 
     if (amount === undefined) unreadable.push(field)
     return amount
   }
-  const { base, above } = lengthPricesOf(entry, perMillion)
+  const lengths = lengthPricesOf(entry, perMillion)
+  const { base } = lengths
+  const tiers = tierPricesOf(entry, perMillion, lengths)
+  const above = lengths.above.map((step) => {
+    const own = tiers.above.get(step.tokens)
+    return own === undefined ? step : { ...step, tiers: own }
+  })
   const { input, output, cacheRead, cacheWrite, cacheWrite1h } = base
   const query = perMillion("input_cost_per_query")
   // A reranker that is billed by the query has tokens at 0 in the file.
@@ -119,6 +127,7 @@ const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, 
       ...given("web_search", search === undefined ? undefined : shifted(search)),
     },
     ...(kind === "chat" && above.length > 0 && { above }),
+    ...(kind === "chat" && Object.keys(tiers.base).length > 0 && { tiers: tiers.base }),
   }
   if (unreadable.length > 0)
     return Result.fail(`${[...new Set(unreadable)].join(", ")}: more than ten decimals per million tokens`)
@@ -137,7 +146,10 @@ const readEntry = (name: string, entry: JsonObject): Result.Result<PricedModel, 
     capabilities: capabilities.flatMap(([capability, field]) => (entry[field] === true ? [capability] : [])),
     deprecatedAt: stringAt(entry, "deprecation_date"),
     price,
-    left: leftOut(entry, kind, searches),
+    left: [
+      ...leftOut(entry, kind, searches),
+      ...tiers.uneven.map((tier) => `prices of the tier ${tier} that are no multiple by its factor`),
+    ],
   })
 }
 
@@ -199,7 +211,7 @@ const shifted = (source: string): Amount | undefined => {
 /** A catalogue's entry for a price. @param markup what is added, in hundredths of a percent, rounded up */
 export const priceEntry = (
   model: string,
-  { above = [], ...price }: ModelPrice,
+  { above = [], tiers, ...price }: ModelPrice,
   markup: bigint,
   from: string,
 ): PriceEntry => {
@@ -216,7 +228,10 @@ export const priceEntry = (
     model,
     currency: "USD",
     ...prices(price),
-    ...(above.length > 0 && { above: above.map(({ tokens, ...step }) => ({ tokens, ...prices(step) })) }),
+    ...tierEntry(tiers),
+    ...(above.length > 0 && {
+      above: above.map(({ tokens, tiers: own, ...step }) => ({ tokens, ...prices(step), ...tierEntry(own) })),
+    }),
     from,
   }
 }

@@ -2,6 +2,7 @@
 
 import { isDeepStrictEqual } from "node:util"
 import type { CatalogueDocument, PriceEntry } from "../protocol/catalogue.ts"
+import { keepUnsaid } from "./kept-price.ts"
 import { type PricedModel, type PriceFile, priceEntry } from "./price-file.ts"
 
 export interface PriceImport {
@@ -22,6 +23,8 @@ export interface PriceChange {
   /** Undefined if the model has no price yet. */
   readonly before: PriceEntry | undefined
   readonly priced: PricedModel
+  /** The parts of the price in force that the file does not say, and that hold on, e.g. `tiers.batch`. */
+  readonly kept: ReadonlyArray<string>
 }
 
 export interface ImportTerms {
@@ -74,10 +77,12 @@ export const importPrices = (document: CatalogueDocument, file: PriceFile, terms
       continue
     }
     const before = newestOf(document.prices ?? [], handle)
-    const entry = priceEntry(handle, priced.price, terms.markup, before === undefined ? terms.firstFrom : terms.from)
+    const stated = priceEntry(handle, priced.price, terms.markup, before === undefined ? terms.firstFrom : terms.from)
+    const { entry, names: kept } =
+      before === undefined ? { entry: stated, names: [] } : keepUnsaid(stated, before, priced.kind)
     if (before !== undefined && isDeepStrictEqual({ ...before, from: "" }, { ...entry, from: "" })) same.push(handle)
     else if (before !== undefined && Date.parse(before.from) >= Date.parse(terms.from)) later.push(handle)
-    else changes.push({ entry, before, priced })
+    else changes.push({ entry, before, priced, kept })
   }
   return { changes, same, later, secondary, unknown }
 }

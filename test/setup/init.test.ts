@@ -88,10 +88,10 @@ prices: # ours
     const prices = (...args: ReadonlyArray<string>) =>
       run(["prices", "import", join(dir(), "prices.json"), "--catalogue", file, "--vendor", "openai", ...args])
     const shown = await prices("--markup", "10%", "--from", "2030-01-01")
-    expect(shown.text).toMatch(/main +1\.375 +11 +0\.1375 +1 \/ 1 +2030-01-01/)
+    expect(shown.text).toMatch(/main +1\.375 +11 +0\.1375 +priority: 2; flex: 0\.5 +1 \/ 1 +2030-01-01/)
     expect(readFileSync(file, "utf8")).toBe(catalogue)
     expect(await prices("--markup", "10%", "--from", "2027-01-01", "--write")).toMatchObject({ code: 0 })
-    const line = `  - { model: main, currency: USD, input: "1.375", output: "11", cacheRead: "0.1375", dims: { web_search: "11000" }, from: "2027-01-01" }\n`
+    const line = `  - { model: main, currency: USD, input: "1.375", output: "11", cacheRead: "0.1375", dims: { web_search: "11000" }, tiers: { priority: "2", flex: "0.5" }, from: "2027-01-01" }\n`
     expect(readFileSync(file, "utf8")).toBe(catalogue + line)
     expect((await prices("--markup", "10%", "--write")).text).toContain("Unchanged: main")
     expect(await prices("--from", "2020-01-01")).toMatchObject({

@@ -222,8 +222,53 @@ prices:
     })
   })
 
+  describe("prices of service tiers", () => {
+    const read = (fields: object) => {
+      const base = { mode: "chat", input_cost_per_token: 3e-6, output_cost_per_token: 15e-6 }
+      const [model] = Result.getOrThrow(readPriceFile(JSON.stringify({ m: { ...base, ...fields } }))).models
+      return model && { ...priceEntry("m", model.price, 0n, "2026-01-01"), left: model.left }
+    }
+
+    it.each([
+      ["gpt-5", { priority: "2", flex: "0.5" }],
+      ["gemini/gemini-2.5-pro", { priority: "1.8", flex: "0.5" }],
+    ])("are factors of those of %s", (name, tiers) => {
+      const price = priceOf(name)
+      expect(price?.tiers).toMatchObject(tiers)
+      expect(price?.above?.map((step) => step.tiers) ?? []).toEqual(price?.above?.map(() => undefined) ?? [])
+    })
+
+    it("have a factor of their own above a threshold", () => {
+      const fields = {
+        input_cost_per_token_priority: 6e-6,
+        input_cost_per_token_above_200k_tokens: 6e-6,
+        input_cost_per_token_above_200k_tokens_priority: 9e-6,
+      }
+      expect(read(fields)).toMatchObject({
+        tiers: { priority: "2" },
+        above: [{ tokens: 200_000, input: "6", tiers: { priority: "1.5" } }],
+        left: [],
+      })
+    })
+
+    it("are the dearest where they have several factors, rounded up", () => {
+      const fields = { input_cost_per_token_flex: 1e-6, output_cost_per_token_flex: 10e-6 }
+      expect(read(fields)).toMatchObject({
+        tiers: { flex: "0.6666666667" },
+        left: ["prices of the tier flex that are no multiple by its factor"],
+      })
+    })
+
+    it.each([0, null, -1e-6, 1])("of %j are none", (price) => {
+      expect(read({ input_cost_per_token_flex: price })?.tiers).toBeUndefined()
+    })
+  })
+
   it("tells what does not carry over", () => {
-    expect(findPriced(file, "gemini", "gemini-2.5-pro")?.left).toEqual(["searches that are free"])
+    expect(findPriced(file, "gemini", "gemini-2.5-pro")?.left).toEqual([
+      "searches that are free",
+      "prices of the tier flex that are no multiple by its factor",
+    ])
     expect(file.refused.get("mode chat_container")).toEqual(["openai/container"])
     expect(file.models.map(({ name }) => name)).not.toContain("sample_spec")
   })
@@ -310,7 +355,7 @@ models:
   - { handle: unheard, targets: [{ vendor: oa, model: gpt-99 }] }
 prices:
   - { model: same, currency: USD, input: "1", output: "1", from: 2025-01-01 }
-  - { model: same, currency: USD, input: "2.5", output: "10", cacheRead: "1.25", from: 2026-01-01 }
+  - { model: same, currency: USD, input: "2.5", output: "10", cacheRead: "1.25", tiers: { priority: "1.7" }, from: 2026-01-01 }
   - { model: later, currency: USD, input: "9", output: "9", from: 2026-12-01 }
   - { model: dearer, currency: USD, input: "1", output: "1", from: 2026-01-01 }
 `),
@@ -324,5 +369,50 @@ prices:
       ["new", "1.25", "2026-11-22", undefined],
       ["dearer", "1.25", "2026-11-23", "1"],
     ])
+  })
+
+  it("keeps what the file does not say, and tells it", () => {
+    const inForce = `{ model: m, currency: USD, input: "1", output: "1", cacheRead: "0.1", cacheWrite: "2", dims: { reasoning: "3" },
+      tiers: { batch: "0.5", flex: "9" }, above: [{ tokens: 272000, input: "2" }], cachedReply: "0.1", from: 2026-01-01 }`
+    const catalogue = `version: 1
+vendors: [{ id: oa, dialect: openai-chat, baseUrl: "https://api.openai.com/v1" }]
+models: [{ handle: m, targets: [{ vendor: oa, model: gpt-5 }] }]
+prices:
+  - ${inForce}
+`
+    const { document } = Result.getOrThrow(loadCatalogue(catalogue))
+    const [change] = importPrices(document, file, terms).changes
+    expect(change?.entry).toMatchObject({
+      input: "1.25",
+      cacheRead: "0.125",
+      cacheWrite: "2",
+      dims: { reasoning: "3" },
+      tiers: { batch: "0.5", flex: "0.5", priority: "2" },
+      above: [{ tokens: 272_000, input: "2" }],
+      cachedReply: "0.1",
+    })
+    expect(change?.kept.toSorted()).toEqual(["above", "cacheWrite", "cachedReply", "dims.reasoning", "tiers.batch"])
+    const next = `${catalogue}  ${entryLine(change?.entry ?? {})}\n`
+    const again = importPrices(Result.getOrThrow(loadCatalogue(next)).document, file, { ...terms, from: "2027-01-01" })
+    expect(again).toMatchObject({ changes: [], same: ["m"] })
+  })
+
+  it("keeps sizes of the unit by which pictures are billed, and nothing of another", () => {
+    const priced = { imagen: { mode: "image_generation", litellm_provider: "openai", output_cost_per_image: 0.04 } }
+    const { document } = Result.getOrThrow(
+      loadCatalogue(`version: 1
+vendors: [{ id: oa, dialect: openai-chat, baseUrl: "https://api.openai.com/v1" }]
+models: [{ handle: m, kind: image, targets: [{ vendor: oa, model: imagen }] }]
+prices:
+  - { model: m, currency: USD, input: "5", output: "40", dims: { image_in: "10", "images:1024x1024": "9" }, from: 2026-01-01 }
+`),
+    )
+    const imported = importPrices(document, Result.getOrThrow(readPriceFile(JSON.stringify(priced))), terms)
+    expect(imported.changes[0]?.entry).toEqual({
+      model: "m",
+      currency: "USD",
+      dims: { images: "40000", "images:1024x1024": "9" },
+      from: "2026-11-23",
+    })
   })
 })
