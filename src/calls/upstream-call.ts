@@ -6,7 +6,7 @@
 import { Effect, Redacted, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import type { Watched } from "../deadlines.ts"
-import { malformedReply } from "../dialects/faults.ts"
+import { malformedReply, type VendorFault } from "../dialects/faults.ts"
 import type { EncodeRefusal, SentRequest } from "../dialects/wire.ts"
 import { notStored } from "../media/spooled-bytes.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
@@ -257,7 +257,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     const c = this.#conversation
     const { fault } = reader
     if (fault !== undefined) {
-      this.#end(new VendorRejected(fault))
+      this.#end(this.#rejected(fault))
       return
     }
     this.#record("ttfb", c.nowMs() - this.#connectedAtMs)
@@ -280,7 +280,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     const { stream } = this.#conversation
     const delivered = reader.deliver(isFirst, isEnd)
     if (delivered === "whole") this.#end(undefined)
-    else if (delivered !== "more") this.#end(new VendorRejected(delivered))
+    else if (delivered !== "more") this.#end(this.#rejected(delivered))
     else if (isEnd) this.#end(disconnected())
     else if (stream?.hasRoom === false) this.#waitForClient()
   }
@@ -324,10 +324,15 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   #refusal(body: string): VendorRejected {
     const { status, headers } = this.#head
-    const { work, nowMs } = this.#conversation
-    const { field, ...fault } = this.#target.dialect.decodeError(status, body)
-    const named = work.isClients === true && field !== undefined ? { ...fault, field } : fault
-    return new VendorRejected(withWait(named, headers, nowMs()))
+    const fault = this.#target.dialect.decodeError(status, body)
+    return this.#rejected(withWait(fault, headers, this.#conversation.nowMs()))
+  }
+
+  /** A fault with the client's own name of the field, or with none. */
+  #rejected({ field, mentioned = [], ...fault }: VendorFault): VendorRejected {
+    const { work } = this.#conversation
+    const named = fault.blame === "request" ? work.clientField?.(field, mentioned) : undefined
+    return new VendorRejected(named === undefined ? fault : { ...fault, field: named })
   }
 
   /** @param error undefined if the reply is whole */

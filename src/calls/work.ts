@@ -44,8 +44,11 @@ export interface Work {
   readonly unseal?: (target: CallTarget) => boolean
   /** Whether another target is asked after every refusal: where no request can be at fault. */
   readonly triesAfterRefusal?: boolean
-  /** Whether the vendor that is asked got the client's own request: the names of its fields are the client's. */
-  readonly isClients?: boolean
+  /**
+   * The client's own name of a field that the vendor refuses, where the vendor that is asked got the client's own request.
+   * @param field that the vendor names @param mentioned names in its text
+   */
+  readonly clientField?: (field: string | undefined, mentioned: ReadonlyArray<string>) => string | undefined
   /** Whether clients are told the vendor's machine code of a refusal. */
   readonly tellsCode?: boolean
   /** What has been received so far. */

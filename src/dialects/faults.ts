@@ -27,6 +27,8 @@ export interface VendorFault {
   readonly blame: Blame
   /** The field of the request that the vendor names, in its own words: a name and nothing else. */
   readonly field?: string | undefined
+  /** Names in its text that may be fields of the request; never told but where the client wrote them. */
+  readonly mentioned?: ReadonlyArray<string>
   /** How long the vendor asks to wait. */
   readonly retryAfterMs?: number | undefined
 }
@@ -46,6 +48,8 @@ export interface Said {
   readonly codes: ReadonlyArray<string | undefined>
   readonly text?: string | undefined
   readonly field?: string | undefined
+  /** Places of fields that stand neither there nor in the text. */
+  readonly fields?: ReadonlyArray<string>
   readonly retryAfterMs?: number | undefined
 }
 
@@ -55,19 +59,37 @@ const readCharacters = 2000
 export const isTargets = (blame: Blame): blame is TargetFault => targetFaults.some((each) => each === blame)
 
 /** The failure that a vendor means, by its dialect's table. */
-export const faultBy = (table: FaultTable, { status, codes, text = "", field, retryAfterMs }: Said): VendorFault => {
+export const faultBy = (
+  table: FaultTable,
+  { status, codes, text = "", field, fields = [], retryAfterMs }: Said,
+): VendorFault => {
   const said = codes.filter((code) => code !== undefined && code !== "")
+  const read = text.slice(0, readCharacters)
+  const blame = blameOf(table, status, said, read)
+  const mentioned = blame === "request" ? [...fields, ...namesIn(read)].filter((name) => fieldName.test(name)) : []
   return {
     status,
     code: machineCode(said[0]),
-    blame: blameOf(table, status, said, text.slice(0, readCharacters)),
+    blame,
     ...(field !== undefined && fieldName.test(field) && { field }),
+    ...(mentioned.length > 0 && { mentioned: mentioned.slice(0, mostMentioned) }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   }
 }
 
 /** `tools[0].function.parameters`, `messages.0.content`; whatever has other characters is text, and is not told. */
 const fieldName = /^[A-Za-z_]\w{0,63}(?:(?:\.\w{1,64})|(?:\[\d{1,5}\])){0,12}$/
+
+/** Names in a text: in quotes or brackets, at its beginning, before a colon, or listed at its end. */
+const namesIn = (text: string): ReadonlyArray<string> =>
+  Array.from(text.matchAll(nameInText), (match) => match.slice(1).find((name) => name !== undefined) ?? "").flatMap(
+    (names) => names.split(", "),
+  )
+
+const nameInText =
+  /["'`[]([\w.[\]]{1,128})["'`\]]|(?:^|: )([\w.[\]]{1,128})(?=[: ])|: ([\w.[\]]{1,128}(?:, [\w.[\]]{1,128}){0,8})\.?$/g
+
+const mostMentioned = 16
 
 /** A code as it is logged and told; what is longer or has other characters is text, in which a credential may be. */
 export const machineCode = (code: string | undefined): string =>

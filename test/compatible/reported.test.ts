@@ -349,6 +349,86 @@ describe("a request that its vendor refuses", () => {
     })
   }
 
+  const typo = `"tempreature": 0.1`
+  const openai = (text: string) => ({
+    error: { message: text, type: "invalid_request_error", param: null, code: null },
+  })
+  const google = (text: string, field?: string) => ({
+    error: {
+      code: 400,
+      status: "INVALID_ARGUMENT",
+      message: text,
+      details: [
+        { "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field, description: text }] },
+      ],
+    },
+  })
+  const unknown = (name: string, place = "") =>
+    `Invalid JSON payload received. Unknown name "${name}"${place}: Cannot find field.`
+  const located = {
+    detail: [{ type: "extra_forbidden", loc: ["body", "tempreature"], msg: "Extra inputs are not permitted" }],
+  }
+  const typos: ReadonlyArray<readonly [path: Path, more: string, field: string | undefined, body: object]> = [
+    ["chat", typo, "tempreature", openai("Unrecognized request argument supplied: tempreature")],
+    ["chat", typo, "tempreature", openai("Unrecognized request arguments supplied: secret, tempreature")],
+    ["chat", typo, "tempreature", openai("property 'tempreature' is unsupported")],
+    ["chat", typo, "tempreature", openai("unknown field `tempreature`, expected one of `messages`, `secret`")],
+    ["chat", typo, "tempreature", openai("tempreature is not supported with this secret model")],
+    ["chat", typo, "tempreature", { object: "error", message: located, type: "invalid_request_error" }],
+    ["chat", typo, "tempreature", located],
+    ["chat", typo, undefined, openai("Unrecognized request argument supplied: secret")],
+    ["responses", typo, "tempreature", openai("Unknown parameter: 'tempreature'.")],
+    [
+      "messages",
+      typo,
+      "tempreature",
+      {
+        type: "error",
+        error: { type: "invalid_request_error", message: "tempreature: Extra inputs are not permitted" },
+      },
+    ],
+    ["generate", typo, "tempreature", google(unknown("tempreature"))],
+    [
+      "generate",
+      `"generationConfig": {${typo}}`,
+      "generationConfig.tempreature",
+      google(unknown("tempreature", " at 'generation_config'"), "generation_config"),
+    ],
+    [
+      "generate",
+      `"generationConfig": {${typo}}`,
+      "generationConfig",
+      google(unknown("secret", " at 'generation_config'"), "generation_config"),
+    ],
+  ]
+  it.each(typos)("is told the client's own name of a field (%s, %s: %s)", async (path, more, field, body) => {
+    gateway().vendor.script(refusing(body))
+    const calls = gateway().vendor.calls.length
+    const { text, status } = await post(path, hello[path].replace("{", `{${more},`))
+    expect(status).toBe(502)
+    if (field === undefined) expect(text).not.toContain("The upstream rejected the request:")
+    else expect(text).toContain(`The upstream rejected the request: ${field}"`)
+    expect(text).not.toContain("secret")
+    expect(gateway().vendor.calls.length).toBe(calls + 1)
+  })
+
+  const tool = (name: string) => `{"name":"${name}","input_schema":{"type":"object"}}`
+  const search = `{"type":"web_search_20250305","name":"web_search"}`
+  it("names a tool by the place that the client gave it", async () => {
+    const refused = { type: "error", error: { type: "invalid_request_error", message: "tools.1.custom.name: secret" } }
+    gateway().vendor.script(refusing(refused))
+    const tools = `"tools":[${tool("a")},${search},{"type":"code_execution_20250825","name":"code_execution"},${tool("b")}]`
+    const { text } = await post("messages", hello.messages.replace(/"tools":.*\]/, tools))
+    expect(text).toContain(`The upstream rejected the request: tools.3.custom.name"`)
+  })
+
+  it("names an item by the place that the client gave it", async () => {
+    gateway().vendor.script(refusing({ error: { ...openai("no").error, param: "tools[0].parameters" } }))
+    const tools = `"tools":[{"type":"code_interpreter","container":{"type":"auto"}},{"type":"function","name":"f","parameters":{"type":"object"}}]`
+    const { text } = await post("responses", hello.responses.replace(/"tools":.*\]/, tools))
+    expect(text).toContain(`The upstream rejected the request: tools[1].parameters"`)
+  })
+
   it("is not sent again by SDKs", async () => {
     gateway().vendor.script(refusing({ error: { message: "no", type: "invalid_request_error", param: "tools" } }))
     const { baseUrl, keyId, key, vendor } = gateway()

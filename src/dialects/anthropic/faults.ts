@@ -32,11 +32,11 @@ export const anthropicFault = (json: JsonObject | undefined): VendorFault =>
 const faultOf = (status: number, json: JsonObject | undefined): VendorFault => {
   const error = objectAt(json, "error")
   const text = stringAt(error, "message")
-  return faultBy(table, { status, codes: [stringAt(error, "type")], text, field: namedField.exec(text ?? "")?.[1] })
+  return faultBy(table, { status, codes: [stringAt(error, "type")], text, field: fieldIn(text) })
 }
 
 /** A refusal of a field begins with its name: `messages.0.content: Field required`. */
-const namedField = /^([a-z_][\w.]{0,127}): /
+export const fieldIn = (text = ""): string | undefined => /^([a-z_][\w.]{0,127}): /.exec(text)?.[1]
 
 const statuses: ReadonlyMap<string, number> = new Map([
   ["invalid_request_error", 400],

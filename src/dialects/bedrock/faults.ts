@@ -3,6 +3,7 @@
  * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html#API_runtime_ConverseStream_Errors
  * and https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
  */
+import { fieldIn } from "../anthropic/faults.ts"
 import type { VendorEvent } from "../dialect.ts"
 import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
 import { numberAt, parseObject, stringAt } from "../json.ts"
@@ -64,11 +65,14 @@ export const bedrockFault = (type: string, body = ""): VendorEvent => ({
 /** Exceptions of AWS that throttle may state a wait, as `retryAfterSeconds`. */
 const faultOf = (status: number, type: string, body: string): VendorFault => {
   const json = parseObject(body)
+  const text = stringAt(json, "message") ?? stringAt(json, "Message")
   const seconds = numberAt(json, "retryAfterSeconds")
   return faultBy(table, {
     status,
     codes: [type.split("#").at(-1)],
-    text: stringAt(json, "message") ?? stringAt(json, "Message"),
+    text,
+    // Claude refuses in its own words.
+    field: fieldIn(text),
     retryAfterMs: seconds !== undefined && seconds > 0 ? Math.ceil(seconds * 1000) : undefined,
   })
 }

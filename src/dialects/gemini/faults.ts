@@ -54,8 +54,15 @@ export const geminiFault = (error: JsonObject | undefined, status = numberAt(err
     ],
     text: stringAt(error, "message"),
     field: stringAt(objectsAt(detailOf(details, "BadRequest"), "fieldViolations")[0], "field"),
+    fields: unknownIn(stringAt(error, "message") ?? ""),
     retryAfterMs: millisOf(stringAt(detailOf(details, "RetryInfo"), "retryDelay")),
   })
+}
+
+/** A name that Google does not know, at its place: `Unknown name "a" at 'generation_config': Cannot find field.` */
+const unknownIn = (text: string): ReadonlyArray<string> => {
+  const [, name, place] = /Unknown name "(\w{1,64})"(?: at '([\w.[\]]{1,128})')?/.exec(text) ?? []
+  return name === undefined ? [] : [place === undefined ? name : `${place}.${name}`]
 }
 
 /** Why a reply has nothing: a filter blocked its prompt, or what was made. @see https://ai.google.dev/gemini-api/docs/safety-settings */

@@ -4,7 +4,7 @@
  */
 import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
 import { geminiRefusal, isGoogles } from "../gemini/faults.ts"
-import { type JsonObject, numberAt, objectAt, parseRefusal, stringAt } from "../json.ts"
+import { type JsonObject, numberAt, objectAt, objectsAt, parseRefusal, stringAt } from "../json.ts"
 
 const table: FaultTable = {
   codes: {
@@ -87,8 +87,15 @@ export const faultOf = (status: number, json: JsonObject | undefined): VendorFau
     ],
     text: stringAt(error, "message") ?? stringAt(json, "error"),
     field: stringAt(error, "param"),
+    fields: [...locationsIn(objectAt(error, "message")), ...locationsIn(json)],
   })
 }
+
+/** Places as FastAPI tells them, and so Mistral and vLLM: https://docs.pydantic.dev/latest/errors/errors/ */
+const locationsIn = (json: JsonObject | undefined): ReadonlyArray<string> =>
+  objectsAt(json, "detail").flatMap(({ loc }) =>
+    Array.isArray(loc) ? [loc.filter((name) => name !== "body").join(".")] : [],
+  )
 
 /** A failure inside a stream has no status of HTTP; some vendors put one into `code`, as a number or as its digits. */
 export const openaiFault = (error: JsonObject): VendorFault => {

@@ -112,7 +112,7 @@ const keptBeside = (source: Uint8Array, body: Uint8Array): Uint8Array =>
   body.buffer === source.buffer ? Buffer.from(body) : body
 
 const encode = (prompt: Prompt, source: Uint8Array, vendor: Vendor, params: PromptParams): FromWorker => {
-  const { wire, omittedTools, omitted, carried, functionsOfTexts } = prompt.encode(
+  const { wire, omittedTools, omitted, carried, functionsOfTexts, written } = prompt.encode(
     { dialect: dialectOf(vendor), vendor },
     params,
   )
@@ -127,5 +127,6 @@ const encode = (prompt: Prompt, source: Uint8Array, vendor: Vendor, params: Prom
     functionsOfTexts,
     omitted,
     carried,
+    written: written?.(),
   }
 }

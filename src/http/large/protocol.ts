@@ -1,6 +1,7 @@
 /** Messages between the gateway and a worker that reads and writes large requests. Bodies are transferred, not copied. */
 import { Predicate } from "effect"
 import type { ClientContext, RequestPlace } from "../../dialects/client-api.ts"
+import type { WrittenFields } from "../../dialects/client-field.ts"
 import type { EncodeRefusal } from "../../dialects/wire.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { EncodedPrompt, PromptParams } from "../../kinds/chat/prompt.ts"
@@ -66,6 +67,7 @@ export type FromWorker =
       readonly functionsOfTexts: EncodedPrompt["functionsOfTexts"]
       readonly omitted: ReadonlyArray<string> | undefined
       readonly carried: EncodedPrompt["carried"]
+      readonly written: WrittenFields | undefined
     }
   | {
       readonly kind: "unfit"

@@ -3,6 +3,7 @@ import { Effect, Result } from "effect"
 import { tokensOfBytes } from "../../calls/tokens.ts"
 import type { ClientApiName, OwnRequest, SentBody } from "../../dialects/carried-request.ts"
 import { omittedTools } from "../../dialects/carry.ts"
+import { type WrittenFields, writtenFields } from "../../dialects/client-field.ts"
 import type { Dialect, VendorRequest } from "../../dialects/dialect.ts"
 import { type HostedTool, readsMore } from "../../dialects/hosted-tools.ts"
 import { isObject } from "../../dialects/json.ts"
@@ -70,7 +71,11 @@ export class CarriedPrompt extends OwnPrompt {
     if (chat?.carry?.api === api && params.isUnsealed !== true) {
       const [newField] = newFields
       if (newField !== undefined && target.vendor?.newFields === "refuse") return unfit(newField, unknownField)
-      const edited = (edits: ReadonlyArray<JsonEdit>) => editJson(body, edits, marks)
+      let made: ReadonlyArray<JsonEdit> = []
+      const edited = (edits: ReadonlyArray<JsonEdit>) => {
+        made = edits
+        return editJson(body, edits, marks)
+      }
       const { thread, tools } = this.read()
       const offered = { thread, tools: tools.filter(isFunctionTool), textTools: tools.filter(isTextTool) }
       const asked = { ...params, ...offered }
@@ -81,7 +86,8 @@ export class CarriedPrompt extends OwnPrompt {
       const wire = chat.carry.encode(request, { ...sent, own, edited })
       if (wire !== undefined) {
         this.letGo()
-        return { wire, omittedTools: omitted.map(({ type }) => type), carried: { newFields } }
+        const written = () => this.#written(made)
+        return { wire, omittedTools: omitted.map(({ type }) => type), carried: { newFields }, written }
       }
     }
     const hasOthers = this.hasTools
@@ -89,6 +95,14 @@ export class CarriedPrompt extends OwnPrompt {
     // Of the tools that vendors run, others have a plain web search alone.
     const lost = own.hosted.filter(({ isPlainSearch }) => !isPlainSearch || translated.isSearching !== true)
     return refusalOf(lost, { ...params, hasOthers }) ?? { ...translated, omittedTools: lost.map(({ type }) => type) }
+  }
+
+  #written(edits: ReadonlyArray<JsonEdit>): WrittenFields {
+    const { body, head } = this.#sent
+    const json = jsonOf(body)
+    const members = isObject(json) ? json : {}
+    const prompt = new Set(Object.keys(members).filter((name) => !Object.hasOwn(head, name)))
+    return writtenFields(members, prompt, edits)
   }
 }
 

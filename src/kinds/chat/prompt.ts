@@ -5,6 +5,7 @@
 import { Effect, Result } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { WrittenFields } from "../../dialects/client-field.ts"
 import type { AskedOutput, Dialect, VendorRequest } from "../../dialects/dialect.ts"
 import { leftOut } from "../../dialects/left-out.ts"
 import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
@@ -45,6 +46,8 @@ export interface EncodedPrompt {
   readonly functionsOfTexts?: ReadonlyArray<string> | undefined
   /** Present if it is the client's own request: its vendor has the same API. */
   readonly carried?: CarryingNotes | undefined
+  /** The fields of the client's own request, as the vendor may name them; they are looked for when it refuses. */
+  readonly written?: (() => WrittenFields) | undefined
 }
 
 export interface Prompt {

@@ -5,6 +5,7 @@ import type { Keepable } from "../../calls/keepable.ts"
 import { type CallFailure, recordOperation } from "../../calls/operation.ts"
 import type { Reader, Work } from "../../calls/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { clientField } from "../../dialects/client-field.ts"
 import type { VendorEvent } from "../../dialects/dialect.ts"
 import type { EncodeRefusal, SentRequest } from "../../dialects/wire.ts"
 import { inputTokens } from "../../money/pricing.ts"
@@ -12,7 +13,7 @@ import type { Vendor } from "../../protocol/catalogue.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import { recordNewFields } from "../../telemetry/metrics.ts"
 import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
-import type { Prompt, PromptParams } from "./prompt.ts"
+import type { EncodedPrompt, Prompt, PromptParams } from "./prompt.ts"
 import { ChatReader, type ReaderOptions, takeEvents } from "./reader.ts"
 import { lineOf, type ReplyNotes, readLine } from "./reply-lines.ts"
 import { chatSpan } from "./span.ts"
@@ -43,6 +44,8 @@ export class ChatWork implements Work {
   readonly #options: ChatWorkOptions
   /** Whether the target that was asked last got the client's own request. */
   #carries = false
+  /** The fields of the client's own request, if that target got it. */
+  #written: EncodedPrompt["written"]
   /** Functions of the target that was asked last, which stand for the client's tools of texts. */
   #functionsOfTexts: ReadonlyArray<string> = []
   /** The target that gets nothing that others have sealed. */
@@ -63,8 +66,9 @@ export class ChatWork implements Work {
     return true
   }
 
-  get isClients(): boolean {
-    return this.#carries
+  clientField(field: string | undefined, mentioned: ReadonlyArray<string>): string | undefined {
+    const written = this.#written?.()
+    return written && clientField(written, field, mentioned)
   }
 
   get received(): Work["received"] {
@@ -95,6 +99,7 @@ export class ChatWork implements Work {
     const { wire, omittedTools, omitted, carried, functionsOfTexts = [] } = encoded
     this.#note({ omittedTools, omitted, carried })
     this.#functionsOfTexts = functionsOfTexts
+    this.#written = encoded.written
     if (carried !== undefined) recordNewFields(this.#options.context, target.vendor.dialect, carried.newFields)
     return wire
   }

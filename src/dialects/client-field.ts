@@ -1,0 +1,107 @@
+/** The client's own name of a field that its vendor refuses, where the vendor got the client's own request with edits. Pure. */
+import type { JsonEdit, JsonPath } from "../protocol/json-edit.ts"
+import { isObject } from "./json.ts"
+
+export interface WrittenFields {
+  /** Names of the members of the client's body. */
+  readonly members: ReadonlyArray<string>
+  /** Names of members within them, but for the prompt's. */
+  readonly inner: ReadonlyArray<string>
+  /** Places of what was taken out of lists: the vendor counts without it. */
+  readonly cuts: ReadonlyArray<JsonPath>
+}
+
+/** @param body of the client @param prompt names of its members that are the prompt @param edits that were made */
+export const writtenFields = (
+  body: object,
+  prompt: ReadonlySet<string>,
+  edits: ReadonlyArray<JsonEdit>,
+): WrittenFields => ({
+  members: Object.keys(body),
+  inner: Object.entries(body).flatMap(([name, value]) => (prompt.has(name) ? [] : namesWithin(value))),
+  cuts: cutsOf(body, edits),
+})
+
+const namesWithin = (value: unknown): ReadonlyArray<string> => {
+  if (Array.isArray(value)) return value.flatMap(namesWithin)
+  return isObject(value) ? Object.entries(value).flatMap(([name, inner]) => [name, ...namesWithin(inner)]) : []
+}
+
+/** Cuts of elements of lists, with those of elements that lose all their parts. */
+const cutsOf = (body: object, edits: ReadonlyArray<JsonEdit>): ReadonlyArray<JsonPath> => {
+  const cuts = edits.filter(({ json, path }) => json === undefined && isPlace(path.at(-1)))
+  const emptied = cuts.flatMap(({ path, isPart }) => {
+    const list = path.slice(0, -1)
+    const owner = list.slice(0, -1)
+    if (isPart !== true || !isPlace(owner.at(-1))) return []
+    const parts = valueAt(body, list)
+    const cut = cuts.filter((each) => each.path.length === path.length && isBelow(each.path, list))
+    return Array.isArray(parts) && cut.length >= parts.length ? [owner] : []
+  })
+  const unique = new Map([...cuts.map(({ path }) => path), ...emptied].map((path) => [path.join("/"), path]))
+  return [...unique.values()]
+}
+
+const valueAt = (value: unknown, path: JsonPath): unknown => {
+  const [name, ...rest] = path
+  if (name === undefined) return value
+  if (Array.isArray(value)) return valueAt(value[Number(name)], rest)
+  return isObject(value) ? valueAt(value[name], rest) : undefined
+}
+
+const isPlace = (name: string | number | undefined): boolean => name !== undefined && /^\d{1,9}$/.test(String(name))
+
+const isBelow = (path: JsonPath, list: JsonPath): boolean => list.every((name, at) => isSame(String(name), path[at]))
+
+/** Gemini takes names in two spellings, and tells one. */
+const isSame = (name: string, other: string | number | undefined): boolean => plain(name) === plain(String(other))
+const plain = (name: string): string => name.replaceAll("_", "").toLowerCase()
+
+/**
+ * @param field that the vendor names as such
+ * @param mentioned names in its text, which are told only as far as the client wrote them
+ */
+export const clientField = (
+  written: WrittenFields,
+  field: string | undefined,
+  mentioned: ReadonlyArray<string>,
+): string | undefined => {
+  const known = mentioned.flatMap((name) => knownPart(written, name) ?? [])
+  const exact = field === undefined ? known[0] : known.find((name) => name.startsWith(`${field}.`))
+  const named = exact ?? field
+  return named === undefined ? undefined : asWritten(written, named)
+}
+
+/** The beginning of a path that the client wrote. */
+const knownPart = ({ members, inner }: WrittenFields, path: string): string | undefined => {
+  const names = namesOf(path)
+  const length = names.findIndex(
+    (name, at) => !isPlace(name) && !(at === 0 ? members : inner).some((own) => isSame(own, name)),
+  )
+  const known = length < 0 ? names.length : length
+  return known === 0 ? undefined : joined(path, names.slice(0, known))
+}
+
+const asWritten = ({ members, cuts }: WrittenFields, path: string): string => {
+  const names: Array<string> = []
+  for (const [at, name] of namesOf(path).entries()) {
+    if (at === 0) names.push(members.find((own) => isSame(own, name)) ?? name)
+    else names.push(isPlace(name) ? String(placeBefore(cuts, names, Number(name))) : name)
+  }
+  return joined(path, names)
+}
+
+/** A place in a list before its cuts. */
+const placeBefore = (cuts: ReadonlyArray<JsonPath>, list: ReadonlyArray<string>, place: number): number => {
+  const before = cuts
+    .filter((cut) => cut.length === list.length + 1 && isBelow(cut, list))
+    .map((cut) => Number(cut.at(-1)))
+    .toSorted((a, b) => a - b)
+  return before.reduce((own, cut) => (cut <= own ? own + 1 : own), place)
+}
+
+const namesOf = (path: string): ReadonlyArray<string> => path.split(/[.[\]]+/).filter((name) => name !== "")
+
+/** A path in the form of another: `tools[3].name`, or `tools.3.name`. */
+const joined = (form: string, names: ReadonlyArray<string>): string =>
+  names.map((name, at) => (at === 0 ? name : form.includes("[") && isPlace(name) ? `[${name}]` : `.${name}`)).join("")
