@@ -48,7 +48,7 @@ const flags = {
   ),
   yes: Flag.Boolean("yes").pipe(Flag.withDescription("Ask nothing: take all, and write"), Flag.withDefault(false)),
   test: Flag.Boolean("test").pipe(
-    Flag.withDescription("Make one small call to each vendor; --no-test makes none"),
+    Flag.withDescription("Make one small call to each vendor; --no-test makes none, and asks no vendor for its models"),
     Flag.withDefault(true),
   ),
 }
@@ -63,7 +63,10 @@ export const init = Command.make(
     const prices = Option.isSome(priceFile) ? yield* readPrices(priceFile.value) : undefined
     const vendors = yield* chooseVendors(named, asks)
     const today = dateOf(yield* Clock.currentTimeMillis)
-    const chosen = yield* Effect.provide(chooseModels(vendors, models, prices, today, asks), layerClient)
+    const chosen = yield* Effect.provide(
+      chooseModels(vendors, { wanted: models, prices, today, asks, calls: test }),
+      layerClient,
+    )
     const entries = vendors.map(({ entry }) => entry)
     const additions = additionsOf(existing?.document, entries, chosen, { markup: hundredths, from: today })
     if (Object.values(additions).every((list) => list.length === 0)) {
@@ -112,13 +115,19 @@ const chooseVendors = Effect.fnUntraced(function* (named: ReadonlyArray<string>,
 /** Vendors are called as a gateway calls them: through the same proxies. */
 const layerClient = VendorClient.layer.pipe(Layer.provide(Egress.layer), Layer.provide(WeirConfig.layer))
 
-/** Asks each vendor for its models. */
+interface Choice {
+  readonly wanted: ReadonlyArray<string>
+  readonly prices: PriceFile | undefined
+  readonly today: string
+  readonly asks: boolean
+  /** Whether vendors may be called. */
+  readonly calls: boolean
+}
+
+/** Asks each vendor for its models, or reads them from the price file where it has no list, or may not be called. */
 const chooseModels = Effect.fnUntraced(function* (
   vendors: ReadonlyArray<VendorToSetUp>,
-  wanted: ReadonlyArray<string>,
-  prices: PriceFile | undefined,
-  today: string,
-  asks: boolean,
+  { wanted, prices, today, asks, calls }: Choice,
 ) {
   const client = yield* VendorClient
   const chosen: Array<ChosenModel> = []
@@ -127,15 +136,25 @@ const chooseModels = Effect.fnUntraced(function* (
       return yield* failed(`${entry.id}: there is no API key at ${entry.credential}`)
     }
     const baseUrl = addressOf(entry) ?? ""
-    const listed = hasNoList
-      ? modelsOf(prices ?? noPrices, provider ?? entry.id)
-      : yield* Effect.mapError(
-          listModels(client, { ...entry, baseUrl }, key),
-          ({ message }) => new Failed(`${entry.id}: ${message}`),
-        )
+    // A server of one's own has no models in the file.
+    const isNamed = !hasNoList && !calls && (provider === undefined || prices === undefined)
+    const isRead = hasNoList || !calls
+    const listed = isNamed
+      ? wanted
+      : isRead
+        ? modelsOf(prices ?? noPrices, provider ?? entry.id)
+        : yield* Effect.mapError(
+            listModels(client, { ...entry, baseUrl }, key),
+            ({ message }) => new Failed(`${entry.id}: ${message}`),
+          )
     if (hasNoList && prices === undefined) {
       return yield* failed(
         `${entry.id} has no list of its models: name a price file, such as --prices model_prices_and_context_window.json, which has them`,
+      )
+    }
+    if (isNamed && wanted.length === 0) {
+      return yield* failed(
+        `${entry.id} is not asked for its models: name them, such as --model NAME${provider === undefined ? "" : ", or a price file, such as --prices model_prices_and_context_window.json"}`,
       )
     }
     const { models, unpriced } = offerOf(
@@ -147,9 +166,11 @@ const chooseModels = Effect.fnUntraced(function* (
       (kind) => dialectOf(entry)[kind] !== undefined,
     )
     const own = wanted.length === 0 ? models : models.filter(({ model }) => wanted.includes(model))
-    const lister = hasNoList
-      ? `The price file lists ${listed.length} models of ${entry.id}`
-      : `${entry.id} lists ${listed.length} models`
+    const lister = isNamed
+      ? `${listed.length} models of ${entry.id} are named`
+      : isRead
+        ? `The price file lists ${listed.length} models of ${entry.id}`
+        : `${entry.id} lists ${listed.length} models`
     yield* Console.log(`${lister}; ${own.length} of them can be served`)
     const missing = wanted.filter((model) => unpriced.includes(model))
     if (missing.length > 0 || (own.length === 0 && unpriced.length > 0)) {

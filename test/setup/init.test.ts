@@ -1,5 +1,5 @@
 /** `weir init` and `weir prices`, as a new user runs them, against a vendor that lists models and answers. */
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs"
+import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
@@ -29,7 +29,7 @@ describe("weir init", () => {
     writeFileSync(join(dir(), "weir.yaml"), written().replace("version: 1", "version: 1 # kept"))
     const before = written()
     vendor.listed = { data: [{ id: "small" }, { id: "large" }, { id: "huge" }] }
-    const again = await init([...mine(), "--no-test"])
+    const again = await init(mine())
     expect(again.text).toMatch(/\+ {3}- \{ handle: huge, targets: /)
     expect(
       written()
@@ -37,12 +37,33 @@ describe("weir init", () => {
         .filter((line) => !before.split("\n").includes(line)),
     ).toHaveLength(2)
     expect(written()).toContain("version: 1 # kept")
-    expect((await init([...mine(), "--no-test"])).text).toContain("nothing changes")
+    expect((await init(mine())).text).toContain("nothing changes")
+  }, 60_000)
+
+  it("calls nobody with --no-test", async () => {
+    const file = join(dir(), "weir.yaml")
+    rmSync(file, { force: true })
+    const before = vendor.asked.length
+    const unnamed = await init([...mine(), "--no-test"])
+    expect([unnamed.code, unnamed.text]).toEqual([
+      1,
+      "mine is not asked for its models: name them, such as --model NAME\n",
+    ])
+    const named = await init([...mine(), "--no-test", "--model", "small"])
+    expect([named.code, named.text]).toEqual([0, expect.stringContaining("1 models of mine are named; 1 of them")])
+    expect(written()).toContain("handle: small")
+    const known = ["--vendor", "openai", "--yes", "--no-test", "--prices", priceFile, "--model", "gpt-5"]
+    const priced = await init(known, { OPENAI_API_KEY: "sk" })
+    expect([priced.code, priced.text]).toEqual([0, expect.stringContaining("The price file lists")])
+    expect(written()).toContain("handle: gpt-5")
+    expect((await init(known.slice(0, 4), { OPENAI_API_KEY: "sk" })).text).toMatch(/--model NAME, or a price file/)
+    expect(vendor.asked).toHaveLength(before)
+    rmSync(file)
   }, 60_000)
 
   it("only proposes without --yes", async () => {
     vendor.listed = { data: [{ id: "small" }] }
-    const { code, text } = await init([...mine().slice(0, -1), "--no-test"])
+    const { code, text } = await init(mine().slice(0, -1))
     expect([code, text]).toEqual([0, expect.stringContaining("Nothing was written")])
     expect(existsSync(join(dir(), "weir.yaml"))).toBe(false)
   }, 60_000)

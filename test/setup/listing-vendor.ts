@@ -10,12 +10,15 @@ export interface ListingVendor {
   /** What it lists, and with which status it answers. */
   listed: unknown
   status: number
+  /** Paths at which it was asked. */
+  readonly asked: Array<string>
 }
 
 /** @param key the API key that it takes */
 export const useListingVendor = (key: string): ListingVendor => {
-  const vendor: ListingVendor = { url: "", listed: { data: [] }, status: 200 }
+  const vendor: ListingVendor = { url: "", listed: { data: [] }, status: 200, asked: [] }
   const server = createServer((request, response) => {
+    vendor.asked.push(request.url ?? "")
     const isAllowed = request.headers.authorization === `Bearer ${key}`
     response.writeHead(isAllowed ? vendor.status : 401, { "content-type": "application/json" })
     if (request.url === "/v1/models") response.end(JSON.stringify(vendor.listed))
