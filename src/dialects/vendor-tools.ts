@@ -29,9 +29,22 @@ const isHostedShell = ({ type, environment }: JsonObject): boolean =>
 export const checkedTool = ({ dialect, v }: VendorTool): VendorTool | undefined => {
   const tool = parseObject(v)
   if (tool === undefined) return undefined
-  const [name, ...more] = Object.keys(tool)
-  // Gemini's are told by their name, one in each.
-  const type = dialect === "gemini" ? (more.length === 0 ? name : undefined) : tool["type"]
+  const type = typeOf(dialect, tool)
   const isSearch = dialect !== "gemini" && typeof type === "string" && toolSearches.test(type)
   return isSearch ? { kind: "vendor", dialect, v: JSON.stringify(tool) } : clientToolOf(dialect, type, tool)
+}
+
+/** Gemini's tools are told by their name, one in each. */
+const typeOf = (dialect: SealingDialect, tool: JsonObject): unknown => {
+  if (dialect !== "gemini") return tool["type"]
+  const [name, ...more] = Object.keys(tool)
+  return more.length === 0 ? name : undefined
+}
+
+/** The name by which such a tool is refused. */
+export const nameOfTool = ({ dialect, v }: VendorTool): string => {
+  const tool = parseObject(v) ?? {}
+  const { type, name } = tool
+  const names = dialect === "gemini" ? Object.keys(tool) : [type ?? name].filter((said) => typeof said === "string")
+  return names.length === 0 ? `of ${dialect} without a name` : names.join(", ").slice(0, 200)
 }

@@ -339,6 +339,14 @@ describe("moving pictures and sound", () => {
     ).toBe(200)
     expect(simulated.calls.at(-1)?.body).toMatchObject({ messages: [{ content: parts }] })
   })
+
+  it.each([
+    ["gem", [{ type: "video_url", video_url: { url: "https://example.com/a.mp4" } }]],
+    ["resp", [{ type: "file", file: { file_id: "file-1" } }]],
+  ])("are refused by %s with the client's name of their field", async (model, content) => {
+    const reply = await post("/openai/v1/chat/completions", { model, messages: [{ role: "user", content }] })
+    expect([reply.status, await reply.json()]).toMatchObject([400, { error: { param: "messages" } }])
+  })
 })
 
 describe("blocks of vendors' own tools", () => {

@@ -292,7 +292,15 @@ it.each([
   const thread = [{ role: "user", blocks: [{ t: "text", v: "Hi" }] }]
   const reply = await post("/t1/exchange", { model, thread, tools: [{ kind: "vendor", dialect, v }], stream: false })
   expect(reply.status).toBe(400)
+  expect(reply.text).toContain("this model has no tool ")
   expect(gateway().vendor.calls.length).toBe(calls)
+})
+
+it("Gemini's tool is refused by its name where no target has it", async () => {
+  const contents = [{ role: "user", parts: [{ text: "Hi" }] }]
+  const asked = { contents, tools: [{ computerUse: { environment: "ENVIRONMENT_BROWSER" } }] }
+  const reply = await post("/gemini/v1beta/models/mistral:generateContent", asked)
+  expect(reply).toMatchObject({ status: 400, text: expect.stringContaining("this model has no tool computerUse: ") })
 })
 
 describe("what is reviewed and counted is what a vendor reads", () => {

@@ -160,6 +160,8 @@ const isExtra = (name: string): name is ExtraName => extraNames.some((known) => 
 /** Where a request of twp/1 asks for what a target may lack. */
 const placesOfCapabilities: Readonly<Record<string, string>> = {
   output: "params.output",
+  temperature: "params.temperature",
+  topP: "params.topP",
   stop: "params.stop",
   stops: "params.stop",
   tools: "tools",
@@ -168,6 +170,12 @@ const placesOfCapabilities: Readonly<Record<string, string>> = {
   prefill: "thread",
   thread: "thread",
   tool_results: "thread",
+  file_url: "thread",
+  file_id: "thread",
+  file_type: "thread",
+  files: "thread",
+  videos: "thread",
+  audio: "thread",
 }
 
 const placeOf = (capability: string): string | undefined =>

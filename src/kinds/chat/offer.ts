@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import type { Dialect, OfferedTool, VendorRequest } from "../../dialects/dialect.ts"
 import { parseObject } from "../../dialects/json.ts"
-import { checkedTool } from "../../dialects/vendor-tools.ts"
+import { checkedTool, nameOfTool } from "../../dialects/vendor-tools.ts"
 import type { EncodeRefusal } from "../../dialects/wire.ts"
 import type { Block, Message, ReplyBlock } from "../../protocol/block.ts"
 import { isFunctionTool, isTextTool, type TextTool, type VendorTool } from "../../protocol/tool.ts"
@@ -47,11 +47,10 @@ export const offerTo = (
 const isVendorTool = (tool: ExactTool): tool is VendorTool => tool.kind === "vendor"
 const isTextCall = (block: Block): boolean => block.t === "tool_call" && block.text !== undefined
 
-const lackOf = ({ v }: VendorTool, why: string): EncodeRefusal => {
-  const { type, name } = parseObject(v) ?? {}
-  const named = typeof type === "string" ? type : typeof name === "string" ? name : "tool"
-  return { capability: "tools", message: `this model has no tool ${named}: ${why}` }
-}
+const lackOf = (tool: VendorTool, why: string): EncodeRefusal => ({
+  capability: "tools",
+  message: `this model has no tool ${nameOfTool(tool)}: ${why}`,
+})
 
 /** The one field of a function that stands for a tool of texts. */
 export const field = "input"
