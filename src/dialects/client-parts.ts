@@ -210,11 +210,14 @@ export const plainBase64 = (data: unknown): unknown => {
 export const nonEmptyText = (v: string): ReadonlyArray<JsonObject> => (v === "" ? [] : [textBlock(v)])
 
 /** A text, which may be a cache breakpoint. */
-export const textBlock = (v: string, cacheable: Cacheable = false): JsonObject => ({
-  t: "text",
-  v,
-  ...(cacheable !== false && { cacheable }),
-})
+export const textBlock = (v: string, cacheable: Cacheable = false): JsonObject => marked({ t: "text", v }, cacheable)
+
+/** A block or a tool, which may be a cache breakpoint. */
+export const marked = (block: JsonObject, cacheable: Cacheable): JsonObject =>
+  cacheable === false ? block : { ...block, cacheable }
+
+/** Of a mark, as most APIs have it. */
+export const markFields: FieldTable = all(carried, "type", "ttl")
 
 /** Whether a block is a cache breakpoint, and how long it lasts. @param fields of the mark */
 export const markOf = (reader: FieldReader, { cache_control: mark }: JsonObject, path: string, fields: FieldTable) => {

@@ -128,6 +128,8 @@ export interface HasWords {
   readonly effort: boolean
   /** `reasoningDisplay`. */
   readonly display: boolean
+  /** Where `cacheable` marks the end of a prefix; nowhere if absent. */
+  readonly marks?: "everywhere" | "blocks" | "texts"
 }
 
 /** Chat in a vendor's API. */

@@ -1,5 +1,5 @@
 /** Results of tools: their text, and pictures, files and sound in them, which not every vendor takes there. */
-import type { Message, ToolResultBlock } from "../protocol/block.ts"
+import type { Cacheable, Message, ToolResultBlock } from "../protocol/block.ts"
 import type { VendorRequest } from "./dialect.ts"
 import type { JsonObject } from "./json.ts"
 
@@ -12,10 +12,24 @@ export const resultText = ({ v, blocks = [] }: ToolResultBlock): string =>
 export const resultMedia = ({ blocks = [] }: ToolResultBlock): ReadonlyArray<ResultMedia> =>
   blocks.filter((block) => block.t !== "text")
 
+/** The mark of a client's result: that of its parts, which have none of their own. */
+export const markWithin = (parts: ReadonlyArray<JsonObject>): JsonObject => {
+  const cacheable = parts.findLast((part) => part["cacheable"] !== undefined)?.["cacheable"]
+  return cacheable === undefined ? {} : { cacheable }
+}
+
 /** The content of a client's result: its text alone, or its parts where there are others. @param parts as blocks */
 export const resultOf = (parts: ReadonlyArray<JsonObject>): JsonObject => {
-  const said = parts.filter(({ t, v }) => t !== "text" || v !== "")
+  const said = parts
+    .map(({ cacheable: _cacheable, ...part }): JsonObject => part)
+    .filter(({ t, v }) => t !== "text" || v !== "")
   return said.some(({ t }) => t !== "text") ? { blocks: said } : { v: said.map(({ v }) => v).join("\n") }
+}
+
+/** Whether a result is a cache breakpoint: by itself, or by what it has. */
+export const markOfResult = (result: ToolResultBlock): Cacheable => {
+  const inner = resultMedia(result).findLast(({ cacheable = false }) => cacheable !== false)
+  return result.cacheable ?? inner?.cacheable ?? false
 }
 
 /**

@@ -7,7 +7,7 @@ import { TokenLogprob } from "./extra-params.ts"
 export const Cacheable = Schema.Union([Schema.Boolean, Schema.Literals(["5m", "1h"])])
 export type Cacheable = typeof Cacheable.Type
 
-const cacheable = Schema.optionalKey(Cacheable)
+export const cacheable = Schema.optionalKey(Cacheable)
 
 /** A MIME type such as `image/png`. */
 const Mime = Schema.String.check(Schema.isPattern(/^[\w.+-]+\/[\w.+-]+$/), Schema.isMaxLength(127))
@@ -55,6 +55,7 @@ export const ToolCallBlock = Schema.Struct({
   json: Schema.optionalKey(Schema.String),
   /** The input of a tool that takes a text; its `input` is empty. */
   text: Schema.optionalKey(Schema.String),
+  cacheable,
 }).check(
   // Two inputs would be read by some and not by others.
   Schema.makeFilter(({ input, json, text }) =>
@@ -84,6 +85,7 @@ export const ImageBlock = Schema.Struct({
   data: Schema.optionalKey(Base64),
   url: Schema.optionalKey(HttpUrl),
   kept,
+  cacheable,
 }).check(exactlyOneSource())
 
 export const FileBlock = Schema.Struct({
@@ -93,6 +95,7 @@ export const FileBlock = Schema.Struct({
   data: Schema.optionalKey(Base64),
   url: Schema.optionalKey(HttpUrl),
   kept,
+  cacheable,
 }).check(exactlyOneSource())
 
 /** The part of a video that is looked at, in seconds, and how many pictures of each second. */
@@ -108,6 +111,7 @@ export const VideoBlock = Schema.Struct({
   data: Schema.optionalKey(Base64),
   url: Schema.optionalKey(HttpUrl),
   clip: Schema.optionalKey(Clip),
+  cacheable,
 }).check(exactlyOneSource())
 
 export const AudioBlock = Schema.Struct({
@@ -115,6 +119,7 @@ export const AudioBlock = Schema.Struct({
   mime: Mime,
   data: Schema.optionalKey(Base64),
   url: Schema.optionalKey(HttpUrl),
+  cacheable,
 }).check(exactlyOneSource())
 
 /** `v` is the tool's result, serialized by the caller; `blocks` is one that has more than text. */

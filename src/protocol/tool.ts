@@ -1,6 +1,6 @@
 /** Tools that a model may call and its client runs. Source: interface.md "Exchange request"; fidelity "New words of twp/1". */
 import { Schema } from "effect"
-import { SealingDialect, ToolName } from "./block.ts"
+import { cacheable, SealingDialect, ToolName } from "./block.ts"
 
 /** Its input is a JSON object. */
 export const FunctionTool = Schema.Struct({
@@ -12,6 +12,7 @@ export const FunctionTool = Schema.Struct({
   strict: Schema.optionalKey(Schema.Boolean),
   /** Shown to the model only when it looks for it, by a vendor's tool search among the tools; otherwise it is shown at once. */
   deferred: Schema.optionalKey(Schema.Boolean),
+  cacheable,
 })
 export type FunctionTool = typeof FunctionTool.Type
 

@@ -468,11 +468,44 @@ describe("how long a prefix is kept", () => {
     expect(sent).toMatchObject({
       system: [{ type: "text", text: "s", ...mark("1h") }],
       messages: [
-        { content: [{ type: "text", text: "Hi", ...mark() }, { type: "image" }] },
-        { content: [{ type: "text", text: "So.", ...mark() }, { type: "tool_use" }] },
+        {
+          content: [
+            { type: "text", text: "Hi" },
+            { type: "image", ...mark() },
+          ],
+        },
+        {
+          content: [
+            { type: "text", text: "So." },
+            { type: "tool_use", ...mark() },
+          ],
+        },
         { content: [{ type: "tool_result", ...mark() }] },
       ],
     })
+  })
+
+  it("is told where the vendor has no such word, and kept where it has", async () => {
+    const marked = {
+      tools: [{ name: "f", input_schema: { type: "object", properties: {} }, ...mark() }],
+      messages: [
+        {
+          role: "user",
+          content: [{ type: "image", source: { type: "base64", media_type: "image/png", data }, ...mark() }],
+        },
+        { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "f", input: {}, ...mark() }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: "7", ...mark() }] },
+      ],
+    }
+    const kinds = ["tool", "image", "tool_call"].map((kind) => `${kind}.cacheable`)
+    expect((await post("messages", "router", marked)).warning).toBe(`blocks_omitted=${kinds.join(",")}`)
+    const all = [...kinds, "tool_result.cacheable"].join(",")
+    expect((await post("messages", "chat", marked)).warning).toBe(`blocks_omitted=${all}`)
+    expect((await post("messages", "gem", marked)).warning).toBe(`blocks_omitted=${all}`)
+    expect((await post("messages", "cl", marked)).warning).toBeNull()
+    expect(
+      (await post("messages", "blind", { messages: [{ role: "user", content: [said("Hi", "5m")] }] })).warning,
+    ).toBeNull()
   })
 
   it("is one of two", async () => {

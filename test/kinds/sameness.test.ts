@@ -274,6 +274,8 @@ const unchanging: Readonly<Record<string, string>> = {
   stream: "is the form of the reply",
   "params.promptTokensEstimate": "is for the hold",
   "thread.blocks.cacheable": "marks the vendor's cache",
+  "thread.blocks.blocks.cacheable": "marks the vendor's cache",
+  "tools.cacheable": "marks the vendor's cache",
 }
 
 describe("an exchange", () => {

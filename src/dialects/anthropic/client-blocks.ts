@@ -1,10 +1,10 @@
 /** The messages of an Anthropic request as messages of twp/1. */
 import type { Cacheable } from "../../protocol/block.ts"
 import { entryOf } from "../../protocol/words.ts"
-import { imageMimeOf, markOf, nonEmptyText, plainBase64, textBlock } from "../client-parts.ts"
+import { imageMimeOf, marked, markOf, nonEmptyText, plainBase64, textBlock } from "../client-parts.ts"
 import { all, carried, type FieldReader, type FieldTable, isAbsent, own, present, withoutEffect } from "../fields.ts"
 import { type JsonObject, objectsAt, stringAt } from "../json.ts"
-import { resultOf } from "../results.ts"
+import { markWithin, resultOf } from "../results.ts"
 import { signatureFor } from "../signature.ts"
 import { isAnthropicOwn, sealedBlock } from "../vendor-blocks.ts"
 import { isForeignCitation } from "./citations.ts"
@@ -25,8 +25,7 @@ const blockFields: Readonly<Record<string, FieldTable>> = {
   thinking: all(carried, "type", "thinking", "signature"),
   redacted_thinking: all(carried, "type", "data"),
   tool_use: {
-    ...all(carried, "type", "id", "name", "input"),
-    ...all(withoutEffect("calls mark no cache"), "cache_control"),
+    ...all(carried, "type", "id", "name", "input", "cache_control"),
     caller: own({ type: "direct" }),
     toolset_id: own(),
   },
@@ -37,7 +36,7 @@ const blockFields: Readonly<Record<string, FieldTable>> = {
   },
 }
 
-const markFields: FieldTable = {
+export const markFields: FieldTable = {
   ...all(carried, "type", "ttl"),
   scope: withoutEffect("prefixes are kept for one account"),
 }
@@ -83,15 +82,20 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
       if (objectsAt(block, "citations").some(isForeignCitation)) reader.foreign.push(`${path}.citations`)
       return [textBlock(reader.string(block["text"], `${path}.text`), cacheable)]
     case "image":
-      return [{ t: "image", mime: "image/png", ...sourceOf(reader, block["source"], `${path}.source`) }]
+      return [
+        marked({ t: "image", mime: "image/png", ...sourceOf(reader, block["source"], `${path}.source`) }, cacheable),
+      ]
     case "document":
       return [
-        present({
-          t: "file",
-          mime: "application/pdf",
-          ...sourceOf(reader, block["source"], `${path}.source`),
-          name: block["title"],
-        }),
+        marked(
+          present({
+            t: "file",
+            mime: "application/pdf",
+            ...sourceOf(reader, block["source"], `${path}.source`),
+            name: block["title"],
+          }),
+          cacheable,
+        ),
       ]
     case "thinking":
       if (signatureFor("anthropic", stringAt(block, "signature") || undefined) === undefined) reader.foreign.push(path)
@@ -102,7 +106,12 @@ const blockOf = (reader: FieldReader, block: JsonObject, path: string): Readonly
     case "tool_addition":
       return []
     case "tool_use":
-      return [{ t: "tool_call", id: block["id"], name: block["name"], input: inputIn(reader, block, path) }]
+      return [
+        marked(
+          { t: "tool_call", id: block["id"], name: block["name"], input: inputIn(reader, block, path) },
+          cacheable,
+        ),
+      ]
     default:
       return resultIn(reader, block, path, cacheable)
   }
@@ -123,7 +132,8 @@ const resultIn = (
   for (const [index, value] of parts.entries()) {
     const at = `${path}.content.${index}`
     const part = reader.object(value, at)
-    if (part["type"] === "text") said.push(textBlock(reader.string(part["text"], `${at}.text`)))
+    if (part["type"] === "text")
+      said.push(textBlock(reader.string(part["text"], `${at}.text`), markIn(reader, part, at)))
     else if (part["type"] === "image" || part["type"] === "document") said.push(...blockOf(reader, part, at))
     // All tools are given at once: a reference says which of them was found.
     else if (part["type"] === "tool_reference") {
@@ -138,9 +148,8 @@ const resultIn = (
     id: block["tool_use_id"],
     ...resultOf(said),
     ...(block["is_error"] === true && { isError: true }),
-    ...(cacheable !== false && { cacheable }),
   }
-  return [result]
+  return [marked({ ...markWithin(said), ...result }, cacheable)]
 }
 
 const sourceOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {

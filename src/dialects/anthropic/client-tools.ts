@@ -1,14 +1,15 @@
 /** The tools of an Anthropic request, and the choice among them. */
 import type { JsonPath } from "../../protocol/json-edit.ts"
-import { strictly } from "../client-parts.ts"
+import { marked, markOf, strictly } from "../client-parts.ts"
 import { all, carried, type FieldReader, type FieldTable, isAbsent, own, present, withoutEffect } from "../fields.ts"
 import { HostedTools } from "../hosted-tools.ts"
 import { isObject, type JsonObject } from "../json.ts"
 import { clientToolOf } from "../vendor-tools.ts"
+import { markFields } from "./client-blocks.ts"
 
 const toolFields: FieldTable = {
-  ...all(carried, "type", "name", "description", "input_schema"),
-  ...all(withoutEffect("it tunes its vendor's own handling of a tool"), "cache_control", "input_examples"),
+  ...all(carried, "type", "name", "description", "input_schema", "cache_control"),
+  ...all(withoutEffect("it tunes its vendor's own handling of a tool"), "input_examples"),
   strict: carried,
   ...all(withoutEffect("all tools are given at once"), "defer_loading", "eager_input_streaming"),
   allowed_callers: own(["direct"]),
@@ -74,7 +75,8 @@ export const toolsOf = (
     }
     reader.check(toolFields, tool, path)
     const inputSchema = reader.exactly(schema, `${item.place}.input_schema`)
-    tools.push(present({ name, description, inputSchema, ...strictly(tool["strict"]) }))
+    const cacheable = markOf(reader, tool, path, markFields)
+    tools.push(marked(present({ name, description, inputSchema, ...strictly(tool["strict"]) }), cacheable))
   }
   return { tools, hosted }
 }

@@ -20,8 +20,10 @@ import { entryOf } from "../../protocol/words.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
 import { inputOf, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks } from "../extras.ts"
+import { parseObject } from "../json.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { meetAll } from "../requirements.ts"
+import { markOfResult } from "../results.ts"
 import { withJsonAsked } from "../schemas.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
@@ -41,12 +43,16 @@ interface CacheMark {
   readonly ttl?: "5m" | "1h"
 }
 
-interface WireBlock {
-  readonly type: string
+/** A block, or a tool. */
+interface Markable {
   cache_control?: CacheMark
-  /** The text of a block of Anthropic's own tools. */
+  /** The text of a block of Anthropic's own tools, or of such a tool. */
   readonly [ownText]?: string
   readonly [key: string]: unknown
+}
+
+interface WireBlock extends Markable {
+  readonly type: string
 }
 
 interface WireMessage {
@@ -67,14 +73,17 @@ const writeMessages = (request: VendorRequest): Result.Result<object, EncodeRefu
   if (Result.isFailure(extras)) return Result.fail(extras.failure)
   const system = request.thread.flatMap((message) => (message.role === "system" ? encodeBlocks(message.blocks) : []))
   const messages = mergeTurns(request.thread)
-  if (request.cache.enabled) setCacheBreakpoints(system, messages, request.cache.skipWrite)
-  else clearCacheBreakpoints([...system, ...messages.flatMap(({ content }) => content)])
+  const tools = offeredTools(request)
+  // A prefix is read in this order.
+  const blocks = [...tools, ...system, ...messages.flatMap(({ content }) => content)]
+  if (request.cache.enabled) setCacheBreakpoints(blocks, messages, request.cache.skipWrite)
+  else clearCacheBreakpoints(blocks)
   return Result.succeed({
     model: request.model,
     max_tokens: request.maxTokens,
     ...(system.length > 0 && { system: system.map(written) }),
     messages: messages.map(({ role, content }) => ({ role, content: content.map(written) })),
-    ...encodeTools(request),
+    ...encodeTools(request, tools),
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
     ...(thinking === undefined && request.temperature !== undefined && { temperature: request.temperature }),
     ...(thinking === undefined && request.topP !== undefined && { top_p: request.topP }),
@@ -129,21 +138,26 @@ export const messagesWire = <Body extends string | Uint8Array>(
 /** The name of Anthropic's own search: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/web-search-tool */
 export const searchTool = "web_search"
 
-const encodeTools = (request: VendorRequest): object => {
-  const { tools, ownTools = [], searches } = request
-  const search = searches === undefined ? [] : [{ type: "web_search_20250305", name: searchTool, max_uses: searches }]
+const offeredTools = (request: VendorRequest): ReadonlyArray<Markable> => {
+  const { tools, ownTools = [] } = request
   const isSearched = ownTools.some(isToolSearch)
   const own = tools.map((tool) => ({
     name: tool.name,
+    ...marked(tool.cacheable),
     ...(isSearched && tool.deferred === true && { defer_loading: true }),
     ...(tool.description !== undefined && { description: tool.description }),
     input_schema: tool.strict === true && takesOutput(request.model) ? claudeSchema(tool.inputSchema) : schemaOf(tool),
     ...(tool.strict === true && takesOutput(request.model) && { strict: true }),
   }))
-  const defined = ownTools.map(({ v }) => new JsonText(v))
+  return [...own, ...ownTools.map(({ v }) => ({ ...parseObject(v), [ownText]: v }))]
+}
+
+const encodeTools = (request: VendorRequest, tools: ReadonlyArray<Markable>): object => {
+  const { searches } = request
+  const search = searches === undefined ? [] : [{ type: "web_search_20250305", name: searchTool, max_uses: searches }]
   return {
-    ...(own.length + defined.length + search.length > 0 && { tools: [...own, ...defined, ...search] }),
-    ...(own.length + defined.length > 0 && encodeToolChoice(request)),
+    ...(tools.length + search.length > 0 && { tools: [...tools.map(written), ...search] }),
+    ...(tools.length > 0 && encodeToolChoice(request)),
   }
 }
 
@@ -226,19 +240,19 @@ function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
     case "reasoning":
       return encodeReasoning(block)
     case "tool_call":
-      return [{ type: "tool_use", id: block.id, name: block.name, input: inputOf(block) }]
+      return [{ type: "tool_use", id: block.id, name: block.name, input: inputOf(block), ...marked(block.cacheable) }]
     case "tool_result":
       return [
         {
           type: "tool_result",
           tool_use_id: block.id,
-          content: block.v ?? block.blocks?.filter((inner) => !isBlank(inner)).flatMap(encodeBlock) ?? "",
+          content: block.v ?? block.blocks?.filter((inner) => !isBlank(inner)).flatMap(encodePart) ?? "",
           ...(block.isError === true && { is_error: true }),
-          ...marked(block.cacheable),
+          ...marked(markOfResult(block)),
         },
       ]
     case "image":
-      return [{ type: "image", source: mediaSource(block) }]
+      return [{ type: "image", source: mediaSource(block), ...marked(block.cacheable) }]
     case "file":
       return [
         {
@@ -248,6 +262,7 @@ function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
               ? { type: "text", media_type: "text/plain", data: Buffer.from(block.data, "base64").toString("utf8") }
               : mediaSource(block),
           ...(block.name !== undefined && { title: block.name }),
+          ...marked(block.cacheable),
         },
       ]
     case "vendor":
@@ -259,6 +274,13 @@ function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
   }
 }
 
+/** A part of a result, which has the mark of its parts. */
+const encodePart = (part: Block): ReadonlyArray<WireBlock> => {
+  const blocks = encodeBlock(part)
+  clearCacheBreakpoints(blocks)
+  return blocks
+}
+
 /** What Anthropic's tools left goes back to it as it is; of others' tools there is the text that they showed. */
 function encodeOwn(block: VendorBlock): ReadonlyArray<WireBlock> {
   const own = ownBlock("anthropic", block)
@@ -267,7 +289,7 @@ function encodeOwn(block: VendorBlock): ReadonlyArray<WireBlock> {
 }
 
 /** A block of Anthropic's own tools is its text, with the mark that it has here. */
-const written = (block: WireBlock): object => {
+const written = (block: Markable): object => {
   const { [ownText]: text, cache_control: mark } = block
   if (text === undefined) return block
   return new JsonText(editJsonText(text, [mark === undefined ? cut("cache_control") : set(mark, "cache_control")]))
@@ -291,17 +313,20 @@ const mediaSource = ({ mime, data, url, kept }: ImageBlock | FileBlock): object 
 
 const isCacheable = ({ type }: WireBlock): boolean => type !== "thinking" && type !== "redacted_thinking"
 
-const lastsLong = ({ cache_control: mark }: WireBlock): boolean => mark?.ttl === "1h"
+const lastsLong = ({ cache_control: mark }: Markable): boolean => mark?.ttl === "1h"
 
 /**
  * Marks the end of the thread, as long as its last breakpoint, unless this is a one-shot request, and keeps the last
  * breakpoints that fit. Nothing may be kept for an hour after what is kept for less:
  * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
  */
-function setCacheBreakpoints(system: Array<WireBlock>, messages: Array<WireMessage>, skipWrite: boolean): void {
-  const blocks = [...system, ...messages.flatMap(({ content }) => content)]
+function setCacheBreakpoints(
+  blocks: ReadonlyArray<Markable>,
+  messages: ReadonlyArray<WireMessage>,
+  skipWrite: boolean,
+): void {
   const tail = messages.at(-1)?.content.at(-1)
-  const isMarked = ({ cache_control: mark }: WireBlock) => mark !== undefined
+  const isMarked = ({ cache_control: mark }: Markable) => mark !== undefined
   if (!skipWrite && tail !== undefined && isCacheable(tail)) {
     tail.cache_control = blocks.findLast(isMarked)?.cache_control ?? { type: "ephemeral" }
   }
@@ -312,6 +337,6 @@ function setCacheBreakpoints(system: Array<WireBlock>, messages: Array<WireMessa
   }
 }
 
-function clearCacheBreakpoints(blocks: ReadonlyArray<WireBlock>): void {
+function clearCacheBreakpoints(blocks: ReadonlyArray<Markable>): void {
   for (const block of blocks) delete block.cache_control
 }

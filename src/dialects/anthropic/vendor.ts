@@ -21,7 +21,12 @@ export const anthropic: Dialect = {
     Result.map(encodeMessages(request), (body) => messagesWire(request, betasOf(request), writeJson(body))),
   carry: carryUnless(anthropicRequirements, carryMessages),
   seals: "anthropic",
-  hasWords: ({ model, effort }) => ({ detail: false, effort: effortOf(model, effort) !== undefined, display: true }),
+  hasWords: ({ model, effort }) => ({
+    detail: false,
+    effort: effortOf(model, effort) !== undefined,
+    display: true,
+    marks: "everywhere",
+  }),
   canSearch: ({ tools }) => !tools.some(({ name }) => name === searchTool),
   decoder: decodeStream,
   decodeBody,

@@ -11,6 +11,7 @@ import { inputOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras } from "../extras.ts"
 import { isObject, objectAt, objectsAt, stringAt } from "../json.ts"
 import { meetAll } from "../requirements.ts"
+import { markOfResult } from "../results.ts"
 import { withJsonAsked } from "../schemas.ts"
 import { signatureFor } from "../signature.ts"
 import { shownText } from "../vendor-blocks.ts"
@@ -48,7 +49,9 @@ const writeConverse = (request: VendorRequest): Result.Result<object, EncodeRefu
   const system = thread.flatMap(({ role, blocks }) => (role === "system" ? encodeBlocks(blocks, family) : []))
   const messages = mergeTurns(thread, family)
   if (cache.enabled && !cache.skipWrite) markEnd(system, messages)
-  const contents = [system, ...messages.map(({ content }) => content)]
+  const tools = offeredTools(request, marksTools(family))
+  // A prefix is read in this order.
+  const contents = [tools, system, ...messages.map(({ content }) => content)]
   settleCachePoints(contents, cache.enabled ? maxCachePoints : 0, takesLives(model, family))
   const reasoning = encodeReasoningLevel(request, family)
   const samples = reasoning?.excludesSampling !== true
@@ -64,7 +67,7 @@ const writeConverse = (request: VendorRequest): Result.Result<object, EncodeRefu
       ...(samples && request.topP !== undefined && { topP: request.topP }),
       ...(request.stop.length > 0 && { stopSequences: request.stop }),
     },
-    ...encodeTools(request),
+    ...encodeTools(request, tools),
     ...(Object.keys(more).length > 0 && { additionalModelRequestFields: more }),
     ...(serviceTier !== undefined && { serviceTier: { type: serviceTier } }),
     ...(output !== undefined && {
@@ -106,17 +109,23 @@ const toolsRefusal = ({ thread, tools, toolChoice, parallelToolCalls }: VendorRe
     : undefined
 }
 
-const encodeTools = ({ tools, toolChoice }: VendorRequest): object => {
-  if (tools.length === 0 || toolChoice === "none") return {}
+const offeredTools = ({ tools, toolChoice }: VendorRequest, marks: boolean): Array<WireBlock> => {
+  if (toolChoice === "none") return []
+  return tools.flatMap((tool) => {
+    const toolSpec = {
+      name: tool.name,
+      ...(tool.description && { description: tool.description }),
+      inputSchema: { json: schemaOf(tool) },
+    }
+    return marked({ toolSpec }, marks && tool.cacheable)
+  })
+}
+
+const encodeTools = ({ toolChoice }: VendorRequest, tools: ReadonlyArray<WireBlock>): object => {
+  if (tools.length === 0) return {}
   return {
     toolConfig: {
-      tools: tools.map((tool) => ({
-        toolSpec: {
-          name: tool.name,
-          ...(tool.description && { description: tool.description }),
-          inputSchema: { json: schemaOf(tool) },
-        },
-      })),
+      tools,
       ...(toolChoice !== undefined && { toolChoice: encodeChoice(toolChoice) }),
     },
   }
@@ -229,15 +238,15 @@ const encodeBlock = (block: Block, family: ModelFamily): ReadonlyArray<WireBlock
     case "reasoning":
       return family === "claude" || family === "unknown" ? encodeReasoning(block) : []
     case "tool_call":
-      return [{ toolUse: { toolUseId: block.id, name: block.name, input: inputOf(block) } }]
+      return marked({ toolUse: { toolUseId: block.id, name: block.name, input: inputOf(block) } }, block.cacheable)
     case "tool_result":
-      return marked(encodeResult(block, family), block.cacheable)
+      return marked(encodeResult(block, family), markOfResult(block))
     case "image":
-      return [encodeImage(block)]
+      return marked(encodeImage(block), block.cacheable)
     case "file":
-      return [encodeFile(block)]
+      return marked(encodeFile(block), block.cacheable)
     case "video":
-      return [encodeVideo(block)]
+      return marked(encodeVideo(block), block.cacheable)
     case "audio":
       // Refused before.
       return []
@@ -248,7 +257,8 @@ const encodeBlock = (block: Block, family: ModelFamily): ReadonlyArray<WireBlock
 
 const encodeResult = (result: ToolResultBlock, family: ModelFamily): WireBlock => {
   const { id, v = "", blocks, isError } = result
-  const content = encodeBlocks(blocks ?? (v.trim() === "" ? [] : [{ t: "text", v }]), family)
+  const parts = encodeBlocks(blocks ?? (v.trim() === "" ? [] : [{ t: "text", v }]), family)
+  const content = parts.filter((part) => !isCachePoint(part))
   return {
     toolResult: {
       toolUseId: id,
@@ -277,6 +287,9 @@ const markEnd = (system: ReadonlyArray<WireBlock>, messages: ReadonlyArray<WireM
 /** Claude from 4.5 on keeps a prefix for an hour: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html */
 const takesLives = (model: string, family: ModelFamily): boolean =>
   family === "unknown" || (family === "claude" && versionOf(model) >= 4.5)
+
+/** Claude's tools have cache points, and those of Nova have none: the same page. */
+export const marksTools = (family: ModelFamily): boolean => family === "unknown" || family === "claude"
 
 /** Keeps the last cache points that fit. Nothing may be kept for an hour after what is kept for less. */
 const settleCachePoints = (contents: ReadonlyArray<Array<WireBlock>>, most: number, haveLives: boolean): void => {

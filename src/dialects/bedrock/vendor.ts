@@ -13,7 +13,7 @@ import { bedrockAccess } from "./faults.ts"
 import { modelPath } from "./model-path.ts"
 import { bedrockRerank } from "./rerank.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
-import { encodeConverse } from "./vendor-request.ts"
+import { encodeConverse, marksTools } from "./vendor-request.ts"
 
 export const bedrockChat: Dialect = {
   ...bedrockAccess,
@@ -24,8 +24,14 @@ export const bedrockChat: Dialect = {
       body: writeJson(body),
     })),
   hasWords: ({ model, effort }) => {
-    const isClaude = familyOf(model) === "claude"
-    return { detail: false, effort: isClaude && effortOf(model, effort) !== undefined, display: isClaude }
+    const family = familyOf(model)
+    const isClaude = family === "claude"
+    return {
+      detail: false,
+      effort: isClaude && effortOf(model, effort) !== undefined,
+      display: isClaude,
+      marks: marksTools(family) ? "everywhere" : "blocks",
+    }
   },
   canSearch: () => false,
   decoder: decodeStream,

@@ -5,6 +5,8 @@ import {
   fileMimeOf,
   imageMimeOf,
   keptFile,
+  marked,
+  markFields,
   markOf,
   plainText,
   sourceOf,
@@ -39,8 +41,7 @@ const messageFields: FieldTable = {
 }
 
 const callFields: FieldTable = {
-  ...all(carried, "id", "type", "function", "custom", "index"),
-  cache_control: withoutEffect("a breakpoint is at the end of a text or of a result"),
+  ...all(carried, "id", "type", "function", "custom", "index", "cache_control"),
 }
 
 const partFields: FieldTable = {
@@ -78,8 +79,6 @@ const calledFields = all(carried, "name", "arguments")
 
 const fileFields = all(carried, "file_id", "filename", "file_data")
 
-const markFields = all(carried, "type", "ttl")
-
 export const messageOf = (reader: ChatFieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
   reader.check(messageFields, message, path)
   const mark = markOf(reader, message, path, markFields)
@@ -94,12 +93,8 @@ export const messageOf = (reader: ChatFieldReader, message: JsonObject, path: st
     case "tool": {
       const id = reader.string(message["tool_call_id"], `${path}.tool_call_id`)
       const v = plainText(reader, message["content"], `${path}.content`)
-      // A breakpoint is at the end of a result.
-      const cacheable = objectsAt(message, "content")
-        .map((part, at) => markOf(reader, part, `${path}.content.${at}`, markFields))
-        .findLast((each) => each !== false)
       return [
-        { role: "tool", blocks: [present({ t: "tool_result", id, v, cacheable: cacheable ?? (mark || undefined) })] },
+        { role: "tool", blocks: [marked({ t: "tool_result", id, v }, markOfParts(reader, message, path) || mark)] },
       ]
     }
     default:
@@ -108,15 +103,21 @@ export const messageOf = (reader: ChatFieldReader, message: JsonObject, path: st
   }
 }
 
-/** Blocks with a breakpoint at the end of the last text: some providers mark a message as a whole. */
-const marked = (blocks: ReadonlyArray<JsonObject>, mark: Mark): ReadonlyArray<JsonObject> => {
-  if (mark === false) return blocks
-  const last = blocks.findLastIndex(({ t }) => t === "text")
-  return blocks.map((block, at) => (at === last ? { cacheable: mark, ...block } : block))
+/** The last mark of parts that are one text: a breakpoint is at its end. */
+const markOfParts = (reader: FieldReader, message: JsonObject, path: string): Mark =>
+  objectsAt(message, "content")
+    .map((part, at) => markOf(reader, part, `${path}.content.${at}`, markFields))
+    .findLast((each) => each !== false) ?? false
+
+/** Blocks with a breakpoint at their end, where none of them has one: some providers mark a message as a whole. */
+const markedAtEnd = (blocks: ReadonlyArray<JsonObject>, mark: Mark): ReadonlyArray<JsonObject> => {
+  const last = blocks.findLastIndex(({ t }) => t !== "reasoning")
+  if (mark === false || blocks.some((block) => Object.hasOwn(block, "cacheable"))) return blocks
+  return blocks.map((block, at) => (at === last ? marked(block, mark) : block))
 }
 
 const contentOf = (reader: FieldReader, message: JsonObject, mark: Mark, path: string): ReadonlyArray<JsonObject> =>
-  marked(partsOf(reader, message["content"], `${path}.content`), mark)
+  markedAtEnd(partsOf(reader, message["content"], `${path}.content`), mark)
 
 const assistantOf = (
   reader: ChatFieldReader,
@@ -137,16 +138,20 @@ const assistantOf = (
   const called = reader.optionalList(calls, `${path}.tool_calls`)
   const blocks = [
     ...(thought === "" ? [] : [{ t: "reasoning", v: thought }]),
-    ...(said === "" ? [] : [textBlock(said)]),
+    ...(said === "" ? [] : [textBlock(said, markOfParts(reader, message, path))]),
     ...called.map((call, index) => callOf(reader, call, `${path}.tool_calls.${index}`)),
   ]
   // A reply without content says nothing to a model.
-  return blocks.length === 0 ? [] : [{ role: "assistant", blocks: marked(blocks, mark) }]
+  return blocks.length === 0 ? [] : [{ role: "assistant", blocks: markedAtEnd(blocks, mark) }]
 }
 
 const callOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {
   const call = reader.object(value, path)
   reader.check(callFields, call, path)
+  return marked(calledIn(reader, call, path), markOf(reader, call, path, markFields))
+}
+
+const calledIn = (reader: FieldReader, call: JsonObject, path: string): JsonObject => {
   if (call["type"] === "custom") {
     const custom = reader.checked(all(carried, "name", "input"), call["custom"], `${path}.custom`)
     return { t: "tool_call", id: call["id"], name: custom["name"], input: {}, text: custom["input"] }
@@ -169,9 +174,13 @@ const partsOf = (reader: FieldReader, content: unknown, path: string): ReadonlyA
 const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {
   const part = reader.object(value, path)
   reader.check(partFields, part, path)
+  return marked(blockOf(reader, part, path), markOf(reader, part, path, markFields))
+}
+
+const blockOf = (reader: FieldReader, part: JsonObject, path: string): JsonObject => {
   switch (part["type"]) {
     case "text":
-      return textBlock(reader.string(part["text"], `${path}.text`), markOf(reader, part, path, markFields))
+      return textBlock(reader.string(part["text"], `${path}.text`))
     case "image_url": {
       const url = urlIn(reader, part["image_url"], `${path}.image_url`, imageFields)
       const detail = isObject(part["image_url"]) ? part["image_url"]["detail"] : undefined

@@ -2,19 +2,21 @@
 import {
   allowedTools,
   type ClientToolChoice,
+  marked,
+  markFields,
+  markOf,
   schemaIn,
   strictly,
   textTool,
   textToolFields,
   toolChoices,
 } from "../client-parts.ts"
-import { all, carried, type FieldReader, type FieldTable, isAbsent, present, withoutEffect } from "../fields.ts"
+import { all, carried, type FieldReader, type FieldTable, isAbsent, present } from "../fields.ts"
 import { HostedTools } from "../hosted-tools.ts"
 import { type JsonObject, objectAt } from "../json.ts"
 
 const toolFields: FieldTable = {
-  ...all(carried, "type", "function"),
-  cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
+  ...all(carried, "type", "function", "cache_control"),
 }
 
 const functionFields: FieldTable = {
@@ -44,7 +46,8 @@ export const toolsOf = (reader: FieldReader, value: unknown, choice: unknown) =>
     reader.check(functionFields, fn, `${path}.function`)
     const { name, description, parameters } = fn
     const inputSchema = schemaIn(reader, parameters, `${path}.function.parameters`)
-    tools.push(present({ name, description, inputSchema, ...strictly(fn["strict"]) }))
+    const cacheable = markOf(reader, tool, path, markFields)
+    tools.push(marked(present({ name, description, inputSchema, ...strictly(fn["strict"]) }), cacheable))
   }
   return { tools, hosted }
 }

@@ -21,7 +21,7 @@ import { encodeExtras, lacks } from "../extras.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { encodeSound } from "../openai-sound.ts"
 import { meetAll } from "../requirements.ts"
-import { movesMedia, resultText } from "../results.ts"
+import { markOfResult, movesMedia, resultText } from "../results.ts"
 import { isStrict } from "../schemas.ts"
 import { shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
@@ -208,11 +208,18 @@ class MessageWriter {
     return [
       {
         role: "assistant",
-        content: text === "" && calls.length > 0 ? null : text,
+        content: text === "" && calls.length > 0 ? null : this.#saidContent(blocks, text),
         ...reasoning,
         ...(calls.length > 0 && { tool_calls: calls.map(encodeCall) }),
       },
     ]
+  }
+
+  /** What the model said is a string, unless a part of it must carry a mark. */
+  #saidContent(blocks: ReadonlyArray<Block>, text: string): unknown {
+    const said = blocks.filter((block) => block.t !== "tool_result" && textOf(block) !== "")
+    const isMarked = said.some((block) => block.t === "text" && this.#isMarked(block))
+    return isMarked ? said.flatMap((block) => (block.t === "tool_result" ? [] : [this.#encodePart(block)])) : text
   }
 
   #encodeReasoning(blocks: ReadonlyArray<ReasoningBlock>): object {
@@ -232,7 +239,8 @@ class MessageWriter {
 
   #encodeToolResult(result: ToolResultBlock): object {
     const text = resultText(result)
-    const content = this.#isMarked(result) ? [{ type: "text", text, ...cacheMark(result.cacheable) }] : text
+    const cacheable = markOfResult(result)
+    const content = this.#isMarked({ cacheable }) ? [{ type: "text", text, ...cacheMark(cacheable) }] : text
     return { role: "tool", tool_call_id: result.id, content }
   }
 

@@ -30,6 +30,7 @@ export const makeChatDialect = (profile: ChatProfile): Dialect => ({
     detail: true,
     effort: profile.reasonsByEffort === true && canReason && reasoning === undefined,
     display: profile.hidesReasoning === true,
+    ...(profile.cache === "marks" && { marks: "texts" }),
   }),
   canSearch: () => false,
   decoder: decodeStream,

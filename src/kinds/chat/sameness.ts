@@ -1,7 +1,7 @@
 /** What can change the answer to an exchange: all that a vendor is told, but for what only its own cache reads. */
 import type { VendorRequest } from "../../dialects/dialect.ts"
-import { type Block, everyBlock, type Message } from "../../protocol/block.ts"
-import type { ExactContent } from "./exact-content.ts"
+import { type Block, everyBlock, type Message, type ToolResultBlock } from "../../protocol/block.ts"
+import type { ExactContent, ExactTool } from "./exact-content.ts"
 
 /** @param prompt {@link samenessOfPrompt} */
 export const samenessOf = (
@@ -11,20 +11,29 @@ export const samenessOf = (
 
 /** Undefined if a prompt names links, or files that a vendor keeps: what is behind them may change. */
 export const samenessOfPrompt = ({ thread, tools, outputJson }: ExactContent): object | undefined =>
-  everyBlock(thread).some(isLinked) ? undefined : { thread: thread.map(meaningOfMessage), tools, outputJson }
+  everyBlock(thread).some(isLinked)
+    ? undefined
+    : { thread: thread.map(meaningOfMessage), tools: tools.map(meaningOfTool), outputJson }
 
 const isLinked = (block: Block): boolean =>
   ("url" in block && block.url !== undefined) || ("kept" in block && block.kept !== undefined)
 
 const meaningOfMessage = ({ blocks, ...message }: Message) => ({ ...message, blocks: blocks.map(meaningOf) })
 
+const meaningOfTool = (tool: ExactTool): object => {
+  const { cacheable: _cacheable, ...rest }: ExactTool & { readonly cacheable?: unknown } = tool
+  return rest
+}
+
+type ResultPart = NonNullable<ToolResultBlock["blocks"]>[number]
+
 /** Marks of a vendor's cache, and what a reply told beside its text, mean nothing to a model. */
-const meaningOf = (block: Block): object => {
+const meaningOf = (block: Block | ResultPart): object => {
   const {
     cacheable: _cacheable,
     citations: _citations,
     logprobs: _logprobs,
     ...rest
-  }: Block & Partial<Record<"cacheable" | "citations" | "logprobs", unknown>> = block
-  return rest
+  }: (Block | ResultPart) & Partial<Record<"cacheable" | "citations" | "logprobs", unknown>> = block
+  return "blocks" in rest && rest.blocks !== undefined ? { ...rest, blocks: rest.blocks.map(meaningOf) } : rest
 }
