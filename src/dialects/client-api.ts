@@ -3,6 +3,7 @@
  * like the direction towards a vendor.
  */
 import type { Result } from "effect"
+import type { VendorBlock } from "../protocol/block.ts"
 import type { ErrorBody } from "../protocol/error.ts"
 import type { CloseEvent, Delta, ImageDelta, OpenEvent, WarnEvent } from "../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../protocol/exchange.ts"
@@ -12,6 +13,7 @@ import type { ClientApiName, OwnRequest } from "./carried-request.ts"
 import type { ExactPlaces } from "./exact-places.ts"
 import type { FieldRefusal, FieldTable } from "./fields.ts"
 import type { JsonObject } from "./json.ts"
+import { typeOfBlock } from "./vendor-blocks.ts"
 import type { VendorFrame } from "./vendor-frame.ts"
 
 /** Turns the events of one exchange into the text of its stream. */
@@ -134,17 +136,39 @@ export abstract class ClientEvents {
 /** One id over all parts of a reply. */
 export const replyId = ({ requestId }: ReplyContext): string => requestId.slice("req_".length)
 
-/** The cost of an exchange, beside the API's own counts. @param stop why it ended, where the API has no word for that */
-export const chargeOf = ({ cost, balance, currency }: Usage, stop?: Stop) => ({
+/** What an API has no word for. */
+export interface ReplyNotes {
+  /** Why a reply ended. */
+  readonly stop?: Stop
+  /** Types of blocks that were left out. */
+  readonly blocks_omitted?: ReadonlyArray<string>
+}
+
+export const notesOf = (stop: Stop | undefined, omitted: Iterable<string> = []): ReplyNotes => {
+  const types = [...new Set(omitted)]
+  return { ...(stop !== undefined && { stop }), ...(types.length > 0 && { blocks_omitted: types }) }
+}
+
+/** The cost of an exchange, beside the API's own counts. */
+export const chargeOf = ({ cost, balance, currency }: Usage, notes: ReplyNotes = {}) => ({
   cost,
   balance,
   currency,
-  ...(stop !== undefined && { stop }),
+  ...notes,
 })
 
 /** The ends of a reply for which an API has no word. */
 export const unnamedStop = (stop: Stop, ...unnamed: ReadonlyArray<Stop>): Stop | undefined =>
   unnamed.includes(stop) ? stop : undefined
 
-/** The same in a whole reply, whose charge is in headers. */
-export const toldStop = (stop: Stop | undefined) => (stop === undefined ? {} : { x_svc: { stop } })
+/** The notes of a whole reply, whose charge is in headers. */
+export const toldIn = (notes: ReplyNotes) => (Object.keys(notes).length === 0 ? {} : { x_svc: notes })
+
+/** The types of a reply's blocks for which an API has no words. @param hasWords whether it has some for a vendor's block */
+export const omittedOf = (
+  { replies, blocks }: Pick<ExchangeResponse, "replies" | "blocks">,
+  hasWords: (block: VendorBlock) => boolean,
+): ReadonlyArray<string> =>
+  (replies?.flatMap((reply) => reply.blocks) ?? blocks).flatMap((block) =>
+    block.t === "vendor" && !hasWords(block) ? [typeOfBlock(block)] : [],
+  )

@@ -35,13 +35,14 @@ export const omittedBlocks = (
     for (const block of blocks) {
       if (block.t !== "vendor" || shownText(block) !== "") continue
       if (seals !== undefined && ownBlock(seals, block) !== undefined) continue
-      types.add(typeOf(block))
+      types.add(typeOfBlock(block))
     }
   }
   return [...types]
 }
 
-const typeOf = ({ v }: VendorBlock): string => {
+/** The type by which a block is told. */
+export const typeOfBlock = ({ v }: Pick<VendorBlock, "v">): string => {
   const made = parseObject(v)
   const { type } = made ?? {}
   return typeof type === "string" ? type : (Object.keys(made ?? {})[0] ?? "unknown")

@@ -398,6 +398,15 @@ describe("pictures and files in results", () => {
   })
 })
 
+it("pictures that a model made come back, and are told where they are left out", async () => {
+  const drawn = { role: "assistant", content: "Look:", images: [{ type: "image_url", image_url: { url } }] }
+  const messages = [{ role: "user", content: "Draw" }, drawn, { role: "user", content: "Again" }]
+  const { status, warning } = await post("chat", "gem", { messages })
+  expect([status, warning]).toEqual([200, "blocks_omitted=inlineData"])
+  const own = await post("chat", "router", { messages })
+  expect([own.status, own.sent]).toMatchObject([200, { messages }])
+})
+
 describe("how long a prefix is kept", () => {
   const mark = (ttl?: string) => ({ cache_control: { type: "ephemeral", ...(ttl !== undefined && { ttl }) } })
   const said = (text: string, ttl?: string) => ({ type: "text", text, ...(ttl !== undefined && mark(ttl)) })

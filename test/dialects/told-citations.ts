@@ -39,6 +39,13 @@ export const repliesTo = (client: ClientApi, events: ReadonlyArray<VendorEvent>)
   }
 }
 
+/** The JSON of a stream's frames. */
+export const framesOf = (stream: string): ReadonlyArray<JsonObject> =>
+  stream.split(/\r?\n/).flatMap((line): ReadonlyArray<JsonObject> => {
+    const frame = parseObject(line.replace(/^data: /, ""))
+    return frame === undefined ? [] : [frame]
+  })
+
 /** A citation, and the words of the reply that it is about. */
 interface Told {
   readonly url: string | undefined
@@ -47,10 +54,7 @@ interface Told {
 
 /** The citations of both replies, each as its client reads it. */
 export const citationsTold = (api: DialectName, { whole, stream }: Replies): ReadonlyArray<ReadonlyArray<Told>> => {
-  const frames = stream.split(/\r?\n/).flatMap((line): ReadonlyArray<JsonObject> => {
-    const frame = parseObject(line.replace(/^data: /, ""))
-    return frame === undefined ? [] : [frame]
-  })
+  const frames = framesOf(stream)
   const reply = parseObject(whole) ?? {}
   switch (api) {
     case "openai-chat":

@@ -2,7 +2,7 @@
  * Anthropic's messages as clients read them, streamed and whole. Source: https://docs.anthropic.com/en/api/messages,
  * /en/api/messages-streaming and /en/api/errors
  */
-import type { ReplyBlock } from "../../protocol/block.ts"
+import type { ReplyBlock, VendorBlock } from "../../protocol/block.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
@@ -14,15 +14,17 @@ import {
   ClientEvents,
   chargeOf,
   type EventEncoder,
+  notesOf,
+  omittedOf,
   type ReplyContext,
   replyId,
-  toldStop,
+  toldIn,
   unnamedStop,
 } from "../client-api.ts"
 import { inputOf } from "../exact-json.ts"
 import { isObject, parseObject } from "../json.ts"
 import { dataOf } from "../sse-frames.ts"
-import { ownBlock } from "../vendor-blocks.ts"
+import { ownBlock, typeOfBlock } from "../vendor-blocks.ts"
 import { foreignCitation } from "./citations.ts"
 
 const stopReasons: Readonly<Record<Stop, string>> = {
@@ -57,6 +59,7 @@ export class MessagesEvents extends ClientEvents implements EventEncoder {
   readonly #context: ReplyContext
   /** Blocks in order, by their number in twp/1. */
   readonly #indexes = new Map<number, number>()
+  readonly #omitted = new Set<string>()
   /** The block that is being written. */
   #open: number | undefined
 
@@ -83,8 +86,10 @@ export class MessagesEvents extends ClientEvents implements EventEncoder {
   /** The hot path: text deltas are by far the most frequent events and are concatenated by hand. */
   delta(delta: Delta, json?: string): string {
     const known = this.#indexes.get(delta.i)
-    // Blocks of other vendors' tools have no words here.
-    if (delta.t === "vendor" && delta.dialect !== "anthropic") return ""
+    if (delta.t === "vendor" && !hasWords(delta)) {
+      this.#omitted.add(typeOfBlock(delta))
+      return ""
+    }
     const begin = known === undefined ? this.#begin(delta) : ""
     const index = known ?? this.#indexes.size - 1
     if (delta.t === "text" && delta.citations === undefined) {
@@ -100,7 +105,8 @@ export class MessagesEvents extends ClientEvents implements EventEncoder {
 
   close({ stop, stopSequence, usage }: typeof CloseEvent.Type): string {
     const delta = { stop_reason: stopReasons[stop], stop_sequence: stopSequence ?? null }
-    const last = frame("message_delta", { delta, usage: usageOf(usage), x_svc: chargeOf(usage, unnamed(stop)) })
+    const x_svc = chargeOf(usage, notesOf(unnamed(stop), this.#omitted))
+    const last = frame("message_delta", { delta, usage: usageOf(usage), x_svc })
     return `${this.#end()}${last}${frame("message_stop", {})}`
   }
 
@@ -165,16 +171,19 @@ const partsOf = (delta: Delta): ReadonlyArray<object> => {
   ]
 }
 
-export const wholeMessage = (context: ReplyContext, { blocks, stop, stopSequence, usage }: ExchangeResponse) => ({
+/** Blocks of other vendors' tools have no words here, pictures neither. */
+const hasWords = ({ dialect }: Pick<VendorBlock, "dialect">): boolean => dialect === "anthropic"
+
+export const wholeMessage = (context: ReplyContext, reply: ExchangeResponse) => ({
   id: messageId(context),
   type: "message",
   role: "assistant",
   model: context.model,
-  content: blocks.flatMap(contentOf),
-  stop_reason: stopReasons[stop],
-  stop_sequence: stopSequence ?? null,
-  usage: usageOf(usage),
-  ...toldStop(unnamed(stop)),
+  content: reply.blocks.flatMap(contentOf),
+  stop_reason: stopReasons[reply.stop],
+  stop_sequence: reply.stopSequence ?? null,
+  usage: usageOf(reply.usage),
+  ...toldIn(notesOf(unnamed(reply.stop), omittedOf(reply, hasWords))),
 })
 
 const contentOf = (block: ReplyBlock): ReadonlyArray<object> => {

@@ -1,4 +1,5 @@
 /** Gemini's generateContent as clients read it, streamed and whole. Source: https://ai.google.dev/api/generate-content */
+import type { VendorBlock } from "../../protocol/block.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
@@ -6,12 +7,23 @@ import type { TokenLogprob } from "../../protocol/extra-params.ts"
 import { editJsonText, set } from "../../protocol/json-edit.ts"
 import { JsonText, writeJson } from "../../protocol/json-text.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { ClientEvents, chargeOf, type EventEncoder, type ReplyContext, replyId } from "../client-api.ts"
+import {
+  ClientEvents,
+  chargeOf,
+  type EventEncoder,
+  notesOf,
+  omittedOf,
+  type ReplyContext,
+  replyId,
+  toldIn,
+} from "../client-api.ts"
 import { inputText, objectOfArguments } from "../exact-json.ts"
 import { JoinedText, type PlacedCitation } from "../joined-text.ts"
 import { parseObject } from "../json.ts"
+import { pictureIn } from "../reply-pictures.ts"
 import { signatureToGemini } from "../signature.ts"
 import { dataOf } from "../sse-frames.ts"
+import { typeOfBlock } from "../vendor-blocks.ts"
 import { groundingOf } from "./citations.ts"
 
 const finishReasons: Readonly<Record<Stop, string>> = {
@@ -52,7 +64,15 @@ const candidateOf = (index: number, parts: ReadonlyArray<object>, more: object =
 })
 
 export const wholeContent = (context: ReplyContext, response: ExchangeResponse) =>
-  replyOf(context, (response.replies ?? [response]).map(wholeCandidate), { usageMetadata: usageOf(response.usage) })
+  replyOf(context, (response.replies ?? [response]).map(wholeCandidate), {
+    usageMetadata: usageOf(response.usage),
+    ...toldIn(
+      notesOf(
+        undefined,
+        omittedOf(response, (block) => partOf(block) !== undefined),
+      ),
+    ),
+  })
 
 const wholeCandidate = ({ blocks, stop }: Reply, index: number) => {
   const parts = new PartWriter()
@@ -80,6 +100,13 @@ const geminiLogprobs = (tokens: ReadonlyArray<TokenLogprob>): object => {
       topCandidates: tokens.map(({ top }) => ({ candidates: top.map(of) })),
     },
   }
+}
+
+/** A part of Gemini's own tools, or a picture; blocks of other vendors' tools have no words here. */
+const partOf = (block: Pick<VendorBlock, "dialect" | "v">): object | undefined => {
+  if (block.dialect === "gemini") return parseObject(block.v) === undefined ? undefined : new JsonText(block.v)
+  const picture = pictureIn(block)
+  return picture && { inlineData: { mimeType: picture.mime, data: picture.data } }
 }
 
 interface OpenCall {
@@ -134,7 +161,8 @@ class PartWriter {
         return
       }
       case "vendor": {
-        if (delta.dialect === "gemini" && parseObject(delta.v) !== undefined) this.#part(new JsonText(delta.v))
+        const part = partOf(delta)
+        if (part !== undefined) this.#part(part)
       }
     }
   }
@@ -197,6 +225,7 @@ export class ContentEvents extends ClientEvents implements EventEncoder {
   /** Of each candidate. */
   readonly #parts: Array<PartWriter> = []
   readonly #isArray: boolean
+  readonly #omitted = new Set<string>()
   #written = 0
 
   constructor(context: ReplyContext) {
@@ -214,6 +243,7 @@ export class ContentEvents extends ClientEvents implements EventEncoder {
   delta(delta: Delta): string {
     const { reply = 0 } = delta
     const writer = this.#partsOf(reply)
+    if (delta.t === "vendor" && partOf(delta) === undefined) this.#omitted.add(typeOfBlock(delta))
     writer.add(delta)
     const parts = writer.take()
     if (parts.length === 0) return ""
@@ -222,7 +252,7 @@ export class ContentEvents extends ClientEvents implements EventEncoder {
   }
 
   close({ stop, stops = [stop], usage }: typeof CloseEvent.Type): string {
-    const more = { usageMetadata: usageOf(usage), x_svc: chargeOf(usage) }
+    const more = { usageMetadata: usageOf(usage), x_svc: chargeOf(usage, notesOf(undefined, this.#omitted)) }
     const candidates = stops.map((each, reply) =>
       candidateOf(reply, this.#partsOf(reply).finish(), {
         finishReason: finishReasons[each],

@@ -26,11 +26,22 @@ import {
 } from "../fields.ts"
 import { isObject, type JsonObject, objectsAt } from "../json.ts"
 import { soundOf } from "../openai-sound.ts"
+import { sealedBlock } from "../vendor-blocks.ts"
 
 type Mark = ReturnType<typeof markOf>
 
 const messageFields: FieldTable = {
-  ...all(carried, "role", "content", "tool_calls", "tool_call_id", "refusal", "reasoning_content", "reasoning"),
+  ...all(
+    carried,
+    "role",
+    "content",
+    "tool_calls",
+    "tool_call_id",
+    "refusal",
+    "reasoning_content",
+    "reasoning",
+    "images",
+  ),
   cache_control: carried,
   reasoning_details: withoutEffect("it repeats what the reply said"),
   name: withoutEffect("twp/1 does not name authors"),
@@ -68,7 +79,7 @@ export class ChatFieldReader extends FieldReader {
 }
 
 /** Members of a reply that say nothing to a model. */
-const echoes = ["annotations", "id", "parsed", "reasoning_details", "audio", "function_call"] as const
+const echoes = ["annotations", "id", "parsed", "images", "reasoning_details", "audio", "function_call"] as const
 
 const imageFields: FieldTable = {
   ...all(carried, "url", "detail"),
@@ -135,10 +146,15 @@ const assistantOf = (
   const text = isAbsent(content) ? "" : plainText(reader, content, `${path}.content`)
   const said = text + (isAbsent(refusal) ? "" : reader.string(refusal, `${path}.refusal`))
   const thought = isAbsent(reasoning) ? "" : reader.string(reasoning, `${path}.reasoning_content`)
+  // No vendor takes back the pictures that a model made: that they are left out is told.
+  const drawn = reader
+    .optionalList(message["images"], `${path}.images`)
+    .map(() => sealedBlock("gemini", { inlineData: {} }))
   const called = reader.optionalList(calls, `${path}.tool_calls`)
   const blocks = [
     ...(thought === "" ? [] : [{ t: "reasoning", v: thought }]),
     ...(said === "" ? [] : [textBlock(said, markOfParts(reader, message, path))]),
+    ...drawn,
     ...called.map((call, index) => callOf(reader, call, `${path}.tool_calls.${index}`)),
   ]
   // A reply without content says nothing to a model.

@@ -2,7 +2,7 @@
  * OpenAI's chat completions as clients read them, streamed and whole. Source:
  * https://platform.openai.com/docs/api-reference/chat/object and /streaming
  */
-import type { ToolCallBlock } from "../../protocol/block.ts"
+import type { ToolCallBlock, VendorBlock } from "../../protocol/block.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
@@ -12,14 +12,19 @@ import {
   ClientEvents,
   chargeOf,
   type EventEncoder,
+  notesOf,
+  omittedOf,
   type ReplyContext,
+  type ReplyNotes,
   replyId,
-  toldStop,
+  toldIn,
   unnamedStop,
 } from "../client-api.ts"
 import { argumentsText } from "../exact-json.ts"
 import { JoinedText, type PlacedCitation } from "../joined-text.ts"
 import { openaiLogprobs } from "../logprobs.ts"
+import { chatPicture, pictureIn } from "../reply-pictures.ts"
+import { typeOfBlock } from "../vendor-blocks.ts"
 import { chatAnnotation } from "./citations.ts"
 
 export const finishReasons: Readonly<Record<Stop, string>> = {
@@ -64,6 +69,9 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
   /** What all chunks begin with, made with the first: a whole reply has none. */
   #begin: string | undefined
   readonly #texts: Array<JoinedText> = []
+  /** How many pictures each reply has. */
+  readonly #pictures: Array<number> = []
+  readonly #omitted = new Set<string>()
   /** Each reply's tool calls, by their block. */
   readonly #calls: Array<Map<number, OpenCall>> = []
 
@@ -97,12 +105,13 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
       case "tool_call":
         return begin + this.#chunk(JSON.stringify({ tool_calls: [this.#call(delta, reply)] }), { reply })
       case "vendor":
-        return begin
+        return begin + this.#drawn(delta, reply)
     }
   }
 
   close({ stop, stops = [stop], usage }: typeof CloseEvent.Type): string {
-    const charge = `"x_svc":${JSON.stringify(chargeOf(usage, unnamed(stop)))}`
+    const notes = notesOf(unnamed(stop), this.#omitted)
+    const charge = `"x_svc":${JSON.stringify(chargeOf(usage, notes))}`
     const ends = stops.map((each, reply) => {
       const isLast = reply === stops.length - 1
       const more = isLast && !this.#context.includesUsage ? `,${charge}` : ""
@@ -114,7 +123,7 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
       )
     })
     if (!this.#context.includesUsage) return `${ends.join("")}data: [DONE]\n\n`
-    return `${ends.join("")}${usageChunk(this.#context, usage, unnamed(stop))}data: [DONE]\n\n`
+    return `${ends.join("")}${usageChunk(this.#context, usage, notes)}data: [DONE]\n\n`
   }
 
   error(error: ErrorBody): string {
@@ -145,6 +154,18 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
   #annotated(citations: ReadonlyArray<PlacedCitation>, reply: number): string {
     if (citations.length === 0) return ""
     return this.#chunk(JSON.stringify({ content: "", annotations: citations.map(chatAnnotation) }), { reply })
+  }
+
+  /** A picture; other blocks of vendors' tools have no words here. */
+  #drawn(delta: Extract<Delta, { t: "vendor" }>, reply: number): string {
+    const picture = pictureIn(delta)
+    if (picture === undefined) {
+      this.#omitted.add(typeOfBlock(delta))
+      return ""
+    }
+    const index = this.#pictures[reply] ?? 0
+    this.#pictures[reply] = index + 1
+    return this.#chunk(JSON.stringify({ images: [chatPicture(picture, index)] }), { reply })
   }
 
   #textOf(reply: number): JoinedText {
@@ -184,10 +205,10 @@ interface OpenCall {
 }
 
 /** A chunk that tells the usage alone. */
-export const usageChunk = (context: ReplyContext, usage: Usage, stop?: Stop): string => {
+export const usageChunk = (context: ReplyContext, usage: Usage, notes?: ReplyNotes): string => {
   const { model, createdS: created } = context
   const head = { id: completionId(context), object: "chat.completion.chunk", created, model, choices: [] }
-  return `data: ${JSON.stringify({ ...head, usage: chatUsage(usage), x_svc: chargeOf(usage, stop) })}\n\n`
+  return `data: ${JSON.stringify({ ...head, usage: chatUsage(usage), x_svc: chargeOf(usage, notes) })}\n\n`
 }
 
 const opening = `{"role":"assistant","content":"","refusal":null}`
@@ -211,8 +232,10 @@ export const chatCompletion = (context: ReplyContext, response: ExchangeResponse
   model: context.model,
   choices: (response.replies ?? [response]).map(choiceOf),
   usage: chatUsage(response.usage),
-  ...toldStop(unnamed(response.stop)),
+  ...toldIn(notesOf(unnamed(response.stop), omittedOf(response, isDrawn))),
 })
+
+const isDrawn = (block: VendorBlock): boolean => pictureIn(block) !== undefined
 
 const callOf = (call: ToolCallBlock): object =>
   call.text === undefined
@@ -229,6 +252,7 @@ const choiceOf = ({ blocks, stop }: Reply, index: number) => {
   const reasoning = blocks.map((block) => (block.t === "reasoning" && block.redacted !== true ? block.v : "")).join("")
   const logprobs = blocks.flatMap((block) => (block.t === "text" ? (block.logprobs ?? []) : []))
   const calls = blocks.flatMap((block) => (block.t === "tool_call" ? [callOf(block)] : []))
+  const pictures = blocks.flatMap((block) => (block.t === "vendor" ? (pictureIn(block) ?? []) : []))
   return {
     index,
     message: {
@@ -238,6 +262,7 @@ const choiceOf = ({ blocks, stop }: Reply, index: number) => {
       ...(reasoning !== "" && { reasoning_content: reasoning }),
       ...(calls.length > 0 && { tool_calls: calls }),
       ...(annotations.length > 0 && { annotations }),
+      ...(pictures.length > 0 && { images: pictures.map(chatPicture) }),
     },
     logprobs: logprobs.length === 0 ? null : { content: openaiLogprobs(logprobs), refusal: null },
     finish_reason: finishReasons[stop],

@@ -12,8 +12,11 @@ import {
   type ClientRequest,
   chargeOf,
   type EventEncoder,
+  notesOf,
+  omittedOf,
   type ReplyContext,
   replyId,
+  toldIn,
 } from "../client-api.ts"
 import { stopsOf, unless } from "../client-parts.ts"
 import {
@@ -30,6 +33,7 @@ import {
   withoutEffect,
 } from "../fields.ts"
 import type { JsonObject } from "../json.ts"
+import { typeOfBlock } from "../vendor-blocks.ts"
 import { chatApi } from "./client.ts"
 import { chatError, chatUsage, finishReasons } from "./client-reply.ts"
 
@@ -104,6 +108,7 @@ interface Piece {
 class CompletionEvents extends ClientEvents implements EventEncoder {
   readonly #context: ReplyContext
   readonly #offsets: Array<number> = []
+  readonly #omitted = new Set<string>()
 
   constructor(context: ReplyContext) {
     super()
@@ -115,6 +120,7 @@ class CompletionEvents extends ClientEvents implements EventEncoder {
   }
 
   delta(delta: Delta): string {
+    if (delta.t === "vendor") this.#omitted.add(typeOfBlock(delta))
     if (delta.t !== "text") return ""
     const { v: text, reply = 0, logprobs } = delta
     const offset = this.#offsets[reply] ?? 0
@@ -124,7 +130,7 @@ class CompletionEvents extends ClientEvents implements EventEncoder {
 
   close({ stop, stops = [stop], usage }: typeof CloseEvent.Type): string {
     const ends = stops.map((each, reply) => ({ text: "", reply, finish: finishReasons[each] }))
-    const charge = { x_svc: chargeOf(usage) }
+    const charge = { x_svc: chargeOf(usage, notesOf(undefined, this.#omitted)) }
     if (!this.#context.includesUsage) return `${this.#chunk(ends, charge)}data: [DONE]\n\n`
     return `${this.#chunk(ends)}${this.#chunk([], { usage: chatUsage(usage), ...charge })}data: [DONE]\n\n`
   }
@@ -171,6 +177,12 @@ const logprobsOf = (tokens: ReadonlyArray<TokenLogprob>, offset = 0) => {
 const whole = (context: ReplyContext, response: ExchangeResponse) => ({
   ...completionOf(context, (response.replies ?? [response]).map(wholeChoice)),
   usage: chatUsage(response.usage),
+  ...toldIn(
+    notesOf(
+      undefined,
+      omittedOf(response, () => false),
+    ),
+  ),
 })
 
 const wholeChoice = ({ blocks, stop }: Reply, reply: number) => {

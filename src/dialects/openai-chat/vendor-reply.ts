@@ -7,7 +7,7 @@ import type { Citation } from "../../protocol/citation.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
 import { entryOf } from "../../protocol/words.ts"
-import { citationsDelta, markReply, reasoningDelta, signatureDelta, textDelta } from "../blocks.ts"
+import { citationsDelta, markReply, reasoningDelta, signatureDelta, textDelta, vendorDelta } from "../blocks.ts"
 import {
   type Decoder,
   malformed,
@@ -19,6 +19,7 @@ import {
 } from "../dialect.ts"
 import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
 import { logprobsOf } from "../logprobs.ts"
+import { pictureBlock } from "../reply-pictures.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { citationsAt, citedAddresses } from "./citations.ts"
 import { openaiFault } from "./faults.ts"
@@ -222,6 +223,11 @@ class ChoiceReader {
       this.#details.add(detail)
     }
     this.#readText(stringAt(content, "content"), events, logprobs)
+    // OpenRouter's models that draw, most of which are Gemini's.
+    for (const image of objectsAt(content, "images")) {
+      const url = stringAt(objectAt(image, "image_url"), "url")
+      if (url) events.push(vendorDelta(this.#next(undefined), "gemini", pictureBlock(url)))
+    }
     // Mistral's reasoning models answer in parts, and so do Databricks' ones, with a summary.
     for (const part of objectsAt(content, "content")) {
       const thoughts = [...objectsAt(part, "thinking"), ...objectsAt(part, "summary")]

@@ -14,9 +14,11 @@ import {
   ClientEvents,
   chargeOf,
   type EventEncoder,
+  notesOf,
+  omittedOf,
   type ReplyContext,
   replyId,
-  toldStop,
+  toldIn,
   unnamedStop,
 } from "../client-api.ts"
 import { argumentsText } from "../exact-json.ts"
@@ -24,9 +26,10 @@ import { parseObject } from "../json.ts"
 import { openaiLogprobs } from "../logprobs.ts"
 import { responsesAnnotation } from "../openai-chat/citations.ts"
 import { chatError } from "../openai-chat/client-reply.ts"
+import { pictureIn } from "../reply-pictures.ts"
 import { signatureToResponses } from "../signature.ts"
 import { dataOf } from "../sse-frames.ts"
-import { ownBlock } from "../vendor-blocks.ts"
+import { ownBlock, typeOfBlock } from "../vendor-blocks.ts"
 
 /** Before opaque reasoning, in the field where a client gives it back. */
 export const redactedMark = "redacted:"
@@ -89,7 +92,8 @@ const responseOf = (context: ReplyContext, { status, output, usage, incompleteRe
   metadata: {},
 })
 
-export const wholeResponse = (context: ReplyContext, { blocks, stop, usage }: ExchangeResponse) => {
+export const wholeResponse = (context: ReplyContext, reply: ExchangeResponse) => {
+  const { blocks, stop, usage } = reply
   const incompleteReason = incomplete[stop]
   const response = responseOf(context, {
     status: incompleteReason === undefined ? "completed" : "incomplete",
@@ -97,11 +101,12 @@ export const wholeResponse = (context: ReplyContext, { blocks, stop, usage }: Ex
     usage: usageOf(usage),
     incompleteReason,
   })
-  return { ...response, ...toldStop(unnamed(stop)) }
+  return { ...response, ...toldIn(notesOf(unnamed(stop), omittedOf(reply, hasWords))) }
 }
 
-/** Blocks of other vendors' tools have no words here. */
-const hasWords = (block: ReplyBlock): boolean => block.t !== "vendor" || block.dialect === "openai"
+/** Of blocks of other vendors' tools, pictures have words here. */
+const hasWords = (block: ReplyBlock | Extract<Delta, { t: "vendor" }>): boolean =>
+  block.t !== "vendor" || block.dialect === "openai" || pictureIn(block) !== undefined
 
 const textPart = (
   text: string,
@@ -161,8 +166,11 @@ const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status:
         ...(sealed !== undefined && { encrypted_content: sealed }),
       }
     }
-    case "vendor":
-      return ownBlock("openai", block) === undefined ? {} : new JsonText(block.v)
+    case "vendor": {
+      if (block.dialect === "openai") return ownBlock("openai", block) === undefined ? {} : new JsonText(block.v)
+      const result = status === "in_progress" ? null : (pictureIn(block)?.data ?? null)
+      return { type: "image_generation_call", id: itemId(context, "ig", index), status, result }
+    }
   }
 }
 
@@ -183,6 +191,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   readonly #context: ReplyContext
   /** Items in order, by their block's number in twp/1. */
   readonly #items = new Map<number, OpenItem>()
+  readonly #omitted = new Set<string>()
   #sequence = 0
   /** The items that are being written: one, or several calls. */
   #open: Array<OpenItem> = []
@@ -199,7 +208,10 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
 
   delta(delta: Delta, json?: string): string {
     const known = this.#items.get(delta.i)
-    if (delta.t === "vendor" && delta.dialect !== "openai") return ""
+    if (delta.t === "vendor" && !hasWords(delta)) {
+      this.#omitted.add(typeOfBlock(delta))
+      return ""
+    }
     const item = known ?? this.#add(delta)
     const begin = known === undefined ? this.#begin(item) : ""
     const place = `"item_id":"${item.id}","output_index":${item.index}`
@@ -234,7 +246,10 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
       usage: usageOf(usage),
       incompleteReason,
     })
-    return end + this.#event(`response.${status}`, { response, x_svc: chargeOf(usage, unnamed(stop)) })
+    return (
+      end +
+      this.#event(`response.${status}`, { response, x_svc: chargeOf(usage, notesOf(unnamed(stop), this.#omitted)) })
+    )
   }
 
   error(error: ErrorBody): string {
@@ -256,9 +271,9 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   #add(delta: Delta): OpenItem {
     const index = this.#items.size
     const isText = delta.t === "tool_call" && delta.text !== undefined
-    const kind = isText ? "ctc" : { text: "msg", reasoning: "rs", tool_call: "fc", vendor: "own" }[delta.t]
+    const kind = isText ? "ctc" : { text: "msg", reasoning: "rs", tool_call: "fc", vendor: "ig" }[delta.t]
     const redacted = delta.t === "reasoning" && delta.redacted === true
-    const own = delta.t === "vendor" ? parseObject(delta.v)?.["id"] : undefined
+    const own = delta.t === "vendor" && delta.dialect === "openai" ? parseObject(delta.v)?.["id"] : undefined
     const id = typeof own === "string" ? own : itemId(this.#context, kind, index)
     const text = redacted || delta.t === "vendor" ? delta.v : ""
     const item: OpenItem = { index, id, text, delta, signature: undefined, logprobs: [], citations: [], told: 0 }
@@ -366,7 +381,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
         )
       }
       case "vendor":
-        return ""
+        return delta.dialect === "openai" ? "" : this.#event("response.image_generation_call.completed", at)
     }
   }
 

@@ -1,6 +1,7 @@
 /** Conservative token counts, used when there are no exact ones. */
 import { tokensOfBytes } from "../../calls/tokens.ts"
-import { type Block, everyBlock, type Message } from "../../protocol/block.ts"
+import { pictureIn } from "../../dialects/reply-pictures.ts"
+import { type Block, everyBlock, type Message, type VendorBlock } from "../../protocol/block.ts"
 import type { Tool } from "../../protocol/tool.ts"
 
 /** Vendors count this much for a large image. */
@@ -58,10 +59,16 @@ const textOf = (block: Block): string => {
       return block.name + (block.text ?? JSON.stringify(block.input))
     case "tool_result":
       return block.v ?? block.blocks?.map(textOf).join("") ?? ""
+    case "vendor":
+      return hasPicture(block) ? "" : block.v
     default:
       return block.v
   }
 }
+
+/** Whether a block is the picture that a model made. Short ones are none, and are not read. */
+const hasPicture = (block: VendorBlock): boolean => block.v.length > shortestPicture && pictureIn(block) !== undefined
+const shortestPicture = 1000
 
 /** Whether a prompt names pictures or files by an address or a vendor's id: only the vendor learns how large they are. */
 export const hasRemoteMedia = (thread: ReadonlyArray<Message>): boolean =>
@@ -78,6 +85,7 @@ const isText = (mime: string): boolean => mime.startsWith("text/") || /\b(json|x
 const mediaTokens = (block: Block): number => {
   if (block.t === "tool_result") return block.blocks?.reduce((tokens, inner) => tokens + mediaTokens(inner), 0) ?? 0
   if (block.t === "image") return block.detail === "original" ? tokensPerOriginal : tokensPerImage
+  if (block.t === "vendor") return hasPicture(block) ? tokensPerImage : 0
   if (!isMedia(block)) return 0
   const { data } = block
   if (data === undefined) return tokensOfAddress[block.t]
