@@ -98,8 +98,9 @@ it("no more marks than a vendor takes are sent, those of tools included", () => 
   expect(objectsAt(objectAt(converse, "toolConfig"), "tools")).toHaveLength(1)
 })
 
-it("tools of Nova have none, which is told", () => {
-  const request = requestOf({ tools: [tool(mark)], messages: [user(text)] }, "amazon.nova-pro-v1:0")
+const profile = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc"
+it.each(["amazon.nova-pro-v1:0", profile])("tools of %s have none, which is told", (model) => {
+  const request = requestOf({ tools: [tool(mark)], messages: [user(text)] }, model)
   expect(within(sent("bedrock", request)).filter((each) => "cachePoint" in each)).toEqual([])
   expect(chatOf({ dialect: "bedrock" }).hasWords(request).marks).toBe("blocks")
 })

@@ -76,7 +76,7 @@ export const citedReplies: Readonly<Partial<Record<DialectName, CitedReply>>> = 
     stream: [
       candidate([{ text: lead }], { groundingMetadata: { groundingChunks: grounding.groundingChunks } }),
       candidate([{ text: "Rain." }], { groundingMetadata: grounding }),
-      candidate([{ text: "" }], { finishReason: "STOP", groundingMetadata: grounding }),
+      candidate([{ text: "" }], { finishReason: "STOP" }),
     ].map(openaiFrame),
   },
   anthropic: {

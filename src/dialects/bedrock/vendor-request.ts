@@ -288,8 +288,8 @@ const markEnd = (system: ReadonlyArray<WireBlock>, messages: ReadonlyArray<WireM
 const takesLives = (model: string, family: ModelFamily): boolean =>
   family === "unknown" || (family === "claude" && versionOf(model) >= 4.5)
 
-/** Claude's tools have cache points, and those of Nova have none: the same page. */
-export const marksTools = (family: ModelFamily): boolean => family === "unknown" || family === "claude"
+/** Claude's tools have cache points; Nova refuses them there, also behind a name that does not tell its family. */
+export const marksTools = (family: ModelFamily): boolean => family === "claude"
 
 /** Keeps the last cache points that fit. Nothing may be kept for an hour after what is kept for less. */
 const settleCachePoints = (contents: ReadonlyArray<Array<WireBlock>>, most: number, haveLives: boolean): void => {
