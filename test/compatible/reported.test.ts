@@ -439,6 +439,16 @@ describe("a request that its vendor refuses", () => {
     expect(vendor.calls.length).toBe(calls + 1)
   })
 
+  it("is told its own fields alone also where the refusal is a stream's first event", async () => {
+    const refused = stream([`data: {"error":{"message":"no","type":"invalid_request_error","param":"tools"}}\n\n`])
+    gateway().vendor.script(refused)
+    expect((await post("chat", hello.chat.replace("{", `{"stream":true,`))).text).toContain('"param":"tools"')
+    gateway().vendor.script(refused)
+    const other = await post("messages", hello.messages.replace('"cl"', '"chat"').replace("{", `{"stream":true,`))
+    expect(other.text).toContain("The upstream rejected the request")
+    expect(other.text).not.toContain("tools")
+  })
+
   it("is not told a field of another API", async () => {
     gateway().vendor.script(refusing({ error: { message: "no", type: "invalid_request_error", param: "tools" } }))
     const { text } = await post("messages", hello.messages.replace('"cl"', '"chat"'))

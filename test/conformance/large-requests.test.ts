@@ -204,6 +204,16 @@ describe("in other APIs, a large request", () => {
     expect(Number(usage?.in_tokens)).toBeLessThan(Buffer.byteLength(long) / 3)
   })
 
+  it("is told the client's own name of a field that its vendor refuses", async () => {
+    gateway().vendor.script((call) => {
+      call.head(400, { "content-type": "application/json" })
+      call.end(JSON.stringify({ error: { message: "Unrecognized request argument supplied: nonsense", param: null } }))
+    })
+    const body = { model: "main", messages: [{ role: "user", content: long }], nonsense: 1 }
+    const reply = await post("/openai/v1/chat/completions", body)
+    expect([reply.status, await reply.json()]).toMatchObject([502, { error: { param: "nonsense" } }])
+  })
+
   it("has its tokens counted", async () => {
     const body = { model: "main", messages: [{ role: "user", content: long }] }
     const reply = await post("/anthropic/v1/messages/count_tokens", body)
