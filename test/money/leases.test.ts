@@ -1,9 +1,11 @@
 /** Nodes that are lost, and nodes that share an organisation: what they had comes back once, and exactly. */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Result } from "effect"
+import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { type BudgetNeed, planBudget } from "../../src/money/budget.ts"
 import { Ledger } from "../../src/money/ledger.ts"
+import { layerPostgres } from "../../src/money/ledger-postgres.ts"
+import { LedgerStores } from "../../src/money/ledger-store.ts"
 import type { UsageRecord } from "../../src/money/settlement.ts"
 import { dayMs } from "../../src/protocol/instant.ts"
 import { newUlid } from "../../src/protocol/ulid.ts"
@@ -217,6 +219,23 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       expect(holds).toEqual([])
       expect(usage.length).toBe(20)
     }),
+  )
+
+  it.effect("a first checkpoint that comes after its settlement opens nothing", () =>
+    Effect.gen(function* () {
+      const { hold } = yield* Ledger
+      const stores = Context.get(yield* Layer.build(layerPostgres), LedgerStores)
+      const orgId = yield* fund(10n * unit)
+      const held = yield* hold(holdOf(orgId, unit))
+      const store = stores.all[stores.indexOf(orgId)]
+      if (store === undefined) throw new Error("no store has the organisation")
+      // Its outcome is unknown: it may still be on its way.
+      yield* store.forbidCheckpoint(held)
+      yield* store.settle(settlementOf(held, unit), true)
+      yield* store.checkpoint([{ hold: held, isFirst: true, due: undefined }])
+      expect((yield* stateOf(orgId)).holds).toEqual(["settled"])
+      expect((yield* stateOf(orgId)).usage.length).toBe(1)
+    }).pipe(Effect.scoped),
   )
 
   it.effect("an exchange that is released after its checkpoint leaves its request id free, of whatever form", () =>
