@@ -213,7 +213,6 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["where lease_until < now() order by id for update skip locked", "order by id for update skip locked"],
     ["limit most - closed for update", "limit most for update"],
     ["      if h.usage is null then\n", "      if false then\n"],
-    ["          and s.ref = h.ref;\n      else", "          ;\n      else"],
     ["        u.cost := h.cost;\n", "        u.cost := 0;\n"],
     ["set state = 'reaped', reaped_at = u.at where", "set state = 'reaped' where"],
     ["select h.org_id, v.counter, n.id, v.amount\n", "select h.org_id, v.counter, n.id, 0\n"],

@@ -171,6 +171,28 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       }).pipe(Effect.scoped),
     )
 
+    it.effect("is settled with others, no more at once than are asked for", () =>
+      Effect.gen(function* () {
+        const orgId = yield* fund(10n * unit)
+        const refs: Array<string> = []
+        for (let count = 0; count < 3; count++) {
+          const node = yield* startNode({ leaseMs: 50 })
+          const held = yield* node.hold(holdOf(orgId, unit))
+          yield* node.checkpoint([{ hold: held, due: { cost: unit, record: lost(1) } }])
+          yield* node.crash
+          refs.push(held.ref)
+        }
+        yield* Effect.sleep(200)
+        const reaped = yield* Effect.map(
+          inEach(yield* Shards, ({ sql, books }) => sql<{ ref: string }>`select ref from ${books}ledger_reap(2)`),
+          (rows) => rows.flat().filter(({ ref }) => refs.includes(ref)),
+        )
+        expect(reaped.length).toBe(2)
+        yield* (yield* Ledger).reap
+        expect((yield* stateOf(orgId)).usage.length).toBe(3)
+      }).pipe(Effect.scoped),
+    )
+
     it.effect("is left alone while it renews", () =>
       Effect.gen(function* () {
         const { reap } = yield* Ledger
