@@ -45,6 +45,8 @@ export interface Connection<Body extends object> {
   readonly omittingTools?: (types: ReadonlyArray<string>) => void
   /** Types of blocks of vendors' tools that the vendor that is asked cannot read; before the first event. */
   readonly omitting?: (types: ReadonlyArray<string>) => void
+  /** Parameters that the model that is asked takes with other values, or not at all; before the first event. */
+  readonly clamping?: (names: ReadonlyArray<string>) => void
   /** The losses of the client's own request on its way to the vendor that is asked; undefined if it is translated. */
   readonly carrying?: (notes: CarryingNotes | undefined) => void
   readonly listen: (listener: ConnectionListener) => void

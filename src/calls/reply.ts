@@ -203,6 +203,10 @@ export class ClientReply<Body extends object> {
     this.#options.connection.omitting?.(types)
   }
 
+  clamping(names: ReadonlyArray<string>): void {
+    this.#options.connection.clamping?.(names)
+  }
+
   carrying(notes: CarryingNotes | undefined): void {
     this.#options.connection.carrying?.(notes)
   }

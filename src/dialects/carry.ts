@@ -8,6 +8,7 @@ import { cut, cutPart, type JsonEdit, type JsonPath, set } from "../protocol/jso
 import type { OwnRequest, SentBody } from "./carried-request.ts"
 import type { VendorRequest } from "./dialect.ts"
 import type { HostedTool } from "./hosted-tools.ts"
+import { isObject } from "./json.ts"
 
 /** Hosted tools that are taken out of a request: those that cost more than is held. */
 export const omittedTools = (
@@ -75,6 +76,20 @@ export const paramEdits = (request: VendorRequest, asked: ExchangeParams, places
 }
 
 const changeable = ["temperature", "topP", "stop", ...extraNames] as const
+
+/** Takes parameters out that a vendor does not have, whose values ask for what happens anyway. */
+export const lackedEdits = (
+  { head }: SentBody,
+  names: ReadonlyArray<keyof Params>,
+  places: ParamPlaces,
+): Array<JsonEdit> =>
+  names
+    .flatMap((name) => places[name] ?? [])
+    .filter((path) => isAt(head, path))
+    .map((path) => cut(...path))
+
+const isAt = (value: unknown, [name, ...rest]: JsonPath): boolean =>
+  name === undefined || (isObject(value) && Object.hasOwn(value, name) && isAt(value[name], rest))
 
 /** The limit of the output: clamped, or added where the client gave none. @param path where it stands, or is added */
 export const limitEdit = (

@@ -38,6 +38,8 @@ export interface AskedOutput extends StructuredOutput {
 export interface VendorRequest {
   /** The vendor's own name of the model. */
   readonly model: string
+  /** The model as its maker names it, where that is another name. */
+  readonly family?: string | undefined
   readonly thread: ReadonlyArray<Message>
   /** Functions. */
   readonly tools: ReadonlyArray<OfferedTool>
@@ -135,6 +137,8 @@ export interface HasWords {
 /** Chat in a vendor's API. */
 export interface Dialect extends VendorAccess {
   readonly encode: (request: VendorRequest) => Result.Result<WireRequest, EncodeRefusal>
+  /** The request with the parameters that its model takes; absent if all models of the vendor take the same. */
+  readonly fit?: (request: VendorRequest) => Result.Result<VendorRequest, EncodeRefusal>
   /** How requests of its own API are carried; absent if it takes none. */
   readonly carry?: Carry
   /** Whose own blocks it takes back; absent if it has none. */

@@ -29,6 +29,12 @@ const isNeutral: { readonly [Name in ExtraName]?: (value: Values[Name]) => boole
   stopTokens: (value) => value.length === 0,
 }
 
+/** Whether a parameter is asked for, with a value that changes something. */
+export const isAsked = <Name extends ExtraName>(name: Name, extras: Partial<Values> | undefined): boolean => {
+  const value: Values[Name] | undefined = extras?.[name]
+  return value !== undefined && isNeutral[name]?.(value) !== true
+}
+
 /** The fields of a request for its parameters. Content that Gemini keeps is the prompt's beginning: others lack it. */
 export const encodeExtras = (
   extras: ExtraParams | undefined,
@@ -51,7 +57,7 @@ const fieldOf = <Name extends ExtraName>(
   words: ExtraWords,
 ): object | "none" | undefined => {
   const value: Values[Name] | undefined = extras[name]
-  if (value === undefined || isNeutral[name]?.(value) === true) return undefined
+  if (value === undefined || !isAsked(name, extras)) return undefined
   return words[name]?.(value) ?? "none"
 }
 

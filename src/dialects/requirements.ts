@@ -1,8 +1,8 @@
 /**
  * The requirements of a vendor beyond the form of its API, as data: each dialect has a table of requirements, which is
  * read from the top down. A requirement is met by a change that keeps the meaning, or the target is passed over. Requests that
- * are carried to a vendor of their own API are their client's own: they are written anew only where replies of other vendors in
- * their thread break a requirement.
+ * are carried to a vendor of their own API are their client's own: they are edited only where their model takes a parameter
+ * differently, and written anew only where replies of other vendors in their thread break a requirement.
  */
 import { Result } from "effect"
 import type { Carry, VendorRequest } from "./dialect.ts"
@@ -17,6 +17,8 @@ export interface Requirement {
   readonly meet?: (request: VendorRequest) => Met
   /** Whether what other vendors said in a thread can break it. The change is then the same request if there is none. */
   readonly ofThreads?: true
+  /** Whether it is about the model: carried requests meet it too, and the client is told which parameters were changed. */
+  readonly ofModel?: true
 }
 
 export type Met = Result.Result<VendorRequest, EncodeRefusal>
@@ -28,6 +30,12 @@ export const meetAll = (requirements: ReadonlyArray<Requirement>, request: Vendo
     if (meet !== undefined && Result.isSuccess(met)) met = meet(met.success)
   }
   return met
+}
+
+/** Fits a request to its model, before it is carried or written anew. */
+export const fitsModel = (requirements: ReadonlyArray<Requirement>): ((request: VendorRequest) => Met) => {
+  const ofModel = requirements.filter((requirement) => requirement.ofModel === true)
+  return (request) => meetAll(ofModel, request)
 }
 
 /** A way to carry requests, but for those whose thread a vendor would refuse: they are written anew. */

@@ -44,6 +44,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
   #notices: ReadonlyArray<string> = none
   /** Of the target that is asked last. */
   #omitted: ReadonlyArray<string> = none
+  #clamped: ReadonlyArray<string> = none
   #cacheState: CacheState | undefined
   #isClosed = false
   /** Of a reply that shares its connection: the connection's own count is not the reply's. */
@@ -71,7 +72,11 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
 
   /** What `x-svc-warning` tells, e.g. `budget_near=ID`. */
   protected notices(): ReadonlyArray<string> {
-    return this.#omitted.length === 0 ? this.#notices : [...noticeOf("blocks_omitted", this.#omitted), ...this.#notices]
+    return [
+      ...noticeOf("blocks_omitted", this.#omitted),
+      ...noticeOf("params_clamped", this.#clamped),
+      ...this.#notices,
+    ]
   }
 
   cached(state: CacheState): void {
@@ -80,6 +85,10 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
 
   omitting(types: ReadonlyArray<string>): void {
     this.#omitted = types
+  }
+
+  clamping(names: ReadonlyArray<string>): void {
+    this.#clamped = names
   }
 
   notice(text: string): void {

@@ -9,11 +9,11 @@ import { ask, serving, targetAt } from "./served.ts"
 const ids = newTestIds()
 /** Models by their handles: the vendor, and the vendor's own name. */
 const models = {
-  chat: ["openai", "gpt-5"],
+  chat: ["openai", "gpt-5.4"],
   router: ["openrouter", "anthropic/claude-opus-4.7"],
   deep: ["deepseek", "deepseek-chat"],
   local: ["lmstudio", "qwen3"],
-  resp: ["responses", "gpt-5"],
+  resp: ["responses", "gpt-5.4"],
   cl: ["anthropic", "claude-opus-4-7"],
   cl46: ["anthropic", "claude-opus-4-6"],
   opus45: ["anthropic", "claude-opus-4-5"],

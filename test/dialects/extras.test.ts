@@ -34,7 +34,7 @@ const sent: ReadonlyArray<readonly [Vendor["dialect"], Vendor["profile"], string
     [
       "openai-chat",
       "openai",
-      "gpt-5",
+      "upstream",
       {
         seed: { seed: 7 },
         frequencyPenalty: { frequency_penalty: 0.5 },
@@ -71,7 +71,7 @@ const sent: ReadonlyArray<readonly [Vendor["dialect"], Vendor["profile"], string
     [
       "openai-responses",
       undefined,
-      "gpt-5",
+      "upstream",
       {
         logprobs: { top_logprobs: 3, include: ["reasoning.encrypted_content", "message.output_text.logprobs"] },
         verbosity: { text: { verbosity: "low" } },

@@ -13,7 +13,7 @@ import { answers, asks, calls, jsonIn, refusalOf, testRequest } from "./asked.ts
 import { useTwin } from "./served.ts"
 
 type Profile = keyof typeof chatTwins
-const profiles = ["openai", "deepseek", "moonshot", "qwen", "mistral"] as const
+const profiles = ["openai", "deepseek", "moonshot", "qwen", "xai", "zai", "mistral"] as const
 
 const user = { role: "user", content: "Hi" }
 const says = (...ids: ReadonlyArray<string>) => ({
@@ -90,6 +90,20 @@ const wrong: ReadonlyArray<readonly [profile: Profile, rule: string, request: ob
   ["openai", "128 tools", { tools: Array.from({ length: 129 }, () => tool(open)) }, "maximum length 128"],
   ["openai", "four stops", { stop: ["a", "b", "c", "d", "e"] }, "maximum length 4"],
   ["openai", "usage of streams", { stream_options: { include_usage: true } }, "only allowed when 'stream' is enabled"],
+  [
+    "openai",
+    "levels of a model",
+    { model: "gpt-5.1", reasoning_effort: "minimal" },
+    "'minimal' is not supported with this model. Supported values are: none, low, medium, high.",
+  ],
+  ["openai", "sampling of a model", { model: "gpt-5", temperature: 0.2 }, "'temperature' is not supported"],
+  ["openai", "answers of a model", { model: "o3", stop: "a" }, "'stop' is not supported"],
+  ["openai", "limits of a model", { model: "o4-mini", max_tokens: 9 }, "Use 'max_completion_tokens' instead."],
+  ["moonshot", "sampling of a model", { model: "kimi-k2.6", temperature: 0.6 }, "'temperature' is not supported"],
+  ["moonshot", "stops of a vendor", { stop: ["a", "b", "c", "d", "e", "f"] }, "maximum length 5"],
+  ["xai", "answers of a model", { model: "grok-4.5", stop: ["a"] }, "'stop' is not supported"],
+  ["zai", "stops of a vendor", { stop: ["a", "b"] }, "maximum length 1"],
+  ["zai", "no choice of tools", { tools: [tool(open)], tool_choice: "required" }, "supports auto only"],
   ["mistral", "ids of calls", { messages: loop }, "must be a-z, A-Z, 0-9, with a length of 9."],
   [
     "mistral",
@@ -265,6 +279,55 @@ describe("a request of Weir", () => {
         thinking: { type: "disabled" },
       })
     }
+  })
+
+  it("has the level of reasoning that its model has, or the nearest one", () => {
+    const levels = ["off", "minimal", "medium", "xhigh", "max"] as const
+    const words: ReadonlyArray<readonly [model: string, words: ReadonlyArray<string | undefined>]> = [
+      ["o3-mini", ["low", "low", "medium", "high", "high"]],
+      ["gpt-5-2025-08-07", ["minimal", "minimal", "medium", "high", "high"]],
+      ["gpt-5-pro", ["high", "high", "high", "high", "high"]],
+      ["gpt-5.1", ["none", "low", "medium", "high", "high"]],
+      ["gpt-5.1-codex-max", ["low", "low", "medium", "xhigh", "xhigh"]],
+      ["gpt-5.2-pro", ["medium", "medium", "medium", "xhigh", "xhigh"]],
+      ["openai/gpt-5.4-mini", ["none", "low", "medium", "xhigh", "xhigh"]],
+      ["gpt-5.6-sol", ["none", "low", "medium", "xhigh", "max"]],
+      ["gpt-4.1", [undefined, undefined, undefined, undefined, undefined]],
+      ["gpt-9", ["none", "minimal", "medium", "xhigh", "xhigh"]],
+      ["deployment", ["none", "minimal", "medium", "xhigh", "xhigh"]],
+    ]
+    for (const [model, efforts] of words) {
+      expect(levels.map((reasoning) => accepted("openai", { model, reasoning })["reasoning_effort"])).toEqual(efforts)
+    }
+    const named = { model: "deployment", family: "o3", reasoning: "xhigh" } as const
+    expect(accepted("openai", named)).toMatchObject({ reasoning_effort: "high" })
+  })
+
+  it("has no way to sample that its model lacks, and goes elsewhere with what forms an answer", () => {
+    const sampling = { temperature: 0.2, topP: 0.5, extras: { frequencyPenalty: 1, verbosity: "low" } } as const
+    for (const model of ["o3", "gpt-5", "gpt-5.2-pro"]) {
+      const body = accepted("openai", { model, ...sampling })
+      for (const name of ["temperature", "top_p", "frequency_penalty"]) expect(body).not.toHaveProperty(name)
+      expect(written("openai", { model, stop: ["a"] })).toMatchObject(Result.fail({ capability: "stop" }))
+      expect(written("openai", { model, extras: { logprobs: 2 } })).toMatchObject(
+        Result.fail({ capability: "logprobs" }),
+      )
+    }
+    const whole = { temperature: 0.2, top_p: 0.5, frequency_penalty: 1 }
+    expect(accepted("openai", { model: "gpt-5.2", ...sampling })).toMatchObject(whole)
+    expect(accepted("openai", { model: "gpt-5.2", ...sampling, reasoning: "low" })).not.toHaveProperty("temperature")
+    expect(accepted("openai", { model: "gpt-5.5", ...sampling })).not.toHaveProperty("temperature")
+    expect(accepted("openai", { model: "gpt-5.5", ...sampling, reasoning: "off" })).toMatchObject(whole)
+    expect(accepted("openai", { model: "gpt-9", ...sampling })).toMatchObject({ ...whole, verbosity: "low" })
+    expect(accepted("openai", { model: "gpt-4o", extras: { verbosity: "low" } })).not.toHaveProperty("verbosity")
+    expect(accepted("moonshot", { model: "kimi-k2.5", temperature: 0.6 })).not.toHaveProperty("temperature")
+    expect(accepted("moonshot", { model: "kimi-k2-thinking", temperature: 0.6 })).toHaveProperty("temperature")
+    const penalty = { extras: { presencePenalty: 1 } }
+    expect(accepted("xai", { model: "grok-4.5", ...penalty })).not.toHaveProperty("presence_penalty")
+    expect(accepted("xai", { model: "grok-4-fast-non-reasoning", ...penalty })).toHaveProperty("presence_penalty")
+    expect(written("xai", { model: "grok-4", stop: ["a"] })).toMatchObject(Result.fail({ capability: "stop" }))
+    expect(written("zai", { stop: ["a", "b"] })).toMatchObject(Result.fail({ capability: "stops" }))
+    expect(accepted("zai", { stop: ["a"] })).toMatchObject({ stop: ["a"] })
   })
 
   it("has no more stops and tools than are taken, and ends with its user where it must", () => {

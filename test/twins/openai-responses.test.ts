@@ -45,6 +45,13 @@ const wrong: ReadonlyArray<readonly [rule: string, request: object, message: str
     "could not be verified",
   ],
   ["sealed reasoning is its own", { input: [{ type: "item_reference", id: "msg_1" }] }, "Items are not persisted"],
+  [
+    "levels of a model",
+    { model: "gpt-5", reasoning: { effort: "none" } },
+    "Supported values are: minimal, low, medium, high.",
+  ],
+  ["sampling of a model", { model: "o3", top_p: 0.5 }, "'top_p' is not supported with this model"],
+  ["answers of a model", { model: "o3", top_logprobs: 2 }, "'top_logprobs' is not supported with this model"],
   ["reasoning leads to an item", { input: [thought] }, "without its required following item"],
 ]
 

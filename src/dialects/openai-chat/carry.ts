@@ -1,12 +1,15 @@
 /** Chat completions that are carried to a vendor with the same API. */
 import { Result } from "effect"
+import { extraNames } from "../../protocol/extra-params.ts"
 import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
 import type { SentBody } from "../carried-request.ts"
-import { commonEdits, limitEdit, type ParamPlaces, paramEdits } from "../carry.ts"
+import { commonEdits, lackedEdits, limitEdit, type ParamPlaces, paramEdits } from "../carry.ts"
 import { type Carry, lacksOutput, type VendorRequest } from "../dialect.ts"
 import { encodeExtras } from "../extras.ts"
+import { makersName } from "../family.ts"
 import { isAbsent } from "../fields.ts"
 import { isObject } from "../json.ts"
+import { lackedBy, ruleOf } from "../model-rules.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
 import type { ChatProfile } from "./profiles.ts"
 import { choiceRefusal } from "./requirements.ts"
@@ -28,7 +31,17 @@ const places: ParamPlaces = {
   prediction: [["prediction"]],
   stopTokens: [["stop_token_ids"]],
   n: [["n"]],
+  parallelToolCalls: [["parallel_tool_calls"]],
 }
+
+/** Parameters that the vendor, or the model, does not have. */
+const lacked = (
+  request: VendorRequest,
+  { extras, models, takesAll }: ChatProfile,
+): ReadonlyArray<keyof typeof places> => [
+  ...(takesAll === true ? [] : extraNames.filter((name) => extras[name] === undefined)),
+  ...lackedBy(models?.rules ?? [], request),
+]
 
 /** @param wire the request with a body */
 export const carryChat = (
@@ -66,6 +79,7 @@ const editsOf = (request: VendorRequest, sent: SentBody, profile: ChatProfile): 
   return [
     set(request.model, "model"),
     ...limitEdits(request, sent, profile),
+    ...lackedEdits(sent, lacked(request, profile), places),
     ...paramEdits(request, asked, places),
     ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
     ...reasoningEdits(request, sent, profile),
@@ -91,7 +105,10 @@ const limitEdits = (
 ): ReadonlyArray<JsonEdit> => {
   const [said = profile.maxTokens, other] = limits.filter((name) => !isAbsent(head[name]))
   const dropped = other === undefined ? [] : [cut(other)]
-  if (said === profile.maxTokens || profile.maxTokens === "max_completion_tokens") {
+  const takesOther =
+    profile.maxTokens === "max_completion_tokens" &&
+    ruleOf(profile.models?.rules ?? [], request)?.refusesMaxTokens !== true
+  if (said === profile.maxTokens || takesOther) {
     return [...limitEdit(request, asked, [said]), ...dropped]
   }
   const renamed = set(request.maxTokens, profile.maxTokens)
@@ -111,7 +128,8 @@ const reasoningEdits = (request: VendorRequest, { head, own }: SentBody, profile
   const edits = given.map((path) => cut(...path))
   if (said.length === 0) return edits
   if (request.reasoning === undefined) return [...edits, ...said.map((word) => cut(word))]
-  const { model, reasoning, reasoningBudget, reasoningDisplay } = request
+  const { reasoning, reasoningBudget, reasoningDisplay } = request
+  const model = makersName(request)
   const words = Object.entries(profile.reasoning(reasoning, model, reasoningBudget, reasoningDisplay))
   const efforts = profile.efforts?.(model)
   if (words.length === 0 && efforts === undefined) return edits

@@ -5,7 +5,20 @@
 import type { ChatProfileName } from "../../protocol/catalogue.ts"
 import type { ReasoningDisplay, ReasoningLevel } from "../../protocol/exchange.ts"
 import { type ExtraWords, sameAs } from "../extras.ts"
+import type { ModelRule } from "../model-rules.ts"
 import { type CallIds, hashedIds } from "../tool-loops.ts"
+import {
+  kimiModelDocs,
+  kimiModels,
+  openaiEffort,
+  openaiEfforts,
+  openaiModelDocs,
+  openaiModels,
+  openaiWords,
+  xaiEfforts,
+  xaiModelDocs,
+  xaiModels,
+} from "./models.ts"
 
 export interface ChatProfile {
   /** Whether it has tools that take a text. */
@@ -19,7 +32,9 @@ export interface ChatProfile {
   /** Whether a model that reasons does no more for its answer than it reasons: effort is the level of reasoning. */
   readonly reasonsByEffort?: true
   /** The words of `reasoning_effort` for a model, if the vendor refuses others. */
-  readonly efforts?: (model: string) => ReadonlyArray<string>
+  readonly efforts?: (model: string) => ReadonlyArray<string> | undefined
+  /** What its models take, where they differ, and the documentation that says so. */
+  readonly models?: { readonly rules: ReadonlyArray<ModelRule>; readonly source: string }
   /** The field of an assistant message that returns reasoning; if absent, reasoning is omitted. */
   readonly reasoningBack?: "reasoning_content" | "reasoning_details"
   /** Whether a reply that is sent back has its words, calls and reasoning only: other members are refused. */
@@ -56,21 +71,14 @@ export interface ChatProfile {
   readonly loopsNeedReasoning?: true
   /** Whether a thread ends with its user, or with results. */
   readonly endsWithUser?: true
+  /** The most sequences that stop a reply. */
+  readonly mostStops?: number
   /** The most sequences that stop a reply, and the most tools. */
   readonly most?: { readonly stops: number; readonly tools: number }
 }
 
 type Levels = Readonly<Record<ReasoningLevel, string>>
 
-const openaiEfforts: Levels = {
-  off: "none",
-  minimal: "minimal",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "xhigh",
-  max: "xhigh",
-}
 /** For vendors with three levels, or three and none. */
 const threeEfforts: Levels = {
   off: "none",
@@ -128,7 +136,9 @@ const openai: ChatProfile = {
   takesTexts: true,
   ...plain,
   maxTokens: "max_completion_tokens",
-  reasoning: effort(openaiEfforts),
+  reasoning: (level, model) => ({ reasoning_effort: openaiEffort(level, model) }),
+  efforts: openaiEfforts,
+  models: { rules: openaiModels, source: openaiModelDocs },
   reasonsByEffort: true,
   hidesReasoning: true,
   cache: "key",
@@ -178,6 +188,8 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     lacksOutput: true,
     reasoning: thinkingSwitch,
     reasoningBack: "reasoning_content",
+    models: { rules: kimiModels, source: kimiModelDocs },
+    mostStops: 5,
   },
   /** https://docs.mistral.ai/api; refuses unknown fields and call ids, and sends usage without a request for it. */
   mistral: {
@@ -211,11 +223,9 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     ...plain,
     extras: only("seed", ...penalties, "logprobs", "n"),
     maxTokens: "max_completion_tokens",
-    reasoning: (level, model) => {
-      const word = xaiEffort(level, xaiEfforts(model))
-      return word === undefined ? {} : { reasoning_effort: word }
-    },
+    reasoning: effort(openaiWords),
     efforts: xaiEfforts,
+    models: { rules: xaiModels, source: xaiModelDocs },
   },
   /** https://openrouter.ai/docs/use-cases/reasoning-tokens */
   openrouter: {
@@ -226,7 +236,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     hidesReasoning: true,
     reasoning: (level, _model, _budget, display) => {
       if (level === "off") return { reasoning: { enabled: false } }
-      return { reasoning: { effort: openaiEfforts[level], ...(display === "omitted" && { exclude: true }) } }
+      return { reasoning: { effort: openaiWords[level], ...(display === "omitted" && { exclude: true }) } }
     },
     reasoningBack: "reasoning_details",
     cache: "marks",
@@ -245,6 +255,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   zai: {
     ...plain,
     choosesTools: true,
+    mostStops: 1,
     extras: {},
     videos: true,
     lacksOutput: true,
@@ -339,28 +350,3 @@ const qwenBudgets: Readonly<Record<Exclude<ReasoningLevel, "off">, number>> = {
   xhigh: 24_576,
   max: 38_912,
 }
-
-const threeLevels = ["low", "medium", "high"]
-
-/** https://docs.x.ai/developers/model-capabilities/text/reasoning; a name without a number may be any model. */
-const xaiModels: ReadonlyArray<readonly [pattern: RegExp, efforts: ReadonlyArray<string>]> = [
-  [/grok-3-mini/, ["low", "high"]],
-  [/multi-agent|grok-4\.[67]/, [...threeLevels, "xhigh"]],
-  [/grok-4\.5/, threeLevels],
-  [/grok-4\.3/, ["none", ...threeLevels]],
-  [/grok-([23]|4(?!\.[89])|code)(?!\d)/, []],
-]
-
-function xaiEfforts(model: string): ReadonlyArray<string> {
-  return xaiModels.find(([pattern]) => pattern.test(model))?.[1] ?? ["low", "high"]
-}
-
-/** The word for a level, or the one below it. */
-const xaiEffort = (level: ReasoningLevel, words: ReadonlyArray<string>): string | undefined => {
-  if (level === "off") return words.find((word) => word === "none")
-  const wanted = xaiLevels.indexOf(openaiEfforts[level])
-  const levels = words.filter((word) => word !== "none")
-  return levels.findLast((word) => xaiLevels.indexOf(word) <= wanted) ?? levels[0]
-}
-
-const xaiLevels = ["minimal", "low", "medium", "high", "xhigh"]

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import type { Message } from "../../protocol/block.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
+import { modelRequirements } from "../model-rules.ts"
 import { mends, type Requirement, refuses } from "../requirements.ts"
 import {
   ofObject,
@@ -13,6 +14,7 @@ import {
 } from "../schemas.ts"
 import { callingTurn, pairCalls, renameCalls } from "../tool-loops.ts"
 import type { EncodeRefusal } from "../wire.ts"
+import { openaiModelDocs } from "./models.ts"
 import type { ChatProfile } from "./profiles.ts"
 
 const chat = "https://platform.openai.com/docs/api-reference/chat/create"
@@ -61,6 +63,11 @@ const tooMany =
     return count > most ? { capability: name, message: `this model takes at most ${most} ${name}` } : undefined
   }
 
+const tooManyStops =
+  (most: number) =>
+  ({ stop }: VendorRequest): EncodeRefusal | undefined =>
+    stop.length > most ? { capability: "stops", message: `this model takes at most ${most} stops` } : undefined
+
 const endRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined =>
   thread.at(-1)?.role === "assistant"
     ? { capability: "prefill", message: "this model does not go on with what a thread makes it say" }
@@ -90,15 +97,28 @@ const tableOf = (profile: ChatProfile): ReadonlyArray<Requirement> => [
     source: outputs,
     meet: (request) => Result.map(refuses(outputRefusal(profile))(request), withJsonSaid),
   },
+  ...(profile.models === undefined ? [] : modelRequirements(profile.models.rules, profile.models.source)),
+  ...(profile.mostStops === undefined
+    ? []
+    : [
+        {
+          rule: "stops of a vendor",
+          source: chat,
+          ofModel: true as const,
+          meet: refuses(tooManyStops(profile.mostStops)),
+        },
+      ]),
   // The writer of the request meets these.
   { rule: "content or calls", source: chat },
   { rule: "a choice needs tools", source: tools },
   ...(profile.most === undefined
     ? []
     : [
-        { rule: "four stops", source: chat, meet: refuses(tooMany(profile, "stops")) },
+        { rule: "four stops", source: chat, ofModel: true as const, meet: refuses(tooMany(profile, "stops")) },
         { rule: "128 tools", source: tools, meet: refuses(tooMany(profile, "tools")) },
         { rule: "strict schemas of tools", source: outputs },
+        // Both words of the limit are of the writer, and of the edits of a carried request.
+        { rule: "limits of a model", source: openaiModelDocs },
         { rule: "strict schemas of output", source: outputs, meet: mends(strictIfPossible) },
         { rule: "usage of streams", source: chat },
       ]),

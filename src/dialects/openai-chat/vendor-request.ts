@@ -18,6 +18,7 @@ import type { VendorOptions } from "../../protocol/extra-params.ts"
 import { outputName, type VendorRequest } from "../dialect.ts"
 import { inputText, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { encodeExtras, lacks } from "../extras.ts"
+import { makersName } from "../family.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { encodeSound } from "../openai-sound.ts"
 import { meetAll } from "../requirements.ts"
@@ -68,7 +69,8 @@ const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<
 }
 
 const encodeReasoning = (request: VendorRequest, profile: ChatProfile): object => {
-  const { model, reasoning, reasoningBudget, reasoningDisplay, effort, canReason } = request
+  const { reasoning, reasoningBudget, reasoningDisplay, effort, canReason } = request
+  const model = makersName(request)
   if (reasoning !== undefined) return profile.reasoning(reasoning, model, reasoningBudget, reasoningDisplay)
   return effort !== undefined && canReason && profile.reasonsByEffort === true ? profile.reasoning(effort, model) : {}
 }

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect, VendorRequest } from "../dialect.ts"
-import { carryUnless } from "../requirements.ts"
+import { carryUnless, fitsModel } from "../requirements.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryChat } from "./carry.ts"
 import { openaiRefusal } from "./faults.ts"
@@ -24,6 +24,7 @@ const wireOf = <Body extends string | Uint8Array>({ stream }: VendorRequest, bod
 export const makeChatDialect = (profile: ChatProfile): Dialect => ({
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
   encode: (request) => Result.map(encodeChat(request, profile), (body) => wireOf(request, writeJson(body))),
+  fit: fitsModel(chatRequirements(profile)),
   carry: carryUnless(chatRequirements(profile), carryChat(profile, wireOf)),
   ...(profile.takesTexts === true && { takesTexts: true }),
   hasWords: ({ canReason, reasoning }) => ({

@@ -2,8 +2,12 @@
 import { Result } from "effect"
 import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
 import type { SentBody } from "../carried-request.ts"
-import { commonEdits, limitEdit, losesReasoning, type ParamPlaces, paramEdits } from "../carry.ts"
+import { commonEdits, lackedEdits, limitEdit, losesReasoning, type ParamPlaces, paramEdits } from "../carry.ts"
 import type { Carry, VendorRequest } from "../dialect.ts"
+import { makersName } from "../family.ts"
+import { isAbsent } from "../fields.ts"
+import { lackedBy, ruleOf } from "../model-rules.ts"
+import { openaiEffort, openaiModels } from "../openai-chat/models.ts"
 import type { WireRequest } from "../wire.ts"
 
 const places: ParamPlaces = {
@@ -12,6 +16,7 @@ const places: ParamPlaces = {
   logprobs: [["top_logprobs"]],
   verbosity: [["text", "verbosity"]],
   serviceTier: [["service_tier"]],
+  parallelToolCalls: [["parallel_tool_calls"]],
 }
 
 /** @param wire the request with a body */
@@ -25,12 +30,22 @@ export const carryResponses = (
 const editsOf = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit> => [
   set(request.model, "model"),
   ...limitEdit(request, sent.asked, ["max_output_tokens"]),
+  ...lackedEdits(sent, lackedBy(openaiModels, request), places),
   ...paramEdits(request, sent.asked, places),
   ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
   ...storeEdits(request, sent),
-  ...(losesReasoning(request, sent) ? [cut("reasoning", "effort")] : []),
+  ...effortEdits(request, sent),
   ...(request.hosted === undefined ? [] : [set(request.hosted.most, "max_tool_calls")]),
 ]
+
+const effortEdits = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit> => {
+  if (ruleOf(openaiModels, request)?.levels?.length === 0)
+    return isAbsent(sent.head["reasoning"]) ? [] : [cut("reasoning")]
+  if (losesReasoning(request, sent)) return [cut("reasoning", "effort")]
+  const { reasoning } = request
+  if (reasoning === undefined || reasoning === sent.asked.reasoning) return []
+  return [set(openaiEffort(reasoning, makersName(request)), "reasoning", "effort")]
+}
 
 const sealed = "reasoning.encrypted_content"
 

@@ -1,4 +1,6 @@
 /** The requirements of OpenAI's responses. */
+import { modelRequirements } from "../model-rules.ts"
+import { openaiModelDocs, openaiModels } from "../openai-chat/models.ts"
 import { mends, type Requirement, refuses } from "../requirements.ts"
 import {
   ofObject,
@@ -42,6 +44,7 @@ export const responsesRequirements: ReadonlyArray<Requirement> = [
     ),
   },
   { rule: "strict schemas of output", source: outputs, meet: mends(strictIfPossible) },
+  ...modelRequirements(openaiModels, openaiModelDocs),
   // The writer of the request meets these.
   { rule: "some input", source: docs },
   { rule: "strict schemas of tools", source: outputs },

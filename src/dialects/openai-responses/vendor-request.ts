@@ -14,7 +14,9 @@ import { isToolSearch } from "../../protocol/tool.ts"
 import { type AskedOutput, outputName, type VendorRequest } from "../dialect.ts"
 import { inputText, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks, sameAs } from "../extras.ts"
+import { makersName } from "../family.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
+import { openaiEffort } from "../openai-chat/models.ts"
 import { encodeSound } from "../openai-sound.ts"
 import { meetAll } from "../requirements.ts"
 import { movesMedia } from "../results.ts"
@@ -114,21 +116,13 @@ const encodeTools = ({ tools, textTools = [], ownTools = [], searches }: VendorR
   return own.length > 0 ? { tools: own } : {}
 }
 
-const efforts: Readonly<Record<ReasoningLevel, string>> = {
-  off: "none",
-  minimal: "minimal",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "xhigh",
-  max: "xhigh",
-}
-
 /** A model of OpenAI's that reasons does no more for its answer than it reasons. */
-const encodeReasoningLevel = ({ reasoning, effort, reasoningDisplay, canReason }: VendorRequest): object => {
-  if (reasoning === undefined) return canReason && effort !== undefined ? { effort: efforts[effort] } : {}
+const encodeReasoningLevel = (request: VendorRequest): object => {
+  const { reasoning, effort, reasoningDisplay, canReason } = request
+  const word = (level: ReasoningLevel) => openaiEffort(level, makersName(request))
+  if (reasoning === undefined) return canReason && effort !== undefined ? { effort: word(effort) } : {}
   const isShown = reasoning !== "off" && reasoningDisplay !== "omitted"
-  return { effort: efforts[reasoning], ...(isShown && { summary: "auto" }) }
+  return { effort: word(reasoning), ...(isShown && { summary: "auto" }) }
 }
 
 const encodeOutput = (output: AskedOutput): object => ({

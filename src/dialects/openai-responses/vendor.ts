@@ -6,7 +6,7 @@ import { Result } from "effect"
 import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect, VendorRequest } from "../dialect.ts"
 import { openaiRefusal } from "../openai-chat/faults.ts"
-import { carryUnless } from "../requirements.ts"
+import { carryUnless, fitsModel } from "../requirements.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryResponses } from "./carry.ts"
 import { responsesRequirements } from "./requirements.ts"
@@ -22,6 +22,7 @@ const wireOf = <Body extends string | Uint8Array>({ stream }: VendorRequest, bod
 export const openaiResponses: Dialect = {
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
   encode: (request) => Result.map(encodeResponses(request), (body) => wireOf(request, writeJson(body))),
+  fit: fitsModel(responsesRequirements),
   carry: carryUnless(responsesRequirements, carryResponses(wireOf)),
   seals: "openai",
   takesTexts: true,

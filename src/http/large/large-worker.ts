@@ -112,7 +112,7 @@ const keptBeside = (source: Uint8Array, body: Uint8Array): Uint8Array =>
   body.buffer === source.buffer ? Buffer.from(body) : body
 
 const encode = (prompt: Prompt, source: Uint8Array, vendor: Vendor, params: PromptParams): FromWorker => {
-  const { wire, omittedTools, omitted, carried, functionsOfTexts, written } = prompt.encode(
+  const { wire, omittedTools, omitted, clamped, carried, functionsOfTexts, written } = prompt.encode(
     { dialect: dialectOf(vendor), vendor },
     params,
   )
@@ -126,6 +126,7 @@ const encode = (prompt: Prompt, source: Uint8Array, vendor: Vendor, params: Prom
     omittedTools,
     functionsOfTexts,
     omitted,
+    clamped,
     carried,
     written: written?.(),
   }

@@ -66,6 +66,7 @@ export type FromWorker =
       readonly omittedTools: ReadonlyArray<string> | undefined
       readonly functionsOfTexts: EncodedPrompt["functionsOfTexts"]
       readonly omitted: ReadonlyArray<string> | undefined
+      readonly clamped: ReadonlyArray<string> | undefined
       readonly carried: EncodedPrompt["carried"]
       readonly written: WrittenFields | undefined
     }

@@ -84,9 +84,17 @@ export class RemotePrompt implements Prompt {
 /** Undefined if the worker is gone. */
 const encodedOf = (reply: FromWorker): EncodedPrompt | undefined => {
   if (reply.kind === "encoded") {
-    const { path, headers, body, omittedTools, omitted, carried, functionsOfTexts, written } = reply
+    const { path, headers, body, omittedTools, omitted, clamped, carried, functionsOfTexts, written } = reply
     const wire = Result.succeed({ path, headers, body })
-    return { wire, omittedTools, omitted, carried, functionsOfTexts, ...(written && { written: () => written }) }
+    return {
+      wire,
+      omittedTools,
+      omitted,
+      clamped,
+      carried,
+      functionsOfTexts,
+      ...(written && { written: () => written }),
+    }
   }
   if (reply.kind !== "unfit") return undefined
   const { capability, message, issue, omittedTools, omitted } = reply

@@ -5,6 +5,7 @@ import type { ClientApiName, OwnRequest, SentBody } from "../../dialects/carried
 import { omittedTools } from "../../dialects/carry.ts"
 import { type WrittenFields, writtenFields } from "../../dialects/client-field.ts"
 import type { Dialect, VendorRequest } from "../../dialects/dialect.ts"
+import { fitTo } from "../../dialects/fitted.ts"
 import { type HostedTool, readsMore } from "../../dialects/hosted-tools.ts"
 import { isObject } from "../../dialects/json.ts"
 import { type HostedUses, hostedCapability } from "../../protocol/hosted-unit.ts"
@@ -79,15 +80,17 @@ export class CarriedPrompt extends OwnPrompt {
       const { thread, tools } = this.read()
       const offered = { thread, tools: tools.filter(isFunctionTool), textTools: tools.filter(isTextTool) }
       const asked = { ...params, ...offered }
-      const request = { ...asked, hosted: hostedAt(chat, asked) }
+      const fitted = fitTo(chat, { ...asked, hosted: hostedAt(chat, asked) })
+      if (Result.isFailure(fitted)) return { wire: Result.fail(fitted.failure) }
+      const { request, clamped } = fitted.success
       const omitted = omittedTools(request, own)
       const refused = refusalOf(omitted, { ...params, hasOthers: tools.length > 0 })
       if (refused !== undefined) return refused
       const wire = chat.carry.encode(request, { ...sent, own, edited })
       if (wire !== undefined) {
         this.letGo()
-        const written = () => this.#written(made)
-        return { wire, omittedTools: omitted.map(({ type }) => type), carried: { newFields }, written }
+        const types = omitted.map(({ type }) => type)
+        return { wire, omittedTools: types, clamped, carried: { newFields }, written: () => this.#written(made) }
       }
     }
     const hasOthers = this.hasTools

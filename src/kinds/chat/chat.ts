@@ -78,6 +78,7 @@ class ChatTask extends ChatWork implements Task<ChatReply>, Keepable {
       omittingTools: (types) => reply.omittingTools(types),
       lostTools: caller.org.hostedTools,
       omitting: (types) => reply.omitting(types),
+      clamping: (names) => reply.clamping(names),
       carrying: (notes) => reply.carrying(notes),
       endUsersAt: endUsersOf(request.carried?.endUsers, caller.org.id, services.config.masterKey),
       maxReplyBytes: services.config.upstreamMaxBytes,

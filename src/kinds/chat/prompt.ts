@@ -7,6 +7,7 @@ import type { CarryingNotes } from "../../calls/connection.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { WrittenFields } from "../../dialects/client-field.ts"
 import type { AskedOutput, Dialect, VendorRequest } from "../../dialects/dialect.ts"
+import { fitTo } from "../../dialects/fitted.ts"
 import { leftOut } from "../../dialects/left-out.ts"
 import { omittedBlocks } from "../../dialects/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
@@ -42,6 +43,8 @@ export interface EncodedPrompt {
   readonly omittedTools?: ReadonlyArray<string> | undefined
   /** Types of blocks of other vendors' tools, which this one cannot read, and words that it lacks. */
   readonly omitted?: ReadonlyArray<string> | undefined
+  /** Parameters that the model takes with other values, or not at all. */
+  readonly clamped?: ReadonlyArray<string> | undefined
   /** Functions that stand for the client's tools of texts. */
   readonly functionsOfTexts?: ReadonlyArray<string> | undefined
   /** Present if it is the client's own request: its vendor has the same API. */
@@ -187,16 +190,19 @@ export const encodePrompt = (
   const offer = offerTo(chat, isUnsealed === true ? thread.flatMap(withoutSeals) : thread, tools)
   if (Result.isFailure(offer)) return { wire: Result.fail(offer.failure) }
   const { functionsOfTexts, ...offered } = offer.success
-  const { request, isSearching } = withSearches(chat, {
+  const { request: searching, isSearching } = withSearches(chat, {
     ...asked,
     ...offered,
     ...(output !== undefined && outputJson !== undefined && { output: { ...output, schemaJson: outputJson } }),
   })
+  const fitted = fitTo(chat, searching)
+  if (Result.isFailure(fitted)) return { wire: Result.fail(fitted.failure), isSearching }
+  const { request, clamped } = fitted.success
   const sealed = isUnsealed === true ? ["reasoning"] : []
   const blocks = hasOwnBlocks ? omittedBlocks(thread, chat.seals) : []
   const words = leftOut(request, chat.hasWords(request)) ?? []
   const omitted = [...sealed, ...blocks, ...words]
-  return { wire: chat.encode(request), isSearching, omitted, functionsOfTexts }
+  return { wire: chat.encode(request), isSearching, omitted, clamped, functionsOfTexts }
 }
 
 /** Sealed reasoning becomes text that nobody signed, or nothing where there is none. */

@@ -7,6 +7,7 @@ import type { VendorEvent } from "../../dialects/dialect.ts"
 export interface ReplyNotes {
   readonly omittedTools?: ReadonlyArray<string> | undefined
   readonly omitted?: ReadonlyArray<string> | undefined
+  readonly clamped?: ReadonlyArray<string> | undefined
   readonly carried?: CarryingNotes | undefined
 }
 

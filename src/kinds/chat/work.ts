@@ -29,6 +29,8 @@ export interface ChatWorkOptions extends ReaderOptions {
   readonly lostTools?: PromptParams["lostTools"]
   /** Told which blocks of vendors' tools the vendor that is asked cannot read. */
   readonly omitting?: (types: ReadonlyArray<string>) => void
+  /** Told which parameters the model that is asked takes with other values, or not at all. */
+  readonly clamping?: (names: ReadonlyArray<string>) => void
   /** Takes the losses of the client's own request on its way; undefined if it is translated. */
   readonly carrying?: (notes: CarryingNotes | undefined) => void
   /** The names of the client's own users at a vendor. */
@@ -86,6 +88,7 @@ export class ChatWork implements Work {
     return {
       ...vendorRequest,
       model: target.model,
+      ...(target.family !== undefined && { family: target.family }),
       ...(endUsers !== undefined && { endUsers }),
       ...(this.#unsealedFor === target.key && { isUnsealed: true }),
       ...(lostTools !== undefined && { lostTools }),
@@ -96,8 +99,8 @@ export class ChatWork implements Work {
     const { prompt } = this.#options
     if (target.dialect.chat === undefined) return Result.fail(noChat)
     const encoded = prompt.encode(target, this.#paramsAt(target))
-    const { wire, omittedTools, omitted, carried, functionsOfTexts = [] } = encoded
-    this.#note({ omittedTools, omitted, carried })
+    const { wire, omittedTools, omitted, clamped, carried, functionsOfTexts = [] } = encoded
+    this.#note({ omittedTools, omitted, clamped, carried })
     this.#functionsOfTexts = functionsOfTexts
     this.#written = encoded.written
     if (carried !== undefined) recordNewFields(this.#options.context, target.vendor.dialect, carried.newFields)
@@ -127,12 +130,13 @@ export class ChatWork implements Work {
   }
 
   #note(notes: ReplyNotes): void {
-    const { omittedTools, omitted, carried } = notes
-    this.#notes = { omittedTools, omitted, carried }
+    const { omittedTools, omitted, clamped = [], carried } = notes
+    this.#notes = { omittedTools, omitted, clamped, carried }
     this.#carries = carried !== undefined
     this.#options.carrying?.(carried)
     if (omittedTools !== undefined) this.#options.omittingTools?.(omittedTools)
     if (omitted !== undefined) this.#options.omitting?.(omitted)
+    this.#options.clamping?.(clamped)
   }
 
   span(target: CallTarget): ReturnType<Work["span"]> {

@@ -199,6 +199,26 @@ export const MoonshotBody = Schema.Struct({
   prompt_cache_key: maybe(Schema.String),
 })
 
+/** https://docs.x.ai/developers/rest-api-reference/inference/chat */
+export const XaiBody = Schema.Struct({
+  ...common,
+  messages: Schema.Array(messageWith(returned)),
+  max_completion_tokens: nullable(Positive),
+  max_tokens: nullable(Positive),
+  reasoning_effort: maybe(Schema.Literals(["none", "low", "medium", "high", "xhigh"])),
+})
+
+const { logprobs: _logprobs, top_logprobs: _top, n: _n, seed: _seedless, ...zai } = common
+
+/** https://docs.z.ai/api-reference/llm/chat-completion */
+export const ZaiBody = Schema.Struct({
+  ...zai,
+  messages: Schema.Array(messageWith(returned)),
+  max_tokens: nullable(Positive),
+  thinking: maybe(Schema.Struct({ ...switches, clear_thinking: maybe(Schema.Boolean) })),
+  do_sample: maybe(Schema.Boolean),
+})
+
 /** https://www.alibabacloud.com/help/en/model-studio/qwen-api-reference */
 export const QwenBody = Schema.Struct({
   ...common,

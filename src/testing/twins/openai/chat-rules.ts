@@ -1,8 +1,17 @@
 /** Requests that vendors of chat completions refuse, beyond their shape, from the top down. */
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import {
+  kimiModelDocs,
+  kimiModels,
+  openaiModelDocs,
+  openaiModels,
+  xaiModelDocs,
+  xaiModels,
+} from "../../../dialects/openai-chat/models.ts"
 import { type Check, fault, firstOf, repeated, rule } from "../rules.ts"
 import type { TwinRule } from "../twin.ts"
 import { tooLong } from "./faults.ts"
+import { modelRules, olderLimit } from "./model-rules.ts"
 import { parametersFault, strictFault } from "./schemas.ts"
 
 const chatDocs = "https://platform.openai.com/docs/api-reference/chat/create"
@@ -166,6 +175,8 @@ export const openaiChatRules: ReadonlyArray<TwinRule> = [
     chatDocs,
     idsThat(/^[\s\S]{1,40}$/, (path, id) => tooLong(path, "string", 40, id.length)),
   ),
+  ...modelRules(openaiModels, openaiModelDocs),
+  olderLimit(openaiModels, openaiModelDocs),
   rule("strict schemas of tools", outputDocs, strictTools),
   rule("strict schemas of output", outputDocs, strictOutput),
   rule("128 tools", toolDocs, fewTools),
@@ -223,8 +234,15 @@ export const deepseekRules: ReadonlyArray<TwinRule> = [
 
 const kimiDocs = "https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model"
 
+const stopsAtMost =
+  (most: number): Check =>
+  ({ stop }) =>
+    Array.isArray(stop) && stop.length > most ? tooLong("stop", "array", most, stop.length) : undefined
+
 export const moonshotRules: ReadonlyArray<TwinRule> = [
   ...genericRules,
+  ...modelRules(kimiModels, kimiModelDocs),
+  rule("stops of a vendor", "https://platform.moonshot.ai/docs/api/chat", stopsAtMost(5)),
   rule("no forced tool beside thinking", "https://platform.kimi.ai/docs/guide/kimi-k2-5-quickstart", (body) =>
     thinksBySwitch(body) && isForced(body)
       ? fault("tool_choice", "tool_choice is incompatible with thinking enabled")
@@ -239,6 +257,19 @@ export const moonshotRules: ReadonlyArray<TwinRule> = [
       (at) => `thinking is enabled but reasoning_content is missing in assistant tool call message at index ${at}`,
     ),
   ),
+]
+
+export const xaiRules: ReadonlyArray<TwinRule> = [...genericRules, ...modelRules(xaiModels, xaiModelDocs)]
+
+const zaiDocs = "https://docs.z.ai/api-reference/llm/chat-completion"
+
+export const zaiRules: ReadonlyArray<TwinRule> = [
+  ...genericRules,
+  rule("JSON mode without a schema", zaiDocs, noSchema("response_format.type is invalid")),
+  rule("no choice of tools", zaiDocs, ({ tool_choice: choice }) =>
+    choice === undefined || choice === "auto" ? undefined : fault("tool_choice", "tool_choice supports auto only"),
+  ),
+  rule("stops of a vendor", zaiDocs, stopsAtMost(1)),
 ]
 
 export const qwenRules: ReadonlyArray<TwinRule> = [

@@ -5,8 +5,26 @@ import { shapeFault } from "../shape.ts"
 import { promptTokens } from "../tokens.ts"
 import { brokenRule, type Twin, type TwinAsked, type TwinRule } from "../twin.ts"
 import { chatFrames, wholeChat } from "./chat-reply.ts"
-import { ChatBody, DeepSeekBody, GenericBody, MistralBody, MoonshotBody, QwenBody } from "./chat-request.ts"
-import { deepseekRules, genericRules, mistralRules, moonshotRules, openaiChatRules, qwenRules } from "./chat-rules.ts"
+import {
+  ChatBody,
+  DeepSeekBody,
+  GenericBody,
+  MistralBody,
+  MoonshotBody,
+  QwenBody,
+  XaiBody,
+  ZaiBody,
+} from "./chat-request.ts"
+import {
+  deepseekRules,
+  genericRules,
+  mistralRules,
+  moonshotRules,
+  openaiChatRules,
+  qwenRules,
+  xaiRules,
+  zaiRules,
+} from "./chat-rules.ts"
 import { brokenRefusal, shapeRefusal } from "./faults.ts"
 
 /** A picture at high detail: https://platform.openai.com/docs/guides/images-vision */
@@ -85,5 +103,7 @@ export const chatTwins = {
   deepseek: chatTwin(DeepSeekBody, deepseekRules, whereAsked),
   moonshot: chatTwin(MoonshotBody, moonshotRules, whereAsked),
   qwen: chatTwin(QwenBody, qwenRules, whereAsked),
+  xai: chatTwin(XaiBody, xaiRules, whereAsked),
+  zai: chatTwin(ZaiBody, zaiRules, whereAsked),
   mistral: chatTwin(MistralBody, mistralRules, () => true),
 } as const

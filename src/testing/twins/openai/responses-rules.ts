@@ -1,8 +1,10 @@
 /** Requests that OpenAI's responses refuse, beyond their shape, from the top down. */
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { openaiModelDocs, openaiModels } from "../../../dialects/openai-chat/models.ts"
 import { type Check, fault, firstOf, repeated, rule } from "../rules.ts"
 import type { TwinRule } from "../twin.ts"
 import { tooLong } from "./faults.ts"
+import { modelRules } from "./model-rules.ts"
 import { parametersFault, strictFault } from "./schemas.ts"
 import { isOwnSeal } from "./seal.ts"
 
@@ -155,6 +157,7 @@ export const responsesRules: ReadonlyArray<TwinRule> = [
   rule("a choice needs tools", toolDocs, choiceNeedsTools),
   rule("strict schemas of output", outputDocs, strictOutput),
   rule("JSON mode says JSON", outputDocs, jsonIsSaid),
+  ...modelRules(openaiModels, openaiModelDocs),
   rule("sealed reasoning is its own", reasoningDocs, seals),
   rule("reasoning leads to an item", reasoningDocs, reasoningLeads),
 ]

@@ -1,0 +1,239 @@
+/** Requests fitted to the model that they go to, carried and translated: the twin of its vendor refuses none of them. */
+import { Record } from "effect"
+import { describe, expect, it } from "vitest"
+import {
+  anthropicTwin,
+  chatTwins,
+  geminiTwin,
+  newTestIds,
+  repeating,
+  responsesTwin,
+  serveTwin,
+  type Twin,
+  testCatalogue,
+} from "../../src/testing/index.ts"
+import { useGateway } from "../conformance/gateway.ts"
+import { ask, serving } from "./served.ts"
+
+const ids = newTestIds()
+
+/** Vendors by their ids, with their twins. */
+const vendors = {
+  openai: chatTwins.openai,
+  responses: responsesTwin,
+  anthropic: anthropicTwin,
+  gemini: geminiTwin,
+  moonshot: chatTwins.moonshot,
+  xai: chatTwins.xai,
+  zai: chatTwins.zai,
+  mistral: chatTwins.mistral,
+} satisfies Readonly<Record<string, Twin>>
+type Vendor = keyof typeof vendors
+
+/** Models by their handles: the vendor, its own name, and the maker's where that is another. */
+const models = {
+  o3: ["openai", "o3"],
+  gpt5: ["openai", "gpt-5-mini"],
+  gpt51: ["openai", "gpt-5.1"],
+  gpt4: ["openai", "gpt-4.1"],
+  unknown: ["openai", "gpt-9"],
+  deployed: ["openai", "prod-1", "o4-mini"],
+  "resp-o3": ["responses", "o3"],
+  "resp-51": ["responses", "gpt-5.1"],
+  "resp-41": ["responses", "gpt-4.1"],
+  kimi: ["moonshot", "kimi-k2.6"],
+  grok: ["xai", "grok-4.5"],
+  glm: ["zai", "glm-4.7"],
+} satisfies Readonly<Record<string, readonly [vendor: Vendor, model: string, family?: string]>>
+type Handle = keyof typeof models
+
+const compatible = ["moonshot", "xai", "zai", "mistral"] as const
+
+const gateway = useGateway({
+  ids,
+  catalogue: (urls) =>
+    serving(testCatalogue(urls, ids), {
+      vendors: Object.fromEntries(
+        compatible.map((id) => [id, `dialect: openai-chat, profile: ${id}, baseUrl: "${urls.vendor}/v1"`]),
+      ),
+      models: Record.map(models, (target: readonly [string, string, string?]) => {
+        const [vendor, model, family] = target
+        const named = family === undefined ? "" : `, family: ${family}`
+        return `maxOutput: 20000, capabilities: [tools, images, reasoning, cache], targets: [{ vendor: ${vendor}, model: ${model}${named} }]`
+      }),
+    }),
+})
+
+const paths = {
+  chat: () => "/openai/v1/chat/completions",
+  responses: () => "/openai/v1/responses",
+  messages: () => "/anthropic/v1/messages",
+  generate: (model: Handle) => `/gemini/v1beta/models/${model}:generateContent`,
+  t1: () => "/t1/exchange",
+}
+type Api = keyof typeof paths
+
+const hello = { messages: [{ role: "user", content: "Hi" }] }
+const bodies: Readonly<Record<Api, object>> = {
+  chat: hello,
+  responses: { input: "Hi" },
+  messages: { ...hello, max_tokens: 9000 },
+  generate: { contents: [{ role: "user", parts: [{ text: "Hi" }] }] },
+  t1: { thread: [{ role: "user", blocks: [{ t: "text", v: "Hi" }] }] },
+}
+
+const post = async (api: Api, model: Handle, more: object) => {
+  const { vendor } = gateway()
+  vendor.script(serveTwin(vendors[models[model][0]], repeating))
+  const before = vendor.calls.length
+  const named = api === "generate" ? {} : { model }
+  const { status, text, warning } = await ask(gateway(), paths[api](model), { ...named, ...bodies[api], ...more })
+  return { status, text, warning, sent: vendor.calls.length === before ? undefined : vendor.calls.at(-1)?.body }
+}
+
+const absent = (name: string) => ({ [name]: undefined })
+
+/** The members of the request that its vendor gets, and what its client is told. */
+type Case = readonly [api: Api, model: Handle, asked: object, sent: object, warning: string | null]
+
+const fits = (cases: ReadonlyArray<Case>) => {
+  it.each(cases)("%s to %s: %j", async (api, model, asked, sent, warning) => {
+    const reply = await post(api, model, asked)
+    expect(reply, reply.text).toMatchObject({ status: 200, warning })
+    for (const [name, value] of Object.entries(sent)) expect(reply.sent?.[name], name).toEqual(value)
+  })
+}
+
+const refused = (cases: ReadonlyArray<readonly [api: Api, model: Handle, asked: object, named: string]>) => {
+  it.each(cases)("%s to %s is refused by name: %j", async (api, model, asked, named) => {
+    const reply = await post(api, model, asked)
+    expect(reply).toMatchObject({ status: 400, sent: undefined, text: expect.stringContaining(named) })
+  })
+}
+
+const tools = [{ type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } }]
+
+describe("models of OpenAI", () => {
+  fits([
+    [
+      "chat",
+      "o3",
+      { temperature: 0.2, top_p: 0.5 },
+      { ...absent("temperature"), ...absent("top_p") },
+      "params_clamped=temperature,topP",
+    ],
+    [
+      "chat",
+      "gpt5",
+      { temperature: 1, presence_penalty: 0 },
+      { ...absent("temperature"), ...absent("presence_penalty") },
+      null,
+    ],
+    ["chat", "gpt5", { presence_penalty: 1 }, absent("presence_penalty"), "params_clamped=presencePenalty"],
+    ["chat", "gpt51", { temperature: 0.2 }, { temperature: 0.2 }, null],
+    [
+      "chat",
+      "gpt51",
+      { temperature: 0.2, reasoning_effort: "high" },
+      absent("temperature"),
+      "params_clamped=temperature",
+    ],
+    ["chat", "gpt51", { reasoning_effort: "minimal" }, { reasoning_effort: "low" }, "params_clamped=reasoning"],
+    ["chat", "o3", { reasoning_effort: "xhigh" }, { reasoning_effort: "high" }, "params_clamped=reasoning"],
+    ["chat", "gpt5", { reasoning_effort: "none" }, { reasoning_effort: "minimal" }, "params_clamped=reasoning"],
+    [
+      "chat",
+      "gpt4",
+      { reasoning_effort: "low", verbosity: "low" },
+      { ...absent("reasoning_effort"), ...absent("verbosity") },
+      "params_clamped=reasoning,verbosity",
+    ],
+    ["chat", "o3", { max_tokens: 900 }, { max_completion_tokens: 900, ...absent("max_tokens") }, null],
+    ["chat", "gpt4", { max_tokens: 900, temperature: 0.2 }, { max_tokens: 900, temperature: 0.2 }, null],
+    ["chat", "o3", { tools, parallel_tool_calls: true }, absent("parallel_tool_calls"), null],
+    [
+      "chat",
+      "deployed",
+      { temperature: 0.2, max_tokens: 900 },
+      { ...absent("temperature"), max_completion_tokens: 900 },
+      "params_clamped=temperature",
+    ],
+    [
+      "chat",
+      "unknown",
+      { temperature: 0.2, reasoning_effort: "xhigh", stop: ["a"] },
+      { temperature: 0.2, reasoning_effort: "xhigh", stop: ["a"] },
+      null,
+    ],
+    [
+      "responses",
+      "resp-o3",
+      { temperature: 0.2, top_p: 0.5 },
+      { ...absent("temperature"), ...absent("top_p") },
+      "params_clamped=temperature,topP",
+    ],
+    [
+      "responses",
+      "resp-51",
+      { reasoning: { effort: "minimal", summary: "auto" } },
+      { reasoning: { effort: "low", summary: "auto" } },
+      "params_clamped=reasoning",
+    ],
+    ["responses", "resp-51", { temperature: 0.2 }, { temperature: 0.2 }, null],
+    [
+      "responses",
+      "resp-41",
+      { reasoning: { effort: "low", summary: "auto" } },
+      absent("reasoning"),
+      "params_clamped=reasoning",
+    ],
+    ["messages", "o3", { temperature: 0.2 }, absent("temperature"), "params_clamped=temperature"],
+    [
+      "messages",
+      "resp-o3",
+      { output_config: { effort: "xhigh" } },
+      { reasoning: { effort: "high" } },
+      "params_clamped=effort",
+    ],
+    ["t1", "gpt5", { params: { reasoning: "off" } }, { reasoning_effort: "minimal" }, "params_clamped=reasoning"],
+  ])
+  refused([
+    ["chat", "o3", { stop: ["a"] }, "stop"],
+    ["chat", "gpt5", { logprobs: true }, "logprobs"],
+    ["chat", "gpt4", { stop: ["a", "b", "c", "d", "e"] }, "stops"],
+    ["responses", "resp-o3", { include: ["message.output_text.logprobs"] }, "logprobs"],
+  ])
+})
+
+describe("models of other vendors with its API", () => {
+  fits([
+    [
+      "chat",
+      "kimi",
+      { temperature: 0.6, top_p: 1, frequency_penalty: 0 },
+      { ...absent("temperature"), ...absent("top_p"), ...absent("frequency_penalty") },
+      "params_clamped=temperature",
+    ],
+    ["t1", "kimi", { params: { temperature: 0.6 } }, absent("temperature"), "params_clamped=temperature"],
+    [
+      "chat",
+      "grok",
+      { presence_penalty: 0.5, temperature: 0.5 },
+      { ...absent("presence_penalty"), temperature: 0.5 },
+      "params_clamped=presencePenalty",
+    ],
+    [
+      "chat",
+      "glm",
+      { stop: ["a"], frequency_penalty: 0, n: 1 },
+      { stop: ["a"], ...absent("frequency_penalty"), ...absent("n") },
+      null,
+    ],
+  ])
+  refused([
+    ["chat", "kimi", { n: 2 }, "n"],
+    ["chat", "grok", { stop: ["a"] }, "stop"],
+    ["messages", "grok", { stop_sequences: ["a"] }, "stop"],
+    ["chat", "glm", { stop: ["a", "b"] }, "stops"],
+  ])
+})
