@@ -20,8 +20,8 @@ import { isFunctionTool } from "../src/protocol/tool.ts"
 
 /** Models that take a budget for their reasoning, where there are some. */
 const models: Readonly<Record<ClientApiName, string>> = {
-  "openai-chat": "gpt-5",
-  "openai-responses": "gpt-5",
+  "openai-chat": "upstream",
+  "openai-responses": "upstream",
   anthropic: "claude-sonnet-4-5",
   gemini: "gemini-2.5-flash",
 }

@@ -18,8 +18,8 @@ import { type Asked, replyWords, requestWords, type Said, type Word } from "./wo
 
 /** Models that have as many of the words as any of their vendor. */
 const models = {
-  "openai-chat": "gpt-5",
-  "openai-responses": "gpt-5",
+  "openai-chat": "gpt-5.4",
+  "openai-responses": "gpt-5.4",
   anthropic: "claude-opus-4-7",
   gemini: "gemini-3-pro",
   bedrock: "us.anthropic.claude-sonnet-4-5-20250929-v1:0",

@@ -41,6 +41,11 @@ const models = {
   "resp-o3": ["responses", "o3"],
   "resp-51": ["responses", "gpt-5.1"],
   "resp-41": ["responses", "gpt-4.1"],
+  sonnet45: ["anthropic", "claude-sonnet-4-5"],
+  opus46: ["anthropic", "claude-opus-4-6"],
+  opus47: ["anthropic", "claude-opus-4-7"],
+  opus5: ["anthropic", "claude-opus-5"],
+  named: ["anthropic", "my-claude"],
   kimi: ["moonshot", "kimi-k2.6"],
   grok: ["xai", "grok-4.5"],
   glm: ["zai", "glm-4.7"],
@@ -235,5 +240,78 @@ describe("models of other vendors with its API", () => {
     ["chat", "grok", { stop: ["a"] }, "stop"],
     ["messages", "grok", { stop_sequences: ["a"] }, "stop"],
     ["chat", "glm", { stop: ["a", "b"] }, "stops"],
+  ])
+})
+
+const enabled = (budget_tokens: number) => ({ thinking: { type: "enabled", budget_tokens } })
+const adaptive = { thinking: { type: "adaptive" } }
+const effort = (word: string) => ({ output_config: { effort: word } })
+
+describe("models of Anthropic", () => {
+  fits([
+    ["messages", "sonnet45", effort("high"), absent("output_config"), "params_clamped=effort"],
+    ["messages", "opus46", effort("xhigh"), effort("high"), "params_clamped=effort"],
+    [
+      "messages",
+      "opus46",
+      { ...adaptive, ...effort("xhigh") },
+      { ...adaptive, ...effort("high") },
+      "params_clamped=reasoning",
+    ],
+    ["messages", "opus47", { ...adaptive, ...effort("xhigh") }, { ...adaptive, ...effort("xhigh") }, null],
+    [
+      "messages",
+      "opus5",
+      { thinking: { type: "disabled" }, ...effort("max") },
+      effort("high"),
+      "params_clamped=effort",
+    ],
+    ["messages", "named", { ...enabled(2000), ...effort("max") }, { ...enabled(2000), ...effort("max") }, null],
+    ["messages", "sonnet45", { ...adaptive, ...effort("low") }, { ...enabled(2048), ...absent("output_config") }, null],
+    [
+      "messages",
+      "opus47",
+      enabled(2000),
+      { thinking: { type: "adaptive", display: "summarized" }, ...effort("low") },
+      null,
+    ],
+    [
+      "messages",
+      "sonnet45",
+      { ...enabled(50_000), max_tokens: 64_000 },
+      { ...enabled(19_999), max_tokens: 20_000 },
+      null,
+    ],
+    [
+      "messages",
+      "opus47",
+      { temperature: 0.2, top_k: 4 },
+      { ...absent("temperature"), ...absent("top_k") },
+      "params_clamped=temperature,topK",
+    ],
+    ["messages", "opus47", { temperature: 1 }, absent("temperature"), null],
+    [
+      "messages",
+      "sonnet45",
+      { temperature: 0.2, top_p: 0.5 },
+      { temperature: 0.2, ...absent("top_p") },
+      "params_clamped=topP",
+    ],
+    [
+      "messages",
+      "sonnet45",
+      { ...enabled(2000), temperature: 0.2 },
+      { ...enabled(2000), ...absent("temperature") },
+      "params_clamped=temperature",
+    ],
+    [
+      "messages",
+      "sonnet45",
+      { ...enabled(2000), tools: [{ name: "f", input_schema: { type: "object" } }], tool_choice: { type: "any" } },
+      absent("thinking"),
+      "params_clamped=reasoning",
+    ],
+    ["chat", "opus47", { temperature: 0.2 }, absent("temperature"), "params_clamped=temperature"],
+    ["t1", "sonnet45", { params: { effort: "low" } }, absent("output_config"), "params_clamped=effort"],
   ])
 })

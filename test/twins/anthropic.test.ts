@@ -90,6 +90,21 @@ const wrong: ReadonlyArray<readonly [rule: string, request: object, message: str
   ["thinking budgets", { thinking: { type: "enabled", budget_tokens: 4000 } }, "must be greater than"],
   ["modes of thinking", { model: "claude-opus-4-7", thinking: thinks }, "is not supported for this model"],
   ["sampling beside thinking", { thinking: thinks, temperature: 0.5 }, "may only be set to 1"],
+  [
+    "efforts of a model",
+    { model: "claude-haiku-4-5", output_config: { effort: "high" } },
+    "This model does not support the effort parameter.",
+  ],
+  [
+    "efforts of a model",
+    { model: "claude-opus-4-6", output_config: { effort: "xhigh" } },
+    "does not support effort level 'xhigh'",
+  ],
+  [
+    "efforts of a model",
+    { model: "claude-opus-5", thinking: { type: "disabled" }, output_config: { effort: "max" } },
+    "needs thinking on this model",
+  ],
   ["no sampling from 4.7 on", { model: "claude-opus-4-7", temperature: 1 }, "`temperature` is deprecated"],
   ["temperature or top_p", { model: "claude-sonnet-4-5", temperature: 1, top_p: 1 }, "cannot both be specified"],
   [
@@ -231,11 +246,12 @@ describe("a request of Weir", () => {
     const model = "claude-sonnet-4-5"
     expect(accepted({ model, temperature: 0.7, topP: 1 })).toMatchObject({ temperature: 0.7 })
     expect(accepted({ model, temperature: 1, topP: 0.5 })).toMatchObject({ top_p: 0.5 })
-    expect(written({ model, temperature: 0.7, topP: 0.5 })).toMatchObject(Result.fail({ capability: "topP" }))
+    expect(accepted({ model, temperature: 0.7, topP: 0.5 })).toMatchObject({ temperature: 0.7 })
     accepted({ model: "claude-opus-4-7", temperature: 1, topP: 1 })
-    expect(written({ model: "claude-opus-4-7", temperature: 0.7 })).toMatchObject(
-      Result.fail({ capability: "temperature" }),
+    expect(accepted({ model: "claude-opus-4-7", temperature: 0.7, extras: { topK: 5 } })).not.toHaveProperty(
+      "temperature",
     )
+    expect(accepted({ model: "claude", family: "claude-opus-4-7", topP: 0.5 })).not.toHaveProperty("top_p")
     expect(accepted({ temperature: 0.7, topP: 0.5 })).toMatchObject({ temperature: 0.7, top_p: 0.5 })
   })
 })

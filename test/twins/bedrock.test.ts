@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest"
 import { bedrockRequirements } from "../../src/dialects/bedrock/requirements.ts"
 import { bedrockChat } from "../../src/dialects/bedrock/vendor.ts"
 import type { VendorRequest } from "../../src/dialects/dialect.ts"
+import { objectAt } from "../../src/dialects/json.ts"
 import { bedrockTwin } from "../../src/testing/index.ts"
 import { completed } from "../../src/testing/twins/twin.ts"
 import { decodePieces, fold } from "../dialects/replay.ts"
@@ -54,6 +55,22 @@ const wrong: ReadonlyArray<{ rule: string; request: object; message: string; mod
     message: "The toolConfig field must be defined",
   },
   { rule: "schemas of tools", request: tools({}), message: "must be one of the following: object." },
+  {
+    rule: "choices of a model",
+    model: "meta.llama3-3-70b-instruct-v1:0",
+    request: tools(object, { toolChoice: { any: {} } }),
+    message: "This model doesn't support the toolConfig.toolChoice.any field.",
+  },
+  {
+    rule: "efforts of a model",
+    request: { additionalModelRequestFields: { output_config: { effort: "high" } } },
+    message: "This model does not support the effort parameter.",
+  },
+  {
+    rule: "sampling beside thinking",
+    request: { ...thinking, inferenceConfig: { temperature: 0.5 } },
+    message: "may only be set to 1",
+  },
   {
     rule: "no forced tool beside a thinking budget",
     request: { ...tools(object, { toolChoice: { any: {} } }), ...thinking },
@@ -111,6 +128,32 @@ it("takes a request of Weir whose thread other vendors made", () => {
   const body = accepted({ thread, tools: offered, reasoning: "low", temperature: 0.5, topP: 1 })
   expect(body).not.toHaveProperty("additionalModelRequestFields")
   expect(body["inferenceConfig"]).toMatchObject({ temperature: 0.5 })
+})
+
+it("has a choice of tools that its model takes, or goes elsewhere", () => {
+  const offered = [{ name: "get", inputSchema: {} }]
+  const named = { tools: offered, toolChoice: { name: "get" } } as const
+  const any = { tools: offered, toolChoice: "required" } as const
+  const choiceOf = (model: string, more: Partial<VendorRequest>) => {
+    const encoded = bedrockChat.encode({ ...testRequest, model, ...more })
+    if (Result.isFailure(encoded)) return encoded.failure.capability
+    expect(refusalOf(bedrockTwin, jsonIn(encoded.success.body), path(model))).toBeUndefined()
+    return objectAt(objectAt(jsonIn(encoded.success.body), "toolConfig"), "toolChoice")
+  }
+  const llama = "us.meta.llama3-3-70b-instruct-v1:0"
+  const large = "mistral.mistral-large-2407-v1:0"
+  expect(choiceOf(llama, any)).toBe("tool_choice")
+  expect(choiceOf(llama, named)).toBe("tool_choice")
+  expect(choiceOf(llama, { ...any, toolChoice: "auto" })).toEqual({ auto: {} })
+  expect(choiceOf(large, any)).toEqual({ any: {} })
+  expect(choiceOf(large, named)).toEqual({ any: {} })
+  expect(choiceOf(large, { ...named, tools: [...offered, { name: "set", inputSchema: {} }] })).toBe("tool_choice")
+  for (const model of [sonnet, "amazon.nova-pro-v1:0", "newcomer.model-v1", "arn:aws:bedrock:eu:1:prompt-router/x"]) {
+    expect(choiceOf(model, named)).toEqual({ tool: { name: "get" } })
+    expect(choiceOf(model, any)).toEqual({ any: {} })
+  }
+  const profile = { model: "arn:aws:bedrock:eu:1:application-inference-profile/x", family: "meta.llama3-3" }
+  expect(choiceOf(profile.model, { ...any, ...profile })).toBe("tool_choice")
 })
 
 it("answers whole and streamed the same", () => {

@@ -1,11 +1,15 @@
 /** Messages that are carried to Anthropic, and to Claude on the clouds. */
 import { Result } from "effect"
+import { Effort } from "../../protocol/exchange.ts"
 import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
 import type { SentBody } from "../carried-request.ts"
 import { commonEdits, limitEdit, losesReasoning, type ParamPlaces, paramEdits } from "../carry.ts"
 import type { Carry, VendorRequest } from "../dialect.ts"
 import { encodeExtras } from "../extras.ts"
+import { makersName } from "../family.ts"
+import { objectAt, stringAt } from "../json.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
+import { claudeVersion, effortOf, encodeThinking } from "./thinking.ts"
 import { betasOf, messagesWire, words } from "./vendor-request.ts"
 
 const places: ParamPlaces = {
@@ -34,11 +38,45 @@ export const messageEdits = (request: VendorRequest, sent: SentBody): ReadonlyAr
   ...limitEdit(request, sent.asked, ["max_tokens"]),
   ...paramEdits(request, sent.asked, places),
   ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
-  ...(losesReasoning(request, sent) ? [cut("thinking"), cut("output_config", "effort")] : []),
+  ...(isLost(request, sent) ? [cut("thinking"), cut("output_config", "effort")] : thinkingEdits(request, sent)),
   ...searchEdits(request, sent),
   // Members of SDKs and of clouds, which Anthropic's API refuses.
   ...["betas", "anthropic_version"].filter((name) => Object.hasOwn(sent.head, name)).map((name) => cut(name)),
 ]
+
+/** Whether the model's profile, or the model, does not think; without effort, a model may think all the same. */
+const isLost = (request: VendorRequest, sent: SentBody): boolean =>
+  losesReasoning({ ...request, effort: sent.asked.effort }, sent)
+
+/** Thinking in the mode that the model has, within the limit of the output, and its effort. */
+const thinkingEdits = (request: VendorRequest, { head, asked }: SentBody): ReadonlyArray<JsonEdit> => {
+  const version = claudeVersion(request)
+  const mode = stringAt(objectAt(head, "thinking"), "type")
+  const isOther =
+    (mode === "adaptive" && version > 0 && version < 4.6) ||
+    (mode === "enabled" && (version >= 4.7 || request.maxTokens !== asked.maxTokens))
+  if (!isOther) return effortEdits(request, { head, asked })
+  const thinking = encodeThinking(request)
+  const edits = Object.entries(thinking?.fields ?? {}).map(([name, value]) => set(value, name))
+  const effort = effortOf(makersName(request), request.effort ?? thinking?.effort)
+  return [
+    ...(edits.length === 0 ? [cut("thinking")] : edits),
+    ...(effort === undefined ? effortEdits(request, { head, asked }) : [set(effort, "output_config", "effort")]),
+  ]
+}
+
+const effortEdits = (
+  request: VendorRequest,
+  { head, asked }: Pick<SentBody, "head" | "asked">,
+): ReadonlyArray<JsonEdit> => {
+  const config = objectAt(head, "output_config")
+  const said = Effort.literals.find((word) => word === config?.["effort"])
+  if (said === undefined) return []
+  const effort = asked.effort === undefined ? effortOf(makersName(request), said) : request.effort
+  if (effort === said) return []
+  if (effort !== undefined) return [set(effort, "output_config", "effort")]
+  return [Object.keys(config ?? {}).length === 1 ? cut("output_config") : cut("output_config", "effort")]
+}
 
 /** A search is made as often as it is held. */
 const searchEdits = ({ hosted }: VendorRequest, { own }: SentBody): ReadonlyArray<JsonEdit> => {

@@ -2,13 +2,15 @@
 import { Result } from "effect"
 import type { Message } from "../../protocol/block.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
+import { makersName } from "../family.ts"
+import { withoutSampling } from "../model-rules.ts"
 import { mends, type Requirement, refuses } from "../requirements.ts"
 import { isAnyObject, ofObject, withoutTopBranches, withToolSchemas } from "../schemas.ts"
 import { signatureFor } from "../signature.ts"
 import { callingTurn, hashedIds, pairCalls, renameCalls } from "../tool-loops.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { claudeSchema } from "./output-schema.ts"
-import { encodeThinking, versionOf } from "./thinking.ts"
+import { claudeVersion, effortOf, encodeThinking, versionOf } from "./thinking.ts"
 
 const docs = "https://platform.claude.com/docs/en"
 const messages = `${docs}/api/messages`
@@ -17,7 +19,7 @@ const thinking = `${docs}/build-with-claude/extended-thinking`
 
 /** Whether the model is given a budget of thinking; from 4.6 on, models choose their own. */
 const thinksByBudget = (request: VendorRequest): boolean =>
-  versionOf(request.model) < 4.6 && encodeThinking(request) !== undefined
+  claudeVersion(request) < 4.6 && encodeThinking(request) !== undefined
 
 const withoutThinking = (request: VendorRequest): VendorRequest => ({ ...request, reasoning: undefined })
 
@@ -60,8 +62,8 @@ const withWords = (message: Message): ReadonlyArray<Message> => {
   }
 }
 
-const prefillRefusal = ({ model, thread }: VendorRequest): EncodeRefusal | undefined =>
-  versionOf(model) >= 4.6 && thread.at(-1)?.role === "assistant"
+const prefillRefusal = (request: VendorRequest): EncodeRefusal | undefined =>
+  claudeVersion(request) >= 4.6 && request.thread.at(-1)?.role === "assistant"
     ? { capability: "prefill", message: "this model does not go on with what a thread makes it say" }
     : undefined
 
@@ -76,32 +78,37 @@ const withTrimmedEnd = (request: VendorRequest): VendorRequest => {
 
 /** The value that changes nothing. */
 const neutral = 1
+const samplers = ["temperature", "topP", "topK"] as const
 
-const lackOfSampling = (name: string): EncodeRefusal => ({
-  capability: name,
-  message: `this model takes no ${name} here; the model's profile can strip it`,
-})
-
-const samplingRefusal = ({ model, temperature, topP, extras }: VendorRequest): EncodeRefusal | undefined => {
-  if (versionOf(model) < 4.7) return undefined
-  if ((temperature ?? neutral) !== neutral) return lackOfSampling("temperature")
-  if ((topP ?? neutral) !== neutral) return lackOfSampling("topP")
-  return extras?.topK === undefined ? undefined : lackOfSampling("topK")
+/** The effort, and the level of reasoning, that the model has: it thinks by effort from 4.6 on. */
+const withEffort = (request: VendorRequest): VendorRequest => {
+  const { reasoning, effort: asked } = request
+  const name = makersName(request)
+  const isHigh = asked === "xhigh" || asked === "max"
+  // From 5 on, a model does not work hardest without thinking.
+  const effort = effortOf(name, isHigh && reasoning === "off" && versionOf(name) >= 5 ? "high" : asked)
+  const level = reasoning === "xhigh" && versionOf(name) >= 4.6 ? effortOf(name, reasoning) : reasoning
+  return effort === asked && level === reasoning ? request : { ...request, effort, reasoning: level }
 }
 
-const withoutNeutralSampling = (request: VendorRequest): VendorRequest => {
-  const { model, temperature, topP } = request
-  const version = versionOf(model)
-  const both = temperature !== undefined && topP !== undefined
-  if (version < 4.1 || (version < 4.7 && !both)) return request
-  if (topP === neutral) return withoutNeutralSampling({ ...request, topP: undefined })
-  return temperature === neutral ? { ...request, temperature: undefined } : request
-}
-
-const twoSamplers = (request: VendorRequest): EncodeRefusal | undefined => {
-  const { model, temperature, topP } = request
+const withOneSampler = (request: VendorRequest): VendorRequest => {
+  const { temperature, topP } = request
   const isBoth = temperature !== undefined && topP !== undefined && encodeThinking(request) === undefined
-  return versionOf(model) >= 4.1 && isBoth ? lackOfSampling("topP") : undefined
+  if (!isBoth || claudeVersion(request) < 4.1) return request
+  return withoutSampling(request, temperature === neutral && topP !== neutral ? ["temperature"] : ["topP"])
+}
+
+/** The lowest share that a model thinks with. */
+const leastTopP = 0.95
+
+const withoutSamplingBesideThinking = (request: VendorRequest): VendorRequest => {
+  if (encodeThinking(request) === undefined) return request
+  const { temperature = neutral, topP = neutral } = request
+  return withoutSampling(request, [
+    ...(temperature === neutral ? [] : (["temperature"] as const)),
+    ...(topP >= leastTopP ? [] : (["topP"] as const)),
+    "topK",
+  ])
 }
 
 /** An object without properties has none here. */
@@ -122,6 +129,7 @@ export const claudeRequirements: ReadonlyArray<Requirement> = [
   {
     rule: "no forced tool beside a thinking budget",
     source: thinking,
+    ofModel: true,
     meet: mends((request) => (isForced(request) && thinksByBudget(request) ? withoutThinking(request) : request)),
   },
   {
@@ -133,15 +141,24 @@ export const claudeRequirements: ReadonlyArray<Requirement> = [
     ),
   },
   {
+    rule: "efforts of a model",
+    source: `${docs}/build-with-claude/effort`,
+    ofModel: true,
+    meet: mends(withEffort),
+  },
+  {
     rule: "no sampling from 4.7 on",
     source: `${docs}/about-claude/models/migration-guide`,
-    meet: refuses(samplingRefusal),
+    ofModel: true,
+    meet: mends((request) => (claudeVersion(request) < 4.7 ? request : withoutSampling(request, samplers))),
   },
   {
     rule: "temperature or top_p",
     source: `${docs}/about-claude/models/migration-guide`,
-    meet: (request) => refuses(twoSamplers)(withoutNeutralSampling(request)),
+    ofModel: true,
+    meet: mends(withOneSampler),
   },
+  { rule: "sampling beside thinking", source: thinking, ofModel: true, meet: mends(withoutSamplingBesideThinking) },
 ]
 
 export const anthropicRequirements: ReadonlyArray<Requirement> = [
@@ -182,7 +199,6 @@ export const anthropicRequirements: ReadonlyArray<Requirement> = [
   // The writer of the request meets these.
   { rule: "thinking budgets", source: thinking },
   { rule: "modes of thinking", source: `${docs}/build-with-claude/adaptive-thinking` },
-  { rule: "sampling beside thinking", source: thinking },
   { rule: "signatures of thinking", source: thinking },
   { rule: "cache breakpoints", source: `${docs}/build-with-claude/prompt-caching` },
   { rule: "names of tools differ", source: toolUse },

@@ -1,8 +1,12 @@
 /** How Claude is asked to think, wherever it runs. */
 import type { Effort, ReasoningLevel } from "../../protocol/exchange.ts"
 import type { VendorRequest } from "../dialect.ts"
+import { makersName } from "../family.ts"
 
-type Asked = Pick<VendorRequest, "model" | "reasoning" | "reasoningBudget" | "reasoningDisplay" | "maxTokens">
+type Asked = Pick<
+  VendorRequest,
+  "model" | "family" | "reasoning" | "reasoningBudget" | "reasoningDisplay" | "maxTokens"
+>
 
 /** Fields of the body, and the effort where the model thinks by it. */
 export interface Thinking {
@@ -48,9 +52,9 @@ export const effortOf = (model: string, effort: Effort | undefined): Effort | un
  * https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
  */
 export function encodeThinking(asked: Asked): Thinking | undefined {
-  const { model, reasoning, reasoningBudget, reasoningDisplay, maxTokens } = asked
+  const { reasoning, reasoningBudget, reasoningDisplay, maxTokens } = asked
   if (reasoning === undefined || reasoning === "off") return undefined
-  const version = versionOf(model)
+  const version = claudeVersion(asked)
   if (version >= 4.6) {
     // Later models return their thinking only if asked.
     const display = reasoningDisplay === "omitted" ? omitted : version > 4.6 ? { display: "summarized" } : {}
@@ -63,6 +67,10 @@ export function encodeThinking(asked: Asked): Thinking | undefined {
 }
 
 const omitted = { display: "omitted" }
+
+/** The version of the model of a request, by the name that its maker gave it. */
+export const claudeVersion = (request: Pick<VendorRequest, "model" | "family">): number =>
+  versionOf(makersName(request))
 
 /** e.g. 4.5 for `claude-sonnet-4-5-20250929`, 3.7 for `claude-3-7-sonnet`; 0 for a name without a number. */
 export const versionOf = (model: string): number => {

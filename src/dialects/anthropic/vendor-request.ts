@@ -20,6 +20,7 @@ import { entryOf } from "../../protocol/words.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
 import { inputOf, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks } from "../extras.ts"
+import { makersName } from "../family.ts"
 import { parseObject } from "../json.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { meetAll } from "../requirements.ts"
@@ -30,7 +31,7 @@ import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
 import { claudeSchema } from "./output-schema.ts"
 import { anthropicRequirements, isBlank } from "./requirements.ts"
-import { effortOf, encodeThinking, versionOf } from "./thinking.ts"
+import { claudeVersion, effortOf, encodeThinking } from "./thinking.ts"
 
 /** Anthropic accepts this many cache breakpoints per request; the last ones are the most useful. */
 const maxCacheBreakpoints = 4
@@ -64,7 +65,7 @@ export const encodeMessages = (request: VendorRequest): Result.Result<object, En
   Result.flatMap(meetAll(anthropicRequirements, request), (met) => writeMessages(withJsonAsked(met)))
 
 const writeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
-  if (request.output !== undefined && !takesOutput(request.model)) return Result.fail(lacksOutput)
+  if (request.output !== undefined && !takesOutput(request)) return Result.fail(lacksOutput)
   const refusal = findRefusal(request)
   if (refusal !== undefined) return Result.fail(refusal)
   const thinking = encodeThinking(request)
@@ -89,7 +90,7 @@ const writeMessages = (request: VendorRequest): Result.Result<object, EncodeRefu
     ...(thinking === undefined && request.topP !== undefined && { top_p: request.topP }),
     ...extras.success,
     ...thinking?.fields,
-    ...encodeOutputConfig(request, effortOf(request.model, request.effort ?? thinking?.effort)),
+    ...encodeOutputConfig(request, effortOf(makersName(request), request.effort ?? thinking?.effort)),
     ...(request.stream && { stream: true }),
   })
 }
@@ -146,8 +147,8 @@ const offeredTools = (request: VendorRequest): ReadonlyArray<Markable> => {
     ...marked(tool.cacheable),
     ...(isSearched && tool.deferred === true && { defer_loading: true }),
     ...(tool.description !== undefined && { description: tool.description }),
-    input_schema: tool.strict === true && takesOutput(request.model) ? claudeSchema(tool.inputSchema) : schemaOf(tool),
-    ...(tool.strict === true && takesOutput(request.model) && { strict: true }),
+    input_schema: tool.strict === true && takesOutput(request) ? claudeSchema(tool.inputSchema) : schemaOf(tool),
+    ...(tool.strict === true && takesOutput(request) && { strict: true }),
   }))
   return [...own, ...ownTools.map(({ v }) => ({ ...parseObject(v), [ownText]: v }))]
 }
@@ -162,8 +163,8 @@ const encodeTools = (request: VendorRequest, tools: ReadonlyArray<Markable>): ob
 }
 
 /** https://platform.claude.com/docs/en/build-with-claude/structured-outputs; a name without a number is not refused. */
-const takesOutput = (model: string): boolean => {
-  const version = versionOf(model)
+const takesOutput = (request: VendorRequest): boolean => {
+  const version = claudeVersion(request)
   return version === 0 || version >= 4.1
 }
 

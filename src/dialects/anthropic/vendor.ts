@@ -5,7 +5,8 @@
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect } from "../dialect.ts"
-import { carryUnless } from "../requirements.ts"
+import { makersName } from "../family.ts"
+import { carryUnless, fitsModel } from "../requirements.ts"
 import { carryMessages } from "./carry.ts"
 import { anthropicRefusal } from "./faults.ts"
 import { anthropicRequirements } from "./requirements.ts"
@@ -19,11 +20,12 @@ export const anthropic: Dialect = {
   authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": anthropicVersion }),
   encode: (request) =>
     Result.map(encodeMessages(request), (body) => messagesWire(request, betasOf(request), writeJson(body))),
+  fit: fitsModel(anthropicRequirements),
   carry: carryUnless(anthropicRequirements, carryMessages),
   seals: "anthropic",
-  hasWords: ({ model, effort }) => ({
+  hasWords: (request) => ({
     detail: false,
-    effort: effortOf(model, effort) !== undefined,
+    effort: effortOf(makersName(request), request.effort) !== undefined,
     display: true,
     marks: "everywhere",
   }),

@@ -4,7 +4,8 @@ import type { VendorRequest } from "../dialect.ts"
 import { type Met, mends, type Requirement, refuses } from "../requirements.ts"
 import { ofObject, withoutTopBranches, withToolSchemas } from "../schemas.ts"
 import { hashedIds, pairCalls, renameCalls } from "../tool-loops.ts"
-import { familyOf } from "./families.ts"
+import type { EncodeRefusal } from "../wire.ts"
+import { choicesOf, familyOf } from "./families.ts"
 
 const docs = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
 const toolUse = "https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use-inference-call.html"
@@ -12,7 +13,26 @@ const toolUse = "https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use-i
 const ofClaude =
   (meet: (request: VendorRequest) => Met) =>
   (request: VendorRequest): Met =>
-    familyOf(request.model) === "claude" ? meet(request) : mends((same) => same)(request)
+    familyOf(request) === "claude" ? meet(request) : mends((same) => same)(request)
+
+/** Where there is one tool, any tool is that one. */
+const withAnyTool = (request: VendorRequest): VendorRequest => {
+  const { tools, toolChoice } = request
+  const choices = choicesOf(request)
+  const isNamed = typeof toolChoice === "object" && tools.length === 1 && tools[0]?.name === toolChoice.name
+  return isNamed && choices?.includes("any") === true && !choices.includes("tool")
+    ? { ...request, toolChoice: "required" }
+    : request
+}
+
+const choiceRefusal = (request: VendorRequest): EncodeRefusal | undefined => {
+  const { tools, toolChoice } = request
+  const choice = toolChoice === "required" ? "any" : typeof toolChoice === "object" ? "tool" : undefined
+  if (choice === undefined || tools.length === 0) return undefined
+  return choicesOf(request)?.includes(choice) === false
+    ? { capability: "tool_choice", message: "this model cannot be made to call a tool" }
+    : undefined
+}
 
 export const bedrockRequirements: ReadonlyArray<Requirement> = [
   {
@@ -37,6 +57,11 @@ export const bedrockRequirements: ReadonlyArray<Requirement> = [
     rule: "schemas of tools",
     source: toolUse,
     meet: mends(withToolSchemas((schema) => ofObject(withoutTopBranches(schema)))),
+  },
+  {
+    rule: "choices of a model",
+    source: "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolChoice.html",
+    meet: (request) => refuses(choiceRefusal)(withAnyTool(request)),
   },
   ...claudeRequirements.map((requirement) => ({
     ...requirement,

@@ -5,10 +5,11 @@
 import { Result } from "effect"
 import type { Block, Cacheable, Message, ReasoningBlock, ToolResultBlock } from "../../protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../protocol/exchange.ts"
-import { effortOf, encodeThinking, versionOf } from "../anthropic/thinking.ts"
+import { claudeVersion, effortOf, encodeThinking } from "../anthropic/thinking.ts"
 import { lacksOutput, outputName, type VendorRequest } from "../dialect.ts"
 import { inputOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras } from "../extras.ts"
+import { makersName } from "../family.ts"
 import { isObject, objectAt, objectsAt, stringAt } from "../json.ts"
 import { meetAll } from "../requirements.ts"
 import { markOfResult } from "../results.ts"
@@ -40,11 +41,11 @@ export const encodeConverse = (request: VendorRequest): Result.Result<object, En
   Result.flatMap(meetAll(bedrockRequirements, withJsonAsked(request)), writeConverse)
 
 const writeConverse = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
-  const { model, thread, cache, output } = request
+  const { thread, cache, output } = request
   const refusal = fileRefusal(thread) ?? toolsRefusal(request)
   if (refusal !== undefined) return Result.fail(refusal)
-  if (output !== undefined && !takesOutput(model, versionOf(model))) return Result.fail(lacksOutput)
-  const family = familyOf(model)
+  if (output !== undefined && !takesOutput(request, claudeVersion(request))) return Result.fail(lacksOutput)
+  const family = familyOf(request)
   const { serviceTier, ...extras } = request.extras ?? {}
   const system = thread.flatMap(({ role, blocks }) => (role === "system" ? encodeBlocks(blocks, family) : []))
   const messages = mergeTurns(thread, family)
@@ -52,7 +53,7 @@ const writeConverse = (request: VendorRequest): Result.Result<object, EncodeRefu
   const tools = offeredTools(request, marksTools(family))
   // A prefix is read in this order.
   const contents = [tools, system, ...messages.map(({ content }) => content)]
-  settleCachePoints(contents, cache.enabled ? maxCachePoints : 0, takesLives(model, family))
+  settleCachePoints(contents, cache.enabled ? maxCachePoints : 0, takesLives(request, family))
   const reasoning = encodeReasoningLevel(request, family)
   const samples = reasoning?.excludesSampling !== true
   const sampling = encodeExtras(extras, samples ? (words[family] ?? {}) : { topK: () => ({}) })
@@ -153,7 +154,7 @@ const efforts: Readonly<Record<Exclude<ReasoningLevel, "off">, "low" | "medium" 
 
 const encodeClaudeThinking = (request: VendorRequest): ReasoningFields => {
   const thinking = encodeThinking(request)
-  const effort = effortOf(request.model, request.effort ?? thinking?.effort)
+  const effort = effortOf(makersName(request), request.effort ?? thinking?.effort)
   return {
     fields: { ...thinking?.fields, ...(effort !== undefined && { output_config: { effort } }) },
     excludesSampling: thinking !== undefined,
@@ -285,8 +286,8 @@ const markEnd = (system: ReadonlyArray<WireBlock>, messages: ReadonlyArray<WireM
 }
 
 /** Claude from 4.5 on keeps a prefix for an hour: https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html */
-const takesLives = (model: string, family: ModelFamily): boolean =>
-  family === "unknown" || (family === "claude" && versionOf(model) >= 4.5)
+const takesLives = (request: VendorRequest, family: ModelFamily): boolean =>
+  family === "unknown" || (family === "claude" && claudeVersion(request) >= 4.5)
 
 /** Claude's tools have cache points; Nova refuses them there, also behind a name that does not tell its family. */
 export const marksTools = (family: ModelFamily): boolean => family === "claude"

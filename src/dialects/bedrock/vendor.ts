@@ -6,11 +6,14 @@ import { Result } from "effect"
 import { writeJson } from "../../protocol/json-text.ts"
 import { effortOf } from "../anthropic/thinking.ts"
 import type { Dialect } from "../dialect.ts"
+import { makersName } from "../family.ts"
+import { fitsModel } from "../requirements.ts"
 import type { VendorDialect } from "../vendor-dialect.ts"
 import { bedrockEmbedding } from "./embedding.ts"
 import { familyOf } from "./families.ts"
 import { bedrockAccess } from "./faults.ts"
 import { modelPath } from "./model-path.ts"
+import { bedrockRequirements } from "./requirements.ts"
 import { bedrockRerank } from "./rerank.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { encodeConverse, marksTools } from "./vendor-request.ts"
@@ -23,12 +26,13 @@ export const bedrockChat: Dialect = {
       headers: { accept: request.stream ? "application/vnd.amazon.eventstream" : "application/json" },
       body: writeJson(body),
     })),
-  hasWords: ({ model, effort }) => {
-    const family = familyOf(model)
+  fit: fitsModel(bedrockRequirements),
+  hasWords: (request) => {
+    const family = familyOf(request)
     const isClaude = family === "claude"
     return {
       detail: false,
-      effort: isClaude && effortOf(model, effort) !== undefined,
+      effort: isClaude && effortOf(makersName(request), request.effort) !== undefined,
       display: isClaude,
       marks: marksTools(family) ? "everywhere" : "blocks",
     }

@@ -1,6 +1,7 @@
 /** Requests that Anthropic refuses, beyond their shape, from the top down. */
-import { versionOf } from "../../../dialects/anthropic/thinking.ts"
+import { effortOf, versionOf } from "../../../dialects/anthropic/thinking.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { Effort } from "../../../protocol/exchange.ts"
 import { type Check, fault, firstOf, listed, membersOf, repeated, rule } from "../rules.ts"
 import type { TwinFault, TwinRule } from "../twin.ts"
 import { isOwnSignature } from "./reply.ts"
@@ -218,6 +219,18 @@ const oneSampler: Check = (body) =>
     ? fault("", "`temperature` and `top_p` cannot both be specified for this model. Please use only one.")
     : undefined
 
+/** An effort that is not told is none. */
+const efforts: Check = (body) => {
+  const effort = Effort.literals.find((each) => each === objectAt(body, "output_config")?.["effort"])
+  if (effort === undefined) return undefined
+  const known = effortOf(stringAt(body, "model") ?? "", effort)
+  if (known === undefined) return fault("", "This model does not support the effort parameter.")
+  if (known !== effort) return fault("", `This model does not support effort level '${effort}'.`)
+  return version(body) >= 5 && objectAt(body, "thinking")?.["type"] === "disabled" && ["xhigh", "max"].includes(effort)
+    ? fault("", `Effort level '${effort}' needs thinking on this model.`)
+    : undefined
+}
+
 const noSampler: Check = (body) => {
   if (version(body) < 4.7) return undefined
   const name = ["temperature", "top_p", "top_k"].find((each) => body[each] !== undefined)
@@ -301,6 +314,7 @@ export const anthropicRules: ReadonlyArray<TwinRule> = [
   rule("thinking budgets", thinkingDocs, thinkingBudget),
   rule("modes of thinking", `${docs}/build-with-claude/adaptive-thinking`, thinkingMode),
   rule("sampling beside thinking", thinkingDocs, samplingWhileThinking),
+  rule("efforts of a model", `${docs}/build-with-claude/effort`, efforts),
   rule("no sampling from 4.7 on", `${docs}/about-claude/models/migration-guide`, noSampler),
   rule("temperature or top_p", `${docs}/about-claude/models/migration-guide`, oneSampler),
   rule("cache breakpoints", `${docs}/build-with-claude/prompt-caching`, cacheBreakpoints),

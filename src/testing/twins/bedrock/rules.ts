@@ -1,12 +1,15 @@
 /** Requests that Converse refuses, beyond their shape, from the top down. */
-import { versionOf } from "../../../dialects/anthropic/thinking.ts"
+import { effortOf, versionOf } from "../../../dialects/anthropic/thinking.ts"
+import { choicesOf } from "../../../dialects/bedrock/families.ts"
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { Effort } from "../../../protocol/exchange.ts"
 import { isOwnSignature } from "../anthropic/reply.ts"
 import { type Check, fault, firstOf, listed, repeated, rule } from "../rules.ts"
 import type { TwinCall, TwinRule } from "../twin.ts"
 
 const docs = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html"
 const toolDocs = "https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use-inference-call.html"
+const choiceDocs = "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolChoice.html"
 const claudeDocs = "https://docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-extended-thinking.html"
 
 const messagesOf = (body: JsonObject) => objectsAt(body, "messages")
@@ -112,6 +115,18 @@ const toolSchemas: Check = (body) =>
       : undefined
   })
 
+const choices: TwinRule["check"] = ({ path, body }) => {
+  const choice = objectAt(objectAt(body, "toolConfig"), "toolChoice") ?? {}
+  const known = choicesOf({ model: modelIn(path) })
+  const name = (["any", "tool"] as const).find((each) => each in choice && known?.includes(each) === false)
+  return name === undefined
+    ? undefined
+    : fault(
+        "toolConfig",
+        `This model doesn't support the toolConfig.toolChoice.${name} field. Remove toolConfig.toolChoice.${name} and try again.`,
+      )
+}
+
 const isClaude = ({ path }: TwinCall): boolean => /anthropic\.claude/.test(modelIn(path))
 
 const ofClaude = (name: string, check: TwinRule["check"]): TwinRule => ({
@@ -164,6 +179,20 @@ const oneSampler: TwinRule["check"] = ({ path, body }) =>
     ? fault("", "`temperature` and `top_p` cannot both be specified for this model. Please use only one.")
     : undefined
 
+const moreOf = (body: JsonObject) => objectAt(body, "additionalModelRequestFields")
+
+const efforts: TwinRule["check"] = ({ path, body }) => {
+  const effort = Effort.literals.find((each) => each === objectAt(moreOf(body), "output_config")?.["effort"])
+  return effort === undefined || effortOf(modelIn(path), effort) === effort
+    ? undefined
+    : fault("", "This model does not support the effort parameter.")
+}
+
+const samplingWhileThinking: Check = (body) =>
+  thinkingOf(body) !== undefined && (samplersIn(body).length > 0 || moreOf(body)?.["top_k"] !== undefined)
+    ? fault("", "`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.")
+    : undefined
+
 export const bedrockRules: ReadonlyArray<TwinRule> = [
   rule("a user begins", docs, startsWithUser),
   rule("turns alternate", docs, alternates),
@@ -173,9 +202,12 @@ export const bedrockRules: ReadonlyArray<TwinRule> = [
   rule("results of calls only", toolDocs, resultsHaveCalls),
   rule("calls need tools", toolDocs, callsNeedTools),
   rule("schemas of tools", toolDocs, toolSchemas),
+  { name: "choices of a model", source: choiceDocs, check: choices },
   ofClaude("no forced tool beside a thinking budget", ({ body }) => forcedWhileThinking(body)),
   ofClaude("a tool loop begins with its thinking", ({ body }) => thinkingComesFirst(body)),
   ofClaude("signatures of thinking", ({ body }) => signatures(body)),
+  ofClaude("efforts of a model", efforts),
+  ofClaude("sampling beside thinking", ({ body }) => samplingWhileThinking(body)),
   ofClaude("no sampling from 4.7 on", noSampler),
   ofClaude("temperature or top_p", oneSampler),
 ]
