@@ -67,10 +67,14 @@ const withLevel = (request: VendorRequest, rule: ModelRule): VendorRequest => {
   const { reasoning, effort } = request
   const level = reasoning && levelFor(reasoning, rule)
   const word = effort && levelFor(effort, rule)
-  const isSame = level === reasoning && word === effort
-  return isSame
-    ? request
-    : { ...request, reasoning: level, effort: word === "off" || word === "minimal" ? undefined : word }
+  if (level === reasoning && word === effort) return request
+  return {
+    ...request,
+    reasoning: level,
+    effort: word === "off" || word === "minimal" ? undefined : word,
+    // Who asked for no thoughts is not shown any.
+    ...(reasoning === "off" && level !== undefined && { reasoningDisplay: "omitted" }),
+  }
 }
 
 /** Whether the model lacks what its rule names. */
@@ -104,35 +108,47 @@ const refusalOf = ({ stop, extras }: VendorRequest, names: ReadonlyArray<Forming
   return found === undefined ? undefined : { capability: found, message: `this model does not support ${found}` }
 }
 
-/** The rows of a vendor whose models differ. */
-export const modelRequirements = (rules: Rules, source: string): ReadonlyArray<Requirement> => {
-  const byRule =
-    <A>(none: A, apply: (rule: ModelRule, request: VendorRequest) => A) =>
-    (request: VendorRequest): A => {
-      const rule = ruleOf(rules, request)
-      return rule === undefined ? none : apply(rule, request)
-    }
-  const mend = (change: (rule: ModelRule, request: VendorRequest) => VendorRequest) =>
-    mends((request) => byRule(request, change)(request))
-  return [
-    { rule: "levels of a model", source, ofModel: true, meet: mend((rule, request) => withLevel(request, rule)) },
-    {
-      rule: "sampling of a model",
-      source,
-      ofModel: true,
-      meet: mend((rule, request) =>
+/** What a model's rule makes of a request; the same where no rule names it. */
+const byRule =
+  <A>(rules: Rules, none: (request: VendorRequest) => A, apply: (rule: ModelRule, request: VendorRequest) => A) =>
+  (request: VendorRequest): A => {
+    const rule = ruleOf(rules, request)
+    return rule === undefined ? none(request) : apply(rule, request)
+  }
+
+const same = (request: VendorRequest): VendorRequest => request
+
+/** The row of a vendor whose models have different levels of reasoning. */
+export const levelRequirement = (rules: Rules, source: string): Requirement => ({
+  rule: "levels of a model",
+  source,
+  ofModel: true,
+  meet: mends(byRule(rules, same, (rule, request) => withLevel(request, rule))),
+})
+
+/** The rows of a vendor whose models take different parameters. */
+export const modelRequirements = (rules: Rules, source: string): ReadonlyArray<Requirement> => [
+  levelRequirement(rules, source),
+  {
+    rule: "sampling of a model",
+    source,
+    ofModel: true,
+    meet: mends(
+      byRule(rules, same, (rule, request) =>
         isLacking(rule, request.reasoning) ? withoutSampling(request, rule.lacks ?? []) : request,
       ),
-    },
-    {
-      rule: "answers of a model",
-      source,
-      ofModel: true,
-      meet: refuses(
-        byRule<EncodeRefusal | undefined>(undefined, (rule, request) =>
-          isLacking(rule, request.reasoning) ? refusalOf(request, rule.refuses ?? []) : undefined,
-        ),
+    ),
+  },
+  {
+    rule: "answers of a model",
+    source,
+    ofModel: true,
+    meet: refuses(
+      byRule(
+        rules,
+        () => undefined,
+        (rule, request) => (isLacking(rule, request.reasoning) ? refusalOf(request, rule.refuses ?? []) : undefined),
       ),
-    },
-  ]
-}
+    ),
+  },
+]

@@ -46,6 +46,10 @@ const models = {
   opus47: ["anthropic", "claude-opus-4-7"],
   opus5: ["anthropic", "claude-opus-5"],
   named: ["anthropic", "my-claude"],
+  gem25: ["gemini", "gemini-2.5-pro"],
+  flash25: ["gemini", "gemini-2.5-flash"],
+  gem3: ["gemini", "gemini-3-pro-preview"],
+  flash3: ["gemini", "gemini-3.5-flash"],
   kimi: ["moonshot", "kimi-k2.6"],
   grok: ["xai", "grok-4.5"],
   glm: ["zai", "glm-4.7"],
@@ -313,5 +317,75 @@ describe("models of Anthropic", () => {
     ],
     ["chat", "opus47", { temperature: 0.2 }, absent("temperature"), "params_clamped=temperature"],
     ["t1", "sonnet45", { params: { effort: "low" } }, absent("output_config"), "params_clamped=effort"],
+  ])
+})
+
+const thinks = (thinkingConfig: object) => ({ generationConfig: { thinkingConfig } })
+const sentThinking = (thinkingConfig: object) => ({
+  generationConfig: { thinkingConfig, maxOutputTokens: 20_000 },
+})
+
+describe("models of Gemini", () => {
+  fits([
+    [
+      "generate",
+      "gem25",
+      thinks({ thinkingLevel: "HIGH", includeThoughts: true }),
+      sentThinking({ includeThoughts: true, thinkingBudget: 16_384 }),
+      null,
+    ],
+    [
+      "generate",
+      "gem25",
+      thinks({ thinkingBudget: 0 }),
+      sentThinking({ thinkingBudget: 128 }),
+      "params_clamped=reasoningBudget",
+    ],
+    ["generate", "flash25", thinks({ thinkingBudget: 0 }), sentThinking({ thinkingBudget: 0 }), null],
+    ["generate", "flash25", thinks({ thinkingBudget: -1 }), sentThinking({ thinkingBudget: -1 }), null],
+    [
+      "generate",
+      "flash25",
+      thinks({ thinkingBudget: 30_000 }),
+      sentThinking({ thinkingBudget: 24_576 }),
+      "params_clamped=reasoningBudget",
+    ],
+    [
+      "generate",
+      "gem3",
+      thinks({ thinkingLevel: "MEDIUM" }),
+      sentThinking({ thinkingLevel: "low" }),
+      "params_clamped=reasoning",
+    ],
+    [
+      "generate",
+      "gem3",
+      thinks({ thinkingLevel: "LOW", thinkingBudget: 900 }),
+      sentThinking({ thinkingLevel: "LOW" }),
+      null,
+    ],
+    [
+      "generate",
+      "gem3",
+      thinks({ thinkingBudget: 0 }),
+      sentThinking({ thinkingLevel: "low" }),
+      "params_clamped=reasoning",
+    ],
+    ["generate", "gem3", thinks({ thinkingBudget: 900 }), sentThinking({ thinkingBudget: 900 }), null],
+    ["generate", "flash3", thinks({ thinkingLevel: "MINIMAL" }), sentThinking({ thinkingLevel: "MINIMAL" }), null],
+    [
+      "chat",
+      "gem3",
+      { reasoning_effort: "none" },
+      sentThinking({ thinkingLevel: "low", includeThoughts: false }),
+      "params_clamped=reasoning",
+    ],
+    [
+      "chat",
+      "gem25",
+      { reasoning_effort: "high" },
+      sentThinking({ thinkingBudget: 16_384, includeThoughts: true }),
+      null,
+    ],
   ])
 })

@@ -73,6 +73,28 @@ const wrong: ReadonlyArray<readonly [rule: string, request: object, message: str
     "not supported",
     "gemini-2.5-pro",
   ],
+  [
+    "thinking of a model",
+    { generationConfig: { thinkingConfig: { thinkingLevel: "low", thinkingBudget: 9 } } },
+    "only one of thinking budget and thinking level",
+  ],
+  [
+    "thinking of a model",
+    { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } },
+    "Budget 0 is invalid.",
+    "gemini-2.5-pro",
+  ],
+  [
+    "thinking of a model",
+    { generationConfig: { thinkingConfig: { thinkingBudget: 99_999 } } },
+    "choose a value between 1 and 24576",
+    "gemini-2.5-flash",
+  ],
+  [
+    "levels of a model",
+    { generationConfig: { thinkingConfig: { thinkingLevel: "MEDIUM" } } },
+    "Thinking level MEDIUM is not supported",
+  ],
 ]
 
 describe("the twin refuses", () => {

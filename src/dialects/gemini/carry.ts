@@ -5,12 +5,14 @@ import type { SentBody } from "../carried-request.ts"
 import { commonEdits, limitEdit, losesReasoning, type ParamPlaces, paramEdits } from "../carry.ts"
 import type { Carry, VendorRequest } from "../dialect.ts"
 import { encodeExtras } from "../extras.ts"
+import { makersName } from "../family.ts"
 import { isAbsent } from "../fields.ts"
+import { isObject } from "../json.ts"
 import { geminiBypass } from "../signature.ts"
 import type { WireRequest } from "../wire.ts"
 import { nameIn } from "./client-reader.ts"
-import { needsSignatures } from "./requirements.ts"
-import { words } from "./vendor-request.ts"
+import { isOld, needsSignatures } from "./requirements.ts"
+import { thinkingBudget, thinkingLevel, words } from "./vendor-request.ts"
 
 /** @param wire the request with a body */
 export const carryGenerate = (
@@ -42,12 +44,43 @@ const editsOf = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit
   const unsigned = sent.own.places?.["unsigned"] ?? []
   return [
     // Signatures of other vendors are taken out where none are needed.
-    ...unsigned.map((path) => (needsSignatures(request.model) ? set(geminiBypass, ...path) : cut(...path))),
+    ...unsigned.map((path) => (needsSignatures(makersName(request)) ? set(geminiBypass, ...path) : cut(...path))),
     // The path names it.
     ...(isAbsent(head["model"]) ? [] : [cut("model")]),
     ...limitEdit(request, asked, inConfig("maxOutputTokens")),
     ...paramEdits(request, asked, places),
     ...commonEdits(request, sent, { toolChoice: nameIn(head, "toolConfig") }),
-    ...(losesReasoning(request, sent) ? [cut(...inConfig("thinkingConfig"))] : []),
+    ...(losesReasoning(request, sent)
+      ? [cut(...inConfig("thinkingConfig"))]
+      : thinkingEdits(request, sent, head[config], inConfig("thinkingConfig"))),
+  ]
+}
+
+/** Thinking by a level or by a budget, as the model is told it. Names without a number get what they are told. */
+const thinkingEdits = (
+  request: VendorRequest,
+  { asked }: SentBody,
+  config: unknown,
+  path: JsonPath,
+): ReadonlyArray<JsonEdit> => {
+  const thinking = isObject(config) ? config[String(path.at(-1))] : undefined
+  const { reasoning, reasoningBudget } = request
+  if (!isObject(thinking) || reasoning === undefined) return []
+  const name = makersName(request)
+  const level = [...path, nameIn(thinking, "thinkingLevel")]
+  const budget = [...path, nameIn(thinking, "thinkingBudget")]
+  const hasLevel = !isAbsent(thinking[String(level.at(-1))])
+  const hasBudget = !isAbsent(thinking[String(budget.at(-1))])
+  if (isOld(name)) {
+    const fitted = set(thinkingBudget(request, reasoning), ...budget)
+    if (hasLevel) return hasBudget ? [cut(...level)] : [cut(...level), fitted]
+    return reasoningBudget === asked.reasoningBudget ? [] : [fitted]
+  }
+  // A budget beside a level is refused, as is one of no tokens.
+  const isRefused = needsSignatures(name) && hasBudget && (hasLevel || reasoningBudget === 0)
+  const isOther = hasLevel && reasoning !== asked.reasoning
+  return [
+    ...(isRefused ? [cut(...budget)] : []),
+    ...(isOther || (isRefused && !hasLevel) ? [set(thinkingLevel(reasoning, name), ...level)] : []),
   ]
 }

@@ -1,12 +1,16 @@
 /** The requirements of Gemini, wherever it runs. */
+import { Result } from "effect"
 import type { Message } from "../../protocol/block.ts"
 import { JsonText } from "../../protocol/json-text.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
+import { makersName } from "../family.ts"
 import type { JsonObject } from "../json.ts"
-import { type Requirement, refuses } from "../requirements.ts"
+import { levelRequirement } from "../model-rules.ts"
+import { mends, type Requirement, refuses } from "../requirements.ts"
 import { geminiBypass } from "../signature.ts"
 import { pairCalls } from "../tool-loops.ts"
 import type { EncodeRefusal } from "../wire.ts"
+import { budgetsOf, budgetWithin, geminiModels, thinkingDocs } from "./models.ts"
 
 const docs = "https://ai.google.dev/api/generate-content"
 const calling = "https://ai.google.dev/gemini-api/docs/function-calling"
@@ -31,6 +35,14 @@ const threadRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => 
   return calls(first)
     ? { capability: "thread", message: "this model calls tools only after its user spoke" }
     : undefined
+}
+
+const withBudget = (request: VendorRequest): VendorRequest => {
+  const { reasoningBudget } = request
+  const budgets = budgetsOf(request)
+  if (reasoningBudget === undefined || budgets === undefined) return request
+  const budget = budgetWithin(reasoningBudget, budgets)
+  return budget === reasoningBudget ? request : { ...request, reasoningBudget: budget }
 }
 
 const functionName = /^[a-zA-Z_]/
@@ -71,6 +83,8 @@ export const withSignatures = (contents: ReadonlyArray<Content>, model: string):
         return { ...content, parts: content.parts.with(first, { ...part, thoughtSignature: geminiBypass }) }
       })
 
+const levels = levelRequirement(geminiModels, thinkingDocs)
+
 export const geminiRequirements: ReadonlyArray<Requirement> = [
   { rule: "as many results as calls", source: calling, meet: pairCalls },
   // pairCalls refuses others.
@@ -84,10 +98,21 @@ export const geminiRequirements: ReadonlyArray<Requirement> = [
   {
     rule: "a schema or functions",
     source: outputs,
-    meet: refuses(({ model, output, anyJson, tools }) =>
-      (output !== undefined || anyJson === true) && tools.length > 0 && isOld(model) ? lacksOutput : undefined,
-    ),
+    meet: refuses((request) => {
+      const { output, anyJson, tools } = request
+      const isJson = output !== undefined || anyJson === true
+      return isJson && tools.length > 0 && isOld(makersName(request)) ? lacksOutput : undefined
+    }),
   },
+  {
+    ...levels,
+    // A budget is taken instead, also by models that have levels.
+    meet: (request) =>
+      (request.reasoningBudget ?? 0) > 0
+        ? Result.succeed(request)
+        : (levels.meet?.(request) ?? Result.succeed(request)),
+  },
+  { rule: "thinking of a model", source: thinkingDocs, ofModel: true, meet: mends(withBudget) },
   // The writer of the request meets these; it has withSignatures from here.
   { rule: "signatures of calls", source: signing },
   { rule: "signatures are its own", source: signing },
@@ -97,5 +122,4 @@ export const geminiRequirements: ReadonlyArray<Requirement> = [
   { rule: "names of functions differ", source: calling },
   { rule: "a choice needs tools", source: calling },
   { rule: "a schema needs JSON", source: outputs },
-  { rule: "thinking of a model", source: "https://ai.google.dev/gemini-api/docs/thinking" },
 ]

@@ -20,12 +20,15 @@ import { JsonText } from "../../protocol/json-text.ts"
 import type { VendorRequest } from "../dialect.ts"
 import { inputOf, outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, sameAs } from "../extras.ts"
+import { makersName } from "../family.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
+import { levelFor, ruleOf } from "../model-rules.ts"
 import { meetAll } from "../requirements.ts"
 import { movesMedia, resultMedia, resultText } from "../results.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
+import { budgetsOf, budgetWithin, geminiModels } from "./models.ts"
 import { type Content, geminiRequirements, isOld, withSignatures } from "./requirements.ts"
 
 type Part = { readonly [key: string]: unknown }
@@ -48,7 +51,7 @@ const inResults: ReadonlySet<string> = new Set([
 
 /** A part that a model does not take in a result comes after the results. */
 const withMediaInResults = (request: VendorRequest): VendorRequest =>
-  movesMedia(({ mime, data }) => data !== undefined && inResults.has(mime) && !isOld(request.model))(request)
+  movesMedia(({ mime, data }) => data !== undefined && inResults.has(mime) && !isOld(makersName(request)))(request)
 
 const writeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   const { thread, tools, ownTools = [], toolChoice, output } = request
@@ -64,7 +67,7 @@ const writeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefu
   const { cachedContent, mediaResolution } = vendorOptions?.gemini ?? {}
   const system = thread.flatMap(({ role, blocks }) => (role === "system" ? blocks : []))
   return Result.succeed({
-    contents: withSignatures(mergeTurns(request), request.model),
+    contents: withSignatures(mergeTurns(request), makersName(request)),
     ...(system.length > 0 && { systemInstruction: { parts: system.map(({ v }) => ({ text: v })) } }),
     ...(tools.length + ownTools.length > 0 && {
       tools: [...(tools.length === 0 ? [] : [declarationsOf(tools)]), ...ownTools.map(({ v }) => new JsonText(v))],
@@ -112,33 +115,34 @@ const thinkingBudgets: Readonly<Record<ReasoningLevel, number>> = {
   max: 24_576,
 }
 
-/** Minimum thinking budget of 2.x pro models. */
-const proMinimumBudget = 128
-
 /** Models up to 2.5 take a budget in tokens, later ones a level; pro models cannot disable thinking. */
 function encodeThinking(request: VendorRequest, level: ReasoningLevel): object {
-  const { model, reasoningBudget, reasoningDisplay } = request
-  const isPro = model.includes("pro")
+  const { reasoningDisplay } = request
+  const name = makersName(request)
   const includeThoughts = level !== "off" && reasoningDisplay !== "omitted"
-  if (isOld(model)) {
-    const thinkingBudget = Math.max(reasoningBudget ?? thinkingBudgets[level], isPro ? proMinimumBudget : 0)
-    return { thinkingBudget, includeThoughts }
-  }
-  const least = isPro ? "low" : "minimal"
-  const thinkingLevel = {
-    off: least,
-    minimal: least,
-    low: "low",
-    medium: "medium",
-    high: "high",
-    xhigh: "high",
-    max: "high",
-  }[level]
-  return { thinkingLevel, includeThoughts }
+  return isOld(name)
+    ? { thinkingBudget: thinkingBudget(request, level), includeThoughts }
+    : { thinkingLevel: thinkingLevel(level, name), includeThoughts }
+}
+
+/** The budget that was asked for, or the usual one of a level. */
+export const thinkingBudget = (request: VendorRequest, level: ReasoningLevel): number => {
+  const budget = request.reasoningBudget ?? thinkingBudgets[level]
+  const budgets = budgetsOf(request)
+  return budgets === undefined ? budget : budgetWithin(budget, budgets)
+}
+
+/** The level that the model has for one that is asked for. */
+export const thinkingLevel = (asked: ReasoningLevel, name: string): string => {
+  const level = levelFor(asked, ruleOf(geminiModels, { model: name }) ?? {}) ?? asked
+  const least = name.includes("pro") ? "low" : "minimal"
+  return { off: least, minimal: least, low: "low", medium: "medium", high: "high", xhigh: "high", max: "high" }[level]
 }
 
 /** Tool results have the role user; adjacent messages of one role are merged. */
-function mergeTurns({ thread, model }: VendorRequest): ReadonlyArray<Content> {
+function mergeTurns(request: VendorRequest): ReadonlyArray<Content> {
+  const { thread } = request
+  const model = makersName(request)
   const toolNames = new Map<string, string>()
   const turns: Array<OpenContent> = []
   for (const { role, blocks } of thread) {

@@ -5,10 +5,12 @@
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json-text.ts"
 import type { Dialect, VendorRequest } from "../dialect.ts"
+import { makersName } from "../family.ts"
+import { fitsModel } from "../requirements.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryGenerate } from "./carry.ts"
 import { geminiRefusal } from "./faults.ts"
-import { isOld } from "./requirements.ts"
+import { geminiRequirements, isOld } from "./requirements.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { encodeGenerate } from "./vendor-request.ts"
 
@@ -24,10 +26,11 @@ export const geminiWire = <Body extends string | Uint8Array>(
 export const gemini: Dialect = {
   authorize: (credential) => ({ "x-goog-api-key": credential }),
   encode: (request) => Result.map(encodeGenerate(request), (body) => geminiWire(request, writeJson(body))),
+  fit: fitsModel(geminiRequirements),
   carry: carryGenerate(geminiWire),
   // Models do not search beside functions: https://ai.google.dev/gemini-api/docs/google-search
   seals: "gemini",
-  hasWords: ({ model }) => ({ detail: !isOld(model), effort: false, display: true }),
+  hasWords: (request) => ({ detail: !isOld(makersName(request)), effort: false, display: true }),
   canSearch: ({ tools }) => tools.length === 0,
   decoder: decodeStream,
   decodeBody,

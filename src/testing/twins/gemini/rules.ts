@@ -1,5 +1,7 @@
 /** Requests that Gemini refuses, beyond their shape, from the top down. */
+import { budgetsOf, budgetWithin, geminiModels, thinkingDocs } from "../../../dialects/gemini/models.ts"
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { ruleOf } from "../../../dialects/model-rules.ts"
 import { type Check, fault, firstOf, listed, repeated, rule } from "../rules.ts"
 import type { TwinCall, TwinRule } from "../twin.ts"
 import { isOwnSignature } from "./signature.ts"
@@ -7,7 +9,6 @@ import { isOwnSignature } from "./signature.ts"
 const docs = "https://ai.google.dev/api/generate-content"
 const callDocs = "https://ai.google.dev/gemini-api/docs/function-calling"
 const signatureDocs = "https://ai.google.dev/gemini-api/docs/thought-signatures"
-const thinkingDocs = "https://ai.google.dev/gemini-api/docs/thinking"
 
 const contentsOf = (body: JsonObject) => objectsAt(body, "contents")
 const partsOf = (content: JsonObject | undefined) => objectsAt(content, "parts")
@@ -199,10 +200,34 @@ const outputOrFunctions: TwinRule["check"] = (call) =>
     ? fault("", "Function calling with a response mime type: 'application/json' is unsupported")
     : undefined
 
-const thinkingOfModel: TwinRule["check"] = (call) =>
-  isOld(call) && objectAt(config(call.body), "thinkingConfig")?.["thinkingLevel"] !== undefined
-    ? fault("", "Thinking level is not supported for this model.")
-    : undefined
+const thinkingIn = (body: JsonObject) => objectAt(config(body), "thinkingConfig")
+
+const thinkingOfModel: TwinRule["check"] = (call) => {
+  const { thinkingLevel: level, thinkingBudget: budget } = thinkingIn(call.body) ?? {}
+  if (isOld(call) && level !== undefined) return fault("", "Thinking level is not supported for this model.")
+  if (level !== undefined && budget !== undefined) {
+    return fault("", "You can only set only one of thinking budget and thinking level.")
+  }
+  const model = modelIn(call.path)
+  if (typeof budget !== "number" || budget === -1) return undefined
+  const budgets = budgetsOf({ model })
+  const isOff = budget === 0 && (budgets === undefined ? !isOld(call) && model.includes("pro") : !budgets.hasOff)
+  if (isOff) return fault("", "Budget 0 is invalid. This model only works in thinking mode.")
+  return budgets === undefined || budgetWithin(budget, budgets) === budget
+    ? undefined
+    : fault(
+        "",
+        `The thinking budget ${budget} is invalid. Please choose a value between ${budgets.least} and ${budgets.most}.`,
+      )
+}
+
+const levelsOfModel: TwinRule["check"] = (call) => {
+  const level = stringAt(thinkingIn(call.body), "thinkingLevel")?.toLowerCase()
+  const levels = ruleOf(geminiModels, { model: modelIn(call.path) })?.levels
+  return level === undefined || levels === undefined || levels.some((each) => each === level)
+    ? undefined
+    : fault("", `Thinking level ${level.toUpperCase()} is not supported for this model.`)
+}
 
 export const geminiRules: ReadonlyArray<TwinRule> = [
   rule("some contents", docs, someContents),
@@ -225,5 +250,6 @@ export const geminiRules: ReadonlyArray<TwinRule> = [
     source: "https://ai.google.dev/gemini-api/docs/structured-output",
     check: outputOrFunctions,
   },
+  { name: "levels of a model", source: thinkingDocs, check: levelsOfModel },
   { name: "thinking of a model", source: thinkingDocs, check: thinkingOfModel },
 ]
