@@ -23,6 +23,7 @@ const vendors = {
   responses: responsesTwin,
   anthropic: anthropicTwin,
   gemini: geminiTwin,
+  groq: chatTwins.groq,
   moonshot: chatTwins.moonshot,
   xai: chatTwins.xai,
   zai: chatTwins.zai,
@@ -53,10 +54,12 @@ const models = {
   kimi: ["moonshot", "kimi-k2.6"],
   grok: ["xai", "grok-4.5"],
   glm: ["zai", "glm-4.7"],
+  llama: ["groq", "llama-3.3-70b-versatile"],
+  large: ["mistral", "mistral-large-latest"],
 } satisfies Readonly<Record<string, readonly [vendor: Vendor, model: string, family?: string]>>
 type Handle = keyof typeof models
 
-const compatible = ["moonshot", "xai", "zai", "mistral"] as const
+const compatible = ["groq", "moonshot", "xai", "zai", "mistral"] as const
 
 const gateway = useGateway({
   ids,
@@ -387,5 +390,33 @@ describe("models of Gemini", () => {
       sentThinking({ thinkingBudget: 16_384, includeThoughts: true }),
       null,
     ],
+  ])
+})
+
+describe("vendors that refuse members of OpenAI's requests", () => {
+  const labelled = {
+    store: false,
+    metadata: { app: "a" },
+    user: "ada",
+    safety_identifier: "ada",
+    service_tier: "default",
+    modalities: ["text"],
+    prompt_cache_retention: "24h",
+    logprobs: false,
+    n: 1,
+    stream_options: null,
+    tools,
+    parallel_tool_calls: true,
+  }
+  fits([
+    ["chat", "llama", labelled, { ...absent("store"), parallel_tool_calls: true, tools }, null],
+    ["chat", "large", labelled, { ...absent("user"), ...absent("metadata"), parallel_tool_calls: true, tools }, null],
+    ["chat", "llama", { store: true }, absent("store"), null],
+    ["chat", "large", { stream: true, stream_options: { include_usage: true } }, absent("stream_options"), null],
+    ["chat", "gpt4", { store: false, metadata: { app: "a" } }, { store: false, metadata: { app: "a" } }, null],
+  ])
+  refused([
+    ["chat", "llama", { n: 2 }, "n"],
+    ["chat", "large", { logprobs: true }, "logprobs"],
   ])
 })

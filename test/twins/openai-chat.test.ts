@@ -13,7 +13,7 @@ import { answers, asks, calls, jsonIn, refusalOf, testRequest } from "./asked.ts
 import { useTwin } from "./served.ts"
 
 type Profile = keyof typeof chatTwins
-const profiles = ["openai", "deepseek", "moonshot", "qwen", "xai", "zai", "mistral"] as const
+const profiles = ["openai", "deepseek", "moonshot", "qwen", "groq", "xai", "zai", "mistral"] as const
 
 const user = { role: "user", content: "Hi" }
 const says = (...ids: ReadonlyArray<string>) => ({
@@ -101,6 +101,9 @@ const wrong: ReadonlyArray<readonly [profile: Profile, rule: string, request: ob
   ["openai", "limits of a model", { model: "o4-mini", max_tokens: 9 }, "Use 'max_completion_tokens' instead."],
   ["moonshot", "sampling of a model", { model: "kimi-k2.6", temperature: 0.6 }, "'temperature' is not supported"],
   ["moonshot", "stops of a vendor", { stop: ["a", "b", "c", "d", "e", "f"] }, "maximum length 5"],
+  ["groq", "stops of a vendor", { stop: ["a", "b", "c", "d", "e"] }, "maximum length 4"],
+  ["groq", "shape", { store: false }, "Unrecognized request argument supplied: store"],
+  ["mistral", "shape", { user: "ada" }, "Unrecognized request argument supplied: user"],
   ["xai", "answers of a model", { model: "grok-4.5", stop: ["a"] }, "'stop' is not supported"],
   ["zai", "stops of a vendor", { stop: ["a", "b"] }, "maximum length 1"],
   ["zai", "no choice of tools", { tools: [tool(open)], tool_choice: "required" }, "supports auto only"],

@@ -87,6 +87,8 @@ const editsOf = (request: VendorRequest, sent: SentBody, profile: ChatProfile): 
     ...ownWords(sent, profile),
     ...usageEdits(request, sent, profile),
     ...(isAbsent(head["store"]) || head["store"] === false ? [] : [set(false, "store")]),
+    ...(profile.refusedMembers ?? []).filter((name) => Object.hasOwn(head, name)).map((name) => cut(name)),
+    ...tierEdits(sent, profile),
     ...(head["tool_choice"] === "required" && profile.requiredChoice !== "required"
       ? [set(profile.requiredChoice, "tool_choice")]
       : []),
@@ -162,6 +164,12 @@ const ownWords = ({ head }: SentBody, { options, cache, takesAll }: ChatProfile)
   const isKeyed = cache !== "key" && !isAbsent(head["prompt_cache_key"])
   return [...others.map(([name]) => cut(name)), ...(isKeyed ? [cut("prompt_cache_key")] : [])]
 }
+
+/** OpenAI's words for the usual tier; other vendors have words of their own. */
+const usualTiers: ReadonlyArray<unknown> = ["default", "standard"]
+
+const tierEdits = ({ head }: SentBody, { options, takesAll }: ChatProfile): ReadonlyArray<JsonEdit> =>
+  options !== "openai" && takesAll !== true && usualTiers.includes(head["service_tier"]) ? [cut("service_tier")] : []
 
 const usageEdits = ({ stream }: VendorRequest, { head }: SentBody, { asksForUsage }: ChatProfile) => {
   const { stream_options: options } = head

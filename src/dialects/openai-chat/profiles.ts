@@ -71,8 +71,10 @@ export interface ChatProfile {
   readonly loopsNeedReasoning?: true
   /** Whether a thread ends with its user, or with results. */
   readonly endsWithUser?: true
-  /** The most sequences that stop a reply. */
-  readonly mostStops?: number
+  /** The most sequences that stop a reply, and the documentation that says so. */
+  readonly mostStops?: { readonly most: number; readonly source: string }
+  /** Members of OpenAI's requests that change no answer, and that the vendor refuses. */
+  readonly refusedMembers?: ReadonlyArray<string>
   /** The most sequences that stop a reply, and the most tools. */
   readonly most?: { readonly stops: number; readonly tools: number }
 }
@@ -118,6 +120,9 @@ type Word = keyof typeof words
 const only = (...names: ReadonlyArray<Word>): ExtraWords => Object.fromEntries(names.map((name) => [name, words[name]]))
 
 const penalties = ["frequencyPenalty", "presencePenalty"] as const
+
+/** Members that SDKs of OpenAI's send to label, keep or route a request. */
+const labels = ["store", "metadata", "safety_identifier", "prompt_cache_retention", "modalities"] as const
 
 /** What all vendors understand. An unknown server gets what it is asked for: a profile of the model takes away. */
 const plain: ChatProfile = {
@@ -189,12 +194,13 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     reasoning: thinkingSwitch,
     reasoningBack: "reasoning_content",
     models: { rules: kimiModels, source: kimiModelDocs },
-    mostStops: 5,
+    mostStops: { most: 5, source: "https://platform.moonshot.ai/docs/api/chat" },
   },
   /** https://docs.mistral.ai/api; refuses unknown fields and call ids, and sends usage without a request for it. */
   mistral: {
     ...plain,
     refusesEchoes: true,
+    refusedMembers: [...labels, "user", "stream_options"],
     extras: { ...only(...penalties, "prediction", "n"), seed: sameAs("random_seed") },
     asksForUsage: false,
     reasoning: (level) => ({ reasoning_effort: level === "off" ? "none" : "high" }),
@@ -205,10 +211,12 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
     callIds: hashedIds(/^[a-zA-Z0-9]{9}$/, 9),
     endsWithUser: true,
   },
-  /** https://console.groq.com/docs/reasoning */
+  /** https://console.groq.com/docs/reasoning and, of what it refuses, https://console.groq.com/docs/openai and /docs/api-reference */
   groq: {
     ...plain,
     refusesEchoes: true,
+    refusedMembers: labels,
+    mostStops: { most: 4, source: "https://console.groq.com/docs/api-reference" },
     extras: only("seed", ...penalties, "serviceTier"),
     options: "groq",
     maxTokens: "max_completion_tokens",
@@ -255,7 +263,7 @@ export const chatProfiles: Readonly<Record<ChatProfileName, ChatProfile>> = {
   zai: {
     ...plain,
     choosesTools: true,
-    mostStops: 1,
+    mostStops: { most: 1, source: "https://docs.z.ai/api-reference/llm/chat-completion" },
     extras: {},
     videos: true,
     lacksOutput: true,

@@ -103,9 +103,9 @@ const tableOf = (profile: ChatProfile): ReadonlyArray<Requirement> => [
     : [
         {
           rule: "stops of a vendor",
-          source: chat,
+          source: profile.mostStops.source,
           ofModel: true as const,
-          meet: refuses(tooManyStops(profile.mostStops)),
+          meet: refuses(tooManyStops(profile.mostStops.most)),
         },
       ]),
   // The writer of the request meets these.

@@ -219,6 +219,20 @@ export const ZaiBody = Schema.Struct({
   do_sample: maybe(Schema.Boolean),
 })
 
+const { logprobs: _wanted, top_logprobs: _best, n: _replies, ...groq } = common
+
+/** https://console.groq.com/docs/api-reference */
+export const GroqBody = Schema.Struct({
+  ...groq,
+  messages: Schema.Array(messageWith({ reasoning: maybe(Schema.String) })),
+  max_completion_tokens: nullable(Positive),
+  max_tokens: nullable(Positive),
+  reasoning_effort: maybe(Schema.Literals(["none", "default", "low", "medium", "high"])),
+  reasoning_format: maybe(Schema.Literals(["hidden", "raw", "parsed"])),
+  search_settings: maybe(AnyObject),
+  service_tier: nullable(Schema.Literals(["auto", "on_demand", "flex", "performance"])),
+})
+
 /** https://www.alibabacloud.com/help/en/model-studio/qwen-api-reference */
 export const QwenBody = Schema.Struct({
   ...common,
@@ -229,7 +243,15 @@ export const QwenBody = Schema.Struct({
   thinking_budget: maybe(Schema.Int),
 })
 
-const { seed: _seed, stream_options: _options, tool_choice: _choice, ...mistral } = common
+const {
+  seed: _seed,
+  stream_options: _options,
+  tool_choice: _choice,
+  user: _user,
+  logprobs: _asked,
+  top_logprobs: _most,
+  ...mistral
+} = common
 const { max_tokens } = QwenBody.fields
 
 /** https://docs.mistral.ai/api */

@@ -259,6 +259,11 @@ export const moonshotRules: ReadonlyArray<TwinRule> = [
   ),
 ]
 
+export const groqRules: ReadonlyArray<TwinRule> = [
+  ...genericRules,
+  rule("stops of a vendor", "https://console.groq.com/docs/api-reference", stopsAtMost(4)),
+]
+
 export const xaiRules: ReadonlyArray<TwinRule> = [...genericRules, ...modelRules(xaiModels, xaiModelDocs)]
 
 const zaiDocs = "https://docs.z.ai/api-reference/llm/chat-completion"

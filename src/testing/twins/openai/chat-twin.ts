@@ -9,6 +9,7 @@ import {
   ChatBody,
   DeepSeekBody,
   GenericBody,
+  GroqBody,
   MistralBody,
   MoonshotBody,
   QwenBody,
@@ -18,6 +19,7 @@ import {
 import {
   deepseekRules,
   genericRules,
+  groqRules,
   mistralRules,
   moonshotRules,
   openaiChatRules,
@@ -103,6 +105,7 @@ export const chatTwins = {
   deepseek: chatTwin(DeepSeekBody, deepseekRules, whereAsked),
   moonshot: chatTwin(MoonshotBody, moonshotRules, whereAsked),
   qwen: chatTwin(QwenBody, qwenRules, whereAsked),
+  groq: chatTwin(GroqBody, groqRules, whereAsked),
   xai: chatTwin(XaiBody, xaiRules, whereAsked),
   zai: chatTwin(ZaiBody, zaiRules, whereAsked),
   mistral: chatTwin(MistralBody, mistralRules, () => true),
