@@ -27,6 +27,8 @@ export interface OwnRequest {
   readonly tools: number
   /** Ids of the client's own user, with their places. */
   readonly endUsers: ReadonlyArray<{ readonly path: JsonPath; readonly id: string }>
+  /** Messages of the role `system` in a thread of Anthropic's. */
+  readonly instructions?: SentInstructions | undefined
   /** Other places that a dialect edits, by a name of its API's. */
   readonly places?: Readonly<Record<string, ReadonlyArray<JsonPath>>>
 }
@@ -42,4 +44,18 @@ export interface SentBody {
   readonly own: OwnRequest
   /** Features of the API that its headers ask for. */
   readonly betas: ReadonlyArray<string>
+}
+
+/** Where instructions stand in a thread of Anthropic's: only those after a user, and before the model, may stay. */
+export type InstructionPlace = "first" | "after a user" | "at the end" | "elsewhere"
+
+/** The instructions in a thread of a client's own request. */
+export interface SentInstructions {
+  /** The content of the top-level `system`. */
+  readonly system: ReadonlyArray<unknown>
+  readonly messages: ReadonlyArray<{
+    readonly path: JsonPath
+    readonly place: InstructionPlace
+    readonly content: ReadonlyArray<unknown>
+  }>
 }

@@ -45,6 +45,7 @@ const models = {
   sonnet45: ["anthropic", "claude-sonnet-4-5"],
   opus46: ["anthropic", "claude-opus-4-6"],
   opus47: ["anthropic", "claude-opus-4-7"],
+  opus48: ["anthropic", "claude-opus-4-8"],
   opus5: ["anthropic", "claude-opus-5"],
   named: ["anthropic", "my-claude"],
   gem25: ["gemini", "gemini-2.5-pro"],
@@ -418,5 +419,55 @@ describe("vendors that refuse members of OpenAI's requests", () => {
   refused([
     ["chat", "llama", { n: 2 }, "n"],
     ["chat", "large", { logprobs: true }, "logprobs"],
+  ])
+})
+
+describe("instructions in a thread of Anthropic's", () => {
+  const said = (role: string, content: unknown) => ({ role, content })
+  const marked = { type: "text", text: "B", cache_control: { type: "ephemeral" } }
+  const text = (words: string) => ({ type: "text", text: words })
+  const asked = said("user", "Hi")
+  const thread = [asked, said("system", [marked]), said("assistant", "A"), said("user", "C")]
+  const without = [asked, said("assistant", "A"), said("user", "C")]
+  fits([
+    ["messages", "opus48", { system: "S", messages: thread }, { system: "S", messages: thread }, null],
+    ["messages", "opus47", { system: "S", messages: thread }, { system: [text("S"), marked], messages: without }, null],
+    ["messages", "sonnet45", { messages: thread }, { system: [marked], messages: without }, null],
+    ["messages", "named", { messages: thread }, { messages: thread, ...absent("system") }, null],
+    [
+      "messages",
+      "opus48",
+      { messages: [said("system", "S"), asked] },
+      { system: [text("S")], messages: [asked] },
+      null,
+    ],
+    [
+      "messages",
+      "opus48",
+      { messages: [asked, said("system", "B"), asked] },
+      { system: [text("B")], messages: [asked, asked] },
+      null,
+    ],
+    [
+      "messages",
+      "opus47",
+      { messages: [asked, said("assistant", "A"), said("system", "B")] },
+      { messages: [asked, said("assistant", "A"), said("user", "B")] },
+      null,
+    ],
+    [
+      "chat",
+      "opus48",
+      { messages: [said("system", "S"), asked, said("system", "B")] },
+      { system: [text("S")], messages: [said("user", [text("Hi")]), said("system", [marked])] },
+      null,
+    ],
+    [
+      "chat",
+      "opus47",
+      { messages: [said("system", "S"), asked, said("system", "B")] },
+      { system: [text("S"), text("B")] },
+      null,
+    ],
   ])
 })

@@ -12,6 +12,7 @@ import { answers, asks, calls, callTo, refusalOf, testRequest } from "./asked.ts
 import { saysAll, useTwin } from "./served.ts"
 
 const user = (content: unknown) => ({ role: "user", content })
+const system = (content: unknown) => ({ role: "system", content })
 const assistant = (...content: ReadonlyArray<object>) => ({ role: "assistant", content })
 const call = (id: string) => ({ type: "tool_use", id, name: "get", input: {} })
 const result = (id: string) => ({ type: "tool_result", tool_use_id: id, content: "7" })
@@ -90,6 +91,17 @@ const wrong: ReadonlyArray<readonly [rule: string, request: object, message: str
   ["thinking budgets", { thinking: { type: "enabled", budget_tokens: 4000 } }, "must be greater than"],
   ["modes of thinking", { model: "claude-opus-4-7", thinking: thinks }, "is not supported for this model"],
   ["sampling beside thinking", { thinking: thinks, temperature: 0.5 }, "may only be set to 1"],
+  ["instructions in a thread", { messages: [user("Hi"), system("B")] }, "role 'system' is not supported on this model"],
+  [
+    "instructions in a thread",
+    { model: "claude-opus-4-8", messages: [system("B"), user("Hi")] },
+    "messages.0: use the top-level 'system' parameter",
+  ],
+  [
+    "instructions in a thread",
+    { model: "claude-opus-4-8", messages: [user("Hi"), system("B"), user("C")] },
+    "messages.1: a 'system' message must follow a user turn",
+  ],
   [
     "efforts of a model",
     { model: "claude-haiku-4-5", output_config: { effort: "high" } },
@@ -240,6 +252,28 @@ describe("a request of Weir", () => {
     expect(accepted({ reasoning: "low", tools, thread })).not.toHaveProperty("thinking")
     expect(accepted({ reasoning: "low", tools })).toHaveProperty("thinking")
     expect(accepted({ reasoning: "low", tools, thread, model: "claude-opus-4-7" })).toHaveProperty("thinking")
+  })
+
+  it("keeps instructions in the thread where the model takes them, and has them before it elsewhere", () => {
+    const text = (v: string) => [{ t: "text" as const, v }]
+    const says = (v: string) => ({ role: "assistant", blocks: text(v) }) as const
+    const instructs = (v: string) => ({ role: "system", blocks: text(v) }) as const
+    const rolesOf = (model: string, ...thread: VendorRequest["thread"]) => {
+      const body = accepted({ model, thread })
+      return [objectsAt(body, "system").length, objectsAt(body, "messages").map(({ role }) => role)]
+    }
+    const thread = [instructs("A"), asks, instructs("B"), says("C"), asks] as const
+    const kept = [1, ["user", "system", "assistant", "user"]]
+    const moved = [2, ["user", "assistant", "user"]]
+    for (const model of ["claude-opus-4-8", "claude-opus-5", "claude-sonnet-5-5", "claude-fable-5-1"]) {
+      expect(rolesOf(model, ...thread), model).toEqual(kept)
+    }
+    for (const model of ["claude-sonnet-4-5", "claude-opus-4-7", "claude-sonnet-5", "claude"]) {
+      expect(rolesOf(model, ...thread), model).toEqual(moved)
+    }
+    expect(rolesOf("claude-opus-4-8", asks, instructs("B"), asks)).toEqual([1, ["user"]])
+    expect(rolesOf("claude-opus-4-8", asks, instructs("B"))).toEqual([0, ["user", "system"]])
+    expect(rolesOf("claude-opus-4-8", asks, says("A"), instructs("B"))).toEqual([0, ["user", "assistant", "user"]])
   })
 
   it("samples by one parameter, or by none", () => {

@@ -9,6 +9,7 @@ import { encodeExtras } from "../extras.ts"
 import { makersName } from "../family.ts"
 import { objectAt, stringAt } from "../json.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
+import { instructionEdits } from "./instructions.ts"
 import { claudeVersion, effortOf, encodeThinking } from "./thinking.ts"
 import { betasOf, messagesWire, words } from "./vendor-request.ts"
 
@@ -22,19 +23,24 @@ const places: ParamPlaces = {
 export const carriedMessages = (
   request: VendorRequest,
   sent: SentBody,
+  isCloud = false,
 ): Result.Result<WireRequest<Uint8Array>, EncodeRefusal> =>
   Result.map(encodeExtras(request.extras, words), () =>
     messagesWire(
       request,
       betasFor(request, sent),
-      sent.edited([set(request.model, "model"), ...messageEdits(request, sent)]),
+      sent.edited([set(request.model, "model"), ...messageEdits(request, sent, isCloud)]),
     ),
   )
 
-export const carryMessages: Carry = { api: "anthropic", encode: carriedMessages }
+export const carryMessages: Carry = {
+  api: "anthropic",
+  encode: (request, sent) => carriedMessages(request, sent),
+}
 
 /** The edits of a body wherever Claude runs. */
-export const messageEdits = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit> => [
+export const messageEdits = (request: VendorRequest, sent: SentBody, isCloud: boolean): ReadonlyArray<JsonEdit> => [
+  ...instructionEdits(request, sent.own.instructions, isCloud),
   ...limitEdit(request, sent.asked, ["max_tokens"]),
   ...paramEdits(request, sent.asked, places),
   ...commonEdits(request, sent, { toolChoice: "tool_choice" }),

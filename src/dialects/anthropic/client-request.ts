@@ -21,6 +21,7 @@ import type { JsonObject } from "../json.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
 import { messageOf, textsOf } from "./client-blocks.ts"
 import { choiceOf, toolsIn, toolsOf } from "./client-tools.ts"
+import { sentInstructions } from "./instructions.ts"
 
 export const messagesFields: FieldTable = {
   ...all(
@@ -106,7 +107,12 @@ export const decodeMessagesRequest = (
   const model = reader.string(body["model"], "model")
   if (isAbsent(body["max_tokens"]) && !counts) reader.refuse("max_tokens", "is required")
   const own = ownRequest(reader, endUsersAt(body, ["metadata", "user_id"]), { hosted, listed: body["tools"] })
-  return reader.carriedResult({ exchange, context: { model, includesUsage: true }, own })
+  const instructions = sentInstructions(body)
+  return reader.carriedResult({
+    exchange,
+    context: { model, includesUsage: true },
+    own: instructions === undefined ? own : { ...own, instructions },
+  })
 }
 
 const efforts: Readonly<Record<string, Effort>> = {

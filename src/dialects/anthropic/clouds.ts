@@ -22,12 +22,16 @@ import { betasFor, carriedMessages, messageEdits } from "./carry.ts"
 import { anthropicRequirements } from "./requirements.ts"
 import { anthropic, anthropicVersion } from "./vendor.ts"
 import { ReplyReader } from "./vendor-reply.ts"
-import { betaHeader, encodeMessages } from "./vendor-request.ts"
+import { betaHeader, betasOf, encodeMessages, messagesWire } from "./vendor-request.ts"
 
 /** The messages without what a path says. */
 const bodyFor = (version: string, request: VendorRequest): Result.Result<object, EncodeRefusal> => {
   if (hasUrl(request)) return Result.fail(filesByUrl)
-  return Result.map(encodeMessages(request), (body) => ({ anthropic_version: version, ...body, model: undefined }))
+  return Result.map(encodeMessages(request, true), (body) => ({
+    anthropic_version: version,
+    ...body,
+    model: undefined,
+  }))
 }
 
 /** The same of a body that is carried. */
@@ -40,7 +44,7 @@ const carriedBody = (
   hasUrl(request)
     ? Result.fail(filesByUrl)
     : Result.succeed(
-        sent.edited([cut("model"), ...messageEdits(request, sent), set(version, "anthropic_version"), ...more]),
+        sent.edited([cut("model"), ...messageEdits(request, sent, true), set(version, "anthropic_version"), ...more]),
       )
 
 const hasUrl = ({ thread }: VendorRequest): boolean =>
@@ -139,9 +143,12 @@ const versioned = <Body extends string | Uint8Array>(wire: WireRequest<Body>): W
 export const azureClaude: Dialect = {
   ...anthropic,
   canSearch: () => false,
-  encode: (request) => Result.map(anthropic.encode(request), versioned),
+  encode: (request) =>
+    Result.map(encodeMessages(request, true), (body) =>
+      versioned(messagesWire(request, betasOf(request), writeJson(body))),
+    ),
   carry: carryUnless(anthropicRequirements, {
     api: "anthropic",
-    encode: (request, sent) => Result.map(carriedMessages(request, sent), versioned),
+    encode: (request, sent) => Result.map(carriedMessages(request, sent, true), versioned),
   }),
 }

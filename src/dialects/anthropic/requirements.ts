@@ -9,6 +9,7 @@ import { isAnyObject, ofObject, withoutTopBranches, withToolSchemas } from "../s
 import { signatureFor } from "../signature.ts"
 import { callingTurn, hashedIds, pairCalls, renameCalls } from "../tool-loops.ts"
 import type { EncodeRefusal } from "../wire.ts"
+import { instructionDocs } from "./instructions.ts"
 import { claudeSchema } from "./output-schema.ts"
 import { claudeVersion, effortOf, encodeThinking, versionOf } from "./thinking.ts"
 
@@ -196,7 +197,8 @@ export const anthropicRequirements: ReadonlyArray<Requirement> = [
     meet: (request) => Result.map(refuses(anyObjectRefusal)(request), withClaudeOutput),
   },
   ...claudeRequirements,
-  // The writer of the request meets these.
+  // The writer of the request meets these, and the edits of a carried request the first ones.
+  { rule: "instructions in a thread", source: instructionDocs },
   { rule: "thinking budgets", source: thinking },
   { rule: "modes of thinking", source: `${docs}/build-with-claude/adaptive-thinking` },
   { rule: "signatures of thinking", source: thinking },

@@ -29,6 +29,7 @@ import { withJsonAsked } from "../schemas.ts"
 import { signatureFor } from "../signature.ts"
 import { ownBlock, shownText } from "../vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
+import { instructionPlaces, takesInstructions } from "./instructions.ts"
 import { claudeSchema } from "./output-schema.ts"
 import { anthropicRequirements, isBlank } from "./requirements.ts"
 import { claudeVersion, effortOf, encodeThinking } from "./thinking.ts"
@@ -57,14 +58,15 @@ interface WireBlock extends Markable {
 }
 
 interface WireMessage {
-  readonly role: "user" | "assistant"
+  readonly role: "user" | "assistant" | "system"
   readonly content: Array<WireBlock>
 }
 
-export const encodeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> =>
-  Result.flatMap(meetAll(anthropicRequirements, request), (met) => writeMessages(withJsonAsked(met)))
+/** @param isCloud whether Claude runs at a cloud, which takes instructions before the thread only */
+export const encodeMessages = (request: VendorRequest, isCloud = false): Result.Result<object, EncodeRefusal> =>
+  Result.flatMap(meetAll(anthropicRequirements, request), (met) => writeMessages(withJsonAsked(met), isCloud))
 
-const writeMessages = (request: VendorRequest): Result.Result<object, EncodeRefusal> => {
+const writeMessages = (request: VendorRequest, isCloud: boolean): Result.Result<object, EncodeRefusal> => {
   if (request.output !== undefined && !takesOutput(request)) return Result.fail(lacksOutput)
   const refusal = findRefusal(request)
   if (refusal !== undefined) return Result.fail(refusal)
@@ -72,8 +74,7 @@ const writeMessages = (request: VendorRequest): Result.Result<object, EncodeRefu
   // With thinking enabled, Anthropic does not accept sampling parameters.
   const extras = encodeExtras(request.extras, thinking === undefined ? words : thinkingWords)
   if (Result.isFailure(extras)) return Result.fail(extras.failure)
-  const system = request.thread.flatMap((message) => (message.role === "system" ? encodeBlocks(message.blocks) : []))
-  const messages = mergeTurns(request.thread)
+  const { system, messages } = mergeTurns(request.thread, takesInstructions(request) && !isCloud)
   const tools = offeredTools(request)
   // A prefix is read in this order.
   const blocks = [...tools, ...system, ...messages.flatMap(({ content }) => content)]
@@ -212,19 +213,36 @@ const findRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
   return undefined
 }
 
-/** Tool results have the role user; adjacent messages of one role are merged. */
-function mergeTurns(thread: ReadonlyArray<Message>): Array<WireMessage> {
+interface Turns {
+  readonly system: Array<WireBlock>
+  readonly messages: Array<WireMessage>
+}
+
+const roles = { system: "system", user: "user", assistant: "assistant", tool: "user" } as const
+
+/**
+ * Tool results have the role user; adjacent messages of one role are merged. Instructions stay where the model takes them there;
+ * those behind the model's last words are a user's, which it answers.
+ */
+function mergeTurns(thread: ReadonlyArray<Message>, keepsInstructions: boolean): Turns {
+  const turns = thread
+    .map(({ role, blocks }) => ({ role: roles[role], content: encodeBlocks(blocks) }))
+    .filter(({ content }) => content.length > 0)
+  const places = instructionPlaces(turns.map(({ role }) => role))
+  const system: Array<WireBlock> = []
   const messages: Array<WireMessage> = []
-  for (const message of thread) {
-    if (message.role === "system") continue
-    const role = message.role === "assistant" ? "assistant" : "user"
-    const content = encodeBlocks(message.blocks)
-    if (content.length === 0) continue
+  for (const [at, { role: said, content }] of turns.entries()) {
+    const place = places[at]
+    const role = place === "at the end" ? "user" : said
+    if (role === "system" && !(keepsInstructions && place === "after a user")) {
+      system.push(...content)
+      continue
+    }
     const last = messages.at(-1)
     if (last?.role === role) last.content.push(...content)
     else messages.push({ role, content })
   }
-  return messages
+  return { system, messages }
 }
 
 const encodeBlocks = (blocks: ReadonlyArray<Block>): Array<WireBlock> => blocks.flatMap(encodeBlock)

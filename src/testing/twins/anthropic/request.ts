@@ -128,7 +128,7 @@ const Block = Schema.Union([
 ])
 
 const Message = Schema.Struct({
-  role: Schema.Literals(["user", "assistant"]),
+  role: Schema.Literals(["user", "assistant", "system"]),
   content: Schema.Union([Schema.String, Schema.Array(Block)]),
 })
 

@@ -1,4 +1,5 @@
 /** Requests that Anthropic refuses, beyond their shape, from the top down. */
+import { instructionDocs, instructionPlaces, takesInstructions } from "../../../dialects/anthropic/instructions.ts"
 import { effortOf, versionOf } from "../../../dialects/anthropic/thinking.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
 import { Effort } from "../../../protocol/exchange.ts"
@@ -237,6 +238,25 @@ const noSampler: Check = (body) => {
   return name === undefined ? undefined : fault("", `\`${name}\` is deprecated for this model.`)
 }
 
+const instructions: Check = (body) => {
+  const roles = objectsAt(body, "messages").map((message) => stringAt(message, "role") ?? "")
+  return firstOf(instructionPlaces(roles), (place, at) => {
+    if (place === undefined) return undefined
+    if (place === "first") {
+      return fault(`messages.${at}`, "use the top-level 'system' parameter for the initial system prompt")
+    }
+    if (version(body) > 0 && !takesInstructions({ model: stringAt(body, "model") ?? "" })) {
+      return fault("messages", "role 'system' is not supported on this model")
+    }
+    return place === "after a user"
+      ? undefined
+      : fault(
+          `messages.${at}`,
+          "a 'system' message must follow a user turn and precede an assistant turn, or end the messages",
+        )
+  })
+}
+
 const textHasWords: Check = (body) =>
   firstOf(objectsAt(body, "messages"), (message, at) => {
     const isLast = at === objectsAt(body, "messages").length - 1 && message["role"] === "assistant"
@@ -299,6 +319,7 @@ const signatures: Check = (body) =>
 export const anthropicRules: ReadonlyArray<TwinRule> = [
   rule("a message at least", `${docs}/api/messages`, someMessage),
   rule("no blank text", `${docs}/api/messages`, textHasWords),
+  rule("instructions in a thread", instructionDocs, instructions),
   rule("the end of a thread", `${docs}/build-with-claude/prompt-engineering/prefill-claudes-response`, prefill),
   rule("no blank end", `${docs}/api/messages`, trimmedEnd),
   rule("ids of calls", `${docs}/api/messages`, callIds),

@@ -82,7 +82,7 @@ export const anthropicTwin: Twin = {
     const turn = messages.slice(messages.findLastIndex((message) => message["role"] === "assistant") + 1)
     return {
       model: stringAt(body, "model") ?? "",
-      texts: turn.flatMap(({ content }) => textsIn(content)),
+      texts: turn.flatMap(({ role, content }) => (role === "system" ? [] : textsIn(content))),
       hasResults: turn.some((message) => objectsAt(message, "content").some(({ type }) => type === "tool_result")),
       calls: messages.flatMap((message) => objectsAt(message, "content")).filter(({ type }) => type === "tool_use")
         .length,

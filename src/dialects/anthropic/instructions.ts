@@ -1,0 +1,69 @@
+/**
+ * Messages of the role `system` in a thread. All models have the top-level `system`; newer ones take instructions in the thread
+ * too, behind what a user says and before what the model says. Source:
+ * https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
+ */
+import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
+import type { InstructionPlace, SentInstructions } from "../carried-request.ts"
+import type { VendorRequest } from "../dialect.ts"
+import { makersName } from "../family.ts"
+import { isObject, type JsonObject } from "../json.ts"
+import { claudeVersion } from "./thinking.ts"
+
+export const instructionDocs = "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages"
+
+/** The places of messages by their roles; undefined for those that are no instructions. */
+export const instructionPlaces = (roles: ReadonlyArray<string>): ReadonlyArray<InstructionPlace | undefined> =>
+  roles.map((role, at) => {
+    if (role !== "system") return undefined
+    const before = roles.slice(0, at).findLast((each) => each !== "system")
+    const after = roles.slice(at).find((each) => each !== "system")
+    if (before === undefined) return "first"
+    if (before === "user") return after === "user" ? "elsewhere" : "after a user"
+    return after === undefined ? "at the end" : "elsewhere"
+  })
+
+type Named = Pick<VendorRequest, "model" | "family">
+
+/** Opus 4.8 and models from 5 on, but for Sonnet 5. */
+export const takesInstructions = (request: Named): boolean => {
+  const version = claudeVersion(request)
+  return version >= 4.8 && !(version === 5 && makersName(request).includes("sonnet"))
+}
+
+/** Undefined if no message has the role. */
+export const sentInstructions = (body: JsonObject): SentInstructions | undefined => {
+  const messages = Array.isArray(body["messages"]) ? body["messages"].filter(isObject) : []
+  const places = instructionPlaces(messages.map(({ role }) => String(role)))
+  const found = messages.flatMap(({ content }, at) => {
+    const place = places[at]
+    return place === undefined ? [] : [{ path: ["messages", at], place, content: blocksIn(content) }]
+  })
+  return found.length === 0 ? undefined : { system: blocksIn(body["system"]), messages: found }
+}
+
+const blocksIn = (content: unknown): ReadonlyArray<unknown> => {
+  if (typeof content === "string") return content.trim() === "" ? [] : [{ type: "text", text: content }]
+  return Array.isArray(content) ? content : []
+}
+
+/** Instructions where the model takes them; a model that is not known keeps those that may stand somewhere. */
+export const instructionEdits = (
+  request: Named,
+  sent: SentInstructions | undefined,
+  isCloud: boolean,
+): ReadonlyArray<JsonEdit> => {
+  if (sent === undefined) return []
+  const isKnown = claudeVersion(request) > 0
+  const staysInPlace = !isKnown || (takesInstructions(request) && !isCloud)
+  const moved = sent.messages.filter(({ place }) => {
+    if (place === "first") return true
+    return place === "after a user" ? !staysInPlace : isKnown && place === "elsewhere"
+  })
+  const last = isKnown ? sent.messages.filter(({ place }) => place === "at the end") : []
+  return [
+    ...last.map(({ path }) => set("user", ...path, "role")),
+    ...moved.map(({ path }) => cut(...path)),
+    ...(moved.length === 0 ? [] : [set([...sent.system, ...moved.flatMap(({ content }) => content)], "system")]),
+  ]
+}
