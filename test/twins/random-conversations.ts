@@ -22,43 +22,52 @@ import { clients, type Settings, type ToolAnswer } from "./clients.ts"
 import { faultOfReply } from "./reply-order.ts"
 import { type ClientName, callsIn, type Outcome, type Target, throughWeir } from "./through-weir.ts"
 
-const chatTarget = (name: keyof typeof chatTwins): Target => ({
+/** @param models that take different parameters */
+const chatTarget = (name: keyof typeof chatTwins, ...models: ReadonlyArray<string>): Target => ({
   name,
   vendor: dialectOf({ dialect: "openai-chat", profile: name }),
   twin: chatTwins[name],
-  models: ["upstream"],
+  models: ["upstream", ...models],
 })
 
 export const targets: ReadonlyArray<Target> = [
-  chatTarget("openai"),
+  chatTarget("openai", "o3", "gpt-5-mini", "gpt-5.1", "gpt-5.6-sol", "gpt-4.1"),
   {
     name: "openai-responses",
     vendor: dialectOf({ dialect: "openai-responses" }),
     twin: responsesTwin,
-    models: ["upstream"],
+    models: ["upstream", "o3", "gpt-5-mini", "gpt-5.1", "gpt-5.6-sol", "gpt-4.1"],
   },
   {
     name: "anthropic",
     vendor: dialectOf({ dialect: "anthropic" }),
     twin: anthropicTwin,
-    models: ["claude-sonnet-4-0", "claude-sonnet-4-5", "claude-opus-4-7"],
+    models: ["claude-sonnet-4-0", "claude-sonnet-4-5", "claude-opus-4-7", "claude-opus-5"],
   },
   {
     name: "gemini",
     vendor: dialectOf({ dialect: "gemini" }),
     twin: geminiTwin,
-    models: ["gemini-3-pro-preview", "gemini-2.5-flash"],
+    models: ["gemini-3-pro-preview", "gemini-3.5-flash", "gemini-2.5-flash", "gemini-2.5-pro"],
   },
   {
     name: "bedrock",
     vendor: dialectOf({ dialect: "bedrock" }),
     twin: bedrockTwin,
-    models: ["eu.anthropic.claude-sonnet-4-5-v1:0", "us.anthropic.claude-sonnet-4-0-v1:0", "amazon.nova-pro-v1:0"],
+    models: [
+      "eu.anthropic.claude-sonnet-4-5-v1:0",
+      "us.anthropic.claude-sonnet-4-0-v1:0",
+      "amazon.nova-pro-v1:0",
+      "meta.llama3-3-70b-instruct-v1:0",
+    ],
   },
   { name: "cohere", vendor: dialectOf({ dialect: "cohere" }), twin: cohereTwin, models: ["command-a-reasoning"] },
   chatTarget("deepseek"),
-  chatTarget("moonshot"),
+  chatTarget("moonshot", "kimi-k2.6"),
   chatTarget("qwen"),
+  chatTarget("groq"),
+  chatTarget("xai", "grok-4.5", "grok-4-fast-non-reasoning"),
+  chatTarget("zai"),
   chatTarget("mistral"),
 ]
 
@@ -153,18 +162,16 @@ const settingsOf = (dice: Dice, isOdd: boolean): Settings => {
   }
 }
 
-/** The settings of a client for a model that it knows, as that model's own API says them. */
-const settingsFor = (client: ClientName, model: string, settings: Settings): Settings => {
-  const { output, tools } = settings
+/** The settings of a client, as its own API says them. */
+const settingsFor = (client: ClientName, settings: Settings): Settings => {
+  const { output } = settings
   switch (client) {
     case "openai-chat":
       return output === "json" ? { ...settings, system: "Answer in JSON." } : settings
     case "openai-responses":
       return output === "json" ? { ...settings, output: undefined } : settings
     case "anthropic":
-      return model === "claude-opus-4-7" ? { ...settings, temperature: undefined, effort: undefined } : settings
     case "gemini":
-      return model === "gemini-2.5-flash" && tools.length > 0 ? { ...settings, output: undefined } : settings
     case "t1":
       return settings
   }
@@ -242,7 +249,7 @@ export const converse = (client: ClientName, home: Target, seed: number, tally: 
     history.push(...(isLate ? [...said, ...told] : [...told, ...said]))
     if (isOdd && turn === 2 && dice.chance(0.1)) history.splice(0, 1 + dice.below(2))
     const settings = settingsOf(dice, isOdd)
-    const sent = body(isOdd ? settings : settingsFor(client, model, settings), history)
+    const sent = body(isOdd ? settings : settingsFor(client, settings), history)
     const outcome = throughWeir({ client, body: sent, target, model, reply: replyOf(dice, target, turn) })
     const broken = look(client, target, outcome, isOdd, tally)
     if (broken !== undefined) {

@@ -94,10 +94,11 @@ export const geminiRequirements: ReadonlyArray<Requirement> = [
   { rule: "some contents", source: docs },
   { rule: "calls after a user", source: calling },
   { rule: "names of functions", source: calling, meet: refuses(namesRefusal) },
-  { rule: "five stops", source: docs, meet: refuses(paramsRefusal) },
+  { rule: "five stops", source: docs, ofModel: true, meet: refuses(paramsRefusal) },
   {
     rule: "a schema or functions",
     source: outputs,
+    ofModel: true,
     meet: refuses((request) => {
       const { output, anyJson, tools } = request
       const isJson = output !== undefined || anyJson === true
