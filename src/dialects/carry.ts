@@ -21,7 +21,7 @@ export const omittedTools = (
 export const commonEdits = (
   request: VendorRequest,
   { own }: SentBody,
-  names: { readonly toolChoice: string },
+  names: { readonly toolChoice: string; readonly parallel?: string },
 ): Array<JsonEdit> => {
   const omitted = omittedTools(request, own)
   const edits = [
@@ -32,7 +32,10 @@ export const commonEdits = (
   const whole = omitted.filter(
     ({ path: [name, at, ...part] }) => name === "tools" && typeof at !== "string" && part.length === 0,
   )
-  if (own.tools > 0 && whole.length === own.tools) return [...edits, cut("tools"), cut(names.toolChoice)]
+  if (own.tools > 0 && whole.length === own.tools) {
+    const { toolChoice, parallel } = names
+    return [...edits, cut("tools"), cut(toolChoice), ...(parallel === undefined ? [] : [cut(parallel)])]
+  }
   return [...edits, ...omitted.map(({ path }) => takenOut(path))]
 }
 

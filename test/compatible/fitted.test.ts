@@ -243,6 +243,15 @@ describe("models of other vendors with its API", () => {
       null,
     ],
   ])
+  fits([
+    [
+      "chat",
+      "glm",
+      { tools, tool_choice: "none", parallel_tool_calls: false },
+      { ...absent("tools"), ...absent("parallel_tool_calls") },
+      null,
+    ],
+  ])
   refused([
     ["chat", "kimi", { n: 2 }, "n"],
     ["chat", "grok", { stop: ["a"] }, "stop"],

@@ -81,7 +81,7 @@ const editsOf = (request: VendorRequest, sent: SentBody, profile: ChatProfile): 
     ...limitEdits(request, sent, profile),
     ...lackedEdits(sent, lacked(request, profile), places),
     ...paramEdits(request, asked, places),
-    ...commonEdits(request, sent, { toolChoice: "tool_choice" }),
+    ...commonEdits(request, sent, { toolChoice: "tool_choice", parallel: "parallel_tool_calls" }),
     ...reasoningEdits(request, sent, profile),
     ...(profile.refusesEchoes === true ? (sent.own.places?.["echoes"] ?? []).map((path) => cut(...path)) : []),
     ...ownWords(sent, profile),
@@ -92,7 +92,9 @@ const editsOf = (request: VendorRequest, sent: SentBody, profile: ChatProfile): 
     ...(head["tool_choice"] === "required" && profile.requiredChoice !== "required"
       ? [set(profile.requiredChoice, "tool_choice")]
       : []),
-    ...(head["tool_choice"] === "none" && profile.choosesTools === true ? [cut("tool_choice"), cut("tools")] : []),
+    ...(head["tool_choice"] === "none" && profile.choosesTools === true
+      ? [cut("tool_choice"), cut("tools"), cut("parallel_tool_calls")]
+      : []),
   ]
 }
 
