@@ -531,8 +531,8 @@ export const Org = Schema.Struct({
   capabilities: optional(Schema.Record(Schema.String, Schema.Boolean)),
   /**
    * Tools that vendors run and that a request cannot have, because its vendor has none or no price names them: a call is refused
-   * by their names, or goes on without them, and its client is told. If absent, it goes on where it offers other tools too, as
-   * agents do.
+   * by their names, or goes on without them, and its client is told. If absent, it is refused where no vendor of the model has them
+   * and it offers no other tools, as agents do.
    */
   hostedTools: optional(Schema.Literals(["refuse", "omit"])),
   /** Handles by the names that existing clients insist on; a trailing `*` matches any rest. */

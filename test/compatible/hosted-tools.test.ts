@@ -67,12 +67,19 @@ describe.each(Object.entries(requests))("%s", (path, request) => {
     for (const each of said) expect(vendorBodyOf(gateway().vendor)).toContain(each)
   })
 
-  it("is refused by name where the dialect, the organisation or the price has none, or told where they do without", async () => {
+  it("is left out and told where its own vendor has no price for it, refused by name where only others could answer", async () => {
     const asked = (model: string, stream: boolean) => ({ model, ...request, stream })
     for (const stream of [false, true]) {
       for (const [of, model] of [[gateway, "main"] as const, [without, "responses"] as const]) {
         const calls = of().vendor.calls.length
-        const { status, text } = await ask(of(), path, asked(model, stream))
+        of().vendor.script(answer)
+        const { status, text, warning } = await ask(of(), path, asked(model, stream))
+        const isOwn = path === { main: "/openai/v1/chat/completions", responses: "/openai/v1/responses" }[model]
+        if (isOwn) {
+          expect([status, warning]).toEqual([200, "tools_omitted=web_search"])
+          expect(vendorBodyOf(of().vendor)).not.toContain("web_search")
+          continue
+        }
         expect([status, text]).toEqual([
           400,
           expect.stringMatching(/(tools\.0\.type|web_search_options): is web_search/),
@@ -163,12 +170,12 @@ describe("a hosted tool", () => {
     expect((await responses(forced, omitting)).status).toBe(400)
   })
 
-  it("that is not known, and one of another vendor, are refused by name", async () => {
-    for (const [type, why] of [
-      ["fuction", "is not a kind of tool; did you mean function?"],
-      ["hologram", "is hologram, a tool that vendors run"],
+  it("that is not known, and a kind with a slip in it, are refused by name", async () => {
+    for (const [type, model, why] of [
+      ["fuction", "responses", "is not a kind of tool; did you mean function?"],
+      ["hologram", "main", "is hologram, a tool that vendors run"],
     ]) {
-      const { status, text } = await responses({ model: "responses", tools: [{ type, name: "f" }] })
+      const { status, text } = await responses({ model, tools: [{ type, name: "f" }] })
       expect([status, text]).toEqual([400, expect.stringContaining(`tools.0.type: ${why}`)])
     }
   })

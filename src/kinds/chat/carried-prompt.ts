@@ -84,7 +84,7 @@ export class CarriedPrompt extends OwnPrompt {
       if (Result.isFailure(fitted)) return { wire: Result.fail(fitted.failure) }
       const { request, clamped } = fitted.success
       const omitted = omittedTools(request, own)
-      const refused = refusalOf(omitted, { ...params, hasOthers: tools.length > 0 })
+      const refused = refusalOf(omitted, params.lostTools !== "refuse")
       if (refused !== undefined) return refused
       const wire = chat.carry.encode(request, { ...sent, own, edited })
       if (wire !== undefined) {
@@ -95,9 +95,11 @@ export class CarriedPrompt extends OwnPrompt {
     }
     const hasOthers = this.hasTools
     const translated = lack === undefined ? super.encode(target, params) : unfit(lack.path, lack.message)
-    // Of the tools that vendors run, others have a plain web search alone.
+    // Of the tools that vendors run, others have a plain web search alone. Agents offer them always, beside tools of their own,
+    // and go on with those.
     const lost = own.hosted.filter(({ isPlainSearch }) => !isPlainSearch || translated.isSearching !== true)
-    return refusalOf(lost, { ...params, hasOthers }) ?? { ...translated, omittedTools: lost.map(({ type }) => type) }
+    const { lostTools = hasOthers ? "omit" : "refuse" } = params
+    return refusalOf(lost, lostTools === "omit") ?? { ...translated, omittedTools: lost.map(({ type }) => type) }
   }
 
   #written(edits: ReadonlyArray<JsonEdit>): WrittenFields {
@@ -115,15 +117,8 @@ const withPaidTools = (own: OwnRequest): OwnRequest => ({
   hosted: own.hosted.map((tool) => ({ ...tool, isFree: true })),
 })
 
-/**
- * Tools that cannot be had are left out if no answer depends on them, or the organisation does without. Agents offer them always, beside
- * tools of their own, and go on with those.
- */
-const refusalOf = (
-  lost: ReadonlyArray<HostedTool>,
-  { lostTools, hasOthers }: Pick<PromptParams, "lostTools"> & { readonly hasOthers: boolean },
-): EncodedPrompt | undefined => {
-  const isOmitting = lostTools === "omit" || (lostTools === undefined && hasOthers)
+/** @param isOmitting whether tools on which an answer may depend are left out too */
+const refusalOf = (lost: ReadonlyArray<HostedTool>, isOmitting: boolean): EncodedPrompt | undefined => {
   const tool = lost.find(({ isNeeded, isForced }) => isForced || (isNeeded && !isOmitting))
   return tool && unfit(tool.place, lackOf(tool))
 }
