@@ -23,6 +23,8 @@ export interface OwnRequest {
   readonly hosted: ReadonlyArray<HostedTool>
   /** The most uses of them all that its client allows. */
   readonly maxHostedUses?: number
+  /** Whether its vendor may summarise the thread beside the answer, and bills that too. */
+  readonly compacts?: boolean
   /** How many tools it has. */
   readonly tools: number
   /** Ids of the client's own user, with their places. */

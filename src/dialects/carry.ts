@@ -15,7 +15,7 @@ export const omittedTools = (
   { hosted }: Pick<VendorRequest, "hosted">,
   own: Pick<OwnRequest, "hosted">,
 ): ReadonlyArray<HostedTool> =>
-  own.hosted.filter(({ isFree, unit }) => !isFree && !(unit !== undefined && hosted?.units.includes(unit) === true))
+  own.hosted.filter(({ isFree, unit }) => !isFree && !(unit !== undefined && hosted?.allowed.includes(unit) === true))
 
 /** The edits of every API: what belongs to others, ids of end users, tools. */
 export const commonEdits = (
@@ -24,7 +24,7 @@ export const commonEdits = (
   names: { readonly toolChoice: string; readonly parallel?: string },
 ): Array<JsonEdit> => {
   const omitted = omittedTools(request, own)
-  const edits = [
+  const edits: Array<JsonEdit> = [
     ...own.foreign.map(takenOut),
     ...own.endUsers.flatMap(({ path, id }) => endUserEdit(path, request.endUsers?.[id])),
   ]
@@ -34,14 +34,18 @@ export const commonEdits = (
   )
   if (own.tools > 0 && whole.length === own.tools) {
     const { toolChoice, parallel } = names
-    return [...edits, cut("tools"), cut(toolChoice), ...(parallel === undefined ? [] : [cut(parallel)])]
+    // Others stand elsewhere: in the thread, and beside the list.
+    edits.push(cut("tools"), cut(toolChoice), ...(parallel === undefined ? [] : [cut(parallel)]))
+    return [...edits, ...omitted.filter(({ path: [name] }) => name !== "tools").map(({ path }) => takenOut(path))]
   }
   return [...edits, ...omitted.map(({ path }) => takenOut(path))]
 }
 
-/** No message is empty. */
-const takenOut = (path: JsonPath): JsonEdit =>
-  path.at(-2) === "content" || path.at(-2) === "parts" ? cutPart(...path) : cut(...path)
+/** No message is empty, and no group of tools. */
+const takenOut = (path: JsonPath): JsonEdit => {
+  const isInGroup = path[0] === "tools" && path.length === 4
+  return isInGroup || path.at(-2) === "content" || path.at(-2) === "parts" ? cutPart(...path) : cut(...path)
+}
 
 const endUserEdit = (path: JsonPath, replaced: string | undefined): ReadonlyArray<JsonEdit> => {
   if (replaced === undefined) return []

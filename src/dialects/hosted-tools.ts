@@ -3,7 +3,7 @@ import type { HostedUnit } from "../protocol/hosted-unit.ts"
 import type { JsonPath } from "../protocol/json-edit.ts"
 import { nearestName } from "../protocol/nearest-name.ts"
 import { type FieldReader, isAbsent } from "./fields.ts"
-import { isObject, type JsonObject, stringAt } from "./json.ts"
+import { isObject, type JsonObject, objectAt, objectsAt, stringAt } from "./json.ts"
 
 export interface HostedTool {
   /** As its client named it. */
@@ -35,27 +35,39 @@ export class HostedTools {
   readonly #reader: FieldReader
   readonly #choice: unknown
   readonly #kinds: ReadonlyArray<string>
+  readonly #isCounted: boolean
 
-  /** @param choice among tools, as the client said it @param kinds of tools that are not hosted */
-  constructor(reader: FieldReader, choice: unknown, kinds: ReadonlyArray<string> = ["function", "custom"]) {
+  /**
+   * @param choice among tools, as the client said it
+   * @param kinds of tools that are not hosted
+   * @param isCounted whether replies of the API tell the uses
+   */
+  constructor(
+    reader: FieldReader,
+    choice: unknown,
+    { kinds = ["function", "custom"], isCounted = true }: { kinds?: ReadonlyArray<string>; isCounted?: boolean } = {},
+  ) {
     this.#reader = reader
     this.#choice = choice
     this.#kinds = kinds
+    this.#isCounted = isCounted
   }
 
   /** @param path of the part that is taken out with it. What a thread brings along is not held. */
   add(type: string, tool: JsonObject, place: string, path: JsonPath): void {
     const meant = nearestName(type, this.#kinds)
     if (meant !== undefined) this.#reader.refuse(place, `is not a kind of tool; did you mean ${meant}?`)
-    const unit = path.length > 0 && isListed(path) ? unitOf(type) : undefined
     const { max_uses: asked } = tool
+    const named = isListed(path) && isUsual(tool) ? unitOf(type) : undefined
+    const isPlainSearch = named === "web_search" && Object.keys(tool).every((name) => isPlain(name, tool[name]))
+    const unit = this.#isCounted || isPlainSearch ? named : undefined
     this.tools.push({
       type,
       place,
       path,
       unit,
       maxUses: Number.isSafeInteger(asked) && Number(asked) > 0 ? Number(asked) : defaultMaxUses,
-      isPlainSearch: unit === "web_search" && Object.keys(tool).every((name) => isPlain(name, tool[name])),
+      isPlainSearch,
       isFree: freeTools.test(type),
       isNeeded: !finders.test(type) && !isNone(this.#choice),
       isForced: isForced(this.#choice, type, stringAt(tool, "name")),
@@ -71,8 +83,21 @@ const isPlain = (name: string, value: unknown): boolean =>
 
 const isNone = (choice: unknown): boolean => choice === "none" || (isObject(choice) && choice["type"] === "none")
 
-const isForced = (choice: unknown, type: string, name: string | undefined): boolean =>
-  isObject(choice) && (choice["type"] === type || (choice["type"] === "tool" && choice["name"] === name))
+/** Whether a choice names a tool: by its type or another of the same tool, by its name, or in a list of those allowed. */
+const isForced = (choice: unknown, type: string, name: string | undefined): boolean => {
+  if (!isObject(choice)) return false
+  const { type: chosen } = choice
+  if (chosen === "tool") return choice["name"] === name
+  const allowed = objectsAt(objectAt(choice, "allowed_tools") ?? choice, "tools")
+  if (chosen === "allowed_tools") return allowed.some((each) => isForced(each, type, name))
+  return (
+    chosen === type || (typeof chosen === "string" && unitOf(chosen) !== undefined && unitOf(chosen) === unitOf(type))
+  )
+}
+
+/** A container with more memory costs many times as much: https://platform.openai.com/docs/pricing */
+const isUsual = ({ container }: JsonObject): boolean =>
+  !isObject(container) || isAbsent(container["memory_limit"]) || container["memory_limit"] === "1g"
 
 /** Whether a tool that is found later, or not, is offered at once anyway. */
 const finders = /^tool_search(_tool_(bm25|regex))?(_\d{8})?$/

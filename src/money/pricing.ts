@@ -234,7 +234,7 @@ export const maxCharge = (
   list: Price,
   inTokens: number,
   outTokens: number,
-  { units, most }: HostedUses = noUses,
+  { units, most }: Pick<HostedUses, "units" | "most"> = noUses,
   mostInTokens = inTokens,
 ): Amount =>
   dearest(
@@ -247,7 +247,7 @@ export const maxCharge = (
     ),
   )
 
-const noUses: HostedUses = { units: [], most: 0 }
+const noUses: Pick<HostedUses, "units" | "most"> = { units: [], most: 0 }
 
 const dearestInput = ({ input, cacheRead, cacheWrite, cacheWrite1h, dims }: Price): Amount =>
   dearest([input, cacheRead, cacheWrite, cacheWrite1h, ...[...inputParts, ...cachedParts].map((part) => dims[part])])

@@ -14,9 +14,12 @@ export const hostedCapability: Readonly<Record<HostedUnit, string>> = {
 
 /** Uses of such tools in one reply. */
 export interface HostedUses {
+  /** Those that are held. */
   readonly units: ReadonlyArray<HostedUnit>
   /** Of all of them together. */
   readonly most: number
+  /** Those that the organisation has; a vendor that carries all tools runs the others too. */
+  readonly allowed: ReadonlyArray<HostedUnit>
 }
 
 /** The most uses of a tool that a vendor may report for one reply. */

@@ -87,8 +87,14 @@ const effortEdits = (
 /** A search is made as often as it is held. */
 const searchEdits = ({ hosted }: VendorRequest, { own }: SentBody): ReadonlyArray<JsonEdit> => {
   if (hosted === undefined || !hosted.units.includes("web_search")) return []
-  const searches = own.hosted.filter(({ unit, isFree }) => unit === "web_search" && !isFree)
-  return searches.map(({ path, maxUses }) => set(Math.min(maxUses, hosted.most), ...path, "max_uses"))
+  let left = hosted.most
+  return own.hosted
+    .filter(({ unit }) => unit === "web_search")
+    .map(({ path, maxUses }) => {
+      const uses = Math.min(maxUses, left)
+      left -= uses
+      return uses === 0 ? cut(...path) : set(uses, ...path, "max_uses")
+    })
 }
 
 /** The features that its client asked for, and those that its blocks need. */

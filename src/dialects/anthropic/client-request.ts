@@ -17,7 +17,7 @@ import {
   refused,
   withoutEffect,
 } from "../fields.ts"
-import type { JsonObject } from "../json.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../json.ts"
 import { endUsersAt, ownRequest } from "../own-request.ts"
 import { messageOf, textsOf } from "./client-blocks.ts"
 import { choiceOf, toolsIn, toolsOf } from "./client-tools.ts"
@@ -111,9 +111,12 @@ export const decodeMessagesRequest = (
   return reader.carriedResult({
     exchange,
     context: { model, includesUsage: true },
-    own: instructions === undefined ? own : { ...own, instructions },
+    own: { ...own, compacts: compacts(body), ...(instructions !== undefined && { instructions }) },
   })
 }
+
+const compacts = (body: JsonObject): boolean =>
+  objectsAt(objectAt(body, "context_management"), "edits").some((edit) => stringAt(edit, "type")?.startsWith("compact"))
 
 const efforts: Readonly<Record<string, Effort>> = {
   low: "low",

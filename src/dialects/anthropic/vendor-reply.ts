@@ -63,8 +63,8 @@ export class ReplyReader {
   readonly #blocks = new BlockNumbers()
   #usage: JsonObject = {}
   #tier: string | undefined
-  /** Runs of code in the vendor's containers. */
-  #runs = 0
+  /** Searches, and runs of code in the vendor's containers. */
+  readonly #uses = { web_search: 0, code_execution: 0 }
   /** Some vendors begin again within a stream: the blocks of each beginning are others. */
   #messages = 0
   /** Blocks of Anthropic's own tools that are being read, by their index. */
@@ -157,11 +157,21 @@ export class ReplyReader {
         return
       }
       default:
-        if (codeRuns.has(stringAt(block, "name") ?? "")) this.#runs++
+        this.#countUse(block, events)
         // Whatever else there is belongs to Anthropic's own tools, those of later versions too.
         if (stringAt(block, "type") !== undefined)
           this.#own.set(key, { json: textIn() ?? "{}", input: "", later: new Map() })
     }
+  }
+
+  /** Told at once: a reply that breaks off reports no uses. */
+  #countUse(block: JsonObject | undefined, events: Array<VendorEvent>): void {
+    if (stringAt(block, "type") !== "server_tool_use") return
+    const name = stringAt(block, "name") ?? ""
+    const unit = codeRuns.has(name) ? "code_execution" : name === "web_search" ? name : undefined
+    if (unit === undefined) return
+    this.#uses[unit]++
+    events.push({ kind: "usage", usage: usageOf(this.#usage, this.#uses), final: false })
   }
 
   /** The end of a block. One of Anthropic's own tools is whole now. */
@@ -227,7 +237,7 @@ export class ReplyReader {
     if (report === undefined) return
     const reported = Object.entries(report).filter(([, value]) => value !== null)
     this.#usage = { ...this.#usage, ...Object.fromEntries(reported) }
-    events.push({ kind: "usage", usage: usageOf(this.#usage, this.#runs), final })
+    events.push({ kind: "usage", usage: usageOf(this.#usage, this.#uses), final })
     const tier = stringAt(this.#usage, "service_tier")
     if (tier !== undefined && tier !== this.#tier) events.push({ kind: "tier", tier })
     this.#tier = tier

@@ -5,13 +5,18 @@ import { countAt, type JsonObject, objectAt, objectsAt } from "../json.ts"
 /**
  * The counts of the message, and of a compaction, which the vendor bills beside it. An advisor is another model with a price of
  * its own: its tokens are observed alone. https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage
- * @param runs of code in the vendor's containers, which it does not report
+ * @param uses of its tools in the reply's blocks: it reports searches at the end, and runs of code never
  */
-export function usageOf(report: JsonObject, runs: number): VendorUsage {
+export function usageOf(
+  report: JsonObject,
+  uses: { readonly web_search: number; readonly code_execution: number },
+): VendorUsage {
   const iterations = objectsAt(report, "iterations")
   const ofType = (type: string) => iterations.filter((iteration) => iteration["type"] === type).map(countsOf)
   const counted = [countsOf(report), ...ofType("compaction")].reduce(addUsage)
-  const usage = runs === 0 ? counted : { ...counted, dims: { ...counted.dims, code_execution: runs } }
+  const isReported = objectAt(report, "server_tool_use")?.["web_search_requests"] !== undefined
+  const seen = nonZero(isReported ? { code_execution: uses.code_execution } : uses)
+  const usage = { ...counted, dims: { ...counted.dims, ...seen } }
   const advice = ofType("advisor_message")
   if (advice.length === 0) return usage
   const { inTokens, cacheReadTokens, cacheWriteTokens, outTokens } = advice.reduce(addUsage)

@@ -41,7 +41,7 @@ const declarationFields: FieldTable = {
 
 export const toolsOf = (reader: GenerateReader, value: unknown) => {
   const tools: Array<JsonObject> = []
-  const hosted = new HostedTools(reader, undefined, ["functionDeclarations"])
+  const hosted = new HostedTools(reader, undefined, { kinds: ["functionDeclarations"] })
   // One tool may come without its list.
   const listed = isObject(value) ? [value] : reader.optionalList(value, "tools")
   for (const [index, item] of listed.entries()) {

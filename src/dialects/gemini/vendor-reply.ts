@@ -72,7 +72,8 @@ class ReplyReader {
   readonly #candidates: Array<CandidateReader> = []
   #stop: Stop | undefined
   #tier: string | undefined
-  #searches = 0
+  /** By candidate. */
+  readonly #searches: Array<number> = []
   #usesMaps = false
 
   /** @param json of a whole reply, or of a part of one */
@@ -100,7 +101,10 @@ class ReplyReader {
       const grounding = objectAt(candidate, "groundingMetadata")
       const queries = grounding?.["webSearchQueries"]
       this.#usesMaps ||= objectsAt(grounding, "groundingChunks").some((chunk) => objectAt(chunk, "maps") !== undefined)
-      if (Array.isArray(queries)) this.#searches = Math.max(this.#searches, queries.length)
+      if (Array.isArray(queries)) {
+        const count = queries.filter((query) => typeof query === "string" && query !== "").length
+        this.#searches[index] = Math.max(this.#searches[index] ?? 0, count)
+      }
       if (stop === undefined) continue
       if (index === 0) this.#stop = stop
       stops.push(ofReply({ kind: "stop", stop }, index))
@@ -113,7 +117,10 @@ class ReplyReader {
     if (usage !== undefined && ("promptTokenCount" in usage || "candidatesTokenCount" in usage)) {
       events.push({
         kind: "usage",
-        usage: usageOf(usage, { web_search: this.#searches, maps: Number(this.#usesMaps) }),
+        usage: usageOf(usage, {
+          web_search: this.#searches.reduce((sum, count) => sum + count, 0),
+          maps: Number(this.#usesMaps),
+        }),
         final: this.#stop !== undefined,
       })
     }

@@ -27,7 +27,7 @@ const choiceFields = all(carried, "type", "function", "custom", "allowed_tools")
 
 export const toolsOf = (reader: FieldReader, value: unknown, choice: unknown) => {
   const tools: Array<JsonObject> = []
-  const hosted = new HostedTools(reader, choice)
+  const hosted = new HostedTools(reader, choice, { isCounted: false })
   for (const [index, item] of reader.optionalList(value, "tools").entries()) {
     const path = `tools.${index}`
     const tool = reader.object(item, path)

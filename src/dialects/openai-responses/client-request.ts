@@ -117,7 +117,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
     own: {
       ...ownRequest(reader, endUsersAt(body, ["user"], ["safety_identifier"]), { hosted, listed: body["tools"] }),
       // It counts calls of tools that the vendor hosts.
-      ...(Number.isSafeInteger(most) && Number(most) > 0 && { maxHostedUses: Number(most) }),
+      ...(Number.isSafeInteger(most) && Number(most) >= 0 && { maxHostedUses: Number(most) }),
     },
   })
 }

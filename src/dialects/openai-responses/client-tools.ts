@@ -26,7 +26,6 @@ const toolFields: FieldTable = {
 export const toolsIn = (items: ReadonlyArray<unknown>): ReadonlyArray<FoundTool> =>
   items.flatMap((item, index) => {
     if (!isObject(item) || !Array.isArray(item["tools"])) return []
-    if (item["type"] !== "additional_tools" && item["type"] !== "tool_search_output") return []
     return item["tools"].map((tool: unknown, at) => ({ tool, place: `input.${index}.tools.${at}` }))
   })
 
@@ -46,6 +45,7 @@ export const toolsOf = (
   const tools: Array<JsonObject> = []
   const hosted = new HostedTools(reader, choice)
   const groups = new Map<string, GroupedTool>()
+  const named = new Set<string>()
   const add = (item: unknown, path: string, place: string, namespace?: string) => {
     const tool = reader.object(item, path)
     const { type, description, parameters } = tool
@@ -70,7 +70,8 @@ export const toolsOf = (
     const own = reader.string(tool["name"], `${path}.name`)
     const name = namespace === undefined ? own : flatName(namespace, own)
     if (namespace !== undefined) groups.set(name, { namespace, name: own })
-    if (tools.some((known) => known["name"] === name)) return
+    if (named.has(name)) return
+    named.add(name)
     if (type === "custom") {
       tools.push(textTool(reader, { ...tool, name }, `${path}.format`, (format) => format))
       return

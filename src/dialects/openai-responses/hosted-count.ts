@@ -5,10 +5,24 @@ export class HostedCount {
   #searches = 0
   #fileSearches = 0
   #pictures = 0
+  readonly #known = new Set<number>()
   readonly #containers = new Set<string | undefined>()
 
-  /** @param item of the output, whole */
-  add(item: JsonObject | undefined): void {
+  /** @param index of an item of the output, which may come twice @param item whole @returns whether it is one more use */
+  add(index: number, item: JsonObject | undefined): boolean {
+    if (this.#known.has(index)) return false
+    const before = this.#total
+    this.#count(item)
+    if (this.#total === before) return false
+    this.#known.add(index)
+    return true
+  }
+
+  get #total(): number {
+    return this.#searches + this.#fileSearches + this.#pictures + this.#containers.size
+  }
+
+  #count(item: JsonObject | undefined): void {
     switch (stringAt(item, "type")) {
       case "web_search_call":
         // Pages that are opened afterwards are not billed.

@@ -212,7 +212,8 @@ class ReplyReader {
 
   /** An item of OpenAI's own tools, those of later versions too. */
   #readOwn(index: number, item: JsonObject | undefined, events: Array<VendorEvent>, textOf: TextOf): void {
-    this.#uses.add(item)
+    // Told at once: a reply that breaks off reports no usage.
+    if (this.#uses.add(index, item)) events.push({ kind: "usage", usage: usesAlone(this.#uses), final: false })
     if (stringAt(item, "type") !== undefined)
       events.push(vendorDelta(this.#blocks.of(`own ${index}`), "openai", textOf() ?? "{}"))
   }
@@ -293,6 +294,15 @@ class ReplyReader {
     events.push(part(this.#blocks.of(key), input))
   }
 }
+
+const usesAlone = ({ counts }: HostedCount): VendorUsage => ({
+  inTokens: 0,
+  outTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  dims: nonZero(counts),
+  missing: ["input", "output"],
+})
 
 function usageOf(usage: JsonObject, uses: HostedCount): VendorUsage {
   const input = objectAt(usage, "input_tokens_details")

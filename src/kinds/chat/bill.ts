@@ -123,7 +123,7 @@ const believedCounts = (usage: VendorUsage, verdicts: Verdicts, estimated: Estim
   const limitOf = (name: string): number => {
     if (inputDims.includes(name)) return verdicts.input === "reported" ? inputTokens(input) : 0
     if (outputDims.includes(name)) return verdicts.output === "reported" ? outTokens : 0
-    if (units.has(name)) return verdicts.uses === "reported" ? mostHostedUses : 0
+    if (units.has(name)) return mostHostedUses
     return Number.MAX_SAFE_INTEGER
   }
   const dims = Object.entries(usage.dims).map(([name, count]) => [name, Math.min(count, limitOf(name))] as const)

@@ -21,6 +21,7 @@ import {
   type PromptParams,
   type PromptSource,
 } from "./prompt.ts"
+import { mediaBytes } from "./prompt-tokens.ts"
 
 /** A client's request beside its prompt. */
 export interface SentPrompt extends Omit<SentBody, "edited"> {
@@ -41,7 +42,10 @@ export class CarriedPrompt extends OwnPrompt {
   }
 
   override get tokens(): number {
-    return super.tokens + tokensOfBytes(this.#sent.own.newBytes)
+    const counted = super.tokens + tokensOfBytes(this.#sent.own.newBytes)
+    // A long body is text but for its media, wherever it stands.
+    const { length } = this.#sent.body
+    return length < longBytes ? counted : Math.max(counted, tokensOfBytes(length - mediaBytes(this.read().thread)))
   }
 
   override get hasRemoteMedia(): boolean {
@@ -135,10 +139,12 @@ const lackOf = ({ type, unit, isForced }: HostedTool): string => {
 /** Uses of hosted tools without web searches, where the vendor cannot make them beside the rest of the request. */
 const hostedAt = (chat: Dialect, request: VendorRequest): HostedUses | undefined => {
   const { hosted } = request
-  if (hosted === undefined || !hosted.units.includes("web_search") || chat.canSearch(request)) return hosted
-  const units = hosted.units.filter((unit) => unit !== "web_search")
-  return units.length === 0 ? undefined : { ...hosted, units }
+  if (hosted === undefined || chat.canSearch(request)) return hosted
+  return { ...hosted, allowed: hosted.allowed.filter((unit) => unit !== "web_search") }
 }
+
+/** Bytes of a body that may be anywhere in it. */
+const longBytes = 8 * 1024
 
 const unknownField = "is not a field of this API that the gateway knows"
 

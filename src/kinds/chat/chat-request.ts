@@ -25,6 +25,8 @@ export interface CarriedRequest {
   readonly hosted: ReadonlyArray<HostedTool>
   /** The most uses of them all that the client allows. */
   readonly maxHostedUses?: number | undefined
+  /** Whether its vendor may summarise the thread beside the answer. */
+  readonly compacts?: boolean | undefined
 }
 
 /** A body of so many bytes stays as it came, instead of as what was read of it. */
@@ -54,12 +56,12 @@ export const carriedRequestOf = (
   const { params = {}, stream = false } = request
   const whole = { ...sent, body: source.body, asked: params, isStreamed: stream }
   const { api, own } = sent
-  const { lack, hosted, maxHostedUses, endUsers } = own
+  const { lack, hosted, maxHostedUses, compacts, endUsers } = own
   const content = { thread, ...(tools !== undefined && { tools }) }
   return {
     ...request,
     prompt: new CarriedPrompt(whole, content, promptSource(source, request)),
-    carried: { api, lack, hosted, maxHostedUses, endUsers: [...new Set(endUsers.map(({ id }) => id))] },
+    carried: { api, lack, hosted, maxHostedUses, compacts, endUsers: [...new Set(endUsers.map(({ id }) => id))] },
   }
 }
 

@@ -6,7 +6,7 @@
 import { Result } from "effect"
 import { modelFor } from "../../calls/model.ts"
 import { mostTokensOf, tokensOfBytes } from "../../calls/tokens.ts"
-import type { CatalogueSnapshot, ModelEntry } from "../../catalogue/snapshot.ts"
+import type { CallTarget, CatalogueSnapshot, ModelEntry } from "../../catalogue/snapshot.ts"
 import { type Amount, maxAmount } from "../../money/amount.ts"
 import { atTier, maxCharge, type Price } from "../../money/pricing.ts"
 import type { Block } from "../../protocol/block.ts"
@@ -15,7 +15,7 @@ import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { ExchangeParams, ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ExtraParams } from "../../protocol/extra-params.ts"
-import { type HostedUses, hostedCapability, mostHostedUses } from "../../protocol/hosted-unit.ts"
+import { type HostedUnit, type HostedUses, hostedCapability, mostHostedUses } from "../../protocol/hosted-unit.ts"
 import { invalidInput } from "../../protocol/issues.ts"
 import { entryOf } from "../../protocol/words.ts"
 import type { OrgEntry } from "../../tenants/tenants.ts"
@@ -62,13 +62,17 @@ export const makePlan = (
       tierRefusal(serviceTier, price) ??
       overflowOf(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
     if (refusal !== undefined) return Result.fail(refusal)
-    const hosted = hostedUses(request.carried, caller, price)
+    const hosted = hostedUses(request.carried, caller, price, entry.targets)
     const promptTokens = heldPromptTokens(request, entry, params.maxTokens)
-    const inTokens = promptTokens + tokensOfUse * (hosted?.most ?? 0)
+    // Each of several replies may use them as often.
+    const uses = hosted && { ...hosted, most: hosted.most * n }
+    const compacted =
+      request.carried?.compacts === true ? { inTokens: promptTokens, outTokens: tokensOfCompaction } : none
+    const inTokens = promptTokens + compacted.inTokens + tokensOfUse * (uses?.most ?? 0)
     // What was predicted and not said is billed as output.
-    const outTokens = (params.maxTokens + tokensOfBytes(Buffer.byteLength(prediction))) * n
+    const outTokens = (params.maxTokens + tokensOfBytes(Buffer.byteLength(prediction))) * n + compacted.outTokens
     const mostInTokens = Math.min(mostTokensOf(inTokens), entry.model.contextWindow ?? largestContextWindow)
-    const charged = (each: Price) => maxCharge(each, inTokens, outTokens, hosted, mostInTokens)
+    const charged = (each: Price) => maxCharge(each, inTokens, outTokens, uses, mostInTokens)
     return Result.succeed({
       entry,
       price,
@@ -117,28 +121,41 @@ const tierRefusal = (tier: string | undefined, { tiers }: Price): PlanError | un
         detail: { capability: "serviceTier", serviceTier: tier },
       })
 
+/** A compaction reads the prompt once more, and its summary is no part of the answer. */
+const tokensOfCompaction = 20_000
+const none = { inTokens: 0, outTokens: 0 }
+
 /** What the results of one use of a hosted tool add to a prompt, as the hold reckons. */
 const tokensOfUse = 10_000
 
-/** Tools that a vendor runs are for organisations with the capability, and for models whose price names them. */
-const hostedUses = (carried: ChatRequest["carried"], { org }: OrgEntry, { dims }: Price): HostedUses | undefined => {
+/**
+ * Tools that a vendor runs are for organisations with the capability, and for models whose price names them. A vendor that carries all
+ * tools runs them for every organisation: they are held where a price names them.
+ */
+const hostedUses = (
+  carried: ChatRequest["carried"],
+  { org }: OrgEntry,
+  { dims }: Price,
+  targets: ReadonlyArray<CallTarget>,
+): HostedUses | undefined => {
   if (carried === undefined || carried.hosted.length === 0) return undefined
-  const allowed = carried.hosted.flatMap(({ unit, maxUses }) =>
-    unit !== undefined && org.capabilities?.[hostedCapability[unit]] === true && dims[unit] !== undefined
-      ? [{ unit, maxUses }]
-      : [],
+  const isCarrying = targets.some(({ vendor }) => vendor.hostedTools === "carry")
+  const isAllowed = (unit: HostedUnit): boolean => org.capabilities?.[hostedCapability[unit]] === true
+  const held = carried.hosted.flatMap(({ unit, maxUses }) =>
+    unit !== undefined && dims[unit] !== undefined && (isCarrying || isAllowed(unit)) ? [{ unit, maxUses }] : [],
   )
-  if (allowed.length === 0) return undefined
-  const asked = allowed.reduce((sum, { maxUses }) => sum + maxUses, 0)
-  const most = Math.min(asked, carried.maxHostedUses ?? asked, mostHostedUses)
-  return { units: [...new Set(allowed.map(({ unit }) => unit))], most }
+  if (held.length === 0) return undefined
+  const asked = held.reduce((sum, { maxUses }) => sum + maxUses, 0)
+  const units = [...new Set(held.map(({ unit }) => unit))]
+  return { units, most: Math.min(carried.maxHostedUses ?? asked, mostHostedUses), allowed: units.filter(isAllowed) }
 }
 
 /** The searches that any vendor may make, if that is all its client asks of a search. */
 const searchesOf = (carried: ChatRequest["carried"], hosted: HostedUses | undefined): number | undefined => {
   const search = carried?.hosted.find(({ isPlainSearch }) => isPlainSearch)
-  if (search === undefined || hosted === undefined || !hosted.units.includes("web_search")) return undefined
-  return Math.min(search.maxUses, hosted.most)
+  if (search === undefined || hosted === undefined || !hosted.allowed.includes("web_search")) return undefined
+  const searches = Math.min(search.maxUses, hosted.most)
+  return searches === 0 ? undefined : searches
 }
 
 /** @param params within the model's profile */

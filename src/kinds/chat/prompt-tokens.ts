@@ -79,6 +79,10 @@ type MediaBlock = Extract<Block, { readonly t: "image" | "file" | "video" | "aud
 const isMedia = (block: Block): block is MediaBlock =>
   block.t === "image" || block.t === "file" || block.t === "video" || block.t === "audio"
 
+/** Bytes of media that were sent along, as they stand in a body. */
+export const mediaBytes = (thread: ReadonlyArray<Message>): number =>
+  everyBlock(thread).reduce((bytes, block) => bytes + (isMedia(block) ? (block.data?.length ?? 0) : 0), 0)
+
 /** A file of text has as many tokens as the same text in a block. */
 const isText = (mime: string): boolean => mime.startsWith("text/") || /\b(json|xml|yaml|csv|javascript)\b/.test(mime)
 
