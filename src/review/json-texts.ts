@@ -1,7 +1,9 @@
 /** Texts of JSON that a client wrote, as far as a model may read them. Pure. */
-import { isObject } from "../dialects/json.ts"
+import { isUtf8 } from "node:buffer"
+import { isObject, parseObject } from "../dialects/json.ts"
+import { apiWords } from "./api-words.ts"
 
-/** Members that are no text: data of media, and what a vendor sealed. */
+/** Members that hold data, addresses and what a vendor sealed; other strings in them are text. */
 const opaque: ReadonlySet<string> = new Set([
   "data",
   "file_data",
@@ -17,39 +19,86 @@ const opaque: ReadonlySet<string> = new Set([
 const words: ReadonlySet<string> = new Set(["role", "type"])
 
 /** The texts of a value, each by itself, then those that a list has side by side; the value's depth has been checked. */
-export const textsOfJson = (value: unknown): ReadonlyArray<string> => [...textsIn(value), ...joinedTextsOf(value)]
+export const textsOfJson = (value: unknown): ReadonlyArray<string> => {
+  const texts: Array<string> = []
+  collect(value, "", texts)
+  return [...texts, ...joinedTextsOf(value)]
+}
+
+const collect = (value: unknown, name: string, texts: Array<string>): void => {
+  if (typeof value === "string") addText(value, name, texts)
+  else if (Array.isArray(value)) for (const each of value) collect(each, name, texts)
+  else if (isObject(value)) {
+    for (const [member, each] of Object.entries(value)) {
+      if (!apiWords.has(member)) texts.push(member)
+      collect(each, member, texts)
+    }
+  }
+}
+
+const addText = (text: string, name: string, texts: Array<string>): void => {
+  if (words.has(name) && apiWords.has(text.replace(/_\d{6,8}$/, ""))) return
+  if (opaque.has(name) && isOpaque(text)) {
+    const decoded = decodedText(text)
+    if (decoded !== undefined) texts.push(decoded)
+    return
+  }
+  texts.push(text)
+  // JSON in a string, such as arguments, may hide a word in its escapes.
+  const inner = text.startsWith("{") ? parseObject(text) : undefined
+  if (inner !== undefined) for (const each of stringsIn(inner)) texts.push(each)
+}
+
+/** All strings of a value, names of members included. */
+export const stringsIn = (value: unknown): ReadonlyArray<string> => {
+  if (typeof value === "string") return [value]
+  if (Array.isArray(value)) return value.flatMap(stringsIn)
+  if (!isObject(value)) return []
+  return Object.entries(value).flatMap(([name, each]) => [name, ...stringsIn(each)])
+}
+
+const dataUrl = /^data:[^,]*;base64,/
+const isOpaque = (text: string): boolean =>
+  /^https?:\/\/\S+$/.test(text) || dataUrl.test(text.slice(0, 256)) || isBase64(text)
+
+/** Base64 of some length: no sentence is without a space. */
+const isBase64 = (text: string): boolean => text.length >= 64 && !/[^\w+/=-]/.test(text)
+
+/** The text that base64 stands for, if it is one; pictures and seals are none. */
+const decodedText = (text: string): string | undefined => {
+  if (text.startsWith("http")) return undefined
+  const base64 = text.replace(dataUrl, "")
+  const begin = Buffer.from(base64.slice(0, 1024), "base64")
+  // A character may be cut at the end.
+  if (![0, 1, 2, 3].some((cut) => isUtf8(begin.subarray(0, begin.length - cut)))) return undefined
+  const bytes = Buffer.from(base64, "base64")
+  return isUtf8(bytes) ? bytes.toString("utf8") : undefined
+}
 
 /**
  * Texts that a list has side by side, joined: one API has them as lines, another without anything between, so that a word
- * may be split over them. Messages are told apart by every model.
+ * may be split over them. Messages are told apart by every model. @param name of the list
  */
-export const joinedTextsOf = (value: unknown): ReadonlyArray<string> => {
-  if (isObject(value)) return Object.values(value).flatMap(joinedTextsOf)
+export const joinedTextsOf = (value: unknown, name = ""): ReadonlyArray<string> => {
+  if (isObject(value)) return Object.entries(value).flatMap(([member, each]) => joinedTextsOf(each, member))
   if (!Array.isArray(value)) return []
+  const inner = value.flatMap((each) => joinedTextsOf(each))
+  return listsOfMessages.has(name) ? inner : [...sideBySide(value), ...inner]
+}
+
+const listsOfMessages: ReadonlySet<string> = new Set(["messages", "contents", "input"])
+
+const sideBySide = (list: ReadonlyArray<unknown>): ReadonlyArray<string> => {
   const texts = new Map<string, Array<string>>()
   const add = (name: string, text: unknown) => {
-    if (typeof text !== "string") return
+    if (typeof text !== "string" || words.has(name) || (opaque.has(name) && isOpaque(text))) return
     const others = texts.get(name)
     if (others === undefined) texts.set(name, [text])
     else others.push(text)
   }
-  for (const each of value) {
-    if (!isObject(each)) add("", each)
-    else if (!("role" in each)) for (const [name, text] of Object.entries(each)) if (isText(name, each)) add(name, text)
+  for (const each of list) {
+    if (isObject(each)) for (const [name, text] of Object.entries(each)) add(name, text)
+    else add("", each)
   }
-  const joined = [...texts.values()].filter(({ length }) => length > 1).map((each) => each.join(""))
-  return [...joined, ...value.flatMap(joinedTextsOf)]
+  return [...texts.values()].filter(({ length }) => length > 1).map((each) => each.join(""))
 }
-
-const textsIn = (value: unknown): ReadonlyArray<string> => {
-  if (typeof value === "string") return [value]
-  if (Array.isArray(value)) return value.flatMap(textsIn)
-  if (!isObject(value)) return []
-  return Object.entries(value).flatMap(([name, each]) =>
-    typeof each === "string" && !isText(name, value) ? [] : textsIn(each),
-  )
-}
-
-/** Whether a member's string is text. The data of a text document is. */
-const isText = (name: string, { type }: Readonly<Record<string, unknown>>): boolean =>
-  (name === "data" && type === "text") || !(opaque.has(name) || words.has(name))

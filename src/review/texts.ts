@@ -2,27 +2,22 @@
 import { isUtf8 } from "node:buffer"
 import type { Block, Message, ReplyBlock } from "../protocol/block.ts"
 import { isFunctionTool, type Tool } from "../protocol/tool.ts"
-import { joinedTextsOf } from "./json-texts.ts"
+import { joinedTextsOf, stringsIn } from "./json-texts.ts"
 
 /**
  * One text: messages as lines, with the blocks of a message joined as vendors join them, so that nothing is missed
- * between. Messages of one role that follow each other are one turn at some vendors.
+ * between. Messages of one role are one turn at some vendors, also where those between are left out, and instructions one list.
  */
-export const textOfPrompt = (thread: ReadonlyArray<Message>, tools: ReadonlyArray<Tool>): string =>
-  [...tools.map(textOfTool), ...turnsOf(thread).flatMap(textsOfTurn)].join("\n")
-
-const turnsOf = (thread: ReadonlyArray<Message>): ReadonlyArray<ReadonlyArray<Message>> => {
-  const turns: Array<Array<Message>> = []
-  for (const message of thread) {
-    const turn = turns.at(-1)
-    if (turn?.[0]?.role === message.role) turn.push(message)
-    else turns.push([message])
-  }
-  return turns
+export const textOfPrompt = (thread: ReadonlyArray<Message>, tools: ReadonlyArray<Tool>): string => {
+  const texts = thread.map(({ role, blocks }) => ({ role, text: textOfBlocks(blocks) }))
+  const joined = roles.flatMap((role) => {
+    const said = texts.filter((each) => each.role === role)
+    return said.length < 2 ? [] : [said.map(({ text }) => text).join("")]
+  })
+  return [...tools.map(textOfTool), ...texts.map(({ text }) => text), ...joined].join("\n")
 }
 
-const textsOfTurn = (turn: ReadonlyArray<Message>): ReadonlyArray<string> =>
-  asLinesAndJoined(turn.map(({ blocks }) => textOfBlocks(blocks)))
+const roles = ["system", "user"] as const
 
 /** Texts that some vendors get as lines, and others one after the other. */
 const asLinesAndJoined = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -43,15 +38,15 @@ function textOf(block: Block): string {
     case "image":
     case "video":
     case "audio":
-      return ""
+      return block.data === undefined || isPicture.test(block.mime) ? "" : textOfData(block)
     case "vendor":
       return `${block.text ?? ""} ${textOfJson(block.v)}`
     case "file": {
-      const text = block.data === undefined ? "" : textOfFile(block.mime, Buffer.from(block.data, "base64"))
+      const text = block.data === undefined ? "" : textOfData(block)
       return block.name === undefined ? text : `${block.name} ${text}`
     }
     case "tool_call":
-      return `${block.name} ${block.text ?? JSON.stringify(block.input)}`
+      return [`${block.name} ${block.text ?? JSON.stringify(block.input)}`, ...stringsIn(block.input)].join("\n")
     case "tool_result":
       return block.v ?? textOfResult(block.blocks ?? [])
     case "reasoning":
@@ -73,6 +68,11 @@ const textOfJson = (json: string): string => {
   }
 }
 
-/** A file is text if its bytes are, whatever it is called: JSON has the type of an application. */
-const textOfFile = (mime: string, bytes: Buffer): string =>
-  mime.startsWith("text/") || isUtf8(bytes) ? bytes.toString("utf8") : ""
+/** Media that no model reads as text; SVG is text. */
+const isPicture = /^(image|video|audio)\/(?!svg)/
+
+/** Data is text if its bytes are, whatever its type is called: JSON has the type of an application. */
+const textOfData = ({ mime, data = "" }: { readonly mime: string; readonly data?: string }): string => {
+  const bytes = Buffer.from(data, "base64")
+  return mime.startsWith("text/") || isUtf8(bytes) ? bytes.toString("utf8") : ""
+}

@@ -6,7 +6,7 @@ import { formatAmount } from "../../src/money/amount.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/gateway.ts"
 import type { VendorScript } from "../../src/testing/scripted-vendor.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
-import { useGateway } from "../conformance/gateway.ts"
+import { balanceOf, eventually, useGateway } from "../conformance/gateway.ts"
 import { ask } from "./served.ts"
 import { vendorBodyOf } from "./vendors.ts"
 
@@ -26,6 +26,14 @@ const refusingIds = newTestIds()
 const refusing = useGateway({
   ids: refusingIds,
   catalogue: (urls) => testCatalogue(urls, refusingIds).replace("name: Test,", "name: Test, hostedTools: refuse,"),
+})
+const carryingIds = newTestIds()
+const carrying = useGateway({
+  ids: carryingIds,
+  catalogue: (urls) =>
+    testCatalogue(urls, carryingIds)
+      .replaceAll(/(id: (?:responses|anthropic), )/g, "$1hostedTools: carry, ")
+      .replace(/(model: (?:claude|responses), )/g, `$1${priced} `),
 })
 const omittingIds = newTestIds()
 const omitting = useGateway({
@@ -180,6 +188,68 @@ describe("a hosted tool", () => {
     }
   })
 
+  it.each<[string, object]>([
+    ["/openai/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }], web_search_options: {} }],
+    [
+      "/openai/v1/responses",
+      {
+        input: [
+          { type: "additional_tools", role: "developer", tools: [{ type: "image_generation" }] },
+          { role: "user", content: "Hi" },
+        ],
+      },
+    ],
+    [
+      "/anthropic/v1/messages",
+      {
+        max_tokens: 100,
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "Hi" },
+              {
+                type: "tool_addition",
+                tool: { type: "tool_definition", definition: { type: "web_search_20250305", name: "web_search" } },
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  ])("is not left in the thread, or beside the list, where the list is cut (%s)", async (path, body) => {
+    without().vendor.script(answer)
+    const isMessages = path.startsWith("/anthropic")
+    const [type, choice] = isMessages ? ["web_search_20250305", { type: "none" }] : ["web_search", "none"]
+    const model = { "/openai/v1/chat/completions": "main", "/openai/v1/responses": "responses" }[path] ?? "claude"
+    const asked = { model, tools: [{ type, name: "web_search" }], tool_choice: choice, ...body }
+    expect((await ask(without(), path, asked)).status).toBe(200)
+    expect(vendorBodyOf(without().vendor)).not.toMatch(/web_search|image_generation/)
+  })
+
+  it("is held and limited at a vendor that carries all tools, where a price names it", async () => {
+    carrying().vendor.script(answer)
+    const tools = [{ type: "web_search", filters: {} }]
+    expect(await responses({ model: "responses", tools, max_tool_calls: 7 }, carrying)).toMatchObject({ warning: null })
+    expect(JSON.parse(vendorBodyOf(carrying().vendor))).toMatchObject({ tools, max_tool_calls: 7 })
+    const search = { type: "web_search_20250305", name: "web_search", max_uses: 1000 }
+    const body = { model: "claude", ...requests["/anthropic/v1/messages"], tools: [search] }
+    await ask(carrying(), "/anthropic/v1/messages", body)
+    expect(JSON.parse(vendorBodyOf(carrying().vendor))).toMatchObject({ tools: [{ ...search, max_uses: 100 }] })
+  })
+
+  it("keeps a limit of none", async () => {
+    gateway().vendor.script(answer)
+    await responses({ model: "responses", tools: [{ type: "web_search" }], max_tool_calls: 0 })
+    expect(JSON.parse(vendorBodyOf(gateway().vendor))).toMatchObject({ max_tool_calls: 0 })
+  })
+
+  it("in a container that costs more than the usual one is left out", async () => {
+    gateway().vendor.script(answer)
+    const tools = [{ type: "code_interpreter", container: { type: "auto", memory_limit: "64g" } }]
+    expect(await responses({ model: "responses", tools })).toMatchObject({ warning: "tools_omitted=code_interpreter" })
+  })
+
   it("is held at the price of the dearest, as often as it may be used", async () => {
     const heldFor = async (tools: ReadonlyArray<object>, more: object = {}) => {
       let held = 0n
@@ -321,5 +391,43 @@ describe("uses are billed by their price", () => {
     expect(answered.status).toBe(200)
     // Counts of tokens that are 0 beside text are estimated: a little is added.
     expect(answered.cost?.startsWith(cost)).toBe(true)
+  })
+
+  const search = { type: "web_search_call", id: "ws_1", status: "completed", action: { type: "search" } }
+  const output = (count: number) => Array.from({ length: count }, (_, at) => ({ ...search, id: `ws_${at}` }))
+  const costOf = async (reply: object, tools: ReadonlyArray<object> = [{ type: "web_search" }]) => {
+    gateway().vendor.script((call) => {
+      call.head(200, { "content-type": "application/json" })
+      call.end(JSON.stringify(reply))
+    })
+    return Number((await ask(gateway(), "/openai/v1/responses", { model: "responses", input: "Hi", tools })).cost)
+  }
+
+  it("where the vendor reports no usage, and up to the most that is held", async () => {
+    expect(await costOf({ status: "completed", output: [...output(3), said] })).toBeCloseTo(0.03, 2)
+    expect(await costOf({ status: "completed", output: [...output(130), said], usage })).toBeCloseTo(1, 2)
+  })
+
+  it("where the client leaves, as far as they were told", async () => {
+    gateway().vendor.script(async ({ head, write, end }) => {
+      head()
+      const frame = (event: object) => write(`data: ${JSON.stringify(event)}\n\n`)
+      for (const [index, item] of output(3).entries()) {
+        await frame({ type: "response.output_item.done", output_index: index, item })
+        await frame({ type: "response.output_item.done", output_index: index, item })
+      }
+      await frame({ type: "response.output_text.delta", output_index: 3, content_index: 0, delta: "Rain" })
+      end()
+    })
+    const before = await balanceOf(gateway())
+    const body = { model: "responses", input: "Hi", tools: [{ type: "web_search" }], stream: true }
+    await ask(gateway(), "/openai/v1/responses", body)
+    await eventually(async () => before - (await balanceOf(gateway())) >= 300_000_000n)
+    expect(before - (await balanceOf(gateway()))).toBeLessThan(320_000_000n)
+  })
+
+  it("not where the tool was not asked for", async () => {
+    const ran = { type: "code_interpreter_call", id: "ci_1", container_id: "cntr_1" }
+    expect(await costOf({ status: "completed", output: [ran, said], usage })).toBeLessThan(0.001)
   })
 })

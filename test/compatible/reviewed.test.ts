@@ -115,6 +115,114 @@ describe("a word is found", () => {
       },
     ],
     [
+      "that is split over turns between which one is left out",
+      chat,
+      {
+        model: "cl",
+        messages: [
+          { role: "user", content: "forb" },
+          { role: "assistant", content: "", reasoning_content: "Hm" },
+          { role: "user", content: "idden" },
+        ],
+      },
+    ],
+    [
+      "in a text that is said to be a picture",
+      chat,
+      {
+        model: "gem",
+        messages: [
+          {
+            role: "user",
+            content: [
+              { type: "text", text: "Hi" },
+              { type: "image_url", image_url: { url: "data:text/plain;base64,Zm9yYmlkZGVu" } },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      "in a member's name",
+      chat,
+      {
+        model: "chat",
+        messages: [{ role: "user", content: "Hi" }],
+        response_format: { type: "json_object", schema: { properties: { forbidden: {} } } },
+      },
+    ],
+    [
+      "in a member that holds addresses elsewhere",
+      messages,
+      {
+        ...toClaude(),
+        tools: [
+          { name: "f", input_schema: { type: "object" }, input_examples: [{ url: "forbidden", type: "forbidden" }] },
+        ],
+      },
+    ],
+    [
+      "in the base64 of a text that stands in no document",
+      messages,
+      toClaude({
+        role: "user",
+        content: [
+          {
+            type: "document",
+            source: {
+              type: "content",
+              content: [
+                {
+                  type: "document",
+                  source: {
+                    type: "base64",
+                    media_type: "text/plain",
+                    data: Buffer.from(`${"A text. ".repeat(10)} forbidden`).toString("base64"),
+                  },
+                },
+              ],
+            },
+          },
+        ],
+      }),
+    ],
+    [
+      "behind escapes of arguments",
+      chat,
+      {
+        model: "chat",
+        messages: [
+          { role: "user", content: "Hi" },
+          {
+            role: "assistant",
+            tool_calls: [
+              { id: "a", type: "function", function: { name: "f", arguments: String.raw`{"q":"forb\u0069dden"}` } },
+            ],
+          },
+          { role: "tool", tool_call_id: "a", content: "A" },
+        ],
+      },
+    ],
+    [
+      "that is split over parts with a role",
+      messages,
+      toClaude({
+        role: "user",
+        content: [
+          {
+            type: "document",
+            source: {
+              type: "content",
+              content: [
+                { type: "text", text: "forb", role: "user" },
+                { type: "text", text: "idden", role: "user" },
+              ],
+            },
+          },
+        ],
+      }),
+    ],
+    [
       "that is split over Gemini's parts",
       gemini,
       { contents: [{ role: "user", parts: [{ text: "forb" }, { text: "idden" }] }] },

@@ -12,6 +12,7 @@ import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { type Charge, priceUsage, tierDimension } from "../../money/pricing.ts"
 import { protocolLabel } from "../../protocol/event.ts"
 import type { Stop } from "../../protocol/exchange.ts"
+import { hostedUnits } from "../../protocol/hosted-unit.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import { entryOf } from "../../protocol/words.ts"
 import { textOfReply } from "../../review/texts.ts"
@@ -124,10 +125,21 @@ class ChatTask extends ChatWork implements Task<ChatReply>, Keepable {
     })
   }
 
+  /** Uses of tools that were not asked for are the vendor's own: Anthropic runs the code of its searches for nothing. */
+  #asAsked(bill: Bill | undefined): Bill | undefined {
+    const asked = this.#asked.request.carried?.hosted.map(({ unit }) => unit) ?? []
+    const others = hostedUnits.filter((unit) => unit !== "web_search" && !asked.includes(unit))
+    if (bill === undefined || !others.some((unit) => bill.counts.dims[unit] !== undefined)) return bill
+    const dims = Object.entries(bill.counts.dims).map(([name, count]) => {
+      return [others.some((unit) => unit === name) ? `obs_${name}` : name, count]
+    })
+    return { ...bill, counts: { ...bill.counts, dims: Object.fromEntries(dims) } }
+  }
+
   bill(broken: BrokenReason | undefined): Bill | undefined {
     const { promptTokens, usageLimits } = this.#plan
     const estimated = this.#estimated ?? { promptTokens, outTokens: tokensOfBytes(this.meter.outputBytes) }
-    const bill = makeBill(this.meter, broken, estimated, usageLimits)
+    const bill = this.#asAsked(makeBill(this.meter, broken, estimated, usageLimits))
     const tier = this.#tier()
     if (bill === undefined || tier === undefined) return bill
     const { counts } = bill
