@@ -201,6 +201,14 @@ describe("a carried request", () => {
     expect(parseObject(sent())).toMatchObject({ tools })
   })
 
+  it("thinks as it likes where the model's name does not tell its version, also beside a tool that it must call", async () => {
+    gateway().vendor.script(answer)
+    const thinking = { thinking: { type: "adaptive" }, output_config: { effort: "high" }, tool_choice: { type: "any" } }
+    const tools = [{ name: "f", input_schema: { type: "object" } }]
+    await post("/anthropic/v1/messages", hi("cl", { max_tokens: 5, tools, ...thinking }))
+    expect(parseObject(sent())).toMatchObject({ tools, ...thinking })
+  })
+
   it("loses such tools wherever they stand, in a thread too", async () => {
     gateway().vendor.script(answer)
     const fn = { type: "function", name: "f", parameters: { type: "object", properties: {} } }

@@ -50,14 +50,20 @@ export const messageEdits = (request: VendorRequest, sent: SentBody, isCloud: bo
   ...["betas", "anthropic_version"].filter((name) => Object.hasOwn(sent.head, name)).map((name) => cut(name)),
 ]
 
-/** Whether the model's profile, or the model, does not think; without effort, a model may think all the same. */
+/**
+ * Whether the model's profile, or the model, does not think; without effort, a model may think all the same. A model whose name does not
+ * tell its version knows what its client knows of it: it is asked to think as it likes, also beside a tool that it must call.
+ */
 const isLost = (request: VendorRequest, sent: SentBody): boolean =>
+  !(claudeVersion(request) === 0 && request.canReason && modeOf(sent) === "adaptive") &&
   losesReasoning({ ...request, effort: sent.asked.effort }, sent)
+
+const modeOf = ({ head }: Pick<SentBody, "head">): string | undefined => stringAt(objectAt(head, "thinking"), "type")
 
 /** Thinking in the mode that the model has, within the limit of the output, and its effort. */
 const thinkingEdits = (request: VendorRequest, { head, asked }: SentBody): ReadonlyArray<JsonEdit> => {
   const version = claudeVersion(request)
-  const mode = stringAt(objectAt(head, "thinking"), "type")
+  const mode = modeOf({ head })
   const isOther =
     (mode === "adaptive" && version > 0 && version < 4.6) ||
     (mode === "enabled" && (version >= 4.7 || request.maxTokens !== asked.maxTokens))
