@@ -207,6 +207,24 @@ describe("what is kept", () => {
     }
   })
 
+  it("tells numbers apart that are one to a parser, and two to a vendor", async () => {
+    const { baseUrl, keyId, key } = gateway()
+    const ask = async (most: string) => {
+      const [begin = ""] = JSON.stringify({ model: "main", messages: messages("numbers of any size") }).split(/\}$/)
+      const schema = `{"type":"object","properties":{"a":{"maximum":${most}}}}`
+      const reply = await fetch(`${baseUrl}/openai/v1/chat/completions`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${keyId}~${key}` },
+        body: `${begin},"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":${schema}}}}`,
+      })
+      await reply.text()
+      await sleep(20)
+      return stateOf(reply)
+    }
+    const states = [await ask("9007199254740993"), await ask("9007199254740992"), await ask("9007199254740993")]
+    expect(states).toEqual(["miss", "miss", "hit"])
+  })
+
   it("names the header of a value that it does not know", async () => {
     const body = { model: "main", messages: messages("x") }
     const refused = await compatible("/openai/v1/chat/completions", body, { "x-svc-cache": "maybe" })

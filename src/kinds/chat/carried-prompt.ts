@@ -9,7 +9,7 @@ import { fitTo } from "../../dialects/fitted.ts"
 import { type HostedTool, readsMore } from "../../dialects/hosted-tools.ts"
 import { isObject } from "../../dialects/json.ts"
 import { type HostedUses, hostedCapability } from "../../protocol/hosted-unit.ts"
-import { editJson, type JsonEdit } from "../../protocol/json-edit.ts"
+import { cut, editJson, type JsonEdit } from "../../protocol/json-edit.ts"
 import type { JsonMarks } from "../../protocol/json-size.ts"
 import { isFunctionTool, isTextTool } from "../../protocol/tool.ts"
 import { textsOfJson } from "../../review/json-texts.ts"
@@ -63,8 +63,10 @@ export class CarriedPrompt extends OwnPrompt {
   }
 
   override get ownSameness(): Effect.Effect<object | undefined> {
-    const { api, isStreamed, body, betas } = this.#sent
-    return Effect.map(this.sameness, (prompt) => prompt && { api, isStreamed, betas, sent: meaningOf(body) })
+    const { api, isStreamed, betas, own } = this.#sent
+    // What a vendor reads elsewhere may change.
+    if (own.hosted.some(readsMore)) return Effect.undefined
+    return Effect.map(this.sameness, (prompt) => prompt && { api, isStreamed, betas, sent: this.#meaning() })
   }
 
   override encode(target: EncodingTarget, params: PromptParams): EncodedPrompt {
@@ -104,6 +106,13 @@ export class CarriedPrompt extends OwnPrompt {
     const lost = own.hosted.filter(({ isPlainSearch }) => !isPlainSearch || translated.isSearching !== true)
     const { lostTools = hasOthers ? "omit" : "refuse" } = params
     return refusalOf(lost, lostTools === "omit") ?? { ...translated, omittedTools: lost.map(({ type }) => type) }
+  }
+
+  /** The body as it came, without what changes no answer: numbers that are one to a parser may be two to a vendor. */
+  #meaning(): string {
+    const { body, marks } = this.#sent
+    const edits = meaningless.map((name) => cut(name))
+    return Buffer.from(editJson(body, edits, marks)).toString("utf8")
   }
 
   #written(edits: ReadonlyArray<JsonEdit>): WrittenFields {
@@ -154,7 +163,7 @@ const unfit = (path: string, message: string): EncodedPrompt => ({
 })
 
 /** Members that change no answer. */
-const meaningless: ReadonlySet<string> = new Set([
+const meaningless = [
   "model",
   "stream",
   "stream_options",
@@ -164,12 +173,6 @@ const meaningless: ReadonlySet<string> = new Set([
   "metadata",
   "prompt_cache_key",
   "labels",
-])
+]
 
 const jsonOf = (body: Uint8Array): unknown => JSON.parse(Buffer.from(body).toString("utf8"))
-
-/** A body without what changes no answer. */
-const meaningOf = (body: Uint8Array): object => {
-  const json = jsonOf(body)
-  return Object.fromEntries(Object.entries(isObject(json) ? json : {}).filter(([name]) => !meaningless.has(name)))
-}

@@ -16,7 +16,9 @@ export const samenessOfPrompt = ({ thread, tools, outputJson }: ExactContent): o
     : { thread: thread.map(meaningOfMessage), tools: tools.map(meaningOfTool), outputJson }
 
 const isLinked = (block: Block): boolean =>
-  ("url" in block && block.url !== undefined) || ("kept" in block && block.kept !== undefined)
+  ("url" in block && block.url !== undefined) ||
+  ("kept" in block && block.kept !== undefined) ||
+  (block.t === "vendor" && block.v.includes('"file_id"'))
 
 const meaningOfMessage = ({ blocks, ...message }: Message) => ({ ...message, blocks: blocks.map(meaningOf) })
 
