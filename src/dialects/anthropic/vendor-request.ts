@@ -1,66 +1,34 @@
 /** The request side of the dialect `anthropic`. */
 
 import { Result } from "effect"
-import {
-  type Block,
-  type Cacheable,
-  everyBlock,
-  type FileBlock,
-  type ImageBlock,
-  type Message,
-  type ReasoningBlock,
-  type TextBlock,
-  type VendorBlock,
-} from "../../protocol/block.ts"
+import { everyBlock, type FileBlock, type Message } from "../../protocol/block.ts"
 import type { ToolChoice } from "../../protocol/exchange.ts"
-import { cut, editJsonText, set } from "../../protocol/json-edit.ts"
-import { JsonText } from "../../protocol/json-text.ts"
 import { isToolSearch } from "../../protocol/tool.ts"
 import { entryOf } from "../../protocol/words.ts"
 import { lacksOutput, type VendorRequest } from "../dialect.ts"
-import { inputOf, outputSchemaOf, schemaOf } from "../exact-json.ts"
+import { outputSchemaOf, schemaOf } from "../exact-json.ts"
 import { type ExtraWords, encodeExtras, lacks } from "../extras.ts"
 import { makersName } from "../family.ts"
 import { parseObject } from "../json.ts"
 import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
 import { meetAll } from "../requirements.ts"
-import { markOfResult } from "../results.ts"
 import { withJsonAsked } from "../schemas.ts"
-import { signatureFor } from "../signature.ts"
-import { ownBlock, shownText } from "../vendor-blocks.ts"
+import { ownBlock } from "../vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
+import {
+  clearCacheBreakpoints,
+  type Markable,
+  marked,
+  ownText,
+  setCacheBreakpoints,
+  type WireBlock,
+  type WireMessage,
+} from "./cache-marks.ts"
 import { instructionPlaces, takesInstructions } from "./instructions.ts"
 import { claudeSchema } from "./output-schema.ts"
-import { anthropicRequirements, isBlank } from "./requirements.ts"
+import { anthropicRequirements } from "./requirements.ts"
 import { claudeVersion, effortOf, encodeThinking } from "./thinking.ts"
-
-/** Anthropic accepts this many cache breakpoints per request; the last ones are the most useful. */
-const maxCacheBreakpoints = 4
-
-const ownText = Symbol("ownText")
-
-/** Without a life of its own, a prefix is kept for five minutes. */
-interface CacheMark {
-  readonly type: "ephemeral"
-  readonly ttl?: "5m" | "1h"
-}
-
-/** A block, or a tool. */
-interface Markable {
-  cache_control?: CacheMark
-  /** The text of a block of Anthropic's own tools, or of such a tool. */
-  readonly [ownText]?: string
-  readonly [key: string]: unknown
-}
-
-interface WireBlock extends Markable {
-  readonly type: string
-}
-
-interface WireMessage {
-  readonly role: "user" | "assistant" | "system"
-  readonly content: Array<WireBlock>
-}
+import { encodeBlocks, written } from "./written-blocks.ts"
 
 /** @param isCloud whether Claude runs at a cloud, which takes instructions before the thread only */
 export const encodeMessages = (request: VendorRequest, isCloud = false): Result.Result<object, EncodeRefusal> =>
@@ -243,119 +211,4 @@ function mergeTurns(thread: ReadonlyArray<Message>, keepsInstructions: boolean):
     else messages.push({ role, content })
   }
   return { system, messages }
-}
-
-const encodeBlocks = (blocks: ReadonlyArray<Block>): Array<WireBlock> => blocks.flatMap(encodeBlock)
-
-const marked = (cacheable: Cacheable = false): { cache_control?: CacheMark } => {
-  if (cacheable === false) return {}
-  return { cache_control: { type: "ephemeral", ...(cacheable !== true && { ttl: cacheable }) } }
-}
-
-function encodeBlock(block: Block): ReadonlyArray<WireBlock> {
-  switch (block.t) {
-    case "text":
-      return encodeText(block)
-    case "reasoning":
-      return encodeReasoning(block)
-    case "tool_call":
-      return [{ type: "tool_use", id: block.id, name: block.name, input: inputOf(block), ...marked(block.cacheable) }]
-    case "tool_result":
-      return [
-        {
-          type: "tool_result",
-          tool_use_id: block.id,
-          content: block.v ?? block.blocks?.filter((inner) => !isBlank(inner)).flatMap(encodePart) ?? "",
-          ...(block.isError === true && { is_error: true }),
-          ...marked(markOfResult(block)),
-        },
-      ]
-    case "image":
-      return [{ type: "image", source: mediaSource(block), ...marked(block.cacheable) }]
-    case "file":
-      return [
-        {
-          type: "document",
-          source:
-            block.data !== undefined && block.mime.startsWith("text/")
-              ? { type: "text", media_type: "text/plain", data: Buffer.from(block.data, "base64").toString("utf8") }
-              : mediaSource(block),
-          ...(block.name !== undefined && { title: block.name }),
-          ...marked(block.cacheable),
-        },
-      ]
-    case "vendor":
-      return encodeOwn(block)
-    case "video":
-    case "audio":
-      // Refused before.
-      return []
-  }
-}
-
-/** A part of a result, which has the mark of its parts. */
-const encodePart = (part: Block): ReadonlyArray<WireBlock> => {
-  const blocks = encodeBlock(part)
-  clearCacheBreakpoints(blocks)
-  return blocks
-}
-
-/** What Anthropic's tools left goes back to it as it is; of others' tools there is the text that they showed. */
-function encodeOwn(block: VendorBlock): ReadonlyArray<WireBlock> {
-  const own = ownBlock("anthropic", block)
-  if (own !== undefined && typeof own["type"] === "string") return [{ ...own, type: own["type"], [ownText]: block.v }]
-  return encodeText({ t: "text", v: shownText(block) })
-}
-
-/** A block of Anthropic's own tools is its text, with the mark that it has here. */
-const written = (block: Markable): object => {
-  const { [ownText]: text, cache_control: mark } = block
-  if (text === undefined) return block
-  return new JsonText(editJsonText(text, [mark === undefined ? cut("cache_control") : set(mark, "cache_control")]))
-}
-
-/** Thinking without its signature, or of another vendor, is refused, so it is omitted. */
-function encodeReasoning({ v, signature, redacted }: ReasoningBlock): ReadonlyArray<WireBlock> {
-  if (redacted === true) return [{ type: "redacted_thinking", data: v }]
-  const own = signatureFor("anthropic", signature)
-  return own === undefined ? [] : [{ type: "thinking", thinking: v, signature: own }]
-}
-
-/** Anthropic refuses empty text. */
-const encodeText = ({ v, cacheable }: TextBlock): ReadonlyArray<WireBlock> =>
-  v === "" ? [] : [{ type: "text", text: v, ...marked(cacheable) }]
-
-const mediaSource = ({ mime, data, url, kept }: ImageBlock | FileBlock): object => {
-  if (kept !== undefined) return { type: "file", file_id: kept.id }
-  return url !== undefined ? { type: "url", url } : { type: "base64", media_type: mime, data }
-}
-
-const isCacheable = ({ type }: WireBlock): boolean => type !== "thinking" && type !== "redacted_thinking"
-
-const lastsLong = ({ cache_control: mark }: Markable): boolean => mark?.ttl === "1h"
-
-/**
- * Marks the end of the thread, as long as its last breakpoint, unless this is a one-shot request, and keeps the last
- * breakpoints that fit. Nothing may be kept for an hour after what is kept for less:
- * https://platform.claude.com/docs/en/build-with-claude/prompt-caching
- */
-function setCacheBreakpoints(
-  blocks: ReadonlyArray<Markable>,
-  messages: ReadonlyArray<WireMessage>,
-  skipWrite: boolean,
-): void {
-  const tail = messages.at(-1)?.content.at(-1)
-  const isMarked = ({ cache_control: mark }: Markable) => mark !== undefined
-  if (!skipWrite && tail !== undefined && isCacheable(tail)) {
-    tail.cache_control = blocks.findLast(isMarked)?.cache_control ?? { type: "ephemeral" }
-  }
-  const marks = blocks.filter(isMarked)
-  clearCacheBreakpoints(marks.slice(0, -maxCacheBreakpoints))
-  for (const block of marks.slice(-maxCacheBreakpoints, marks.findLastIndex(lastsLong) + 1)) {
-    block.cache_control = { type: "ephemeral", ttl: "1h" }
-  }
-}
-
-function clearCacheBreakpoints(blocks: ReadonlyArray<Markable>): void {
-  for (const block of blocks) delete block.cache_control
 }
