@@ -24,6 +24,8 @@ export interface HostedTool {
   readonly isNeeded: boolean
   /** Whether the model must call it. */
   readonly isForced: boolean
+  /** Whether the model must call a tool, this one or another. */
+  readonly isRequired: boolean
 }
 
 /** Uses of a tool in one reply, if its client does not limit them. */
@@ -71,6 +73,7 @@ export class HostedTools {
       isFree: freeTools.test(type),
       isNeeded: !finders.test(type) && !isNone(this.#choice),
       isForced: isForced(this.#choice, type, stringAt(tool, "name")),
+      isRequired: this.#choice === "required" || (isObject(this.#choice) && this.#choice["type"] === "any"),
     })
   }
 }
@@ -89,7 +92,8 @@ const isForced = (choice: unknown, type: string, name: string | undefined): bool
   const { type: chosen } = choice
   if (chosen === "tool") return choice["name"] === name
   const allowed = objectsAt(objectAt(choice, "allowed_tools") ?? choice, "tools")
-  if (chosen === "allowed_tools") return allowed.some((each) => isForced(each, type, name))
+  const mode = stringAt(objectAt(choice, "allowed_tools") ?? choice, "mode")
+  if (chosen === "allowed_tools") return mode === "required" && allowed.some((each) => isForced(each, type, name))
   return (
     chosen === type || (typeof chosen === "string" && unitOf(chosen) !== undefined && unitOf(chosen) === unitOf(type))
   )

@@ -201,6 +201,12 @@ describe("a carried request", () => {
     expect(parseObject(sent())).toMatchObject({ tools })
   })
 
+  it("is asked for an effort that Weir does not know as its client asks", async () => {
+    gateway().vendor.script(answer)
+    expect((await post(chat, hi("chat", { reasoning_effort: "ultra" }))).status).toBe(200)
+    expect(parseObject(sent())).toMatchObject({ reasoning_effort: "ultra" })
+  })
+
   it("thinks as it likes where the model's name does not tell its version, also beside a tool that it must call", async () => {
     gateway().vendor.script(answer)
     const thinking = { thinking: { type: "adaptive" }, output_config: { effort: "high" }, tool_choice: { type: "any" } }

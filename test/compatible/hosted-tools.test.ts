@@ -174,6 +174,11 @@ describe("a hosted tool", () => {
   })
 
   it("that the model must call is never left out", async () => {
+    const alone = { model: "main", tools: [{ type: "web_search" }], tool_choice: "required" }
+    expect((await responses(alone, omitting)).status).toBe(400)
+    const own = { type: "function", name: "f", parameters: { type: "object", properties: {} } }
+    omitting().vendor.script(answer)
+    expect((await responses({ ...alone, tools: [own, ...alone.tools] }, omitting)).status).toBe(200)
     const forced = { model: "main", tools: [{ type: "web_search" }], tool_choice: { type: "web_search" } }
     expect((await responses(forced, omitting)).status).toBe(400)
   })
@@ -181,7 +186,7 @@ describe("a hosted tool", () => {
   it("that is not known, and a kind with a slip in it, are refused by name", async () => {
     for (const [type, model, why] of [
       ["fuction", "responses", "is not a kind of tool; did you mean function?"],
-      ["hologram", "main", "is hologram, a tool that vendors run"],
+      ["hologram", "main", "is hologram, which no vendor of this model may run"],
     ]) {
       const { status, text } = await responses({ model, tools: [{ type, name: "f" }] })
       expect([status, text]).toEqual([400, expect.stringContaining(`tools.0.type: ${why}`)])

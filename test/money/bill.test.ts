@@ -66,7 +66,12 @@ describe("makeBill", () => {
       { ...usage, dims: { reasoning: 9, audio_in: 100, obs_x: 3 } },
       undefined,
     ],
-    ["endless searches", { ...usage, dims: { web_search: 2_000_000_000 } }, usage, implausible],
+    [
+      "endless searches",
+      { ...usage, dims: { web_search: 2_000_000_000 } },
+      { ...usage, dims: { web_search: 100 } },
+      implausible,
+    ],
   ] as const)("estimates only what cannot be true of %s", (_what, reported, counts, estimatedReason) => {
     const seen = { ...full, usage: reported }
     const bill = makeBill(seen, undefined, { promptTokens: 500, outTokens: 10 }, limits)

@@ -123,6 +123,8 @@ declare
   m timestamp;
   part record;
   dropped integer := 0;
+  -- Months up to this one have their parts, or their transfers are in the default partition.
+  made_until timestamptz := (select max(p.until_at) from books_parts('infinity') p);
 begin
   if not pg_try_advisory_xact_lock(hashtext('weir.retain_months')) then
     return 0;
@@ -135,8 +137,7 @@ begin
     select generate_series(date_trunc('month', now() at time zone 'UTC'),
       date_trunc('month', now() at time zone 'UTC') + interval '2 months', '1 month')
   loop
-    if to_regclass('transfers_' || to_char(m, 'YYYYMM')) is null and m at time zone 'UTC' >= (
-      select max(p.until_at) from books_parts('infinity') p) then
+    if to_regclass('transfers_' || to_char(m, 'YYYYMM')) is null and m at time zone 'UTC' >= made_until then
       begin
         execute format('create table %I partition of transfers for values from (%L) to (%L)', 'transfers_' || to_char(m, 'YYYYMM'),
           to_char(m, 'YYYY-MM-DD') || ' 00:00:00+00', to_char(m + interval '1 month', 'YYYY-MM-DD') || ' 00:00:00+00');

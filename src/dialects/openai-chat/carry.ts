@@ -125,12 +125,18 @@ const limits = ["max_completion_tokens", "max_tokens"] as const
 const reasoningWords = ["reasoning_effort", "thinking", "reasoning"] as const
 
 /** Reasoning in the vendor's own words stays; in those of another vendor with this API it is translated. */
-const reasoningEdits = (request: VendorRequest, { head, own }: SentBody, profile: ChatProfile): Array<JsonEdit> => {
+const reasoningEdits = (
+  request: VendorRequest,
+  { head, own, asked }: SentBody,
+  profile: ChatProfile,
+): Array<JsonEdit> => {
   const said = reasoningWords.filter((word) => !isAbsent(head[word]))
   // Earlier reasoning is for vendors that take it back.
   const given = profile.reasoningBack === undefined ? (own.places?.["reasoning"] ?? []) : []
   const edits = given.map((path) => cut(...path))
   if (said.length === 0) return edits
+  // A level that Weir does not know is for the vendor to judge.
+  if (request.reasoning === undefined && asked.reasoning === undefined && request.canReason) return edits
   if (request.reasoning === undefined) return [...edits, ...said.map((word) => cut(word))]
   const { reasoning, reasoningBudget, reasoningDisplay } = request
   const model = makersName(request)

@@ -50,7 +50,8 @@ const effortEdits = (request: VendorRequest, sent: SentBody): ReadonlyArray<Json
 const sealed = "reasoning.encrypted_content"
 
 /** Nothing is stored at the vendor. A client that counts on the store gets the reasoning to send it back, sealed. */
-const storeEdits = ({ canReason }: VendorRequest, { head }: SentBody): ReadonlyArray<JsonEdit> => {
+const storeEdits = (request: VendorRequest, { head }: SentBody): ReadonlyArray<JsonEdit> => {
+  const canReason = request.canReason && ruleOf(openaiModels, request)?.levels?.length !== 0
   const { store, include } = head
   if (store === false) return []
   const included: ReadonlyArray<unknown> = Array.isArray(include) ? include : []

@@ -90,7 +90,7 @@ export class CarriedPrompt extends OwnPrompt {
       if (Result.isFailure(fitted)) return { wire: Result.fail(fitted.failure) }
       const { request, clamped } = fitted.success
       const omitted = omittedTools(request, own)
-      const refused = refusalOf(omitted, params.lostTools !== "refuse")
+      const refused = refusalOf(omitted, { isOmitting: params.lostTools !== "refuse", hasOthers: tools.length > 0 })
       if (refused !== undefined) return refused
       const wire = chat.carry.encode(request, { ...sent, own, edited })
       if (wire !== undefined) {
@@ -105,7 +105,12 @@ export class CarriedPrompt extends OwnPrompt {
     // and go on with those.
     const lost = own.hosted.filter(({ isPlainSearch }) => !isPlainSearch || translated.isSearching !== true)
     const { lostTools = hasOthers ? "omit" : "refuse" } = params
-    return refusalOf(lost, lostTools === "omit") ?? { ...translated, omittedTools: lost.map(({ type }) => type) }
+    return (
+      refusalOf(lost, { isOmitting: lostTools === "omit", hasOthers }) ?? {
+        ...translated,
+        omittedTools: lost.map(({ type }) => type),
+      }
+    )
   }
 
   /** The body as it came, without what changes no answer: numbers that are one to a parser may be two to a vendor. */
@@ -130,19 +135,24 @@ const withPaidTools = (own: OwnRequest): OwnRequest => ({
   hosted: own.hosted.map((tool) => ({ ...tool, isFree: true })),
 })
 
-/** @param isOmitting whether tools on which an answer may depend are left out too */
-const refusalOf = (lost: ReadonlyArray<HostedTool>, isOmitting: boolean): EncodedPrompt | undefined => {
-  const tool = lost.find(({ isNeeded, isForced }) => isForced || (isNeeded && !isOmitting))
+interface Losing {
+  /** Whether tools on which an answer may depend are left out too. */
+  readonly isOmitting: boolean
+  /** Whether the request offers tools of the client's own. */
+  readonly hasOthers: boolean
+}
+
+const refusalOf = (lost: ReadonlyArray<HostedTool>, { isOmitting, hasOthers }: Losing): EncodedPrompt | undefined => {
+  const tool = lost.find(
+    ({ isNeeded, isForced, isRequired }) => isForced || (isRequired && !hasOthers) || (isNeeded && !isOmitting),
+  )
   return tool && unfit(tool.place, lackOf(tool))
 }
 
 const lackOf = ({ type, unit, isForced }: HostedTool): string => {
-  const needs =
-    unit === undefined
-      ? "which no vendor of this model may run for this organisation"
-      : `which needs a price of ${unit} and the organisation's capability ${hostedCapability[unit]}, at a vendor that has it`
+  const needs = unit && `; it needs a price of ${unit} and the organisation's capability ${hostedCapability[unit]} too`
   const remedy = isForced ? "" : "; an organisation with hostedTools: omit does without"
-  return `is ${type.slice(0, 64)}, a tool that vendors run, ${needs}${remedy}`
+  return `is ${type.slice(0, 64)}, which no vendor of this model may run as it is asked for${needs ?? ""}${remedy}`
 }
 
 /** Uses of hosted tools without web searches, where the vendor cannot make them beside the rest of the request. */
