@@ -30,13 +30,18 @@ const namesWithin = (value: unknown): ReadonlyArray<string> => {
 /** Cuts of elements of lists, with those of elements that lose all their parts. */
 const cutsOf = (body: object, edits: ReadonlyArray<JsonEdit>): ReadonlyArray<JsonPath> => {
   const cuts = edits.filter(({ json, path }) => json === undefined && isPlace(path.at(-1)))
-  const emptied = cuts.flatMap(({ path, isPart }) => {
+  const parts = new Map<string, { readonly list: JsonPath; count: number }>()
+  for (const { path, isPart } of cuts) {
+    if (isPart !== true) continue
     const list = path.slice(0, -1)
+    const known = parts.get(list.join("/"))
+    if (known === undefined) parts.set(list.join("/"), { list, count: 1 })
+    else known.count++
+  }
+  const emptied = [...parts.values()].flatMap(({ list, count }) => {
     const owner = list.slice(0, -1)
-    if (isPart !== true || !isPlace(owner.at(-1))) return []
-    const parts = valueAt(body, list)
-    const cut = cuts.filter((each) => each.path.length === path.length && isBelow(each.path, list))
-    return Array.isArray(parts) && cut.length >= parts.length ? [owner] : []
+    const all = valueAt(body, list)
+    return isPlace(owner.at(-1)) && Array.isArray(all) && count >= all.length ? [owner] : []
   })
   const unique = new Map([...cuts.map(({ path }) => path), ...emptied].map((path) => [path.join("/"), path]))
   return [...unique.values()]
