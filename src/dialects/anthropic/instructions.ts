@@ -13,15 +13,26 @@ import { claudeVersion } from "./thinking.ts"
 export const instructionDocs = "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages"
 
 /** The places of messages by their roles; undefined for those that are no instructions. */
-export const instructionPlaces = (roles: ReadonlyArray<string>): ReadonlyArray<InstructionPlace | undefined> =>
-  roles.map((role, at) => {
+export const instructionPlaces = (roles: ReadonlyArray<string>): ReadonlyArray<InstructionPlace | undefined> => {
+  const before = othersBefore(roles)
+  const after = othersBefore(roles.toReversed()).toReversed()
+  return roles.map((role, at) => {
     if (role !== "system") return undefined
-    const before = roles.slice(0, at).findLast((each) => each !== "system")
-    const after = roles.slice(at).find((each) => each !== "system")
-    if (before === undefined) return "first"
-    if (before === "user") return after === "user" ? "elsewhere" : "after a user"
-    return after === undefined ? "at the end" : "elsewhere"
+    if (before[at] === undefined) return "first"
+    if (before[at] === "user") return after[at] === "user" ? "elsewhere" : "after a user"
+    return after[at] === undefined ? "at the end" : "elsewhere"
   })
+}
+
+/** The role of the last message before each that is no instruction. */
+const othersBefore = (roles: ReadonlyArray<string>): ReadonlyArray<string | undefined> => {
+  let last: string | undefined
+  return roles.map((role) => {
+    const before = last
+    if (role !== "system") last = role
+    return before
+  })
+}
 
 type Named = Pick<VendorRequest, "model" | "family">
 
