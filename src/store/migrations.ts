@@ -30,11 +30,12 @@ ${textOf(name)} end $migration$`),
   )
 
 /** Files with functions of this version, without ending, e.g. `functions/books/holds`. */
-export const functionFiles: ReadonlyArray<string> = readdirSync(`${folder}functions`, { recursive: true })
-  .map(String)
-  .filter((file) => file.endsWith(".sql"))
-  .map((file) => `functions/${file.replaceAll("\\", "/").replace(/\.sql$/, "")}`)
-  .sort()
+export const functionFiles = (): ReadonlyArray<string> =>
+  readdirSync(`${folder}functions`, { recursive: true })
+    .map(String)
+    .filter((file) => file.endsWith(".sql"))
+    .map((file) => `functions/${file.replaceAll("\\", "/").replace(/\.sql$/, "")}`)
+    .sort()
 
 /** The file whose functions all servers of Citus have; the others are at the coordinator, and copied to shards. */
 const everywhere = "functions/everywhere"
@@ -48,7 +49,7 @@ const makeFunctions = (isSpread: boolean) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.andThen(
       sql`select set_config('check_function_bodies', 'off', true)`,
-      Effect.forEach(functionFiles, (file) => run(file, isSpread && file === everywhere), { discard: true }),
+      Effect.forEach(functionFiles(), (file) => run(file, isSpread && file === everywhere), { discard: true }),
     ),
   )
 

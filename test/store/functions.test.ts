@@ -22,7 +22,7 @@ const headOf = (text: string): string =>
     .replaceAll(/ set (\w+) to /g, " set $1 = ")
     .trim()
 
-const written = functionFiles.flatMap((file) => {
+const written = functionFiles().flatMap((file) => {
   const text = readFileSync(new URL(`../../migrations/${file}.sql`, import.meta.url), "utf8")
   return [...text.matchAll(/^create or replace (function [\s\S]*?) as \$fn\$([\s\S]*?)\$fn\$;$/gm)].map(
     ([, head = "", body = ""]) => ({ head: headOf(head), body }),

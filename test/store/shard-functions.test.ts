@@ -38,13 +38,13 @@ layer(database, { excludeTestServices: true })("the functions of the books", (it
           select proname as name, regexp_replace(prosrc, '--[^\n]*', '', 'g') as source from pg_proc
           where pronamespace = current_schema()::regnamespace`
         const tables = new RegExp(`\\b(from|join|into|update|only) (${bookTables.join("|")})\\b`)
-        const copied: ReadonlySet<string> = new Set(bookFunctions)
+        const copied: ReadonlySet<string> = new Set(bookFunctions())
         const missing = functions.filter(
           ({ name, source }) => tables.test(source) && !copied.has(name) && !atCoordinator.has(name),
         )
         expect(missing.map(({ name }) => name)).toEqual([])
         const known = new Set(functions.map(({ name }) => name))
-        expect(bookFunctions.filter((name) => !known.has(name))).toEqual([])
+        expect(bookFunctions().filter((name) => !known.has(name))).toEqual([])
       }),
     )
 
@@ -53,7 +53,7 @@ layer(database, { excludeTestServices: true })("the functions of the books", (it
         const sql = yield* SqlClient.SqlClient
         const functions = yield* sql<{ name: string; source: string }>`
           select proname as name, prosrc as source from pg_proc
-          where pronamespace = current_schema()::regnamespace and proname = any(${[...bookFunctions]}::text[])`
+          where pronamespace = current_schema()::regnamespace and proname = any(${[...bookFunctions()]}::text[])`
         const writes = functions.filter(({ source }) => /\b(insert into|delete from|update \w+ )/.test(source))
         // These run inside one that has made sure.
         const inner = new Set([

@@ -40,9 +40,13 @@ export const bookTables = [
 /** Rows of a whole shard: they have its key. */
 const keyedTables = ["usage_folded", "usage_stale_hours", "usage_kept", "nodes", "books_months"]
 
-/** Functions that a shard has of its own: those of the books, and what they call. */
-export const bookFunctions: ReadonlyArray<string> = [
-  ...new Set(functionFiles.filter((file) => file.startsWith("functions/books/")).flatMap(functionsIn)),
+/** Names of the functions that a shard has of its own: those of the books, and what they call. */
+export const bookFunctions = (): ReadonlyArray<string> => [
+  ...new Set(
+    functionFiles()
+      .filter((file) => file.startsWith("functions/books/"))
+      .flatMap(functionsIn),
+  ),
   "first_frame_bucket",
   "spent_days_after",
 ]
@@ -62,7 +66,7 @@ export const readFunctions = (sql: SqlClient.SqlClient) => sql<BookFunction>`
   select pg_get_functiondef(p.oid) as definition, n.nspname as schema,
     format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)) as signature
   from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-  where n.nspname = current_schema() and p.proname = any(${[...bookFunctions]}::text[])
+  where n.nspname = current_schema() and p.proname = any(${bookFunctions()}::text[])
   order by p.oid`
 
 /** The parts of tables that are a shard, by the names of the tables. */
