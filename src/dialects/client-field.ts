@@ -11,15 +11,24 @@ export interface WrittenFields {
   readonly cuts: ReadonlyArray<JsonPath>
 }
 
-/** @param body of the client @param prompt names of its members that are the prompt @param edits that were made */
+/** A client's body, of which the prompt is long. */
+export interface WrittenBody {
+  /** Names of its members. */
+  readonly members: ReadonlyArray<string>
+  /** Its members but for the prompt. */
+  readonly head: object
+  /** All of it; read only where edits have emptied lists. */
+  readonly whole: () => unknown
+}
+
+/** @param edits that were made */
 export const writtenFields = (
-  body: object,
-  prompt: ReadonlySet<string>,
+  { members, head, whole }: WrittenBody,
   edits: ReadonlyArray<JsonEdit>,
 ): WrittenFields => ({
-  members: Object.keys(body),
-  inner: Object.entries(body).flatMap(([name, value]) => (prompt.has(name) ? [] : namesWithin(value))),
-  cuts: cutsOf(body, edits),
+  members,
+  inner: Object.values(head).flatMap(namesWithin),
+  cuts: cutsOf(whole, edits),
 })
 
 const namesWithin = (value: unknown): ReadonlyArray<string> => {
@@ -28,7 +37,7 @@ const namesWithin = (value: unknown): ReadonlyArray<string> => {
 }
 
 /** Cuts of elements of lists, with those of elements that lose all their parts. */
-const cutsOf = (body: object, edits: ReadonlyArray<JsonEdit>): ReadonlyArray<JsonPath> => {
+const cutsOf = (whole: () => unknown, edits: ReadonlyArray<JsonEdit>): ReadonlyArray<JsonPath> => {
   const cuts = edits.filter(({ json, path }) => json === undefined && isPlace(path.at(-1)))
   const parts = new Map<string, { readonly list: JsonPath; count: number }>()
   for (const { path, isPart } of cuts) {
@@ -38,6 +47,7 @@ const cutsOf = (body: object, edits: ReadonlyArray<JsonEdit>): ReadonlyArray<Jso
     if (known === undefined) parts.set(list.join("/"), { list, count: 1 })
     else known.count++
   }
+  const body = parts.size === 0 ? undefined : whole()
   const emptied = [...parts.values()].flatMap(({ list, count }) => {
     const owner = list.slice(0, -1)
     const all = valueAt(body, list)

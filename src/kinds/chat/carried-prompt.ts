@@ -7,9 +7,9 @@ import { type WrittenFields, writtenFields } from "../../dialects/client-field.t
 import type { Dialect, VendorRequest } from "../../dialects/dialect.ts"
 import { fitTo } from "../../dialects/fitted.ts"
 import { type HostedTool, readsMore } from "../../dialects/hosted-tools.ts"
-import { isObject } from "../../dialects/json.ts"
 import { type HostedUses, hostedCapability } from "../../protocol/hosted-unit.ts"
 import { cut, editJson, type JsonEdit } from "../../protocol/json-edit.ts"
+import { JsonScanner } from "../../protocol/json-scanner.ts"
 import type { JsonMarks } from "../../protocol/json-size.ts"
 import { isFunctionTool, isTextTool } from "../../protocol/tool.ts"
 import { textsOfJson } from "../../review/json-texts.ts"
@@ -121,11 +121,9 @@ export class CarriedPrompt extends OwnPrompt {
   }
 
   #written(edits: ReadonlyArray<JsonEdit>): WrittenFields {
-    const { body, head } = this.#sent
-    const json = jsonOf(body)
-    const members = isObject(json) ? json : {}
-    const prompt = new Set(Object.keys(members).filter((name) => !Object.hasOwn(head, name)))
-    return writtenFields(members, prompt, edits)
+    const { body, marks, head } = this.#sent
+    const members = new JsonScanner(body).membersAt(marks).map(({ name }) => name)
+    return writtenFields({ members, head, whole: () => jsonOf(body) }, edits)
   }
 }
 
