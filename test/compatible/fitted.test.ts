@@ -13,7 +13,7 @@ import {
   testCatalogue,
 } from "../../src/testing/index.ts"
 import { useGateway } from "../conformance/gateway.ts"
-import { ask, serving } from "./served.ts"
+import { type Api, askIn, serving } from "./served.ts"
 
 const ids = newTestIds()
 
@@ -77,15 +77,6 @@ const gateway = useGateway({
     }),
 })
 
-const paths = {
-  chat: () => "/openai/v1/chat/completions",
-  responses: () => "/openai/v1/responses",
-  messages: () => "/anthropic/v1/messages",
-  generate: (model: Handle) => `/gemini/v1beta/models/${model}:generateContent`,
-  t1: () => "/t1/exchange",
-}
-type Api = keyof typeof paths
-
 const hello = { messages: [{ role: "user", content: "Hi" }] }
 const bodies: Readonly<Record<Api, object>> = {
   chat: hello,
@@ -95,13 +86,9 @@ const bodies: Readonly<Record<Api, object>> = {
   t1: { thread: [{ role: "user", blocks: [{ t: "text", v: "Hi" }] }] },
 }
 
-const post = async (api: Api, model: Handle, more: object) => {
-  const { vendor } = gateway()
-  vendor.script(serveTwin(vendors[models[model][0]], repeating))
-  const before = vendor.calls.length
-  const named = api === "generate" ? {} : { model }
-  const { status, text, warning } = await ask(gateway(), paths[api](model), { ...named, ...bodies[api], ...more })
-  return { status, text, warning, sent: vendor.calls.length === before ? undefined : vendor.calls.at(-1)?.body }
+const post = (api: Api, model: Handle, more: object) => {
+  const twin = serveTwin(vendors[models[model][0]], repeating)
+  return askIn(gateway(), twin, api, model, { ...bodies[api], ...more })
 }
 
 const absent = (name: string) => ({ [name]: undefined })

@@ -1,5 +1,5 @@
 /** Models that the tests of compatible routes serve beside those of the test catalogue, and how they are asked. */
-import type { TestGateway } from "../../src/testing/index.ts"
+import type { TestGateway, VendorScript } from "../../src/testing/index.ts"
 
 interface Served {
   /** Fields of vendors by their ids, in YAML. */
@@ -42,6 +42,25 @@ export const modelsAt = (vendors: Readonly<Record<string, string>>, fields: stri
 
 export const targetAt = (vendor: string, model = "upstream"): string =>
   `targets: [{ vendor: ${vendor}, model: ${model} }]`
+
+const paths = {
+  chat: () => "/openai/v1/chat/completions",
+  responses: () => "/openai/v1/responses",
+  messages: () => "/anthropic/v1/messages",
+  generate: (model: string) => `/gemini/v1beta/models/${model}:generateContent`,
+  t1: () => "/t1/exchange",
+}
+export type Api = keyof typeof paths
+
+/** Asks a model in one API. @returns the reply, with what the vendor got; undefined if it was not called */
+export const askIn = async (gateway: TestGateway, script: VendorScript, api: Api, model: string, body: object) => {
+  const { vendor } = gateway
+  vendor.script(script)
+  const before = vendor.calls.length
+  const named = api === "generate" ? body : { model, ...body }
+  const { status, text, warning } = await ask(gateway, paths[api](model), named)
+  return { status, text, warning, sent: vendor.calls.length === before ? undefined : vendor.calls.at(-1)?.body }
+}
 
 /** Posts to a gateway as its test client, whatever the API. @returns the reply with its warnings and its cost */
 export const ask = async (

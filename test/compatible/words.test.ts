@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest"
 import type { JsonObject } from "../../src/dialects/json.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { replyOf, useGateway } from "../conformance/gateway.ts"
-import { ask, serving, targetAt } from "./served.ts"
+import { type Api, askIn, serving, targetAt } from "./served.ts"
 
 const ids = newTestIds()
 /** Models by their handles: the vendor, and the vendor's own name. */
@@ -69,23 +69,8 @@ const says: VendorScript = (call) => {
   )
 }
 
-const paths = {
-  chat: () => "/openai/v1/chat/completions",
-  responses: () => "/openai/v1/responses",
-  messages: () => "/anthropic/v1/messages",
-  generate: (model: Handle) => `/gemini/v1beta/models/${model}:generateContent`,
-  t1: () => "/t1/exchange",
-}
-type Api = keyof typeof paths
-
-const post = async (api: Api, model: Handle, body: object) => {
-  const { vendor } = gateway()
-  vendor.script(says)
-  const before = vendor.calls.length
-  const named = api === "generate" ? body : { model, ...(api === "messages" && { max_tokens: 9000 }), ...body }
-  const { status, text, warning } = await ask(gateway(), paths[api](model), named)
-  return { status, text, warning, sent: vendor.calls.length === before ? undefined : vendor.calls.at(-1)?.body }
-}
+const post = (api: Api, model: Handle, body: object) =>
+  askIn(gateway(), says, api, model, { ...(api === "messages" && { max_tokens: 9000 }), ...body })
 
 type Case = readonly [what: string, api: Api, model: Handle, body: object, sent: JsonObject]
 
