@@ -1,7 +1,15 @@
 /** The messages of an Anthropic request as messages of twp/1. */
 import type { Cacheable } from "../../protocol/block.ts"
 import { entryOf } from "../../protocol/words.ts"
-import { imageMimeOf, marked, markOf, nonEmptyText, plainBase64, textBlock } from "../client-parts.ts"
+import {
+  imageMimeOf,
+  marked,
+  markOf,
+  nonEmptyText,
+  plainBase64,
+  textBlock,
+  markFields as usualMarkFields,
+} from "../client-parts.ts"
 import { all, carried, type FieldReader, type FieldTable, isAbsent, own, present, withoutEffect } from "../fields.ts"
 import { type JsonObject, objectsAt, stringAt } from "../json.ts"
 import { markWithin, resultOf } from "../results.ts"
@@ -37,7 +45,7 @@ const blockFields: Readonly<Record<string, FieldTable>> = {
 }
 
 export const markFields: FieldTable = {
-  ...all(carried, "type", "ttl"),
+  ...usualMarkFields,
   scope: withoutEffect("prefixes are kept for one account"),
 }
 

@@ -212,8 +212,8 @@ class ReplyReader {
 
   /** An item of OpenAI's own tools, those of later versions too. */
   #readOwn(index: number, item: JsonObject | undefined, events: Array<VendorEvent>, textOf: TextOf): void {
-    // Told at once: a reply that breaks off reports no usage.
-    if (this.#uses.add(index, item)) events.push({ kind: "usage", usage: usesAlone(this.#uses), final: false })
+    // Each use is told at once, because a reply that breaks off reports no usage.
+    if (this.#uses.add(index, item)) events.push({ kind: "usage", usage: usageOf({}, this.#uses), final: false })
     if (stringAt(item, "type") !== undefined)
       events.push(vendorDelta(this.#blocks.of(`own ${index}`), "openai", textOf() ?? "{}"))
   }
@@ -295,15 +295,7 @@ class ReplyReader {
   }
 }
 
-const usesAlone = ({ counts }: HostedCount): VendorUsage => ({
-  inTokens: 0,
-  outTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  dims: nonZero(counts),
-  missing: ["input", "output"],
-})
-
+/** @param usage that the vendor reports; empty until it does */
 function usageOf(usage: JsonObject, uses: HostedCount): VendorUsage {
   const input = objectAt(usage, "input_tokens_details")
   return {
