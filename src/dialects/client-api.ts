@@ -136,7 +136,7 @@ export abstract class ClientEvents {
 /** One id over all parts of a reply. */
 export const replyId = ({ requestId }: ReplyContext): string => requestId.slice("req_".length)
 
-/** What an API has no word for. */
+/** Remarks beside a reply, for which its API has no word. */
 export interface ReplyNotes {
   /** Why a reply ended. */
   readonly stop?: Stop

@@ -216,7 +216,7 @@ export const textBlock = (v: string, cacheable: Cacheable = false): JsonObject =
 export const marked = (block: JsonObject, cacheable: Cacheable): JsonObject =>
   cacheable === false ? block : { ...block, cacheable }
 
-/** Of a mark, as most APIs have it. */
+/** The fields of a mark, as most APIs have it. */
 export const markFields: FieldTable = all(carried, "type", "ttl")
 
 /** Whether a block is a cache breakpoint, and how long it lasts. @param fields of the mark */

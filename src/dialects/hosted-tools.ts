@@ -6,7 +6,7 @@ import { type FieldReader, isAbsent } from "./fields.ts"
 import { isObject, type JsonObject, objectAt, objectsAt, stringAt } from "./json.ts"
 
 export interface HostedTool {
-  /** As its client named it. */
+  /** The name that the client gave it, such as `web_search_20250305`. */
   readonly type: string
   /** The field that asks for it. */
   readonly place: string

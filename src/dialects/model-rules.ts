@@ -72,7 +72,7 @@ const withLevel = (request: VendorRequest, rule: ModelRule): VendorRequest => {
     ...request,
     reasoning: level,
     effort: word === "off" || word === "minimal" ? undefined : word,
-    // Who asked for no thoughts is not shown any.
+    // A client that asked for no thoughts is shown none.
     ...(reasoning === "off" && level !== undefined && { reasoningDisplay: "omitted" }),
   }
 }
@@ -108,7 +108,7 @@ const refusalOf = ({ stop, extras }: VendorRequest, names: ReadonlyArray<Forming
   return found === undefined ? undefined : { capability: found, message: `this model does not support ${found}` }
 }
 
-/** What a model's rule makes of a request; the same where no rule names it. */
+/** Applies the rule of a request's model, or `none` where no rule names it. */
 const byRule =
   <A>(rules: Rules, none: (request: VendorRequest) => A, apply: (rule: ModelRule, request: VendorRequest) => A) =>
   (request: VendorRequest): A => {

@@ -38,7 +38,7 @@ function textOf(block: Block): string {
     case "image":
     case "video":
     case "audio":
-      return block.data === undefined || isPicture.test(block.mime) ? "" : textOfData(block)
+      return block.data === undefined || isSeenOrHeard.test(block.mime) ? "" : textOfData(block)
     case "vendor":
       return `${block.text ?? ""} ${textOfJson(block.v)}`
     case "file": {
@@ -69,7 +69,7 @@ const textOfJson = (json: string): string => {
 }
 
 /** Media that no model reads as text; SVG is text. */
-const isPicture = /^(image|video|audio)\/(?!svg)/
+const isSeenOrHeard = /^(image|video|audio)\/(?!svg)/
 
 /** Data is text if its bytes are, whatever its type is called: JSON has the type of an application. */
 const textOfData = ({ mime, data = "" }: { readonly mime: string; readonly data?: string }): string => {

@@ -50,7 +50,7 @@ type TextIn = (...path: ReadonlyArray<string>) => string | undefined
 
 /** A block of Anthropic's own tools that is being read. */
 interface OwnBlock {
-  /** As it began. */
+  /** The JSON of the block as it began. */
   readonly json: string
   /** The JSON of its input as far as it has come. */
   input: string
@@ -164,7 +164,7 @@ export class ReplyReader {
     }
   }
 
-  /** Told at once: a reply that breaks off reports no uses. */
+  /** Each use is told at once, because a reply that breaks off reports none. */
   #countUse(block: JsonObject | undefined, events: Array<VendorEvent>): void {
     if (stringAt(block, "type") !== "server_tool_use") return
     const name = stringAt(block, "name") ?? ""

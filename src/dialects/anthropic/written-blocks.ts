@@ -59,7 +59,7 @@ const encodePart = (part: Block): ReadonlyArray<WireBlock> => {
   return blocks
 }
 
-/** What Anthropic's tools left goes back to it as it is; of others' tools there is the text that they showed. */
+/** A block of Anthropic's tools goes back as it is; a block of other vendors' tools is the text that it showed. */
 function encodeOwn(block: VendorBlock): ReadonlyArray<WireBlock> {
   const own = ownBlock("anthropic", block)
   if (own !== undefined && typeof own["type"] === "string") return [{ ...own, type: own["type"], [ownText]: block.v }]

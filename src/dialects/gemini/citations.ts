@@ -7,7 +7,7 @@ import { Utf8Places } from "./utf8-places.ts"
 /** The place in the text, from one in its UTF-8; undefined if there is no such place. */
 type PlaceOf = (byte: number) => number | undefined
 
-/** What a reply is based on, of which its parts tell some each. */
+/** The sources of a reply, of which each of its parts tells some. */
 export class Grounding {
   #sources: ReadonlyArray<JsonObject> = []
   #supports: ReadonlyArray<JsonObject> = []

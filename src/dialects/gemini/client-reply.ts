@@ -181,7 +181,7 @@ class PartWriter {
     return tokens
   }
 
-  /** What the reply is based on, once it has ended. */
+  /** The sources of the reply, once it has ended. */
   grounding(): object {
     return groundingOf([...this.#citations, ...this.#joined.end()], this.#text)
   }

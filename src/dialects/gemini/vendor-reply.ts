@@ -72,7 +72,7 @@ class ReplyReader {
   readonly #candidates: Array<CandidateReader> = []
   #stop: Stop | undefined
   #tier: string | undefined
-  /** By candidate. */
+  /** Searches of each candidate, by its index. */
   readonly #searches: Array<number> = []
   #usesMaps = false
 

@@ -1,4 +1,4 @@
-/** What the models of vendors with the API `openai-chat` take, where they differ. */
+/** Parameters that models of vendors with the API `openai-chat` take, where they differ. */
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import { type Forming, type ModelRule, ruleOf, type Sampling } from "../model-rules.ts"
 
@@ -34,7 +34,7 @@ export const openaiModels: ReadonlyArray<ModelRule> = [
   { names: /^gpt-5(\.1)?-codex(?!-max)/, levels: threeLevels, ...reasons },
   { names: /^gpt-5\.\d+-codex/, levels: [...threeLevels, "xhigh"], ...reasons },
   { names: /^gpt-5(-mini|-nano)?(-\d{4}|$)/, levels: ["minimal", ...threeLevels], ...reasons },
-  // Those that can be told not to reason sample then.
+  // Models that can be told not to reason take sampling parameters then.
   { names: /^gpt-5\.1(?!\d)/, levels: ["off", ...threeLevels], ...reasons, whereReasoning: "told" },
   { names: /^gpt-5\.[2-4](?!\d)/, levels: ["off", ...threeLevels, "xhigh"], ...reasons, whereReasoning: "told" },
   { names: /^gpt-5\.5(?!\d)/, levels: ["off", ...threeLevels, "xhigh"], ...reasons, whereReasoning: "unless off" },

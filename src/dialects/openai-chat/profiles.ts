@@ -33,7 +33,7 @@ export interface ChatProfile {
   readonly reasonsByEffort?: true
   /** The words of `reasoning_effort` for a model, if the vendor refuses others. */
   readonly efforts?: (model: string) => ReadonlyArray<string> | undefined
-  /** What its models take, where they differ, and the documentation that says so. */
+  /** Parameters that its models take, where they differ, and the documentation that says so. */
   readonly models?: { readonly rules: ReadonlyArray<ModelRule>; readonly source: string }
   /** The field of an assistant message that returns reasoning; if absent, reasoning is omitted. */
   readonly reasoningBack?: "reasoning_content" | "reasoning_details"

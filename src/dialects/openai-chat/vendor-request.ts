@@ -217,7 +217,7 @@ class MessageWriter {
     ]
   }
 
-  /** What the model said is a string, unless a part of it must carry a mark. */
+  /** The model's words are a string, unless a part of them must carry a mark. */
   #saidContent(blocks: ReadonlyArray<Block>, text: string): unknown {
     const said = blocks.filter((block) => block.t !== "tool_result" && textOf(block) !== "")
     const isMarked = said.some((block) => block.t === "text" && this.#isMarked(block))
