@@ -243,6 +243,19 @@ describe("a hosted tool", () => {
     expect(JSON.parse(vendorBodyOf(carrying().vendor))).toMatchObject({ tools: [{ ...search, max_uses: 100 }] })
   })
 
+  it("that comes twice is limited to what both hold", async () => {
+    gateway().vendor.script(answer)
+    const search = (name: string) => ({ type: "web_search_20250305", name, max_uses: 60 })
+    const body = {
+      model: "claude",
+      ...requests["/anthropic/v1/messages"],
+      tools: [search("web_search"), search("web")],
+    }
+    await ask(gateway(), "/anthropic/v1/messages", body)
+    const { tools } = JSON.parse(vendorBodyOf(gateway().vendor))
+    expect(tools).toMatchObject([{ max_uses: 60 }, { max_uses: 40 }])
+  })
+
   it("keeps a limit of none", async () => {
     gateway().vendor.script(answer)
     await responses({ model: "responses", tools: [{ type: "web_search" }], max_tool_calls: 0 })

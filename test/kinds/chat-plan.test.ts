@@ -38,6 +38,20 @@ it("an exchange holds the model's window where it names contents that its vendor
   expect(plan({ vendorOptions: { gemini: {} } }).promptTokens).toBeLessThan(2000)
 })
 
+it("an exchange whose vendor may summarise its thread holds the summary, and the prompt once more", () => {
+  const thread = [{ role: "user", blocks: [{ t: "text", v: "x".repeat(30_000) }] }] as const
+  const holdOf = (compacts: boolean) => {
+    const request = chatRequestOf({ model: "main", thread, params: { maxTokens: 1000 } })
+    const carried = { api: "anthropic", endUsers: [], hosted: [], compacts } as const
+    const { document } = Result.getOrThrow(loadCatalogue(mockCatalogue))
+    const snapshot = makeSnapshot(document, 1n, "static", () => undefined)
+    return Result.getOrThrow(makePlan({ ...request, carried }, mockCaller, snapshot, Date.parse("2026-06-01")))
+  }
+  const [without, withSummary] = [holdOf(false), holdOf(true)]
+  expect(withSummary.outTokens - without.outTokens).toBe(20_000)
+  expect(withSummary.holdAmount > without.holdAmount).toBe(true)
+})
+
 describe("what an exchange holds where long inputs cost more", () => {
   const text = mockCatalogue.replace(
     'output: "15",',
