@@ -45,24 +45,33 @@ beforeAll(async () => {
   await exchange()
   const { sql } = gateway()
   // A year ago, so that partitions of months that are over are there.
-  await run(sql.unsafe("alter table transfers detach partition transfers_first"))
-  for (let ago = months; ago >= 0; ago--) {
+  const monthOf = async (ago: number) => {
     const [month] = await run(
       sql.unsafe<{ name: string; from: string; until: string }>(`
         select to_char(m, 'YYYYMM') as name, m::text || '+00' as from, (m + interval '1 month')::text || '+00' as until
         from (select date_trunc('month', now() at time zone 'UTC') - interval '${ago} months' as m) x`),
     )
     const { name = "", from = "", until = "" } = month ?? {}
-    await run(
-      sql.unsafe(`create table transfers_${name} partition of transfers for values from ('${from}') to ('${until}')`),
-    )
+    const part = `create table transfers_${name} partition of transfers for values from ('${from}') to ('${until}')`
+    return { name, from, part }
+  }
+  const current = await monthOf(0)
+  // At once: a transfer between the two would be in the default partition, beside which its month has no place.
+  await run(
+    sql.withTransaction(
+      Effect.andThen(sql.unsafe("alter table transfers detach partition transfers_first"), sql.unsafe(current.part)),
+    ),
+  )
+  await run(sql.unsafe(`select books_complete_part('transfers_${current.name}')`))
+  for (let ago = months; ago > 0; ago--) {
+    const { name, from, part } = await monthOf(ago)
+    await run(sql.unsafe(part))
     await run(sql.unsafe(`select books_complete_part('transfers_${name}')`))
     for (const [at, [debit, credit, kind]] of [
       ["funding", "available", "topup"],
       ["available", "node:gone", "allot"],
       ["node:gone", "revenue", "charge"],
     ].entries()) {
-      if (ago === 0) continue
       await run(
         sql.unsafe(`
           insert into transfers (org_id, id, currency, debit_account, credit_account, amount, kind, ref, at)
