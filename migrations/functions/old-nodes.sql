@@ -1,5 +1,14 @@
 -- Overloads for gateways of older versions.
 
+-- Gateways before 0053: the fields of a usage record are among those of its hold.
+create or replace function ledger_settle(items json, any_opened boolean, replies bytea)
+returns table(item integer, outcome text, balance numeric) language sql as $fn$
+  select s.* from (
+    select json_agg(x.item::jsonb || jsonb_build_object('usage', x.item::jsonb - 'at') order by x.number) as items
+    from json_array_elements(items) with ordinality as x(item, number)
+  ) p cross join lateral ledger_settle(p.items, replies, any_opened) s
+$fn$;
+
 -- Gateways before 0042.
 create or replace function ledger_settle(items json, any_opened boolean)
 returns table(item integer, outcome text, balance numeric) language sql as $fn$

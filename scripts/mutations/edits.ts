@@ -184,7 +184,7 @@ export const allEdits: ReadonlyArray<Edit> = [
   ...edits(
     "migrations/functions/books/holds.sql",
     ["s.ref is not null and s.ref <> x.ref as is_duplicate", "s.ref is not null as is_duplicate"],
-    ["    from judged where not is_duplicate and job is null\n", "    from judged where job is null\n"],
+    ["    where not j.is_duplicate and j.job is null\n", "    where j.job is null\n"],
     ["    from judged where not is_duplicate and job is not null\n", "    from judged where job is not null\n"],
     ["b.at < clock_timestamp() - interval '15 seconds' or", "false or"],
     [

@@ -5,4 +5,6 @@ import type { EstimatedReason } from "../protocol/usage.ts"
 export interface Bill {
   readonly counts: Counts
   readonly estimatedReason?: EstimatedReason | undefined
+  /** Where the vendor's reply says that it was made. */
+  readonly region?: string | undefined
 }

@@ -55,6 +55,8 @@ export interface Conversation {
   call: Watched | undefined
   /** The current target. */
   target: CallTarget | undefined
+  /** Where the current target answers, as the head of its reply says. */
+  region: string | undefined
   /** Whether a reply has begun that is given to the client, which ends failover. */
   opened: boolean
   /** The time of each tier at the current target, in milliseconds. */
@@ -62,7 +64,7 @@ export interface Conversation {
 }
 
 /** What a conversation begins with. */
-type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "opened" | "took"
+type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "region" | "opened" | "took"
 
 export const makeConversation = (given: Omit<Conversation, Begun>): Conversation => ({
   ...given,
@@ -71,6 +73,7 @@ export const makeConversation = (given: Omit<Conversation, Begun>): Conversation
   lookBy: () => {},
   call: undefined,
   target: undefined,
+  region: undefined,
   opened: false,
   took: {},
 })

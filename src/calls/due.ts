@@ -44,6 +44,7 @@ export const dueOf = <Body extends object>(
     estimatedReason: bill.estimatedReason,
     stop,
     cacheNetSaving: cached?.saved ?? full.cacheNetSaving,
+    region: bill.region ?? conversation.region,
   }
   const job = task.job?.()
   const settlement = { hold, atMs: services.nowMs(), cost: charge.cost, record, ...(job !== undefined && { job }) }

@@ -7,6 +7,7 @@ import { Effect, Redacted, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import type { Watched } from "../deadlines.ts"
 import { malformedReply, type VendorFault } from "../dialects/faults.ts"
+import { regionOfHead } from "../dialects/region.ts"
 import type { EncodeRefusal, SentRequest } from "../dialects/wire.ts"
 import { notStored } from "../media/spooled-bytes.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
@@ -99,6 +100,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     const { nowMs, lookBy, work } = this.#conversation
     this.#readAtMs = nowMs()
     this.#head = head
+    this.#conversation.region = regionOfHead(head.headers)
     if (head.status !== 200) {
       this.#stage = "refusal"
       return

@@ -99,6 +99,8 @@ export type VendorEvent =
   | { readonly kind: "stop"; readonly stop: Stop; readonly sequence?: string | undefined; readonly reply?: number }
   /** The service tier at which the vendor answers, in twp/1's words. */
   | { readonly kind: "tier"; readonly tier: string }
+  /** Where the vendor says that it answers. */
+  | { readonly kind: "region"; readonly region: string }
   /** The vendor's terminal event: the reply is complete. */
   | { readonly kind: "done" }
   | { readonly kind: "fault"; readonly fault: VendorFault }

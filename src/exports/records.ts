@@ -2,7 +2,9 @@
  * What files of an export contain: the columns of each kind of record, under their names in the database. A new column
  * comes at the end; anything else is a new version, in a folder of its own.
  */
+import { Struct } from "effect"
 import type { ExportRecords } from "../protocol/export.ts"
+import { columnOf, storedTypeOf, usageFields } from "../protocol/usage-record.ts"
 
 /** Decimals have ten places; times are in UTC, to the microsecond; JSON is text here, and bytes are in base 16. */
 export type ColumnType = "text" | "integer" | "decimal" | "time" | "json" | "hex"
@@ -27,26 +29,7 @@ export const recordsSchemas: { readonly [K in ExportRecords]: RecordsSchema } = 
       // `usage`, or `correction`: a record that is in another file was taken back, and its amounts are negative here.
       ...of("text", "record"),
       ...of("integer", "exchanges"),
-      ...of("time", "at"),
-      ...of(
-        "text",
-        "ref",
-        "org_id",
-        "app_id",
-        "key_id",
-        "request_id",
-        "session_id",
-        "purpose",
-        "source",
-        "model",
-        "vendor",
-      ),
-      ...of("integer", "in_tokens", "out_tokens", "cache_read_tokens", "cache_write_tokens"),
-      ...of("json", "dims"),
-      ...of("text", "estimated_reason", "stop"),
-      ...of("decimal", "cost", "cache_net_saving"),
-      ...of("text", "currency"),
-      ...of("integer", "connect_ms", "ttfb_ms", "idle_ms", "total_ms"),
+      ...Struct.keys(usageFields).map((field) => ({ name: columnOf(field), type: storedTypeOf(field) })),
     ],
   },
   transfers: {

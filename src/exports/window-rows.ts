@@ -2,6 +2,7 @@
 import { Effect, Stream } from "effect"
 import type { Statement } from "effect/sql"
 import type { ExportRecords } from "../protocol/export.ts"
+import { columnOf, tokenFields } from "../protocol/usage-record.ts"
 import type { ShardClient } from "../store/shards/shard.ts"
 import { type Column, type Row, recordsSchemas, type Value } from "./records.ts"
 
@@ -182,14 +183,7 @@ const selected = ({ type }: Column, stored: string): string => {
   }
 }
 
-const amounts: ReadonlySet<string> = new Set([
-  "in_tokens",
-  "out_tokens",
-  "cache_read_tokens",
-  "cache_write_tokens",
-  "cost",
-  "cache_net_saving",
-])
+const tokens: ReadonlySet<string> = new Set(tokenFields.map(columnOf))
 
 /** A record that was taken back, with its amounts negative, at the time at which it was. */
 const correction = recordsSchemas.usage.columns
@@ -199,6 +193,9 @@ const correction = recordsSchemas.usage.columns
     if (column.name === "dims") {
       return "(select jsonb_object_agg(d.key, -d.value::numeric) from jsonb_each_text(r.dims) d)::text"
     }
-    return selected(column, amounts.has(column.name) ? `(-r.${column.name})` : `r.${column.name}`)
+    return selected(
+      column,
+      column.type === "decimal" || tokens.has(column.name) ? `(-r.${column.name})` : `r.${column.name}`,
+    )
   })
   .join(", ")

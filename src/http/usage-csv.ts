@@ -3,11 +3,12 @@ import { Effect, Option, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../calls/calls.ts"
 import type { Statements } from "../money/statements.ts"
-import type { UsageStatement } from "../protocol/statement.ts"
+import { type UsageStatement, usageStatementFields } from "../protocol/statement.ts"
 
 type Row = UsageStatement["data"][number]
 
-const columns = [
+/** Columns of the first release; fields that came later follow. */
+const firstColumns = [
   "at",
   "requestId",
   "appId",
@@ -26,6 +27,10 @@ const columns = [
   "cacheNetSaving",
   "currency",
 ] as const satisfies ReadonlyArray<keyof Row>
+
+/** Values that are one cell each: counts by dimension are not. */
+const isCell = (field: keyof Row): field is Exclude<keyof Row, "dims"> => field !== "dims"
+const columns = [...new Set([...firstColumns, ...usageStatementFields.filter(isCell)])]
 
 /** All records of an organisation that are kept, newest first. The first page is read before the reply begins. */
 export const usageCsv = Effect.fnUntraced(function* (statements: Statements["Service"], org: string) {

@@ -2,7 +2,12 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { cursorReader, pageOf } from "../protocol/cursor.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { ExchangeDetail, ExchangeLogPage, LoggedExchange } from "../protocol/exchange-log.ts"
+import {
+  type ExchangeDetail,
+  type ExchangeLogPage,
+  type LoggedExchange,
+  loggedFields,
+} from "../protocol/exchange-log.ts"
 import { StoredText } from "../protocol/text.ts"
 import { LongQueries } from "../store/connections.ts"
 import { withDeadline } from "../store/database.ts"
@@ -10,6 +15,7 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tidy } from "./amount.ts"
 import { makeRecordFilters } from "./record-filters.ts"
 import type { Page } from "./statements.ts"
+import { usageJson } from "./usage-record.ts"
 
 export interface LogFilter {
   readonly org?: string | undefined
@@ -119,13 +125,13 @@ export class ExchangeLog extends Context.Service<
       })
 
       const micros = sql`(extract(epoch from u.at) * 1000000)::bigint::text`
-      const recordRow = sql`jsonb_strip_nulls(jsonb_build_object(
-        'id', u.ref, 'at', to_json(u.at) #>> '{}', 'org', u.org_id, 'app', u.app_id, 'key', u.key_id,
-        'requestId', u.request_id, 'sessionId', u.session_id, 'purpose', u.purpose, 'model', u.model, 'vendor', u.vendor,
-        'stop', u.stop, 'code', r.code, 'isBilled', true, 'estimatedReason', u.estimated_reason, 'inTokens', u.in_tokens,
-        'outTokens', u.out_tokens, 'cacheReadTokens', u.cache_read_tokens, 'cacheWriteTokens', u.cache_write_tokens,
-        'cost', u.cost::text, 'cacheNetSaving', u.cache_net_saving::text, 'currency', u.currency,
-        'firstFrameMs', u.ttfb_ms, 'tookMs', coalesce(r.took_ms, u.total_ms)))`
+      const recordRow = sql.literal(
+        usageJson("u", loggedFields, {
+          code: "r.code",
+          isBilled: "true",
+          tookMs: "coalesce(r.took_ms, u.total_ms)",
+        }),
+      )
       const reportRow = sql`jsonb_strip_nulls(jsonb_build_object(
         'id', u.ref, 'at', to_json(u.at) #>> '{}', 'org', u.org_id, 'app', u.app_id, 'key', u.key_id,
         'requestId', u.request_id, 'sessionId', u.session_id, 'purpose', u.purpose, 'model', u.model, 'vendor', '',

@@ -17,11 +17,11 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option, Schema, type Scope } from "effect"
-import { BudgetUnit, Tier } from "../protocol/catalogue.ts"
-import { EstimatedReason } from "../protocol/usage.ts"
+import { BudgetUnit } from "../protocol/catalogue.ts"
 import { makeDirectory } from "../store/directory.ts"
 import { tryFileLock } from "../store/file-lock.ts"
 import type { Settlement } from "./settlement.ts"
+import { UsageRecord } from "./usage-record.ts"
 
 /** A stored settlement: amounts as strings, because JSON has no integers that large. */
 const entryFields = {
@@ -50,24 +50,7 @@ const entryFields = {
       timeoutMs: Schema.Finite,
     }),
   ),
-  record: Schema.Struct({
-    appId: Schema.String,
-    sessionId: Schema.optional(Schema.String),
-    purpose: Schema.String,
-    model: Schema.String,
-    vendor: Schema.String,
-    counts: Schema.Struct({
-      inTokens: Schema.Int,
-      outTokens: Schema.Int,
-      cacheReadTokens: Schema.Int,
-      cacheWriteTokens: Schema.Int,
-      dims: Schema.Record(Schema.String, Schema.Int),
-    }),
-    tierMs: Schema.optional(Schema.Record(Tier, Schema.optionalKey(Schema.Int))),
-    estimatedReason: Schema.optional(EstimatedReason),
-    stop: Schema.String,
-    cacheNetSaving: Schema.BigIntFromString,
-  }),
+  record: UsageRecord,
   reply: Schema.optional(Schema.Struct({ sealed: Schema.String, told: Schema.optional(Schema.BigIntFromString) })),
 }
 const EntryJson = Schema.fromJsonString(Schema.Struct(entryFields))

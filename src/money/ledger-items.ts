@@ -2,7 +2,8 @@
 import { dateOf } from "../protocol/instant.ts"
 import { timeOfId } from "../protocol/ulid.ts"
 import { formatAmount } from "./amount.ts"
-import type { HoldFacts, Settlement, UsageRecord } from "./settlement.ts"
+import type { HoldFacts, Settlement } from "./settlement.ts"
+import { usageColumns } from "./usage-record.ts"
 
 export const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, budgets = [] }: HoldFacts) => ({
   node,
@@ -13,27 +14,6 @@ export const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, bud
   req: requestId ?? null,
   day,
   ...(budgets.length > 0 && { budgets: Object.fromEntries(budgets.map(({ counter, unit }) => [counter, unit])) }),
-})
-
-/** A usage record by the names of its columns. */
-export const usageColumns = (record: UsageRecord): object => ({
-  app_id: record.appId,
-  session_id: record.sessionId ?? null,
-  purpose: record.purpose,
-  model: record.model,
-  vendor: record.vendor,
-  in_tokens: record.counts.inTokens,
-  out_tokens: record.counts.outTokens,
-  cache_read_tokens: record.counts.cacheReadTokens,
-  cache_write_tokens: record.counts.cacheWriteTokens,
-  dims: record.counts.dims,
-  connect_ms: record.tierMs?.connect,
-  ttfb_ms: record.tierMs?.ttfb,
-  idle_ms: record.tierMs?.idle,
-  total_ms: record.tierMs?.total,
-  estimated_reason: record.estimatedReason ?? null,
-  stop: record.stop,
-  cache_net_saving: formatAmount(record.cacheNetSaving),
 })
 
 export interface SettleItem {
@@ -47,7 +27,7 @@ export const settleItem = ({ hold, atMs, cost, record, reply, job }: Settlement,
   fields: {
     ...factsOf(hold),
     ...(hold.requestId !== undefined && { req_day: dayOfId(hold.requestId) }),
-    ...usageColumns(record),
+    usage: usageColumns(record),
     at: atMs,
     cost: formatAmount(cost),
     ...(reply?.told !== undefined && { told: formatAmount(reply.told) }),

@@ -8,9 +8,10 @@ import type { Shard, ShardClient } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type Amount, formatAmount, parseAmount } from "./amount.ts"
-import { factsOf, packSettlements, type SettleItem, settleItem, usageColumns } from "./ledger-items.ts"
+import { factsOf, packSettlements, type SettleItem, settleItem } from "./ledger-items.ts"
 import { type Granted, LedgerStore, LedgerStores, type RequestState } from "./ledger-store.ts"
 import type { BudgetCounter, HoldFacts } from "./settlement.ts"
+import { usageColumns } from "./usage-record.ts"
 
 export const layerPostgres = Layer.effect(
   LedgerStores,
@@ -45,7 +46,7 @@ const makeStore = ({ run }: Shard, load: Load) =>
         return ask(
           ({ sql, books }) => sql<SettleRow>`
           select item, outcome, balance::text
-          from ${books}ledger_settle(${items}::text::json, ${mayBeOpen}::boolean, ${replies}::bytea)`,
+          from ${books}ledger_settle(${items}::text::json, ${replies}::bytea, ${mayBeOpen}::boolean)`,
         )
       },
       ...batches,

@@ -1,9 +1,7 @@
 /** What a settlement consists of: whose hold it is, what it costs, and its usage record. */
 import type { BudgetUnit } from "../protocol/catalogue.ts"
-import type { Tier } from "../protocol/timeout-tiers.ts"
-import type { EstimatedReason } from "../protocol/usage.ts"
 import type { Amount } from "./amount.ts"
-import type { Counts } from "./pricing.ts"
+import type { UsageRecord } from "./usage-record.ts"
 
 const tokensPrefix = "tokens:"
 const budgetPrefix = "budget:"
@@ -43,21 +41,6 @@ export interface HoldFacts {
   readonly amount: Amount
   /** The budgets that cover it. */
   readonly budgets?: ReadonlyArray<BudgetCounter> | undefined
-}
-
-/** The usage record of a settled call. */
-export interface UsageRecord {
-  readonly appId: string
-  readonly sessionId?: string | undefined
-  readonly purpose: string
-  readonly model: string
-  readonly vendor: string
-  readonly counts: Counts
-  /** Milliseconds that the timeout tiers took. */
-  readonly tierMs?: Partial<Record<Tier, number>> | undefined
-  readonly estimatedReason?: EstimatedReason | undefined
-  readonly stop: string
-  readonly cacheNetSaving: Amount
 }
 
 /** The reply to a caller's request id, sealed; whoever repeats the request is told the balance of its settlement. */

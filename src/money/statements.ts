@@ -2,12 +2,13 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { cursorReader, pageOf } from "../protocol/cursor.ts"
 import type { ServiceError } from "../protocol/error.ts"
-import type { LedgerStatement, UsageStatement } from "../protocol/statement.ts"
+import { type LedgerStatement, type UsageStatement, usageStatementFields } from "../protocol/statement.ts"
 import { StoredText } from "../protocol/text.ts"
 import { LongQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { tidy } from "./amount.ts"
+import { usageJson } from "./usage-record.ts"
 
 export interface Page {
   readonly limit: number
@@ -32,13 +33,8 @@ export class Statements extends Context.Service<
         usage: Effect.fnUntraced(function* (orgId, { limit, cursor }) {
           const [before, ref] = yield* placeOf(cursor)
           const rows = yield* bounded(sql<UsageRow>`
-            select (extract(epoch from at) * 1000000)::bigint::text as micros, ref, jsonb_strip_nulls(jsonb_build_object(
-              'requestId', request_id, 'at', to_json(at) #>> '{}', 'appId', app_id, 'keyId', key_id,
-              'sessionId', session_id, 'purpose', purpose, 'source', source, 'model', model, 'inTokens', in_tokens,
-              'outTokens', out_tokens, 'cacheReadTokens', cache_read_tokens, 'cacheWriteTokens', cache_write_tokens,
-              'dims', usage_dims(dims, connect_ms, ttfb_ms, idle_ms, total_ms), 'estimatedReason', estimated_reason, 'stop', stop, 'cost', cost::text,
-              'cacheNetSaving', cache_net_saving::text, 'currency', currency)) as row
-            from usage_records where org_id = ${orgId}
+            select (extract(epoch from at) * 1000000)::bigint::text as micros, ref, ${sql.literal(usageRow)} as row
+            from usage_records u where org_id = ${orgId}
               and (at, ref) < (timestamptz 'epoch' + least(${before}::text::bigint, 4102444800000000) * interval '1 microsecond', ${ref})
             order by at desc, ref desc limit ${limit + 1}::int`)
           const { data, nextCursor } = pageOf(rows, limit, ({ micros, ref }) => [micros, ref])
@@ -68,6 +64,11 @@ export class Statements extends Context.Service<
 const placeOf = cursorReader(
   Schema.Tuple([Schema.String.check(Schema.isPattern(/^\d{1,18}$/)), StoredText.check(Schema.isMaxLength(256))]),
   ["999999999999999999", ""],
+)
+
+const usageRow = usageJson(
+  "u",
+  usageStatementFields.map((field) => [field, field]),
 )
 
 interface UsageRow {

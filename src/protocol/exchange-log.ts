@@ -1,40 +1,27 @@
 /** Exchanges that have ended or are open, and one from end to end. Never a prompt or an answer. */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { Currency, Decimal } from "./usage.ts"
+import { logNames, usageFields } from "./usage-record.ts"
+import { entryOf } from "./words.ts"
 
 const nextCursor = Schema.NullOr(Schema.String)
 
+const recordFields = Struct.omit(usageFields, ["source", "dims", "connectMs", "idleMs"])
+/** Names of the log, each with its field of the usage record. */
+export const loggedFields = Struct.keys(recordFields).map(
+  (field) => [entryOf(logNames, field) ?? field, field] as const,
+)
+
 /** An exchange that has ended: billed, or failed without a bill. */
 export const LoggedExchange = Schema.Struct({
-  /** The request id that the service issued. */
-  id: Schema.String,
-  at: Schema.String,
-  org: Schema.String,
-  /** Empty where a person called. */
-  app: Schema.String,
-  key: Schema.String,
-  /** The caller's request id; the service's own if the caller sent none. */
+  ...Struct.renameKeys(recordFields, logNames),
+  // One that failed may have none of these.
   requestId: Schema.optionalKey(Schema.String),
-  sessionId: Schema.optionalKey(Schema.String),
-  purpose: Schema.String,
-  model: Schema.String,
-  vendor: Schema.String,
-  /** The stop reason of a billed exchange. */
   stop: Schema.optionalKey(Schema.String),
+  currency: Schema.optionalKey(Currency),
   /** The error code of one that failed; of one that was billed and broke off, too. */
   code: Schema.optionalKey(Schema.String),
   isBilled: Schema.Boolean,
-  estimatedReason: Schema.optionalKey(Schema.String),
-  inTokens: Schema.Int,
-  outTokens: Schema.Int,
-  cacheReadTokens: Schema.Int,
-  cacheWriteTokens: Schema.Int,
-  cost: Decimal,
-  cacheNetSaving: Decimal,
-  currency: Schema.optionalKey(Currency),
-  /** Milliseconds; absent if unknown. */
-  firstFrameMs: Schema.optionalKey(Schema.Int),
-  tookMs: Schema.optionalKey(Schema.Int),
 })
 export type LoggedExchange = typeof LoggedExchange.Type
 

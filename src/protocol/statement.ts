@@ -1,37 +1,20 @@
 /** Usage records and ledger entries of an organisation, with cursors. Source: decisions "Control routes". */
-import { Schema } from "effect"
+import { Schema, Struct } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { Decimal } from "./usage.ts"
+import { usageFields } from "./usage-record.ts"
 
 /** A table in text. RFC 4180. */
 export const Csv = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/csv" }))
 
 const NextCursor = Schema.NullOr(Schema.String)
 
+const statementFields = Struct.omit(usageFields, ["ref", "orgId", "vendor", "connectMs", "ttfbMs", "idleMs", "totalMs"])
+/** The fields of a record that an organisation is told. */
+export const usageStatementFields = Struct.keys(statementFields)
+
 export const UsageStatement = Schema.Struct({
-  data: Schema.Array(
-    Schema.Struct({
-      /** The request id that the service issued. */
-      requestId: Schema.String,
-      at: Schema.String,
-      appId: Schema.String,
-      keyId: Schema.String,
-      sessionId: Schema.optionalKey(Schema.String),
-      purpose: Schema.String,
-      source: Schema.String,
-      model: Schema.String,
-      inTokens: Schema.Int,
-      outTokens: Schema.Int,
-      cacheReadTokens: Schema.Int,
-      cacheWriteTokens: Schema.Int,
-      dims: Schema.Record(Schema.String, Schema.Int),
-      estimatedReason: Schema.optionalKey(Schema.String),
-      stop: Schema.String,
-      cost: Decimal,
-      cacheNetSaving: Decimal,
-      currency: Schema.String,
-    }),
-  ),
+  data: Schema.Array(Schema.Struct(statementFields)),
   /** Cursor of the next page; null on the last page. */
   nextCursor: NextCursor,
 }).annotate({ identifier: "UsageStatement" })

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import type { Amount } from "../money/amount.ts"
 import { Ledger } from "../money/ledger.ts"
 import { RecallChannel } from "../money/recalls.ts"
-import type { UsageRecord } from "../money/settlement.ts"
+import type { UsageRecord } from "../money/usage-record.ts"
 import { layerMemoryStore, MemoryBooks } from "./ledger-store-memory.ts"
 import { layerTestConfig } from "./stores.ts"
 

@@ -44,6 +44,6 @@ describe.each(corpora)("recordings of $folder, damaged", ({ folder, dialect }) =
         expect(dialect.decodeError(500, damaged.toString("utf8")).status, file).toBe(500)
       }
     }
-    for (const kind of kinds) expect(["delta", "usage", "stop", "tier", "done", "fault"]).toContain(kind)
+    for (const kind of kinds) expect(["delta", "usage", "stop", "tier", "region", "done", "fault"]).toContain(kind)
   })
 })

@@ -45,7 +45,7 @@ $fn$;
 -- request id and its reply. Settling again changes nothing and tells the balance of the kept reply; what a reaper settled
 -- is replaced. Outcomes: settled | duplicate (the request id was spent by another exchange: nothing is billed); the balance
 -- is the organisation's. told: the settlement comes late, and the caller was told this balance in this reply.
-create or replace function ledger_settle(items json, any_opened boolean, replies bytea)
+create or replace function ledger_settle(items json, replies bytea, any_opened boolean)
 returns table(item integer, outcome text, balance numeric) language plpgsql as $fn$
 #variable_conflict use_column
 declare
@@ -61,10 +61,8 @@ begin
     select x.*, case when x.req_day > spent_days_after() then x.req_day
       when x.req_day is null and x.req is not null then spent_day(x.req) end as spent_on
     from json_to_recordset(items) as x(item integer, node text, org text, ref text, cur text, key text, req text,
-      day date, at double precision, cost numeric, app_id text, session_id text, purpose text, model text, vendor text,
-      in_tokens bigint, out_tokens bigint, cache_read_tokens bigint, cache_write_tokens bigint, dims jsonb,
-      connect_ms integer, ttfb_ms integer, idle_ms integer, total_ms integer, estimated_reason text, stop text,
-      cache_net_saving numeric, req_day date, reply_from integer, reply_bytes integer, told numeric, budgets json, job jsonb)
+      day date, at double precision, cost numeric, usage usage_records, req_day date, reply_from integer,
+      reply_bytes integer, told numeric, budgets json, job jsonb)
   ), spent as (
     insert into spent_requests as s (org_id, key_id, request_id, ref, settled_at)
     select org, key, req, ref, to_timestamp(at / 1000) from x where req is not null and spent_on is null
@@ -81,17 +79,16 @@ begin
     returning s.org_id, s.key_id, s.request_id, s.ref
   ), judged as materialized (
     select x.*, s.ref is not null and s.ref <> x.ref as is_duplicate,
-      x.in_tokens + x.out_tokens + x.cache_read_tokens + x.cache_write_tokens as tokens
+      (usage).in_tokens + (usage).out_tokens + (usage).cache_read_tokens + (usage).cache_write_tokens as tokens
     from x left join (select * from spent union all select * from spent_on_days) s
       on s.org_id = x.org and s.key_id = x.key and s.request_id = x.req
   ), booked as (
-    insert into usage_records (ref, at, org_id, app_id, key_id, request_id, session_id, purpose, model, vendor,
-      in_tokens, out_tokens, cache_read_tokens, cache_write_tokens, dims, connect_ms, ttfb_ms, idle_ms, total_ms,
-      estimated_reason, stop, cost, cache_net_saving, currency, place)
-    select ref, to_timestamp(at / 1000), org, app_id, key, coalesce(req, ref), session_id, purpose, model, vendor,
-      in_tokens, out_tokens, cache_read_tokens, cache_write_tokens, dims, connect_ms, ttfb_ms, idle_ms, total_ms,
-      estimated_reason, stop, cost, cache_net_saving, cur, next_transfer_id()
-    from judged where not is_duplicate and job is null
+    insert into usage_records
+    select u.*
+    from judged j cross join lateral json_populate_record(j.usage, json_build_object('ref', j.ref, 'at', to_timestamp(j.at / 1000),
+      'org_id', j.org, 'key_id', j.key, 'request_id', coalesce(j.req, j.ref), 'source', 'gateway', 'cost', j.cost,
+      'currency', j.cur, 'place', next_transfer_id())) u
+    where not j.is_duplicate and j.job is null
     on conflict do nothing
     returning org_id, ref, at, place
   ), unpunctual as (
@@ -100,10 +97,11 @@ begin
     where b.at < clock_timestamp() - interval '15 seconds' or b.at > now() + interval '15 seconds'
   ), begun as (
     insert into jobs (org_id, id, ref, node, currency, held, budgets, app_id, key_id, end_user_id, request_id, session_id,
-      purpose, kind, model, vendor, target_model, vendor_job, is_own, dims, view, created_at, ends_at)
-    select org, job->>'id', ref, node, cur, cost, coalesce(budgets::jsonb, '{}'), app_id, key, job->>'endUser',
-      coalesce(req, ref), session_id, purpose, job->>'kind', model, vendor, job->>'targetModel', job->>'vendorJob',
-      (job->>'isOwn')::boolean, dims, job->'view', to_timestamp(at / 1000),
+      purpose, kind, model, vendor, target_model, vendor_job, is_own, dims, usage, view, created_at, ends_at)
+    select org, job->>'id', ref, node, cur, cost, coalesce(budgets::jsonb, '{}'), (usage).app_id, key, job->>'endUser',
+      coalesce(req, ref), (usage).session_id, (usage).purpose, job->>'kind', (usage).model, (usage).vendor,
+      job->>'targetModel', job->>'vendorJob', (job->>'isOwn')::boolean, (usage).dims, to_jsonb(usage), job->'view',
+      to_timestamp(at / 1000),
       to_timestamp((at + (job->>'timeoutMs')::double precision) / 1000)
     from judged where not is_duplicate and job is not null
     on conflict do nothing

@@ -30,6 +30,7 @@ create or replace function job_end(p_org text, p_id text, p_state text, p_error 
 returns boolean language plpgsql as $fn$
 declare
   j jobs;
+  u usage_records;
   rest numeric;
   returned text[];
 begin
@@ -47,10 +48,21 @@ begin
     values (p_org, j.currency, 'job:' || p_id, 'revenue', j.held - rest, 'charge', j.ref);
   end if;
   if p_state = 'done' then
-    insert into usage_records (ref, at, org_id, app_id, key_id, request_id, session_id, purpose, model, vendor, in_tokens,
-      out_tokens, cache_read_tokens, cache_write_tokens, dims, stop, cost, cache_net_saving, currency, place)
-    values (j.ref, now(), p_org, j.app_id, j.key_id, j.request_id, j.session_id, j.purpose, j.model, j.vendor, 0, 0, 0, 0,
-      p_record, 'end', j.held - rest, 0, j.currency, next_transfer_id());
+    -- A job that an older function began has no record of its call.
+    u := jsonb_populate_record(null::usage_records, coalesce(j.usage, to_jsonb(j) || '{"in_tokens": 0, "out_tokens": 0,
+      "cache_read_tokens": 0, "cache_write_tokens": 0, "cache_net_saving": 0}'));
+    u.ref := j.ref;
+    u.at := now();
+    u.org_id := p_org;
+    u.key_id := j.key_id;
+    u.request_id := j.request_id;
+    u.source := 'gateway';
+    u.dims := p_record;
+    u.stop := 'end';
+    u.cost := j.held - rest;
+    u.currency := j.currency;
+    u.place := next_transfer_id();
+    insert into usage_records select u.*;
   end if;
   if rest > 0 then
     insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)

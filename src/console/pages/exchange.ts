@@ -55,6 +55,7 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
       "Usage",
       exchange.estimatedReason === undefined ? "as the vendor reported it" : `estimated: ${exchange.estimatedReason}`,
     ],
+    ...otherFacts(exchange),
   ]
   return html`
     <${Figures} figures=${[
@@ -97,6 +98,39 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
 }
 
 /** Failed calls as reported, and the one that answered, which came after them. */
+/** Fields that the page shows by themselves, or in other words. */
+const shownElsewhere: ReadonlySet<string> = new Set([
+  ...[
+    "id",
+    "at",
+    "org",
+    "app",
+    "key",
+    "requestId",
+    "sessionId",
+    "purpose",
+    "model",
+    "vendor",
+    "stop",
+    "code",
+    "traceId",
+  ],
+  ...["inTokens", "outTokens", "cacheReadTokens", "cacheWriteTokens", "estimatedReason", "cost", "cacheNetSaving"],
+  ...["currency", "firstFrameMs", "tookMs"],
+])
+
+/** The record's other fields, under their names: one that is new is shown without a line here. */
+const otherFacts = (exchange: ExchangeDetail): ReadonlyArray<readonly [string, string]> =>
+  Object.entries(exchange).flatMap(([name, value]) =>
+    typeof value === "string" && !shownElsewhere.has(name) ? [[titleOf(name), value] as const] : [],
+  )
+
+/** `servedBy` is "Served by". */
+const titleOf = (name: string): string => {
+  const words = name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
 const spansOf = ({ attempts, tiers, vendor }: ExchangeDetail): ReadonlyArray<Span> => {
   const failed = attempts.map(({ vendor, model, atMs, tookMs, error }) => ({
     name: `${vendor}/${model}: ${error}`,

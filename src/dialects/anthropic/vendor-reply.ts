@@ -19,6 +19,7 @@ import {
 } from "../blocks.ts"
 import { type Decoder, malformed, type VendorEvent } from "../dialect.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, placedObjectsAt, stringAt } from "../json.ts"
+import { regionName } from "../region.ts"
 import { signFor } from "../signature.ts"
 import { makeSseDecoder } from "../sse-frames.ts"
 import { citationOf } from "./citations.ts"
@@ -63,6 +64,7 @@ export class ReplyReader {
   readonly #blocks = new BlockNumbers()
   #usage: JsonObject = {}
   #tier: string | undefined
+  #region: string | undefined
   /** Searches, and runs of code in the vendor's containers. */
   readonly #uses = { web_search: 0, code_execution: 0 }
   /** Some vendors begin again within a stream: the blocks of each beginning are others. */
@@ -241,6 +243,9 @@ export class ReplyReader {
     const tier = stringAt(this.#usage, "service_tier")
     if (tier !== undefined && tier !== this.#tier) events.push({ kind: "tier", tier })
     this.#tier = tier
+    const region = regionName(this.#usage["inference_geo"])
+    if (region !== undefined && region !== this.#region) events.push({ kind: "region", region })
+    this.#region = region
   }
 }
 

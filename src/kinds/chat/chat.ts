@@ -139,7 +139,9 @@ class ChatTask extends ChatWork implements Task<ChatReply>, Keepable {
   bill(broken: BrokenReason | undefined): Bill | undefined {
     const { promptTokens, usageLimits } = this.#plan
     const estimated = this.#estimated ?? { promptTokens, outTokens: tokensOfBytes(this.meter.outputBytes) }
-    const bill = this.#asAsked(makeBill(this.meter, broken, estimated, usageLimits))
+    const made = this.#asAsked(makeBill(this.meter, broken, estimated, usageLimits))
+    const { region } = this.meter
+    const bill = made && region !== undefined ? { ...made, region } : made
     const tier = this.#tier()
     if (bill === undefined || tier === undefined) return bill
     const { counts } = bill

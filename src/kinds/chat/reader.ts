@@ -65,8 +65,9 @@ const outputTooLong: VendorFault = { status: 502, code: "output_too_long", blame
 
 const noEvents: ReadonlyArray<VendorEvent> = []
 
-/** Whether a client could use an event: counts and tiers say nothing, and vendors begin with them before they fail. */
-const isUsable = ({ kind }: VendorEvent): boolean => kind !== "usage" && kind !== "tier" && kind !== "frame"
+/** Whether a client could use an event: counts, tiers and regions say nothing, and vendors begin with them before they fail. */
+const isUsable = ({ kind }: VendorEvent): boolean =>
+  kind !== "usage" && kind !== "tier" && kind !== "region" && kind !== "frame"
 
 /** The last event of each kind, and the first frames. */
 const lastOfEach = (events: ReadonlyArray<VendorEvent>): ReadonlyArray<VendorEvent> => {

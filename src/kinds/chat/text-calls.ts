@@ -28,6 +28,7 @@ export class TextCalls {
     switch (event.kind) {
       case "usage":
       case "tier":
+      case "region":
       case "frame":
         return [event]
       case "delta":

@@ -45,6 +45,7 @@ export class UsageMeter {
   /** The end of each reply, by its number. */
   readonly #ends: Array<ReplyEnd | undefined> = []
   #tier: string | undefined
+  #region: string | undefined
   #done = false
   #carried: string | undefined
 
@@ -101,6 +102,11 @@ export class UsageMeter {
     return this.#tier
   }
 
+  /** Where the vendor answers, if its reply has said. */
+  get region(): string | undefined {
+    return this.#region
+  }
+
   /** The vendor's whole reply, if its client gets it as it came. */
   get carried(): string | undefined {
     return this.#carried
@@ -125,6 +131,9 @@ export class UsageMeter {
         return
       case "tier":
         this.#tier = event.tier
+        return
+      case "region":
+        this.#region = event.region
         return
       case "done":
         this.#done = true
