@@ -11,8 +11,8 @@ import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { text } from "node:stream/consumers"
 import { Effect, Exit, Scope } from "effect"
+import { StartedGateway } from "../test/support/started-gateway.ts"
 import { addTwins, patchingName, type TwinModel } from "./agent-twins.ts"
-import { StartedGateway } from "./started-gateway.ts"
 
 interface Agent {
   readonly name: string

@@ -1,7 +1,7 @@
 /** How long the console takes to open with an empty cache, on computers that are slower than this one. */
 import type { Page } from "playwright-core"
+import { launchChromium } from "../test/support/chromium.ts"
 import { median } from "./bench/load.ts"
-import { launchChromium } from "./chromium.ts"
 
 export interface ConsoleLoad {
   /** Milliseconds until its pages can be chosen, and until figures are shown; medians. */

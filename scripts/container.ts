@@ -1,5 +1,5 @@
 /**
- * `npm run container`: assembles the root file system that `scripts/deploy/Dockerfile` describes, by its own steps, and
+ * `npm run container`: assembles the root file system that `deploy/Dockerfile` describes, by its own steps, and
  * tries it as `compose.yaml` and `kubernetes.yaml` run it: without network, with a read-only root, as another user,
  * without privileges. For machines without a container engine; needs root and Linux's namespaces.
  */
@@ -22,7 +22,7 @@ interface Instruction {
   readonly rest: string
 }
 
-const instructions: ReadonlyArray<Instruction> = readFileSync(join(root, "scripts/deploy/Dockerfile"), "utf8")
+const instructions: ReadonlyArray<Instruction> = readFileSync(join(root, "deploy/Dockerfile"), "utf8")
   .replaceAll(/\\\n\s*/g, "")
   .split("\n")
   .filter((line) => line !== "" && !line.startsWith("#"))

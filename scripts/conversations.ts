@@ -2,7 +2,7 @@
  * `npm run conversations -- [COUNT] [SEED]`: random conversations of each client API with each vendor's twin. Prints how many
  * were answered, what Weir refused by name, and what must not be, with the seed that repeats it.
  */
-import { clientNames, converse, newTally, targets } from "../test/twins/random-conversations.ts"
+import { clientNames, converse, newTally, targets } from "../test/unit/testing/twins/random-conversations.ts"
 
 const [count = 50, first = 1] = process.argv.slice(2).map(Number)
 if (!Number.isSafeInteger(count) || !Number.isSafeInteger(first)) {

@@ -11,7 +11,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { openaiBody } from "../src/testing/vendor-replies.ts"
-import { freePort } from "./free-port.ts"
+import { freePort } from "../test/support/free-port.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const dir = mkdtempSync(join(tmpdir(), "weir-first-hour-"))
@@ -122,7 +122,7 @@ try {
   env["SVC_ADMIN_KEY"] = /SVC_ADMIN_KEY=(\S+)/.exec(banner)?.[1]
   await sh("npm run --silent weir -- orgs", /org_development +Development/)
 
-  cpSync(join(root, "test/setup/model_prices.json"), join(home, "prices.json"))
+  cpSync(join(root, "test/support/model_prices.json"), join(home, "prices.json"))
   await sh(
     `npm run --silent weir -- init --vendor openai=http://127.0.0.1:${vendorPort}/v1 --prices prices.json --markup 10% --yes`,
     /works after/,

@@ -9,8 +9,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import { freePort } from "./free-port.ts"
-import { StartedGateway } from "./started-gateway.ts"
+import { freePort } from "../test/support/free-port.ts"
+import { StartedGateway } from "../test/support/started-gateway.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const pages = [
@@ -232,7 +232,7 @@ const run = async (section: Section): Promise<void> => {
       // Graphs are drawn elsewhere than in the repository, from less than an honest measurement needs.
       const text = command.text
         .replaceAll("http://127.0.0.1:8080", baseUrl)
-        .replace(/scripts\/bench\/(\w+\.svg)/, join(gateway.dir, "$1"))
+        .replace(/docs\/images\/(\w+\.svg)/, join(gateway.dir, "$1"))
       const { status, stdout, stderr } = spawnSync("bash", ["-c", text], {
         cwd: root,
         env,

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
 import { TokenReply } from "../src/protocol/login.ts"
-import { StartedGateway } from "./started-gateway.ts"
+import { StartedGateway } from "../test/support/started-gateway.ts"
 
 const program = process.env["SVC_TEST_SCHEMATHESIS"] ?? "schemathesis"
 /** The owner of the development catalogue. */

@@ -2,7 +2,7 @@
 import { Readable } from "node:stream"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Agent } from "undici"
-import { wavHead } from "../wav.ts"
+import { wavHead } from "../../test/support/wav.ts"
 import { one, residentBytes } from "./load.ts"
 import type { Row, Scenario } from "./scenario.ts"
 import type { Weir } from "./subjects.ts"

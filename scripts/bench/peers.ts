@@ -11,7 +11,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { freePort } from "../free-port.ts"
+import { freePort } from "../../test/support/free-port.ts"
 import { cpuSeconds, drive, type Endpoint, median, percentile, residentBytes, statOf } from "./load.ts"
 import { longChat, longTwp } from "./long-requests.ts"
 import type { Effort } from "./scenario.ts"

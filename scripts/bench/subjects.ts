@@ -5,8 +5,8 @@ import { cpus, tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import { certificate } from "../../test/upstream/certificate.ts"
-import { nodeOptions } from "../node-options.ts"
+import { certificate } from "../../test/support/certificate.ts"
+import { nodeOptions } from "../../test/support/node-options.ts"
 import type { Endpoint } from "./load.ts"
 
 /** How an exchange is answered: the vendor's name of the model, which is also Weir's handle. */

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { nodeOptions } from "../node-options.ts"
+import { nodeOptions } from "../../test/support/node-options.ts"
 import { preloaded } from "./preloaded.ts"
 import { readyUrl } from "./subjects.ts"
 

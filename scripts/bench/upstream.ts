@@ -9,8 +9,8 @@ import { Readable } from "node:stream"
 import { WebSocketServer } from "ws"
 import { portOf } from "../../src/testing/port.ts"
 import { openaiBody, openaiFrame } from "../../src/testing/vendor-replies.ts"
-import { certificate, privateKey } from "../../test/upstream/certificate.ts"
-import { randomOf } from "../random.ts"
+import { certificate, privateKey } from "../../test/support/certificate.ts"
+import { randomOf } from "../../test/support/random.ts"
 
 const pauseMs = Number(process.env["PAUSE_MS"] ?? 20)
 

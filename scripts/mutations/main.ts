@@ -20,16 +20,19 @@ const root = fileURLToPath(new URL("../..", import.meta.url))
 
 /** By the folder of the source. */
 const nearest: Readonly<Record<string, ReadonlyArray<string>>> = {
-  money: ["test/money", "test/property/ledger", "test/simulation"],
-  functions: ["test/money", "test/property/ledger", "test/simulation", "test/conformance"],
-  calls: ["test/calls", "test/money", "test/conformance", "test/faults"],
-  kinds: ["test/kinds", "test/conformance"],
-  admission: ["test/admission", "test/conformance"],
-  upstream: ["test/upstream", "test/conformance", "test/calls"],
-  sockets: ["test/sockets"],
-  exports: ["test/exports"],
-  webhooks: ["test/webhooks", "test/conformance/webhooks"],
-  store: ["test/store", "test/money", "test/conformance/upstream-keys", "test/calls"],
+  money: ["test/unit/money", "test/books/money", "test/simulator"],
+  functions: ["test/unit/money", "test/books/money", "test/simulator", "test/contract"],
+  calls: ["test/unit/calls", "test/unit/money", "test/books/money", "test/contract", "test/faults"],
+  kinds: ["test/unit/kinds", "test/contract"],
+  admission: ["test/unit/admission", "test/integration/admission", "test/contract"],
+  upstream: ["test/unit/upstream", "test/integration/upstream", "test/contract", "test/unit/calls"],
+  sockets: ["test/unit/sockets", "test/integration/sockets"],
+  exports: ["test/unit/exports", "test/integration/exports", "test/books/exports"],
+  webhooks: ["test/unit/webhooks", "test/contract/books/webhooks"],
+  store: [
+    ...["test/unit/store", "test/integration/store", "test/books/store", "test/unit/money", "test/books/money"],
+    ...["test/contract/upstream-keys", "test/unit/calls"],
+  ],
 }
 
 /** Of vitest's report. */

@@ -7,8 +7,8 @@ import { copyFileSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Page } from "playwright-core"
-import { launchChromium } from "../chromium.ts"
-import { StartedGateway } from "../started-gateway.ts"
+import { launchChromium } from "../../test/support/chromium.ts"
+import { StartedGateway } from "../../test/support/started-gateway.ts"
 
 const folder = process.argv[2] ?? ".screenshots"
 const org = "org_development"
@@ -83,6 +83,6 @@ async function take(page: Page, name: string, colorScheme: string, width: number
   await page.screenshot({ path, fullPage: true })
   console.log(path)
   if (shown.includes(name) && colorScheme === "light" && width === 1280) {
-    copyFileSync(path, fileURLToPath(new URL(`./${name}.png`, import.meta.url)))
+    copyFileSync(path, fileURLToPath(new URL(`../../docs/images/${name}.png`, import.meta.url)))
   }
 }

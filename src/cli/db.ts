@@ -83,7 +83,7 @@ const spread = Command.make(
 ).pipe(Command.withDescription("Spread the books over the servers of Citus; once, and not back"))
 
 const maxShards = 1024
-/** About what was measured; see scripts/deploy/README.md. */
+/** About what was measured; see deploy/README.md. */
 const bytesASecond = 20 * 2 ** 20
 
 export const db = Command.make("db").pipe(Command.withSubcommands([status, spread]))

@@ -1,4 +1,4 @@
-/** The structure of `src` and `scripts`: no import circles, types included; in `src` none from a lower layer to a higher one. */
+/** The structure of `src`, `scripts` and `test`: no import circles, types included; in `src` none from a lower layer to a higher one. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -121,11 +121,19 @@ describe("src", () => {
   })
 })
 
-describe("scripts", () => {
-  const imports = importsOf(fileURLToPath(new URL("../../scripts", import.meta.url)))
+describe.each(["scripts", "test"])("the folder %s", (folder) => {
+  const root = fileURLToPath(new URL(`../../${folder}`, import.meta.url))
+  const imports = importsOf(root)
 
-  it("have no import circle", () => {
+  it("has no import circle", () => {
     expect(findCircle(imports)).toBeUndefined()
+  })
+
+  it("imports only files that exist", () => {
+    const missing = [...imports].flatMap(([file, targets]) =>
+      targets.filter((target) => !existsSync(join(root, target))).map((target) => `${file} imports ${target}`),
+    )
+    expect(missing).toEqual([])
   })
 })
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { connect } from "../../src/client/index.ts"
 import { answering, openaiChunk } from "../../src/testing/index.ts"
 import { portOf } from "../../src/testing/port.ts"
-import { eventually, useGateway } from "../conformance/gateway.ts"
+import { eventually, useGateway } from "../support/gateway.ts"
 import { useChromium } from "./chromium.ts"
 
 const answer = { words: ["Hello", " ", "river"], inTokens: 1000, outTokens: 200 }

@@ -17,10 +17,10 @@ import { LedgerResponse } from "../../src/protocol/admin.ts"
 import { UsageSummary } from "../../src/protocol/usage-summary.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
-import { balanceOf, eventually, useGateway } from "../conformance/gateway.ts"
-import { wavOf } from "../conformance/recordings.ts"
-import { startSmtp } from "../conformance/smtp.ts"
-import { useListingVendor } from "../setup/listing-vendor.ts"
+import { balanceOf, eventually, useGateway } from "../support/gateway.ts"
+import { useListingVendor } from "../support/listing-vendor.ts"
+import { wavOf } from "../support/media-samples.ts"
+import { startSmtp } from "../support/smtp.ts"
 import { useChromium } from "./chromium.ts"
 import { inviteTo } from "./inviting.ts"
 
@@ -73,7 +73,7 @@ const gateway = useGateway({
 })
 const { newPage, look, complaints } = useChromium()
 const listing = useListingVendor("vendor-credential")
-const priceFile = fileURLToPath(new URL("../setup/model_prices.json", import.meta.url))
+const priceFile = fileURLToPath(new URL("../support/model_prices.json", import.meta.url))
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
 beforeAll(async () => {

@@ -5,9 +5,9 @@ import type { VendorRequest } from "../../src/dialects/dialect.ts"
 import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../src/dialects/json.ts"
 import { type Block, Message } from "../../src/protocol/block.ts"
 import { bedrockFrame } from "../../src/testing/vendor-replies.ts"
-import { chatOf } from "../dialects/chat-of.ts"
-import { decodeBytes, decodePieces, type Folded, fold } from "../dialects/replay.ts"
-import { type Recording, recordingsOf } from "./recordings.ts"
+import { chatOf } from "../support/chat-of.ts"
+import { type Recording, recordingsOf } from "../support/recorded/recordings.ts"
+import { decodeBytes, decodePieces, type Folded, fold } from "../support/replay.ts"
 
 const dialect = chatOf({ dialect: "bedrock" })
 const recordings = recordingsOf("bedrock")

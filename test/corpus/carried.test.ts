@@ -2,8 +2,8 @@
 import { describe, expect, it } from "vitest"
 import type { VendorEvent } from "../../src/dialects/dialect.ts"
 import { isObject, parseObject } from "../../src/dialects/json.ts"
+import { corpora, isError, isStream, recordingsOf } from "../support/recorded/recordings.ts"
 import { replaying, useRecordedGateway } from "./recorded-gateway.ts"
-import { corpora, isError, isStream, recordingsOf } from "./recordings.ts"
 
 const gateway = useRecordedGateway()
 const recorded = corpora.filter(({ folder }) => recordingsOf(folder).length > 0)

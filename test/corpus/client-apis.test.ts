@@ -12,9 +12,9 @@ import { checkCall } from "../../src/kinds/decode.ts"
 import type { DialectName } from "../../src/protocol/catalogue.ts"
 import type { ExchangeResponse } from "../../src/protocol/exchange.ts"
 import { ExchangeRequest } from "../../src/protocol/exchange.ts"
-import { chatOf } from "../dialects/chat-of.ts"
-import { eventsOf, type Meaning, meaningOf, meterOf, stopIn, streamed, usageIn } from "./meaning.ts"
-import { corpora, isError, recordingsOf } from "./recordings.ts"
+import { chatOf } from "../support/chat-of.ts"
+import { eventsOf, type Meaning, meaningOf, meterOf, stopIn, streamed, usageIn } from "../support/recorded/meaning.ts"
+import { corpora, isError, recordingsOf } from "../support/recorded/recordings.ts"
 
 const recordings = corpora.flatMap((corpus) =>
   recordingsOf(corpus.folder).map(([name, recording]) => ({ name: `${corpus.folder}/${name}`, corpus, recording })),

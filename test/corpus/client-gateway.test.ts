@@ -5,10 +5,17 @@
 import { describe, expect, it } from "vitest"
 import type { ClientApiName } from "../../src/dialects/carried-request.ts"
 import { isObject, type JsonObject } from "../../src/dialects/json.ts"
-import { type Meaning, meaningOf, streamed } from "./meaning.ts"
+import { type Meaning, meaningOf, streamed } from "../support/recorded/meaning.ts"
+import {
+  type Corpus,
+  corpora,
+  isError,
+  isStream,
+  type Recording,
+  recordingsOf,
+} from "../support/recorded/recordings.ts"
 import { odd } from "./odd.ts"
 import { replaying, useRecordedGateway } from "./recorded-gateway.ts"
-import { type Corpus, corpora, isError, isStream, type Recording, recordingsOf } from "./recordings.ts"
 
 const gateway = useRecordedGateway()
 

@@ -3,9 +3,9 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../src/dialects/json.ts"
 import type { Message } from "../../src/protocol/block.ts"
-import { chatOf } from "../dialects/chat-of.ts"
-import { fold } from "../dialects/replay.ts"
-import { recordingsOf } from "./recordings.ts"
+import { chatOf } from "../support/chat-of.ts"
+import { recordingsOf } from "../support/recorded/recordings.ts"
+import { fold } from "../support/replay.ts"
 
 const dialect = chatOf({ dialect: "cohere" })
 const recordings = recordingsOf("cohere-chat")

@@ -1,7 +1,7 @@
 /** Recordings cut short, with flipped bytes and split anywhere: only typed outcomes, never a crash or a hang. */
 import { describe, expect, it } from "vitest"
-import { cutAt, decodePieces, fold } from "../dialects/replay.ts"
-import { corpora, isStream, recordingsOf } from "./recordings.ts"
+import { corpora, isStream, recordingsOf } from "../support/recorded/recordings.ts"
+import { cutAt, decodePieces, fold } from "../support/replay.ts"
 
 /** Numbers from 0 to 1, the same in every run (Park and Miller). */
 const makeRandom = (seed: number) => {

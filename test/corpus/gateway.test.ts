@@ -3,11 +3,18 @@
  */
 import { describe, expect, it } from "vitest"
 import { hello, readEvents } from "../../src/testing/index.ts"
-import { errorOf, replyOf } from "../conformance/gateway.ts"
-import { decodeText, fold } from "../dialects/replay.ts"
+import { errorOf, replyOf } from "../support/gateway.ts"
+import {
+  type Corpus,
+  corpora,
+  isError,
+  isStream,
+  type Recording,
+  recordingsOf,
+} from "../support/recorded/recordings.ts"
+import { decodeText, fold } from "../support/replay.ts"
 import { odd } from "./odd.ts"
 import { replaying, useRecordedGateway } from "./recorded-gateway.ts"
-import { type Corpus, corpora, isError, isStream, type Recording, recordingsOf } from "./recordings.ts"
 import { stated, totalsOf } from "./stated.ts"
 
 const gateway = useRecordedGateway()

@@ -4,7 +4,7 @@ import { dialectOf } from "../../src/dialects/index.ts"
 import { objectAt, objectsAt, parseObject } from "../../src/dialects/json.ts"
 import { fileOf } from "../../src/media/spool.ts"
 import type { DialectName } from "../../src/protocol/catalogue.ts"
-import { isError, recordingsOf } from "./recordings.ts"
+import { isError, recordingsOf } from "../support/recorded/recordings.ts"
 
 const file = { file: fileOf(Buffer.from("sound")), mime: "audio/wav" }
 

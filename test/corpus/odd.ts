@@ -1,5 +1,5 @@
 /** Recordings that are not complete replies, because of the vendor or the recorder, and their expected outcome. */
-import type { Folded } from "../dialects/replay.ts"
+import type { Folded } from "../support/replay.ts"
 
 export const odd: Readonly<Record<string, Partial<Folded>>> = {
   // The vendor refused in the middle of a stream.

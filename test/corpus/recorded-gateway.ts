@@ -1,8 +1,8 @@
 /** A gateway with a vendor and a model of its own for each folder of recordings, which its vendor repeats. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
-import { useGateway } from "../conformance/gateway.ts"
-import { corpora, type Recording } from "./recordings.ts"
+import { useGateway } from "../support/gateway.ts"
+import { corpora, type Recording } from "../support/recorded/recordings.ts"
 
 const ids = newTestIds()
 

@@ -1,9 +1,9 @@
 /** Every recording decodes, and its usage is the vendor's own. */
 import { describe, expect, it } from "vitest"
 import type { Dialect, VendorEvent } from "../../src/dialects/dialect.ts"
-import { decodeBytes, decodeText, type Folded, fold } from "../dialects/replay.ts"
+import { corpora, isError, isStream, type Recording, recordingsOf } from "../support/recorded/recordings.ts"
+import { decodeBytes, decodeText, type Folded, fold } from "../support/replay.ts"
 import { odd } from "./odd.ts"
-import { corpora, isError, isStream, type Recording, recordingsOf } from "./recordings.ts"
 import { stated, totalsOf } from "./stated.ts"
 
 const decode = (dialect: Dialect, recording: Recording): ReadonlyArray<VendorEvent> =>

@@ -1,7 +1,7 @@
 /** The last totals in a recording, for every dialect. */
 import type { VendorUsage } from "../../src/dialects/dialect.ts"
 import { countAt, type JsonObject, objectAt, objectsAt, parseObject } from "../../src/dialects/json.ts"
-import { isStream, type Recording } from "./recordings.ts"
+import { isStream, type Recording } from "../support/recorded/recordings.ts"
 
 export interface Totals {
   readonly input: number

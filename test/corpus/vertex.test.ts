@@ -1,9 +1,9 @@
 /** Recorded replies of Gemini on Vertex AI through their dialect: text, calls, stop and usage as recorded. */
 import { describe, expect, it } from "vitest"
 import { objectAt, objectsAt, parseObject, stringAt } from "../../src/dialects/json.ts"
-import { chatOf } from "../dialects/chat-of.ts"
-import { decodeText, fold } from "../dialects/replay.ts"
-import { isStream, recordingsOf } from "./recordings.ts"
+import { chatOf } from "../support/chat-of.ts"
+import { isStream, recordingsOf } from "../support/recorded/recordings.ts"
+import { decodeText, fold } from "../support/replay.ts"
 
 const google = { project: "p", location: "global", credentials: "env:X" }
 const dialect = chatOf({ dialect: "gemini", profile: "vertex", google })

@@ -6,7 +6,7 @@ import { isObject, type JsonObject, objectAt, objectsAt, parseObject } from "../
 import { toBase64 } from "../../src/dialects/vectors.ts"
 import type { EmbeddingAsked, RerankAsked } from "../../src/dialects/whole.ts"
 import type { DialectName } from "../../src/protocol/catalogue.ts"
-import { isError, recordingsOf } from "./recordings.ts"
+import { isError, recordingsOf } from "../support/recorded/recordings.ts"
 
 const embeddings: ReadonlyArray<
   readonly [folder: string, dialect: DialectName, listOf: (body: JsonObject) => unknown]

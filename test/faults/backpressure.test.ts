@@ -3,8 +3,8 @@ import type { Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import { hello, openaiFrame, parseEvents, type TestGateway } from "../../src/testing/index.ts"
-import { eventually, holdsOf, lastUsage, useGateway } from "../conformance/gateway.ts"
-import { oneMegabyte, silentClient } from "../conformance/silent-client.ts"
+import { eventually, holdsOf, lastUsage, useGateway } from "../support/gateway.ts"
+import { oneMegabyte, silentClient } from "../support/silent-client.ts"
 
 const stallMs = 1200
 const gateway = useGateway({

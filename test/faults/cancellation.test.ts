@@ -10,7 +10,7 @@ import {
   type VendorCall,
   type VendorScript,
 } from "../../src/testing/index.ts"
-import { balanceOf, eventually, holdsOf, lastUsage, useGateway } from "../conformance/gateway.ts"
+import { balanceOf, eventually, holdsOf, lastUsage, useGateway } from "../support/gateway.ts"
 
 const gateway = useGateway({ config: { drainGoneMs: 1000 } })
 

@@ -1,7 +1,6 @@
 /** A server of several that is down stops the organisations that it has, and nobody else. Starts Citus of its own. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Result } from "effect"
-import { runsCitus, spreadBooks, temporaryCluster, urlAt } from "../../scripts/faults/databases.ts"
 import type { BudgetNeed } from "../../src/money/budget.ts"
 import { BudgetWarnings } from "../../src/money/budget-warnings.ts"
 import { Ledger } from "../../src/money/ledger.ts"
@@ -10,7 +9,8 @@ import { layerDatabase } from "../../src/store/database.ts"
 import { Shards } from "../../src/store/shards/shards.ts"
 import { statusOf } from "../../src/store/shards/status.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
-import { expectSound, holdOf, settlementOf, testBudget, unit } from "../money/books.ts"
+import { expectSound, holdOf, settlementOf, testBudget, unit } from "../support/books.ts"
+import { runsCitus, spreadBooks, temporaryCluster, urlAt } from "../support/faults/databases.ts"
 
 const cluster = Effect.acquireRelease(
   Effect.promise(async () => {

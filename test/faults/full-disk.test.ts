@@ -5,10 +5,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { hasServers, postgres, type Service } from "../../scripts/faults/processes.ts"
-import { freePort } from "../../scripts/free-port.ts"
 import { hello } from "../../src/testing/index.ts"
-import { eventually, useGateway } from "../conformance/gateway.ts"
+import { hasServers, postgres, type Service } from "../support/faults/processes.ts"
+import { freePort } from "../support/free-port.ts"
+import { eventually, useGateway } from "../support/gateway.ts"
 
 const dir = mkdtempSync(join(tmpdir(), "weir-full-"))
 const disk = join(dir, "disk")

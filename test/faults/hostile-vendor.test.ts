@@ -16,7 +16,7 @@ import {
   testCatalogue,
   type VendorScript,
 } from "../../src/testing/index.ts"
-import { errorOf, replyOf, useGateway } from "../conformance/gateway.ts"
+import { errorOf, replyOf, useGateway } from "../support/gateway.ts"
 
 const gateway = useGateway({ config: { upstreamMaxBytes: 8 * 1024 * 1024 } })
 

@@ -9,10 +9,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { hasServers, postgres, type Service } from "../../scripts/faults/processes.ts"
-import { freePort } from "../../scripts/free-port.ts"
 import { answering, hello, readEvents } from "../../src/testing/index.ts"
-import { errorOf, eventually, lastUsage, replyOf, useGateway } from "../conformance/gateway.ts"
+import { hasServers, postgres, type Service } from "../support/faults/processes.ts"
+import { freePort } from "../support/free-port.ts"
+import { errorOf, eventually, lastUsage, replyOf, useGateway } from "../support/gateway.ts"
 
 describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
   const dir = mkdtempSync(join(tmpdir(), "weir-postgres-"))

@@ -1,7 +1,7 @@
 /** Redis servers that refuse to write: a connection is left, and readiness says what calls would hear. */
 import { Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { eventually, useGateway } from "../conformance/gateway.ts"
+import { eventually, useGateway } from "../support/gateway.ts"
 import { hasRedisServer, movableAddress, type RedisServer, startRedisServer } from "./redis-server.ts"
 
 const started: Array<RedisServer> = []

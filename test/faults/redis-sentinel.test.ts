@@ -5,8 +5,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { freePort } from "../../scripts/free-port.ts"
-import { eventually, useGateway } from "../conformance/gateway.ts"
+import { freePort } from "../support/free-port.ts"
+import { eventually, useGateway } from "../support/gateway.ts"
 import { hasRedisServer, type RedisServer, startRedisServer } from "./redis-server.ts"
 
 describe.skipIf(!hasRedisServer)("Redis behind Sentinel", () => {

@@ -1,9 +1,9 @@
 /** A Redis of a test's own, and a line to it whose far end can be moved. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import { connect, createServer, type Socket } from "node:net"
-import { freePort } from "../../scripts/free-port.ts"
 import { portOf } from "../../src/testing/port.ts"
-import { eventually } from "../conformance/gateway.ts"
+import { freePort } from "../support/free-port.ts"
+import { eventually } from "../support/gateway.ts"
 
 export const hasRedisServer =
   spawnSync("redis-server", ["--version"]).status === 0 && spawnSync("redis-cli", ["--version"]).status === 0

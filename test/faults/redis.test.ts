@@ -4,9 +4,9 @@ import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { freePort } from "../../scripts/free-port.ts"
 import { hello, readEvents, startGateway } from "../../src/testing/index.ts"
-import { balanceOf, errorOf, eventually, useGateway } from "../conformance/gateway.ts"
+import { freePort } from "../support/free-port.ts"
+import { balanceOf, errorOf, eventually, useGateway } from "../support/gateway.ts"
 
 const decodeSession = Schema.decodeUnknownSync(Schema.Struct({ sessionId: Schema.String }))
 

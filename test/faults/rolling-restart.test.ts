@@ -8,12 +8,12 @@ import { fileURLToPath } from "node:url"
 import { Effect, Exit, Redacted, Scope } from "effect"
 import { Agent, request } from "undici"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { accepts } from "../../scripts/faults/processes.ts"
-import { freePort } from "../../scripts/free-port.ts"
 import { answering, hello, type ScriptedVendor, startScriptedVendor, testCatalogue } from "../../src/testing/index.ts"
-import { eventually } from "../conformance/gateway.ts"
-import { packagedCommandUnderLoad } from "../http/process.ts"
-import { useOwnDatabase } from "../workers/own-database.ts"
+import { accepts } from "../support/faults/processes.ts"
+import { freePort } from "../support/free-port.ts"
+import { eventually } from "../support/gateway.ts"
+import { useOwnDatabase } from "../support/own-database.ts"
+import { packagedCommandUnderLoad } from "../support/use-processes.ts"
 
 const databaseServer = process.env["SVC_TEST_DATABASE_URL"]
 const redisUrl = process.env["SVC_TEST_REDIS_URL"]

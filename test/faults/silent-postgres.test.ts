@@ -4,11 +4,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { hasServers, postgres, type Service } from "../../scripts/faults/processes.ts"
-import { openLine } from "../../scripts/faults/proxy.ts"
-import { freePort } from "../../scripts/free-port.ts"
 import { hello } from "../../src/testing/index.ts"
-import { eventually, useGateway } from "../conformance/gateway.ts"
+import { hasServers, postgres, type Service } from "../support/faults/processes.ts"
+import { openLine } from "../support/faults/proxy.ts"
+import { freePort } from "../support/free-port.ts"
+import { eventually, useGateway } from "../support/gateway.ts"
 
 describe.skipIf(!hasServers())("a PostgreSQL that is silent", async () => {
   const dir = mkdtempSync(join(tmpdir(), "weir-silent-"))

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process"
 import { connect, type Socket } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { hello, openaiChunk, readEvents } from "../../src/testing/index.ts"
-import { errorOf, eventually, useGateway } from "../conformance/gateway.ts"
+import { errorOf, eventually, useGateway } from "../support/gateway.ts"
 
 const listener = `
 const server = require("node:net").createServer()

@@ -1,0 +1,80 @@
+/** The published package: built, packed, installed into the example project, whose tests then run. */
+import { execFile, spawnSync } from "node:child_process"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { Effect, Exit, Scope } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { version } from "../../src/protocol/version.ts"
+import { answering, startGateway } from "../../src/testing/index.ts"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const dir = mkdtempSync(join(tmpdir(), "weir-package-"))
+const project = join(dir, "river")
+const installed = join(project, "node_modules/weir")
+afterAll(() => rmSync(dir, { recursive: true, force: true }))
+
+const run = (command: string, args: ReadonlyArray<string>, cwd: string, env: Record<string, string> = {}) => {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    encoding: "utf8",
+  })
+  return { status, output: stdout + stderr }
+}
+
+beforeAll(() => {
+  const packed = run("npm", ["pack", "--silent", "--pack-destination", dir], root)
+  expect(packed.status, packed.output).toBe(0)
+  cpSync(join(root, "examples/river"), project, { recursive: true })
+  mkdirSync(installed, { recursive: true })
+  const [tarball = ""] = readdirSync(dir).filter((name) => name.endsWith(".tgz"))
+  run("tar", ["-xzf", join(dir, tarball), "-C", installed, "--strip-components=1"], dir)
+  // What `npm install` would download is already installed.
+  for (const name of readdirSync(join(root, "node_modules"))) {
+    if (name !== ".bin" && name !== "weir")
+      symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name))
+  }
+}, 120_000)
+
+describe("the package", () => {
+  it("has what it needs and nothing else", () => {
+    expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "migrations", "package.json"])
+  })
+
+  it("has the console bundled: the document names all that its first page needs, and nothing is missing", () => {
+    const { files, entries, first } = JSON.parse(readFileSync(join(installed, "dist/console.json"), "utf8"))
+    const missing = [...entries, ...first].filter((name: string) => files[name] === undefined)
+    const named = Object.values<{ text: string }>(files).flatMap(({ text }) =>
+      [...text.matchAll(/(?:from|import\()\s*[`"']\.\/([^`"']+)[`"']/g)].map(([, name = ""]) => name),
+    )
+    expect(named.length).toBeGreaterThan(10)
+    expect([...missing, ...named.filter((name) => files[name] === undefined)]).toEqual([])
+    expect(first.some((name: string) => name.startsWith("overview"))).toBe(true)
+    expect(first.length).toBeLessThan(12)
+  })
+
+  it("the example project's tests pass with it", () => {
+    const tested = run("npm", ["test"], project, { PATH: `${join(root, "node_modules/.bin")}:${process.env["PATH"]}` })
+    expect(tested.status, tested.output).toBe(0)
+    expect(tested.output).toMatch(/3 passed/)
+  }, 120_000)
+
+  it("the example application asks a running gateway", async () => {
+    const scope = Scope.makeUnsafe()
+    const script = answering({ words: ["It ", "regulates."], inTokens: 10, outTokens: 5 })
+    const gateway = await Effect.runPromise(Scope.provide(startGateway({ script }), scope))
+    const { baseUrl: WEIR_URL, keyId: WEIR_KEY_ID, key: WEIR_KEY } = gateway
+    const env = { ...process.env, WEIR_URL, WEIR_KEY_ID, WEIR_KEY }
+    const said = await promisify(execFile)(process.execPath, ["river.mjs"], { cwd: project, env })
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    expect(said.stdout).toBe("It regulates.\n")
+  })
+
+  it("the command runs", () => {
+    expect(run(process.execPath, [join(installed, "dist/bin/main.js"), "--version"], project).output).toContain(version)
+    expect(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).toMatchObject({ version })
+  })
+})

@@ -1,0 +1,67 @@
+/** Batches: every item gets its row, or an error; one that the database refuses does not take the others with it. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Option } from "effect"
+import { makeGroupCommit } from "../../../src/store/group-commit.ts"
+import { StoreUnavailable } from "../../../src/store/unavailable.ts"
+
+interface Row {
+  readonly item: number
+  readonly name: string
+}
+
+const refused = new StoreUnavailable({ store: "postgres", cause: "a wrong item" })
+const nameOf = (item: object): string => ("name" in item ? String(item.name) : "")
+
+/** Answers each item with its name, but for those that it is told to leave out, or to refuse with their whole batch. */
+const start = (answers: { readonly leftOut?: string; readonly refused?: string }, paceMs?: number) =>
+  makeGroupCommit<Row>({
+    maxBatch: 100,
+    ...(paceMs !== undefined && { paceMs }),
+    itemOf: ({ item }) => item,
+    isItemFault: (error) => error === refused,
+    run: (items) =>
+      items.some((item) => nameOf(item) === answers.refused)
+        ? Effect.fail(refused)
+        : Effect.succeed(
+            items.flatMap((item, at) => (nameOf(item) === answers.leftOut ? [] : [{ item: at, name: nameOf(item) }])),
+          ),
+  })
+
+const sendAll = (send: (item: object) => Effect.Effect<Row, StoreUnavailable>) =>
+  Effect.forEach(["a", "b", "c"], (name) => Effect.exit(send({ name })), { concurrency: "unbounded" })
+
+describe("the pace", () => {
+  it.live("makes nobody wait who comes alone", () =>
+    Effect.gen(function* () {
+      const send = yield* start({}, 60_000)
+      for (const name of ["a", "b", "c", "d"]) expect(yield* send({ name })).toMatchObject({ name })
+    }).pipe(Effect.timeout("10 seconds")),
+  )
+
+  it.live("keeps batches apart while many come", () =>
+    Effect.gen(function* () {
+      const send = yield* start({}, 60_000)
+      const many = Array.from({ length: 60 }, (_, at) => `item ${at}`)
+      yield* Effect.forEach(many, (name) => send({ name }), { concurrency: "unbounded" })
+      expect(yield* Effect.timeoutOption(send({ name: "d" }), "200 millis")).toEqual(Option.none())
+    }).pipe(Effect.timeout("10 seconds")),
+  )
+})
+
+describe("a batch", () => {
+  it.live("that has no row for an item fails that item, and no other", () =>
+    Effect.gen(function* () {
+      const [a, b, c] = yield* sendAll(yield* start({ leftOut: "b" }))
+      expect([a, c].map((exit) => exit !== undefined && Exit.isSuccess(exit) && exit.value.name)).toEqual(["a", "c"])
+      expect(b !== undefined && Exit.isFailure(b)).toBe(true)
+    }).pipe(Effect.timeout("2 seconds")),
+  )
+
+  it.live("that is refused for an item is sent again item by item", () =>
+    Effect.gen(function* () {
+      const [a, b, c] = yield* sendAll(yield* start({ refused: "b" }))
+      expect([a, c].map((exit) => exit !== undefined && Exit.isSuccess(exit) && exit.value.name)).toEqual(["a", "c"])
+      expect(b).toEqual(Exit.fail(refused))
+    }).pipe(Effect.timeout("2 seconds")),
+  )
+})
