@@ -1,7 +1,6 @@
 /** The graph of services below HTTP. Each layer reads its own configuration; this file only composes them. */
 import { Effect, Layer } from "effect"
 import { AppTokens } from "./admission/app-tokens.ts"
-import { CallBudgets } from "./admission/budgets.ts"
 import { layerMemory as layerMemoryGate } from "./admission/gate-memory.ts"
 import { layerRedis as layerRedisGate } from "./admission/gate-redis.ts"
 import { Overload } from "./admission/overload.ts"
@@ -24,7 +23,6 @@ import { Accounts } from "./identity/accounts.ts"
 import { AppConfigs } from "./identity/app-configs.ts"
 import { AppKeys } from "./identity/app-keys.ts"
 import { Bearers } from "./identity/bearers.ts"
-import { BudgetMail } from "./identity/budget-mail.ts"
 import { Callers } from "./identity/callers.ts"
 import { DeviceLogin } from "./identity/device-login.ts"
 import { EndUserTokens } from "./identity/end-user-tokens.ts"
@@ -38,19 +36,22 @@ import { MailLogin } from "./identity/mail-login.ts"
 import { MailedCodes } from "./identity/mailed-codes.ts"
 import { Mailer } from "./identity/mailer.ts"
 import { OneTimeCodes } from "./identity/one-time-codes.ts"
+import { layerOwnerMail } from "./identity/owner-mail.ts"
 import { SsoLogin } from "./identity/sso-login.ts"
 import { JobStore } from "./jobs/job-store.ts"
 import { Jobs } from "./jobs/jobs.ts"
 import { VendorCheck } from "./kinds/vendor-check.ts"
 import { Spool } from "./media/spool.ts"
-import { BalanceWarnings } from "./money/balance-warnings.ts"
 import { Books } from "./money/books.ts"
-import { BudgetWarnings } from "./money/budget-warnings.ts"
+import { BalanceWarnings } from "./money/budgets/balance-warnings.ts"
+import { BudgetMail } from "./money/budgets/budget-mail.ts"
+import { BudgetWarnings } from "./money/budgets/budget-warnings.ts"
+import { CallBudgets } from "./money/budgets/call-budgets.ts"
+import { OrgBudgets } from "./money/budgets/org-budgets.ts"
 import { ClientUsage } from "./money/client-usage.ts"
 import { ExchangeLog } from "./money/exchange-log.ts"
 import { JobAttempts } from "./money/job-attempts.ts"
 import { Ledger } from "./money/ledger.ts"
-import { OrgBudgets } from "./money/org-budgets.ts"
 import { Retention } from "./money/retention.ts"
 import { Settler } from "./money/settler.ts"
 import { Statements } from "./money/statements.ts"
@@ -74,6 +75,7 @@ import { Sealing } from "./store/seal.ts"
 import { ExchangeReports } from "./telemetry/exchange-reports.ts"
 import { TierTimes } from "./telemetry/timeouts/tier-times.ts"
 import { Tracing } from "./telemetry/tracing.ts"
+import { layerBudgetDirectory } from "./tenants/budget-directory.ts"
 import { Directory } from "./tenants/directory.ts"
 import { People } from "./tenants/people.ts"
 import { TenantChanges } from "./tenants/tenant-changes.ts"
@@ -107,7 +109,7 @@ const identity = Layer.mergeAll(
   DeviceLogin.layer,
   SsoLogin.layer,
   MailLogin.layer,
-  BudgetMail.layer,
+  BudgetMail.layer.pipe(Layer.provide(layerOwnerMail)),
 ).pipe(
   Layer.provideMerge(
     Layer.mergeAll(
@@ -130,7 +132,13 @@ const tenants = Layer.mergeAll(People.layer, Directory.layer, TenantChanges.laye
   Layer.provideMerge(Tenants.layer),
 )
 
-const admission = Layer.mergeAll(Sessions.layer, AppTokens.layer, PlanCurve.layer, Overload.layer, CallBudgets.layer)
+const admission = Layer.mergeAll(
+  Sessions.layer,
+  AppTokens.layer,
+  PlanCurve.layer,
+  Overload.layer,
+  CallBudgets.layer.pipe(Layer.provide(layerBudgetDirectory)),
+)
 const money = Layer.mergeAll(
   Settler.layer,
   Books.layer,

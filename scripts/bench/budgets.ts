@@ -1,7 +1,7 @@
 /** What budgets add to a hold that this node's allotments cover: in this process, without a database. */
 import { Context, Effect, Layer } from "effect"
 import { wholeAmount } from "../../src/money/amount.ts"
-import { type Budget, budgetsOf, indexBudgets, needsOf, type Subjects } from "../../src/money/budget.ts"
+import { type Budget, budgetsOf, indexBudgets, needsOf, type Subjects } from "../../src/money/budgets/budget.ts"
 import { Ledger } from "../../src/money/ledger.ts"
 import { BudgetScope } from "../../src/protocol/catalogue.ts"
 import { dayOf } from "../../src/protocol/utc8.ts"

@@ -3,7 +3,7 @@
 import { Result } from "effect"
 import { dialectOf } from "../dialects/index.ts"
 import { accessesOfExport } from "../identities/vendor-identity.ts"
-import { isAmountOf } from "../money/budget.ts"
+import { isAmountOf } from "../money/budgets/budget.ts"
 import { isSanePrice, maxPricePerMillion, maxTierFactor, readPrice } from "../money/pricing.ts"
 import { isWithinMoney, mostMoney } from "../protocol/bounds.ts"
 import {

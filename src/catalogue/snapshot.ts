@@ -7,7 +7,7 @@ import { dialectOf } from "../dialects/index.ts"
 import type { VendorDialect } from "../dialects/vendor-dialect.ts"
 import type { Identity } from "../identities/identity.ts"
 import { identityOfExport, identityOfVendor } from "../identities/vendor-identity.ts"
-import { type BudgetIndex, indexBudgets, readBudget } from "../money/budget.ts"
+import { type BudgetIndex, indexBudgets, readBudget } from "../money/budgets/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type {
   AddressedVendor,

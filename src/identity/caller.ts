@@ -1,6 +1,6 @@
 /** The caller of a runtime route, independent of its kind of credential. */
 
-import type { Subjects } from "../money/budget.ts"
+import type { Subjects } from "../money/budgets/budget.ts"
 import type { AppEntry, OrgEntry } from "../tenants/tenants.ts"
 
 export interface Caller extends OrgEntry {

@@ -13,7 +13,8 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { allottedSeries, recordBudget, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
-import { type BudgetNeed, budgetExceeded, labelOf } from "./budget.ts"
+import { type BudgetNeed, budgetExceeded, labelOf } from "./budgets/budget.ts"
+import { ShadowBudgets } from "./budgets/shadow-budgets.ts"
 import { makeGranting, sumsOf, type Wanted } from "./granting.ts"
 import { layerPostgres } from "./ledger-postgres.ts"
 import { type LedgerStore, LedgerStores } from "./ledger-store.ts"
@@ -22,7 +23,6 @@ import { OpenHolds } from "./open-holds.ts"
 import { allTokens } from "./pricing.ts"
 import { RecallChannel, shareChannel } from "./recalls.ts"
 import { type BudgetCounter, type HoldFacts, type OpenHold, type Settlement, tokensOf } from "./settlement.ts"
-import { ShadowBudgets } from "./shadow-budgets.ts"
 
 export interface HoldRequest {
   /** The gateway's own request id. */

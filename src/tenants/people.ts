@@ -5,7 +5,7 @@
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
-import type { Subjects } from "../money/budget.ts"
+import type { Subjects } from "../money/budgets/budget.ts"
 import type { Role } from "../protocol/catalogue.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { ChangeFeed } from "../store/change-feed.ts"

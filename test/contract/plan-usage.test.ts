@@ -1,8 +1,9 @@
 /** `GET /v1/plan/usage`: peaks of the gate, aggregated by day. Rules of interface.md "Plan usage curve". */
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
+import { periodOf } from "../../src/money/periods.ts"
 import { PlanUsage } from "../../src/protocol/plan-usage.ts"
-import { addDays, dayOf, hourOf, periodOf } from "../../src/protocol/utc8.ts"
+import { addDays, dayOf, hourOf } from "../../src/protocol/utc8.ts"
 import { errorOf, useGateway } from "../support/gateway.ts"
 
 const gateway = useGateway()

@@ -1,8 +1,8 @@
 /** A server of several that is down stops the organisations that it has, and nobody else. Starts Citus of its own. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Result } from "effect"
-import type { BudgetNeed } from "../../src/money/budget.ts"
-import { BudgetWarnings } from "../../src/money/budget-warnings.ts"
+import type { BudgetNeed } from "../../src/money/budgets/budget.ts"
+import { BudgetWarnings } from "../../src/money/budgets/budget-warnings.ts"
 import { Ledger } from "../../src/money/ledger.ts"
 import { Settler } from "../../src/money/settler.ts"
 import { layerDatabase } from "../../src/store/database.ts"

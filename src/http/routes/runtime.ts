@@ -1,12 +1,12 @@
 /** The runtime routes beside calls: sessions, configuration, usage. */
 import { Clock, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { CallBudgets } from "../../admission/budgets.ts"
 import { Sessions } from "../../admission/sessions.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { maxSearchResults } from "../../catalogue/search-directory.ts"
 import { WeirConfig } from "../../config.ts"
 import { budgetSubjects, type Caller } from "../../identity/caller.ts"
+import { CallBudgets } from "../../money/budgets/call-budgets.ts"
 import { ClientUsage } from "../../money/client-usage.ts"
 import type { Budgets } from "../../protocol/budget.ts"
 import { serviceError } from "../../protocol/error.ts"

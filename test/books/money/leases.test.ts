@@ -2,7 +2,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { type BudgetNeed, planBudget } from "../../../src/money/budget.ts"
+import { type BudgetNeed, planBudget } from "../../../src/money/budgets/budget.ts"
 import { Ledger } from "../../../src/money/ledger.ts"
 import { layerPostgres } from "../../../src/money/ledger-postgres.ts"
 import { LedgerStores } from "../../../src/money/ledger-store.ts"

@@ -2,7 +2,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, References, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { BudgetNeed } from "../../../src/money/budget.ts"
+import type { BudgetNeed } from "../../../src/money/budgets/budget.ts"
 import { type Hold, Ledger } from "../../../src/money/ledger.ts"
 import {
   dailyTokens,

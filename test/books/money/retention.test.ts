@@ -4,9 +4,9 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { Ledger } from "../../../src/money/ledger.ts"
+import { periodOf } from "../../../src/money/periods.ts"
 import { Retention } from "../../../src/money/retention.ts"
 import { dateOf, dayMs } from "../../../src/protocol/instant.ts"
-import { periodOf } from "../../../src/protocol/utc8.ts"
 import { inEach, Shards } from "../../../src/store/shards/shards.ts"
 import { citusWorkers } from "../../../src/testing/citus.ts"
 import { expectSound, fund, holdOf, makeTestDatabase, settlementOf, unit } from "../../support/books.ts"
@@ -114,7 +114,7 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         const old = yield* hold(holdOf(orgId, unit, "old"))
         const recent = yield* hold(holdOf(orgId, unit, "recent"))
         for (const request of [old, recent]) yield* settle(settlementOf(request, unit))
-        const thisMonth = `budget:month:a:b:${periodOf("month", Date.now()).start}`
+        const thisMonth = `budget:month:a:b:${periodOf("month", Date.now()).firstDay}`
         yield* sql`
           insert into counters (org_id, counter) values (${orgId}, 'tokens:2020-01-01'), (${orgId}, ${thisMonth}),
             (${orgId}, 'budget:month:a:b:2020-01-01')`

@@ -3,7 +3,11 @@
  * plan.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { Catalogue } from "../catalogue/catalogue.ts"
+import type { BudgetState } from "../../protocol/budget.ts"
+import { BudgetPeriod, type Plan } from "../../protocol/catalogue.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
+import { Ledger } from "../ledger.ts"
+import { periodOf } from "../periods.ts"
 import {
   type BudgetIndex,
   budgetsOf,
@@ -12,17 +16,15 @@ import {
   planBudget,
   type Subjects,
   stateOf,
-} from "../money/budget.ts"
-import { Ledger } from "../money/ledger.ts"
-import type { BudgetState } from "../protocol/budget.ts"
-import { BudgetPeriod } from "../protocol/catalogue.ts"
-import { periodOf } from "../protocol/utc8.ts"
-import type { StoreUnavailable } from "../store/unavailable.ts"
-import { People } from "../tenants/people.ts"
-import type { OrgEntry } from "../tenants/tenants.ts"
+} from "./budget.ts"
+import { BudgetDirectory } from "./budget-directory.ts"
 
 /** An organisation, its plan and its own budgets. */
-type Holder = Pick<OrgEntry, "org" | "plan" | "budgets">
+interface Holder {
+  readonly org: { readonly id: string }
+  readonly plan?: Plan | undefined
+  readonly budgets?: BudgetIndex | undefined
+}
 
 export class CallBudgets extends Context.Service<
   CallBudgets,
@@ -37,12 +39,11 @@ export class CallBudgets extends Context.Service<
       covering: ReadonlyArray<CoveringBudget>,
     ) => Effect.Effect<ReadonlyArray<BudgetState>, StoreUnavailable>
   }
->()("weir/admission/CallBudgets") {
+>()("weir/money/CallBudgets") {
   static readonly layer = Layer.effect(
     CallBudgets,
     Effect.gen(function* () {
-      const catalogue = yield* Catalogue
-      const people = yield* People
+      const directory = yield* BudgetDirectory
       const ledger = yield* Ledger
 
       /** The platform's budgets, and the organisation's own. */
@@ -50,7 +51,7 @@ export class CallBudgets extends Context.Service<
         { budgets: own }: Holder,
         read: (index: BudgetIndex) => ReadonlyArray<CoveringBudget>,
       ): ReadonlyArray<CoveringBudget> => {
-        const ofPlatform = read(catalogue.current().budgets)
+        const ofPlatform = read(directory.platform())
         return own === undefined ? ofPlatform : [...ofPlatform, ...read(own)]
       }
 
@@ -72,9 +73,9 @@ export class CallBudgets extends Context.Service<
         within: Effect.fnUntraced(function* (holder) {
           const nowMs = yield* Clock.currentTimeMillis
           const orgId = holder.org.id
-          const starts = BudgetPeriod.literals.map((period) => periodOf(period, nowMs).start)
+          const starts = BudgetPeriod.literals.map((period) => periodOf(period, nowMs).firstDay)
           const used = yield* ledger.budgetCounters(orgId, starts)
-          const subjects = yield* people.subjects(orgId)
+          const subjects = yield* directory.subjects(orgId)
           return withPlan(
             holder,
             eachOf(holder, (index) => budgetsWithin(index, subjects, used, nowMs)),

@@ -4,9 +4,9 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Org } from "../protocol/catalogue.ts"
-import { queryDeadline } from "../store/database.ts"
-import type { Shard } from "../store/shards/shard.ts"
+import type { Org } from "../../protocol/catalogue.ts"
+import { queryDeadline } from "../../store/database.ts"
+import type { Shard } from "../../store/shards/shard.ts"
 import { type ByKey, makeCharged, type OfOrg } from "./charged.ts"
 
 export class BalanceWarnings extends Context.Service<

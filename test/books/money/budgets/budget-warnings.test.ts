@@ -2,13 +2,14 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { BudgetMail } from "../../../src/identity/budget-mail.ts"
-import { type Mail, Mailer, MailFailed } from "../../../src/identity/mailer.ts"
-import { type BudgetNeed, nearWarning } from "../../../src/money/budget.ts"
-import { BudgetWarnings } from "../../../src/money/budget-warnings.ts"
-import { Ledger } from "../../../src/money/ledger.ts"
-import { People } from "../../../src/tenants/people.ts"
-import { fund, holdOf, layerTestLedger, settlementOf, testBudget, unit } from "../../support/books.ts"
+import { type Mail, Mailer, MailFailed } from "../../../../src/identity/mailer.ts"
+import { layerOwnerMail } from "../../../../src/identity/owner-mail.ts"
+import { type BudgetNeed, nearWarning } from "../../../../src/money/budgets/budget.ts"
+import { BudgetMail } from "../../../../src/money/budgets/budget-mail.ts"
+import { BudgetWarnings } from "../../../../src/money/budgets/budget-warnings.ts"
+import { Ledger } from "../../../../src/money/ledger.ts"
+import { People } from "../../../../src/tenants/people.ts"
+import { fund, holdOf, layerTestLedger, settlementOf, testBudget, unit } from "../../../support/books.ts"
 
 const limit = 10n * unit
 
@@ -136,7 +137,8 @@ layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("wa
     const startMail = (orgId: string, send: NonNullable<Mailer["Service"]["send"]>) => {
       const owners = (of: string) => Effect.succeed(of === orgId ? ["one@example.com", "two@example.com"] : [])
       const parts = Layer.mergeAll(Layer.succeed(Mailer, Mailer.of({ send })), Layer.mock(People, { owners }))
-      const built = Layer.build(Layer.fresh(BudgetMail.layer.pipe(Layer.provide(parts))))
+      const mail = BudgetMail.layer.pipe(Layer.provide(layerOwnerMail), Layer.provide(parts))
+      const built = Layer.build(Layer.fresh(mail))
       return Effect.map(built, Context.get(BudgetMail))
     }
     const dueAgain = (orgId: string) =>

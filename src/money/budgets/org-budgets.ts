@@ -4,12 +4,12 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { BudgetTerms } from "../protocol/catalogue.ts"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { Actor } from "../store/audit-log.ts"
-import { ChangeFeed } from "../store/change-feed.ts"
-import { queryDeadline } from "../store/database.ts"
-import type { StoreUnavailable } from "../store/unavailable.ts"
+import { BudgetTerms } from "../../protocol/catalogue.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { Actor } from "../../store/audit-log.ts"
+import { ChangeFeed } from "../../store/change-feed.ts"
+import { queryDeadline } from "../../store/database.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "./budget.ts"
 
 export interface OrgBudgetChange {

@@ -1,9 +1,9 @@
 /** What was charged and must be looked at: within a second, each once however often it was charged, in its own shard. */
 import { Effect, type Scope } from "effect"
-import { forAll, runEvery } from "../background.ts"
-import type { Shard } from "../store/shards/shard.ts"
-import { Shards } from "../store/shards/shards.ts"
-import type { StoreUnavailable } from "../store/unavailable.ts"
+import { forAll, runEvery } from "../../background.ts"
+import type { Shard } from "../../store/shards/shard.ts"
+import { Shards } from "../../store/shards/shards.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
 
 export interface OfOrg {
   readonly orgId: string

@@ -2,15 +2,14 @@
  * Mail to an organisation's owners when one of its budgets has reached a threshold. One node sends it; where that dies
  * before the mail has left, another does a minute later, with the same message id.
  */
+import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Option, Schema } from "effect"
-import { runEvery } from "../background.ts"
-import { sha256 } from "../catalogue/secrets.ts"
-import { BudgetState } from "../protocol/budget.ts"
-import { queryDeadline } from "../store/database.ts"
-import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
-import type { StoreUnavailable } from "../store/unavailable.ts"
-import { People } from "../tenants/people.ts"
-import { type Mail, Mailer } from "./mailer.ts"
+import { runEvery } from "../../background.ts"
+import { BudgetState } from "../../protocol/budget.ts"
+import { queryDeadline } from "../../store/database.ts"
+import { inThoseThatAnswer, Shards } from "../../store/shards/shards.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
+import { type Letter, OwnerMail } from "./owner-mail.ts"
 
 export class BudgetMail extends Context.Service<
   BudgetMail,
@@ -18,20 +17,18 @@ export class BudgetMail extends Context.Service<
     /** Sends what is due. Nothing is due where mail is not configured. */
     readonly send: Effect.Effect<void, StoreUnavailable>
   }
->()("weir/identity/BudgetMail") {
+>()("weir/money/BudgetMail") {
   static readonly layer = Layer.effect(
     BudgetMail,
     Effect.gen(function* () {
-      const { send: sendMail } = yield* Mailer
+      const { send: sendLetter } = yield* OwnerMail
       const shards = yield* Shards
-      const people = yield* People
       const bounded = yield* queryDeadline
-      if (sendMail === undefined) return BudgetMail.of({ send: Effect.void })
+      if (sendLetter === undefined) return BudgetMail.of({ send: Effect.void })
 
       const sendOne = Effect.fnUntraced(function* ({ org_id, counter, percent, warning }: DueRow) {
         const said = Option.getOrUndefined(decodeWarning(warning))
-        const to = said === undefined ? [] : yield* people.owners(org_id)
-        if (said !== undefined && to.length > 0) yield* sendMail({ to, ...mailOf(org_id, counter, said) })
+        if (said !== undefined) yield* sendLetter(org_id, letterOf(org_id, counter, said))
         yield* bounded(
           shards
             .of(org_id)
@@ -49,7 +46,7 @@ export class BudgetMail extends Context.Service<
         yield* Effect.forEach(
           due,
           (row) =>
-            Effect.catchTag(sendOne(row), "MailFailed", ({ cause }) =>
+            Effect.catchTag(sendOne(row), "OwnerMailFailed", ({ cause }) =>
               Effect.logError("The warning of a budget could not be sent", cause),
             ),
           { discard: true },
@@ -80,10 +77,11 @@ const Warning = Schema.Struct({
 })
 const decodeWarning = Schema.decodeUnknownOption(Warning)
 
-const mailOf = (orgId: string, counter: string, warning: typeof Warning.Type): Omit<Mail, "to"> => {
+const letterOf = (orgId: string, counter: string, warning: typeof Warning.Type): Letter => {
   const { id, scope, subject, period, percent, used, limit, mode, resetAt, currency = "tokens" } = warning
+  const hash = createHash("sha256").update(`${orgId} ${counter} ${percent}`).digest("hex")
   return {
-    id: `<budget.${sha256(`${orgId} ${counter} ${percent}`).toString("hex").slice(0, 32)}@weir>`,
+    id: `<budget.${hash.slice(0, 32)}@weir>`,
     subject: `Budget ${id} of ${orgId} is used to ${percent} %`,
     text: `The budget ${id} of the organisation ${orgId} has reached a threshold.
 

@@ -2,14 +2,15 @@
  * Budgets: what a subject may spend in a period, each a counter of its organisation. Pure. A budget without a subject
  * holds for each subject of its scope.
  */
-import { isWithinMoney, mostTokens } from "../protocol/bounds.ts"
-import type { BudgetState } from "../protocol/budget.ts"
-import { type BudgetPeriod, BudgetScope, type BudgetTerms, type Plan } from "../protocol/catalogue.ts"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { WarnEvent } from "../protocol/event.ts"
-import { periodOf } from "../protocol/utc8.ts"
-import { type Amount, formatAmount, parseAmount, wholeAmount } from "./amount.ts"
-import { type BudgetCounter, tokensOf } from "./settlement.ts"
+import { isWithinMoney, mostTokens } from "../../protocol/bounds.ts"
+import type { BudgetState } from "../../protocol/budget.ts"
+import { type BudgetPeriod, BudgetScope, type BudgetTerms, type Plan } from "../../protocol/catalogue.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { WarnEvent } from "../../protocol/event.ts"
+
+import { type Amount, formatAmount, parseAmount, wholeAmount } from "../amount.ts"
+import { periodOf } from "../periods.ts"
+import { type BudgetCounter, tokensOf } from "../settlement.ts"
 
 /** Who has set a budget: the catalogue, an organisation for itself, or the organisation's plan. */
 export type BudgetSource = BudgetState["source"]
@@ -119,9 +120,9 @@ const none: ReadonlyArray<never> = []
 
 const coveringOf = (budget: Budget, subject: string, nowMs: number, isTold: boolean): CoveringBudget => {
   const { id, name = id, source, unit, period } = budget
-  const { start, endMs } = periodOf(period, nowMs)
+  const { firstDay, endMs } = periodOf(period, nowMs)
   // With another unit or period it counts anew. The day's tokens are counted of every call, whatever its plan.
-  const counter = source === "plan" ? tokensOf(start) : `budget:${name}:${unit}/${period}:${subject}:${start}`
+  const counter = source === "plan" ? tokensOf(firstDay) : `budget:${name}:${unit}/${period}:${subject}:${firstDay}`
   return { counter, unit, budget, subject, resetAtMs: endMs, isTold }
 }
 

@@ -4,11 +4,11 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { queryDeadline } from "../store/database.ts"
-import type { Shard } from "../store/shards/shard.ts"
-import type { StoreUnavailable } from "../store/unavailable.ts"
-import { recordBudget } from "../telemetry/metrics.ts"
-import { formatAmount } from "./amount.ts"
+import { queryDeadline } from "../../store/database.ts"
+import type { Shard } from "../../store/shards/shard.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
+import { recordBudget } from "../../telemetry/metrics.ts"
+import { formatAmount } from "../amount.ts"
 import { type Budget, type CoveringBudget, labelOf, type NearBudget, stateOf } from "./budget.ts"
 import { type ByKey, makeCharged, type OfOrg } from "./charged.ts"
 

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { openJournal, readJournal } from "../../src/money/journal.ts"
-import type { Settlement } from "../../src/money/settlement.ts"
-import { type UsageRecord, usageColumns } from "../../src/money/usage-record.ts"
-import { columnOf, usageFields } from "../../src/protocol/usage-record.ts"
-import { useGateway } from "../conformance/gateway.ts"
+import { openJournal, readJournal } from "../../../src/money/journal.ts"
+import type { Settlement } from "../../../src/money/settlement.ts"
+import { type UsageRecord, usageColumns } from "../../../src/money/usage-record.ts"
+import { columnOf, usageFields } from "../../../src/protocol/usage-record.ts"
+import { useGateway } from "../../support/gateway.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "weir-usage-record-"))
 afterAll(() => rmSync(folder, { recursive: true }))
