@@ -3,7 +3,7 @@
  * pushed through from the vendor's socket; the call's fiber waits once, for the end. A vendor's error text is never
  * sent to the client.
  */
-import { Effect, Redacted, Result } from "effect"
+import { Effect, Result } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import type { Watched } from "../deadlines.ts"
 import { malformedReply, type VendorFault } from "../dialects/faults.ts"
@@ -18,7 +18,7 @@ import { recordTier } from "../telemetry/metrics.ts"
 import { type ReplyListener, UpstreamBroken, type UpstreamHead, type UpstreamCall as Wire } from "../upstream/client.ts"
 import { withWait } from "../upstream/retry-after.ts"
 import type { Conversation } from "./conversation.ts"
-import { credentialMissing, lacksCredential, withoutIdentity } from "./vendor-credential.ts"
+import { authorizationOf, credentialMissing, lacksCredential } from "./vendor-credential.ts"
 import { type CallError, tierOf, tierTimeout, VendorRejected } from "./vendor-errors.ts"
 import { wholeBody } from "./whole-body.ts"
 import type { Reader } from "./work.ts"
@@ -194,7 +194,6 @@ export class UpstreamCall implements ReplyListener, Watched {
 
   #start(): void {
     const { client, nowMs, lookBy } = this.#conversation
-    const { vendor, dialect, credential, identity, network, isGuarded } = this.#target
     this.#stage = "connection"
     this.#startedAtMs = nowMs()
     const wire = this.#encode()
@@ -204,19 +203,15 @@ export class UpstreamCall implements ReplyListener, Watched {
     }
     lookBy(this.#startedAtMs + this.#timeouts.connect)
     const request = wire.success
-    if (identity === undefined) {
-      this.#send(request, credential === undefined ? {} : dialect.authorize(Redacted.value(credential)))
+    const authorization = authorizationOf(client, this.#target, request)
+    if (!(authorization instanceof Promise)) {
+      this.#send(request, authorization)
       return
     }
-    const outgoing = { baseUrl: vendor.baseUrl, path: request.path, body: textOf(request) }
-    identity.authorize(outgoing, { client, network, isGuarded }).then(
-      (headers) => {
-        if (!this.#isOver()) this.#send(request, headers)
-      },
-      (cause: unknown) => {
-        if (!this.#isOver()) this.#end(withoutIdentity(cause))
-      },
-    )
+    authorization.then((headers) => {
+      if (Result.isFailure(headers)) this.#end(headers.failure)
+      else if (!this.#isOver()) this.#send(request, headers.success)
+    })
   }
 
   #send({ method, path, headers, body }: SentRequest, authorization: Readonly<Record<string, string>>): void {
@@ -389,12 +384,6 @@ export class UpstreamCall implements ReplyListener, Watched {
       })
     })
   }
-}
-
-/** Only requests with JSON are signed. */
-const textOf = ({ body }: SentRequest): string => {
-  if (typeof body === "string") return body
-  return body instanceof Uint8Array ? wholeBody([body]).toString("utf8") : ""
 }
 
 const refused = ({ capability, message, issue }: EncodeRefusal): ServiceError<"bad_request"> =>

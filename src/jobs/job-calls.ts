@@ -1,7 +1,7 @@
 /** Calls of a vendor about one of its jobs, with the credential that the job began with. */
 import { Effect } from "effect"
 import { withOwnKeys } from "../calls/model.ts"
-import { authorizationOf } from "../calls/vendor-credential.ts"
+import { authorize } from "../calls/vendor-credential.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { type CallTarget, targetOfVendor } from "../catalogue/snapshot.ts"
 import type { VideoDialect } from "../dialects/media.ts"
@@ -35,7 +35,7 @@ export const makeJobTargets = Effect.gen(function* () {
       dialect,
       target,
       request: (wire) =>
-        authorizationOf(client, target, wire).pipe(
+        authorize(client, target, wire).pipe(
           Effect.mapError((cause) => new UpstreamBroken({ cause })),
           Effect.map((authorization): UpstreamRequest => {
             const { method, path, headers, body } = wire

@@ -2,7 +2,7 @@
 import { Effect, Exit, Option, Result } from "effect"
 import type { CallServices } from "../../calls/services.ts"
 import { coolDownAfter, firstAnswer } from "../../calls/target-loop.ts"
-import { authorizationOf, credentialMissing, lacksCredential, withoutIdentity } from "../../calls/vendor-credential.ts"
+import { authorize } from "../../calls/vendor-credential.ts"
 import { type CallError, describe, tierTimeout, VendorRejected, verdictOf } from "../../calls/vendor-errors.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { ServiceError } from "../../protocol/error.ts"
@@ -60,7 +60,7 @@ const openAt = Effect.fnUntraced(function* (
   const timeouts = services.timeoutsOf(services.catalogue.current(), target, entry)
   const path = dialect.realtime?.path(target.model)
   if (path === undefined) return yield* new VendorRejected({ status: 0, code: "no_realtime", blame: "request" })
-  const authorization = yield* authorize(services, target, path)
+  const authorization = yield* authorize(services.client, target, { path, body: "" })
   const startedAtMs = services.nowMs()
   const socket = yield* vendorSockets
     .open({ baseUrl: vendor.baseUrl, path, headers: { ...headers, ...authorization }, isGuarded, network })
@@ -77,15 +77,6 @@ const openAt = Effect.fnUntraced(function* (
   recordTier(services.context, "connect", target, services.nowMs() - startedAtMs)
   return socket
 })
-
-const authorize = (
-  { client }: CallServices,
-  target: CallTarget,
-  path: string,
-): Effect.Effect<Readonly<Record<string, string>>, VendorRejected> => {
-  if (lacksCredential(target)) return Effect.fail(credentialMissing)
-  return Effect.mapError(authorizationOf(client, target, { path, body: "" }), withoutIdentity)
-}
 
 const report = Effect.fnUntraced(function* (
   { health, context }: CallServices,
