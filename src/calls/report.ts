@@ -1,7 +1,11 @@
-/** How calls end, for metrics and reports. */
-import { recordOutcome } from "../telemetry/metrics.ts"
+/** How calls end, and their vendor calls, for metrics, reports and the log. */
+import { type Context, Effect } from "effect"
+import type { CallTarget } from "../catalogue/snapshot.ts"
+import { recordOutcome, recordShed, recordTierTimeout } from "../telemetry/metrics.ts"
+import { isShortage } from "../upstream/client.ts"
 import type { AdmittedCall, CallOrigin, HeldCall } from "./held-call.ts"
 import type { CallServices } from "./services.ts"
+import { type CallError, describe, tierOf } from "./vendor-errors.ts"
 
 /** A refusal before the model was checked. */
 export const reportRefusal = (services: CallServices, call: CallOrigin, purpose: string, code: string): void => {
@@ -71,3 +75,20 @@ const unknownModel = "unknown"
 /** Whether the catalogue knows the model; a kind without models is called by its purpose. */
 const isKnown = ({ services, model, kind }: Pick<AdmittedCall<never>, "services" | "model" | "kind">): boolean =>
   model === kind.purpose || services.catalogue.current().model(model) !== undefined
+
+/** A vendor call that failed. @param message for the log */
+export const reportFailedCall = (
+  context: Context.Context<never>,
+  target: CallTarget,
+  error: CallError,
+  message = "An upstream call failed",
+): Effect.Effect<void> => {
+  const tier = tierOf(error)
+  if (tier !== undefined) recordTierTimeout(context, tier, target)
+  if (error._tag === "UpstreamBroken" && isShortage(error)) recordShed(context, "files")
+  // A request for which a target has no words says nothing of the target.
+  const isUnfit = error._tag === "ServiceError" && error.code === "bad_request"
+  return isUnfit
+    ? Effect.logInfo("A target cannot be asked for this", { target: target.key, ...error.detail })
+    : Effect.logWarning(message, { target: target.key, ...describe(error) })
+}

@@ -1,13 +1,14 @@
 /** Opens the vendor's socket of a realtime session: targets in their order, until one is reached. */
-import { Effect, Exit, Option, Result } from "effect"
+import { Effect, Result } from "effect"
+import { reportFailedCall } from "../../calls/report.ts"
 import type { CallServices } from "../../calls/services.ts"
-import { coolDownAfter, firstAnswer } from "../../calls/target-loop.ts"
+import { beginning, firstAnswer } from "../../calls/target-loop.ts"
 import { authorize } from "../../calls/vendor-credential.ts"
-import { type CallError, describe, tierTimeout, VendorRejected, verdictOf } from "../../calls/vendor-errors.ts"
+import { type AttemptError, type CallError, tierTimeout, VendorRejected } from "../../calls/vendor-errors.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { ServiceError } from "../../protocol/error.ts"
-import { recordTier, recordTierTimeout } from "../../telemetry/metrics.ts"
-import type { Despite, Verdict } from "../../upstream/health.ts"
+import { recordTier } from "../../telemetry/metrics.ts"
+import type { Despite } from "../../upstream/health.ts"
 import { withWait } from "../../upstream/retry-after.ts"
 import type { VendorSocket, VendorSockets } from "../../upstream/vendor-sockets.ts"
 import type { RealtimePlan } from "./plan.ts"
@@ -24,30 +25,27 @@ export const connectVendor = Effect.fnUntraced(function* (
   plan: RealtimePlan,
   headers: Readonly<Record<string, string>>,
 ): Effect.fn.Return<Reached, ServiceError> {
-  const { health, nowMs } = services
-  health.inForce(services.catalogue.current())
-  const { targets, entry } = plan
-  const ask = Effect.fnUntraced(function* (target: CallTarget, despite: Despite) {
-    const isSuspect = health.isSuspect(target.key)
+  const { health, nowMs, catalogue, context } = services
+  health.inForce(catalogue.current())
+  const open = Effect.fnUntraced(function* (
+    target: CallTarget,
+    despite: Despite | undefined,
+  ): Effect.fn.Return<Result.Result<Reached, AttemptError>> {
     const opening = openAt(services, vendorSockets, plan, target, headers)
-    const opened = yield* Effect.result(
-      isSuspect ? health.begin(target.key, opening, { judge: verdictOfExit, despite }) : opening,
-    )
+    const begun: Effect.Effect<VendorSocket, AttemptError> =
+      despite === undefined ? opening : beginning(health, target, despite, opening)
+    const opened = yield* Effect.result(begun)
     if (Result.isSuccess(opened)) return Result.succeed({ socket: opened.success, target })
     const { failure: error } = opened
-    if (error._tag !== "TargetCoolingDown") yield* report(services, target, error, isSuspect, despite)
-    return Result.fail({ error })
+    if (error._tag !== "TargetCoolingDown") {
+      yield* reportFailedCall(context, target, error, "An upstream socket could not be opened")
+    }
+    return Result.fail(error)
   })
-  const triesAfterRefusal = entry.model.tryNext === true
-  const answer = yield* firstAnswer({ targets, health, nowMs, triesAfterRefusal, ask })
+  const { targets, entry } = plan
+  const answer = yield* firstAnswer({ targets, health, nowMs, triesAfterRefusal: entry.model.tryNext === true, open })
   return Result.isSuccess(answer) ? answer.success : yield* answer.failure.told
 })
-
-const verdictOfExit = (exit: Exit.Exit<unknown, CallError>): Verdict => {
-  if (Exit.isSuccess(exit)) return "healthy"
-  const error = Option.getOrUndefined(Exit.findErrorOption(exit))
-  return error === undefined ? "ignored" : verdictOf(error)
-}
 
 const openAt = Effect.fnUntraced(function* (
   services: CallServices,
@@ -76,19 +74,4 @@ const openAt = Effect.fnUntraced(function* (
     )
   recordTier(services.context, "connect", target, services.nowMs() - startedAtMs)
   return socket
-})
-
-const report = Effect.fnUntraced(function* (
-  { health, context }: CallServices,
-  target: CallTarget,
-  error: CallError,
-  isSuspect: boolean,
-  despite: Despite,
-) {
-  if (!isSuspect && verdictOf(error) === "failing") yield* health.failed(target.key)
-  yield* coolDownAfter(health, target, error, despite)
-  if (error._tag === "ServiceError" && error.code === "upstream_connect_timeout") {
-    recordTierTimeout(context, "connect", target)
-  }
-  yield* Effect.logWarning("An upstream socket could not be opened", { target: target.key, ...describe(error) })
 })
