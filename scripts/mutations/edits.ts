@@ -114,7 +114,7 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["      for (const { hold } of unused) yield* this.#services.settler.release(hold)\n", "\n"],
     ["usage !== undefined && isPlausible(plan, usage.counts)", "usage !== undefined"],
     ["    this.#meter.ended(counted)\n", "\n"],
-    ["this.target?.isOwn === true ? { cost: 0n, cacheNetSaving: 0n } : priceUsage", "priceUsage"],
+    ["target?.isOwn === true ? free : priceUsage", "priceUsage"],
     ["    this.promised = Math.max(0, this.promised - 1)\n", "\n"],
     ["        if (running.hold === undefined) this.#give(", "        if (running.hold !== undefined) this.#give("],
     ["        if (output.audioBytes + output.textBytes === 0) yield* this.#release(running)\n        else", "       "],

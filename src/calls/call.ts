@@ -10,10 +10,9 @@ import { expiredId, isExpired, isRegistryComplete } from "../admission/request-i
 import type { Admitted } from "../admission/sessions.ts"
 import type { Member } from "../coming-and-going.ts"
 import { spentIdsDays } from "../config.ts"
-import { budgetSubjects, type Caller } from "../identity/caller.ts"
-import { type Amount, wholeAmount } from "../money/amount.ts"
-import { nearNotice, nearWarning, needsOf } from "../money/budgets/budget.ts"
-import type { Hold } from "../money/ledger.ts"
+import type { Caller } from "../identity/caller.ts"
+import type { Amount } from "../money/amount.ts"
+import { nearNotice, nearWarning } from "../money/budgets/budget.ts"
 import { timesFactor } from "../money/pricing.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
@@ -35,6 +34,7 @@ import { type RegisteredCall, replay, replayForgotten } from "./replay.ts"
 import type { ClientReply } from "./reply.ts"
 import { inProgressReply } from "./reply-body.ts"
 import { reportRefusal } from "./report.ts"
+import { reserve } from "./reserve.ts"
 import type { CallServices, RunningCall } from "./services.ts"
 import { failCall, giveBack, leasedOf, refuse, settleCall, settleLost } from "./settlement.ts"
 import { follow, type Restore, SharedStream } from "./shared-reply.ts"
@@ -203,9 +203,9 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   if (denial !== undefined) return yield* contentBlocked(denial)
   const placed = placeFor(x, task, catalogue, request.cache?.reply)
   const kept = placed && (yield* placed)
-  if (kept === undefined) return yield* reserve(x, task, undefined, nowMs)
+  if (kept === undefined) return yield* begin(x, task, undefined, nowMs)
   const caching = yield* lookForReply(x, task, kept, request.cache?.reply, restore)
-  return yield* Effect.onError(reserve(x, task, caching, nowMs), () => Effect.sync(() => abandon(x, caching)))
+  return yield* Effect.onError(begin(x, task, caching, nowMs), () => Effect.sync(() => abandon(x, caching)))
 })
 
 const reviewInbound = <Request extends CallRequest, Body extends object>(
@@ -221,33 +221,29 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
     : Effect.flatMap(text, (read) => review.judge(inbound, () => read))
 }
 
-/** The hold of the most that the call can cost. */
-const reserve = Effect.fnUntraced(function* <Body extends object>(
+/** The hold of the most that the call can cost, and what its vendor is asked with. */
+const begin = Effect.fnUntraced(function* <Body extends object>(
   x: AdmittedCall<Body>,
   task: Task<Body>,
   caching: Caching | undefined,
   nowMs: number,
 ): Effect.fn.Return<HeldCall<Body>, Refusal> {
   const { services, call, registration, waiting } = x
-  const { caller, requestId } = call
-  const amount = mostOf(task, caching)
-  const tokens = caching?.state === "hit" ? 0 : task.holdTokens
-  const covering = services.budgets.covering(caller, budgetSubjects(caller), nowMs)
-  const reserve = services.ledger.hold({
-    ref: requestId,
-    orgId: caller.org.id,
-    currency: task.currency,
-    keyId: caller.keyId,
-    requestId: registration?.requestId,
-    amount,
-    day: dayOf(nowMs),
-    budgets: needsOf(covering, { money: amount, tokens: wholeAmount(tokens) }),
-  })
-  const held: Hold = yield* spanned("hold")(reserve)
+  const reserved = yield* spanned("hold")(
+    reserve(services, {
+      ref: call.requestId,
+      caller: call.caller,
+      requestId: registration?.requestId,
+      currency: task.currency,
+      amount: mostOf(task, caching),
+      tokens: caching?.state === "hit" ? 0 : task.holdTokens,
+      nowMs,
+    }),
+  )
   waiting.held()
-  task.warnings.push(...nearOf(x, covering))
+  task.warnings.push(...nearOf(x, reserved.covering))
   const conversation = conversationOf(x, task, caching, nowMs)
-  return { ...x, task, caching, hold: held, covering, conversation, sent: undefined }
+  return { ...x, ...reserved, task, caching, conversation, sent: undefined }
 })
 
 /** The highest cost: nothing with the organisation's own keys, and a share of it for a reply from the cache. */

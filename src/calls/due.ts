@@ -3,9 +3,9 @@ import type { Amount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
 import type { Settlement } from "../money/settlement.ts"
 import type { Stop } from "../protocol/exchange.ts"
-import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
 import type { Bill } from "./bill.ts"
 import { cachedCharge, recordedCounts } from "./cached-bill.ts"
+import { free, settlementOf } from "./charge.ts"
 import type { BrokenReason } from "./ending.ts"
 import type { HeldCall } from "./held-call.ts"
 
@@ -32,37 +32,26 @@ export const dueOf = <Body extends object>(
   const isOwn = given === undefined ? target?.isOwn === true : given.flight.facts?.isOwn === true
   const full = isOwn ? free : task.charge(bill)
   const cached = given && cachedCharge(full, task.keepable?.share ?? 0n)
-  const charge = { ...full, cost: cached?.cost ?? full.cost }
-  const record = {
-    appId: call.caller.app?.id ?? "",
+  const charge = cached === undefined ? full : { ...full, cost: cached.cost }
+  const settlement = settlementOf({
+    hold,
+    caller: call.caller,
     sessionId: meta?.sessionId,
     purpose: meta?.purpose ?? kind.purpose,
     model: task.model,
-    vendor: target?.vendor.id ?? "",
+    target,
     counts: recordedCounts(bill.counts, caching),
-    tierMs: rounded(took),
     estimatedReason: bill.estimatedReason,
     stop,
-    cacheNetSaving: cached?.saved ?? full.cacheNetSaving,
+    took,
+    charge: cached === undefined ? full : { cost: cached.cost, cacheNetSaving: cached.saved },
     region: bill.region ?? conversation.region,
-  }
-  const job = task.job?.()
-  const settlement = { hold, atMs: services.nowMs(), cost: charge.cost, record, ...(job !== undefined && { job }) }
+    atMs: services.nowMs(),
+    job: task.job?.(),
+  })
   return { bill, charge, settlement, saved: cached?.saved }
 }
 
 /** Whether a reply from the cache costs nothing, and there is no request id that its settlement would spend. */
 export const isFree = <Body extends object>({ caching, registration }: HeldCall<Body>, { charge }: Due): boolean =>
   caching?.state === "hit" && charge.cost === 0n && registration === undefined
-
-/** With the organisation's own key, the vendor bills the organisation. */
-const free: Charge = { cost: 0n, cacheNetSaving: 0n }
-
-const rounded = (took: Partial<Record<Tier, number>>): Partial<Record<Tier, number>> => {
-  const whole: Partial<Record<Tier, number>> = {}
-  for (const tier of tiers) {
-    const millis = took[tier]
-    if (millis !== undefined) whole[tier] = Math.max(1, Math.round(millis))
-  }
-  return whole
-}

@@ -4,8 +4,6 @@ import type { Result } from "effect"
 import type { DailyCount } from "../admission/gate.ts"
 import type { Waiting } from "../admission/overload.ts"
 import type { Caller } from "../identity/caller.ts"
-import type { CoveringBudget } from "../money/budgets/budget.ts"
-import type { Hold } from "../money/ledger.ts"
 import type { Settlement } from "../money/settlement.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
@@ -13,6 +11,7 @@ import type { Conversation } from "./conversation.ts"
 import type { CallRequest, Kind, Task } from "./kind.ts"
 import type { RegisteredCall } from "./replay.ts"
 import type { ClientReply } from "./reply.ts"
+import type { Reserved } from "./reserve.ts"
 import type { CallServices } from "./services.ts"
 
 /** A request that could be read. */
@@ -54,13 +53,10 @@ export interface AdmittedCall<Body extends object> {
 }
 
 /** A call with a hold: it ends with a settlement or a release. */
-export interface HeldCall<Body extends object> extends AdmittedCall<Body> {
+export interface HeldCall<Body extends object> extends AdmittedCall<Body>, Reserved {
   readonly task: Task<Body>
   /** Undefined where the reply cache is off. */
   readonly caching: Caching | undefined
-  readonly hold: Hold
-  /** The budgets that cover it. */
-  readonly covering: ReadonlyArray<CoveringBudget>
   readonly conversation: Conversation
   /** The settlement that was sent to the books. Whatever fails after that, no other is sent: their key has its time. */
   sent: Settlement | undefined

@@ -15,6 +15,8 @@ import { logCause } from "../telemetry/logs.ts"
 import { recordCacheSaving, recordUsageEstimate } from "../telemetry/metrics.ts"
 import { annotate, spanned } from "../telemetry/tracing.ts"
 import { keepReply } from "./caching.ts"
+import { viewOf } from "./call-view.ts"
+import { settleCharge } from "./charge.ts"
 import { dueOf, isFree } from "./due.ts"
 import { brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
 import type { AdmittedCall, HeldCall } from "./held-call.ts"
@@ -70,15 +72,12 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   // Nobody waits for the record of what costs nothing.
   if (isAnswered) conclude(x, usage, estimate, end.finished, denial)
   const settled = yield* spanned("settle")(
-    services.settler.settle(end.settlement, () => {
+    settleCharge(services, x.call.caller, x.covering, end.settlement, () => {
       if (!isAnswered) warn(x, settlementDeferred)
       end = finish(estimate)
       return end.settlement
     }),
   )
-  const { org } = x.call.caller
-  services.balanceWarnings.charged(org)
-  services.budgetWarnings.charged(org.id, org.currency, x.covering)
   const balance = settled._tag === "Settled" ? settled.balance : estimate
   if (x.registration !== undefined) yield* complete(x, x.registration, end.settlement.reply !== undefined)
   if (error !== undefined) yield* breakOff(x, usage, balance, error)
@@ -108,7 +107,7 @@ export const leasedOf = <Body extends object>(x: HeldCall<Body>): RunningCall =>
         ? undefined
         : dueOf(x, "gateway_lost", "interrupted")?.settlement,
   }),
-  view: () => viewOf(x),
+  view: () => openView(x),
 })
 
 /**
@@ -125,22 +124,20 @@ export const settleLost = <Body extends object>(x: HeldCall<Body>): Effect.Effec
     return settler.settle(x.sent)
   }).pipe(Effect.catchCause((cause) => Effect.logError("A hold could not be closed after a defect", cause)))
 
-const viewOf = <Body extends object>({ call, kind, task, conversation }: HeldCall<Body>): OpenCall => {
+const openView = <Body extends object>({ call, kind, task, conversation }: HeldCall<Body>): OpenCall => {
   const { target, startedAtMs, attempts, opened } = conversation
   const { outputBytes, isAnswered } = task.received
-  return {
-    id: call.requestId,
+  return viewOf({
+    ref: call.requestId,
     kind: kind.name,
-    org: call.caller.org.id,
-    app: call.caller.app?.id ?? "",
-    key: call.caller.keyId,
+    caller: call.caller,
     model: task.model,
-    ...(target !== undefined && { target: `${target.vendor.id}/${target.model}` }),
-    startedAt: new Date(startedAtMs).toISOString(),
+    target,
+    startedAtMs,
     bytes: outputBytes,
     state: isAnswered ? "settling" : opened ? "streaming" : "calling",
     failedCalls: attempts.length,
-  }
+  })
 }
 
 /** A failure before anything was billed: the request id is free again, and the call does not count. */

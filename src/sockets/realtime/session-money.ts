@@ -3,14 +3,15 @@
  * usage record of its own. One hold is ready at any time, because a vendor may begin a response by itself.
  */
 import { Effect } from "effect"
+import { viewOf } from "../../calls/call-view.ts"
 import { newRequestId } from "../../calls/calls.ts"
+import { free, settleCharge, settlementOf } from "../../calls/charge.ts"
+import { type Reserved, reserve } from "../../calls/reserve.ts"
 import type { CallServices, RunningCall } from "../../calls/services.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Member } from "../../coming-and-going.ts"
 import type { ResponseUsage } from "../../dialects/openai-realtime/usage.ts"
-import { budgetSubjects, type Caller } from "../../identity/caller.ts"
-import { wholeAmount } from "../../money/amount.ts"
-import { type CoveringBudget, needsOf } from "../../money/budgets/budget.ts"
+import type { Caller } from "../../identity/caller.ts"
 import type { Hold, HoldError } from "../../money/ledger.ts"
 import { type Counts, noTokens, priceUsage } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
@@ -19,7 +20,7 @@ import type { EstimatedReason } from "../../protocol/usage.ts"
 import { dayOf } from "../../protocol/utc8.ts"
 import { recordOutcome, recordRealtimeResponse, recordUsageEstimate } from "../../telemetry/metrics.ts"
 import type { Output, SessionMeter } from "./meter.ts"
-import { isPlausible, mostTranscripts, needOf, type RealtimePlan, withTranscripts } from "./plan.ts"
+import { isPlausible, mostTranscripts, type Need, needOf, type RealtimePlan, withTranscripts } from "./plan.ts"
 
 export interface SessionFacts {
   readonly caller: Caller
@@ -29,13 +30,8 @@ export interface SessionFacts {
   readonly purpose: string
 }
 
-interface Ready {
-  readonly hold: Hold
-  readonly covering: ReadonlyArray<CoveringBudget>
-}
-
 /** A response that the vendor has begun. */
-interface Running extends Partial<Ready> {
+interface Running extends Partial<Reserved> {
   readonly output: Output
   readonly startedAtMs: number
   leased?: Member<RunningCall>
@@ -53,7 +49,7 @@ export class SessionMoney {
   readonly #facts: SessionFacts
   readonly #meter: SessionMeter
   /** Holds for responses that have not begun. */
-  #ready: ReadonlyArray<Ready> = []
+  #ready: ReadonlyArray<Reserved> = []
   readonly #running = new Map<string, Running>()
   /** Responses that the client asked for and the vendor has not begun. */
   promised = 0
@@ -86,35 +82,26 @@ export class SessionMoney {
       const { plan } = this.#facts
       const most = Math.min(maxOutTokens, plan.maxOutTokens)
       const need = needOf(plan, this.#meter.conversationTokens, most, this.#meter.unbilledSeconds)
-      const today = dayOf(this.#services.nowMs())
-      const isEnough = ({ hold }: Ready) => hold.amount >= need.amount && hold.day === today
+      const nowMs = this.#services.nowMs()
+      const today = dayOf(nowMs)
+      const isEnough = ({ hold }: Reserved) => hold.amount >= need.amount && hold.day === today
       const outgrown = this.#ready.filter((each) => !isEnough(each))
       this.#ready = this.#ready.filter(isEnough)
       for (const { hold } of outgrown) yield* this.#services.settler.release(hold)
       for (const [id, running] of this.#running) {
-        if (running.hold === undefined) this.#give(id, running, yield* this.#hold(need, today))
+        if (running.hold === undefined) this.#give(id, running, yield* this.#hold(need, nowMs))
       }
-      while (!this.isCovered) this.#ready = [...this.#ready, yield* this.#hold(need, today)]
+      while (!this.isCovered) this.#ready = [...this.#ready, yield* this.#hold(need, nowMs)]
     })
   }
 
-  #hold(need: ReturnType<typeof needOf>, day: string): Effect.Effect<Ready, HoldError> {
-    const { ledger, budgets, nowMs } = this.#services
+  #hold({ amount, tokens }: Need, nowMs: number): Effect.Effect<Reserved, HoldError> {
     const { caller, plan } = this.#facts
-    const covering = budgets.covering(caller, budgetSubjects(caller), nowMs())
-    const held = ledger.hold({
-      ref: newRequestId(),
-      orgId: caller.org.id,
-      currency: plan.price.currency,
-      keyId: caller.keyId,
-      amount: need.amount,
-      day,
-      budgets: needsOf(covering, { money: need.amount, tokens: wholeAmount(need.tokens) }),
-    })
-    return Effect.map(held, (hold) => ({ hold, covering }))
+    const { currency } = plan.price
+    return reserve(this.#services, { ref: newRequestId(), caller, currency, amount, tokens, nowMs })
   }
 
-  #give(id: string, running: Running, ready: Ready): void {
+  #give(id: string, running: Running, ready: Reserved): void {
     const leased = this.#services.leased.add({
       orgId: this.#facts.caller.org.id,
       registration: undefined,
@@ -224,21 +211,18 @@ export class SessionMoney {
     stop: Stop,
   ): Effect.Effect<void> {
     if (hold === undefined) return Effect.void
-    const { services, caller } = { services: this.#services, caller: this.#facts.caller }
-    const { org } = caller
-    recordRealtimeResponse(services.context, stop)
-    recordOutcome(services.context, stop, this.#facts.plan.handle)
+    const { context } = this.#services
+    const { caller, plan } = this.#facts
+    recordRealtimeResponse(context, stop)
+    recordOutcome(context, stop, plan.handle)
     if (reason !== undefined) {
-      recordUsageEstimate(services.context, reason, this.target?.vendor.id ?? "", this.target?.model ?? "")
+      recordUsageEstimate(context, reason, this.target?.vendor.id ?? "", this.target?.model ?? "")
     }
     const settlement = this.#settlement(hold, counts, reason, stop, startedAtMs)
-    return Effect.map(services.settler.settle(settlement), () => {
-      services.balanceWarnings.charged(org)
-      services.budgetWarnings.charged(org.id, org.currency, covering)
-    })
+    return Effect.asVoid(settleCharge(this.#services, caller, covering, settlement))
   }
 
-  #due({ hold }: Ready, { output, startedAtMs }: Running, reason: EstimatedReason, stop: Stop) {
+  #due({ hold }: Reserved, { output, startedAtMs }: Running, reason: EstimatedReason, stop: Stop) {
     return output.audioBytes + output.textBytes === 0
       ? undefined
       : this.#settlement(hold, this.#meter.estimate(output), reason, stop, startedAtMs)
@@ -252,41 +236,36 @@ export class SessionMoney {
     startedAtMs: number,
   ): Settlement {
     const { caller, plan, sessionId, purpose } = this.#facts
-    const charge = this.target?.isOwn === true ? { cost: 0n, cacheNetSaving: 0n } : priceUsage(plan.price, counts)
+    const { target } = this
     const atMs = this.#services.nowMs()
-    return {
+    return settlementOf({
       hold,
+      caller,
+      sessionId,
+      purpose,
+      model: plan.handle,
+      target,
+      counts,
+      estimatedReason,
+      stop,
+      took: { total: atMs - startedAtMs },
+      charge: target?.isOwn === true ? free : priceUsage(plan.price, counts),
       atMs,
-      cost: charge.cost,
-      record: {
-        appId: caller.app?.id ?? "",
-        sessionId,
-        purpose,
-        model: plan.handle,
-        vendor: this.target?.vendor.id ?? "",
-        counts,
-        tierMs: { total: Math.max(1, atMs - startedAtMs) },
-        estimatedReason,
-        stop,
-        cacheNetSaving: charge.cacheNetSaving,
-      },
-    }
+    })
   }
 
-  #view({ hold }: Ready, { output, startedAtMs }: Running): ReturnType<RunningCall["view"]> {
+  #view({ hold }: Reserved, { output, startedAtMs }: Running): ReturnType<RunningCall["view"]> {
     const { caller, plan } = this.#facts
-    return {
-      id: hold.ref,
+    return viewOf({
+      ref: hold.ref,
       kind: "realtime",
-      org: caller.org.id,
-      app: caller.app?.id ?? "",
-      key: caller.keyId,
+      caller,
       model: plan.handle,
-      ...(this.target !== undefined && { target: `${this.target.vendor.id}/${this.target.model}` }),
-      startedAt: new Date(startedAtMs).toISOString(),
+      target: this.target,
+      startedAtMs,
       bytes: output.audioBytes + output.textBytes,
       state: "streaming",
       failedCalls: 0,
-    }
+    })
   }
 }

@@ -1,0 +1,76 @@
+/** What is charged for a hold, and its settlement with the usage record: of a call, and of a response of a session. */
+import { Effect } from "effect"
+import type { CallTarget } from "../catalogue/snapshot.ts"
+import type { Caller } from "../identity/caller.ts"
+import type { Charge, Counts } from "../money/pricing.ts"
+import type { JobFacts, Settlement } from "../money/settlement.ts"
+import type { SettleResult } from "../money/settler.ts"
+import type { Stop } from "../protocol/exchange.ts"
+import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
+import type { EstimatedReason } from "../protocol/usage.ts"
+import type { Reserved } from "./reserve.ts"
+import type { CallServices } from "./services.ts"
+
+/** With the organisation's own key, the vendor bills the organisation. */
+export const free: Charge = { cost: 0n, cacheNetSaving: 0n }
+
+export interface Charged extends Pick<Reserved, "hold"> {
+  readonly caller: Caller
+  readonly sessionId: string | undefined
+  readonly purpose: string
+  /** What usage records call the model. */
+  readonly model: string
+  /** Whom the vendor bills; undefined if no vendor was asked. */
+  readonly target: CallTarget | undefined
+  readonly counts: Counts
+  readonly estimatedReason: EstimatedReason | undefined
+  readonly stop: Stop
+  /** Milliseconds that the timeout tiers took. */
+  readonly took: Partial<Record<Tier, number>>
+  readonly charge: Charge
+  /** Where the vendor says that it answered. */
+  readonly region?: string | undefined
+  readonly atMs: number
+  readonly job?: JobFacts | undefined
+}
+
+export const settlementOf = (charged: Charged): Settlement => {
+  const { hold, caller, target, charge, atMs, job } = charged
+  const record = {
+    appId: caller.app?.id ?? "",
+    sessionId: charged.sessionId,
+    purpose: charged.purpose,
+    model: charged.model,
+    vendor: target?.vendor.id ?? "",
+    counts: charged.counts,
+    tierMs: rounded(charged.took),
+    estimatedReason: charged.estimatedReason,
+    stop: charged.stop,
+    cacheNetSaving: charge.cacheNetSaving,
+    region: charged.region,
+  }
+  return { hold, atMs, cost: charge.cost, record, ...(job !== undefined && { job }) }
+}
+
+const rounded = (took: Partial<Record<Tier, number>>): Partial<Record<Tier, number>> => {
+  const whole: Partial<Record<Tier, number>> = {}
+  for (const tier of tiers) {
+    const millis = took[tier]
+    if (millis !== undefined) whole[tier] = Math.max(1, Math.round(millis))
+  }
+  return whole
+}
+
+/** Settles, and looks at the balance and the budgets that have less now. @param late what to settle if the database does not answer now */
+export const settleCharge = (
+  { settler, balanceWarnings, budgetWarnings }: Pick<CallServices, "settler" | "balanceWarnings" | "budgetWarnings">,
+  { org }: Caller,
+  covering: Reserved["covering"],
+  settlement: Settlement,
+  late?: () => Settlement,
+): Effect.Effect<SettleResult> =>
+  Effect.map(settler.settle(settlement, late), (settled) => {
+    balanceWarnings.charged(org)
+    budgetWarnings.charged(org.id, org.currency, covering)
+    return settled
+  })
