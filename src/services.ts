@@ -40,6 +40,7 @@ import { layerOwnerMail } from "./identity/owner-mail.ts"
 import { SsoLogin } from "./identity/sso-login.ts"
 import { JobStore } from "./jobs/job-store.ts"
 import { Jobs } from "./jobs/jobs.ts"
+import { Realtime } from "./kinds/realtime/realtime.ts"
 import { VendorCheck } from "./kinds/vendor-check.ts"
 import { Spool } from "./media/spool.ts"
 import { Books } from "./money/books.ts"
@@ -66,7 +67,6 @@ import { DeliveredSettings } from "./settings/delivered.ts"
 import { Settings } from "./settings/settings.ts"
 import { Drafts } from "./setup/drafts.ts"
 import { OpenSockets } from "./sockets/open-sockets.ts"
-import { Realtime } from "./sockets/realtime/realtime.ts"
 import { AuditLog } from "./store/audit-log.ts"
 import { ChangeFeed } from "./store/change-feed.ts"
 import { layerDatabase } from "./store/database.ts"
@@ -167,13 +167,14 @@ const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, OrgWebhooks.layer)),
 )
 const exports = Layer.mergeAll(Exports.layer, layerClosedMonths).pipe(Layer.provideMerge(ExportStore.layer))
-const sockets = Realtime.layer.pipe(Layer.provideMerge(OpenSockets.layer), Layer.provide(VendorSockets.layer))
+const realtime = Realtime.layer.pipe(Layer.provide(VendorSockets.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */
 export const layerServices = Layer.mergeAll(
   OpenCalls.layer,
-  sockets,
+  OpenSockets.layer,
+  realtime,
   VendorCheck.layer,
   Drafts.layer,
   jobs,

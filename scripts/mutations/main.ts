@@ -23,7 +23,7 @@ const nearest: Readonly<Record<string, ReadonlyArray<string>>> = {
   money: ["test/unit/money", "test/books/money", "test/simulator"],
   functions: ["test/unit/money", "test/books/money", "test/simulator", "test/contract"],
   calls: ["test/unit/calls", "test/unit/money", "test/books/money", "test/contract", "test/faults"],
-  kinds: ["test/unit/kinds", "test/contract"],
+  kinds: ["test/unit/kinds", "test/integration/sockets", "test/contract"],
   admission: ["test/unit/admission", "test/integration/admission", "test/contract"],
   upstream: ["test/unit/upstream", "test/integration/upstream", "test/contract", "test/unit/calls"],
   sockets: ["test/unit/sockets", "test/integration/sockets"],

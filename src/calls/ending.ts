@@ -1,6 +1,6 @@
 /** How a call ended, for the bill and for the client. */
 import { Exit, Option } from "effect"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { type ServiceError, serviceError, shuttingDown } from "../protocol/error.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 import type { EndedEarly } from "./conversation.ts"
 import type { ConversationError } from "./vendor-errors.ts"
@@ -36,11 +36,7 @@ export const errorOf = (ending: Ending): ServiceError | undefined => {
       ? failure.value
       : serviceError("upstream_disconnected", "The client left")
   }
-  return serviceError("internal_error", "The service is shutting down", {
-    detail: { retryable: true },
-    retryAfterMs: 1000,
-    cause: ending.cause,
-  })
+  return shuttingDown(ending.cause)
 }
 
 export const emptyReply = (): ServiceError =>

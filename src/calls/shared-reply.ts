@@ -1,6 +1,6 @@
 /** A call that gets the reply of another one: it waits until there is something to give, and gives it as it comes. */
 import { Effect, Exit } from "effect"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { type ServiceError, serviceError, shuttingDown } from "../protocol/error.ts"
 import { defaultTimeouts } from "../protocol/timeout-tiers.ts"
 import type { Flight } from "../reply-cache/flights.ts"
 import type { EndedEarly, StreamClient } from "./conversation.ts"
@@ -145,11 +145,8 @@ export const follow = <Body extends object>(
 
 const left = () => serviceError("upstream_disconnected", "The client left")
 
-const retryable = { detail: { retryable: true }, retryAfterMs: 1000 }
 const brokenOff = () =>
-  serviceError(
-    "upstream_disconnected",
-    "The call that made this reply broke off; the request can be sent again",
-    retryable,
-  )
-const shuttingDown = () => serviceError("internal_error", "The service is shutting down", retryable)
+  serviceError("upstream_disconnected", "The call that made this reply broke off; the request can be sent again", {
+    detail: { retryable: true },
+    retryAfterMs: 1000,
+  })

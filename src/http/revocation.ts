@@ -5,8 +5,9 @@
 import { Effect, Stream } from "effect"
 import { makeForkIn } from "../coming-and-going.ts"
 import { WeirConfig } from "../config.ts"
+import { closing } from "../protocol/closing-code.ts"
 import { serviceError } from "../protocol/error.ts"
-import { type ClientSocket, closing } from "../sockets/client-socket.ts"
+import type { ClientSocket } from "../sockets/client-socket.ts"
 import type { RouteError } from "./respond.ts"
 
 /** The caller as it is now. */

@@ -157,3 +157,11 @@ export const errorBody = (error: ServiceError, requestId: string): ErrorBody =>
 
 export const bodyTooLarge = (maxBytes: number): ServiceError<"payload_too_large"> =>
   serviceError("payload_too_large", `The body is larger than ${maxBytes} bytes`)
+
+/** Whoever asks again, or connects again, reaches another node. */
+export const shuttingDown = (cause?: unknown): ServiceError<"internal_error"> =>
+  serviceError("internal_error", "The service is shutting down", {
+    detail: { retryable: true },
+    retryAfterMs: 1000,
+    cause,
+  })

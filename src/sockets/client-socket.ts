@@ -4,19 +4,9 @@
  */
 import type { Socket } from "node:net"
 import type { WebSocket } from "ws"
+import { type ClosingCode, closing } from "../protocol/closing-code.ts"
 import { frameOf, frameOfBytes } from "./frames.ts"
 import { MessageProgress } from "./message-progress.ts"
-
-/** Status codes of the closing handshake. Source: RFC 6455 section 7.4.1. */
-export const closing = {
-  normal: 1000,
-  unsupportedData: 1003,
-  policy: 1008,
-  internalError: 1011,
-  restart: 1012,
-  tryLater: 1013,
-} as const
-export type ClosingCode = (typeof closing)[keyof typeof closing]
 
 export interface SocketListener {
   /** A whole text message, in UTF-8. */

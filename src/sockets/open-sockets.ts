@@ -6,7 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { Overload } from "../admission/overload.ts"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { type ServiceError, serviceError, shuttingDown } from "../protocol/error.ts"
 import { recordOpenSockets } from "../telemetry/metrics.ts"
 import { pingEveryMs } from "./client-socket.ts"
 
@@ -95,7 +95,3 @@ const tooMany = () =>
     detail: { scope: "gateway" },
     retryAfterMs: 1000 + Math.random() * 2000,
   })
-
-/** Whoever connects again reaches another node. */
-export const shuttingDown = (): ServiceError<"internal_error"> =>
-  serviceError("internal_error", "The service is shutting down", { detail: { retryable: true }, retryAfterMs: 1000 })

@@ -2,11 +2,11 @@
 import { Effect, Schema } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
+import { Realtime } from "../../kinds/realtime/realtime.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { invalidInput, issuesOf } from "../../protocol/issues.ts"
 import { SessionId } from "../../protocol/session.ts"
 import { OpenSockets } from "../../sockets/open-sockets.ts"
-import { Realtime } from "../../sockets/realtime/realtime.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
 import { handleOf } from "../compatible/request.ts"
@@ -50,8 +50,18 @@ export const makeRealtimeSocket = Effect.gen(function* () {
       headers: beta === undefined ? {} : { "openai-beta": beta },
       accept: () => {
         const socket = accept(chosenProtocol(protocols, "realtime"))
-        if (socket !== undefined) watch(socket)
-        return socket
+        if (socket === undefined) return undefined
+        watch(socket)
+        return {
+          socket,
+          running: (session) =>
+            openSockets.add({
+              kind: "realtime",
+              ping: () => socket.ping(),
+              drain: () => session.drain(),
+              end: () => session.endNow(),
+            }),
+        }
       },
     })
   })

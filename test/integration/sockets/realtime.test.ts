@@ -3,11 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { vi } from "vitest"
+import { SessionMeter } from "../../../src/kinds/realtime/meter.ts"
 import { noTokens } from "../../../src/money/pricing.ts"
 import { OpenExchanges } from "../../../src/protocol/exchange-log.ts"
 import { dayMs } from "../../../src/protocol/instant.ts"
 import { dayOf } from "../../../src/protocol/utc8.ts"
-import { SessionMeter } from "../../../src/sockets/realtime/meter.ts"
 import {
   answeringRealtime,
   type RealtimeScript,

@@ -1,8 +1,8 @@
 /** The hold of one response of a realtime session, where long inputs cost more. */
 import { describe, expect, it } from "vitest"
+import { needOf } from "../../../src/kinds/realtime/plan.ts"
 import { formatAmount } from "../../../src/money/amount.ts"
 import { readPrice } from "../../../src/money/pricing.ts"
-import { needOf } from "../../../src/sockets/realtime/plan.ts"
 
 const above = [{ tokens: 32_000, input: "8", output: "32" }]
 const price = readPrice({ currency: "USD", input: "4", output: "16", above })

@@ -11,7 +11,6 @@ import type { CallServices, RunningCall } from "../../calls/services.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Member } from "../../coming-and-going.ts"
 import type { ResponseUsage } from "../../dialects/openai-realtime/usage.ts"
-import type { Caller } from "../../identity/caller.ts"
 import type { Hold, HoldError } from "../../money/ledger.ts"
 import { type Counts, noTokens, priceUsage } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
@@ -19,16 +18,9 @@ import type { Stop } from "../../protocol/exchange.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 import { dayOf } from "../../protocol/utc8.ts"
 import { recordOutcome, recordRealtimeResponse, recordUsageEstimate } from "../../telemetry/metrics.ts"
-import type { Output, SessionMeter } from "./meter.ts"
-import { isPlausible, mostTranscripts, type Need, needOf, type RealtimePlan, withTranscripts } from "./plan.ts"
-
-export interface SessionFacts {
-  readonly caller: Caller
-  readonly plan: RealtimePlan
-  /** Of its usage records. */
-  readonly sessionId: string
-  readonly purpose: string
-}
+import { type Output, SessionMeter } from "./meter.ts"
+import { isPlausible, mostTranscripts, type Need, needOf, withTranscripts } from "./plan.ts"
+import type { SessionFacts } from "./session-options.ts"
 
 /** A response that the vendor has begun. */
 interface Running extends Partial<Reserved> {
@@ -47,7 +39,7 @@ export interface Done {
 export class SessionMoney {
   readonly #services: CallServices
   readonly #facts: SessionFacts
-  readonly #meter: SessionMeter
+  readonly meter = new SessionMeter()
   /** Holds for responses that have not begun. */
   #ready: ReadonlyArray<Reserved> = []
   readonly #running = new Map<string, Running>()
@@ -60,10 +52,9 @@ export class SessionMoney {
   /** Whom the vendor bills; set when it is reached. */
   target: CallTarget | undefined
 
-  constructor(services: CallServices, facts: SessionFacts, meter: SessionMeter) {
+  constructor(services: CallServices, facts: SessionFacts) {
     this.#services = services
     this.#facts = facts
-    this.#meter = meter
     this.maxOutTokens = facts.plan.maxOutTokens
   }
 
@@ -81,7 +72,7 @@ export class SessionMoney {
     return Effect.gen({ self: this }, function* () {
       const { plan } = this.#facts
       const most = Math.min(maxOutTokens, plan.maxOutTokens)
-      const need = needOf(plan, this.#meter.conversationTokens, most, this.#meter.unbilledSeconds)
+      const need = needOf(plan, this.meter.conversationTokens, most, this.meter.unbilledSeconds)
       const nowMs = this.#services.nowMs()
       const today = dayOf(nowMs)
       const isEnough = ({ hold }: Reserved) => hold.amount >= need.amount && hold.day === today
@@ -126,7 +117,7 @@ export class SessionMoney {
 
   output(id: string, audioBytes: number, textBytes: number): void {
     const running = this.#running.get(id)
-    if (running !== undefined) this.#meter.output(running.output, audioBytes, textBytes)
+    if (running !== undefined) this.meter.output(running.output, audioBytes, textBytes)
   }
 
   /** Settles a response with what the vendor has reported of it, or with what was counted. */
@@ -144,25 +135,25 @@ export class SessionMoney {
       : usage === undefined
         ? "upstream_usage_missing"
         : "upstream_usage_implausible"
-    const counted = isBelieved ? usage.counts : this.#meter.estimate(output)
-    const transcripts = this.#meter.takeTranscripts()
+    const counted = isBelieved ? usage.counts : this.meter.estimate(output)
+    const transcripts = this.meter.takeTranscripts()
     const seconds = transcripts.seconds + (usage?.billedSeconds ?? 0)
-    this.#meter.ended(counted)
+    this.meter.ended(counted)
     return this.#charge(running, withTranscripts(plan.price, counted, { ...transcripts, seconds }), reason, stop)
   }
 
   /** Whether transcripts of more than a turn wait for a response that does not come. */
   get owesTranscripts(): boolean {
-    return this.isIdle && this.#meter.hasTranscripts(mostTranscripts(0))
+    return this.isIdle && this.meter.hasTranscripts(mostTranscripts(0))
   }
 
   /** Settles transcripts that no response was billed with, by a hold that is ready. */
   settleTranscripts(): Effect.Effect<void> {
     return Effect.suspend(() => {
       const [ready, ...others] = this.#ready
-      if (ready === undefined || !this.#meter.hasTranscripts()) return Effect.void
+      if (ready === undefined || !this.meter.hasTranscripts()) return Effect.void
       const { price } = this.#facts.plan
-      const counts = withTranscripts(price, { ...noTokens, dims: {} }, this.#meter.takeTranscripts())
+      const counts = withTranscripts(price, { ...noTokens, dims: {} }, this.meter.takeTranscripts())
       // Without a price they are not billed, and the hold stays for a response.
       if (Object.keys(counts.dims).length === 0) return Effect.void
       this.#ready = others
@@ -181,7 +172,7 @@ export class SessionMoney {
         const { output } = running
         if (output.audioBytes + output.textBytes === 0) yield* this.#release(running)
         else {
-          const counts = withTranscripts(plan.price, this.#meter.estimate(output), this.#meter.takeTranscripts())
+          const counts = withTranscripts(plan.price, this.meter.estimate(output), this.meter.takeTranscripts())
           yield* this.#charge(running, counts, reason, "interrupted")
         }
       }
@@ -225,7 +216,7 @@ export class SessionMoney {
   #due({ hold }: Reserved, { output, startedAtMs }: Running, reason: EstimatedReason, stop: Stop) {
     return output.audioBytes + output.textBytes === 0
       ? undefined
-      : this.#settlement(hold, this.#meter.estimate(output), reason, stop, startedAtMs)
+      : this.#settlement(hold, this.meter.estimate(output), reason, stop, startedAtMs)
   }
 
   #settlement(

@@ -12,11 +12,19 @@ import type { Caller } from "../../identity/caller.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { type StoreUnavailable, toServiceError } from "../../store/unavailable.ts"
 import { VendorSockets } from "../../upstream/vendor-sockets.ts"
-import type { ClientSocket } from "../client-socket.ts"
-import { OpenSockets } from "../open-sockets.ts"
 import { connectVendor } from "./connect.ts"
+import type { Job } from "./mailbox.ts"
 import { makeRealtimePlan } from "./plan.ts"
-import { type Job, RealtimeSession } from "./session.ts"
+import { RealtimeSession } from "./session.ts"
+import { SessionMoney } from "./session-money.ts"
+import type { ClientConnection } from "./sockets.ts"
+
+/** A client whose upgrade was accepted. */
+export interface AcceptedClient {
+  readonly socket: ClientConnection
+  /** Receives its session when it runs. @returns what must be called when it has ended */
+  readonly running: (session: Pick<RealtimeSession, "drain" | "endNow">) => () => void
+}
 
 export interface RealtimeRequest {
   readonly requestId: string
@@ -33,7 +41,7 @@ export interface RealtimeRequest {
   /** What the vendor must know of the client, such as the preview of the API that it speaks. */
   readonly headers: Readonly<Record<string, string>>
   /** Accepts the upgrade; undefined if the client has left. */
-  readonly accept: () => ClientSocket | undefined
+  readonly accept: () => AcceptedClient | undefined
 }
 
 export class Realtime extends Context.Service<
@@ -42,13 +50,12 @@ export class Realtime extends Context.Service<
     /** Runs a session to its end. Fails only before the upgrade is accepted. */
     readonly run: (request: RealtimeRequest) => Effect.Effect<void, ServiceError | StoreUnavailable>
   }
->()("weir/sockets/realtime/Realtime") {
+>()("weir/kinds/realtime/Realtime") {
   static readonly layer = Layer.effect(
     Realtime,
     Effect.gen(function* () {
       const { services, open } = yield* Calls
       const overload = yield* Overload
-      const openSockets = yield* OpenSockets
       const vendorSockets = yield* VendorSockets
       const { realtimeIdleMs } = yield* WeirConfig
       const { sessions, catalogue, nowMs } = services
@@ -69,37 +76,32 @@ export class Realtime extends Context.Service<
         const plan = yield* Effect.fromResult(makeRealtimePlan(request.model, caller, catalogue.current(), nowMs()))
         const sessionId = yield* enter(request)
         const renewed = { owner: caller.org.id, keyId: caller.keyId, rates: [] }
-        const session = new RealtimeSession(
-          {
-            services,
-            requestId,
-            caller,
-            plan,
-            sessionId,
-            purpose: request.purpose ?? "realtime",
-            models: [request.named, request.model],
-            idleMs: realtimeIdleMs,
-            again: request.again,
-            renew: Effect.ignore(sessions.heartbeat(renewed, caller, sessionId)),
-          },
-          yield* Queue.unbounded<Job>(),
-        )
+        const options = {
+          services,
+          requestId,
+          caller,
+          plan,
+          sessionId,
+          purpose: request.purpose ?? "realtime",
+          models: [request.named, request.model],
+          idleMs: realtimeIdleMs,
+          again: request.again,
+          renew: Effect.ignore(sessions.heartbeat(renewed, caller, sessionId)),
+        }
+        const money = new SessionMoney(services, options)
         const opened = Effect.gen(function* () {
-          yield* session.money.cover()
+          yield* money.cover()
           const vendor = yield* connectVendor(services, vendorSockets, plan, request.headers)
+          const jobs = yield* Queue.unbounded<Job>()
           const client = accept()
           if (client === undefined) return vendor.socket.close()
-          const remove = openSockets.add({
-            kind: "realtime",
-            ping: () => session.ping(),
-            drain: () => session.drain(),
-            end: () => session.endNow(),
-          })
-          yield* Effect.ensuring(session.run(client, vendor), Effect.sync(remove))
+          const session = new RealtimeSession(options, money, client.socket, vendor, jobs)
+          const ended = client.running(session)
+          yield* Effect.ensuring(session.run, Effect.sync(ended))
         })
         // One of its own ends with it.
         const leave = request.sessionId === undefined ? Effect.ignore(sessions.archive(caller, sessionId)) : Effect.void
-        yield* Effect.ensuring(opened, Effect.andThen(session.money.end("client_disconnected"), leave))
+        yield* Effect.ensuring(opened, Effect.andThen(money.end("client_disconnected"), leave))
       })
 
       return Realtime.of({

@@ -1,0 +1,148 @@
+/** The client's side of a session: which of its events go on to the vendor, after which job, and what they count. */
+import { Effect } from "effect"
+import {
+  type ClientEvent,
+  type EventRefusal,
+  readClientEvent,
+  type SessionLimits,
+} from "../../dialects/openai-realtime/client-events.ts"
+import { serviceError, shuttingDown } from "../../protocol/error.ts"
+import { invalidInput } from "../../protocol/issues.ts"
+import { contentBlocked } from "../../review/review.ts"
+import type { Job } from "./mailbox.ts"
+import { transcriptUnits } from "./plan.ts"
+import type { Responses } from "./responses.ts"
+import type { SessionParts } from "./session-parts.ts"
+
+type ReviewedEvent = Extract<ClientEvent, { readonly is: "added" | "update" | "respond" }>
+
+export class ClientSide {
+  readonly #parts: SessionParts
+  readonly #responses: Responses
+  readonly #limits: SessionLimits
+  /** Jobs for which the client's later events wait. */
+  #waits = 0
+  #waiting: Array<Buffer> = []
+
+  /** @param vendorModel the vendor's own name of the model, which the client may use too */
+  constructor(parts: SessionParts, responses: Responses, vendorModel: string) {
+    const { plan, models } = parts.options
+    const { maxOutTokens, hasTools } = plan
+    this.#parts = parts
+    this.#responses = responses
+    this.#limits = { models: [...models, vendorModel], maxOutTokens, hasTools, transcriptUnits: transcriptUnits(plan) }
+  }
+
+  /** The client has sent an event. */
+  take(bytes: Buffer): void {
+    this.#parts.deadlines.heardClient()
+    if (this.#waits > 0) this.#waiting.push(bytes)
+    else this.#read(bytes)
+  }
+
+  /** The vendor has room again. */
+  resume(): void {
+    if (this.#waits === 0) this.#parts.sockets.client.resume()
+  }
+
+  #read(bytes: Buffer): void {
+    const { mailbox, meter } = this.#parts
+    if (mailbox.ending !== undefined) return
+    const event = readClientEvent(bytes, this.#limits)
+    switch (event.is) {
+      case "refused":
+        this.#refuse(event.refusal)
+        return
+      case "audio":
+        this.#sendCovered(event.sent, () => meter.audio(event.audioBytes))
+        return
+      case "added":
+        if (event.mayAnswer) this.#sendCovered(event.sent, () => meter.add(event.added))
+        else this.#review(event)
+        return
+      case "update":
+      case "respond":
+        this.#review(event)
+    }
+  }
+
+  /** What the vendor may answer by itself goes on while a response is covered. */
+  #sendCovered(sent: string | Buffer, count: () => void): void {
+    const { mailbox, sockets } = this.#parts
+    if (mailbox.isDraining) return
+    const pass = () => {
+      count()
+      sockets.toVendor(sent)
+    }
+    if (this.#responses.isShort) this.#wait(this.#responses.whenCovered(pass))
+    else pass()
+  }
+
+  #review(event: ReviewedEvent): void {
+    const { services, caller } = this.#parts.options
+    const { inbound } = caller.policies
+    const { words } = event.added
+    if (inbound.length === 0 || words === "") {
+      this.#send(event)
+      return
+    }
+    const judged = services.review.judge(inbound, () => words)
+    this.#wait(
+      Effect.map(judged, (denial) => {
+        if (denial === undefined) this.#send(event)
+        else this.#parts.events.error(contentBlocked(denial), "eventId" in event ? event.eventId : undefined)
+      }),
+    )
+  }
+
+  #send(event: ReviewedEvent): void {
+    const { mailbox, meter, money, sockets, events } = this.#parts
+    if (event.is === "respond") {
+      if (mailbox.isDraining) {
+        events.error(shuttingDown(), event.eventId)
+        return
+      }
+      meter.add(event.added)
+      this.#wait(this.#responses.ask(event.maxOutTokens, event.eventId, () => sockets.toVendor(event.sent)))
+      return
+    }
+    meter.add(event.added)
+    if (event.is === "update") {
+      const { maxOutTokens, inBytesPerSecond } = event
+      if (maxOutTokens !== undefined) money.maxOutTokens = Math.min(maxOutTokens, this.#limits.maxOutTokens)
+      if (inBytesPerSecond !== undefined) meter.inBytesPerSecond = inBytesPerSecond
+    }
+    sockets.toVendor(event.sent)
+  }
+
+  #refuse({ message, param, eventId }: EventRefusal): void {
+    this.#parts.events.error(
+      param === undefined ? serviceError("bad_request", message) : invalidInput([{ path: param, message }]),
+      eventId,
+    )
+  }
+
+  /** Runs a job before the client's later events. */
+  #wait(job: Job): void {
+    const { sockets, mailbox } = this.#parts
+    this.#waits++
+    sockets.client.pause()
+    const unlessOver = Effect.suspend(() => (mailbox.ending === undefined ? job : Effect.void))
+    mailbox.add(
+      Effect.ensuring(
+        unlessOver,
+        Effect.sync(() => this.#goOn()),
+      ),
+    )
+  }
+
+  #goOn(): void {
+    this.#waits--
+    while (this.#waits === 0) {
+      const next = this.#waiting.shift()
+      if (next === undefined) break
+      this.#read(next)
+    }
+    this.resume()
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * The responses of a session: each is admitted and held before it begins, whether its client asks for it or the vendor
+ * begins it by itself, and is settled when it ends.
+ */
+import { Effect } from "effect"
+import { rateWindows } from "../../admission/rates.ts"
+import type { VendorEvent } from "../../dialects/openai-realtime/vendor-events.ts"
+import { closing } from "../../protocol/closing-code.ts"
+import type { ServiceError } from "../../protocol/error.ts"
+import { type StoreUnavailable, toServiceError } from "../../store/unavailable.ts"
+import { logCause } from "../../telemetry/logs.ts"
+import type { Job } from "./mailbox.ts"
+import type { SessionParts } from "./session-parts.ts"
+
+export class Responses {
+  readonly #parts: SessionParts
+  /** Why no hold could be made for the next response; it is tried once more when the client asks for one. */
+  #short: ServiceError | undefined
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts
+  }
+
+  /** Whether the last hold could not be made. */
+  get isShort(): boolean {
+    return this.#short !== undefined
+  }
+
+  /** Admits and holds the response that the client asks for. @param begin asks the vendor for it */
+  ask(maxOutTokens: number | undefined, eventId: string | undefined, begin: () => void): Job {
+    return Effect.matchEffect(this.#admitted, {
+      onSuccess: () =>
+        this.whenCovered(() => {
+          this.#parts.money.promised++
+          begin()
+        }, maxOutTokens),
+      onFailure: (error) => Effect.sync(() => this.#notAdmitted(error, eventId)),
+    })
+  }
+
+  /** Goes on if the next response is covered; if not, the session ends. */
+  whenCovered(goOn: () => void, maxOutTokens?: number): Job {
+    return Effect.match(this.#parts.money.cover(maxOutTokens), {
+      onSuccess: () => {
+        this.#short = undefined
+        goOn()
+      },
+      onFailure: (error) => this.#endShort(error),
+    })
+  }
+
+  /** The vendor has begun a response. One that nobody asked for is admitted and held now. */
+  begun(responseId: string): void {
+    const { money, mailbox, sockets } = this.#parts
+    const wasAskedFor = money.promised > 0
+    const isHeld = money.begin(responseId)
+    if (wasAskedFor && isHeld) return
+    const cancel = () => sockets.toVendor(JSON.stringify({ type: "response.cancel", response_id: responseId }))
+    const orCancel = <E>(step: Effect.Effect<unknown, E>, refused: (error: E) => void): Job =>
+      Effect.match(step, {
+        onSuccess: () => undefined,
+        onFailure: (error) => {
+          cancel()
+          refused(error)
+        },
+      })
+    if (!wasAskedFor) mailbox.add(orCancel(this.#admitted, (error) => this.#notAdmitted(error)))
+    if (!isHeld) mailbox.add(orCancel(money.cover(), (error) => this.#endShort(error)))
+  }
+
+  /** The vendor has refused what it was asked for last: it does not begin. */
+  refused(): void {
+    const { money } = this.#parts
+    money.promised = Math.max(0, money.promised - 1)
+    this.endIfDrained()
+  }
+
+  /** Settles a response, and holds for the next. */
+  ended(event: Extract<VendorEvent, { readonly is: "done" }>): void {
+    // Its hold may be made by the job before.
+    const settled = Effect.suspend(() => this.#parts.money.settle(event.responseId, event))
+    this.#parts.mailbox.add(Effect.map(Effect.andThen(settled, this.#covered()), () => this.endIfDrained()))
+  }
+
+  /** Settles transcripts, if more of them wait than the next response is held for. */
+  transcribed(): void {
+    const { money, mailbox } = this.#parts
+    if (money.owesTranscripts) mailbox.add(Effect.andThen(money.settleTranscripts(), this.#covered()))
+  }
+
+  /** Ends a session that drains, if nothing runs. */
+  endIfDrained(): void {
+    const { money, mailbox } = this.#parts
+    if (mailbox.isDraining && money.isIdle) mailbox.end({ reason: "gateway_lost", code: closing.restart })
+  }
+
+  /** Each response counts in the caller's rates. */
+  get #admitted() {
+    const { services, again } = this.#parts.options
+    return Effect.flatMap(again, (caller) =>
+      services.gate.admit({ owner: caller.org.id, keyId: caller.keyId, rates: rateWindows(caller) }),
+    )
+  }
+
+  /** A caller that is no longer one loses its session; one that is only too fast does not. */
+  #notAdmitted(error: ServiceError | StoreUnavailable, eventId?: string): void {
+    const known = toServiceError(error)
+    const mayTryAgain = known.code === "rate_limited" || known.code === "internal_error"
+    if (mayTryAgain) this.#parts.events.error(known, eventId)
+    else this.#endShort(known)
+  }
+
+  #endShort(error: ServiceError | StoreUnavailable): void {
+    this.#parts.mailbox.end({ reason: "client_disconnected", code: closing.policy, error: toServiceError(error) })
+  }
+
+  /** Holds for the next response; whether that failed is told when it is asked for. */
+  #covered(): Job {
+    const { money, mailbox, options } = this.#parts
+    const next = Effect.suspend(
+      (): Effect.Effect<void, ServiceError | StoreUnavailable> =>
+        mailbox.isDraining || mailbox.ending !== undefined ? Effect.void : money.cover(),
+    )
+    return Effect.catch(next, (error) =>
+      Effect.map(logCause(toServiceError(error), options.requestId), () => {
+        this.#short = toServiceError(error)
+      }),
+    )
+  }
+}

@@ -1,0 +1,28 @@
+/** What a session begins with. */
+import type { Effect } from "effect"
+import type { CallServices } from "../../calls/services.ts"
+import type { Caller } from "../../identity/caller.ts"
+import type { ServiceError } from "../../protocol/error.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
+import type { RealtimePlan } from "./plan.ts"
+
+export interface SessionFacts {
+  readonly caller: Caller
+  readonly plan: RealtimePlan
+  /** The session of the caller that its usage records name. */
+  readonly sessionId: string
+  readonly purpose: string
+}
+
+export interface SessionOptions extends SessionFacts {
+  readonly services: CallServices
+  readonly requestId: string
+  /** Names of its model that the client may use. */
+  readonly models: ReadonlyArray<string>
+  /** How long it may be without an event from either side. */
+  readonly idleMs: number
+  /** The caller as it is now: a key may have been revoked. */
+  readonly again: Effect.Effect<Caller, ServiceError | StoreUnavailable>
+  /** Renews it, as a session of its caller. */
+  readonly renew: Effect.Effect<void>
+}

@@ -1,0 +1,18 @@
+/** What the two sides of a session and its responses share. */
+import type { Mailbox } from "./mailbox.ts"
+import type { SessionMeter } from "./meter.ts"
+import type { OwnEvents } from "./own-events.ts"
+import type { SessionDeadlines } from "./session-deadlines.ts"
+import type { SessionMoney } from "./session-money.ts"
+import type { SessionOptions } from "./session-options.ts"
+import type { SocketPair } from "./sockets.ts"
+
+export interface SessionParts {
+  readonly options: SessionOptions
+  readonly sockets: SocketPair
+  readonly mailbox: Mailbox
+  readonly meter: SessionMeter
+  readonly money: SessionMoney
+  readonly events: OwnEvents
+  readonly deadlines: SessionDeadlines
+}

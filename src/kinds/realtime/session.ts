@@ -1,0 +1,137 @@
+/**
+ * A realtime session: an actor with two sockets and one hold a response. Frames pass as they come; what concerns money
+ * or limits is a job of its mailbox.
+ */
+import { Effect, Exit, type Queue } from "effect"
+import { callerView, targetView } from "../../calls/call-view.ts"
+import type { OpenSession } from "../../calls/services.ts"
+import { closing } from "../../protocol/closing-code.ts"
+import { withRequestId } from "../../telemetry/logs.ts"
+import { recordRealtimeSeconds } from "../../telemetry/metrics.ts"
+import { ClientSide } from "./client-side.ts"
+import type { Reached } from "./connect.ts"
+import { type Job, Mailbox } from "./mailbox.ts"
+import { OwnEvents } from "./own-events.ts"
+import { Responses } from "./responses.ts"
+import { SessionDeadlines } from "./session-deadlines.ts"
+import type { SessionMoney } from "./session-money.ts"
+import type { SessionOptions } from "./session-options.ts"
+import type { SessionParts } from "./session-parts.ts"
+import { type ClientConnection, SocketPair } from "./sockets.ts"
+import { VendorSide } from "./vendor-side.ts"
+
+/** A session whose client and vendor are connected. */
+export class RealtimeSession {
+  readonly #parts: SessionParts
+  readonly #reached: Reached
+  readonly #responses: Responses
+  readonly #clientSide: ClientSide
+  readonly #vendorSide: VendorSide
+
+  /** @param money with a hold for the first response */
+  constructor(
+    options: SessionOptions,
+    money: SessionMoney,
+    client: ClientConnection,
+    reached: Reached,
+    jobs: Queue.Queue<Job>,
+  ) {
+    const mailbox = new Mailbox(jobs)
+    this.#parts = {
+      options,
+      sockets: new SocketPair(client, reached.socket),
+      mailbox,
+      meter: money.meter,
+      money,
+      events: new OwnEvents(client, options.requestId),
+      deadlines: new SessionDeadlines(options, reached.target, client, mailbox),
+    }
+    this.#reached = reached
+    this.#responses = new Responses(this.#parts)
+    this.#clientSide = new ClientSide(this.#parts, this.#responses, reached.target.model)
+    this.#vendorSide = new VendorSide(this.#parts, this.#responses)
+    money.target = reached.target
+  }
+
+  /** Runs the session to its end; what was begun is settled, however it ends. */
+  get run(): Effect.Effect<void> {
+    return Effect.uninterruptibleMask((restore) => {
+      const { mailbox } = this.#parts
+      this.#listen()
+      return Effect.onExit(mailbox.run(restore), (exit) => {
+        if (Exit.isFailure(exit)) this.endNow()
+        return this.#finished
+      })
+    })
+  }
+
+  /** Takes nothing new, and ends when what runs has ended. */
+  drain(): void {
+    const { mailbox, events } = this.#parts
+    if (mailbox.isDraining) return
+    mailbox.isDraining = true
+    events.draining()
+    this.#responses.endIfDrained()
+  }
+
+  /** Ends now; what runs is settled. */
+  endNow(): void {
+    this.#parts.mailbox.end({ reason: "gateway_lost", code: closing.restart })
+  }
+
+  #listen(): void {
+    const { options, sockets, mailbox, deadlines } = this.#parts
+    const { client, vendor } = sockets
+    deadlines.begin()
+    options.services.sessionViews.add(this.#view)
+    client.listen({
+      message: (bytes) => this.#clientSide.take(bytes),
+      room: () => vendor.resume(),
+      closed: () => mailbox.end({ reason: "client_disconnected", code: closing.normal }),
+    })
+    vendor.listen({
+      message: (bytes) => this.#vendorSide.take(bytes),
+      room: () => this.#clientSide.resume(),
+      closed: (code) => this.#vendorSide.closed(code),
+    })
+  }
+
+  get #finished(): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const { options, sockets, mailbox, meter, money, events, deadlines } = this.#parts
+      const { services, requestId, caller } = options
+      const { reason = "gateway_lost", code = closing.internalError, error } = mailbox.ending ?? {}
+      deadlines.end()
+      services.sessionViews.delete(this.#view)
+      sockets.vendor.close()
+      if (error !== undefined) {
+        events.error(error)
+        yield* withRequestId(requestId)(Effect.logInfo("A realtime session ended", { code: error.code }))
+      }
+      sockets.client.close(code, error?.code)
+      // What the vendor has reported before the end is settled as reported.
+      yield* mailbox.rest
+      yield* money.end(reason)
+      recordRealtimeSeconds(services.context, "in", meter.secondsIn)
+      recordRealtimeSeconds(services.context, "out", meter.secondsOut)
+      const { said } = this.#vendorSide
+      if (said !== "") yield* services.review.sample(caller.policies.outbound, () => said)
+    })
+  }
+
+  readonly #view = (): OpenSession => {
+    const { options, meter, money, deadlines } = this.#parts
+    return {
+      id: options.sessionId,
+      ...callerView(options.caller),
+      model: options.plan.handle,
+      target: targetView(this.#reached.target),
+      startedAt: new Date(deadlines.beganMs).toISOString(),
+      responses: money.ended,
+      secondsIn: tenths(meter.secondsIn),
+      secondsOut: tenths(meter.secondsOut),
+    }
+  }
+}
+
+const tenths = (seconds: number): number => Math.round(seconds * 10) / 10

@@ -1,0 +1,103 @@
+/** The vendor's side of a session: its events go to the client as they came, and what they mean is counted and settled. */
+import { machineCode } from "../../dialects/faults.ts"
+import { objectAt, parseObject, stringAt } from "../../dialects/json.ts"
+import { readVendorEvent, type VendorEvent } from "../../dialects/openai-realtime/vendor-events.ts"
+import { closing } from "../../protocol/closing-code.ts"
+import { serviceError } from "../../protocol/error.ts"
+import type { Responses } from "./responses.ts"
+import type { SessionParts } from "./session-parts.ts"
+
+/** Parts of what was said that are kept for policies. */
+const mostWords = 20_000
+
+export class VendorSide {
+  readonly #parts: SessionParts
+  readonly #responses: Responses
+  /** What the vendor said, for policies that read it. */
+  readonly #said: Array<string> = []
+
+  constructor(parts: SessionParts, responses: Responses) {
+    this.#parts = parts
+    this.#responses = responses
+  }
+
+  get said(): string {
+    return this.#said.join("\n")
+  }
+
+  /** The vendor has sent an event. */
+  take(bytes: Buffer): void {
+    const { mailbox, deadlines, sockets } = this.#parts
+    if (mailbox.ending !== undefined) return
+    deadlines.heardVendor()
+    const event = readVendorEvent(bytes)
+    if (event.is === "malformed") {
+      this.closed(1007)
+      return
+    }
+    sockets.toClient(event.is === "error" && event.ofAccount ? withoutText(event.event) : bytes)
+    this.#heed(event, bytes)
+  }
+
+  /** The vendor has closed its socket. */
+  closed(code: number): void {
+    const { mailbox, money } = this.#parts
+    const isEnd = code === 1000 && money.isIdle
+    mailbox.end({
+      reason: "upstream_disconnected",
+      code: isEnd ? closing.normal : closing.internalError,
+      ...(!isEnd && { error: serviceError("upstream_disconnected", "The upstream closed the connection") }),
+    })
+  }
+
+  #heed(event: VendorEvent, bytes: Buffer): void {
+    const { meter, money, options } = this.#parts
+    switch (event.is) {
+      case "delta":
+        money.output(event.responseId, event.audioBytes, event.textBytes)
+        if (event.textBytes > 0 && options.caller.policies.outbound.length > 0) this.#keepWords(bytes)
+        return
+      case "created":
+        this.#responses.begun(event.responseId)
+        return
+      case "done":
+        this.#responses.ended(event)
+        return
+      case "session":
+        if (event.inBytesPerSecond !== undefined) meter.inBytesPerSecond = event.inBytesPerSecond
+        if (event.outBytesPerSecond !== undefined) meter.outBytesPerSecond = event.outBytesPerSecond
+        return
+      case "transcribed":
+        meter.transcribed(event.usage)
+        this.#responses.transcribed()
+        return
+      case "error":
+        this.#responses.refused()
+        return
+      case "other":
+      case "malformed":
+    }
+  }
+
+  #keepWords(bytes: Buffer): void {
+    if (this.#said.length < mostWords) this.#said.push(wordsOf(bytes))
+  }
+}
+
+/** An error of the vendor's account: its text is for operators. */
+const withoutText = (event: Extract<VendorEvent, { readonly is: "error" }>["event"]): string => {
+  const error = objectAt(event, "error")
+  return JSON.stringify({
+    type: "error",
+    event_id: stringAt(event, "event_id"),
+    error: {
+      type: machineCode(stringAt(error, "type")),
+      code: machineCode(stringAt(error, "code")),
+      message: "The upstream could not complete the request",
+      param: null,
+      event_id: stringAt(error, "event_id") ?? null,
+    },
+  })
+}
+
+const wordsOf = (bytes: Buffer): string => stringAt(parseObject(bytes.toString("utf8")), "delta") ?? ""
