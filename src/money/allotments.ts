@@ -3,14 +3,15 @@
  * has. Nothing here waits, so a hold that is covered is one step.
  */
 import { type Amount, maxAmount } from "./amount.ts"
+import type { Counter } from "./counters.ts"
 import type { CounterNeed, Granted } from "./ledger-store.ts"
 import { Movement, type Moving } from "./movement.ts"
+import type { Period } from "./periods.ts"
 
 /** What a hold takes of one counter. */
-export interface Need {
-  readonly counter: string
+export interface Need extends Counter {
   readonly amount: Amount
-  /** The limit of a daily counter. */
+  /** The limit of a budget. */
   readonly limit?: Amount | undefined
   /** Whether it refuses nothing: then nobody waits for what other nodes have. */
   readonly isOnlyCounted?: boolean
@@ -27,9 +28,10 @@ const restShare = 64n
 const forgetMs = 60_000
 
 /** The part of an allotment that is at hand, and how fast it is used. */
-export class Allotment implements Moving {
+export class Allotment implements Moving, Counter {
   readonly orgId: string
   readonly counter: string
+  readonly period: Period | undefined
   /** At hand for holds; negative if costs exceeded the allotment. */
   free: Amount = 0n
   held: Amount = 0n
@@ -53,9 +55,10 @@ export class Allotment implements Moving {
   /** Up to so much may rest. */
   #small: Amount = 0n
 
-  constructor(orgId: string, counter: string, nowMs: number) {
+  constructor(orgId: string, { counter, period }: Counter, nowMs: number) {
     this.orgId = orgId
     this.counter = counter
+    this.period = period
     this.#burntSinceMs = nowMs
     this.#lowestSinceMs = nowMs
     this.#usedAtMs = nowMs
@@ -159,16 +162,16 @@ export class Allotment implements Moving {
 export class Allotments {
   readonly #byOrg = new Map<string, Map<string, Allotment>>()
 
-  of(orgId: string, counter: string, nowMs: number): Allotment {
+  of(orgId: string, counter: Counter, nowMs: number): Allotment {
     let counters = this.#byOrg.get(orgId)
     if (counters === undefined) {
       counters = new Map()
       this.#byOrg.set(orgId, counters)
     }
-    let allotment = counters.get(counter)
+    let allotment = counters.get(counter.counter)
     if (allotment === undefined) {
       allotment = new Allotment(orgId, counter, nowMs)
-      counters.set(counter, allotment)
+      counters.set(counter.counter, allotment)
     }
     return allotment
   }
@@ -199,7 +202,7 @@ export class Allotments {
   /** Reserves what is at hand for a hold, and says what is missing. */
   reserve(orgId: string, needs: ReadonlyArray<Need>, nowMs: number): Reservation {
     return new Reservation(
-      needs.map((need) => [need, this.of(orgId, need.counter, nowMs)]),
+      needs.map((need) => [need, this.of(orgId, need, nowMs)]),
       nowMs,
     )
   }
@@ -246,9 +249,9 @@ export class Reservation {
     )
     this.counters = this.#parts
       .filter(({ isAsked }) => isAsked)
-      .map(({ need: { counter, amount, limit }, refills, owed, enough }) => {
+      .map(({ need: { counter, period, amount, limit }, refills, owed, enough }) => {
         // With what the next hold will take: a caller that comes now and then does not wait each time.
-        return { counter, need: owed, want: refills ? maxAmount(enough, owed + amount) : owed, limit }
+        return { counter, period, need: owed, want: refills ? maxAmount(enough, owed + amount) : owed, limit }
       })
   }
 

@@ -9,11 +9,11 @@ import { StoreUnavailable } from "../store/unavailable.ts"
 import { recordHoldWait, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment, Need } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
+import { kindOf } from "./counters.ts"
 import type { CounterNeed, LedgerStore } from "./ledger-store.ts"
 import { Movement, waitForMovements } from "./movement.ts"
 import type { Node, Nodes } from "./node.ts"
 import { makeRecalls, type RecallChannel } from "./recalls.ts"
-import { kindOf } from "./settlement.ts"
 
 /** What is held, of one organisation. */
 export interface Wanted {
@@ -71,8 +71,8 @@ export const makeGranting = Effect.fnUntraced(function* (
         if (parts.length === 0 || node.isLeft) return Effect.void
         for (const [allotment, amount] of parts) allotment.free -= amount
         const movement = new Movement(parts.map(([allotment]) => allotment))
-        const items = parts.map(([{ orgId, counter, free, held, isRefilling }, amount]) => {
-          return { node: node.id, orgId, counter, amount, isLast: free === 0n && held === 0n && !isRefilling }
+        const items = parts.map(([{ orgId, counter, period, free, held, isRefilling }, amount]) => {
+          return { node: node.id, orgId, counter, period, amount, isLast: free === 0n && held === 0n && !isRefilling }
         })
         return store.giveBack(items).pipe(
           Effect.tapError(() => Effect.sync(() => nodes.leave(node))),
@@ -117,7 +117,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     )
 
   /** Moves more to this node before it is needed, so that holds need not wait. */
-  const refill = (node: Node, wanted: Wanted, { counter, limit }: Need, nowMs: number) => {
+  const refill = (node: Node, wanted: Wanted, { counter, period, limit }: Need, nowMs: number) => {
     const allotment = node.allotments.find(wanted.orgId, counter)
     if (allotment === undefined || allotment.isRefilling || allotment.isScarce) return
     const chunk = allotment.chunk(nowMs)
@@ -126,7 +126,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     const movement = new Movement([allotment])
     recordLedgerEvent(context, "refill")
     runRefill(
-      allot(node, wanted, [{ counter, need: 0n, want: chunk, limit }]).pipe(
+      allot(node, wanted, [{ counter, period, need: 0n, want: chunk, limit }]).pipe(
         Effect.tap((answer) =>
           Effect.sync(() => answer._tag === "Granted" && allotment.receive(answer, limit, { owed: 0n, enough: chunk })),
         ),
@@ -165,7 +165,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     if (granted._tag === "Lapsed") return granted
     // What is at hand here is too little by itself: all parts must meet in the store.
     const { counter } = granted
-    const allotment = node.allotments.of(orgId, counter, nodes.nowMs())
+    const allotment = node.allotments.of(orgId, needOf(wanted, counter) ?? { counter }, nodes.nowMs())
     const { free } = allotment
     const mayFindMore = reservation.hasMoved(counter) || free > 0n
     allotment.isScarce = true
@@ -182,7 +182,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     if (answer._tag === "Lapsed") answer = yield* ask(wanted)
     while (answer._tag === "Short" && rounds < mostRounds) {
       const { counter, others, mayFindMore } = answer
-      if (isOnlyCounted(wanted, counter)) {
+      if (needOf(wanted, counter)?.isOnlyCounted === true) {
         // Nobody is refused: what other nodes have comes for a later hold, and this one does not wait.
         if (others > 0) runRefill(Effect.ignore(recalls.recall(wanted.orgId, counter, others)))
         break
@@ -194,7 +194,7 @@ export const makeGranting = Effect.fnUntraced(function* (
         yield* recalls.recall(wanted.orgId, counter, others)
       }
       const node = yield* nodes.enter
-      yield* gather(node, node.allotments.of(wanted.orgId, counter, nodes.nowMs()))
+      yield* gather(node, node.allotments.of(wanted.orgId, needOf(wanted, counter) ?? { counter }, nodes.nowMs()))
       rounds++
       answer = yield* ask(wanted)
     }
@@ -227,8 +227,7 @@ export const makeGranting = Effect.fnUntraced(function* (
   }
 })
 
-const isOnlyCounted = ({ needs }: Wanted, counter: string): boolean =>
-  needs.find((need) => need.counter === counter)?.isOnlyCounted === true
+const needOf = ({ needs }: Wanted, counter: string): Need | undefined => needs.find((need) => need.counter === counter)
 
 /** How often a hold asks again if parts of what it needs were on their way while it asked. */
 const mostRounds = 3

@@ -10,6 +10,7 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type Amount, formatAmount, parseAmount } from "./amount.ts"
 import { factsOf, packSettlements, type SettleItem, settleItem } from "./ledger-items.ts"
 import { type Granted, LedgerStore, LedgerStores, type RequestState } from "./ledger-store.ts"
+import type { Period } from "./periods.ts"
 import type { BudgetCounter, HoldFacts } from "./settlement.ts"
 import { usageColumns } from "./usage-record.ts"
 
@@ -82,8 +83,9 @@ const makeStore = ({ run }: Shard, load: Load) =>
             node,
             org: orgId,
             cur: currency,
-            counters: counters.map(({ counter, need, want, limit }) => ({
+            counters: counters.map(({ counter, period, need, want, limit }) => ({
               counter,
+              ...timesOf(period),
               need: formatAmount(need),
               want: formatAmount(want),
               limit: limit === undefined ? null : formatAmount(limit),
@@ -92,10 +94,11 @@ const makeStore = ({ run }: Shard, load: Load) =>
           readGranted,
         ),
       giveBack: (items) => {
-        const rows = items.map(({ node, orgId, counter, amount, isLast }) => ({
+        const rows = items.map(({ node, orgId, counter, period, amount, isLast }) => ({
           node,
           org: orgId,
           counter,
+          ...timesOf(period),
           amount: formatAmount(amount),
           last: isLast,
         }))
@@ -161,14 +164,16 @@ const makeStore = ({ run }: Shard, load: Load) =>
           from unnest(${counters}::text[]) k(counter)
           left join ${books}counters c on c.org_id = ${orgId} and c.counter = k.counter`,
         ).pipe(Effect.map((rows) => new Map(rows.map(({ counter, used }) => [counter, readAmount(used)])))),
-      budgetCounters: (orgId, starts) =>
+      budgetCounters: (orgId, atMs) =>
         ask(
           ({ sql, books }) => sql<{ counter: string }>`
-          select counter from ${books}counters
-          where org_id = ${orgId} and counter like 'budget:%' and right(counter, 10) = any(${starts}::text[])
+          select c.counter from ${books}counters c
+          where c.org_id = ${orgId} and c.counter like 'budget:%' and (c.ends_at is null
+            or to_timestamp(${atMs / 1000}::double precision) >= c.starts_at and to_timestamp(${atMs / 1000}::double precision) < c.ends_at)
           union
-          select counter from ${books}allotments
-          where org_id = ${orgId} and counter like 'budget:%' and right(counter, 10) = any(${starts}::text[])
+          select a.counter from ${books}allotments a
+          where a.org_id = ${orgId} and a.counter like 'budget:%'
+            and not exists (select from ${books}counters c where c.org_id = a.org_id and c.counter = a.counter)
           order by counter`,
         ).pipe(Effect.map((rows) => rows.map(({ counter }) => counter))),
       balance: (orgId, currency) =>
@@ -248,6 +253,10 @@ const batches = { itemOf: ({ item }: { readonly item: number }) => item, isItemF
 
 const jsonOf = (items: ReadonlyArray<object>): string =>
   JSON.stringify(items.map((fields, item) => ({ item, ...fields })))
+
+/** A period as the books store it. */
+const timesOf = (period: Period | undefined) =>
+  period && { starts: new Date(period.startMs).toISOString(), ends: new Date(period.endMs).toISOString() }
 
 const readAmount = (text: string | null | undefined): Amount => parseAmount(text ?? "0") ?? 0n
 

@@ -5,16 +5,16 @@
 import { Context, type Effect } from "effect"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Amount } from "./amount.ts"
+import type { Counter } from "./counters.ts"
 import type { HoldFacts, OpenHold, Settlement } from "./settlement.ts"
 
 /** A need of one counter; amounts of tokens count in whole units. */
-export interface CounterNeed {
-  readonly counter: string
+export interface CounterNeed extends Counter {
   /** What is missing to hold. */
   readonly need: Amount
   /** What the node would like to have, at least the need. */
   readonly want: Amount
-  /** The limit of a daily counter; money is limited by what was paid in. */
+  /** The limit of a budget; money is limited by what was paid in. */
   readonly limit?: Amount | undefined
 }
 
@@ -48,10 +48,9 @@ export type Granted =
   | { readonly _tag: "Lapsed" }
 
 /** What a node does not need; negative where costs exceeded the allotment. */
-export interface GivenBack {
+export interface GivenBack extends Counter {
   readonly node: string
   readonly orgId: string
-  readonly counter: string
   readonly amount: Amount
   /** Whether the node has no holds there any more. */
   readonly isLast: boolean
@@ -117,8 +116,11 @@ export class LedgerStore extends Context.Service<
     readonly balance: (orgId: string, currency: string) => Result<Amount>
     /** What is charged to counters, without what is held. */
     readonly used: (orgId: string, counters: ReadonlyArray<string>) => Result<ReadonlyMap<string, Amount>>
-    /** Counters of budgets that an organisation has, of periods that begin on these days. */
-    readonly budgetCounters: (orgId: string, starts: ReadonlyArray<string>) => Result<ReadonlyArray<string>>
+    /**
+     * Names of the counters of budgets that an organisation has, of periods that are in course at a time. Those whose period
+     * the books do not know yet, because a node of an older version made them, are among them.
+     */
+    readonly budgetCounters: (orgId: string, atMs: number) => Result<ReadonlyArray<string>>
   }
 >()("weir/money/LedgerStore") {}
 

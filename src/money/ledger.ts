@@ -15,6 +15,7 @@ import type { Allotment } from "./allotments.ts"
 import { type Amount, wholeAmount } from "./amount.ts"
 import { type BudgetNeed, budgetExceeded, labelOf } from "./budgets/budget.ts"
 import { ShadowBudgets } from "./budgets/shadow-budgets.ts"
+import { type Counter, tokensOf } from "./counters.ts"
 import { makeGranting, sumsOf, type Wanted } from "./granting.ts"
 import { layerPostgres } from "./ledger-postgres.ts"
 import { type LedgerStore, LedgerStores } from "./ledger-store.ts"
@@ -22,7 +23,7 @@ import { Node, Nodes } from "./node.ts"
 import { OpenHolds } from "./open-holds.ts"
 import { allTokens } from "./pricing.ts"
 import { RecallChannel, shareChannel } from "./recalls.ts"
-import { type BudgetCounter, type HoldFacts, type OpenHold, type Settlement, tokensOf } from "./settlement.ts"
+import type { BudgetCounter, HoldFacts, OpenHold, Settlement } from "./settlement.ts"
 
 export interface HoldRequest {
   /** The gateway's own request id. */
@@ -158,7 +159,7 @@ const overShards = (
     isTopup: (credit) => of(credit.orgId).isTopup(credit),
     balance: (orgId, currency) => of(orgId).balance(orgId, currency),
     used: (orgId, counters) => of(orgId).used(orgId, counters),
-    budgetCounters: (orgId, starts) => of(orgId).budgetCounters(orgId, starts),
+    budgetCounters: (orgId, atMs) => of(orgId).budgetCounters(orgId, atMs),
     requestState: (orgId, keyId, requestId) => of(orgId).requestState(orgId, keyId, requestId),
   }
 }
@@ -214,16 +215,16 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
     if (ended === undefined) return
     const { node, needs } = ended
     const nowMs = nodes.nowMs()
-    const charge = (counter: string, amount: Amount): Allotment => {
+    const charge = (counter: Counter, amount: Amount): Allotment => {
       const allotment = node.allotments.of(hold.orgId, counter, nowMs)
-      allotment.end(needs.find((need) => need.counter === counter)?.amount ?? 0n, amount, nowMs)
+      allotment.end(needs.find((need) => need.counter === counter.counter)?.amount ?? 0n, amount, nowMs)
       granting.freed(node, allotment)
       return allotment
     }
-    const money = charge(hold.currency, cost)
+    const money = charge({ counter: hold.currency }, cost)
     money.balance = balance ?? money.balance
     charge(tokensOf(hold.day), tokens)
-    for (const { counter, unit } of hold.budgets ?? []) charge(counter, unit === "money" ? cost : tokens)
+    for (const budget of hold.budgets ?? []) charge(budget, budget.unit === "money" ? cost : tokens)
   }
 
   const settle = Effect.fnUntraced(function* (settlement: Settlement): Effect.fn.Return<Amount, StoreUnavailable> {
@@ -285,8 +286,8 @@ const wantedBy = ({ orgId, currency, amount }: HoldRequest, budgets: ReadonlyArr
   currency,
   needs: [
     { counter: currency, amount, limit: undefined, isOnlyCounted: false },
-    ...budgets.map(({ counter, amount, budget: { limit, isEnforced } }) => {
-      return { counter, amount, limit, isOnlyCounted: !isEnforced }
+    ...budgets.map(({ counter, period, amount, budget: { limit, isEnforced } }) => {
+      return { counter, period, amount, limit, isOnlyCounted: !isEnforced }
     }),
   ],
 })
@@ -294,7 +295,9 @@ const wantedBy = ({ orgId, currency, amount }: HoldRequest, budgets: ReadonlyArr
 /** The counters of its budgets that a hold must name: the day's tokens are counted of every call. */
 const countersOf = ({ budgets = [] }: HoldRequest): HoldFacts["budgets"] => {
   const named: Array<BudgetCounter> = []
-  for (const { budget, counter, unit } of budgets) if (budget.source !== "plan") named.push({ counter, unit })
+  for (const { budget, counter, period, unit } of budgets) {
+    if (budget.source !== "plan") named.push({ counter, period, unit })
+  }
   return named.length === 0 ? undefined : named
 }
 

@@ -1,26 +1,11 @@
 /** What a settlement consists of: whose hold it is, what it costs, and its usage record. */
 import type { BudgetUnit } from "../protocol/catalogue.ts"
 import type { Amount } from "./amount.ts"
+import type { Counter } from "./counters.ts"
 import type { UsageRecord } from "./usage-record.ts"
 
-const tokensPrefix = "tokens:"
-const budgetPrefix = "budget:"
-
-/** The counter of a day's tokens; the counter of money is its currency. */
-export const tokensOf = (day: string): string => `${tokensPrefix}${day}`
-
-/** Counters of anything else have a colon in their name. */
-export const isMoney = (counter: string): boolean => !counter.includes(":")
-
-/** What a counter counts, for metrics: money by its currency. */
-export const kindOf = (counter: string): string => {
-  if (counter.startsWith(tokensPrefix)) return "tokens"
-  return counter.startsWith(budgetPrefix) ? "budgets" : counter
-}
-
 /** A counter of a budget that covers an exchange, and by what the exchange is counted there. */
-export interface BudgetCounter {
-  readonly counter: string
+export interface BudgetCounter extends Counter {
   readonly unit: BudgetUnit
 }
 

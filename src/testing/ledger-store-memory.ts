@@ -1,6 +1,7 @@
 /** The ledger's books in memory, with the rules of those in PostgreSQL (`migrations/functions/books`). */
 import { Clock, Effect, Layer } from "effect"
 import { type Amount, maxAmount, wholeAmount } from "../money/amount.ts"
+import { type Counter, tokensOf } from "../money/counters.ts"
 import {
   type Ask,
   type GivenBack,
@@ -12,21 +13,22 @@ import {
   type RequestState,
   type Settled,
 } from "../money/ledger-store.ts"
+import type { Period } from "../money/periods.ts"
 import { allTokens } from "../money/pricing.ts"
-import { type HoldFacts, type OpenHold, type Settlement, tokensOf } from "../money/settlement.ts"
-import { dateOf, dayMs } from "../protocol/instant.ts"
+import type { HoldFacts, OpenHold, Settlement } from "../money/settlement.ts"
+import { dayMs } from "../protocol/instant.ts"
 import { timeOfId } from "../protocol/ulid.ts"
 
 interface Account {
   readonly orgId: string
   readonly counter: string
+  period: Period | undefined
   funded: Amount
   granted: Amount
 }
 
-interface NodeAllotment {
+interface NodeAllotment extends Counter {
   readonly orgId: string
-  readonly counter: string
   readonly node: string
   granted: Amount
   spent: Amount
@@ -102,17 +104,17 @@ export class MemoryBooks {
       stock.set(counter, available)
       if (share < want) scarce.add(counter)
     }
-    for (const [counter, amount] of grants) this.#grant(node, orgId, counter, amount)
+    for (const each of counters) this.#grant(node, orgId, each, grants.get(each.counter) ?? 0n)
     return { _tag: "Granted", grants, available: stock, scarce, balance: this.balance(orgId, currency) }
   }
 
   giveBack(items: ReadonlyArray<GivenBack>): void {
-    for (const { node, orgId, counter, amount, isLast } of items) {
+    for (const { node, orgId, counter, period, amount, isLast } of items) {
       const key = keyOf(orgId, counter, node)
       const allotment = this.allotments.get(key)
       if (allotment === undefined) continue
       allotment.granted -= amount
-      this.#account(orgId, counter).granted -= amount
+      this.#account(orgId, { counter, period }).granted -= amount
       if (isLast && allotment.granted === allotment.spent) this.allotments.delete(key)
     }
   }
@@ -158,7 +160,7 @@ export class MemoryBooks {
     this.#failedJobs.add(ref)
     const ofMoney = (hold.budgets ?? []).filter(({ unit }) => unit === "money").map(({ counter }) => counter)
     for (const counter of [hold.currency, ...ofMoney]) {
-      this.#account(hold.orgId, counter).granted -= cost
+      this.#account(hold.orgId, { counter }).granted -= cost
       const allotment = this.allotments.get(keyOf(hold.orgId, counter, hold.node))
       if (allotment === undefined) continue
       allotment.granted -= cost
@@ -210,8 +212,8 @@ export class MemoryBooks {
       this.replies.delete(ref)
       if (this.holds.get(ref)?.state !== "open") this.holds.delete(ref)
     }
-    for (const [key, { orgId, counter }] of this.accounts) {
-      const isOld = /^(tokens|budget):/.test(counter) && counter.slice(-10) < dateOf(oldestMs)
+    for (const [key, { orgId, counter, period }] of this.accounts) {
+      const isOld = period !== undefined && period.endMs < oldestMs
       if (isOld && this.#allotmentsOf(orgId, counter).length === 0) this.accounts.delete(key)
     }
     for (const key of this.spent.keys()) {
@@ -240,9 +242,9 @@ export class MemoryBooks {
       }
       this.nodes.delete(node)
     }
-    for (const [key, { orgId, counter, node, granted, spent }] of this.allotments) {
+    for (const [key, { orgId, counter, period, node, granted, spent }] of this.allotments) {
       if (this.nodes.has(node)) continue
-      this.#account(orgId, counter).granted -= granted - spent
+      this.#account(orgId, { counter, period }).granted -= granted - spent
       this.allotments.delete(key)
     }
     return reaped
@@ -251,7 +253,7 @@ export class MemoryBooks {
   topup(id: string, orgId: string, currency: string, amount: Amount): boolean {
     if (this.#topups.has(id)) return false
     this.#topups.set(id, keyOf(orgId, currency, String(amount)))
-    this.#account(orgId, currency).funded += amount
+    this.#account(orgId, { counter: currency }).funded += amount
     return true
   }
 
@@ -264,10 +266,10 @@ export class MemoryBooks {
     return this.#allotmentsOf(orgId, counter).reduce((sum, each) => sum + each.granted - each.spent, funded - granted)
   }
 
-  budgetCounters(orgId: string, starts: ReadonlyArray<string>): ReadonlyArray<string> {
+  budgetCounters(orgId: string, atMs: number): ReadonlyArray<string> {
     const all = [...this.accounts.values(), ...this.allotments.values()].filter((each) => each.orgId === orgId)
-    const own = all.map(({ counter }) => counter).filter((counter) => counter.startsWith("budget:"))
-    return [...new Set(own)].filter((counter) => starts.includes(counter.slice(-10))).sort()
+    const present = all.filter(({ period }) => period === undefined || (period.startMs <= atMs && atMs < period.endMs))
+    return [...new Set(present.map(({ counter }) => counter))].filter((counter) => counter.startsWith("budget:")).sort()
   }
 
   used(orgId: string, counter: string): Amount {
@@ -289,25 +291,29 @@ export class MemoryBooks {
   }
 
   #charge({ hold, cost, record: { counts } }: Settlement, node: string, sign: 1n | -1n): void {
-    this.#allotment(node, hold.orgId, hold.currency).spent += sign * cost
+    this.#allotment(node, hold.orgId, { counter: hold.currency }).spent += sign * cost
     const tokens = wholeAmount(allTokens(counts))
     this.#allotment(node, hold.orgId, tokensOf(hold.day)).spent += sign * tokens
-    for (const { counter, unit } of hold.budgets ?? []) {
-      this.#allotment(node, hold.orgId, counter).spent += sign * (unit === "money" ? cost : tokens)
+    for (const budget of hold.budgets ?? []) {
+      this.#allotment(node, hold.orgId, budget).spent += sign * (budget.unit === "money" ? cost : tokens)
     }
   }
 
-  #grant(node: string, orgId: string, counter: string, amount: Amount): void {
+  #grant(node: string, orgId: string, counter: Counter, amount: Amount): void {
     this.#account(orgId, counter).granted += amount
     this.#allotment(node, orgId, counter).granted += amount
   }
 
-  #account(orgId: string, counter: string): Account {
-    return ensure(this.accounts, keyOf(orgId, counter), () => ({ orgId, counter, funded: 0n, granted: 0n }))
+  #account(orgId: string, { counter, period }: Counter): Account {
+    const account = ensure(this.accounts, keyOf(orgId, counter), () => {
+      return { orgId, counter, period, funded: 0n, granted: 0n }
+    })
+    account.period ??= period
+    return account
   }
 
-  #allotment(node: string, orgId: string, counter: string): NodeAllotment {
-    const make = () => ({ orgId, counter, node, granted: 0n, spent: 0n })
+  #allotment(node: string, orgId: string, { counter, period }: Counter): NodeAllotment {
+    const make = () => ({ orgId, counter, period, node, granted: 0n, spent: 0n })
     return ensure(this.allotments, keyOf(orgId, counter, node), make)
   }
 
@@ -340,7 +346,7 @@ export const makeStore = (books: MemoryBooks, nowMs: Effect.Effect<number>): Led
     topup: ({ id, orgId, currency, amount }) => sync(() => books.topup(id, orgId, currency, amount)),
     isTopup: ({ id, orgId, currency, amount }) => sync(() => books.isTopup(id, orgId, currency, amount)),
     balance: (orgId, currency) => sync(() => books.balance(orgId, currency)),
-    budgetCounters: (orgId, starts) => sync(() => books.budgetCounters(orgId, starts)),
+    budgetCounters: (orgId, atMs) => sync(() => books.budgetCounters(orgId, atMs)),
     used: (orgId, counters) => sync(() => new Map(counters.map((counter) => [counter, books.used(orgId, counter)]))),
   })
 }

@@ -4,6 +4,7 @@ import { Effect, Layer, Redacted, Result } from "effect"
 import type { BudgetNeed } from "../../src/money/budgets/budget.ts"
 import { BudgetWarnings } from "../../src/money/budgets/budget-warnings.ts"
 import { Ledger } from "../../src/money/ledger.ts"
+import { periodOfDay } from "../../src/money/periods.ts"
 import { Settler } from "../../src/money/settler.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import { Shards } from "../../src/store/shards/shards.ts"
@@ -27,7 +28,7 @@ const halfUsed = (amount: bigint): BudgetNeed => ({
   unit: "money",
   subject: "subject",
   amount,
-  resetAtMs: Date.UTC(2026, 0, 2),
+  period: periodOfDay("2026-01-01"),
   isTold: true,
   budget: { ...testBudget, id: "near", limit: 2n * amount, thresholds: [{ percent: 50, amount }] },
 })

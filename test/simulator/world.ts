@@ -10,11 +10,13 @@ import { keepLeases, type Leased } from "../../src/calls/leases.ts"
 import { WeirConfig } from "../../src/config.ts"
 import { wholeAmount } from "../../src/money/amount.ts"
 import { type BudgetNeed, planBudget } from "../../src/money/budgets/budget.ts"
+import { isMoney } from "../../src/money/counters.ts"
 import { type Hold, type HoldRequest, Ledger } from "../../src/money/ledger.ts"
 import { type LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger-store.ts"
+import { periodOfDay } from "../../src/money/periods.ts"
 import { allTokens } from "../../src/money/pricing.ts"
 import { RecallChannel } from "../../src/money/recalls.ts"
-import { isMoney, type JobFacts, type Settlement } from "../../src/money/settlement.ts"
+import type { JobFacts, Settlement } from "../../src/money/settlement.ts"
 import type { UsageRecord } from "../../src/money/usage-record.ts"
 import { dayMs } from "../../src/protocol/instant.ts"
 import { newUlid } from "../../src/protocol/ulid.ts"
@@ -97,7 +99,7 @@ const budgetsOf = (hold: number, today: string): ReadonlyArray<BudgetNeed> => [
     unit: "money",
     subject: "org",
     amount: wholeAmount(hold),
-    resetAtMs: 0,
+    period: periodOfDay(today),
     isTold: true,
   },
   {
@@ -106,7 +108,7 @@ const budgetsOf = (hold: number, today: string): ReadonlyArray<BudgetNeed> => [
     unit: "tokens",
     subject: "org",
     amount: wholeAmount(5),
-    resetAtMs: 0,
+    period: periodOfDay(today),
     isTold: true,
   },
 ]

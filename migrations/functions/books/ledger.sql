@@ -1,6 +1,7 @@
 -- Balances, allotments and the check of the books.
 
--- Gives allotments to nodes: [{node, org, counter, amount, …}], as far as the balance and the limit of each counter go.
+-- Gives allotments to nodes, as far as the balance and the limit of each counter go: {item, node, org, cur, counters: [{counter, starts,
+-- ends, need, want, limit}]}. Nodes before 0054 do not tell when a counter starts and ends.
 create or replace function ledger_allot(items jsonb)
 returns table(item integer, outcome text, counter text, available numeric, others integer, grants jsonb, scarce jsonb,
   balance numeric, stock jsonb) language plpgsql as $fn$
@@ -13,10 +14,10 @@ begin
   if books_moved() then raise exception 'the books have moved'; end if;
   perform 1 from nodes n
     where n.id in (select x.node from jsonb_to_recordset(items) as x(node text)) order by n.id for key share;
-  insert into counters (org_id, counter)
-    select distinct x.org, y.counter
+  insert into counters (org_id, counter, starts_at, ends_at)
+    select distinct x.org, y.counter, y.starts, y.ends
     from jsonb_to_recordset(items) as x(org text, counters jsonb),
-      jsonb_to_recordset(x.counters) as y(counter text)
+      jsonb_to_recordset(x.counters) as y(counter text, starts timestamptz, ends timestamptz)
     where y.counter like '%:%' order by 1, 2
     on conflict do nothing;
   for r in
@@ -80,7 +81,7 @@ begin
   end loop;
 end $fn$;
 
--- Takes back what nodes do not need: [{node, org, counter, amount, last}]. Negative amounts make up for costs beyond
+-- Takes back what nodes do not need: [{node, org, counter, starts, ends, amount, last}]. Negative amounts make up for costs beyond
 -- the allotment. last: the node has no holds there; its row goes when nothing is left. A node that was taken for dead has
 -- nothing to give back.
 create or replace function ledger_return(items jsonb)
@@ -89,8 +90,10 @@ declare
   r record;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
-  insert into counters (org_id, counter)
-    select x.org, x.counter from jsonb_to_recordset(items) as x(org text, counter text) where x.counter like '%:%'
+  insert into counters (org_id, counter, starts_at, ends_at)
+    select x.org, x.counter, x.starts, x.ends
+    from jsonb_to_recordset(items) as x(org text, counter text, starts timestamptz, ends timestamptz)
+    where x.counter like '%:%'
     order by 1, 2
     on conflict do nothing;
   perform 1 from counters k

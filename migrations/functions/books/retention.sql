@@ -15,15 +15,31 @@ begin
   insert into usage_kept (since) values (oldest::timestamp at time zone 'UTC');
   delete from holds where state <> 'open' and coalesce(reaped_at, opened_at) < oldest;
   get diagnostics removed = row_count;
-  -- A month is over 31 days after it began.
+  update counters set starts_at = counter_start(counter), ends_at = counter_end(counter)
+  where ends_at is null and counter like '%:%';
   delete from counters c
-  where (c.counter like 'tokens:%' or c.counter like 'budget:%')
-    and right(c.counter, 10) collate "C" < oldest::text
-    and (c.counter like 'tokens:%' or right(c.counter, 10) collate "C" < (current_date - 32)::text)
+  where c.ends_at < oldest::timestamp at time zone 'UTC'
     and not exists (select from allotments a where a.org_id = c.org_id and a.counter = c.counter);
   get diagnostics gone = row_count;
   return removed + gone;
 end $fn$;
+
+-- When the period of a counter began, by the day in its name; null if it has none. For counters whose period no node told: those
+-- of nodes before 0054, and those that the reaper made.
+create or replace function counter_start(p_counter text)
+returns timestamptz language sql stable as $fn$
+  select to_date(d.match[1], 'YYYY-MM-DD')::timestamp at time zone interval '8 hours'
+  from regexp_match(p_counter, '^(?:tokens|budget:.*):(\d{4}-\d\d-\d\d)$') as d(match)
+$fn$;
+
+-- When it ends. Nodes that do not tell this know days, weeks and months; budgets before 0018 may be of any of these.
+create or replace function counter_end(p_counter text)
+returns timestamptz language sql stable as $fn$
+  select ((counter_start(p_counter) at time zone interval '8 hours') + case
+    when p_counter ~ '^tokens:|^budget:[^:]+:[a-z]+/day:' then interval '1 day'
+    when p_counter ~ '^budget:[^:]+:[a-z]+/week:' then interval '7 days'
+    else interval '1 month' end) at time zone interval '8 hours'
+$fn$;
 
 -- Forgets ids that carry no time, and those of days that have no partition.
 create or replace function retain_spent(keep_days integer, p_most integer)

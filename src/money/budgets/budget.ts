@@ -9,8 +9,9 @@ import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 
 import { type Amount, formatAmount, parseAmount, wholeAmount } from "../amount.ts"
-import { periodOf } from "../periods.ts"
-import { type BudgetCounter, tokensOf } from "../settlement.ts"
+import { tokensOf } from "../counters.ts"
+import { type Period, periodOf } from "../periods.ts"
+import type { BudgetCounter } from "../settlement.ts"
 
 /** Who has set a budget: the catalogue, an organisation for itself, or the organisation's plan. */
 export type BudgetSource = BudgetState["source"]
@@ -111,7 +112,7 @@ const subjectKey = (scope: BudgetScope, subject: string): string => `${scope}:${
 export interface CoveringBudget extends BudgetCounter {
   readonly budget: Budget
   readonly subject: string
-  readonly resetAtMs: number
+  readonly period: Period
   /** Whether the caller may know the budget's amounts. */
   readonly isTold: boolean
 }
@@ -119,11 +120,21 @@ export interface CoveringBudget extends BudgetCounter {
 const none: ReadonlyArray<never> = []
 
 const coveringOf = (budget: Budget, subject: string, nowMs: number, isTold: boolean): CoveringBudget => {
-  const { id, name = id, source, unit, period } = budget
-  const { firstDay, endMs } = periodOf(period, nowMs)
-  // With another unit or period it counts anew. The day's tokens are counted of every call, whatever its plan.
-  const counter = source === "plan" ? tokensOf(firstDay) : `budget:${name}:${unit}/${period}:${subject}:${firstDay}`
-  return { counter, unit, budget, subject, resetAtMs: endMs, isTold }
+  const period = periodOf(budget.period, nowMs)
+  // The day's tokens are counted of every call, whatever its plan.
+  const { counter } =
+    budget.source === "plan" ? tokensOf(period.firstDay) : { counter: counterOf(budget, subject, period) }
+  return { counter, period, unit: budget.unit, budget, subject, isTold }
+}
+
+/** The name of a budget's counter. With another unit or period the budget counts anew. */
+const counterOf = ({ id, name = id, unit, period }: Budget, subject: string, { firstDay }: Period): string =>
+  `budget:${name}:${unit}/${period}:${subject}:${firstDay}`
+
+/** The budget's name and the subject in the name of a counter, see {@link counterOf}; empty if it is none of a budget. */
+const readCounter = (counter: string): readonly [name: string, subject: string] => {
+  const [, name = "", subject = ""] = /^budget:([^:]+):[a-z/]+:(.*):[^:]+$/.exec(counter) ?? []
+  return [name, subject]
 }
 
 /**
@@ -140,7 +151,7 @@ export const budgetsWithin = (
   const general = index.general.filter(({ scope }) => scope === "org")
   const known = new Map(budgetsOf({ ...index, general }, subjects, nowMs).map((each) => [each.counter, each]))
   for (const counter of used) {
-    const [, name = "", subject = ""] = /^budget:([^:]+):[a-z/]+:(.*):[^:]+$/.exec(counter) ?? []
+    const [name, subject] = readCounter(counter)
     const budget = index.byName.get(name)
     if (budget === undefined || known.has(counter)) continue
     const covering = coveringOf(budget, subject, nowMs, true)
@@ -207,7 +218,7 @@ const shown = (unit: BudgetCounter["unit"], amount: Amount): string | number =>
   unit === "money" ? formatAmount(amount) : Number(amount / wholeAmount(1))
 
 /** What is left of a budget. */
-export const stateOf = ({ budget, subject, unit, resetAtMs }: CoveringBudget, used: Amount): BudgetState => {
+export const stateOf = ({ budget, subject, unit, period: { endMs } }: CoveringBudget, used: Amount): BudgetState => {
   const { id, source, scope, period, limit, isEnforced } = budget
   return {
     id,
@@ -220,7 +231,7 @@ export const stateOf = ({ budget, subject, unit, resetAtMs }: CoveringBudget, us
     limit: shown(unit, limit),
     used: shown(unit, used),
     left: shown(unit, used < limit ? limit - used : 0n),
-    resetAt: new Date(resetAtMs).toISOString(),
+    resetAt: new Date(endMs).toISOString(),
   }
 }
 
@@ -233,7 +244,7 @@ export interface NearBudget {
 /** For a caller that may know of the budget. */
 export const nearWarning = ({ covering, percent }: NearBudget): WarnEvent => {
   const { id, scope, unit, period } = covering.budget
-  const resetAt = new Date(covering.resetAtMs).toISOString()
+  const resetAt = new Date(covering.period.endMs).toISOString()
   return {
     code: "budget_near",
     message: `${percent} % of the budget ${id} are used; it resets at ${resetAt}`,
@@ -249,12 +260,13 @@ export const nearNotice = (near: ReadonlyArray<NearBudget>): string | undefined 
 
 /** @param available what is left at all nodes; less than was needed */
 export const budgetExceeded = (need: BudgetNeed, available: Amount, nowMs: number): ServiceError => {
-  const { budget, subject, resetAtMs, isTold, unit } = need
+  const { budget, subject, isTold, unit } = need
+  const { endMs } = need.period
   const { scope, period, limit } = budget
   const amounts = { scope, subject, limit: shown(unit, limit), used: shown(unit, limit - available) }
   const options = {
-    detail: { ...(isTold && amounts), unit, period, resetAt: new Date(resetAtMs).toISOString() },
-    retryAfterMs: resetAtMs - nowMs,
+    detail: { ...(isTold && amounts), unit, period, resetAt: new Date(endMs).toISOString() },
+    retryAfterMs: endMs - nowMs,
   }
   return unit === "money"
     ? serviceError("org_ceiling_exceeded", "A budget does not cover this request", options)

@@ -4,10 +4,9 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { BudgetState } from "../../protocol/budget.ts"
-import { BudgetPeriod, type Plan } from "../../protocol/catalogue.ts"
+import type { Plan } from "../../protocol/catalogue.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { Ledger } from "../ledger.ts"
-import { periodOf } from "../periods.ts"
 import {
   type BudgetIndex,
   budgetsOf,
@@ -73,8 +72,7 @@ export class CallBudgets extends Context.Service<
         within: Effect.fnUntraced(function* (holder) {
           const nowMs = yield* Clock.currentTimeMillis
           const orgId = holder.org.id
-          const starts = BudgetPeriod.literals.map((period) => periodOf(period, nowMs).firstDay)
-          const used = yield* ledger.budgetCounters(orgId, starts)
+          const used = yield* ledger.budgetCounters(orgId, nowMs)
           const subjects = yield* directory.subjects(orgId)
           return withPlan(
             holder,

@@ -6,6 +6,7 @@ import { type BudgetNeed, planBudget } from "../../../src/money/budgets/budget.t
 import { Ledger } from "../../../src/money/ledger.ts"
 import { layerPostgres } from "../../../src/money/ledger-postgres.ts"
 import { LedgerStores } from "../../../src/money/ledger-store.ts"
+import { periodOfDay } from "../../../src/money/periods.ts"
 import type { UsageRecord } from "../../../src/money/usage-record.ts"
 import { dayMs } from "../../../src/protocol/instant.ts"
 import { newUlid } from "../../../src/protocol/ulid.ts"
@@ -47,7 +48,7 @@ const budgetOf = (limit: bigint, amount: bigint, start = "2026-01-01"): BudgetNe
   budget: { ...testBudget, limit },
   subject: "subject",
   amount,
-  resetAtMs: 0,
+  period: periodOfDay(start),
   isTold: true,
 })
 
@@ -390,7 +391,7 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
 
   it("the daily tokens of a plan end at midnight UTC+8", () => {
     const at = (now: string) => planBudget({ id: "p", dailyTokens: 1 }, "org", Date.parse(now), true)
-    const ends = (now: string) => [at(now)?.counter, new Date(at(now)?.resetAtMs ?? 0).toISOString()]
+    const ends = (now: string) => [at(now)?.counter, new Date(at(now)?.period.endMs ?? 0).toISOString()]
     expect(ends("2026-03-01T15:59:59.999Z")).toEqual(["tokens:2026-03-01", "2026-03-01T16:00:00.000Z"])
     expect(ends("2026-03-01T16:00:00.000Z")).toEqual(["tokens:2026-03-02", "2026-03-02T16:00:00.000Z"])
     expect(planBudget({ id: "p" }, "org", 0, true)).toBeUndefined()

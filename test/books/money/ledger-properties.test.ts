@@ -4,6 +4,7 @@ import { Effect, References, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { BudgetNeed } from "../../../src/money/budgets/budget.ts"
 import { type Hold, Ledger } from "../../../src/money/ledger.ts"
+import { periodOfDay } from "../../../src/money/periods.ts"
 import {
   dailyTokens,
   expectSound,
@@ -47,7 +48,7 @@ const budgetOf = (amount: bigint): BudgetNeed => ({
   unit: "money",
   subject: "org",
   amount,
-  resetAtMs: 0,
+  period: periodOfDay("2026-01-01"),
   isTold: true,
   budget: { ...testBudget, limit },
 })

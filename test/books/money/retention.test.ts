@@ -114,10 +114,13 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         const old = yield* hold(holdOf(orgId, unit, "old"))
         const recent = yield* hold(holdOf(orgId, unit, "recent"))
         for (const request of [old, recent]) yield* settle(settlementOf(request, unit))
-        const thisMonth = `budget:month:a:b:${periodOf("month", Date.now()).firstDay}`
+        const thisMonth = `budget:a:money/month:b:${periodOf("month", Date.now()).firstDay}`
+        const long = "budget:a:money/decade:b:2020-01-01"
         yield* sql`
-          insert into counters (org_id, counter) values (${orgId}, 'tokens:2020-01-01'), (${orgId}, ${thisMonth}),
-            (${orgId}, 'budget:month:a:b:2020-01-01')`
+          insert into counters (org_id, counter, starts_at, ends_at) values
+            (${orgId}, 'tokens:2020-01-01', '2020-01-01 00:00+08', '2020-01-02 00:00+08'), (${orgId}, ${thisMonth}, null, null),
+            (${orgId}, ${long}, '2020-01-01 00:00+08', now() + interval '1 minute'),
+            (${orgId}, 'budget:a:money/month:b:2020-01-01', null, null)`
         yield* sql`
           create table usage_records_20200101 partition of usage_records
           for values from ('2020-01-01 00:00:00+00') to ('2020-01-02 00:00:00+00')`
@@ -125,8 +128,10 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         yield* sql`update transfers set at = '2020-01-01 12:00:00+00' where ref = ${old.ref}`
         const { dropped, removed } = yield* (yield* Retention).run
         expect([dropped, removed]).toEqual([1, 2n])
-        const kept = yield* sql`select counter from counters where org_id = ${orgId} and counter like 'budget:%'`
-        expect(kept).toEqual([{ counter: thisMonth }])
+        const kept = yield* sql<{
+          counter: string
+        }>`select counter from counters where org_id = ${orgId} and counter like 'budget:%'`
+        expect(kept.map(({ counter }) => counter).sort()).toEqual([long, thisMonth].sort())
         const left = yield* sql<{ ref: string }>`select ref from usage_records where org_id = ${orgId}`
         expect(left.map(({ ref }) => ref)).toEqual([recent.ref])
         yield* expectSound(orgId)

@@ -19,7 +19,7 @@ const afterOne = (amount: bigint, isScarce: boolean, available?: bigint) => {
   const allotments = new Allotments()
   const reservation = allotments.reserve(org, [need], 0)
   reservation.grant(granted(amount, isScarce, available))
-  const allotment = allotments.of(org, counter, 0)
+  const allotment = allotments.of(org, need, 0)
   allotment.end(100n, 5n, 1000)
   return { allotments, allotment, asked: reservation.counters }
 }
@@ -31,7 +31,7 @@ describe("a hold that is not covered", () => {
     for (let call = 1; call <= 10; call++) {
       const nowMs = call * 4500
       expect(allotments.hold(org, [need], nowMs)).toBe(true)
-      allotments.of(org, counter, nowMs).end(100n, 5n, nowMs + 100)
+      allotments.of(org, need, nowMs).end(100n, 5n, nowMs + 100)
     }
   })
 
@@ -40,7 +40,7 @@ describe("a hold that is not covered", () => {
     // What is free: 205 less the 5 that were charged.
     expect(allotments.hold(org, [{ counter, amount: 201n }], 1000)).toBe(false)
     expect(allotments.hold(org, [{ counter, amount: 200n }], 1000)).toBe(true)
-    expect(allotments.of(org, counter, 1000).free).toBe(0n)
+    expect(allotments.of(org, need, 1000).free).toBe(0n)
   })
 
   it("is all that is asked for while a grant is under way", () => {

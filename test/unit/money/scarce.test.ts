@@ -132,7 +132,7 @@ describe("what other nodes have", () => {
       const store = makeStore(new MemoryBooks(), Clock.currentTimeMillis)
       const nodes = new Nodes(store, 15_000, yield* Clock.Clock)
       const node = yield* nodes.enter
-      const allotment = node.allotments.of(orgId, "counter", 0)
+      const allotment = node.allotments.of(orgId, { counter: "counter" }, 0)
       expect(nodes.leftWith(orgId, "counter")).toBe(0)
       nodes.leave(node)
       expect(nodes.leftWith(orgId, "counter")).toBe(0)

@@ -8,17 +8,18 @@ import { type BudgetNeed, nearWarning } from "../../../../src/money/budgets/budg
 import { BudgetMail } from "../../../../src/money/budgets/budget-mail.ts"
 import { BudgetWarnings } from "../../../../src/money/budgets/budget-warnings.ts"
 import { Ledger } from "../../../../src/money/ledger.ts"
+import { periodOfDay } from "../../../../src/money/periods.ts"
 import { People } from "../../../../src/tenants/people.ts"
 import { fund, holdOf, layerTestLedger, settlementOf, testBudget, unit } from "../../../support/books.ts"
 
 const limit = 10n * unit
 
-const needOf = (amount: bigint, counter = "budget:near:money/day:subject:2026-01-01"): BudgetNeed => ({
-  counter,
+const needOf = (amount: bigint, day = "2026-01-01"): BudgetNeed => ({
+  counter: `budget:near:money/day:subject:${day}`,
   unit: "money",
   subject: "subject",
   amount,
-  resetAtMs: Date.UTC(2026, 0, 2),
+  period: periodOfDay(day),
   isTold: true,
   budget: {
     ...testBudget,
@@ -82,7 +83,7 @@ layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("wa
         [50, "5"],
         [80, "9"],
       ])
-      const next = needOf(limit, "budget:near:money/day:subject:2026-01-02")
+      const next = needOf(limit, "2026-01-02")
       yield* spend(orgId, limit, next)
       late.charged(orgId, "USD", [next])
       yield* late.look
@@ -105,7 +106,7 @@ layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("wa
       expect(near.map(nearWarning)).toEqual([
         {
           code: "budget_near",
-          message: "80 % of the budget near are used; it resets at 2026-01-02T00:00:00.000Z",
+          message: "80 % of the budget near are used; it resets at 2026-01-01T16:00:00.000Z",
           detail: {
             budget: "near",
             scope: "org",
@@ -113,7 +114,7 @@ layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("wa
             unit: "money",
             period: "day",
             percent: 80,
-            resetAt: "2026-01-02T00:00:00.000Z",
+            resetAt: "2026-01-01T16:00:00.000Z",
           },
         },
       ])
