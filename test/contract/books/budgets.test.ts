@@ -1,8 +1,8 @@
-/** Budgets, by scope, unit and mode. */
+/** Budgets over HTTP. */
 import { Effect, Redacted, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
 import { LedgerResponse } from "../../../src/protocol/admin.ts"
-import { BudgetScope } from "../../../src/protocol/catalogue.ts"
+import type { BudgetScope } from "../../../src/protocol/catalogue.ts"
 import { answering, newTestIds, testCatalogue } from "../../../src/testing/index.ts"
 import { asLogin, budgetCalls, decodeBudgets, type Headers, nobody, priced } from "../../support/budget-calls.ts"
 import { errorOf, useGateway } from "../../support/gateway.ts"
@@ -60,7 +60,7 @@ let made = 0
 const newId = () => `budget_${ids.org}_${made++}`
 
 /** Who calls so that a budget of a scope covers the call, and whom the budget names then. */
-const callers = (scope: typeof BudgetScope.Type): { readonly headers: Headers; readonly subject: string } => {
+const callers = (scope: BudgetScope): { readonly headers: Headers; readonly subject: string } => {
   switch (scope) {
     case "org":
       return { headers: {}, subject: ids.org }
@@ -77,49 +77,55 @@ const callers = (scope: typeof BudgetScope.Type): { readonly headers: Headers; r
   }
 }
 
-const units = [
-  { unit: "money", limit: "0.014", status: 402, code: "org_ceiling_exceeded", used: "0.012", shown: "0.014" },
-  { unit: "tokens", limit: 2000, status: 429, code: "quota_exceeded", used: 2400, shown: 2000 },
-] as const
+const units = {
+  money: { limit: "0.014", status: 402, code: "org_ceiling_exceeded", used: "0.012", shown: "0.014" },
+  tokens: { limit: 2000, status: 429, code: "quota_exceeded", used: 2400, shown: 2000 },
+} as const
 
 const resetIn: Readonly<Record<string, number>> = { day: 1, week: 7, month: 31 }
 
-describe.each(BudgetScope.literals)("a budget of scope %s", (scope) => {
-  describe.each(units)("in $unit", ({ unit, limit, status, code, used, shown }) => {
-    it.each(["named", "each"])(
-      "enforced (%s): two exchanges fit, the third is refused before the vendor is called",
-      async (how) => {
-        const { headers, subject } = callers(scope)
-        const id = newId()
-        await apply({ id, scope, unit, period: "month", limit, ...(how === "named" && { subject }) })
-        expect((await exchange(headers)).status).toBe(200)
-        expect((await exchange(headers)).status).toBe(200)
-        const calls = gateway().vendor.calls.length
-        const refused = await exchange(headers)
-        expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
-        const error = await errorOf(refused)
-        expect(error).toMatchObject({
-          status,
-          code,
-          detail: { scope, subject, unit, period: "month", limit: shown, used },
-        })
-        expect(gateway().vendor.calls.length).toBe(calls)
-      },
-    )
-
-    it("of another subject does not count; in shadow it refuses nothing", async () => {
+// The other cases of scope, unit, period and mode are in test/money/budgets/budget.test.ts.
+describe("a budget over HTTP", () => {
+  it.each([
+    ["org", "money", "each"],
+    ["team", "tokens", "named"],
+    ["app", "tokens", "each"],
+    ["key", "money", "named"],
+  ] as const)(
+    "of scope %s in %s, enforced (%s): two exchanges fit, the third is refused before the vendor is called",
+    async (scope, unit, way) => {
+      const { limit, status, code, used, shown } = units[unit]
       const { headers, subject } = callers(scope)
-      const other = scope === "person" || scope === "endUser" ? [{ subject: "somebody else" }] : []
       const id = newId()
-      await apply(...other.map((named) => ({ id: newId(), scope, unit, period: "day", limit: 1, ...named })), {
-        id,
-        scope,
-        unit,
-        period: "day",
-        limit,
-        mode: "shadow",
-        subject,
+      await apply({ id, scope, unit, period: "month", limit, ...(way === "named" && { subject }) })
+      expect((await exchange(headers)).status).toBe(200)
+      expect((await exchange(headers)).status).toBe(200)
+      const calls = gateway().vendor.calls.length
+      const refused = await exchange(headers)
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
+      const error = await errorOf(refused)
+      expect(error).toMatchObject({
+        status,
+        code,
+        detail: { scope, subject, unit, period: "month", limit: shown, used },
       })
+      expect(gateway().vendor.calls.length).toBe(calls)
+    },
+  )
+
+  it.each([
+    ["person", "money"],
+    ["endUser", "tokens"],
+  ] as const)(
+    "of scope %s in %s does not count if it is of another subject, and refuses nothing in shadow",
+    async (scope, unit) => {
+      const { headers, subject } = callers(scope)
+      const { limit } = units[unit]
+      const id = newId()
+      await apply(
+        { id: newId(), scope, unit, period: "day", limit: 1, subject: "somebody else" },
+        { id, scope, unit, period: "day", limit, mode: "shadow", subject },
+      )
       for (let at = 0; at < 5; at++) expect((await exchange(headers)).status).toBe(200)
       const asOperator = { "x-svc-admin-key": gateway().adminKey }
       const metrics = await (await gateway().call("GET", "/metrics", undefined, asOperator)).text()
@@ -127,8 +133,8 @@ describe.each(BudgetScope.literals)("a budget of scope %s", (scope) => {
         new RegExp(`weir_budgets_total{budget="${id}",decision="would_reject"} (\\d+)`).exec(metrics) ?? []
       // Two of the five fit.
       expect(Number(counted)).toBe(3)
-    })
-  })
+    },
+  )
 })
 
 describe("a budget", () => {
