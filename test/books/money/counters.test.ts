@@ -151,7 +151,7 @@ const names: ReadonlyArray<{ readonly name: string; readonly period: Period | un
 const timesOf = (period: Period | undefined) => (period === undefined ? [undefined, undefined] : isoOf(period))
 
 it("an upgrade gives each counter the period of its name", async () => {
-  const migration = readFileSync(new URL("../../migrations/0054_counter_periods.sql", import.meta.url), "utf8")
+  const migration = readFileSync(new URL("../../../migrations/0054_counter_periods.sql", import.meta.url), "utf8")
   const db = await PGlite.create({ loadDataDir: emptyDatabase(), startParams: startParameters })
   try {
     await db.exec(`

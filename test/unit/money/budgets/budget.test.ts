@@ -4,7 +4,6 @@ import { Clock, Effect, Metric, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { describe } from "vitest"
 import { wholeAmount } from "../../../../src/money/amount.ts"
-import { holdOf, ledgerOver, unit as one, record, settlementOf } from "../../../../src/money/books.ts"
 import {
   type Budget,
   budgetExceeded,
@@ -20,6 +19,7 @@ import {
 import { periodOf } from "../../../../src/money/periods.ts"
 import { BudgetPeriod, BudgetScope } from "../../../../src/protocol/catalogue.ts"
 import { MemoryBooks, makeStore } from "../../../../src/testing/ledger-store-memory.ts"
+import { holdOf, ledgerOver, unit as one, record, settlementOf } from "../../../support/books.ts"
 
 const nowMs = Date.parse("2026-11-26T12:00:00Z")
 /** When the periods of that time end. */
