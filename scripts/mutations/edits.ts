@@ -29,12 +29,26 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["this.free += amount - cost", "this.free += amount"],
     ["      allotment.free += owed\n", "\n"],
     ["      allotment.free -= owed\n", "\n"],
+    ["return { counter, period, need: owed,", "return { counter, need: owed,"],
   ),
   ...edits(
     "src/money/granting.ts",
     ["          Effect.tapError(() => Effect.sync(() => nodes.leave(node))),\n", ""],
     ["      Effect.onError(() => Effect.sync(() => nodes.leave(node))),\n", ""],
     ["    if (allotment.free >= chunk / 2n) return\n", "    return\n"],
+    ["return { node: node.id, orgId, counter, period, amount,", "return { node: node.id, orgId, counter, amount,"],
+  ),
+  ...edits(
+    "src/money/periods.ts",
+    ["const monday = day - ((day + 3) % 7)", "const monday = day - ((day + 4) % 7)"],
+    ["return [Date.UTC(year, month) / dayMs, Date.UTC(year, month + 1) / dayMs]", "return [day, day + 31]"],
+    ["if (known?.day === day) return known.period", "if (known !== undefined) return known.period"],
+  ),
+  ...edits(
+    "src/money/budgets/budget.ts",
+    ["covering.counter === counter && (budget.subject ?? subject) === subject", "covering.counter === counter"],
+    ['!isEndUser || budget.scope === "endUser"', "true"],
+    ["used: shown(unit, limit - available)", "used: shown(unit, available)"],
   ),
   ...edits(
     "src/calls/settlement.ts",
@@ -180,6 +194,14 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["  let from = 1\n", "  let from = 0\n"],
     ["    from += reply.length\n", "\n"],
     ["mayBeOpen: items.some((item) => item.mayBeOpen)", "mayBeOpen: false"],
+  ),
+  ...edits(
+    "migrations/functions/books/retention.sql",
+    [
+      "  where c.ends_at < oldest::timestamp at time zone 'UTC'\n",
+      "  where c.starts_at < oldest::timestamp at time zone 'UTC'\n",
+    ],
+    ["  where ends_at is null and counter like '%:%';\n", "  where false;\n"],
   ),
   ...edits(
     "migrations/functions/books/holds.sql",

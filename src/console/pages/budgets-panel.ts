@@ -10,6 +10,8 @@ import { Table } from "../ui/table.ts"
 import { mayManage, useViewer } from "../viewer.ts"
 import { oneOf, type TenantPlace } from "./tenant-place.ts"
 
+const periods: Readonly<Record<BudgetState["period"], string>> = { day: "day", week: "week", month: "month" }
+
 const choices = (values: ReadonlyArray<string>) => values.map((value) => [value, value] as const)
 
 export const BudgetsPanel = ({ place }: { readonly place: TenantPlace }) => {
@@ -36,7 +38,7 @@ export const BudgetsPanel = ({ place }: { readonly place: TenantPlace }) => {
       { name: "id", label: "Id", hint: "An id that exists is changed." },
       { name: "scope", label: "For each", options: choices(["org", "team", "person", "app", "key", "endUser"]) },
       { name: "unit", label: "Of", options: choices(["money", "tokens"]) },
-      { name: "period", label: "Per", options: choices(["day", "week", "month"]) },
+      { name: "period", label: "Per", options: Object.entries(periods) },
       { name: "limit", label: "Limit", hint: "In the organisation's currency, or tokens." },
     ]} />`
   return html`<${Card} title="Budgets" actions=${button}>
