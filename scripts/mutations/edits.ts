@@ -84,10 +84,7 @@ export const allEdits: ReadonlyArray<Edit> = [
   ...edits(
     "src/calls/reply.ts",
     ["    else if (!this.isFull) this.onRoom?.()", "    else this.onRoom?.()"],
-    [
-      "if (!this.#isGone && this.#unsentBytes() === 0) {\n        this.#progressAtMs",
-      "if (!this.#isGone) {\n        this.#progressAtMs",
-    ],
+    ["if (!this.#isGone && this.#buffer.unsentBytes() === 0) {", "if (!this.#isGone) {"],
   ),
   ...edits(
     "src/admission/gate-memory.ts",

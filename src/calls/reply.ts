@@ -1,42 +1,30 @@
-/**
- * The reply of a call: one body, or a stream of events that is written to the client's connection as it is made.
- * What a slow client does not take waits here, and is given to the connection in parts, so that progress shows.
- */
+/** The reply of a call: one body, or a stream of events that is written to the client's connection as it is made. */
 import type { EventEncoder } from "../dialects/client-api.ts"
-import { isStored, type Marked, type WrittenPart } from "../media/marked.ts"
+import type { Marked, WrittenPart } from "../media/marked.ts"
 import { errorBody } from "../protocol/error.ts"
 import type { CacheState } from "../protocol/reply-cache.ts"
 import { toServiceError } from "../store/unavailable.ts"
-import type { CarryingNotes, Connection, ReplyError, StreamPart, WholeReply } from "./connection.ts"
+import type { CarryingNotes, Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "./connection.ts"
+import { type BufferListener, type BufferOptions, ReplyBuffer } from "./reply-buffer.ts"
+import { Stall } from "./stall.ts"
 
 /** How often the progress of a slow client is looked at within the time in which it may make none. */
 const looksPerStall = 4
 
-/** What waits for slow clients in the whole process. While it is beyond its limit, no stream may keep more. */
-export interface WaitingBytes {
-  bytes: number
-  readonly limitBytes: number
-}
-
-export interface ReplyOptions<Body extends object> {
+export interface ReplyOptions<Body extends object> extends BufferOptions {
   readonly connection: Connection<Body>
-  readonly waiting: WaitingBytes
-  /** Unsent bytes at which the vendor's socket is paused. */
-  readonly bufferBytes: number
   /** How long a client may take none of the waiting bytes. */
   readonly stallMs: number
   /** How long a stream may be silent. */
   readonly heartbeatMs: number
-  readonly nowMs: () => number
 }
 
-/** Bytes of memory that a part takes while it waits. */
-const memoryOf = (part: WrittenPart): number => (isStored(part) ? part.heldBytes : Buffer.byteLength(part))
-
-export class ClientReply<Body extends object> {
+export class ClientReply<Body extends object> implements ConnectionListener, BufferListener {
   /** In the words of the client's API. */
   readonly events: EventEncoder
   readonly #options: ReplyOptions<Body>
+  readonly #buffer: ReplyBuffer
+  readonly #stall: Stall
   /** Told when there is room again. */
   onRoom: (() => void) | undefined
   /** Told when the client has left before the end of its reply. */
@@ -49,20 +37,13 @@ export class ClientReply<Body extends object> {
   #isFlushed = false
   #onFlushed: (() => void) | undefined
   #mustEnd = false
-  #hasRoom = true
-  #waiting: Array<WrittenPart> = []
-  /** The rest of the stored text that is being written. */
-  #storedRest: AsyncIterator<Uint8Array> | undefined
-  /** Bytes of memory that it takes. */
-  #heldBytes = 0
-  #waitingBytes = 0
   #wroteAtMs: number
-  #progressAtMs = 0
-  #takenBytes = 0
 
   constructor(options: ReplyOptions<Body>) {
     this.#options = options
     this.events = options.connection.events
+    this.#stall = new Stall(options.stallMs)
+    this.#buffer = new ReplyBuffer(options, this.#stall, this)
     this.#wroteAtMs = options.nowMs()
     options.connection.listen(this)
   }
@@ -83,15 +64,12 @@ export class ClientReply<Body extends object> {
 
   /** Whether the connection takes more at once. */
   get hasRoom(): boolean {
-    return this.#hasRoom
+    return this.#buffer.hasRoom
   }
 
   /** Whether nothing more should be read from the vendor. */
   get isFull(): boolean {
-    const { bufferBytes, waiting } = this.#options
-    return (
-      !this.#hasRoom && !this.#isGone && (waiting.bytes >= waiting.limitBytes || this.#unsentBytes() >= bufferBytes)
-    )
+    return !this.#isGone && this.#buffer.isFull
   }
 
   /** Whether marks stand in what is written. */
@@ -135,21 +113,17 @@ export class ClientReply<Body extends object> {
     if (this.#isGone || this.#mustEnd) return
     const nowMs = this.#options.nowMs()
     // On a connection that it shares, bytes of others may wait already.
-    if (!this.#isStreaming || this.#unsentBytes() === 0) this.#progressAtMs = nowMs
+    if (!this.#isStreaming || this.#buffer.unsentBytes() === 0) this.#stall.begin(nowMs)
     this.#wroteAtMs = nowMs
     this.#isStreaming = true
-    if (this.#hasRoom) this.#give(events)
-    else {
-      this.#waiting.push(events)
-      this.#countWaiting(memoryOf(events))
-    }
+    this.#buffer.add(events)
   }
 
   /** Ends a stream after what waits. */
   end(): void {
     if (this.#mustEnd) return
     this.#mustEnd = true
-    if (!this.#isGone && this.#isEmpty) this.#options.connection.end(() => this.#flushed())
+    if (!this.#isGone && this.#buffer.isEmpty) this.#options.connection.end(() => this.#flushed())
   }
 
   /** Tells when the reply has left the process, or nobody waits for it any more. Whole replies are not waited for. */
@@ -160,23 +134,14 @@ export class ClientReply<Body extends object> {
 
   /** The connection's side: it has taken everything. */
   room(): void {
-    this.#hasRoom = true
-    this.#progressAtMs = this.#options.nowMs()
+    this.#buffer.room()
     // A stream whose end was asked for while nothing waited has ended.
-    if (!this.#mustEnd || !this.#isEmpty) this.#goOn()
+    if (!this.#mustEnd || !this.#buffer.isEmpty) this.#buffer.goOn()
   }
 
-  #goOn(): void {
-    if (this.#storedRest !== undefined) {
-      this.#writeStored(this.#storedRest)
-      return
-    }
-    while (this.#hasRoom && this.#waiting.length > 0) {
-      const events = this.#waiting.shift() ?? ""
-      this.#countWaiting(-memoryOf(events))
-      this.#give(events)
-    }
-    if (this.#mustEnd && this.#isEmpty) this.#options.connection.end(() => this.#flushed())
+  /** The buffer's side: it has given what there was room for. */
+  wentOn(): void {
+    if (this.#mustEnd && this.#buffer.isEmpty) this.#options.connection.end(() => this.#flushed())
     else if (!this.isFull) this.onRoom?.()
   }
 
@@ -184,8 +149,7 @@ export class ClientReply<Body extends object> {
   gone(): void {
     if (this.#isGone || this.#isFlushed) return
     this.#isGone = true
-    this.#waiting = []
-    this.#countWaiting(-this.#waitingBytes)
+    this.#buffer.drop()
     this.onGone?.()
     this.#onFlushed?.()
   }
@@ -225,10 +189,10 @@ export class ClientReply<Body extends object> {
     if (this.#mustEnd || this.events.heartbeat === "") return Number.POSITIVE_INFINITY
     if (this.#wroteAtMs + heartbeatMs <= nowMs) {
       this.#wroteAtMs = nowMs
-      if (!this.#isGone && this.#unsentBytes() === 0) {
-        this.#progressAtMs = nowMs
+      if (!this.#isGone && this.#buffer.unsentBytes() === 0) {
+        this.#stall.begin(nowMs)
         this.#isStreaming = true
-        this.#give(this.events.heartbeat)
+        this.#buffer.add(this.events.heartbeat)
       }
     }
     return this.#wroteAtMs + heartbeatMs
@@ -236,73 +200,17 @@ export class ClientReply<Body extends object> {
 
   /** Counts from now on how long the client takes nothing. @returns when to look */
   beginStall(): number {
-    this.#progressAtMs = this.#options.nowMs()
-    return this.stall(this.#progressAtMs)
+    const nowMs = this.#options.nowMs()
+    this.#stall.begin(nowMs)
+    return this.stall(nowMs)
   }
 
   /** When to look again whether the client is stalled; 0 if it is. */
   stall(nowMs: number): number {
     const { stallMs, connection } = this.#options
     if (!this.#isStreaming || this.#isGone || this.#isFlushed) return Number.POSITIVE_INFINITY
-    const taken = connection.takenBytes()
-    if (this.#unsentBytes() === 0 || taken !== this.#takenBytes) this.#progressAtMs = nowMs
-    this.#takenBytes = taken
-    const dueMs = this.#progressAtMs + stallMs
+    const dueMs = this.#stall.dueMs(nowMs, this.#buffer.unsentBytes(), connection.takenBytes())
     return dueMs <= nowMs ? 0 : Math.min(dueMs, nowMs + stallMs / looksPerStall)
-  }
-
-  #hold(bytes: number): void {
-    this.#heldBytes += bytes
-    this.#countWaiting(bytes)
-  }
-
-  #countWaiting(bytes: number): void {
-    this.#waitingBytes += bytes
-    this.#options.waiting.bytes += bytes
-  }
-
-  #give(events: WrittenPart): void {
-    if (isStored(events)) {
-      this.#hold(events.heldBytes)
-      this.#writeStored(events.chunks())
-    } else this.#giveNow(events)
-  }
-
-  #giveNow(events: StreamPart): void {
-    const { connection } = this.#options
-    this.#hasRoom = connection.write(events)
-    if (!this.#hasRoom) this.#takenBytes = connection.takenBytes()
-  }
-
-  /** Writes the next chunk of a stored text; the one after it when there is room, and then what waits. */
-  #writeStored(chunks: AsyncIterator<Uint8Array>): void {
-    this.#storedRest = chunks
-    this.#hasRoom = false
-    chunks.next().then(
-      ({ done, value }) => {
-        if (this.#isGone) return
-        if (done === true) {
-          this.#storedRest = undefined
-          this.#hold(-this.#heldBytes)
-          this.#hasRoom = true
-          this.#progressAtMs = this.#options.nowMs()
-          this.#goOn()
-        } else {
-          this.#hold(-Math.min(value.length, this.#heldBytes))
-          this.#giveNow(value)
-          if (this.#hasRoom) this.#writeStored(chunks)
-        }
-      },
-      () => this.cut(),
-    )
-  }
-
-  get #isEmpty(): boolean {
-    return this.#waiting.length === 0 && this.#storedRest === undefined
-  }
-
-  #unsentBytes(): number {
-    return this.#waitingBytes + this.#options.connection.unsentBytes()
   }
 
   #flushed(): void {

@@ -1,4 +1,5 @@
 /** What ends a session from outside its jobs: its tiers, silence of both sides, and a client that does not read. */
+import { Stall } from "../../calls/stall.ts"
 import { tierTimeout } from "../../calls/vendor-errors.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Watch, Watched } from "../../deadlines.ts"
@@ -24,9 +25,7 @@ export class SessionDeadlines implements Watched {
   #lastEventMs: number
   #renewedMs: number
   #hasVendorEvent = false
-  /** When the client has last taken something while some was waiting. */
-  #progressMs: number
-  #takenBytes = 0
+  readonly #stall: Stall
 
   constructor(options: SessionOptions, target: CallTarget, client: ClientConnection, mailbox: Mailbox) {
     const { timeoutsOf, catalogue, nowMs } = options.services
@@ -38,7 +37,8 @@ export class SessionDeadlines implements Watched {
     this.beganMs = nowMs()
     this.#lastEventMs = this.beganMs
     this.#renewedMs = this.beganMs
-    this.#progressMs = this.beganMs
+    this.#stall = new Stall(options.services.config.streamStallMs)
+    this.#stall.begin(this.beganMs)
   }
 
   /** The session runs. */
@@ -68,7 +68,7 @@ export class SessionDeadlines implements Watched {
     const firstDueMs = this.#hasVendorEvent ? Number.POSITIVE_INFINITY : this.beganMs + ttfb
     const idleDueMs = this.#lastEventMs + idleMs
     const totalDueMs = this.beganMs + total
-    const stallDueMs = this.#stallDueMs(nowMs)
+    const stallDueMs = this.#stall.dueMs(nowMs, this.#client.unsentBytes(), this.#client.takenBytes())
     if (firstDueMs <= nowMs) this.#late("ttfb", ttfb)
     else if (idleDueMs <= nowMs) this.#late("idle", idleMs)
     else if (totalDueMs <= nowMs) this.#late("total", total)
@@ -89,15 +89,6 @@ export class SessionDeadlines implements Watched {
   #late(tier: "ttfb" | "idle" | "total", timeoutMs: number): void {
     recordTierTimeout(this.#options.services.context, tier, this.#target)
     this.#mailbox.end({ reason: "upstream_timeout", code: closing.normal, error: tierTimeout(tier, timeoutMs) })
-  }
-
-  #stallDueMs(nowMs: number): number {
-    const takenBytes = this.#client.takenBytes()
-    if (this.#client.unsentBytes() === 0 || takenBytes !== this.#takenBytes) {
-      this.#progressMs = nowMs
-      this.#takenBytes = takenBytes
-    }
-    return this.#progressMs + this.#options.services.config.streamStallMs
   }
 }
 
