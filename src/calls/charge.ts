@@ -2,52 +2,37 @@
 import { Effect } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
-import type { Charge, Counts } from "../money/pricing.ts"
-import type { JobFacts, Settlement } from "../money/settlement.ts"
+import type { Charge } from "../money/pricing.ts"
+import type { Settlement } from "../money/settlement.ts"
 import type { SettleResult } from "../money/settler.ts"
-import type { Stop } from "../protocol/exchange.ts"
+import type { UsageRecord } from "../money/usage-record.ts"
 import { type Tier, tiers } from "../protocol/timeout-tiers.ts"
-import type { EstimatedReason } from "../protocol/usage.ts"
 import type { Reserved } from "./reserve.ts"
 import type { CallServices } from "./services.ts"
 
 /** With the organisation's own key, the vendor bills the organisation. */
 export const free: Charge = { cost: 0n, cacheNetSaving: 0n }
 
-export interface Charged extends Pick<Reserved, "hold"> {
+/** What is settled, and whom the usage record names. */
+export interface Charged
+  extends Pick<Settlement, "hold" | "atMs" | "job">,
+    Omit<UsageRecord, "appId" | "vendor" | "tierMs" | "cacheNetSaving"> {
   readonly caller: Caller
-  readonly sessionId: string | undefined
-  readonly purpose: string
-  /** What usage records call the model. */
-  readonly model: string
   /** Whom the vendor bills; undefined if no vendor was asked. */
   readonly target: CallTarget | undefined
-  readonly counts: Counts
-  readonly estimatedReason: EstimatedReason | undefined
-  readonly stop: Stop
   /** Milliseconds that the timeout tiers took. */
   readonly took: Partial<Record<Tier, number>>
   readonly charge: Charge
-  /** Where the vendor says that it answered. */
-  readonly region?: string | undefined
-  readonly atMs: number
-  readonly job?: JobFacts | undefined
 }
 
 export const settlementOf = (charged: Charged): Settlement => {
-  const { hold, caller, target, charge, atMs, job } = charged
+  const { hold, caller, target, charge, atMs, job, took, ...known } = charged
   const record = {
+    ...known,
     appId: caller.app?.id ?? "",
-    sessionId: charged.sessionId,
-    purpose: charged.purpose,
-    model: charged.model,
     vendor: target?.vendor.id ?? "",
-    counts: charged.counts,
-    tierMs: rounded(charged.took),
-    estimatedReason: charged.estimatedReason,
-    stop: charged.stop,
+    tierMs: rounded(took),
     cacheNetSaving: charge.cacheNetSaving,
-    region: charged.region,
   }
   return { hold, atMs, cost: charge.cost, record, ...(job !== undefined && { job }) }
 }

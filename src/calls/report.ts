@@ -3,6 +3,7 @@ import { type Context, Effect } from "effect"
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import { recordOutcome, recordShed, recordTierTimeout } from "../telemetry/metrics.ts"
 import { isShortage } from "../upstream/client.ts"
+import { callerView } from "./call-view.ts"
 import type { AdmittedCall, CallOrigin, HeldCall } from "./held-call.ts"
 import type { CallServices } from "./services.ts"
 import { type CallError, describe, tierOf } from "./vendor-errors.ts"
@@ -64,9 +65,7 @@ export const reportEnd = <Body extends object>(
 const callerOf = ({ requestId, caller, traceId }: CallOrigin) => ({
   traceId,
   ref: requestId,
-  org: caller.org.id,
-  app: caller.app?.id ?? "",
-  key: caller.keyId,
+  ...callerView(caller),
 })
 
 /** Handles that callers make up are no values of dimensions. */

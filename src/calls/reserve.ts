@@ -1,20 +1,14 @@
 /** The hold of the most that something can cost, under all budgets that cover its caller: a call, or a response of a session. */
 import { Effect } from "effect"
 import { budgetSubjects, type Caller } from "../identity/caller.ts"
-import { type Amount, wholeAmount } from "../money/amount.ts"
+import { wholeAmount } from "../money/amount.ts"
 import { type CoveringBudget, needsOf } from "../money/budgets/budget.ts"
-import type { Hold, HoldError } from "../money/ledger.ts"
+import type { Hold, HoldError, HoldRequest } from "../money/ledger.ts"
 import { dayOf } from "../protocol/utc8.ts"
 import type { CallServices } from "./services.ts"
 
-export interface Reservation {
-  /** The gateway's own request id. */
-  readonly ref: string
+export interface Reservation extends Pick<HoldRequest, "ref" | "requestId" | "currency" | "amount"> {
   readonly caller: Caller
-  /** The caller's idempotency key, if there is one. */
-  readonly requestId?: string | undefined
-  readonly currency: string
-  readonly amount: Amount
   /** The most tokens, for budgets of tokens. */
   readonly tokens: number
   readonly nowMs: number

@@ -15,7 +15,7 @@ import { logCause } from "../telemetry/logs.ts"
 import { recordCacheSaving, recordUsageEstimate } from "../telemetry/metrics.ts"
 import { annotate, spanned } from "../telemetry/tracing.ts"
 import { keepReply } from "./caching.ts"
-import { viewOf } from "./call-view.ts"
+import { callerView, targetView } from "./call-view.ts"
 import { settleCharge } from "./charge.ts"
 import { dueOf, isFree } from "./due.ts"
 import { brokenBy, type Ending, emptyReply, errorOf } from "./ending.ts"
@@ -107,7 +107,7 @@ export const leasedOf = <Body extends object>(x: HeldCall<Body>): RunningCall =>
         ? undefined
         : dueOf(x, "gateway_lost", "interrupted")?.settlement,
   }),
-  view: () => openView(x),
+  view: () => viewOf(x),
 })
 
 /**
@@ -124,20 +124,20 @@ export const settleLost = <Body extends object>(x: HeldCall<Body>): Effect.Effec
     return settler.settle(x.sent)
   }).pipe(Effect.catchCause((cause) => Effect.logError("A hold could not be closed after a defect", cause)))
 
-const openView = <Body extends object>({ call, kind, task, conversation }: HeldCall<Body>): OpenCall => {
+const viewOf = <Body extends object>({ call, kind, task, conversation }: HeldCall<Body>): OpenCall => {
   const { target, startedAtMs, attempts, opened } = conversation
   const { outputBytes, isAnswered } = task.received
-  return viewOf({
-    ref: call.requestId,
+  return {
+    id: call.requestId,
     kind: kind.name,
-    caller: call.caller,
+    ...callerView(call.caller),
     model: task.model,
-    target,
-    startedAtMs,
+    ...(target !== undefined && { target: targetView(target) }),
+    startedAt: new Date(startedAtMs).toISOString(),
     bytes: outputBytes,
     state: isAnswered ? "settling" : opened ? "streaming" : "calling",
     failedCalls: attempts.length,
-  })
+  }
 }
 
 /** A failure before anything was billed: the request id is free again, and the call does not count. */

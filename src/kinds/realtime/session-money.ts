@@ -3,7 +3,7 @@
  * usage record of its own. One hold is ready at any time, because a vendor may begin a response by itself.
  */
 import { Effect } from "effect"
-import { viewOf } from "../../calls/call-view.ts"
+import { callerView, targetView } from "../../calls/call-view.ts"
 import { newRequestId } from "../../calls/calls.ts"
 import { free, settleCharge, settlementOf } from "../../calls/charge.ts"
 import { type Reserved, reserve } from "../../calls/reserve.ts"
@@ -247,16 +247,16 @@ export class SessionMoney {
 
   #view({ hold }: Reserved, { output, startedAtMs }: Running): ReturnType<RunningCall["view"]> {
     const { caller, plan } = this.#facts
-    return viewOf({
-      ref: hold.ref,
+    return {
+      id: hold.ref,
       kind: "realtime",
-      caller,
+      ...callerView(caller),
       model: plan.handle,
-      target: this.target,
-      startedAtMs,
+      ...(this.target !== undefined && { target: targetView(this.target) }),
+      startedAt: new Date(startedAtMs).toISOString(),
       bytes: output.audioBytes + output.textBytes,
       state: "streaming",
       failedCalls: 0,
-    })
+    }
   }
 }
