@@ -79,6 +79,8 @@ export const allEdits: ReadonlyArray<Edit> = [
     "src/calls/target-loop.ts",
     ["if (isFinal || !isWorthFailover(error, triesAfterRefusal))", "if (!isWorthFailover(error, triesAfterRefusal))"],
     ["why === undefined ? Effect.void : health.coolDown(target.key, why, despite)", "Effect.void"],
+    ["    despite = nextRound(errors, despite)\n", "    despite = undefined\n"],
+    ["if (!isFinal && error._tag", "if (error._tag"],
   ),
   ...edits("src/calls/vendor-errors.ts", ["a.untilMs - b.untilMs", "b.untilMs - a.untilMs"]),
   ...edits(

@@ -37,6 +37,19 @@ export interface VendorSocketListener {
   readonly closed: (code: number) => void
 }
 
+/** An open socket. */
+export interface VendorSocket {
+  /** What came before is told at once. */
+  readonly listen: (listener: VendorSocketListener) => void
+  /** @returns whether there is room for more; if not, the listener is told when there is */
+  readonly send: (message: string | Buffer) => boolean
+  /** Reads no further; messages of what was read already may still come. */
+  readonly pause: () => void
+  readonly resume: () => void
+  /** Ends with the closing handshake. */
+  readonly close: () => void
+}
+
 export class VendorSockets extends Context.Service<
   VendorSockets,
   {
@@ -102,7 +115,7 @@ const openSocket = (
       response.once("error", told)
     })
     ws.once("open", () => {
-      if (connection !== undefined) resume(Effect.succeed(new VendorSocket(ws, connection)))
+      if (connection !== undefined) resume(Effect.succeed(new ConnectedSocket(ws, connection)))
     })
     return Effect.sync(() => ws.terminate())
   })
@@ -137,7 +150,7 @@ const flat = (headers: NodeJS.Dict<string | Array<string>>): Readonly<Record<str
 /** Bytes that may wait for a vendor before its client waits too. */
 const waitingBytes = 1024 * 1024
 
-export class VendorSocket {
+class ConnectedSocket implements VendorSocket {
   readonly #ws: WebSocket
   readonly #connection: Socket
   /** What came before somebody listened. */
@@ -166,7 +179,6 @@ export class VendorSocket {
     if (this.#isClosed) listener.closed(this.#code)
   }
 
-  /** @returns whether there is room for more */
   send(message: string | Buffer): boolean {
     if (this.#isClosed) return true
     // What is sent in one turn of the event loop leaves in one write.
@@ -187,7 +199,6 @@ export class VendorSocket {
     if (!this.#isClosed) this.#ws.resume()
   }
 
-  /** Ends with the closing handshake. */
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true

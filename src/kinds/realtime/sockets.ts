@@ -1,16 +1,9 @@
-/** What a session needs of its two sockets. */
+/** The two sockets of a session, and what it needs of its client's. */
 import type { ClosingCode } from "../../protocol/closing-code.ts"
-
-interface SessionSocket {
-  /** @returns whether there is room for more; if not, the listener is told when there is */
-  readonly send: (message: string | Buffer) => boolean
-  /** Reads no further; messages of what was read already may still come. */
-  readonly pause: () => void
-  readonly resume: () => void
-}
+import type { VendorSocket } from "../../upstream/vendor-sockets.ts"
 
 /** The client's socket. */
-export interface ClientConnection extends SessionSocket {
+export interface ClientConnection extends Omit<VendorSocket, "listen" | "close"> {
   readonly listen: (listener: {
     /** A whole text message, in UTF-8. */
     readonly message: (text: Buffer) => void
@@ -24,22 +17,12 @@ export interface ClientConnection extends SessionSocket {
   readonly takenBytes: () => number
 }
 
-/** The vendor's socket. */
-export interface VendorConnection extends SessionSocket {
-  readonly listen: (listener: {
-    readonly message: (bytes: Buffer) => void
-    readonly room: () => void
-    readonly closed: (code: number) => void
-  }) => void
-  readonly close: () => void
-}
-
 /** The sockets of one session. Whoever sends more than the other takes is read no further. */
 export class SocketPair {
   readonly client: ClientConnection
-  readonly vendor: VendorConnection
+  readonly vendor: VendorSocket
 
-  constructor(client: ClientConnection, vendor: VendorConnection) {
+  constructor(client: ClientConnection, vendor: VendorSocket) {
     this.client = client
     this.vendor = vendor
   }
