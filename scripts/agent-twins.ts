@@ -1,6 +1,6 @@
 /** Strict twins of vendors beside a started gateway, each behind a model, for agents that speak another API than the vendor. */
 import { Effect, Schema, type Scope } from "effect"
-import { CatalogueText } from "../src/protocol/activity.ts"
+import { CatalogueText } from "../src/protocol/control/activity.ts"
 import { startScriptedVendor } from "../src/testing/scripted-vendor.ts"
 import { anthropicTwin } from "../src/testing/twins/anthropic/twin.ts"
 import { geminiTwin } from "../src/testing/twins/gemini/twin.ts"

@@ -28,7 +28,7 @@ export default defineConfig({
     "encoder-worker": "src/exports/encoder-worker.ts",
     "large-worker": "src/http/large/large-worker.ts",
     "reader-worker": "src/catalogue/reader-worker.ts",
-    "tokenizer-worker": "src/calls/tokenizer-worker.ts",
+    "tokenizer-worker": "src/calls/tokens/tokenizer-worker.ts",
   },
   platform: "node",
   plugins: [laterSegmenter],

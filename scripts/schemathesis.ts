@@ -8,7 +8,7 @@ import { spawn } from "node:child_process"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
-import { TokenReply } from "../src/protocol/login.ts"
+import { TokenReply } from "../src/protocol/control/login.ts"
 import { StartedGateway } from "../test/support/started-gateway.ts"
 
 const program = process.env["SVC_TEST_SCHEMATHESIS"] ?? "schemathesis"

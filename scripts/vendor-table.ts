@@ -6,8 +6,8 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { profilesOf } from "../src/catalogue/references.ts"
 import { dialectOf } from "../src/dialects/index.ts"
-import { ModelKind } from "../src/protocol/call-kind.ts"
 import { DialectName, type Vendor } from "../src/protocol/catalogue.ts"
+import { ModelKind } from "../src/protocol/kinds/call-kind.ts"
 import { parameterTable } from "./parameter-table.ts"
 
 export const page = fileURLToPath(new URL("../src/dialects/README.md", import.meta.url))

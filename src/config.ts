@@ -3,11 +3,11 @@
  * except for the `env:` secrets that a catalogue references.
  */
 import { Config, ConfigProvider, Context, Effect, Layer, Option, Redacted, Result, Schema } from "effect"
-import { parseDatabaseUrl } from "./protocol/database-url.ts"
-import { MillisOrNumber, MillisOrZero } from "./protocol/duration.ts"
-import { parseNetwork } from "./protocol/network.ts"
-import { parseProxy } from "./protocol/proxy.ts"
-import { parseRedisUrl } from "./protocol/redis-url.ts"
+import { parseDatabaseUrl } from "./protocol/values/database-url.ts"
+import { MillisOrNumber, MillisOrZero } from "./protocol/values/duration.ts"
+import { parseNetwork } from "./protocol/values/network.ts"
+import { parseProxy } from "./protocol/values/proxy.ts"
+import { parseRedisUrl } from "./protocol/values/redis-url.ts"
 import { fileVariable, secretInFile } from "./secret-files.ts"
 
 const Bytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: 2 ** 31 - 1 }))

@@ -4,7 +4,7 @@ import { wholeAmount } from "../../src/money/amount.ts"
 import { type Budget, budgetsOf, indexBudgets, needsOf, type Subjects } from "../../src/money/budgets/budget.ts"
 import { Ledger } from "../../src/money/ledger.ts"
 import { BudgetScope } from "../../src/protocol/catalogue.ts"
-import { dayOf } from "../../src/protocol/utc8.ts"
+import { dayOf } from "../../src/protocol/values/utc8.ts"
 import { layerMemoryLedger, makeLedgerBook } from "../../src/testing/ledger-memory.ts"
 
 const orgId = "org_bench"

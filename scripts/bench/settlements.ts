@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import type { Ledger } from "../../src/money/ledger.ts"
-import { newUlid } from "../../src/protocol/ulid.ts"
-import { dayOf } from "../../src/protocol/utc8.ts"
+import { newUlid } from "../../src/protocol/values/ulid.ts"
+import { dayOf } from "../../src/protocol/values/utc8.ts"
 
 /** Organisations that can spend. */
 export const creditedOrgs = async (ledger: Ledger["Service"], count: number): Promise<ReadonlyArray<string>> => {

@@ -51,7 +51,7 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["used: shown(unit, limit - available)", "used: shown(unit, available)"],
   ),
   ...edits(
-    "src/calls/settlement.ts",
+    "src/calls/settle/settlement.ts",
     ["const estimate = hold.balance - due.charge.cost", "const estimate = hold.balance"],
     [
       "if (registration === undefined || finished === undefined || reply.hasMarks) return settlement",
@@ -59,7 +59,7 @@ export const allEdits: ReadonlyArray<Edit> = [
     ],
     ["return isGood ? services.review.judge", "return !isGood ? services.review.judge"],
   ),
-  ...edits("src/calls/due.ts", ["const full = isOwn ? free :", "const full = !isOwn ? free :"]),
+  ...edits("src/calls/settle/amount-due.ts", ["const full = isOwn ? free :", "const full = !isOwn ? free :"]),
   ...edits(
     "src/kinds/chat/bill.ts",
     ["  if (!done && !contentSeen) return undefined\n  const isFinal", "  const isFinal"],
@@ -68,7 +68,7 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["Math.min(count, limitOf(name))", "count"],
   ),
   ...edits(
-    "src/calls/upstream-call.ts",
+    "src/calls/vendor/vendor-call.ts",
     ["this.#clientIsSlow ? Number.POSITIVE_INFINITY : this.#idleDueMs(idle)", "this.#idleDueMs(idle)"],
     ['if (this.#bytes > maxErrorBytes) this.#end(this.#refusal(""))', ""],
     ["else if (isEnd) this.#end(disconnected())\n    else if (stream", "else if (stream"],
@@ -76,15 +76,15 @@ export const allEdits: ReadonlyArray<Edit> = [
     ['this.#connectedAtMs + ttfb]\n      case "body"', 'this.#startedAtMs + ttfb]\n      case "body"'],
   ),
   ...edits(
-    "src/calls/target-loop.ts",
+    "src/calls/vendor/target-loop.ts",
     ["if (isFinal || !isWorthFailover(error, triesAfterRefusal))", "if (!isWorthFailover(error, triesAfterRefusal))"],
     ["why === undefined ? Effect.void : health.coolDown(target.key, why, despite)", "Effect.void"],
     ["    despite = nextRound(errors, despite)\n", "    despite = undefined\n"],
     ["if (!isFinal && error._tag", "if (error._tag"],
   ),
-  ...edits("src/calls/vendor-errors.ts", ["a.untilMs - b.untilMs", "b.untilMs - a.untilMs"]),
+  ...edits("src/calls/vendor/errors.ts", ["a.untilMs - b.untilMs", "b.untilMs - a.untilMs"]),
   ...edits(
-    "src/calls/reply.ts",
+    "src/calls/reply/reply.ts",
     ["    else if (!this.isFull) this.onRoom?.()", "    else this.onRoom?.()"],
     ["if (!this.#isGone && this.#buffer.unsentBytes() === 0) {", "if (!this.#isGone) {"],
   ),
@@ -113,7 +113,7 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["keys.set(key.id, key)", "void key"],
   ),
   ...edits(
-    "src/store/group-commit.ts",
+    "src/money/group-commit.ts",
     ["          for (const { resume } of entries) resume(noRow)\n", ""],
     ["entries.length > 1 && options.isItemFault(error)", "entries.length < 0"],
   ),
@@ -145,7 +145,7 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["counts.outTokens <= most(maxOutTokens)", "true"],
   ),
   ...edits(
-    "src/sockets/exchange-stream.ts",
+    "src/http/sockets/exchange-stream.ts",
     ["      if (this.#room !== undefined && this.#room <= 0) break\n", "\n"],
     [
       "    if (this.#held.length > 0) this.#atEnd = flushed\n    else this.#finish(flushed)",
@@ -156,7 +156,7 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["      this.#heldBytes -= bytes\n", "\n"],
   ),
   ...edits(
-    "src/sockets/client-socket.ts",
+    "src/http/sockets/client-socket.ts",
     ["    if (!this.#isAlive) {\n      this.cut()\n      return\n    }\n", "\n"],
     ["      if (this.#takenAtPing === taken) this.cut()\n", "\n"],
     ["    if (this.#isPaused || this.#isFull) this.#ws.pause()", "    if (this.#isPaused) this.#ws.pause()"],

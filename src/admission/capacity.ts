@@ -3,7 +3,7 @@
  * HAProxy's `maxconn`, which is worked out from the limit of open files.
  */
 import { readdirSync, readFileSync } from "node:fs"
-import { heapLimitBytes, heapUsedBytes } from "./memory.ts"
+import { heapLimitBytes, heapUsedBytes } from "../memory.ts"
 
 export interface Machine {
   /** Open files that the process may have; undefined if it is not known. */

@@ -5,7 +5,7 @@
 import { Clock, Effect, Layer } from "effect"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
-import { addDays, dayOf } from "../protocol/utc8.ts"
+import { addDays, dayOf } from "../protocol/values/utc8.ts"
 import {
   type Admission,
   type AdmissionError,

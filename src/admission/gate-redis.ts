@@ -2,7 +2,7 @@
 import { Clock, Effect, Layer, Schedule } from "effect"
 import { WeirConfig } from "../config.ts"
 import { beforeSeparator } from "../identity/caller.ts"
-import { dayOf, hourOf } from "../protocol/utc8.ts"
+import { dayOf, hourOf } from "../protocol/values/utc8.ts"
 import { makeScript, Redis } from "../store/redis.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
 import {

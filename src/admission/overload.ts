@@ -6,10 +6,10 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { isDevelopment, WeirConfig } from "../config.ts"
+import { makeMemoryWatch } from "../memory.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordCapacity, recordShed } from "../telemetry/metrics.ts"
 import { capacityOf, readMachine } from "./capacity.ts"
-import { makeMemoryWatch } from "./memory.ts"
 
 /** An exchange that waits for its hold. The wait ends with the first of the two calls. */
 export interface Waiting {

@@ -1,7 +1,7 @@
 /** Whether a caller's request id can have been used before. Pure. */
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { dayMs } from "../protocol/instant.ts"
-import { timeOfId, timeOfUlid } from "../protocol/ulid.ts"
+import { dayMs } from "../protocol/values/instant.ts"
+import { timeOfId, timeOfUlid } from "../protocol/values/ulid.ts"
 
 /** How far a caller's clock may be ahead. */
 const maxAheadMs = 300_000

@@ -1,6 +1,6 @@
 /** Active sessions of a single node: concurrency per owner, and its hourly peaks. */
 import type { Clock } from "effect"
-import { addDays, dayOf, hourOf } from "../protocol/utc8.ts"
+import { addDays, dayOf, hourOf } from "../protocol/values/utc8.ts"
 import {
   type Admission,
   admittedSession,

@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import type { Watch, Watched } from "../deadlines.ts"
 import { serviceError } from "../protocol/error.ts"
 import { defaultTimeouts } from "../protocol/timeout-tiers.ts"
-import { ClientGone } from "./conversation.ts"
 import type { HeldCall } from "./held-call.ts"
-import { tierTimeout } from "./vendor-errors.ts"
+import { ClientGone } from "./vendor/conversation.ts"
+import { tierTimeout } from "./vendor/errors.ts"
 
 /** `closing`: the reply is written, and the client has not taken all of it. */
 type Phase = "conversing" | "settling" | "closing"

@@ -1,8 +1,8 @@
 /** The client's side of a call: what its reply is written to, and what that tells. */
-import type { EventEncoder } from "../dialects/client-api.ts"
+import type { EventEncoder } from "../dialects/client/client-api.ts"
 import type { Marked, WrittenPart } from "../media/marked.ts"
+import type { CacheState } from "../protocol/control/reply-cache.ts"
 import type { ServiceError } from "../protocol/error.ts"
-import type { CacheState } from "../protocol/reply-cache.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
 /** A whole reply. @typeParam Body what this call has made; text is a kept reply's */

@@ -7,12 +7,12 @@ import type { Caller } from "../identity/caller.ts"
 import type { Settlement } from "../money/settlement.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
-import type { Conversation } from "./conversation.ts"
 import type { CallRequest, Kind, Task } from "./kind.ts"
-import type { RegisteredCall } from "./replay.ts"
-import type { ClientReply } from "./reply.ts"
-import type { Reserved } from "./reserve.ts"
+import type { RegisteredCall } from "./reply/replay.ts"
+import type { ClientReply } from "./reply/reply.ts"
 import type { CallServices } from "./services.ts"
+import type { Reserved } from "./settle/reserve.ts"
+import type { Conversation } from "./vendor/conversation.ts"
 
 /** A request that could be read. */
 export interface DecodedCall<Request> {

@@ -5,7 +5,7 @@
 import { Clock, Context, Effect, Layer, Queue } from "effect"
 import { SqlClient } from "effect/sql"
 import { runAfter } from "../background.ts"
-import type { OpenExchanges as OpenExchangeList } from "../protocol/exchange-log.ts"
+import type { OpenExchanges as OpenExchangeList } from "../protocol/control/exchange-log.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

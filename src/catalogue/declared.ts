@@ -1,7 +1,7 @@
 /** What a catalogue declares beside the platform, by what changed. Pure. */
 import { Schema } from "effect"
 import { Key, Topup } from "../protocol/catalogue.ts"
-import type { TenantKind } from "../protocol/tenants.ts"
+import type { TenantKind } from "../protocol/control/tenants.ts"
 import { type Change, entryName, isList, type JsonDocument } from "./diff.ts"
 
 export interface TenantName {

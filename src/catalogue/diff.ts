@@ -1,7 +1,7 @@
 /** What applying a catalogue would change, entry by entry. */
 import type { Schema } from "effect"
-import { canonicalJson } from "../protocol/canonical.ts"
-import { duration } from "../protocol/duration.ts"
+import { canonicalJson } from "../protocol/values/canonical.ts"
+import { duration } from "../protocol/values/duration.ts"
 
 export interface Change {
   /** e.g. `models/main`. */

@@ -1,10 +1,10 @@
 /** The application keys of a catalogue: their secrets are resolved or minted, and only their hashes are stored. */
 import { Array as Arr, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import { mintSecret, sha256 } from "../secrets.ts"
 import type { DeclaredKey } from "./declared.ts"
 import type { CatalogueIssue } from "./load.ts"
 import { CatalogueRefused } from "./refusal.ts"
-import { mintSecret, sha256 } from "./secrets.ts"
 
 export interface PlannedKey {
   readonly id: string

@@ -1,6 +1,6 @@
 /** What a model of a kind is billed by. Source: calls "Kinds". Pure. */
 import { hasUnitPrice, type Price, type Unit } from "../money/pricing.ts"
-import type { ModelKind } from "../protocol/call-kind.ts"
+import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 
 /** The prices that a list must state to be charged for a kind, in words; undefined if it does. */
 export const lackingPrice = (kind: ModelKind, price: Price): string | undefined => {

@@ -1,6 +1,7 @@
 /** Whether the prices of long inputs can be charged: thresholds rise, and each states only what the price itself states. Pure. */
-import type { ModelKind } from "../protocol/call-kind.ts"
+
 import type { PriceAbove, PriceEntry } from "../protocol/catalogue.ts"
+import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 
 interface ThresholdProblem {
   /** Within the price. */

@@ -1,7 +1,7 @@
 /** Reads a catalogue, from a text or as it is stored, and compares it with the one in force. Pure. */
 import { Result, Schema } from "effect"
-import { fingerprint } from "../protocol/canonical.ts"
 import { PlatformDocument } from "../protocol/catalogue.ts"
+import { fingerprint } from "../protocol/values/canonical.ts"
 import { type Declared, declaredOf, type KeysOfText } from "./declared.ts"
 import { type Change, changesOf, entriesOf, type JsonDocument } from "./diff.ts"
 import { droppedOf, namesOf, withDropped } from "./dropped.ts"

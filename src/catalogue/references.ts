@@ -1,11 +1,10 @@
 /** Checks beyond the schema: unknown and duplicate names, prices and keys that contradict each other. */
 
 import { Result } from "effect"
+import { accessesOfExport } from "../cloud-identities/vendor-identity.ts"
 import { dialectOf } from "../dialects/index.ts"
-import { accessesOfExport } from "../identities/vendor-identity.ts"
 import { isAmountOf } from "../money/budgets/budget.ts"
 import { isSanePrice, maxPricePerMillion, maxTierFactor, readPrice } from "../money/pricing.ts"
-import { isWithinMoney, mostMoney } from "../protocol/bounds.ts"
 import {
   type AwsAccess,
   type AzureAccess,
@@ -15,8 +14,9 @@ import {
   type Export,
   type VendorProfile,
 } from "../protocol/catalogue.ts"
-import { parseNetwork } from "../protocol/network.ts"
-import { keptKinds } from "../protocol/reply-cache.ts"
+import { keptKinds } from "../protocol/control/reply-cache.ts"
+import { isWithinMoney, mostMoney } from "../protocol/values/bounds.ts"
+import { parseNetwork } from "../protocol/values/network.ts"
 import { compilePolicy } from "../review/policy.ts"
 import { addressOf } from "./addresses.ts"
 import { lackingPrice } from "./price-of-kind.ts"

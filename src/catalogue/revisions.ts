@@ -1,7 +1,7 @@
 /** The history of the catalogue: who applied what when, the text of each revision, and what differs between two. */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { CatalogueRevision, CatalogueRevisions } from "../protocol/activity.ts"
+import type { CatalogueRevision, CatalogueRevisions } from "../protocol/control/activity.ts"
 import type { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { storedCatalogue } from "./catalogue-store.ts"

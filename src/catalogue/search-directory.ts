@@ -1,7 +1,7 @@
 /** Active search providers as callers see them. Pure. */
 
 import { type Amount, formatAmount, parseAmount } from "../money/amount.ts"
-import type { SearchDirectory } from "../protocol/search.ts"
+import type { SearchDirectory } from "../protocol/kinds/search.ts"
 import type { CatalogueSnapshot, SearchProviderEntry } from "./snapshot.ts"
 
 /** Maximum results of any provider. */

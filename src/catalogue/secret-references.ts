@@ -1,5 +1,5 @@
 /** Every reference to a secret that a catalogue has. Pure. */
-import { accessesOfExport, identityReferences } from "../identities/vendor-identity.ts"
+import { accessesOfExport, identityReferences } from "../cloud-identities/vendor-identity.ts"
 import type { CatalogueDocument, NetworkFields, PlatformDocument } from "../protocol/catalogue.ts"
 import { isReference, networkReferences } from "../upstream/network.ts"
 

@@ -3,10 +3,10 @@
  * applied.
  */
 import { Redacted, Result } from "effect"
+import type { Identity } from "../cloud-identities/identity.ts"
+import { identityOfExport, identityOfVendor } from "../cloud-identities/vendor-identity.ts"
+import type { VendorDialect } from "../dialects/dialect.ts"
 import { dialectOf } from "../dialects/index.ts"
-import type { VendorDialect } from "../dialects/vendor-dialect.ts"
-import type { Identity } from "../identities/identity.ts"
-import { identityOfExport, identityOfVendor } from "../identities/vendor-identity.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budgets/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type {
@@ -21,12 +21,12 @@ import type {
   Vendor,
   Webhook,
 } from "../protocol/catalogue.ts"
-import type { WebhookForm } from "../protocol/webhook.ts"
+import type { WebhookForm } from "../protocol/control/webhook.ts"
 import { compilePolicy, type ReviewPolicy } from "../review/policy.ts"
+import type { ResolveRef } from "../secrets.ts"
 import { isReference, type Network, readNetwork } from "../upstream/network.ts"
 import type { Pooled } from "../upstream/pool.ts"
 import { addressOf } from "./addresses.ts"
-import type { ResolveRef } from "./secrets.ts"
 
 export interface VendorEntry {
   readonly vendor: AddressedVendor

@@ -9,14 +9,14 @@
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
-import { type StoreReference, storeReferenceOf } from "../protocol/secret-ref.ts"
+import { type StoreReference, storeReferenceOf } from "../protocol/values/secret-ref.ts"
 import { readSecretBy } from "../secret-stores/stores.ts"
+import { ResolveSecret } from "../secrets.ts"
 import { NodeProblems } from "../telemetry/node-problems.ts"
 import { VendorClient } from "../upstream/client.ts"
 import type { CatalogueIssue } from "./load.ts"
 import { CatalogueRefused } from "./refusal.ts"
 import { type PickedSecret, pickSecret } from "./secret-member.ts"
-import { ResolveSecret } from "./secrets.ts"
 
 export interface Unresolved {
   readonly ref: string

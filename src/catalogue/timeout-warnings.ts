@@ -1,7 +1,7 @@
 /** Warnings of timeouts that are well formed, and still a mistake. Pure. */
 import type { PlatformDocument } from "../protocol/catalogue.ts"
-import { duration } from "../protocol/duration.ts"
 import { environmentsOf, resolveTimeouts, type TierValues, type TimeoutSettings } from "../protocol/timeout-tiers.ts"
+import { duration } from "../protocol/values/duration.ts"
 
 /** Names of environments that are no mistake anywhere. */
 const usual = ["development", "staging", "production", "test"]

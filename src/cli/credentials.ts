@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, rmSync, statSync } from "
 import { homedir } from "node:os"
 import { dirname, join } from "node:path"
 import { Effect, Option, Schedule, Schema } from "effect"
-import { writeWholeFile } from "../store/whole-file.ts"
+import { writeWholeFile } from "../files/whole-file.ts"
 import { Failed } from "./target.ts"
 
 /** A login at one gateway. */

@@ -6,7 +6,7 @@ import { HttpApi, HttpApiClient, type HttpApiGroup } from "effect/http-api"
 import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { valueOrFile } from "../config.ts"
 import { ErrorEnvelope } from "../protocol/error.ts"
-import { invalidInput, issuesOf } from "../protocol/issues.ts"
+import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
 
 export const url = Flag.String("url").pipe(
   Flag.withDescription("Base URL of the gateway (SVC_BASE_URL)"),

@@ -1,7 +1,7 @@
 /** Credentials of a caller (application, end user or person), and the headers that carry them. */
 import { Effect } from "effect"
 import { signatureLabel } from "../protocol/signature.ts"
-import { newUlid } from "../protocol/ulid.ts"
+import { newUlid } from "../protocol/values/ulid.ts"
 
 /** A token, or a function that returns one and is called before each call. */
 export type Token = string | (() => string | Promise<string>)

@@ -6,7 +6,7 @@ import { Cause, Effect, Option, Queue, Schema, type Scope, Stream } from "effect
 import { ErrorEnvelope, errorStatus } from "../protocol/error.ts"
 import { ExchangeResponse, InProgress } from "../protocol/exchange.ts"
 import { ServerMessage, socketProtocol } from "../protocol/socket.ts"
-import { newUlid } from "../protocol/ulid.ts"
+import { newUlid } from "../protocol/values/ulid.ts"
 import type { Ask } from "./client.ts"
 import { type WeirError, WeirRefused, WeirStillRunning, type WeirUnreachable, WeirUnreadable } from "./errors.ts"
 import type { StreamedEvent } from "./exchange-stream.ts"

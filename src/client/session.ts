@@ -3,9 +3,9 @@
  * new session when it was archived. Source: interface.md "States and transitions" (Session).
  */
 import { Effect, Ref, type Scope, Semaphore, Stream } from "effect"
-import type { Bundle } from "../protocol/bundle.ts"
+import type { Bundle } from "../protocol/control/bundle.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
-import { newUlid } from "../protocol/ulid.ts"
+import { newUlid } from "../protocol/values/ulid.ts"
 import type { Ask, WeirClientShape } from "./client.ts"
 import type { WeirError } from "./errors.ts"
 import type { StreamedEvent } from "./exchange-stream.ts"

@@ -1,5 +1,5 @@
 /** Checks of the exchange, whole and streamed. */
-import { Bundle } from "../protocol/bundle.ts"
+import { Bundle } from "../protocol/control/bundle.ts"
 import { ExchangeResponse } from "../protocol/exchange.ts"
 import { CheckSkipped, decode, eventsOf, expectError, expectThat, type Group } from "./probe.ts"
 

@@ -1,7 +1,7 @@
 /** Checks of idempotency: one request id gives one vendor call and one charge. */
 
 import { ExchangeResponse, InProgress } from "../protocol/exchange.ts"
-import { newUlid } from "../protocol/ulid.ts"
+import { newUlid } from "../protocol/values/ulid.ts"
 import { decode, eventsOf, expectError, expectThat, type Group } from "./probe.ts"
 
 const fresh = () => ({ meta: { requestId: newUlid(Date.now()) } })

@@ -1,13 +1,13 @@
 /** Checks of the calls beside the exchange: embeddings, rankings, moderation. Models are found in the bundle. */
 import { Schema } from "effect"
-import { Bundle } from "../protocol/bundle.ts"
-import { EmbeddingResponse } from "../protocol/embedding.ts"
-import { ImageResponse } from "../protocol/image.ts"
-import { ModerationResponse } from "../protocol/moderation.ts"
-import { RerankResponse } from "../protocol/rerank.ts"
-import { TranscriptionResponse } from "../protocol/transcription.ts"
-import { newUlid } from "../protocol/ulid.ts"
-import { VideoJob } from "../protocol/video.ts"
+import { Bundle } from "../protocol/control/bundle.ts"
+import { EmbeddingResponse } from "../protocol/kinds/embedding.ts"
+import { ImageResponse } from "../protocol/kinds/image.ts"
+import { ModerationResponse } from "../protocol/kinds/moderation.ts"
+import { RerankResponse } from "../protocol/kinds/rerank.ts"
+import { TranscriptionResponse } from "../protocol/kinds/transcription.ts"
+import { VideoJob } from "../protocol/kinds/video.ts"
+import { newUlid } from "../protocol/values/ulid.ts"
 import { CheckSkipped, decode, expectError, expectThat, type Group, type Probe } from "./probe.ts"
 
 /** A handle of a kind that the key may use. */

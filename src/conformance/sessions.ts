@@ -1,11 +1,11 @@
 /** Checks of handshake, configuration, heartbeats, client usage reports and web search. */
 
-import { Budgets } from "../protocol/budget.ts"
-import { Bundle } from "../protocol/bundle.ts"
-import { SearchResponse } from "../protocol/search.ts"
+import { Budgets } from "../protocol/control/budget.ts"
+import { Bundle } from "../protocol/control/bundle.ts"
+import { SearchResponse } from "../protocol/kinds/search.ts"
 import { HandshakeResponse, HeartbeatResponse } from "../protocol/session.ts"
-import { newUlid } from "../protocol/ulid.ts"
 import { UsageReceipt } from "../protocol/usage-report.ts"
+import { newUlid } from "../protocol/values/ulid.ts"
 import { CheckSkipped, decode, expectError, expectThat, type Group, type Probe } from "./probe.ts"
 
 const beat = (probe: Probe, body: object = {}) => probe.send("/t1/heartbeat", { body })

@@ -3,7 +3,7 @@
 import { html } from "htm/preact"
 import type { ComponentType } from "preact"
 import { useEffect, useState } from "preact/hooks"
-import type { BrowserSession } from "../protocol/activity.ts"
+import type { BrowserSession } from "../protocol/control/activity.ts"
 import { actIn, addressOf, send } from "./api.ts"
 import { Invitations } from "./invitations.ts"
 import { type Loaded, useLoad } from "./load.ts"
@@ -33,13 +33,18 @@ const pages: ReadonlyArray<PageEntry> = [
   { path: "webhooks", name: "Webhooks", for: "operator", load: () => import("./pages/webhooks.ts") },
   { path: "timeouts", name: "Timeouts", for: "operator", load: () => import("./pages/timeouts.ts") },
   { path: "money", name: "Money", for: "manager", load: () => import("./pages/money.ts") },
-  { path: "catalogue", name: "Catalogue", for: "operator", load: () => import("./pages/catalogue.ts") },
+  { path: "catalogue", name: "Catalogue", for: "operator", load: () => import("./pages/catalogue/catalogue.ts") },
   { path: "organisations", name: "Organisations", for: "operator", load: () => import("./pages/organisations.ts") },
-  { path: "organisation", name: "Organisation", for: "person", load: () => import("./pages/organisation.ts") },
+  {
+    path: "organisation",
+    name: "Organisation",
+    for: "person",
+    load: () => import("./pages/organisation/organisation.ts"),
+  },
   { path: "settings", name: "Settings", for: "all", load: () => import("./pages/settings.ts") },
   { path: "plan", name: "Plan usage", for: "all", load: () => import("./pages/plan.ts") },
   { path: "audit", name: "Audit", for: "manager", load: () => import("./pages/audit.ts") },
-  { path: "playground", name: "Playground", for: "all", load: () => import("./pages/playground.ts") },
+  { path: "playground", name: "Playground", for: "all", load: () => import("./pages/playground/playground.ts") },
 ]
 
 const entryAt = (entries: ReadonlyArray<PageEntry>, [name]: Route["parts"]): PageEntry | undefined =>

@@ -1,5 +1,5 @@
 /** Applying a catalogue, with how far it is. */
-import type { ApplyProgress, ApplyResponse } from "../protocol/admin.ts"
+import type { ApplyProgress, ApplyResponse } from "../protocol/control/admin.ts"
 import { ApiError, errorFrom, send } from "./api.ts"
 import { eventsOf } from "./events.ts"
 

@@ -1,6 +1,6 @@
 /** The viewer's open invitations, each to accept or to decline. */
 import { html } from "htm/preact"
-import type { Invitation } from "../protocol/login.ts"
+import type { Invitation } from "../protocol/control/login.ts"
 import { call } from "./api.ts"
 import { ActionButton } from "./ui/form.ts"
 

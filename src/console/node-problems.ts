@@ -1,7 +1,7 @@
 /** A banner above each page of an operator: problems of the node that answers. */
 
 import { html } from "htm/preact"
-import type { NodeProblemList } from "../protocol/node-problem.ts"
+import type { NodeProblemList } from "../protocol/control/node-problem.ts"
 import { get } from "./api.ts"
 import { instant } from "./format.ts"
 import { useLoad } from "./load.ts"

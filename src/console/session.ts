@@ -1,5 +1,5 @@
 /** Who uses the browser. The document runs this module first, so that the answer comes while the others load. */
-import type { BrowserSession } from "../protocol/activity.ts"
+import type { BrowserSession } from "../protocol/control/activity.ts"
 import { get } from "./api.ts"
 
 const ask = (signal?: AbortSignal) => get<BrowserSession>("v1/session", undefined, signal)

@@ -1,6 +1,6 @@
 /** Nobody has signed in: operators by the admin key, people by the login page. */
 import { html } from "htm/preact"
-import type { BrowserSession } from "../protocol/activity.ts"
+import type { BrowserSession } from "../protocol/control/activity.ts"
 import { addressOf, call } from "./api.ts"
 import { Invitations } from "./invitations.ts"
 import { useAction } from "./load.ts"

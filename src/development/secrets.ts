@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
-import { mintSecret } from "../catalogue/secrets.ts"
-import { writeWholeFile } from "../store/whole-file.ts"
+import { writeWholeFile } from "../files/whole-file.ts"
+import { mintSecret } from "../secrets.ts"
 
 const DevelopmentSecrets = Schema.Struct({ key: Schema.String, adminKey: Schema.String, masterKey: Schema.String })
 export type DevelopmentSecrets = typeof DevelopmentSecrets.Type

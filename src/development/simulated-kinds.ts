@@ -1,7 +1,7 @@
 /** What the simulated vendor answers beside chat: texts that share words have vectors and scores that are near. */
 import { createHash } from "node:crypto"
-import { type JsonObject, numberAt, stringAt } from "../dialects/json.ts"
-import { toBase64 } from "../dialects/vectors.ts"
+import { type JsonObject, numberAt, stringAt } from "../dialects/parse/json.ts"
+import { toBase64 } from "../dialects/vendor/vectors.ts"
 import type { VendorCall } from "../testing/scripted-vendor.ts"
 
 const defaultDimensions = 64

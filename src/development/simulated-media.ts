@@ -1,7 +1,7 @@
 /** What the simulated vendor draws, says, hears and films: a plain picture, a tone, how long a recording is, and a job. */
 import { createHash } from "node:crypto"
 import { crc32, deflateSync } from "node:zlib"
-import { numberAt, stringAt } from "../dialects/json.ts"
+import { numberAt, stringAt } from "../dialects/parse/json.ts"
 import type { VendorCall } from "../testing/scripted-vendor.ts"
 
 export type MediaAnswer = { readonly json: object } | { readonly type: string; readonly bytes: Buffer }

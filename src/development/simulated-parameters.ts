@@ -2,7 +2,7 @@
  * Parameters that not every vendor has, at the simulated vendor: it has them all. A model called `without:seed,n`
  * refuses the fields that its name lists, as OpenAI refuses them.
  */
-import { type JsonObject, objectAt, stringAt } from "../dialects/json.ts"
+import { type JsonObject, objectAt, stringAt } from "../dialects/parse/json.ts"
 import type { VendorCall } from "../testing/scripted-vendor.ts"
 import { openaiFrame } from "../testing/vendor-replies.ts"
 

@@ -2,7 +2,7 @@
  * The simulated vendor's voice: OpenAI's Realtime API with a tone. It answers when it is asked to, and by itself when who
  * speaks falls silent; it repeats texts, and says how long it has listened.
  */
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../dialects/json.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../dialects/parse/json.ts"
 import type { RealtimeEvent, RealtimeScript, RealtimeVendorSession } from "../testing/scripted-realtime.ts"
 
 /** 16 bits, 24,000 times a second. */

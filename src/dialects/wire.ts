@@ -1,6 +1,6 @@
 /** What all dialects share: how a vendor's API is called, and how it fails. */
 import type { MediaBody } from "../media/media-file.ts"
-import type { VendorFault } from "./faults.ts"
+import type { VendorFault } from "./vendor/faults.ts"
 
 /** @typeParam Body text, as bytes too, or text with files */
 export interface WireRequest<Body extends string | Uint8Array | MediaBody = string> {

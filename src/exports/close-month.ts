@@ -4,7 +4,7 @@
  */
 import { hash } from "node:crypto"
 import { Effect } from "effect"
-import type { ExportFormat } from "../protocol/export.ts"
+import type { ExportFormat } from "../protocol/control/export.ts"
 import { LongQueries } from "../store/connections.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import type { Position } from "./export-store.ts"

@@ -1,7 +1,7 @@
 /** Closes windows: finds a place below which no record can be added any more. */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { ExportRecords } from "../protocol/export.ts"
+import type { ExportRecords } from "../protocol/control/export.ts"
 import { LongQueries } from "../store/connections.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import type { Mark } from "./export-store.ts"

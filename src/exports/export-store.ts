@@ -1,7 +1,7 @@
 /** Where exports are, in the database: how far each has come, and the windows that it has written or has to write. */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { ExportFill, ExportFormat, ExportRecords } from "../protocol/export.ts"
+import type { ExportFill, ExportFormat, ExportRecords } from "../protocol/control/export.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Window } from "./window-rows.ts"

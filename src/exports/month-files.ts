@@ -1,6 +1,6 @@
 /** The files of a month that is being closed: its transfers, in parts. */
 import { Effect } from "effect"
-import type { ExportFormat } from "../protocol/export.ts"
+import type { ExportFormat } from "../protocol/control/export.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { EncoderFailed, makeEncoder } from "./encoder.ts"
 import { type PutFile, putFiles } from "./put-files.ts"

@@ -3,8 +3,8 @@
  * comes at the end; anything else is a new version, in a folder of its own.
  */
 import { Struct } from "effect"
-import type { ExportRecords } from "../protocol/export.ts"
-import { columnOf, storedTypeOf, usageFields } from "../protocol/usage-record.ts"
+import type { ExportRecords } from "../protocol/control/export.ts"
+import { columnOf, storedTypeOf, usageFields } from "../protocol/control/usage-record.ts"
 
 /** Decimals have ten places; times are in UTC, to the microsecond; JSON is text here, and bytes are in base 16. */
 export type ColumnType = "text" | "integer" | "decimal" | "time" | "json" | "hex"

@@ -10,7 +10,7 @@ import { mkdir, open, rename } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Data, Effect } from "effect"
 import type { ExportPlace } from "../catalogue/snapshot.ts"
-import { IdentityFailed } from "../identities/identity.ts"
+import { IdentityFailed } from "../cloud-identities/identity.ts"
 import { fetchWhole, type VendorClient } from "../upstream/client.ts"
 
 /** A file could not be written; a sentence for operators, without secrets and without what was answered. */

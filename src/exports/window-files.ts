@@ -1,6 +1,6 @@
 /** The files of one window: its records by hour and by the hash of their organisation, under names that follow from it. */
 import { hash } from "node:crypto"
-import type { ExportFormat, ExportRecords } from "../protocol/export.ts"
+import type { ExportFormat, ExportRecords } from "../protocol/control/export.ts"
 import { textHash } from "../store/shards/text-hash.ts"
 import { JsonLinesFile } from "./json-lines.ts"
 import { ParquetFile } from "./parquet.ts"

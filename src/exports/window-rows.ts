@@ -1,8 +1,8 @@
 /** Reads the records of a window, where they are: once, as they come from the disk. */
 import { Effect, Stream } from "effect"
 import type { Statement } from "effect/sql"
-import type { ExportRecords } from "../protocol/export.ts"
-import { columnOf, tokenFields } from "../protocol/usage-record.ts"
+import type { ExportRecords } from "../protocol/control/export.ts"
+import { columnOf, tokenFields } from "../protocol/control/usage-record.ts"
 import type { ShardClient } from "../store/shards/shard.ts"
 import { type Column, type Row, recordsSchemas, type Value } from "./records.ts"
 

@@ -9,9 +9,9 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { Actor } from "../store/audit-log.ts"
 import type { Membership } from "../tenants/people.ts"
 import { sessionOf } from "./browser-cookies.ts"
-import { checkCredential } from "./own-page.ts"
 import { originOf, type Request } from "./request.ts"
 import { type RouteError, respondJson } from "./respond.ts"
+import { checkCredential } from "./same-origin.ts"
 
 export interface Member extends Membership {
   readonly principal: Principal

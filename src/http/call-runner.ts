@@ -12,13 +12,13 @@ import { Spool } from "../media/spool.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
+import { type Authenticated, makeForCaller, type RuntimeRequest, type UploadRequest } from "./caller-request.ts"
 import { type Content, isForm, readContent } from "./content.ts"
 import { LargeRequests, largeBytes } from "./large/large-requests.ts"
 import { readParts } from "./large/read-parts.ts"
 import { mayBeLarge, takeRoom } from "./large/take-room.ts"
 import type { RouteError } from "./respond.ts"
 import { makeRevocation } from "./revocation.ts"
-import { type Authenticated, makeForCaller, type RuntimeRequest, type UploadRequest } from "./runtime.ts"
 
 /** How an API answers a call. */
 interface Answering<Body extends object> {

@@ -5,14 +5,14 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, Exit, Option, type Scope } from "effect"
 import type { HttpServerResponse } from "effect/http"
-import { makeForkIn } from "../coming-and-going.ts"
+import { makeForkIn } from "../collections.ts"
 import { joinChunks } from "../media/free-chunk.ts"
 import { bodyTooLarge, serviceError } from "../protocol/error.ts"
+import type { BodyError, RuntimeRequest, UploadRequest } from "./caller-request.ts"
 import type { Room } from "./large/room.ts"
 import type { NodeServer } from "./listener.ts"
 import { sendResponse } from "./node-connection.ts"
 import { interceptRequests } from "./request-interceptor.ts"
-import type { BodyError, RuntimeRequest, UploadRequest } from "./runtime.ts"
 
 /** Answers a request by writing to its response. */
 export type DirectHandler = (request: UploadRequest, response: ServerResponse) => Effect.Effect<void>

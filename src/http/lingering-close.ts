@@ -4,8 +4,8 @@
  * Source: RFC 9112 section 9.6.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
+import { TurnShare } from "../event-loop-budget.ts"
 import { freeChunk } from "../media/free-chunk.ts"
-import { TurnShare } from "../turn-share.ts"
 import { isShared } from "./listener.ts"
 
 /** Bytes of a refused request's body that are still read, so that the connection can be reused. */

@@ -2,18 +2,18 @@
 import type { ServerResponse } from "node:http"
 import type { HttpServerResponse } from "effect/http"
 import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "../calls/connection.ts"
-import type { EventEncoder } from "../dialects/client-api.ts"
+import type { EventEncoder } from "../dialects/client/client-api.ts"
 import { EventWriter } from "../kinds/chat/event-writer.ts"
 import { freeChunk } from "../media/free-chunk.ts"
 import { bytesOfParts } from "../media/marked.ts"
+import type { CacheState } from "../protocol/control/reply-cache.ts"
 import type { ServiceError } from "../protocol/error.ts"
-import { writeJson } from "../protocol/json-text.ts"
-import type { CacheState } from "../protocol/reply-cache.ts"
+import { writeJson } from "../protocol/json/json-text.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { closeIfSending } from "./lingering-close.ts"
 import { isShared } from "./listener.ts"
-import { noticeOf } from "./notice.ts"
 import { errorResponse } from "./respond.ts"
+import { noticeOf } from "./warning-header.ts"
 
 /** Writes a reply of the router's kind. */
 export const sendResponse = (

@@ -11,9 +11,9 @@ import type { Actor } from "../store/audit-log.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { OrgEntry, Tenants } from "../tenants/tenants.ts"
 import { operatorCookieOf } from "./browser-cookies.ts"
-import { checkCredential } from "./own-page.ts"
 import { originOf, type Request } from "./request.ts"
 import { type RouteError, respond, respondJson } from "./respond.ts"
+import { checkCredential } from "./same-origin.ts"
 
 /** Maximum body of an operator's request. */
 export const maxBodyBytes = 16 * 1024 * 1024

@@ -1,10 +1,10 @@
 /** The page of a list, `limit` and `cursor`, and what narrows the list. */
 import { Effect, Schema } from "effect"
 import type { Page } from "../money/statements.ts"
+import { TenantStatus } from "../protocol/control/tenants.ts"
 import type { ServiceError } from "../protocol/error.ts"
-import { invalidInput } from "../protocol/issues.ts"
-import { TenantStatus } from "../protocol/tenants.ts"
-import { storedName } from "../protocol/text.ts"
+import { invalidInput } from "../protocol/json/issues.ts"
+import { storedName } from "../protocol/values/text.ts"
 import type { Search } from "../tenants/directory.ts"
 
 export interface PageQuery {

@@ -6,15 +6,15 @@ import { Effect, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../calls/calls.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { decodeText } from "../protocol/json-body.ts"
+import { decodeText } from "../protocol/json/json-body.ts"
 import { toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
 import { maxLoginBytes } from "./anonymous.ts"
-import { isFromOwnPage } from "./own-page.ts"
 import { failurePage } from "./pages/failure.ts"
 import { contentSecurityPolicy, document, type Page } from "./pages/layout.ts"
 import { type Request, readContent } from "./request.ts"
 import { errorHead, type RouteError, respond } from "./respond.ts"
+import { isFromOwnPage } from "./same-origin.ts"
 
 type Reply = HttpServerResponse.HttpServerResponse
 

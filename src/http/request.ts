@@ -4,9 +4,9 @@ import { HttpIncomingMessage, type HttpServerError, type HttpServerRequest } fro
 import { IpNetwork, type NetAddress } from "effect/net"
 import { isDevelopment, type WeirConfig } from "../config.ts"
 import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
-import { invalidInput, issuesOf } from "../protocol/issues.ts"
-import { decodeJson, parseBody } from "../protocol/json-body.ts"
-import { parseAddress, parseNetwork } from "../protocol/network.ts"
+import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
+import { decodeJson, parseBody } from "../protocol/json/json-body.ts"
+import { parseAddress, parseNetwork } from "../protocol/values/network.ts"
 import { decodeContent } from "./content-encoding.ts"
 
 export type Request = HttpServerRequest.HttpServerRequest

@@ -3,12 +3,12 @@
  * within that time, and what they used is billed. A token that expires, or a store that does not answer, ends nothing.
  */
 import { Effect, Stream } from "effect"
-import { makeForkIn } from "../coming-and-going.ts"
+import { makeForkIn } from "../collections.ts"
 import { WeirConfig } from "../config.ts"
 import { closing } from "../protocol/closing-code.ts"
 import { serviceError } from "../protocol/error.ts"
-import type { ClientSocket } from "../sockets/client-socket.ts"
 import type { RouteError } from "./respond.ts"
+import type { ClientSocket } from "./sockets/client-socket.ts"
 
 /** The caller as it is now. */
 type Again = Effect.Effect<unknown, RouteError>

@@ -1,9 +1,9 @@
 /** Changes of tenants as requests say them, and tenants as replies have them. */
 import { Effect, Schema } from "effect"
-import { strictly } from "../protocol/find-issues.ts"
-import { invalidInput, refusedIn } from "../protocol/issues.ts"
-import { BatchItem, type TenantKind } from "../protocol/tenants.ts"
-import { hasUnseen } from "../protocol/text.ts"
+import { BatchItem, type TenantKind } from "../protocol/control/tenants.ts"
+import { strictly } from "../protocol/json/find-issues.ts"
+import { invalidInput, refusedIn } from "../protocol/json/issues.ts"
+import { hasUnseen } from "../protocol/values/text.ts"
 import type { StoredTenant } from "../tenants/tenant-changes.ts"
 import { maxBodyBytes } from "./operator.ts"
 import { ifMatchOf, type Request, readJson } from "./request.ts"

@@ -3,7 +3,7 @@ import { Effect, Option, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../calls/calls.ts"
 import type { Statements } from "../money/statements.ts"
-import { type UsageStatement, usageStatementFields } from "../protocol/statement.ts"
+import { type UsageStatement, usageStatementFields } from "../protocol/control/statement.ts"
 
 type Row = UsageStatement["data"][number]
 

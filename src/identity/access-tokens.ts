@@ -3,10 +3,10 @@
  * Source: interface.md "Credential kinds", decisions "Control routes".
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import type { KeyScope, Role } from "../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { mintSecret, sha256 } from "../secrets.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { CallQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { normalEmail } from "../protocol/text.ts"
+import { normalEmail } from "../protocol/values/text.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 

@@ -3,8 +3,8 @@
  */
 import { timingSafeEqual } from "node:crypto"
 import { Context, Effect } from "effect"
-import { sha256 } from "../catalogue/secrets.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { sha256 } from "../secrets.ts"
 
 export class AdminKey extends Context.Service<
   AdminKey,

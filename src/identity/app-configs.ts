@@ -1,7 +1,7 @@
 /** Settings of organisations for their applications (`PUT /v1/apps/{id}/config`); they override what declares them. */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { AppConfig } from "../protocol/app-config.ts"
+import type { AppConfig } from "../protocol/control/app-config.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

@@ -19,7 +19,7 @@ import {
 } from "openid-client"
 import { Agent, fetch } from "undici"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { isStorable } from "../protocol/text.ts"
+import { isStorable } from "../protocol/values/text.ts"
 import type { SsoEntry } from "../tenants/tenants.ts"
 import { makeConnector, makeEnvironmentProxy } from "../upstream/connector.ts"
 import { Egress, EgressBlocked } from "../upstream/egress.ts"

@@ -1,10 +1,10 @@
 /** Minting and revoking application keys, with audit records. Source: decisions "Admin". */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { mintSecret, sha256 } from "../catalogue/secrets.ts"
-import type { KeyMinted } from "../protocol/admin-directory.ts"
 import type { KeyScope } from "../protocol/catalogue.ts"
+import type { KeyMinted } from "../protocol/control/admin-directory.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { mintSecret, sha256 } from "../secrets.ts"
 import type { Actor } from "../store/audit-log.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"

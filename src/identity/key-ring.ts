@@ -4,8 +4,8 @@
  */
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"
-import { sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
+import { sha256 } from "../secrets.ts"
 
 export interface RingKey {
   readonly id: string

@@ -5,10 +5,10 @@
 
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
+import type { License, LicenseIssued } from "../protocol/control/licence.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { License, LicenseIssued } from "../protocol/licence.ts"
+import { mintSecret, sha256 } from "../secrets.ts"
 import type { Actor } from "../store/audit-log.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { queryDeadline } from "../store/database.ts"

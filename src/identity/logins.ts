@@ -5,9 +5,9 @@
 
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { mintSecret, sha256 } from "../secrets.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { queryDeadline } from "../store/database.ts"
 import { afterNow } from "../store/store-time.ts"

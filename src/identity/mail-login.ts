@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer } from "effect"
 import type { ServiceError } from "../protocol/error.ts"
-import { normalEmail } from "../protocol/text.ts"
+import { normalEmail } from "../protocol/values/text.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Accounts } from "./accounts.ts"
 import { Invitations } from "./invitations.ts"

@@ -7,9 +7,9 @@
  */
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { mintSecret } from "../catalogue/secrets.ts"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { mintSecret } from "../secrets.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"

@@ -1,8 +1,8 @@
 /** The claims of a provider about a person: the address, whether it is proven, and groups. Pure. */
 import { Schema } from "effect"
 import { Role, type SsoProvider } from "../protocol/catalogue.ts"
-import { Email } from "../protocol/login.ts"
-import { normalEmail } from "../protocol/text.ts"
+import { Email } from "../protocol/control/login.ts"
+import { normalEmail } from "../protocol/values/text.ts"
 
 /** Claims of an ID token, or of the userinfo. */
 export type Claims = Readonly<Record<string, unknown>>

@@ -6,8 +6,8 @@
 
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { mintSecret, sha256 } from "../catalogue/secrets.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { mintSecret, sha256 } from "../secrets.ts"
 import { queryDeadline } from "../store/database.ts"
 import { afterNow } from "../store/store-time.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

@@ -1,10 +1,10 @@
 /** Calls of a vendor about one of its jobs, with the credential that the job began with. */
 import { Effect } from "effect"
 import { withOwnKeys } from "../calls/model.ts"
-import { authorize } from "../calls/vendor-credential.ts"
+import { authorize } from "../calls/vendor/credential.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import { type CallTarget, targetOfVendor } from "../catalogue/snapshot.ts"
-import type { VideoDialect } from "../dialects/media.ts"
+import type { VideoDialect } from "../dialects/media-dialect.ts"
 import type { WireRequest } from "../dialects/wire.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Tenants } from "../tenants/tenants.ts"

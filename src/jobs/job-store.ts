@@ -1,6 +1,6 @@
 /** Jobs in PostgreSQL: each is taken by one node at a time, and ends once. */
 import { Context, Effect, Layer, Schema } from "effect"
-import { JobState } from "../protocol/video.ts"
+import { JobState } from "../protocol/kinds/video.ts"
 import { queryDeadline } from "../store/database.ts"
 import { inEach, inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

@@ -2,7 +2,7 @@
 import { ByteSize, Effect, type Scope } from "effect"
 import { MultipartParser } from "effect/http"
 import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"
-import { invalidInput } from "../protocol/issues.ts"
+import { invalidInput } from "../protocol/json/issues.ts"
 import type { NamedFile } from "./media-file.ts"
 import type { FileWriter, Spool } from "./spool.ts"
 import { notStored, type SpoolError } from "./spooled-bytes.ts"

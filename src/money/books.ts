@@ -1,7 +1,7 @@
 /** The books for operators: balances, entries, and a consistency check. */
 import { Context, Effect, Fiber, Layer, Option } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { DoctorResponse, LedgerResponse } from "../protocol/admin.ts"
+import type { DoctorResponse, LedgerResponse } from "../protocol/control/admin.ts"
 import { LongQueries } from "../store/connections.ts"
 import { queryDeadline, withDeadline } from "../store/database.ts"
 import type { Shard } from "../store/shards/shard.ts"

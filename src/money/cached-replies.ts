@@ -1,6 +1,6 @@
 /** Replies from the cache in the books: how their usage records count them, and what they saved. */
 import { Effect } from "effect"
-import type { ReplyCacheReport, ReportedBy } from "../protocol/reply-cache.ts"
+import type { ReplyCacheReport, ReportedBy } from "../protocol/control/reply-cache.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { SummaryQuery, UsageSummaries } from "./usage-summary.ts"
 

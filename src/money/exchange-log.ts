@@ -1,14 +1,14 @@
 /** Exchanges that have ended, newest first, and one from end to end: from usage records, reports and transfers. */
 import { Context, Effect, Layer, Schema } from "effect"
-import { cursorReader, pageOf } from "../protocol/cursor.ts"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
 import {
   type ExchangeDetail,
   type ExchangeLogPage,
   type LoggedExchange,
   loggedFields,
-} from "../protocol/exchange-log.ts"
-import { StoredText } from "../protocol/text.ts"
+} from "../protocol/control/exchange-log.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { cursorReader, pageOf } from "../protocol/values/cursor.ts"
+import { StoredText } from "../protocol/values/text.ts"
 import { LongQueries } from "../store/connections.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

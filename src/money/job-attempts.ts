@@ -3,7 +3,7 @@
  * vendor's answer, operators are told that the vendor may work for nobody.
  */
 import { Context, Effect, Layer } from "effect"
-import type { DoctorResponse } from "../protocol/admin.ts"
+import type { DoctorResponse } from "../protocol/control/admin.ts"
 import { queryDeadline } from "../store/database.ts"
 import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

@@ -17,9 +17,9 @@ import {
 } from "node:fs"
 import { join } from "node:path"
 import { Effect, Option, Schema, type Scope } from "effect"
+import { makeDirectory } from "../files/directory.ts"
+import { tryFileLock } from "../files/file-lock.ts"
 import { BudgetUnit } from "../protocol/catalogue.ts"
-import { makeDirectory } from "../store/directory.ts"
-import { tryFileLock } from "../store/file-lock.ts"
 import type { Settlement } from "./settlement.ts"
 import { UsageRecord } from "./usage-record.ts"
 

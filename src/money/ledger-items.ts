@@ -1,6 +1,6 @@
 /** What the ledger's functions in PostgreSQL are given, by the names that they know. */
-import { dateOf } from "../protocol/instant.ts"
-import { timeOfId } from "../protocol/ulid.ts"
+import { dateOf } from "../protocol/values/instant.ts"
+import { timeOfId } from "../protocol/values/ulid.ts"
 import { formatAmount } from "./amount.ts"
 import type { HoldFacts, Settlement } from "./settlement.ts"
 import { usageColumns } from "./usage-record.ts"

@@ -1,6 +1,6 @@
 /** The holds that this process has made and not closed, and what the store knows of each. */
 import { Deferred, Effect, Exit } from "effect"
-import { Keyed } from "../coming-and-going.ts"
+import { Keyed } from "../collections.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Need } from "./allotments.ts"
 import type { LedgerStore } from "./ledger-store.ts"

@@ -1,7 +1,7 @@
 /** Periods in which amounts are counted: when each begins and ends, by the days of UTC+8. */
 import type { BudgetPeriod } from "../protocol/catalogue.ts"
-import { dayMs } from "../protocol/instant.ts"
-import { dayNumberOf, dayOf, startOfDay, startOfDayNumber } from "../protocol/utc8.ts"
+import { dayMs } from "../protocol/values/instant.ts"
+import { dayNumberOf, dayOf, startOfDay, startOfDayNumber } from "../protocol/values/utc8.ts"
 
 export interface Period {
   /** The first day, e.g. `2026-11-01`. */

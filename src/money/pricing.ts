@@ -1,6 +1,6 @@
 /** Prices usage: pure, exact, rounded once. Source: interface.md "Exchange response", decisions on `usage`. */
 import { type HostedUses, hostedUnits } from "../protocol/hosted-unit.ts"
-import { entryOf } from "../protocol/words.ts"
+import { entryOf } from "../protocol/values/entry.ts"
 import { type Amount, parseAmount } from "./amount.ts"
 import { atLength, type PriceStep, pricesUpTo } from "./price-steps.ts"
 

@@ -1,9 +1,9 @@
 /** Usage records and ledger entries of an organisation, newest first, with cursors. */
 import { Context, Effect, Layer, Schema } from "effect"
-import { cursorReader, pageOf } from "../protocol/cursor.ts"
+import { type LedgerStatement, type UsageStatement, usageStatementFields } from "../protocol/control/statement.ts"
 import type { ServiceError } from "../protocol/error.ts"
-import { type LedgerStatement, type UsageStatement, usageStatementFields } from "../protocol/statement.ts"
-import { StoredText } from "../protocol/text.ts"
+import { cursorReader, pageOf } from "../protocol/values/cursor.ts"
+import { StoredText } from "../protocol/values/text.ts"
 import { LongQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

@@ -1,8 +1,8 @@
 /** A usage record in memory, in the journal and in the books: each is made of the one description. */
 import { Schema, Struct } from "effect"
 import { Tier } from "../protocol/catalogue.ts"
+import { columnOf, storedTypeOf, tokenFields, type UsageField, usageFields } from "../protocol/control/usage-record.ts"
 import { EstimatedReason } from "../protocol/usage.ts"
-import { columnOf, storedTypeOf, tokenFields, type UsageField, usageFields } from "../protocol/usage-record.ts"
 import { formatAmount } from "./amount.ts"
 
 const counts = Struct.pick(usageFields, [...tokenFields, "dims"])

@@ -7,7 +7,7 @@ import type {
   SummaryStep,
   UsageFigures,
   UsageSummary,
-} from "../protocol/usage-summary.ts"
+} from "../protocol/control/usage-summary.ts"
 import { LongQueries } from "../store/connections.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

@@ -2,21 +2,21 @@
  * The catalogue: the operators' declarative configuration in one YAML file. Prices are per million tokens, as strings.
  */
 import { Schema } from "effect"
-import { NonNegative, PerMinute, TokenCount, TokenLimit } from "./bounds.ts"
-import { ModelKind } from "./call-kind.ts"
-import { Millis } from "./duration.ts"
-import { ExportFormat, ExportRecords, ExportTarget } from "./export.ts"
+import { ExportFormat, ExportRecords, ExportTarget } from "./control/export.ts"
+import { ModelReplyCache, OrgReplyCache } from "./control/reply-cache.ts"
+import { platformEvents, WebhookForm } from "./control/webhook.ts"
 import { ServiceTier } from "./extra-params.ts"
 import { hostedUnits } from "./hosted-unit.ts"
-import { sizeForm } from "./image.ts"
-import { Instant } from "./instant.ts"
-import { ModelReplyCache, OrgReplyCache } from "./reply-cache.ts"
-import { referenceForms, referencePattern } from "./secret-ref.ts"
-import { storedName } from "./text.ts"
+import { ModelKind } from "./kinds/call-kind.ts"
+import { sizeForm } from "./kinds/image.ts"
+import { videoSizeForm } from "./kinds/video.ts"
 import { isTier, type TimeoutSettings, tiers } from "./timeout-tiers.ts"
 import { Currency } from "./usage.ts"
-import { videoSizeForm } from "./video.ts"
-import { platformEvents, WebhookForm } from "./webhook.ts"
+import { NonNegative, PerMinute, TokenCount, TokenLimit } from "./values/bounds.ts"
+import { Millis } from "./values/duration.ts"
+import { Instant } from "./values/instant.ts"
+import { referenceForms, referencePattern } from "./values/secret-ref.ts"
+import { storedName } from "./values/text.ts"
 
 export const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
 const Int = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000_000 }))

@@ -1,12 +1,12 @@
 /** The exchange. Source: interface.md "Exchange request / response". */
 import { Schema } from "effect"
 import { Message, ReplyBlock, ToolName } from "./block.ts"
+import { RequestCache } from "./control/reply-cache.ts"
 import { ExtraParams } from "./extra-params.ts"
 import { ModelHandle } from "./model-handle.ts"
-import { RequestCache } from "./reply-cache.ts"
-import { storedName } from "./text.ts"
 import { Tool } from "./tool.ts"
 import { Usage } from "./usage.ts"
+import { storedName } from "./values/text.ts"
 
 const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000_000 }))
 

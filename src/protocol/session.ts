@@ -1,6 +1,6 @@
 /** Sessions: heartbeat and handshake. Source: interface.md "Heartbeat request / response". */
 import { Schema } from "effect"
-import { storedName } from "./text.ts"
+import { storedName } from "./values/text.ts"
 
 const short = Schema.String.check(Schema.isMaxLength(64))
 export const SessionId = storedName(64)

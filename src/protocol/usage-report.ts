@@ -1,10 +1,10 @@
 /** Usage that clients report for calls that bypassed the gateway. Source: interface.md "Client usage event". */
 import { Schema } from "effect"
-import { TokenCount } from "./bounds.ts"
 import { Purpose } from "./exchange.ts"
-import { OccurredAt } from "./instant.ts"
 import { SessionId } from "./session.ts"
-import { storedName } from "./text.ts"
+import { TokenCount } from "./values/bounds.ts"
+import { OccurredAt } from "./values/instant.ts"
+import { storedName } from "./values/text.ts"
 
 const Name = storedName(256)
 

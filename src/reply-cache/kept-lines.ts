@@ -1,7 +1,7 @@
 /** A reply as it is kept: facts and lines, compressed and sealed for its place. */
 import { Option, Schema } from "effect"
+import { compress, decompress } from "../files/zstd.ts"
 import type { Sealer } from "../store/seal.ts"
-import { compress, decompress } from "../store/zstd.ts"
 import type { ReplyFacts } from "./flights.ts"
 import type { CachePlace } from "./store.ts"
 

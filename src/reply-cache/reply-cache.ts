@@ -5,7 +5,7 @@
 import { createHmac } from "node:crypto"
 import { Context, Effect, Fiber, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
-import { canonicalJson } from "../protocol/canonical.ts"
+import { canonicalJson } from "../protocol/values/canonical.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

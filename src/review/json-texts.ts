@@ -1,6 +1,6 @@
 /** Texts of JSON that a client wrote, as far as a model may read them. Pure. */
 import { isUtf8 } from "node:buffer"
-import { isObject, parseObject } from "../dialects/json.ts"
+import { isObject, parseObject } from "../dialects/parse/json.ts"
 import { apiWords } from "./api-words.ts"
 
 /** Members that hold data, addresses and what a vendor sealed; other strings in them are text. */

@@ -4,8 +4,8 @@
  */
 import { Context, Data, Effect, Layer, Redacted } from "effect"
 import { CallDeadlines, type Deadlines } from "../deadlines.ts"
-import { type JsonObject, objectAt, objectsAt, parseObject } from "../dialects/json.ts"
 import { isFlagged } from "../dialects/openai-chat/moderation.ts"
+import { type JsonObject, objectAt, objectsAt, parseObject } from "../dialects/parse/json.ts"
 import { fetchWhole, type UpstreamBroken, VendorClient } from "../upstream/client.ts"
 import type { ModerationCheck } from "./policy.ts"
 

@@ -3,7 +3,7 @@
  * Source: https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html
  */
 import { Effect, Schema } from "effect"
-import { makeAwsIdentity } from "../identities/aws.ts"
+import { makeAwsIdentity } from "../cloud-identities/aws.ts"
 import {
   askAs,
   type Client,

@@ -3,7 +3,7 @@
  * Source: https://learn.microsoft.com/rest/api/keyvault/secrets/get-secret/get-secret
  */
 import { Effect, Schema } from "effect"
-import { makeAzureIdentity } from "../identities/azure.ts"
+import { makeAzureIdentity } from "../cloud-identities/azure.ts"
 import { askAs, type Client, type ReadSecret, reader, refusedWith } from "./store.ts"
 
 const store = "Azure Key Vault"

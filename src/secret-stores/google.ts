@@ -3,7 +3,7 @@
  * Source: https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets.versions/access
  */
 import { Effect, Schema } from "effect"
-import { makeGoogleIdentity } from "../identities/google.ts"
+import { makeGoogleIdentity } from "../cloud-identities/google.ts"
 import { askAs, type Client, type ReadSecret, reader, refusedWith, textOfBase64 } from "./store.ts"
 
 const store = "Google Secret Manager"

@@ -1,7 +1,7 @@
 /** The common part of all stores of secrets: one request, its limits, and the words for what went wrong. */
 import { Data, Effect, Schema } from "effect"
-import { type Identity, IdentityFailed } from "../identities/identity.ts"
-import { isDeeperThan } from "../protocol/depth.ts"
+import { type Identity, IdentityFailed } from "../cloud-identities/identity.ts"
+import { isDeeperThan } from "../protocol/json/depth.ts"
 import { fetchWhole, type UpstreamRequest, type VendorClient } from "../upstream/client.ts"
 
 /** A secret could not be read. The sentence is for operators, and has nothing of what the store sent. */

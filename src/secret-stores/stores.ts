@@ -1,6 +1,6 @@
 /** The stores of secrets that references of a catalogue may name. */
 import type { WeirConfig } from "../config.ts"
-import type { StoredSecret, StoreName } from "../protocol/secret-ref.ts"
+import type { StoredSecret, StoreName } from "../protocol/values/secret-ref.ts"
 import { currentSecret } from "../secret-files.ts"
 import { readAws } from "./aws.ts"
 import { readAzure } from "./azure.ts"

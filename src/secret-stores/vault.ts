@@ -5,8 +5,8 @@
  * https://developer.hashicorp.com/vault/api-docs/auth/kubernetes, https://developer.hashicorp.com/vault/api-docs/auth/approle
  */
 import { Effect, Redacted, Schema } from "effect"
-import { IdentityFailed } from "../identities/identity.ts"
-import { type Issued, Renewed } from "../identities/renewed.ts"
+import { IdentityFailed } from "../cloud-identities/identity.ts"
+import { type Issued, Renewed } from "../cloud-identities/renewed.ts"
 import { secretInFile } from "../secret-files.ts"
 import { readNetwork } from "../upstream/network.ts"
 import { ask, type Client, type ReadSecret, reader, refusedWith, SecretUnread, unread } from "./store.ts"

@@ -3,9 +3,9 @@
 import { searchDirectory } from "../catalogue/search-directory.ts"
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
-import type { Bundle } from "../protocol/bundle.ts"
-import type { ModelKind } from "../protocol/call-kind.ts"
-import { fingerprint } from "../protocol/canonical.ts"
+import type { Bundle } from "../protocol/control/bundle.ts"
+import type { ModelKind } from "../protocol/kinds/call-kind.ts"
+import { fingerprint } from "../protocol/values/canonical.ts"
 import type { OrgEntry } from "../tenants/tenants.ts"
 import type { Effective } from "./merge.ts"
 

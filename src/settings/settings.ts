@@ -4,8 +4,14 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
+import type {
+  ConfigRevision,
+  SettingRow,
+  SettingScope,
+  SettingWritten,
+  ShadowReport,
+} from "../protocol/control/settings.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { ConfigRevision, SettingRow, SettingScope, SettingWritten, ShadowReport } from "../protocol/settings.ts"
 import type { Actor } from "../store/audit-log.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"

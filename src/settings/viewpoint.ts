@@ -2,8 +2,8 @@
  * Viewpoints of the settings preview, and their layers. Source: interface.md "GET /v1/config/effective", rules 1 to 6.
  */
 import { Effect } from "effect"
+import type { SettingsPreview } from "../protocol/control/settings.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { SettingsPreview } from "../protocol/settings.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { Membership, People } from "../tenants/people.ts"
 import { type LayerId, platform } from "./settings.ts"

@@ -1,5 +1,5 @@
 /** Which of a vendor's models `weir init` offers. Pure. */
-import type { ModelKind } from "../protocol/call-kind.ts"
+import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 import type { PriceFile } from "./price-file.ts"
 import { findPriced } from "./price-import.ts"
 import type { ChosenModel } from "./starter.ts"

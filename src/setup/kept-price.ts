@@ -1,6 +1,7 @@
 /** What a new price keeps of the one in force: whatever its file does not say. */
-import type { ModelKind } from "../protocol/call-kind.ts"
+
 import type { PriceAbove, PriceEntry } from "../protocol/catalogue.ts"
+import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 
 export interface Kept {
   readonly entry: PriceEntry

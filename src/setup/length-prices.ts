@@ -2,7 +2,7 @@
  * Prices of tokens in a price file, by the length of the input: fields that end in `_above_200k_tokens`, or a list of ranges
  * (`tiered_pricing`). All of a call is billed at the prices of its length.
  */
-import { isObject, type JsonObject, stringAt } from "../dialects/json.ts"
+import { isObject, type JsonObject, stringAt } from "../dialects/parse/json.ts"
 import type { Amount } from "../money/amount.ts"
 
 export interface TokenPrices {

@@ -1,5 +1,5 @@
 /** What is added to a vendor's price. */
-import { percentage } from "../protocol/draft.ts"
+import { percentage } from "../protocol/control/draft.ts"
 
 /** Reads a percentage with at most two decimals, such as `10%`, in hundredths of a percent. */
 export const parseMarkup = (text: string): bigint | undefined => {

@@ -1,6 +1,6 @@
 /** Prices of pictures, sound and video in a price file: of units where it has them, of tokens otherwise. */
 import type { Amount } from "../money/amount.ts"
-import type { ModelKind } from "../protocol/call-kind.ts"
+import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 
 export interface MediaPrice {
   readonly input?: Amount

@@ -2,7 +2,7 @@
  * Prices of service tiers in a price file: fields that end in `_priority` or `_flex`. Weir's prices have one factor for all
  * tokens of a tier, and perhaps another one above a threshold.
  */
-import type { JsonObject } from "../dialects/json.ts"
+import type { JsonObject } from "../dialects/parse/json.ts"
 import { type Amount, formatAmount } from "../money/amount.ts"
 import { maxTierFactor } from "../money/pricing.ts"
 import { type AmountAt, type LengthPrice, labelledThresholds, statedPrices, type TokenPrices } from "./length-prices.ts"

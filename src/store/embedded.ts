@@ -2,9 +2,9 @@
 import { dirname, extname, join } from "node:path"
 import { Worker } from "node:worker_threads"
 import { Context, Effect, Redacted, type Scope } from "effect"
-import { makeDirectory } from "./directory.ts"
+import { makeDirectory } from "../files/directory.ts"
+import { tryFileLock } from "../files/file-lock.ts"
 import { type EmbeddedWorkerData, isListeningMessage } from "./embedded-protocol.ts"
-import { tryFileLock } from "./file-lock.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
 export interface EmbeddedAddress {

@@ -7,7 +7,7 @@ import type { ConnectionOptions } from "node:tls"
 import { Redacted, Result } from "effect"
 import type { Redis as Client, Cluster } from "ioredis"
 import type { TlsFiles } from "../config.ts"
-import { parseRedisUrl, type RedisUrl } from "../protocol/redis-url.ts"
+import { parseRedisUrl, type RedisUrl } from "../protocol/values/redis-url.ts"
 import { currentFiles } from "../secret-files.ts"
 
 interface Place {

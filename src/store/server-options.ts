@@ -3,7 +3,7 @@ import { isIP } from "node:net"
 import { type ConnectionOptions, checkServerIdentity } from "node:tls"
 import type * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Redacted, Result } from "effect"
-import { type DatabaseTls, parseDatabaseUrl } from "../protocol/database-url.ts"
+import { type DatabaseTls, parseDatabaseUrl } from "../protocol/values/database-url.ts"
 import { currentFiles, currentSecret, isInFile } from "../secret-files.ts"
 
 const variable = "SVC_DATABASE_URL"

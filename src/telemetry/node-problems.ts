@@ -3,7 +3,7 @@
  * it in the console and in `weir doctor`; a metric counts it.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import type { NodeProblem } from "../protocol/node-problem.ts"
+import type { NodeProblem } from "../protocol/control/node-problem.ts"
 import { problemSeries, recordProblem } from "./metrics.ts"
 
 export class NodeProblems extends Context.Service<

@@ -6,7 +6,7 @@ import { Otlp, OtlpSerialization } from "effect/observability"
 import { ProxyAgent } from "undici"
 import { atBackgroundSpeed } from "../background.ts"
 import { WeirConfig } from "../config.ts"
-import { type HttpProxy, makeBypass } from "../protocol/proxy.ts"
+import { type HttpProxy, makeBypass } from "../protocol/values/proxy.ts"
 import { version } from "../protocol/version.ts"
 import { NodeProblems } from "./node-problems.ts"
 

@@ -4,10 +4,10 @@ import type { IpNetwork } from "effect/net"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { BudgetIndex } from "../money/budgets/budget.ts"
 import { indexOrgBudgets } from "../money/budgets/org-budgets.ts"
-import { AppConfig } from "../protocol/app-config.ts"
 import { App, Org } from "../protocol/catalogue.ts"
-import { parseNetwork } from "../protocol/network.ts"
-import { TenantStatus } from "../protocol/tenants.ts"
+import { AppConfig } from "../protocol/control/app-config.ts"
+import { TenantStatus } from "../protocol/control/tenants.ts"
+import { parseNetwork } from "../protocol/values/network.ts"
 import { SealedUpstreamKey } from "../upstream/upstream-keys.ts"
 
 export interface OrgRow {

@@ -2,7 +2,7 @@
 import { unstorable } from "../catalogue/load.ts"
 import type { Problem } from "../catalogue/references.ts"
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
-import { parseNetwork } from "../protocol/network.ts"
+import { parseNetwork } from "../protocol/values/network.ts"
 
 /** Members that name what the platform has, and addresses. */
 interface Naming {

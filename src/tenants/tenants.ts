@@ -4,12 +4,12 @@
  */
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"
-import { ResolveSecret } from "../catalogue/secrets.ts"
 import { type CatalogueSnapshot, redactedOf } from "../catalogue/snapshot.ts"
 import { StoredSecrets } from "../catalogue/stored-secrets.ts"
 import type { BudgetIndex } from "../money/budgets/budget.ts"
 import type { App, Org, Plan, SsoProvider } from "../protocol/catalogue.ts"
 import type { Direction, ReviewPolicy } from "../review/policy.ts"
+import { ResolveSecret } from "../secrets.ts"
 import { type Sealer, Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { openUpstreamKeys, type UpstreamKey } from "../upstream/upstream-keys.ts"

@@ -16,8 +16,8 @@ import {
 import type { Period } from "../money/periods.ts"
 import { allTokens } from "../money/pricing.ts"
 import type { HoldFacts, OpenHold, Settlement } from "../money/settlement.ts"
-import { dayMs } from "../protocol/instant.ts"
-import { timeOfId } from "../protocol/ulid.ts"
+import { dayMs } from "../protocol/values/instant.ts"
+import { timeOfId } from "../protocol/values/ulid.ts"
 
 interface Account {
   readonly orgId: string

@@ -9,7 +9,7 @@ import { getCACertificates } from "node:tls"
 import { Effect, Redacted } from "effect"
 import { buildConnector } from "undici"
 import { WeirConfig } from "../config.ts"
-import { type HttpProxy, makeBypass } from "../protocol/proxy.ts"
+import { type HttpProxy, makeBypass } from "../protocol/values/proxy.ts"
 import type { EgressGuard } from "./egress.ts"
 import type { Network } from "./network.ts"
 

@@ -1,5 +1,5 @@
 /** Cooldowns by target: of a target's, the longest counts. */
-import type { TargetFault } from "../dialects/faults.ts"
+import type { TargetFault } from "../dialects/vendor/faults.ts"
 
 /**
  * `vendor`: the vendor asked to wait. `breaker`: calls failed. `busy`: the vendor refused a call for now, and did not say

@@ -9,7 +9,7 @@ import { Context, Data, Effect, Layer, Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import { parseAddress, parseNetwork } from "../protocol/network.ts"
+import { parseAddress, parseNetwork } from "../protocol/values/network.ts"
 
 export type EgressReason = "url" | "not_https" | "credentials" | "address" | "unresolved"
 

@@ -4,7 +4,7 @@
  */
 import { Effect, Layer, Schema } from "effect"
 import { CircuitBreaker } from "effect/persistence"
-import { targetFaults } from "../dialects/faults.ts"
+import { targetFaults } from "../dialects/vendor/faults.ts"
 import { makeScript, Redis } from "../store/redis.ts"
 import { cooldownCauses } from "./cooldowns.ts"
 import { makeTargetHealth, type SharedCooldowns, TargetHealth } from "./health.ts"

@@ -5,7 +5,7 @@
 import { Clock, Context, Data, Duration, Effect, Exit, Layer, PubSub, Schedule, type Scope, Stream } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { runEvery } from "../background.ts"
-import type { TargetFault } from "../dialects/faults.ts"
+import type { TargetFault } from "../dialects/vendor/faults.ts"
 import { recordCooldown } from "../telemetry/metrics.ts"
 import { type Cooldown, Cooldowns, isGuess } from "./cooldowns.ts"
 import { type StrikeCause, Strikes } from "./strikes.ts"

@@ -6,7 +6,7 @@ import { createHash, X509Certificate } from "node:crypto"
 import { createSecureContext } from "node:tls"
 import { Schema } from "effect"
 import { type NetworkFields, SecretRef } from "../protocol/catalogue.ts"
-import { type HttpProxy, parseProxy } from "../protocol/proxy.ts"
+import { type HttpProxy, parseProxy } from "../protocol/values/proxy.ts"
 
 export interface Network {
   /** The same for the same settings: connections are shared by those who have the same. */

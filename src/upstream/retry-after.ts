@@ -3,7 +3,7 @@
  * of AWS; `x-ratelimit-reset-*`, https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers;
  * `anthropic-ratelimit-*-reset`, https://docs.anthropic.com/en/api/rate-limits#response-headers
  */
-import type { VendorFault } from "../dialects/faults.ts"
+import type { VendorFault } from "../dialects/vendor/faults.ts"
 
 type Headers = Readonly<Record<string, string>>
 

@@ -1,6 +1,6 @@
 /** An identity at a cloud that an organisation brought, as text in the place of its key: it is sealed like one. */
 import { Schema } from "effect"
-import { OwnIdentity } from "../protocol/own-identity.ts"
+import { OwnIdentity } from "../protocol/control/own-identity.ts"
 
 /** No key has this character. */
 const mark = "\u0001"

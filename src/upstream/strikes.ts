@@ -5,7 +5,7 @@
  * in spite of it. What was refused for what it lacks is then tried with one call; a busy target takes calls again. A call that
  * works forgets all refusals.
  */
-import type { TargetFault } from "../dialects/faults.ts"
+import type { TargetFault } from "../dialects/vendor/faults.ts"
 import { type Cooldown, isGuess } from "./cooldowns.ts"
 
 /** The cooldowns whose length the vendor does not state. */

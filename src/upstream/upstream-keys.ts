@@ -4,8 +4,8 @@
  */
 import { Context, Effect, Layer, Redacted, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import type { OwnIdentity } from "../protocol/control/own-identity.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { OwnIdentity } from "../protocol/own-identity.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"
 import { type Sealer, Sealing } from "../store/seal.ts"

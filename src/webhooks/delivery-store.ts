@@ -2,7 +2,7 @@
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { forAll } from "../background.ts"
-import type { Delivery, DeliveryState } from "../protocol/webhook.ts"
+import type { Delivery, DeliveryState } from "../protocol/control/webhook.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"

@@ -2,7 +2,7 @@
 import { Effect, Redacted, Schema } from "effect"
 import { SignJWT } from "jose"
 import { beforeAll, describe, expect, it } from "vitest"
-import { AppTokenResponse } from "../../src/protocol/app-token.ts"
+import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"
 import {
   answering,
   hello,

@@ -1,8 +1,8 @@
 /** `/t1/config` and `/t1/handshake`. Rules of interface.md: heartbeat 2 to 4, "Capability header", "Versioning". */
 import { Effect, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
-import { AppTokenResponse } from "../../src/protocol/app-token.ts"
-import { Bundle } from "../../src/protocol/bundle.ts"
+import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"
+import { Bundle } from "../../src/protocol/control/bundle.ts"
 import { HandshakeResponse, HeartbeatResponse } from "../../src/protocol/session.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../support/gateway.ts"

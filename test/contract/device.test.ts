@@ -5,9 +5,9 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { AuditResponse } from "../../src/protocol/admin.ts"
-import { DeviceCode, DeviceDecided } from "../../src/protocol/device.ts"
-import { Me, TokenReply } from "../../src/protocol/login.ts"
+import { AuditResponse } from "../../src/protocol/control/admin.ts"
+import { DeviceCode, DeviceDecided } from "../../src/protocol/control/device.ts"
+import { Me, TokenReply } from "../../src/protocol/control/login.ts"
 import { errorOf, useGateway } from "../support/gateway.ts"
 
 const gateway = useGateway({ config: { authPerMinute: 1_000_000, publicUrl: "https://weir.example.com" } })

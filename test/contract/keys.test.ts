@@ -1,8 +1,8 @@
 /** Application keys, signatures and rate windows over HTTP: interface.md "Authentication", "Request signature". */
 import { randomBytes, randomUUID } from "node:crypto"
 import { describe, expect, it } from "vitest"
-import { sha256 } from "../../src/catalogue/secrets.ts"
 import { sign } from "../../src/identity/signature.ts"
+import { sha256 } from "../../src/secrets.ts"
 import { answering, hello, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, useGateway } from "../support/gateway.ts"
 

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
-import { LicenseIssued, LicenseList, LicenseReply } from "../../src/protocol/licence.ts"
+import { LicenseIssued, LicenseList, LicenseReply } from "../../src/protocol/control/licence.ts"
 import { answering, hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../support/gateway.ts"
 

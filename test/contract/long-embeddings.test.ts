@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
-import { EmbeddingResponse } from "../../src/protocol/embedding.ts"
+import { EmbeddingResponse } from "../../src/protocol/kinds/embedding.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, lastUsage, useGateway } from "../support/gateway.ts"
 

@@ -1,8 +1,8 @@
 /** What plans and organisations allow of pictures, sound and video, and what the bundle says of it. */
 import { Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
-import { AppTokenResponse } from "../../src/protocol/app-token.ts"
-import { Bundle } from "../../src/protocol/bundle.ts"
+import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"
+import { Bundle } from "../../src/protocol/control/bundle.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, useGateway } from "../support/gateway.ts"
 import { png, wavOf } from "../support/media-samples.ts"

@@ -2,8 +2,8 @@
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { periodOf } from "../../src/money/periods.ts"
-import { PlanUsage } from "../../src/protocol/plan-usage.ts"
-import { addDays, dayOf, hourOf } from "../../src/protocol/utc8.ts"
+import { PlanUsage } from "../../src/protocol/control/plan-usage.ts"
+import { addDays, dayOf, hourOf } from "../../src/protocol/values/utc8.ts"
 import { errorOf, useGateway } from "../support/gateway.ts"
 
 const gateway = useGateway()

@@ -2,7 +2,7 @@
 import { Effect, Schema } from "effect"
 import OpenAI from "openai"
 import { describe, expect, it } from "vitest"
-import { Targets } from "../../src/protocol/activity.ts"
+import { Targets } from "../../src/protocol/control/activity.ts"
 import { answering, hello, newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../support/gateway.ts"
 import { png } from "../support/media-samples.ts"

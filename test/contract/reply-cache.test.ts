@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
-import { ReplyCacheReport } from "../../src/protocol/reply-cache.ts"
+import { ReplyCacheReport } from "../../src/protocol/control/reply-cache.ts"
 import { answering, hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, replyOf, useGateway } from "../support/gateway.ts"
 

@@ -1,7 +1,7 @@
 /** With `SVC_REVOKED_GRACE_MS`: what runs ends after its key is revoked, and what it used is billed. */
 import { Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
-import { KeyMinted } from "../../src/protocol/admin-directory.ts"
+import { KeyMinted } from "../../src/protocol/control/admin-directory.ts"
 import { hello, newTestIds, openaiChunk, parseEvents, testCatalogue } from "../../src/testing/index.ts"
 import { eventually, holdsOf, lastUsage, useGateway } from "../support/gateway.ts"
 import { openSocket } from "../support/socket-client.ts"

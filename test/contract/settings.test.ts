@@ -11,7 +11,7 @@ import {
   SettingsPreview,
   SettingWritten,
   ShadowReport,
-} from "../../src/protocol/settings.ts"
+} from "../../src/protocol/control/settings.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, useGateway } from "../support/gateway.ts"
 

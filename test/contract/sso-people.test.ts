@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { afterAll, beforeEach, describe, expect, it, vi } from "vitest"
-import { TenantBatchReply } from "../../src/protocol/tenants.ts"
+import { TenantBatchReply } from "../../src/protocol/control/tenants.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { Browser } from "../support/browser.ts"
 import { errorOf, useGateway } from "../support/gateway.ts"

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { KeyMinted, OrgList } from "../../src/protocol/admin-directory.ts"
+import { KeyMinted, OrgList } from "../../src/protocol/control/admin-directory.ts"
 import {
   AppRecord,
   MemberList,
@@ -10,7 +10,7 @@ import {
   OrgRecord,
   TeamRecord,
   TenantBatchReply,
-} from "../../src/protocol/tenants.ts"
+} from "../../src/protocol/control/tenants.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../support/gateway.ts"
 

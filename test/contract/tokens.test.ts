@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { AccessTokenList, AccessTokenMinted } from "../../src/protocol/access-token.ts"
-import { Me } from "../../src/protocol/login.ts"
+import { AccessTokenList, AccessTokenMinted } from "../../src/protocol/control/access-token.ts"
+import { Me } from "../../src/protocol/control/login.ts"
 import { answering, hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../support/gateway.ts"
 

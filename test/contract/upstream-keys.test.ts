@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:https"
 import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { VideoJob } from "../../src/protocol/video.ts"
+import { VideoJob } from "../../src/protocol/kinds/video.ts"
 import {
   answering,
   hello,

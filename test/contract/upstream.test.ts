@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { TierTimesReply } from "../../src/protocol/admin.ts"
+import { TierTimesReply } from "../../src/protocol/control/admin.ts"
 import { countIn } from "../../src/telemetry/buckets.ts"
 import {
   answering,

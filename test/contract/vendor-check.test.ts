@@ -1,7 +1,7 @@
 /** `weir vendors test` and its route: one small real call, not billed. */
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { VendorCheckResponse } from "../../src/protocol/admin.ts"
+import { VendorCheckResponse } from "../../src/protocol/control/admin.ts"
 import { answering, type VendorScript } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, holdsOf, useGateway } from "../support/gateway.ts"
 

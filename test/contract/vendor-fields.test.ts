@@ -1,9 +1,9 @@
 /** `weir vendors test --fields`: each parameter that not every vendor has, tried at a vendor. */
 import { Effect, Exit, Schema, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { describeCheck } from "../../src/cli/vendors.ts"
+import { describeCheck } from "../../src/cli/commands/vendors.ts"
 import { startSimulatedVendor } from "../../src/development/simulated-vendor.ts"
-import { VendorCheckResponse } from "../../src/protocol/admin.ts"
+import { VendorCheckResponse } from "../../src/protocol/control/admin.ts"
 import { extraNames } from "../../src/protocol/extra-params.ts"
 import { newTestIds, type ScriptedVendor, testCatalogue } from "../../src/testing/index.ts"
 import { useGateway } from "../support/gateway.ts"

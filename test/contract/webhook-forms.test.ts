@@ -1,7 +1,7 @@
 /** Webhooks in the forms of Slack, Teams and PagerDuty, from a catalogue to services that refuse what the real ones refuse. */
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
-import { WebhookList } from "../../src/protocol/webhook.ts"
+import { WebhookList } from "../../src/protocol/control/webhook.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../support/gateway.ts"
 import { routingKey, type Service, startPagerDuty, startSlack, startTeams } from "../support/notification-services.ts"

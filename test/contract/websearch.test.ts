@@ -1,8 +1,8 @@
 /** `POST /t1/websearch` and `GET /v1/search-providers`. Each test names its rule of interface.md. */
 import { Effect, Redacted, Schema } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { AppTokenResponse } from "../../src/protocol/app-token.ts"
-import { SearchDirectory, SearchResponse } from "../../src/protocol/search.ts"
+import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"
+import { SearchDirectory, SearchResponse } from "../../src/protocol/kinds/search.ts"
 import { newTestIds, type TestGateway, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, holdsOf, lastUsage, useGateway } from "../support/gateway.ts"
 

@@ -1,8 +1,8 @@
 /** Recorded replies of Bedrock through its dialect, streamed ones cut anywhere, and the recorded requests asked again. */
 import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import type { VendorRequest } from "../../src/dialects/dialect.ts"
-import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../src/dialects/json.ts"
+import type { VendorRequest } from "../../src/dialects/chat-dialect.ts"
+import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../src/dialects/parse/json.ts"
 import { type Block, Message } from "../../src/protocol/block.ts"
 import { bedrockFrame } from "../../src/testing/vendor-replies.ts"
 import { chatOf } from "../support/chat-of.ts"

@@ -1,7 +1,7 @@
 /** Recorded exchanges that are carried: what is billed is read from the same bytes, and is the same either way. */
 import { describe, expect, it } from "vitest"
-import type { VendorEvent } from "../../src/dialects/dialect.ts"
-import { isObject, parseObject } from "../../src/dialects/json.ts"
+import type { VendorEvent } from "../../src/dialects/chat-dialect.ts"
+import { isObject, parseObject } from "../../src/dialects/parse/json.ts"
 import { corpora, isError, isStream, recordingsOf } from "../support/recorded/recordings.ts"
 import { replaying, useRecordedGateway } from "./recorded-gateway.ts"
 

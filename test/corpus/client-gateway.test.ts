@@ -3,8 +3,8 @@
  * answer comes back from the vendor, and what the client gets means the same.
  */
 import { describe, expect, it } from "vitest"
-import type { ClientApiName } from "../../src/dialects/carried-request.ts"
-import { isObject, type JsonObject } from "../../src/dialects/json.ts"
+import type { ClientApiName } from "../../src/dialects/carry/carried-request.ts"
+import { isObject, type JsonObject } from "../../src/dialects/parse/json.ts"
 import { type Meaning, meaningOf, streamed } from "../support/recorded/meaning.ts"
 import {
   type Corpus,

@@ -1,7 +1,7 @@
 /** Recorded replies of Cohere's chat through its dialect, and the recorded requests asked again. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../src/dialects/json.ts"
+import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../src/dialects/parse/json.ts"
 import type { Message } from "../../src/protocol/block.ts"
 import { chatOf } from "../support/chat-of.ts"
 import { recordingsOf } from "../support/recorded/recordings.ts"

@@ -1,7 +1,7 @@
 /** Recorded pictures and transcripts through their dialects. */
 import { describe, expect, it } from "vitest"
 import { dialectOf } from "../../src/dialects/index.ts"
-import { objectAt, objectsAt, parseObject } from "../../src/dialects/json.ts"
+import { objectAt, objectsAt, parseObject } from "../../src/dialects/parse/json.ts"
 import { fileOf } from "../../src/media/spool.ts"
 import type { DialectName } from "../../src/protocol/catalogue.ts"
 import { isError, recordingsOf } from "../support/recorded/recordings.ts"

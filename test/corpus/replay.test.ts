@@ -1,6 +1,6 @@
 /** Every recording decodes, and its usage is the vendor's own. */
 import { describe, expect, it } from "vitest"
-import type { Dialect, VendorEvent } from "../../src/dialects/dialect.ts"
+import type { Dialect, VendorEvent } from "../../src/dialects/chat-dialect.ts"
 import { corpora, isError, isStream, type Recording, recordingsOf } from "../support/recorded/recordings.ts"
 import { decodeBytes, decodeText, type Folded, fold } from "../support/replay.ts"
 import { odd } from "./odd.ts"

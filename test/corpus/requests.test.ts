@@ -4,9 +4,9 @@
  */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { VendorRequest } from "../../src/dialects/dialect.ts"
-import { type JsonObject, parseObject } from "../../src/dialects/json.ts"
+import type { VendorRequest } from "../../src/dialects/chat-dialect.ts"
 import { type ChatProfile, chatProfiles } from "../../src/dialects/openai-chat/profiles.ts"
+import { type JsonObject, parseObject } from "../../src/dialects/parse/json.ts"
 import { type Corpus, corpora, recordingsOf } from "../support/recorded/recordings.ts"
 import { readMessages } from "./requests/anthropic.ts"
 import { readChat } from "./requests/chat.ts"

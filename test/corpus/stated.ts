@@ -1,6 +1,6 @@
 /** The last totals in a recording, for every dialect. */
-import type { VendorUsage } from "../../src/dialects/dialect.ts"
-import { countAt, type JsonObject, objectAt, objectsAt, parseObject } from "../../src/dialects/json.ts"
+import type { VendorUsage } from "../../src/dialects/chat-dialect.ts"
+import { countAt, type JsonObject, objectAt, objectsAt, parseObject } from "../../src/dialects/parse/json.ts"
 import { isStream, type Recording } from "../support/recorded/recordings.ts"
 
 export interface Totals {

@@ -1,6 +1,6 @@
 /** Recorded replies of Gemini on Vertex AI through their dialect: text, calls, stop and usage as recorded. */
 import { describe, expect, it } from "vitest"
-import { objectAt, objectsAt, parseObject, stringAt } from "../../src/dialects/json.ts"
+import { objectAt, objectsAt, parseObject, stringAt } from "../../src/dialects/parse/json.ts"
 import { chatOf } from "../support/chat-of.ts"
 import { isStream, recordingsOf } from "../support/recorded/recordings.ts"
 import { decodeText, fold } from "../support/replay.ts"

@@ -2,9 +2,9 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { dialectOf } from "../../src/dialects/index.ts"
-import { isObject, type JsonObject, objectAt, objectsAt, parseObject } from "../../src/dialects/json.ts"
-import { toBase64 } from "../../src/dialects/vectors.ts"
-import type { EmbeddingAsked, RerankAsked } from "../../src/dialects/whole.ts"
+import { isObject, type JsonObject, objectAt, objectsAt, parseObject } from "../../src/dialects/parse/json.ts"
+import { toBase64 } from "../../src/dialects/vendor/vectors.ts"
+import type { EmbeddingAsked, RerankAsked } from "../../src/dialects/whole-dialect.ts"
 import type { DialectName } from "../../src/protocol/catalogue.ts"
 import { isError, recordingsOf } from "../support/recorded/recordings.ts"
 

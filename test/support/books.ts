@@ -12,7 +12,7 @@ import { LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger-stor
 import { RecallChannel } from "../../src/money/recalls.ts"
 import type { Settlement } from "../../src/money/settlement.ts"
 import type { UsageRecord } from "../../src/money/usage-record.ts"
-import { dayOf } from "../../src/protocol/utc8.ts"
+import { dayOf } from "../../src/protocol/values/utc8.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import { inEach, Shards } from "../../src/store/shards/shards.ts"
 import { layerTestConfig, layerTestDatabases, testStores } from "../../src/testing/stores.ts"

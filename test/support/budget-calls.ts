@@ -1,6 +1,6 @@
 /** Calls of those whom budgets cover. */
 import { Schema } from "effect"
-import { Budgets } from "../../src/protocol/budget.ts"
+import { Budgets } from "../../src/protocol/control/budget.ts"
 import { answering, hello, type TestGateway } from "../../src/testing/index.ts"
 
 export type Headers = Record<string, string | undefined>

@@ -1,5 +1,5 @@
 /** Chat in a vendor's dialect. */
-import type { Dialect } from "../../src/dialects/dialect.ts"
+import type { Dialect } from "../../src/dialects/chat-dialect.ts"
 import { dialectOf } from "../../src/dialects/index.ts"
 
 export const chatOf = (vendor: Parameters<typeof dialectOf>[0]): Dialect => {

@@ -1,6 +1,6 @@
 /** Runs decoders over bytes, and merges their events. */
 
-import type { Dialect, VendorEvent, VendorUsage } from "../../src/dialects/dialect.ts"
+import type { Dialect, VendorEvent, VendorUsage } from "../../src/dialects/chat-dialect.ts"
 import { UsageMeter } from "../../src/kinds/chat/usage-meter.ts"
 import type { Stop } from "../../src/protocol/exchange.ts"
 

@@ -1,7 +1,7 @@
 /** Ways to the services that issue tokens. */
 import { Context, Effect, Layer } from "effect"
 import { afterAll, beforeAll } from "vitest"
-import type { Route } from "../../src/identities/identity.ts"
+import type { Route } from "../../src/cloud-identities/identity.ts"
 import { layerTestConfig } from "../../src/testing/stores.ts"
 import { VendorClient } from "../../src/upstream/client.ts"
 import { Egress } from "../../src/upstream/egress.ts"

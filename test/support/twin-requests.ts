@@ -1,6 +1,6 @@
 /** The requests of tests of twins. */
-import type { VendorRequest } from "../../src/dialects/dialect.ts"
-import { type JsonObject, parseObject } from "../../src/dialects/json.ts"
+import type { VendorRequest } from "../../src/dialects/chat-dialect.ts"
+import { type JsonObject, parseObject } from "../../src/dialects/parse/json.ts"
 import type { Twin, TwinCall, TwinRefusal } from "../../src/testing/index.ts"
 
 /** @param body as it is sent: what is absent is not */

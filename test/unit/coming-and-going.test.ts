@@ -1,6 +1,6 @@
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { describe, expect, it } from "vitest"
-import { Keyed, type Member, Members, makeForkIn } from "../../src/coming-and-going.ts"
+import { Keyed, type Member, Members, makeForkIn } from "../../src/collections.ts"
 import { randomOf } from "../support/random.ts"
 
 describe("members", () => {

@@ -1,7 +1,7 @@
 /** How much of large bodies is taken in a turn of the event loop. */
 import { setImmediate as turn } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { TurnShare } from "../../src/turn-share.ts"
+import { TurnShare } from "../../src/event-loop-budget.ts"
 import { randomOf } from "../support/random.ts"
 
 describe("the share of a turn", () => {

@@ -2,8 +2,8 @@
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
-import type { AuditEntries } from "../../protocol/activity.ts"
-import type { AuditResponse } from "../../protocol/admin.ts"
+import type { AuditEntries } from "../../protocol/control/activity.ts"
+import type { AuditResponse } from "../../protocol/control/admin.ts"
 import { get } from "../api.ts"
 import { count, instant } from "../format.ts"
 import { useAction, usePages } from "../load.ts"

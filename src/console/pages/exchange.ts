@@ -1,6 +1,6 @@
 /** One exchange from end to end: what it was, its vendor calls over time, its bill line by line, and its transfers. */
 import { html } from "htm/preact"
-import type { ExchangeDetail } from "../../protocol/exchange-log.ts"
+import type { ExchangeDetail } from "../../protocol/control/exchange-log.ts"
 import { get } from "../api.ts"
 import { count, instant, millis, money } from "../format.ts"
 import { useLoad } from "../load.ts"

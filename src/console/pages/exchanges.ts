@@ -1,6 +1,6 @@
 /** Exchanges: those that run now, those that ended, and one from end to end. */
 import { html } from "htm/preact"
-import type { ExchangeLogPage, LoggedExchange, OpenExchanges } from "../../protocol/exchange-log.ts"
+import type { ExchangeLogPage, LoggedExchange, OpenExchanges } from "../../protocol/control/exchange-log.ts"
 import { get } from "../api.ts"
 import { bytes, count, instant, millis, money, since } from "../format.ts"
 import { useLoad, usePages } from "../load.ts"

@@ -1,6 +1,6 @@
 /** Exports: how far each has come with its records, and why not further. */
 import { html } from "htm/preact"
-import type { ExportEntry, ExportList, ExportProgress } from "../../protocol/export.ts"
+import type { ExportEntry, ExportList, ExportProgress } from "../../protocol/control/export.ts"
 import { get } from "../api.ts"
 import { instant } from "../format.ts"
 import { useLoad } from "../load.ts"

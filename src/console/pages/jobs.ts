@@ -1,6 +1,6 @@
 /** Jobs: what vendors work on after the request that asked for it, with the money that is set aside for each. */
 import { html } from "htm/preact"
-import type { JobEntry, JobList } from "../../protocol/job.ts"
+import type { JobEntry, JobList } from "../../protocol/kinds/job.ts"
 import { call, get } from "../api.ts"
 import { instant, money } from "../format.ts"
 import { useLoad } from "../load.ts"

@@ -1,9 +1,9 @@
 /** Money: balances, allotments by node, entries, top-ups, budgets, prices with their history, and the check of the books. */
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
-import type { PriceList } from "../../protocol/activity.ts"
-import type { DoctorResponse, LedgerResponse, TopupResponse } from "../../protocol/admin.ts"
-import type { LedgerStatement } from "../../protocol/statement.ts"
+import type { PriceList } from "../../protocol/control/activity.ts"
+import type { DoctorResponse, LedgerResponse, TopupResponse } from "../../protocol/control/admin.ts"
+import type { LedgerStatement } from "../../protocol/control/statement.ts"
 import { call, get } from "../api.ts"
 import { count, exactCount, instant, money, since } from "../format.ts"
 import { useAction, useLoad, usePages } from "../load.ts"
@@ -13,9 +13,9 @@ import { ActionButton, Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Figures, Head, Loading, Tag } from "../ui/parts.ts"
 import { PagedTable, Table } from "../ui/table.ts"
 import { useViewer } from "../viewer.ts"
-import { BudgetsPanel } from "./budgets-panel.ts"
 import { CsvExport } from "./csv-export.ts"
-import { tenantPlace } from "./tenant-place.ts"
+import { BudgetsPanel } from "./organisation/budgets-panel.ts"
+import { tenantPlace } from "./organisation/tenant-urls.ts"
 
 export const Page = ({ parts: [org] }: PageProps) => {
   const viewer = useViewer()

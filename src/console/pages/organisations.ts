@@ -1,7 +1,7 @@
 /** Organisations for operators: list, search, create, disable, and everything of one. */
 import { html } from "htm/preact"
-import type { OrgList } from "../../protocol/admin-directory.ts"
-import type { OrgRecord } from "../../protocol/tenants.ts"
+import type { OrgList } from "../../protocol/control/admin-directory.ts"
+import type { OrgRecord } from "../../protocol/control/tenants.ts"
 import { call, get } from "../api.ts"
 import { count, money } from "../format.ts"
 import { useLoad, usePages } from "../load.ts"
@@ -10,7 +10,7 @@ import { goTo, linkTo, setQuery } from "../route.ts"
 import { ActionButton, Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Facts, Head, Loading, Tag } from "../ui/parts.ts"
 import { PagedTable } from "../ui/table.ts"
-import { OrganisationPanels } from "./organisation.ts"
+import { OrganisationPanels } from "./organisation/organisation.ts"
 
 type Org = OrgList["data"][number]
 

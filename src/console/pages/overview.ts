@@ -1,8 +1,8 @@
 /** What happens: exchanges, errors, tokens, spend, the first frame, and vendors; refreshed by itself. */
 import { html } from "htm/preact"
-import type { Targets } from "../../protocol/activity.ts"
-import type { OpenExchanges } from "../../protocol/exchange-log.ts"
-import type { UsageSummary } from "../../protocol/usage-summary.ts"
+import type { Targets } from "../../protocol/control/activity.ts"
+import type { OpenExchanges } from "../../protocol/control/exchange-log.ts"
+import type { UsageSummary } from "../../protocol/control/usage-summary.ts"
 import { get } from "../api.ts"
 import { count, instant, millis, monies, share } from "../format.ts"
 import { useLoad } from "../load.ts"

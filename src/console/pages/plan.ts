@@ -1,6 +1,6 @@
 /** Plan usage: hourly peaks of concurrency as a heat map, by day. */
 import { html } from "htm/preact"
-import type { PlanLimits, PlanUsage } from "../../protocol/plan-usage.ts"
+import type { PlanLimits, PlanUsage } from "../../protocol/control/plan-usage.ts"
 import { get } from "../api.ts"
 import { count } from "../format.ts"
 import { useLoad } from "../load.ts"

@@ -1,6 +1,6 @@
 /** The reply cache: hits, waits, misses and what they saved; emptying it. */
 import { html } from "htm/preact"
-import type { ClearedReplies, ReplyCacheReport } from "../../protocol/reply-cache.ts"
+import type { ClearedReplies, ReplyCacheReport } from "../../protocol/control/reply-cache.ts"
 import { call, get } from "../api.ts"
 import { count, monies, share } from "../format.ts"
 import { useLoad } from "../load.ts"

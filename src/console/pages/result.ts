@@ -1,6 +1,6 @@
 /** How an exchange ended, in a word. */
 import { html } from "htm/preact"
-import type { LoggedExchange } from "../../protocol/exchange-log.ts"
+import type { LoggedExchange } from "../../protocol/control/exchange-log.ts"
 import { Tag } from "../ui/parts.ts"
 
 export const Result = ({ exchange: { code, stop, estimatedReason } }: { readonly exchange: LoggedExchange }) => html`

@@ -2,7 +2,7 @@
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
-import type { ConfigRevision, SettingRow, SettingsPreview } from "../../protocol/settings.ts"
+import type { ConfigRevision, SettingRow, SettingsPreview } from "../../protocol/control/settings.ts"
 import { call, get } from "../api.ts"
 import { instant } from "../format.ts"
 import { useLoad } from "../load.ts"

@@ -2,7 +2,7 @@
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
-import type { TierTimesReply } from "../../protocol/admin.ts"
+import type { TierTimesReply } from "../../protocol/control/admin.ts"
 import { enoughForPercentiles, judge, profileOf } from "../../telemetry/timeouts/judge.ts"
 import { storedObservation } from "../../telemetry/timeouts/observed.ts"
 import { get } from "../api.ts"

@@ -1,6 +1,6 @@
 /** Webhooks: who is told of events, and what came of each delivery. */
 import { html } from "htm/preact"
-import type { Deliveries, Delivery, WebhookEntry, WebhookList } from "../../protocol/webhook.ts"
+import type { Deliveries, Delivery, WebhookEntry, WebhookList } from "../../protocol/control/webhook.ts"
 import { addressOf, call, get } from "../api.ts"
 import { instant } from "../format.ts"
 import { useLoad } from "../load.ts"

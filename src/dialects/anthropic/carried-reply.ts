@@ -1,7 +1,7 @@
 /** Messages of a vendor, for clients of the same API. */
-import { editJsonText } from "../../protocol/json-edit.ts"
-import { type MakeRules, replyEdits } from "../carried-reply.ts"
-import type { ReplyContext } from "../client-api.ts"
+import { editJsonText } from "../../protocol/json/json-edit.ts"
+import { type MakeRules, replyEdits } from "../carry/carried-reply.ts"
+import type { ReplyContext } from "../client/client-api.ts"
 import { messageId } from "./client-reply.ts"
 
 const namesOf = (context: ReplyContext) => ({ id: messageId(context), model: context.model })

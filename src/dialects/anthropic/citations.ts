@@ -1,6 +1,6 @@
 /** Anthropic's citations. Source: https://platform.claude.com/docs/en/build-with-claude/citations */
 import { type Citation, citationWith } from "../../protocol/citation.ts"
-import { type JsonObject, numberAt, stringAt } from "../json.ts"
+import { type JsonObject, numberAt, stringAt } from "../parse/json.ts"
 
 /** They belong to the whole block. */
 export const citationOf = (cited: JsonObject): Citation =>

@@ -1,6 +1,6 @@
 /** The messages of an Anthropic request as messages of twp/1. */
 import type { Cacheable } from "../../protocol/block.ts"
-import { entryOf } from "../../protocol/words.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
 import {
   imageMimeOf,
   marked,
@@ -9,12 +9,21 @@ import {
   plainBase64,
   textBlock,
   markFields as usualMarkFields,
-} from "../client-parts.ts"
-import { all, carried, type FieldReader, type FieldTable, isAbsent, own, present, withoutEffect } from "../fields.ts"
-import { type JsonObject, objectsAt, stringAt } from "../json.ts"
-import { markWithin, resultOf } from "../results.ts"
-import { signatureFor } from "../signature.ts"
-import { isAnthropicOwn, sealedBlock } from "../vendor-blocks.ts"
+} from "../client/client-parts.ts"
+import {
+  all,
+  carried,
+  type FieldReader,
+  type FieldTable,
+  isAbsent,
+  own,
+  present,
+  withoutEffect,
+} from "../client/fields.ts"
+import { type JsonObject, objectsAt, stringAt } from "../parse/json.ts"
+import { markWithin, resultOf } from "../vendor/results.ts"
+import { signatureFor } from "../vendor/signature.ts"
+import { isAnthropicOwn, sealedBlock } from "../vendor/vendor-blocks.ts"
 import { isForeignCitation } from "./citations.ts"
 
 const textFields: FieldTable = {

@@ -6,9 +6,9 @@ import type { ReplyBlock, VendorBlock } from "../../protocol/block.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
-import { editJsonText, set } from "../../protocol/json-edit.ts"
-import { JsonSource } from "../../protocol/json-source.ts"
-import { JsonText, writeJson } from "../../protocol/json-text.ts"
+import { editJsonText, set } from "../../protocol/json/json-edit.ts"
+import { JsonSource } from "../../protocol/json/json-source.ts"
+import { JsonText, writeJson } from "../../protocol/json/json-text.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import {
   ClientEvents,
@@ -20,11 +20,11 @@ import {
   replyId,
   toldIn,
   unnamedStop,
-} from "../client-api.ts"
-import { inputOf } from "../exact-json.ts"
-import { isObject, parseObject } from "../json.ts"
-import { dataOf } from "../sse-frames.ts"
-import { ownBlock, typeOfBlock } from "../vendor-blocks.ts"
+} from "../client/client-api.ts"
+import { inputOf } from "../parse/exact-json.ts"
+import { isObject, parseObject } from "../parse/json.ts"
+import { dataOf } from "../parse/sse-frames.ts"
+import { ownBlock, typeOfBlock } from "../vendor/vendor-blocks.ts"
 import { foreignCitation } from "./citations.ts"
 
 const stopReasons: Readonly<Record<Stop, string>> = {

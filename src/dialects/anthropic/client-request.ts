@@ -2,8 +2,9 @@
 
 import type { Result } from "effect"
 import type { Effort } from "../../protocol/exchange.ts"
-import type { ClientRequest, RequestPlace } from "../client-api.ts"
-import { stopsOf } from "../client-parts.ts"
+import { endUsersAt, ownRequest } from "../carry/own-request.ts"
+import type { ClientRequest, RequestPlace } from "../client/client-api.ts"
+import { stopsOf } from "../client/client-parts.ts"
 import {
   all,
   carried,
@@ -16,9 +17,8 @@ import {
   presentIfAny,
   refused,
   withoutEffect,
-} from "../fields.ts"
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../json.ts"
-import { endUsersAt, ownRequest } from "../own-request.ts"
+} from "../client/fields.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../parse/json.ts"
 import { messageOf, textsOf } from "./client-blocks.ts"
 import { choiceOf, toolsIn, toolsOf } from "./client-tools.ts"
 import { sentInstructions } from "./instructions.ts"

@@ -1,10 +1,19 @@
 /** The tools of an Anthropic request, and the choice among them. */
-import type { JsonPath } from "../../protocol/json-edit.ts"
-import { marked, markOf, strictly } from "../client-parts.ts"
-import { all, carried, type FieldReader, type FieldTable, isAbsent, own, present, withoutEffect } from "../fields.ts"
-import { HostedTools } from "../hosted-tools.ts"
-import { isObject, type JsonObject } from "../json.ts"
-import { clientToolOf } from "../vendor-tools.ts"
+import type { JsonPath } from "../../protocol/json/json-edit.ts"
+import { marked, markOf, strictly } from "../client/client-parts.ts"
+import {
+  all,
+  carried,
+  type FieldReader,
+  type FieldTable,
+  isAbsent,
+  own,
+  present,
+  withoutEffect,
+} from "../client/fields.ts"
+import { isObject, type JsonObject } from "../parse/json.ts"
+import { HostedTools } from "../vendor/hosted-tools.ts"
+import { clientToolOf } from "../vendor/vendor-tools.ts"
 import { markFields } from "./client-blocks.ts"
 
 const toolFields: FieldTable = {

@@ -1,6 +1,6 @@
 /** Anthropic's messages towards clients. */
-import { CarriedEvents } from "../carried-reply.ts"
-import type { ClientApi } from "../client-api.ts"
+import { CarriedEvents } from "../carry/carried-reply.ts"
+import type { ClientApi } from "../client/client-api.ts"
 import { carriedMessage, messageRules } from "./carried-reply.ts"
 import { MessagesEvents, messagesError, wholeMessage } from "./client-reply.ts"
 import { decodeMessagesRequest, messagesFields } from "./client-request.ts"

@@ -1,6 +1,7 @@
 /** How Anthropic refuses. Source: https://docs.anthropic.com/en/api/errors */
-import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
-import { type JsonObject, objectAt, parseRefusal, stringAt } from "../json.ts"
+
+import { type JsonObject, objectAt, parseRefusal, stringAt } from "../parse/json.ts"
+import { type FaultTable, faultBy, type VendorFault } from "../vendor/faults.ts"
 
 const table: FaultTable = {
   codes: {

@@ -3,11 +3,11 @@
  * too, behind what a user says and before what the model says. Source:
  * https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
  */
-import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
-import type { InstructionPlace, SentInstructions } from "../carried-request.ts"
-import type { VendorRequest } from "../dialect.ts"
-import { makersName } from "../family.ts"
-import { isObject, type JsonObject } from "../json.ts"
+import { cut, type JsonEdit, set } from "../../protocol/json/json-edit.ts"
+import type { InstructionPlace, SentInstructions } from "../carry/carried-request.ts"
+import type { VendorRequest } from "../chat-dialect.ts"
+import { isObject, type JsonObject } from "../parse/json.ts"
+import { makersName } from "../vendor/family.ts"
 import { claudeVersion } from "./thinking.ts"
 
 export const instructionDocs = "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages"

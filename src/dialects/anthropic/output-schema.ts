@@ -3,7 +3,7 @@
  * own SDKs. Source: https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
  */
 import type { StructuredOutput } from "../../protocol/exchange.ts"
-import { isJsonObject, mapSchemas } from "../schemas.ts"
+import { isJsonObject, mapSchemas } from "../vendor/schemas.ts"
 
 type Schema = StructuredOutput["schema"]
 

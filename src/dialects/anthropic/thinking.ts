@@ -1,7 +1,7 @@
 /** How Claude is asked to think, wherever it runs. */
 import type { Effort, ReasoningLevel } from "../../protocol/exchange.ts"
-import type { VendorRequest } from "../dialect.ts"
-import { makersName } from "../family.ts"
+import type { VendorRequest } from "../chat-dialect.ts"
+import { makersName } from "../vendor/family.ts"
 
 type Asked = Pick<
   VendorRequest,

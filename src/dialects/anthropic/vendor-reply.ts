@@ -4,9 +4,10 @@
  */
 
 import type { Stop } from "../../protocol/exchange.ts"
-import { editJsonText, type JsonPath, set } from "../../protocol/json-edit.ts"
-import { JsonSource } from "../../protocol/json-source.ts"
-import { entryOf } from "../../protocol/words.ts"
+import { editJsonText, type JsonPath, set } from "../../protocol/json/json-edit.ts"
+import { JsonSource } from "../../protocol/json/json-source.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
+import { type Decoder, malformed, type VendorEvent } from "../chat-dialect.ts"
 import {
   BlockNumbers,
   citationsDelta,
@@ -16,12 +17,19 @@ import {
   toolCallArgs,
   toolCallOpen,
   vendorDelta,
-} from "../blocks.ts"
-import { type Decoder, malformed, type VendorEvent } from "../dialect.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, placedObjectsAt, stringAt } from "../json.ts"
-import { regionName } from "../region.ts"
-import { signFor } from "../signature.ts"
-import { makeSseDecoder } from "../sse-frames.ts"
+} from "../parse/blocks.ts"
+import {
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  parseObject,
+  placedObjectsAt,
+  stringAt,
+} from "../parse/json.ts"
+import { makeSseDecoder } from "../parse/sse-frames.ts"
+import { regionName } from "../vendor/region.ts"
+import { signFor } from "../vendor/signature.ts"
 import { citationOf } from "./citations.ts"
 import { anthropicFault } from "./faults.ts"
 import { usageOf } from "./vendor-usage.ts"

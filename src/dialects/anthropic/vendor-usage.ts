@@ -1,6 +1,6 @@
 /** Counts that Anthropic reports of a message. Source: https://platform.claude.com/docs/en/api/messages */
-import { missingSides, nonZero, type VendorUsage } from "../dialect.ts"
-import { countAt, type JsonObject, objectAt, objectsAt } from "../json.ts"
+import { missingSides, nonZero, type VendorUsage } from "../chat-dialect.ts"
+import { countAt, type JsonObject, objectAt, objectsAt } from "../parse/json.ts"
 
 /**
  * The counts of the message, and of a compaction, which the vendor bills beside it. An advisor is another model with a price of

@@ -3,10 +3,10 @@
  * Source: https://docs.anthropic.com/en/api/messages and /en/api/messages-streaming
  */
 import { Result } from "effect"
-import { writeJson } from "../../protocol/json-text.ts"
-import type { Dialect } from "../dialect.ts"
-import { makersName } from "../family.ts"
-import { carryUnless, fitsModel } from "../requirements.ts"
+import { writeJson } from "../../protocol/json/json-text.ts"
+import type { Dialect } from "../chat-dialect.ts"
+import { makersName } from "../vendor/family.ts"
+import { carryUnless, fitsModel } from "../vendor/requirements.ts"
 import { carryMessages } from "./carry.ts"
 import { anthropicRefusal } from "./faults.ts"
 import { anthropicRequirements } from "./requirements.ts"

@@ -1,11 +1,11 @@
 /** Blocks of a thread in Anthropic's words. */
 import type { Block, FileBlock, ImageBlock, ReasoningBlock, TextBlock, VendorBlock } from "../../protocol/block.ts"
-import { cut, editJsonText, set } from "../../protocol/json-edit.ts"
-import { JsonText } from "../../protocol/json-text.ts"
-import { inputOf } from "../exact-json.ts"
-import { markOfResult } from "../results.ts"
-import { signatureFor } from "../signature.ts"
-import { ownBlock, shownText } from "../vendor-blocks.ts"
+import { cut, editJsonText, set } from "../../protocol/json/json-edit.ts"
+import { JsonText } from "../../protocol/json/json-text.ts"
+import { inputOf } from "../parse/exact-json.ts"
+import { markOfResult } from "../vendor/results.ts"
+import { signatureFor } from "../vendor/signature.ts"
+import { ownBlock, shownText } from "../vendor/vendor-blocks.ts"
 import { clearCacheBreakpoints, type Markable, marked, ownText, type WireBlock } from "./cache-marks.ts"
 import { isBlank } from "./requirements.ts"
 

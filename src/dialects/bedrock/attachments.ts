@@ -11,9 +11,9 @@ import {
   type Message,
   type VideoBlock,
 } from "../../protocol/block.ts"
-import { entryOf } from "../../protocol/words.ts"
-import { lacks } from "../extras.ts"
-import { isKeptElsewhere, keptElsewhere } from "../kept-files.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
+import { lacks } from "../vendor/extras.ts"
+import { isKeptElsewhere, keptElsewhere } from "../vendor/kept-files.ts"
 import type { EncodeRefusal } from "../wire.ts"
 
 const imageFormats: Readonly<Record<string, string>> = {

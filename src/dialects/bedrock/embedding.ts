@@ -4,9 +4,9 @@
  */
 import { Result } from "effect"
 import { cohereInputTypes, cohereMaxInputs } from "../cohere/embedding.ts"
-import { type JsonObject, objectAt, objectsAt, reportedCountAt } from "../json.ts"
-import { readVectors } from "../vectors.ts"
-import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole.ts"
+import { type JsonObject, objectAt, objectsAt, reportedCountAt } from "../parse/json.ts"
+import { readVectors } from "../vendor/vectors.ts"
+import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole-dialect.ts"
 import { modelPath } from "./model-path.ts"
 
 const isCohere = (family: string): boolean => family.includes("cohere.")

@@ -4,7 +4,7 @@
  */
 import { createRequire } from "node:module"
 import type { EventStreamCodec } from "@smithy/eventstream-codec"
-import { maxFrameBytes } from "../sse-frames.ts"
+import { maxFrameBytes } from "../parse/sse-frames.ts"
 
 /** A frame: what it is, and its JSON. */
 export interface EventFrame {

@@ -3,7 +3,7 @@
  * inference profile. The ARN of a profile of one's own tells nothing. Source:
  * https://docs.aws.amazon.com/bedrock/latest/userguide/models-supported.html
  */
-import type { VendorRequest } from "../dialect.ts"
+import type { VendorRequest } from "../chat-dialect.ts"
 
 type Named = Pick<VendorRequest, "model" | "family">
 

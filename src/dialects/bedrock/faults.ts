@@ -4,9 +4,9 @@
  * and https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
  */
 import { fieldIn } from "../anthropic/faults.ts"
-import type { VendorEvent } from "../dialect.ts"
-import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
-import { numberAt, parseObject, stringAt } from "../json.ts"
+import type { VendorEvent } from "../chat-dialect.ts"
+import { numberAt, parseObject, stringAt } from "../parse/json.ts"
+import { type FaultTable, faultBy, type VendorFault } from "../vendor/faults.ts"
 import type { VendorAccess } from "../wire.ts"
 
 const table: FaultTable = {

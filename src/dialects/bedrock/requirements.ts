@@ -1,9 +1,9 @@
 /** The requirements of Converse; those of Anthropic's models are the same as everywhere. */
 import { claudeRequirements } from "../anthropic/requirements.ts"
-import type { VendorRequest } from "../dialect.ts"
-import { type Met, mends, type Requirement, refuses } from "../requirements.ts"
-import { ofObject, withoutTopBranches, withToolSchemas } from "../schemas.ts"
-import { hashedIds, pairCalls, renameCalls } from "../tool-loops.ts"
+import type { VendorRequest } from "../chat-dialect.ts"
+import { type Met, mends, type Requirement, refuses } from "../vendor/requirements.ts"
+import { ofObject, withoutTopBranches, withToolSchemas } from "../vendor/schemas.ts"
+import { hashedIds, pairCalls, renameCalls } from "../vendor/tool-loops.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { choicesOf, familyOf } from "./families.ts"
 

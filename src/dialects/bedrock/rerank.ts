@@ -3,8 +3,8 @@
  * Source: https://docs.aws.amazon.com/bedrock/latest/userguide/rerank-supported.html
  */
 import { Result } from "effect"
-import { lacksDocumentLimit, readRanks } from "../ranks.ts"
-import { jsonRequest, type RerankDialect } from "../whole.ts"
+import { lacksDocumentLimit, readRanks } from "../vendor/ranks.ts"
+import { jsonRequest, type RerankDialect } from "../whole-dialect.ts"
 import { modelPath } from "./model-path.ts"
 
 export const bedrockRerank: RerankDialect = {

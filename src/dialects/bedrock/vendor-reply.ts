@@ -5,8 +5,9 @@
 
 import { type Citation, citationWith } from "../../protocol/citation.ts"
 import type { Stop } from "../../protocol/exchange.ts"
-import { JsonSource } from "../../protocol/json-source.ts"
-import { entryOf } from "../../protocol/words.ts"
+import { JsonSource } from "../../protocol/json/json-source.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
+import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../chat-dialect.ts"
 import {
   BlockNumbers,
   citationsDelta,
@@ -15,8 +16,7 @@ import {
   textDelta,
   toolCallArgs,
   toolCallOpen,
-} from "../blocks.ts"
-import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
+} from "../parse/blocks.ts"
 import {
   countAt,
   type JsonObject,
@@ -27,8 +27,8 @@ import {
   placedObjectsAt,
   reportedCountAt,
   stringAt,
-} from "../json.ts"
-import { signFor } from "../signature.ts"
+} from "../parse/json.ts"
+import { signFor } from "../vendor/signature.ts"
 import { type EventFrame, EventFrames } from "./event-stream.ts"
 import { bedrockFault } from "./faults.ts"
 

@@ -3,12 +3,12 @@
  * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_Operations_Amazon_Bedrock_Runtime.html
  */
 import { Result } from "effect"
-import { writeJson } from "../../protocol/json-text.ts"
+import { writeJson } from "../../protocol/json/json-text.ts"
 import { effortOf } from "../anthropic/thinking.ts"
-import type { Dialect } from "../dialect.ts"
-import { makersName } from "../family.ts"
-import { fitsModel } from "../requirements.ts"
-import type { VendorDialect } from "../vendor-dialect.ts"
+import type { Dialect } from "../chat-dialect.ts"
+import type { VendorDialect } from "../dialect.ts"
+import { makersName } from "../vendor/family.ts"
+import { fitsModel } from "../vendor/requirements.ts"
 import { bedrockEmbedding } from "./embedding.ts"
 import { familyOf } from "./families.ts"
 import { bedrockAccess } from "./faults.ts"

@@ -1,8 +1,8 @@
 /** Embeddings in Cohere's words. Source: https://docs.cohere.com/reference/embed */
 import { Result } from "effect"
-import { objectAt, reportedCountAt } from "../json.ts"
-import { readVectors } from "../vectors.ts"
-import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole.ts"
+import { objectAt, reportedCountAt } from "../parse/json.ts"
+import { readVectors } from "../vendor/vectors.ts"
+import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole-dialect.ts"
 
 /** The API needs one; it has no word for similarity, for which clusters are the nearest. */
 export const cohereInputTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputType"]>, string>> = {

@@ -1,6 +1,7 @@
 /** How Cohere refuses: errors have a text alone. Source: https://docs.cohere.com/reference/errors */
-import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
-import { parseObject, stringAt } from "../json.ts"
+
+import { parseObject, stringAt } from "../parse/json.ts"
+import { type FaultTable, faultBy, type VendorFault } from "../vendor/faults.ts"
 
 const table: FaultTable = {
   codes: { error: "moment", error_limit: "moment", timeout: "moment" },

@@ -1,9 +1,9 @@
 /** The requirements of Cohere's chat. */
-import { lacksOutput, type VendorRequest } from "../dialect.ts"
-import { isObject, type JsonObject, objectAt } from "../json.ts"
-import { mends, type Requirement, refuses } from "../requirements.ts"
-import { isAnyObject, ofObject, withoutTopBranches, withToolSchemas } from "../schemas.ts"
-import { hashedIds, pairCalls, renameCalls } from "../tool-loops.ts"
+import { lacksOutput, type VendorRequest } from "../chat-dialect.ts"
+import { isObject, type JsonObject, objectAt } from "../parse/json.ts"
+import { mends, type Requirement, refuses } from "../vendor/requirements.ts"
+import { isAnyObject, ofObject, withoutTopBranches, withToolSchemas } from "../vendor/schemas.ts"
+import { hashedIds, pairCalls, renameCalls } from "../vendor/tool-loops.ts"
 import type { EncodeRefusal } from "../wire.ts"
 
 const docs = "https://docs.cohere.com/reference/chat"

@@ -1,8 +1,8 @@
 /** Reranking in Cohere's words, billed by search units. Source: https://docs.cohere.com/reference/rerank */
 import { Result } from "effect"
-import { objectAt, reportedCountAt } from "../json.ts"
-import { readRanks } from "../ranks.ts"
-import { jsonRequest, type RerankDialect } from "../whole.ts"
+import { objectAt, reportedCountAt } from "../parse/json.ts"
+import { readRanks } from "../vendor/ranks.ts"
+import { jsonRequest, type RerankDialect } from "../whole-dialect.ts"
 
 export const cohereRerank: RerankDialect = {
   maxDocuments: 1000,

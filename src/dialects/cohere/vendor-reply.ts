@@ -2,11 +2,11 @@
 
 import { type Citation, citationWith } from "../../protocol/citation.ts"
 import type { Stop } from "../../protocol/exchange.ts"
-import { entryOf } from "../../protocol/words.ts"
-import { BlockNumbers, citationsDelta, reasoningDelta, textDelta, toolCallArgs, toolCallOpen } from "../blocks.ts"
-import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../dialect.ts"
-import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
-import { makeSseDecoder } from "../sse-frames.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
+import { type Decoder, malformed, missingSides, nonZero, type VendorEvent, type VendorUsage } from "../chat-dialect.ts"
+import { BlockNumbers, citationsDelta, reasoningDelta, textDelta, toolCallArgs, toolCallOpen } from "../parse/blocks.ts"
+import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
+import { makeSseDecoder } from "../parse/sse-frames.ts"
 import { cohereFault } from "./faults.ts"
 
 /** A streamed reply. */

@@ -1,8 +1,8 @@
 /** The dialect `cohere`: chat, embeddings and reranking by its API v2. Source: https://docs.cohere.com/reference */
 import { Result } from "effect"
-import { writeJson } from "../../protocol/json-text.ts"
-import type { Dialect } from "../dialect.ts"
-import type { VendorDialect } from "../vendor-dialect.ts"
+import { writeJson } from "../../protocol/json/json-text.ts"
+import type { Dialect } from "../chat-dialect.ts"
+import type { VendorDialect } from "../dialect.ts"
 import type { VendorAccess } from "../wire.ts"
 import { cohereEmbedding } from "./embedding.ts"
 import { cohereRefusal } from "./faults.ts"

@@ -2,10 +2,19 @@
  * Embeddings and reranking towards clients of Cohere's API, v2 and the v1 that some clients still use.
  * Source: https://docs.cohere.com/reference/embed, /reference/rerank, /v1/reference/embed
  */
-import type { EmbeddingResponse } from "../../protocol/embedding.ts"
-import type { RerankResponse } from "../../protocol/rerank.ts"
-import { all, carried, FieldReader, type FieldTable, isAbsent, present, refused, withoutEffect } from "../fields.ts"
-import type { ErrorWords, WholeClient } from "../whole-client.ts"
+import type { EmbeddingResponse } from "../../protocol/kinds/embedding.ts"
+import type { RerankResponse } from "../../protocol/kinds/rerank.ts"
+import {
+  all,
+  carried,
+  FieldReader,
+  type FieldTable,
+  isAbsent,
+  present,
+  refused,
+  withoutEffect,
+} from "../client/fields.ts"
+import type { ErrorWords, WholeClient } from "../client/whole-client.ts"
 
 export const cohereErrors: ErrorWords = {
   error: ({ code, message, requestId, detail }) => ({

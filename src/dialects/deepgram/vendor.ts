@@ -1,10 +1,10 @@
 /** Deepgram: transcription. Source: https://developers.deepgram.com/reference/speech-to-text/listen-pre-recorded */
 import { Result } from "effect"
-import { type FaultTable, faultBy } from "../faults.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
-import type { TranscriptionDialect } from "../media.ts"
-import { refusalOf, spokenOf } from "../segments.ts"
-import type { VendorDialect } from "../vendor-dialect.ts"
+import type { VendorDialect } from "../dialect.ts"
+import type { TranscriptionDialect } from "../media-dialect.ts"
+import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
+import { type FaultTable, faultBy } from "../vendor/faults.ts"
+import { refusalOf, spokenOf } from "../vendor/segments.ts"
 
 const transcription: TranscriptionDialect = {
   encode: (asked, model) => {

@@ -1,9 +1,9 @@
 /** Speech by ElevenLabs. Source: https://elevenlabs.io/docs/api-reference/text-to-speech/stream */
 import { Result } from "effect"
-import { type SpeechFormat, voiceName } from "../../protocol/speech.ts"
-import type { SpeechDialect } from "../media.ts"
-import { PlainSound, WavSound } from "../sound.ts"
-import { jsonRequest } from "../whole.ts"
+import { type SpeechFormat, voiceName } from "../../protocol/kinds/speech.ts"
+import type { SpeechDialect } from "../media-dialect.ts"
+import { PlainSound, WavSound } from "../vendor/sound.ts"
+import { jsonRequest } from "../whole-dialect.ts"
 
 const formats: Readonly<Partial<Record<SpeechFormat, string>>> = {
   mp3: "mp3_44100_128",

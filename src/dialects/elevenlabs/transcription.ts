@@ -1,9 +1,9 @@
 /** Transcription by ElevenLabs. Source: https://elevenlabs.io/docs/api-reference/speech-to-text/convert */
 import { Result } from "effect"
-import { formRequest } from "../form-body.ts"
-import { numberAt, objectsAt, stringAt } from "../json.ts"
-import type { TranscriptionDialect } from "../media.ts"
-import { refusalOf, spokenOf } from "../segments.ts"
+import type { TranscriptionDialect } from "../media-dialect.ts"
+import { numberAt, objectsAt, stringAt } from "../parse/json.ts"
+import { formRequest } from "../vendor/form-body.ts"
+import { refusalOf, spokenOf } from "../vendor/segments.ts"
 
 export const elevenlabsTranscription: TranscriptionDialect = {
   encode: (asked, model) => {

@@ -1,7 +1,8 @@
 /** ElevenLabs: speech and transcription. Source: https://elevenlabs.io/docs/api-reference/introduction */
-import { type FaultTable, faultBy } from "../faults.ts"
-import { objectAt, parseObject, stringAt } from "../json.ts"
-import type { VendorDialect } from "../vendor-dialect.ts"
+
+import type { VendorDialect } from "../dialect.ts"
+import { objectAt, parseObject, stringAt } from "../parse/json.ts"
+import { type FaultTable, faultBy } from "../vendor/faults.ts"
 import { elevenlabsSpeech } from "./speech.ts"
 import { elevenlabsTranscription } from "./transcription.ts"
 

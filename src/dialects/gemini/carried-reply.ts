@@ -1,8 +1,8 @@
 /** Replies of generateContent from a vendor, for clients of the same API. */
-import { editJsonText } from "../../protocol/json-edit.ts"
-import { type MakeRules, replyEdits } from "../carried-reply.ts"
-import { type ReplyContext, replyId } from "../client-api.ts"
-import { objectAt, objectsAt, stringAt } from "../json.ts"
+import { editJsonText } from "../../protocol/json/json-edit.ts"
+import { type MakeRules, replyEdits } from "../carry/carried-reply.ts"
+import { type ReplyContext, replyId } from "../client/client-api.ts"
+import { objectAt, objectsAt, stringAt } from "../parse/json.ts"
 import { writeReply } from "./client-reply.ts"
 
 const namesOf = (context: ReplyContext) => ({ responseId: replyId(context), modelVersion: context.model })

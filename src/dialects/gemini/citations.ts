@@ -1,7 +1,7 @@
 /** Gemini's grounding. Source: https://ai.google.dev/api/generate-content#GroundingMetadata */
 import { type Citation, citationWith } from "../../protocol/citation.ts"
-import type { PlacedCitation } from "../joined-text.ts"
-import { countAt, type JsonObject, objectAt, objectsAt, stringAt } from "../json.ts"
+import type { PlacedCitation } from "../parse/joined-text.ts"
+import { countAt, type JsonObject, objectAt, objectsAt, stringAt } from "../parse/json.ts"
 import { Utf8Places } from "./utf8-places.ts"
 
 /** The place in the text, from one in its UTF-8; undefined if there is no such place. */

@@ -1,6 +1,6 @@
 /** A reader of Gemini requests, whose names are written in two ways. */
-import { FieldReader, type FieldTable } from "../fields.ts"
-import { isObject, type JsonObject } from "../json.ts"
+import { FieldReader, type FieldTable } from "../client/fields.ts"
+import { isObject, type JsonObject } from "../parse/json.ts"
 
 /** Reads objects whose names come in both spellings, and refuses one name in both. */
 export class GenerateReader extends FieldReader {

@@ -4,8 +4,8 @@ import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
-import { editJsonText, set } from "../../protocol/json-edit.ts"
-import { JsonText, writeJson } from "../../protocol/json-text.ts"
+import { editJsonText, set } from "../../protocol/json/json-edit.ts"
+import { JsonText, writeJson } from "../../protocol/json/json-text.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import {
   ClientEvents,
@@ -16,14 +16,14 @@ import {
   type ReplyContext,
   replyId,
   toldIn,
-} from "../client-api.ts"
-import { inputText, objectOfArguments } from "../exact-json.ts"
-import { JoinedText, type PlacedCitation } from "../joined-text.ts"
-import { parseObject } from "../json.ts"
-import { pictureIn } from "../reply-pictures.ts"
-import { signatureToGemini } from "../signature.ts"
-import { dataOf } from "../sse-frames.ts"
-import { typeOfBlock } from "../vendor-blocks.ts"
+} from "../client/client-api.ts"
+import { inputText, objectOfArguments } from "../parse/exact-json.ts"
+import { JoinedText, type PlacedCitation } from "../parse/joined-text.ts"
+import { parseObject } from "../parse/json.ts"
+import { dataOf } from "../parse/sse-frames.ts"
+import { pictureIn } from "../vendor/reply-pictures.ts"
+import { signatureToGemini } from "../vendor/signature.ts"
+import { typeOfBlock } from "../vendor/vendor-blocks.ts"
 import { groundingOf } from "./citations.ts"
 
 const finishReasons: Readonly<Record<Stop, string>> = {

@@ -5,8 +5,9 @@
 
 import type { Result } from "effect"
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
-import type { ClientRequest, RequestPlace } from "../client-api.ts"
-import { logprobsOf, onlyAllowed, stopsOf, tierOf, unless } from "../client-parts.ts"
+import { endUsersAt, ownRequest } from "../carry/own-request.ts"
+import type { ClientRequest, RequestPlace } from "../client/client-api.ts"
+import { logprobsOf, onlyAllowed, stopsOf, tierOf, unless } from "../client/client-parts.ts"
 import {
   all,
   carried,
@@ -19,9 +20,8 @@ import {
   presentIfAny,
   refused,
   withoutEffect,
-} from "../fields.ts"
-import { isObject, type JsonObject } from "../json.ts"
-import { endUsersAt, ownRequest } from "../own-request.ts"
+} from "../client/fields.ts"
+import { isObject, type JsonObject } from "../parse/json.ts"
 import { camel, GenerateReader, nameIn } from "./client-reader.ts"
 import { jsonSchemaOf, toolChoiceOf, toolsOf } from "./client-tools.ts"
 import { contentFields, systemOf, Turns } from "./client-turns.ts"

@@ -1,9 +1,9 @@
 /** The tools of a Gemini request, and the choice among them. */
-import { type ClientToolChoice, noArguments } from "../client-parts.ts"
-import { all, carried, type FieldTable, isAbsent, own, present, withoutEffect } from "../fields.ts"
-import { HostedTools } from "../hosted-tools.ts"
-import { isObject, type JsonObject } from "../json.ts"
-import { clientToolOf } from "../vendor-tools.ts"
+import { type ClientToolChoice, noArguments } from "../client/client-parts.ts"
+import { all, carried, type FieldTable, isAbsent, own, present, withoutEffect } from "../client/fields.ts"
+import { isObject, type JsonObject } from "../parse/json.ts"
+import { HostedTools } from "../vendor/hosted-tools.ts"
+import { clientToolOf } from "../vendor/vendor-tools.ts"
 import { type GenerateReader, nameIn } from "./client-reader.ts"
 
 const choiceFields = all(carried, "mode", "allowedFunctionNames")

@@ -1,11 +1,11 @@
 /** The contents of a Gemini request as messages of twp/1. */
 import type { Detail } from "../../protocol/block.ts"
-import { nonEmptyText, plainBase64, textBlock } from "../client-parts.ts"
-import { all, carried, type FieldTable, isAbsent, own, present, withoutEffect } from "../fields.ts"
-import { isObject, type JsonObject } from "../json.ts"
-import { resultOf } from "../results.ts"
-import { geminiBypass, signatureFor, signatureFromGemini } from "../signature.ts"
-import { isGeminiOwn, sealedBlock } from "../vendor-blocks.ts"
+import { nonEmptyText, plainBase64, textBlock } from "../client/client-parts.ts"
+import { all, carried, type FieldTable, isAbsent, own, present, withoutEffect } from "../client/fields.ts"
+import { isObject, type JsonObject } from "../parse/json.ts"
+import { resultOf } from "../vendor/results.ts"
+import { geminiBypass, signatureFor, signatureFromGemini } from "../vendor/signature.ts"
+import { isGeminiOwn, sealedBlock } from "../vendor/vendor-blocks.ts"
 import { type GenerateReader, nameIn } from "./client-reader.ts"
 
 const partFields: FieldTable = {

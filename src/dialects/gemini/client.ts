@@ -1,6 +1,6 @@
 /** Gemini's generateContent towards clients. */
-import { CarriedEvents } from "../carried-reply.ts"
-import type { ClientApi } from "../client-api.ts"
+import { CarriedEvents } from "../carry/carried-reply.ts"
+import type { ClientApi } from "../client/client-api.ts"
 import { carriedContent, contentRules } from "./carried-reply.ts"
 import { ContentEvents, generateError, wholeContent } from "./client-reply.ts"
 import { decodeGenerateRequest, generateFields } from "./client-request.ts"

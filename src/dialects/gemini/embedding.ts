@@ -1,8 +1,8 @@
 /** Embeddings in Gemini's words. Source: https://ai.google.dev/api/embeddings */
 import { Result } from "effect"
-import { objectAt, objectsAt, reportedCountAt } from "../json.ts"
-import { readVectors } from "../vectors.ts"
-import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole.ts"
+import { objectAt, objectsAt, reportedCountAt } from "../parse/json.ts"
+import { readVectors } from "../vendor/vectors.ts"
+import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole-dialect.ts"
 
 export const geminiTaskTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputType"]>, string>> = {
   query: "RETRIEVAL_QUERY",

@@ -2,8 +2,9 @@
  * How Google refuses: a status by its name, and details. Sources: https://ai.google.dev/gemini-api/docs/troubleshooting,
  * https://cloud.google.com/apis/design/errors#error_details (`ErrorInfo`, `RetryInfo`, `QuotaFailure`)
  */
-import { type FaultTable, faultBy, filteredReply, type VendorFault } from "../faults.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, parseRefusal, stringAt } from "../json.ts"
+
+import { type JsonObject, numberAt, objectAt, objectsAt, parseRefusal, stringAt } from "../parse/json.ts"
+import { type FaultTable, faultBy, filteredReply, type VendorFault } from "../vendor/faults.ts"
 
 const table: FaultTable = {
   // Reasons of `ErrorInfo`: https://github.com/googleapis/googleapis/blob/master/google/api/error_reason.proto

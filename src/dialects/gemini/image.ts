@@ -4,11 +4,11 @@
  */
 import { Result } from "effect"
 import type { MediaBody, NamedFile } from "../../media/media-file.ts"
-import { type JsonObject, objectAt, objectsAt, reportedCountAt } from "../json.ts"
-import type { ImageAsked, ImageDialect, ReportedUsage } from "../media.ts"
-import { picturesOf } from "../pictures.ts"
-import { readSize, type Size } from "../sizes.ts"
-import { jsonRequest } from "../whole.ts"
+import type { ImageAsked, ImageDialect, ReportedUsage } from "../media-dialect.ts"
+import { type JsonObject, objectAt, objectsAt, reportedCountAt } from "../parse/json.ts"
+import { picturesOf } from "../vendor/pictures.ts"
+import { readSize, type Size } from "../vendor/sizes.ts"
+import { jsonRequest } from "../whole-dialect.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
 import { geminiFilter } from "./faults.ts"
 

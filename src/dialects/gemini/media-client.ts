@@ -5,9 +5,9 @@
 
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent } from "../../protocol/event.ts"
-import type { ImageResponse } from "../../protocol/image.ts"
+import type { ImageResponse } from "../../protocol/kinds/image.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { ClientEvents, type EventEncoder } from "../client-api.ts"
+import { ClientEvents, type EventEncoder } from "../client/client-api.ts"
 import {
   all,
   carried,
@@ -18,9 +18,9 @@ import {
   present,
   refused,
   withoutEffect,
-} from "../fields.ts"
-import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+} from "../client/fields.ts"
 import type { MediaClient } from "../openai-chat/media-client.ts"
+import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
 import { geminiErrors } from "./whole-client.ts"
 
 /** What a request of `generateContent` asks for beside text. */

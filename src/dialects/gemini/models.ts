@@ -1,8 +1,8 @@
 /** How Gemini's models are told to think: up to 2.5 by a budget of tokens, later ones by a level. */
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
-import type { VendorRequest } from "../dialect.ts"
-import { makersName } from "../family.ts"
-import type { ModelRule } from "../model-rules.ts"
+import type { VendorRequest } from "../chat-dialect.ts"
+import { makersName } from "../vendor/family.ts"
+import type { ModelRule } from "../vendor/model-rules.ts"
 
 export const thinkingDocs = "https://ai.google.dev/gemini-api/docs/thinking"
 

@@ -2,8 +2,8 @@
  * Arguments of a function call that Gemini streams in parts: each part has a JSON path and a value, or more of a
  * string. Source: https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
  */
-import { JsonText } from "../../protocol/json-text.ts"
-import { type JsonObject, stringAt } from "../json.ts"
+import { JsonText } from "../../protocol/json/json-text.ts"
+import { type JsonObject, stringAt } from "../parse/json.ts"
 
 type Value = string | JsonText | boolean | null | ValueList | ValueMap
 type ValueList = Array<Value>

@@ -1,10 +1,10 @@
 /** Speech in Gemini's words: 24 kHz samples without a head. Source: https://ai.google.dev/gemini-api/docs/speech-generation */
 import { Result } from "effect"
-import { voiceName } from "../../protocol/speech.ts"
-import { type JsonObject, objectAt, objectsAt, reportedCountAt, stringAt } from "../json.ts"
-import type { SpeechDialect } from "../media.ts"
-import { EventSound, type SoundEvent, WavSound } from "../sound.ts"
-import { jsonRequest } from "../whole.ts"
+import { voiceName } from "../../protocol/kinds/speech.ts"
+import type { SpeechDialect } from "../media-dialect.ts"
+import { type JsonObject, objectAt, objectsAt, reportedCountAt, stringAt } from "../parse/json.ts"
+import { EventSound, type SoundEvent, WavSound } from "../vendor/sound.ts"
+import { jsonRequest } from "../whole-dialect.ts"
 import { geminiFault, geminiFilter } from "./faults.ts"
 
 export const geminiSpeech: SpeechDialect = {

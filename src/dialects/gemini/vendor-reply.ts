@@ -5,9 +5,18 @@
 
 import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
-import type { JsonPath } from "../../protocol/json-edit.ts"
-import { JsonSource } from "../../protocol/json-source.ts"
-import { entryOf } from "../../protocol/words.ts"
+import type { JsonPath } from "../../protocol/json/json-edit.ts"
+import { JsonSource } from "../../protocol/json/json-source.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
+import {
+  type Decoder,
+  malformed,
+  missingSides,
+  nonZero,
+  splitInput,
+  type VendorEvent,
+  type VendorUsage,
+} from "../chat-dialect.ts"
 import {
   citationsDelta,
   markReply,
@@ -18,16 +27,7 @@ import {
   toolCallArgs,
   toolCallOpen,
   vendorDelta,
-} from "../blocks.ts"
-import {
-  type Decoder,
-  malformed,
-  missingSides,
-  nonZero,
-  splitInput,
-  type VendorEvent,
-  type VendorUsage,
-} from "../dialect.ts"
+} from "../parse/blocks.ts"
 import {
   countAt,
   type JsonObject,
@@ -37,9 +37,9 @@ import {
   parseObject,
   placedObjectsAt,
   stringAt,
-} from "../json.ts"
-import { signFor } from "../signature.ts"
-import { makeSseDecoder } from "../sse-frames.ts"
+} from "../parse/json.ts"
+import { makeSseDecoder } from "../parse/sse-frames.ts"
+import { signFor } from "../vendor/signature.ts"
 import { Grounding } from "./citations.ts"
 import { geminiFault } from "./faults.ts"
 import { PartialArguments } from "./partial-arguments.ts"

@@ -3,10 +3,10 @@
  * Source: https://ai.google.dev/api/generate-content and https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 import { Result } from "effect"
-import { writeJson } from "../../protocol/json-text.ts"
-import type { Dialect, VendorRequest } from "../dialect.ts"
-import { makersName } from "../family.ts"
-import { fitsModel } from "../requirements.ts"
+import { writeJson } from "../../protocol/json/json-text.ts"
+import type { Dialect, VendorRequest } from "../chat-dialect.ts"
+import { makersName } from "../vendor/family.ts"
+import { fitsModel } from "../vendor/requirements.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryGenerate } from "./carry.ts"
 import { geminiRefusal } from "./faults.ts"

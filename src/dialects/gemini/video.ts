@@ -2,11 +2,11 @@
 
 import { Result } from "effect"
 import type { MediaBody } from "../../media/media-file.ts"
-import { entryOf } from "../../protocol/words.ts"
-import { filteredReply, malformedReply, type VendorFault } from "../faults.ts"
-import { type JsonObject, objectAt, objectsAt, reportedCountAt, stringAt } from "../json.ts"
-import type { VideoAsked, VideoDialect } from "../media.ts"
-import { jsonRequest } from "../whole.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
+import type { VideoAsked, VideoDialect } from "../media-dialect.ts"
+import { type JsonObject, objectAt, objectsAt, reportedCountAt, stringAt } from "../parse/json.ts"
+import { filteredReply, malformedReply, type VendorFault } from "../vendor/faults.ts"
+import { jsonRequest } from "../whole-dialect.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { geminiFault } from "./faults.ts"
 

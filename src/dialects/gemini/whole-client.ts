@@ -1,9 +1,9 @@
 /** Embeddings towards clients of Gemini's API, one and many. Source: https://ai.google.dev/api/embeddings */
 import type { Result } from "effect"
-import { type EmbeddingResponse, maxEmbeddingInputs } from "../../protocol/embedding.ts"
-import { all, carried, FieldReader, type FieldRefusal, type FieldTable, present, refused } from "../fields.ts"
-import { isObject, type JsonObject } from "../json.ts"
-import type { WholeAsked, WholeClient } from "../whole-client.ts"
+import { type EmbeddingResponse, maxEmbeddingInputs } from "../../protocol/kinds/embedding.ts"
+import { all, carried, FieldReader, type FieldRefusal, type FieldTable, present, refused } from "../client/fields.ts"
+import type { WholeAsked, WholeClient } from "../client/whole-client.ts"
+import { isObject, type JsonObject } from "../parse/json.ts"
 import { generateError } from "./client-reply.ts"
 
 const oneFields: FieldTable = {

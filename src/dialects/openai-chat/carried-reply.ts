@@ -1,10 +1,10 @@
 /** Chat completions of a vendor, for clients of the same API. */
 
-import { cut, editJsonText } from "../../protocol/json-edit.ts"
+import { cut, editJsonText } from "../../protocol/json/json-edit.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { type FrameEdits, type MakeRules, replyEdits } from "../carried-reply.ts"
-import type { ReplyContext } from "../client-api.ts"
-import { isObject, objectsAt } from "../json.ts"
+import { type FrameEdits, type MakeRules, replyEdits } from "../carry/carried-reply.ts"
+import type { ReplyContext } from "../client/client-api.ts"
+import { isObject, objectsAt } from "../parse/json.ts"
 import { completionId, usageChunk } from "./client-reply.ts"
 
 const namesOf = (context: ReplyContext) => ({ id: completionId(context), model: context.model })

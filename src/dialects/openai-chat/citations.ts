@@ -3,8 +3,8 @@
  * Source: https://platform.openai.com/docs/guides/tools-web-search#output-and-citations
  */
 import { type Citation, citationWith } from "../../protocol/citation.ts"
-import type { PlacedCitation } from "../joined-text.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../json.ts"
+import type { PlacedCitation } from "../parse/joined-text.ts"
+import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../parse/json.ts"
 
 export const citationsAt = (value: JsonObject | undefined): ReadonlyArray<Citation> =>
   objectsAt(value, "annotations").flatMap((annotation) => citationOf(annotation) ?? [])

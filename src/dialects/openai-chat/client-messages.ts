@@ -12,7 +12,7 @@ import {
   sourceOf,
   textBlock,
   videoMimeOf,
-} from "../client-parts.ts"
+} from "../client/client-parts.ts"
 import {
   all,
   carried,
@@ -23,10 +23,10 @@ import {
   present,
   refused,
   withoutEffect,
-} from "../fields.ts"
-import { isObject, type JsonObject, objectsAt } from "../json.ts"
-import { soundOf } from "../openai-sound.ts"
-import { sealedBlock } from "../vendor-blocks.ts"
+} from "../client/fields.ts"
+import { isObject, type JsonObject, objectsAt } from "../parse/json.ts"
+import { soundOf } from "../vendor/openai-sound.ts"
+import { sealedBlock } from "../vendor/vendor-blocks.ts"
 
 type Mark = ReturnType<typeof markOf>
 

@@ -19,12 +19,12 @@ import {
   replyId,
   toldIn,
   unnamedStop,
-} from "../client-api.ts"
-import { argumentsText } from "../exact-json.ts"
-import { JoinedText, type PlacedCitation } from "../joined-text.ts"
-import { openaiLogprobs } from "../logprobs.ts"
-import { chatPicture, pictureIn } from "../reply-pictures.ts"
-import { typeOfBlock } from "../vendor-blocks.ts"
+} from "../client/client-api.ts"
+import { argumentsText } from "../parse/exact-json.ts"
+import { JoinedText, type PlacedCitation } from "../parse/joined-text.ts"
+import { openaiLogprobs } from "../vendor/logprobs.ts"
+import { chatPicture, pictureIn } from "../vendor/reply-pictures.ts"
+import { typeOfBlock } from "../vendor/vendor-blocks.ts"
 import { chatAnnotation } from "./citations.ts"
 
 export const finishReasons: Readonly<Record<Stop, string>> = {

@@ -3,7 +3,8 @@
  */
 
 import type { Result } from "effect"
-import type { ClientRequest } from "../client-api.ts"
+import { endUsersAt, ownRequest } from "../carry/own-request.ts"
+import type { ClientRequest } from "../client/client-api.ts"
 import {
   logprobsOf,
   onlyAllowed,
@@ -13,7 +14,7 @@ import {
   stopsOf,
   tierOf,
   unless,
-} from "../client-parts.ts"
+} from "../client/client-parts.ts"
 import {
   all,
   carried,
@@ -27,9 +28,8 @@ import {
   presentIfAny,
   refused,
   withoutEffect,
-} from "../fields.ts"
-import { isObject, type JsonObject } from "../json.ts"
-import { endUsersAt, ownRequest } from "../own-request.ts"
+} from "../client/fields.ts"
+import { isObject, type JsonObject } from "../parse/json.ts"
 import { ChatFieldReader, messageOf } from "./client-messages.ts"
 import { toolChoiceOf, toolsOf } from "./client-tools.ts"
 

@@ -10,10 +10,10 @@ import {
   textTool,
   textToolFields,
   toolChoices,
-} from "../client-parts.ts"
-import { all, carried, type FieldReader, type FieldTable, isAbsent, present } from "../fields.ts"
-import { HostedTools } from "../hosted-tools.ts"
-import { type JsonObject, objectAt } from "../json.ts"
+} from "../client/client-parts.ts"
+import { all, carried, type FieldReader, type FieldTable, isAbsent, present } from "../client/fields.ts"
+import { type JsonObject, objectAt } from "../parse/json.ts"
+import { HostedTools } from "../vendor/hosted-tools.ts"
 
 const toolFields: FieldTable = {
   ...all(carried, "type", "function", "cache_control"),

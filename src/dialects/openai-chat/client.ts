@@ -1,6 +1,6 @@
 /** OpenAI's chat completions towards clients. */
-import { CarriedEvents } from "../carried-reply.ts"
-import type { ClientApi } from "../client-api.ts"
+import { CarriedEvents } from "../carry/carried-reply.ts"
+import type { ClientApi } from "../client/client-api.ts"
 import { carriedCompletion, chunkRules } from "./carried-reply.ts"
 import { ChatEvents, chatCompletion, chatError } from "./client-reply.ts"
 import { chatFields, decodeChatRequest } from "./client-request.ts"

@@ -17,8 +17,8 @@ import {
   type ReplyContext,
   replyId,
   toldIn,
-} from "../client-api.ts"
-import { stopsOf, unless } from "../client-parts.ts"
+} from "../client/client-api.ts"
+import { stopsOf, unless } from "../client/client-parts.ts"
 import {
   all,
   carried,
@@ -31,9 +31,9 @@ import {
   presentIfAny,
   refused,
   withoutEffect,
-} from "../fields.ts"
-import type { JsonObject } from "../json.ts"
-import { typeOfBlock } from "../vendor-blocks.ts"
+} from "../client/fields.ts"
+import type { JsonObject } from "../parse/json.ts"
+import { typeOfBlock } from "../vendor/vendor-blocks.ts"
 import { chatApi } from "./client.ts"
 import { chatError, chatUsage, finishReasons } from "./client-reply.ts"
 

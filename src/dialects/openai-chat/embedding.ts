@@ -1,8 +1,8 @@
 /** Embeddings in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/embeddings */
 import { Result } from "effect"
-import { objectAt, reportedCountAt } from "../json.ts"
-import { inOrder, readVectors } from "../vectors.ts"
-import { type EmbeddingDialect, jsonRequest } from "../whole.ts"
+import { objectAt, reportedCountAt } from "../parse/json.ts"
+import { inOrder, readVectors } from "../vendor/vectors.ts"
+import { type EmbeddingDialect, jsonRequest } from "../whole-dialect.ts"
 import type { EmbeddingProfile } from "./kind-profiles.ts"
 
 /** Older than the parameter: https://platform.openai.com/docs/api-reference/embeddings/create */

@@ -2,9 +2,10 @@
  * How vendors with OpenAI's API refuse. They share its form, not its codes: each adds its own, and none contradicts another.
  * Sources, by vendor, are beside their codes.
  */
-import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
+
 import { geminiRefusal, isGoogles } from "../gemini/faults.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, parseRefusal, stringAt } from "../json.ts"
+import { type JsonObject, numberAt, objectAt, objectsAt, parseRefusal, stringAt } from "../parse/json.ts"
+import { type FaultTable, faultBy, type VendorFault } from "../vendor/faults.ts"
 
 const table: FaultTable = {
   codes: {

@@ -1,7 +1,7 @@
 /** The words that models of pictures with OpenAI's API have, by family and by vendor. */
 import { Result } from "effect"
-import type { ImageAsked } from "../media.ts"
-import { readSize } from "../sizes.ts"
+import type { ImageAsked } from "../media-dialect.ts"
+import { readSize } from "../vendor/sizes.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { type ImageWord, imageWordNames, imageWords } from "./image-words.ts"
 import type { ImageProfile } from "./kind-profiles.ts"

@@ -3,7 +3,7 @@
  * requires, and how it replies. A vendor that is not here speaks as OpenAI does. Each names the documentation that it follows.
  */
 import type { ChatProfileName } from "../../protocol/catalogue.ts"
-import type { EmbeddingPurpose } from "../../protocol/embedding.ts"
+import type { EmbeddingPurpose } from "../../protocol/kinds/embedding.ts"
 import type { ImageWord } from "./image-words.ts"
 
 export interface KindProfile {

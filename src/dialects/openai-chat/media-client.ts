@@ -4,8 +4,8 @@
  */
 
 import type { Result } from "effect"
-import type { ImageResponse } from "../../protocol/image.ts"
-import type { EventEncoder } from "../client-api.ts"
+import type { ImageResponse } from "../../protocol/kinds/image.ts"
+import type { EventEncoder } from "../client/client-api.ts"
 import {
   all,
   carried,
@@ -17,10 +17,10 @@ import {
   present,
   refused,
   withoutEffect,
-} from "../fields.ts"
-import type { JsonObject } from "../json.ts"
-import { imageBlockOf } from "../pictures.ts"
-import type { ErrorWords } from "../whole-client.ts"
+} from "../client/fields.ts"
+import type { ErrorWords } from "../client/whole-client.ts"
+import type { JsonObject } from "../parse/json.ts"
+import { imageBlockOf } from "../vendor/pictures.ts"
 import { ImageEvents, SpeechEvents } from "./media-events.ts"
 import { imageUsage } from "./media-usage.ts"
 import { openaiErrors } from "./whole-client.ts"

@@ -2,8 +2,8 @@
 import type { ErrorBody } from "../../protocol/error.ts"
 import { errorStatus } from "../../protocol/error.ts"
 import type { CloseEvent, Delta, ImageDelta } from "../../protocol/event.ts"
-import type { Segment } from "../../protocol/transcription.ts"
-import { ClientEvents, type EventEncoder } from "../client-api.ts"
+import type { Segment } from "../../protocol/kinds/transcription.ts"
+import { ClientEvents, type EventEncoder } from "../client/client-api.ts"
 import { chatError } from "./client-reply.ts"
 import { imageUsage, transcriptUsage } from "./media-usage.ts"
 

@@ -1,6 +1,6 @@
 /** Usage of calls about pictures and sound, as OpenAI's API tells it. */
 import type { Usage } from "../../protocol/usage.ts"
-import { chargeOf } from "../client-api.ts"
+import { chargeOf } from "../client/client-api.ts"
 
 export const imageUsage = ({ dims = {}, ...usage }: Usage) => ({
   input_tokens: usage.inTokens,

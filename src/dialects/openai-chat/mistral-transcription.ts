@@ -1,8 +1,8 @@
 /** Transcription at Mistral, which has a form of its own. Source: https://docs.mistral.ai/api/endpoint/audio/transcriptions */
 import { Result } from "effect"
-import { type FormPart, formRequest } from "../form-body.ts"
-import type { TranscriptionAsked, TranscriptionDialect } from "../media.ts"
-import { refusalOf } from "../segments.ts"
+import type { TranscriptionAsked, TranscriptionDialect } from "../media-dialect.ts"
+import { type FormPart, formRequest } from "../vendor/form-body.ts"
+import { refusalOf } from "../vendor/segments.ts"
 import type { EncodeRefusal } from "../wire.ts"
 
 export const encodeMistralTranscription: TranscriptionDialect["encode"] = (asked, model) => {

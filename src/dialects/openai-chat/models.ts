@@ -1,6 +1,6 @@
 /** Parameters that models of vendors with the API `openai-chat` take, where they differ. */
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
-import { type Forming, type ModelRule, ruleOf, type Sampling } from "../model-rules.ts"
+import { type Forming, type ModelRule, ruleOf, type Sampling } from "../vendor/model-rules.ts"
 
 const penalties = ["frequencyPenalty", "presencePenalty"] as const satisfies ReadonlyArray<Sampling>
 const sampling: ReadonlyArray<Sampling> = ["temperature", "topP", ...penalties]

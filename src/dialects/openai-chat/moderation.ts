@@ -1,9 +1,9 @@
 /** Moderation in OpenAI's words. Source: https://platform.openai.com/docs/api-reference/moderations */
 import { Result } from "effect"
 import { sourceUrl } from "../../protocol/block.ts"
-import { InputType, type ModerationResult } from "../../protocol/moderation.ts"
-import { isObject, type JsonObject, objectAt, objectsAt, reportedCountAt } from "../json.ts"
-import { jsonRequest, type ModerationAsked, type ModerationDialect } from "../whole.ts"
+import { InputType, type ModerationResult } from "../../protocol/kinds/moderation.ts"
+import { isObject, type JsonObject, objectAt, objectsAt, reportedCountAt } from "../parse/json.ts"
+import { jsonRequest, type ModerationAsked, type ModerationDialect } from "../whole-dialect.ts"
 import type { ModerationProfile } from "./kind-profiles.ts"
 
 /** Objects are parts of one input; texts are inputs of their own. */

@@ -4,9 +4,9 @@
  */
 import type { ChatProfileName } from "../../protocol/catalogue.ts"
 import type { ReasoningDisplay, ReasoningLevel } from "../../protocol/exchange.ts"
-import { type ExtraWords, sameAs } from "../extras.ts"
-import type { ModelRule } from "../model-rules.ts"
-import { type CallIds, hashedIds } from "../tool-loops.ts"
+import { type ExtraWords, sameAs } from "../vendor/extras.ts"
+import type { ModelRule } from "../vendor/model-rules.ts"
+import { type CallIds, hashedIds } from "../vendor/tool-loops.ts"
 import {
   kimiModelDocs,
   kimiModels,

@@ -2,8 +2,8 @@
  * OpenRouter's `reasoning_details`: the reasoning of the underlying vendor, to be returned unchanged.
  * Source: https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks
  */
-import { type JsonObject, numberAt, parseObject, stringAt } from "../json.ts"
-import { signatureFor, signFor } from "../signature.ts"
+import { type JsonObject, numberAt, parseObject, stringAt } from "../parse/json.ts"
+import { signatureFor, signFor } from "../vendor/signature.ts"
 
 /** Fields whose text arrives in parts. */
 const streamed = ["text", "summary", "data"] as const

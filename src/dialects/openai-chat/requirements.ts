@@ -1,9 +1,9 @@
 /** The requirements of vendors of chat completions, by their profile. */
 import { Result } from "effect"
 import type { Message } from "../../protocol/block.ts"
-import { lacksOutput, type VendorRequest } from "../dialect.ts"
-import { modelRequirements } from "../model-rules.ts"
-import { mends, type Requirement, refuses } from "../requirements.ts"
+import { lacksOutput, type VendorRequest } from "../chat-dialect.ts"
+import { modelRequirements } from "../vendor/model-rules.ts"
+import { mends, type Requirement, refuses } from "../vendor/requirements.ts"
 import {
   ofObject,
   strictIfPossible,
@@ -11,8 +11,8 @@ import {
   withoutTopBranches,
   withProperties,
   withToolSchemas,
-} from "../schemas.ts"
-import { callingTurn, pairCalls, renameCalls } from "../tool-loops.ts"
+} from "../vendor/schemas.ts"
+import { callingTurn, pairCalls, renameCalls } from "../vendor/tool-loops.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { openaiModelDocs } from "./models.ts"
 import type { ChatProfile } from "./profiles.ts"

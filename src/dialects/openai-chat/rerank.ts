@@ -3,9 +3,9 @@
  * Source: https://jina.ai/reranker, https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html, https://docs.together.ai/reference/rerank
  */
 import { Result } from "effect"
-import { objectAt, reportedCountAt } from "../json.ts"
-import { lacksDocumentLimit, readRanks } from "../ranks.ts"
-import { jsonRequest, type RerankAsked, type RerankDialect } from "../whole.ts"
+import { objectAt, reportedCountAt } from "../parse/json.ts"
+import { lacksDocumentLimit, readRanks } from "../vendor/ranks.ts"
+import { jsonRequest, type RerankAsked, type RerankDialect } from "../whole-dialect.ts"
 import type { RerankProfile } from "./kind-profiles.ts"
 
 export const makeRerank = ({ path = "/rerank", ranking }: RerankProfile = {}): RerankDialect => ({

@@ -1,11 +1,11 @@
 /** Speech in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/audio/createSpeech */
 
 import { Result } from "effect"
-import { voiceName } from "../../protocol/speech.ts"
-import { type JsonObject, objectAt, reportedCountAt, stringAt } from "../json.ts"
-import type { SpeechDialect } from "../media.ts"
-import { EventSound, JsonSound, PlainSound, type SoundEvent } from "../sound.ts"
-import { jsonRequest } from "../whole.ts"
+import { voiceName } from "../../protocol/kinds/speech.ts"
+import type { SpeechDialect } from "../media-dialect.ts"
+import { type JsonObject, objectAt, reportedCountAt, stringAt } from "../parse/json.ts"
+import { EventSound, JsonSound, PlainSound, type SoundEvent } from "../vendor/sound.ts"
+import { jsonRequest } from "../whole-dialect.ts"
 import { eventFault } from "./faults.ts"
 import type { SpeechProfile } from "./kind-profiles.ts"
 

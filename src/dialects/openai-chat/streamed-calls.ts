@@ -2,9 +2,10 @@
  * Tool calls of a reply that vendors stream in many forms: calls with one index, without one, heads before all arguments, names
  * in a later chunk, arguments as an object. Each is told whole before the next one begins.
  */
-import { textCallOpen, textCallPart, toolCallArgs, toolCallOpen } from "../blocks.ts"
-import { malformed, type VendorEvent } from "../dialect.ts"
-import { isObject, type JsonObject, numberAt, objectAt, stringAt } from "../json.ts"
+
+import { malformed, type VendorEvent } from "../chat-dialect.ts"
+import { textCallOpen, textCallPart, toolCallArgs, toolCallOpen } from "../parse/blocks.ts"
+import { isObject, type JsonObject, numberAt, objectAt, stringAt } from "../parse/json.ts"
 import { JsonEnd } from "./json-end.ts"
 
 interface StreamedCall {

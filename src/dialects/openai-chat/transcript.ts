@@ -1,7 +1,7 @@
 /** Transcripts as vendors with OpenAI's API write them. */
-import type { HeardToken, Segment, Word } from "../../protocol/transcription.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, reportedCountAt, stringAt } from "../json.ts"
-import type { ReportedUsage, Transcribed } from "../media.ts"
+import type { HeardToken, Segment, Word } from "../../protocol/kinds/transcription.ts"
+import type { ReportedUsage, Transcribed } from "../media-dialect.ts"
+import { type JsonObject, numberAt, objectAt, objectsAt, reportedCountAt, stringAt } from "../parse/json.ts"
 
 export const readTranscript = (body: JsonObject): Transcribed | undefined => {
   const text = stringAt(body, "text")

@@ -1,9 +1,9 @@
 /** Transcription towards clients of OpenAI's API. Source: https://platform.openai.com/docs/api-reference/audio */
 
-import type { Segment, TranscriptionResponse } from "../../protocol/transcription.ts"
-import { entryOf } from "../../protocol/words.ts"
-import { all, carried, FieldReader, type FieldTable, isAbsent, present } from "../fields.ts"
-import { type JsonObject, parseObject } from "../json.ts"
+import type { Segment, TranscriptionResponse } from "../../protocol/kinds/transcription.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
+import { all, carried, FieldReader, type FieldTable, isAbsent, present } from "../client/fields.ts"
+import { type JsonObject, parseObject } from "../parse/json.ts"
 import { type MediaClient, PlainText } from "./media-client.ts"
 import { spokenSegment, TranscriptEvents } from "./media-events.ts"
 import { transcriptUsage } from "./media-usage.ts"

@@ -1,10 +1,10 @@
 /** Transcription in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/audio */
 
 import { Result } from "effect"
-import type { Chunking } from "../../protocol/transcription.ts"
-import { type FormPart, formRequest } from "../form-body.ts"
-import { stringAt } from "../json.ts"
-import type { TranscriptionAsked, TranscriptionDialect } from "../media.ts"
+import type { Chunking } from "../../protocol/kinds/transcription.ts"
+import type { TranscriptionAsked, TranscriptionDialect } from "../media-dialect.ts"
+import { stringAt } from "../parse/json.ts"
+import { type FormPart, formRequest } from "../vendor/form-body.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { eventFault } from "./faults.ts"
 import type { TranscriptionProfile } from "./kind-profiles.ts"

@@ -6,8 +6,7 @@
 import type { Citation } from "../../protocol/citation.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import { mostReplies, type TokenLogprob } from "../../protocol/extra-params.ts"
-import { entryOf } from "../../protocol/words.ts"
-import { citationsDelta, markReply, reasoningDelta, signatureDelta, textDelta, vendorDelta } from "../blocks.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
 import {
   type Decoder,
   malformed,
@@ -16,11 +15,12 @@ import {
   splitInput,
   type VendorEvent,
   type VendorUsage,
-} from "../dialect.ts"
-import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
-import { logprobsOf } from "../logprobs.ts"
-import { pictureBlock } from "../reply-pictures.ts"
-import { makeSseDecoder } from "../sse-frames.ts"
+} from "../chat-dialect.ts"
+import { citationsDelta, markReply, reasoningDelta, signatureDelta, textDelta, vendorDelta } from "../parse/blocks.ts"
+import { countAt, type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
+import { makeSseDecoder } from "../parse/sse-frames.ts"
+import { logprobsOf } from "../vendor/logprobs.ts"
+import { pictureBlock } from "../vendor/reply-pictures.ts"
 import { citationsAt, citedAddresses } from "./citations.ts"
 import { openaiFault } from "./faults.ts"
 import { ReasoningDetails } from "./reasoning-details.ts"

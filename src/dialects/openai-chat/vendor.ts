@@ -3,9 +3,9 @@
  * Source: https://platform.openai.com/docs/api-reference/chat
  */
 import { Result } from "effect"
-import { writeJson } from "../../protocol/json-text.ts"
-import type { Dialect, VendorRequest } from "../dialect.ts"
-import { carryUnless, fitsModel } from "../requirements.ts"
+import { writeJson } from "../../protocol/json/json-text.ts"
+import type { Dialect, VendorRequest } from "../chat-dialect.ts"
+import { carryUnless, fitsModel } from "../vendor/requirements.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryChat } from "./carry.ts"
 import { openaiRefusal } from "./faults.ts"

@@ -1,6 +1,6 @@
 /** Videos towards clients of OpenAI's API. Source: https://platform.openai.com/docs/api-reference/videos */
-import type { VideoJob } from "../../protocol/video.ts"
-import { all, carried, FieldReader, type FieldTable, isAbsent, present } from "../fields.ts"
+import type { VideoJob } from "../../protocol/kinds/video.ts"
+import { all, carried, FieldReader, type FieldTable, isAbsent, present } from "../client/fields.ts"
 import { type MediaClient, pictureIn } from "./media-client.ts"
 import { openaiErrors } from "./whole-client.ts"
 

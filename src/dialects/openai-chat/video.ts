@@ -1,13 +1,13 @@
 /** Videos in OpenAI's words. Source: https://platform.openai.com/docs/api-reference/videos */
 
 import { Result } from "effect"
-import { VideoVariant } from "../../protocol/video.ts"
-import { entryOf } from "../../protocol/words.ts"
-import type { VendorFault } from "../faults.ts"
-import { formRequest } from "../form-body.ts"
-import { type JsonObject, numberAt, objectAt, stringAt } from "../json.ts"
-import type { VendorJob, VideoDialect } from "../media.ts"
-import { jsonRequest } from "../whole.ts"
+import { VideoVariant } from "../../protocol/kinds/video.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
+import type { VendorJob, VideoDialect } from "../media-dialect.ts"
+import { type JsonObject, numberAt, objectAt, stringAt } from "../parse/json.ts"
+import type { VendorFault } from "../vendor/faults.ts"
+import { formRequest } from "../vendor/form-body.ts"
+import { jsonRequest } from "../whole-dialect.ts"
 import { openaiFault } from "./faults.ts"
 
 /** OpenAI's four states, and those of servers that are compatible with it. */

@@ -2,13 +2,22 @@
  * Embeddings, moderation and reranking towards clients of OpenAI's API.
  * Source: https://platform.openai.com/docs/api-reference/embeddings, /moderations; reranking as Jina, vLLM and Cohere share it
  */
-import type { EmbeddingResponse } from "../../protocol/embedding.ts"
-import type { ModerationResponse } from "../../protocol/moderation.ts"
-import type { RerankResponse } from "../../protocol/rerank.ts"
-import { all, carried, FieldReader, type FieldTable, isAbsent, present, refused, withoutEffect } from "../fields.ts"
-import { isObject } from "../json.ts"
-import { imageBlockOf } from "../pictures.ts"
-import type { ErrorWords, WholeClient } from "../whole-client.ts"
+import type { EmbeddingResponse } from "../../protocol/kinds/embedding.ts"
+import type { ModerationResponse } from "../../protocol/kinds/moderation.ts"
+import type { RerankResponse } from "../../protocol/kinds/rerank.ts"
+import {
+  all,
+  carried,
+  FieldReader,
+  type FieldTable,
+  isAbsent,
+  present,
+  refused,
+  withoutEffect,
+} from "../client/fields.ts"
+import type { ErrorWords, WholeClient } from "../client/whole-client.ts"
+import { isObject } from "../parse/json.ts"
+import { imageBlockOf } from "../vendor/pictures.ts"
 import { chatError } from "./client-reply.ts"
 import { tokensToText } from "./token-input.ts"
 

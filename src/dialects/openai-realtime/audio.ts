@@ -1,5 +1,5 @@
 /** Sound in realtime sessions: how long bytes are, and about how many tokens. Pure. */
-import { isObject } from "../json.ts"
+import { isObject } from "../parse/json.ts"
 
 /** 16 bits, 24,000 times a second: what a session begins with. */
 export const usualBytesPerSecond = 48_000

@@ -2,7 +2,7 @@
  * A client's events of a realtime session: what may go to the vendor, and what it means. Pure. Events that would change
  * what was admitted are refused; so are those that are not known. Source: OpenAI API reference, "Realtime client events".
  */
-import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
 import { bytesOfBase64, bytesPerSecond } from "./audio.ts"
 
 /** What the session was admitted with. */

@@ -1,6 +1,6 @@
 /** Usage of one response of a realtime session. Pure. Source: OpenAI API reference, "response.done". */
-import type { VendorUsage } from "../dialect.ts"
-import { type JsonObject, objectAt } from "../json.ts"
+import type { VendorUsage } from "../chat-dialect.ts"
+import { type JsonObject, objectAt } from "../parse/json.ts"
 
 /** What a vendor has reported of one response. */
 export interface ResponseUsage {

@@ -3,7 +3,7 @@
  * Source: OpenAI API reference, "Realtime server events", with the names of the preview.
  */
 import type { Stop } from "../../protocol/exchange.ts"
-import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../json.ts"
+import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
 import { bytesOfBase64, bytesPerSecond } from "./audio.ts"
 import { type ResponseUsage, type TranscriptUsage, usageOfDone, usageOfTranscript } from "./usage.ts"
 

@@ -1,8 +1,8 @@
 /** Responses of a vendor, for clients of the same API. */
-import { editJsonText } from "../../protocol/json-edit.ts"
-import { type MakeRules, replyEdits } from "../carried-reply.ts"
-import type { ReplyContext } from "../client-api.ts"
-import { isObject } from "../json.ts"
+import { editJsonText } from "../../protocol/json/json-edit.ts"
+import { type MakeRules, replyEdits } from "../carry/carried-reply.ts"
+import type { ReplyContext } from "../client/client-api.ts"
+import { isObject } from "../parse/json.ts"
 import { responseId } from "./client-reply.ts"
 
 const namesOf = (context: ReplyContext) => ({ id: responseId(context), model: context.model })

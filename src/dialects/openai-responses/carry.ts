@@ -1,13 +1,13 @@
 /** Responses that are carried to a vendor with the same API. */
 import { Result } from "effect"
-import { cut, type JsonEdit, set } from "../../protocol/json-edit.ts"
-import type { SentBody } from "../carried-request.ts"
-import { commonEdits, lackedEdits, limitEdit, losesReasoning, type ParamPlaces, paramEdits } from "../carry.ts"
-import type { Carry, VendorRequest } from "../dialect.ts"
-import { makersName } from "../family.ts"
-import { isAbsent } from "../fields.ts"
-import { lackedBy, ruleOf } from "../model-rules.ts"
+import { cut, type JsonEdit, set } from "../../protocol/json/json-edit.ts"
+import type { SentBody } from "../carry/carried-request.ts"
+import { commonEdits, lackedEdits, limitEdit, losesReasoning, type ParamPlaces, paramEdits } from "../carry/carry.ts"
+import type { Carry, VendorRequest } from "../chat-dialect.ts"
+import { isAbsent } from "../client/fields.ts"
 import { openaiEffort, openaiModels } from "../openai-chat/models.ts"
+import { makersName } from "../vendor/family.ts"
+import { lackedBy, ruleOf } from "../vendor/model-rules.ts"
 import type { WireRequest } from "../wire.ts"
 
 const places: ParamPlaces = {

@@ -1,12 +1,20 @@
 /** The items of a request for a response as messages of twp/1. */
-import { entryOf } from "../../protocol/words.ts"
-import { argumentsIn, detailIn, fileMimeOf, imageMimeOf, keptFile, sourceOf, textBlock } from "../client-parts.ts"
-import { all, carried, type FieldReader, type FieldTable, isAbsent, present, withoutEffect } from "../fields.ts"
-import { isObject, type JsonObject, stringAt } from "../json.ts"
-import { soundOf } from "../openai-sound.ts"
-import { resultOf } from "../results.ts"
-import { signatureFor, signatureFromResponses } from "../signature.ts"
-import { isOpenaiOwn, sealedBlock } from "../vendor-blocks.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
+import {
+  argumentsIn,
+  detailIn,
+  fileMimeOf,
+  imageMimeOf,
+  keptFile,
+  sourceOf,
+  textBlock,
+} from "../client/client-parts.ts"
+import { all, carried, type FieldReader, type FieldTable, isAbsent, present, withoutEffect } from "../client/fields.ts"
+import { isObject, type JsonObject, stringAt } from "../parse/json.ts"
+import { soundOf } from "../vendor/openai-sound.ts"
+import { resultOf } from "../vendor/results.ts"
+import { signatureFor, signatureFromResponses } from "../vendor/signature.ts"
+import { isOpenaiOwn, sealedBlock } from "../vendor/vendor-blocks.ts"
 import { redactedMark } from "./client-reply.ts"
 import { flatName } from "./client-tools.ts"
 

@@ -8,7 +8,7 @@ import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
-import { JsonText, writeJson } from "../../protocol/json-text.ts"
+import { JsonText, writeJson } from "../../protocol/json/json-text.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import {
   ClientEvents,
@@ -20,16 +20,16 @@ import {
   replyId,
   toldIn,
   unnamedStop,
-} from "../client-api.ts"
-import { argumentsText } from "../exact-json.ts"
-import { parseObject } from "../json.ts"
-import { openaiLogprobs } from "../logprobs.ts"
+} from "../client/client-api.ts"
 import { responsesAnnotation } from "../openai-chat/citations.ts"
 import { chatError } from "../openai-chat/client-reply.ts"
-import { pictureIn } from "../reply-pictures.ts"
-import { signatureToResponses } from "../signature.ts"
-import { dataOf } from "../sse-frames.ts"
-import { ownBlock, typeOfBlock } from "../vendor-blocks.ts"
+import { argumentsText } from "../parse/exact-json.ts"
+import { parseObject } from "../parse/json.ts"
+import { dataOf } from "../parse/sse-frames.ts"
+import { openaiLogprobs } from "../vendor/logprobs.ts"
+import { pictureIn } from "../vendor/reply-pictures.ts"
+import { signatureToResponses } from "../vendor/signature.ts"
+import { ownBlock, typeOfBlock } from "../vendor/vendor-blocks.ts"
 
 /** Before opaque reasoning, in the field where a client gives it back. */
 export const redactedMark = "redacted:"

@@ -1,8 +1,9 @@
 /** OpenAI's responses as clients send them. Source: https://platform.openai.com/docs/api-reference/responses/create */
 
 import type { Result } from "effect"
-import type { ClientRequest } from "../client-api.ts"
-import { onlyAllowed, openaiEfforts, openaiOutput, textBlock, tierOf, unless } from "../client-parts.ts"
+import { endUsersAt, ownRequest } from "../carry/own-request.ts"
+import type { ClientRequest } from "../client/client-api.ts"
+import { onlyAllowed, openaiEfforts, openaiOutput, textBlock, tierOf, unless } from "../client/client-parts.ts"
 import {
   all,
   carried,
@@ -16,10 +17,9 @@ import {
   presentIfAny,
   refused,
   withoutEffect,
-} from "../fields.ts"
-import { isObject, type JsonObject } from "../json.ts"
+} from "../client/fields.ts"
 import { schemaFields } from "../openai-chat/client-request.ts"
-import { endUsersAt, ownRequest } from "../own-request.ts"
+import { isObject, type JsonObject } from "../parse/json.ts"
 import { itemOf, merged } from "./client-items.ts"
 import { toolChoiceOf, toolsIn, toolsOf } from "./client-tools.ts"
 

@@ -1,6 +1,6 @@
 /** The tools of a request for a response, in groups or not, and the choice among them. */
 
-import type { GroupedTool } from "../client-api.ts"
+import type { GroupedTool } from "../client/client-api.ts"
 import {
   allowedTools,
   type ClientToolChoice,
@@ -9,12 +9,12 @@ import {
   textTool,
   textToolFields,
   toolChoices,
-} from "../client-parts.ts"
-import { pathOf } from "../exact-places.ts"
-import { all, carried, type FieldReader, type FieldTable, isAbsent, present, withoutEffect } from "../fields.ts"
-import { HostedTools } from "../hosted-tools.ts"
-import { isObject, type JsonObject } from "../json.ts"
-import { clientToolOf } from "../vendor-tools.ts"
+} from "../client/client-parts.ts"
+import { all, carried, type FieldReader, type FieldTable, isAbsent, present, withoutEffect } from "../client/fields.ts"
+import { pathOf } from "../parse/exact-places.ts"
+import { isObject, type JsonObject } from "../parse/json.ts"
+import { HostedTools } from "../vendor/hosted-tools.ts"
+import { clientToolOf } from "../vendor/vendor-tools.ts"
 
 const toolFields: FieldTable = {
   ...all(carried, "type", "name", "description", "parameters", "strict"),

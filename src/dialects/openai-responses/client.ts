@@ -1,6 +1,6 @@
 /** OpenAI's responses towards clients. */
-import { CarriedEvents } from "../carried-reply.ts"
-import type { ClientApi } from "../client-api.ts"
+import { CarriedEvents } from "../carry/carried-reply.ts"
+import type { ClientApi } from "../client/client-api.ts"
 import { chatError } from "../openai-chat/client-reply.ts"
 import { carriedResponse, responseRules } from "./carried-reply.ts"
 import { ResponsesEvents, wholeResponse } from "./client-reply.ts"

@@ -1,5 +1,5 @@
 /** Counts uses of OpenAI's own tools in a response, as they are billed. Source: https://platform.openai.com/docs/pricing */
-import { type JsonObject, objectAt, stringAt } from "../json.ts"
+import { type JsonObject, objectAt, stringAt } from "../parse/json.ts"
 
 export class HostedCount {
   #searches = 0

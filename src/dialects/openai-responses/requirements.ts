@@ -1,7 +1,8 @@
 /** The requirements of OpenAI's responses. */
-import { modelRequirements } from "../model-rules.ts"
+
 import { openaiModelDocs, openaiModels } from "../openai-chat/models.ts"
-import { mends, type Requirement, refuses } from "../requirements.ts"
+import { modelRequirements } from "../vendor/model-rules.ts"
+import { mends, type Requirement, refuses } from "../vendor/requirements.ts"
 import {
   ofObject,
   strictIfPossible,
@@ -9,8 +10,8 @@ import {
   withoutTopBranches,
   withProperties,
   withToolSchemas,
-} from "../schemas.ts"
-import { hashedIds, pairCalls, renameCalls } from "../tool-loops.ts"
+} from "../vendor/schemas.ts"
+import { hashedIds, pairCalls, renameCalls } from "../vendor/tool-loops.ts"
 
 const docs = "https://platform.openai.com/docs/api-reference/responses/create"
 const tools = "https://platform.openai.com/docs/guides/function-calling"

@@ -3,11 +3,11 @@
  * the last one, which the connection remembers. Pure. Source: https://developers.openai.com/api/docs/guides/websocket-mode
  */
 import { Result } from "effect"
-import type { JsonPath } from "../../protocol/json-edit.ts"
-import { JsonSource } from "../../protocol/json-source.ts"
-import { JsonText } from "../../protocol/json-text.ts"
-import type { ReplyContext } from "../client-api.ts"
-import { isObject, type JsonObject, objectAt, parseObject, placedObjectsAt, stringAt } from "../json.ts"
+import type { JsonPath } from "../../protocol/json/json-edit.ts"
+import { JsonSource } from "../../protocol/json/json-source.ts"
+import { JsonText } from "../../protocol/json/json-text.ts"
+import type { ReplyContext } from "../client/client-api.ts"
+import { isObject, type JsonObject, objectAt, parseObject, placedObjectsAt, stringAt } from "../parse/json.ts"
 import { wholeResponse } from "./client-reply.ts"
 
 /** What a connection remembers: the last response, with all that led to it. */

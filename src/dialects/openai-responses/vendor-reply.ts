@@ -5,7 +5,19 @@
 
 import type { Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
-import { JsonSource } from "../../protocol/json-source.ts"
+import { JsonSource } from "../../protocol/json/json-source.ts"
+import {
+  type Decoder,
+  malformed,
+  missingSides,
+  nonZero,
+  splitInput,
+  type VendorEvent,
+  type VendorUsage,
+} from "../chat-dialect.ts"
+import { citationOf } from "../openai-chat/citations.ts"
+import { openaiFault } from "../openai-chat/faults.ts"
+import { decodeChatBody } from "../openai-chat/vendor-reply.ts"
 import {
   BlockNumbers,
   citationsDelta,
@@ -17,16 +29,7 @@ import {
   toolCallArgs,
   toolCallOpen,
   vendorDelta,
-} from "../blocks.ts"
-import {
-  type Decoder,
-  malformed,
-  missingSides,
-  nonZero,
-  splitInput,
-  type VendorEvent,
-  type VendorUsage,
-} from "../dialect.ts"
+} from "../parse/blocks.ts"
 import {
   countAt,
   type JsonObject,
@@ -36,12 +39,9 @@ import {
   parseObject,
   placedObjectsAt,
   stringAt,
-} from "../json.ts"
-import { tokensOf } from "../logprobs.ts"
-import { citationOf } from "../openai-chat/citations.ts"
-import { openaiFault } from "../openai-chat/faults.ts"
-import { decodeChatBody } from "../openai-chat/vendor-reply.ts"
-import { makeSseDecoder } from "../sse-frames.ts"
+} from "../parse/json.ts"
+import { makeSseDecoder } from "../parse/sse-frames.ts"
+import { tokensOf } from "../vendor/logprobs.ts"
 import { HostedCount } from "./hosted-count.ts"
 import { reasoningSignature } from "./vendor-request.ts"
 

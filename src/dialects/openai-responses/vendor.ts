@@ -3,10 +3,10 @@
  * Source: https://platform.openai.com/docs/api-reference/responses and /responses-streaming
  */
 import { Result } from "effect"
-import { writeJson } from "../../protocol/json-text.ts"
-import type { Dialect, VendorRequest } from "../dialect.ts"
+import { writeJson } from "../../protocol/json/json-text.ts"
+import type { Dialect, VendorRequest } from "../chat-dialect.ts"
 import { openaiRefusal } from "../openai-chat/faults.ts"
-import { carryUnless, fitsModel } from "../requirements.ts"
+import { carryUnless, fitsModel } from "../vendor/requirements.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryResponses } from "./carry.ts"
 import { responsesRequirements } from "./requirements.ts"

@@ -1,9 +1,9 @@
 /** A search vendor's dialect: pure translation between a query and one vendor's API. */
 
-import type { SearchResult } from "../../protocol/search.ts"
-import { entryOf } from "../../protocol/words.ts"
-import { type FaultTable, faultBy, type VendorFault } from "../faults.ts"
-import { type JsonObject, objectAt, parseObject, stringAt } from "../json.ts"
+import type { SearchResult } from "../../protocol/kinds/search.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
+import { type JsonObject, objectAt, parseObject, stringAt } from "../parse/json.ts"
+import { type FaultTable, faultBy, type VendorFault } from "../vendor/faults.ts"
 import type { WireRequest } from "../wire.ts"
 
 export interface SearchQuery {

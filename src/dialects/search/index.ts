@@ -1,5 +1,5 @@
 /** Search vendors by their name in the catalogue. */
-import { type JsonObject, objectAt, objectsAt } from "../json.ts"
+import { type JsonObject, objectAt, objectsAt } from "../parse/json.ts"
 import { get, post, resultsOf, type SearchDialect } from "./dialect.ts"
 
 const listed = (body: JsonObject | undefined, key: string): ReadonlyArray<JsonObject> | undefined =>

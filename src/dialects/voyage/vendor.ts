@@ -3,12 +3,12 @@
  * Source: https://docs.voyageai.com/reference/embeddings-api, https://docs.voyageai.com/reference/reranker-api
  */
 import { Result } from "effect"
-import { type FaultTable, faultBy } from "../faults.ts"
-import { objectAt, parseObject, reportedCountAt } from "../json.ts"
-import { lacksDocumentLimit, readRanks } from "../ranks.ts"
-import { inOrder, readVectors } from "../vectors.ts"
-import type { VendorDialect } from "../vendor-dialect.ts"
-import { jsonRequest } from "../whole.ts"
+import type { VendorDialect } from "../dialect.ts"
+import { objectAt, parseObject, reportedCountAt } from "../parse/json.ts"
+import { type FaultTable, faultBy } from "../vendor/faults.ts"
+import { lacksDocumentLimit, readRanks } from "../vendor/ranks.ts"
+import { inOrder, readVectors } from "../vendor/vectors.ts"
+import { jsonRequest } from "../whole-dialect.ts"
 
 /** Errors have a text alone; statuses say it all. Source: https://docs.voyageai.com/docs/error-codes */
 const faults: FaultTable = { codes: {} }

@@ -2,13 +2,13 @@
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
 import type { WholeReply } from "../../calls/connection.ts"
-import type { EventEncoder } from "../../dialects/client-api.ts"
+import type { EventEncoder } from "../../dialects/client/client-api.ts"
+import type { ErrorWords } from "../../dialects/client/whole-client.ts"
 import { PlainText } from "../../dialects/openai-chat/media-client.ts"
-import type { ErrorWords } from "../../dialects/whole-client.ts"
 import { ErrorEnvelope, type ServiceError } from "../../protocol/error.ts"
-import { writeJson } from "../../protocol/json-text.ts"
+import { writeJson } from "../../protocol/json/json-text.ts"
 import { NodeConnection } from "../node-connection.ts"
-import { noticeOf } from "../notice.ts"
+import { noticeOf } from "../warning-header.ts"
 import { errorReply, inProgress, withheldReply } from "./error-reply.ts"
 
 const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))

@@ -7,10 +7,10 @@ import { HttpServerResponse } from "effect/http"
 import { AppTokens } from "../../admission/app-tokens.ts"
 import type { AppCaller } from "../../identity/app-keys.ts"
 import type { Caller } from "../../identity/caller.ts"
-import { EndUserId } from "../../protocol/app-token.ts"
+import { EndUserId } from "../../protocol/control/app-token.ts"
 import { serviceError } from "../../protocol/error.ts"
+import type { Authenticated } from "../caller-request.ts"
 import { decodeBody, headerOf } from "../request.ts"
-import type { Authenticated } from "../runtime.ts"
 
 /** What a session begins with is for its client to say: a token does not carry it. */
 const SecretRequest = Schema.Struct({

@@ -2,11 +2,11 @@
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"
-import type { ClientApi, ReplyContext } from "../../dialects/client-api.ts"
+import type { ClientApi, ReplyContext } from "../../dialects/client/client-api.ts"
 import { PlainText } from "../../dialects/openai-chat/media-client.ts"
 import { ChatReply } from "../../kinds/chat/chat-reply.ts"
 import type { ServiceError } from "../../protocol/error.ts"
-import { noticeOf } from "../notice.ts"
+import { noticeOf } from "../warning-header.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { namingField } from "./request.ts"
 

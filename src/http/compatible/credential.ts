@@ -1,5 +1,5 @@
 /** The credential of a compatible route: one string, where each API's clients put theirs. */
-import type { RuntimeRequest } from "../runtime.ts"
+import type { RuntimeRequest } from "../caller-request.ts"
 
 /** Between the id and the secret of an application's key; ids do not contain it. */
 const separator = "~"

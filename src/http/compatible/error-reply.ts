@@ -1,9 +1,9 @@
 /** Error replies of compatible routes, with what SDKs read to decide on a retry. */
 import type { WholeReply } from "../../calls/connection.ts"
-import { retryAfterMs } from "../../calls/reply-body.ts"
-import type { ErrorWords } from "../../dialects/whole-client.ts"
+import { retryAfterMs } from "../../calls/reply/reply-body.ts"
+import type { ErrorWords } from "../../dialects/client/whole-client.ts"
 import { type ErrorEnvelope, errorBody, errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
-import { fieldOf } from "../../protocol/issues.ts"
+import { fieldOf } from "../../protocol/json/issues.ts"
 
 type TextReply = WholeReply<never> & { readonly body: string }
 

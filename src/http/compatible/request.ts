@@ -1,20 +1,20 @@
 /** A request of a compatible route as an exchange of twp/1. */
 import { Result } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
-import type { OwnRequest } from "../../dialects/carried-request.ts"
-import type { CarriedApi, ClientApi, ClientContext, RequestPlace } from "../../dialects/client-api.ts"
-import { isObject } from "../../dialects/json.ts"
-import type { WholeClient } from "../../dialects/whole-client.ts"
+import type { OwnRequest } from "../../dialects/carry/carried-request.ts"
+import type { CarriedApi, ClientApi, ClientContext, RequestPlace } from "../../dialects/client/client-api.ts"
+import type { WholeClient } from "../../dialects/client/whole-client.ts"
+import { isObject } from "../../dialects/parse/json.ts"
 import { type ChatRequest, carriedRequestOf, chatRequestOf } from "../../kinds/chat/chat-request.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
 import { type ExtraName, extraNames } from "../../protocol/extra-params.ts"
-import { invalidInput } from "../../protocol/issues.ts"
-import { type Decoded, decodeJson, parseBody, parsePlainly } from "../../protocol/json-body.ts"
-import { entryOf } from "../../protocol/words.ts"
-import type { RuntimeRequest } from "../runtime.ts"
+import { invalidInput } from "../../protocol/json/issues.ts"
+import { type Decoded, decodeJson, parseBody, parsePlainly } from "../../protocol/json/json-body.ts"
+import { entryOf } from "../../protocol/values/entry.ts"
+import type { RuntimeRequest } from "../caller-request.ts"
 
 export interface CompatibleRequest {
   /** Undefined if the body cannot be read. */

@@ -16,9 +16,9 @@ import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import { decodeExchange } from "../../kinds/decode.ts"
 import { joinChunks } from "../../media/free-chunk.ts"
-import { canonicalJson } from "../../protocol/canonical.ts"
 import type { Vendor } from "../../protocol/catalogue.ts"
-import type { Decoded } from "../../protocol/json-body.ts"
+import type { Decoded } from "../../protocol/json/json-body.ts"
+import { canonicalJson } from "../../protocol/values/canonical.ts"
 import { readCompatible } from "../compatible/request.ts"
 import {
   type Answer,

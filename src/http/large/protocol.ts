@@ -1,7 +1,7 @@
 /** Messages between the gateway and a worker that reads and writes large requests. Bodies are transferred, not copied. */
 import { Predicate } from "effect"
-import type { ClientContext, RequestPlace } from "../../dialects/client-api.ts"
-import type { WrittenFields } from "../../dialects/client-field.ts"
+import type { ClientContext, RequestPlace } from "../../dialects/client/client-api.ts"
+import type { WrittenFields } from "../../dialects/client/client-field.ts"
 import type { EncodeRefusal } from "../../dialects/wire.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { EncodedPrompt, PromptParams } from "../../kinds/chat/prompt.ts"

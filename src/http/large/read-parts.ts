@@ -1,11 +1,11 @@
 /** Reads a large body in parts: one piece of its size would take the memory twice, and the event loop's time. */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
+import { TurnShare } from "../../event-loop-budget.ts"
 import { freeChunk } from "../../media/free-chunk.ts"
 import { bodyTooLarge, ServiceError, serviceError } from "../../protocol/error.ts"
-import { TurnShare } from "../../turn-share.ts"
+import type { UploadRequest } from "../caller-request.ts"
 import { decodeContent } from "../content-encoding.ts"
-import type { UploadRequest } from "../runtime.ts"
 import { grown, type Room } from "./room.ts"
 
 const joinedBytes = 1024 * 1024

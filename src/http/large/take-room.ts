@@ -1,7 +1,7 @@
 /** Requests that need room for their bodies. */
 import { Effect, type Scope } from "effect"
 import type { ServiceError } from "../../protocol/error.ts"
-import type { RuntimeRequest } from "../runtime.ts"
+import type { RuntimeRequest } from "../caller-request.ts"
 import { type LargeRequests, largeBytes } from "./large-requests.ts"
 import type { Room } from "./room.ts"
 

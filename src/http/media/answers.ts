@@ -11,14 +11,14 @@ import { image } from "../../kinds/image/image.ts"
 import { type NoBody, speech } from "../../kinds/speech/speech.ts"
 import { transcription } from "../../kinds/transcription/transcription.ts"
 import { video } from "../../kinds/video/video.ts"
-import type { Decoded } from "../../protocol/json-body.ts"
-import { SpeechRequest } from "../../protocol/speech.ts"
-import { type TranscriptFormat, TranscriptionResponse } from "../../protocol/transcription.ts"
-import { ByteEvents } from "../byte-events.ts"
+import type { Decoded } from "../../protocol/json/json-body.ts"
+import { SpeechRequest } from "../../protocol/kinds/speech.ts"
+import { type TranscriptFormat, TranscriptionResponse } from "../../protocol/kinds/transcription.ts"
 import type { CallRunner } from "../call-runner.ts"
 import type { Content } from "../content.ts"
 import type { DirectHandler } from "../hot-routes.ts"
 import { NodeConnection } from "../node-connection.ts"
+import { ByteEvents } from "../sound-stream.ts"
 import {
   decodeImage,
   decodeTranscription,

@@ -7,7 +7,7 @@ import { Effect, type Scope, Stream } from "effect"
 import type { Deadlines } from "../../deadlines.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { UpstreamCall, UpstreamHead, UpstreamRequest, VendorClient } from "../../upstream/client.ts"
-import type { RuntimeRequest } from "../runtime.ts"
+import type { RuntimeRequest } from "../caller-request.ts"
 
 export interface Content {
   /** 200, 206, or 416 without bytes. */

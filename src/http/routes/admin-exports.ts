@@ -5,8 +5,8 @@ import { WeirConfig } from "../../config.ts"
 import { Exports } from "../../exports/exports.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { dayMs, parseInstant } from "../../protocol/instant.ts"
-import { invalidInput } from "../../protocol/issues.ts"
+import { invalidInput } from "../../protocol/json/issues.ts"
+import { dayMs, parseInstant } from "../../protocol/values/instant.ts"
 import { makeForOperator } from "../operator.ts"
 
 export const adminExportRoutes = HttpApiBuilder.group(

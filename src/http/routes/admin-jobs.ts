@@ -6,7 +6,7 @@ import { Jobs } from "../../jobs/jobs.ts"
 import { tidy } from "../../money/amount.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
-import type { JobEntry, JobList } from "../../protocol/job.ts"
+import type { JobEntry, JobList } from "../../protocol/kinds/job.ts"
 import { makeForOperator } from "../operator.ts"
 
 /** Jobs of one list. */

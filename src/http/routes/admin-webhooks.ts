@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../protocol/api.ts"
-import { RotationTerms } from "../../protocol/webhook.ts"
+import { RotationTerms } from "../../protocol/control/webhook.ts"
 import { DeliveryStore } from "../../webhooks/delivery-store.ts"
 import { OrgWebhooks } from "../../webhooks/org-webhooks.ts"
 import { Webhooks } from "../../webhooks/webhooks.ts"

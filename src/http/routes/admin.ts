@@ -10,6 +10,7 @@ import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { Books } from "../../money/books.ts"
 import { JobAttempts } from "../../money/job-attempts.ts"
 import { Ledger } from "../../money/ledger.ts"
+import { Api } from "../../protocol/api.ts"
 import {
   type ApplyProgress,
   ApplyRequest,
@@ -19,13 +20,12 @@ import {
   type LedgerResponse,
   TopupRequest,
   type TopupResponse,
-} from "../../protocol/admin.ts"
-import { Api } from "../../protocol/api.ts"
-import { cursorOf, cursorReader } from "../../protocol/cursor.ts"
-import { duration } from "../../protocol/duration.ts"
+} from "../../protocol/control/admin.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { Instant } from "../../protocol/instant.ts"
 import { environmentsOf, resolveTimeout, type Tier } from "../../protocol/timeout-tiers.ts"
+import { cursorOf, cursorReader } from "../../protocol/values/cursor.ts"
+import { duration } from "../../protocol/values/duration.ts"
+import { Instant } from "../../protocol/values/instant.ts"
 import { AuditLog, auditStart } from "../../store/audit-log.ts"
 import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
 import { Tenants } from "../../tenants/tenants.ts"

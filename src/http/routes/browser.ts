@@ -9,15 +9,15 @@ import { Bearers } from "../../identity/bearers.ts"
 import { Invitations } from "../../identity/invitations.ts"
 import { Logins } from "../../identity/logins.ts"
 import { OperatorSessions, operatorSessionMs } from "../../identity/operator-sessions.ts"
-import { type BrowserSession, OperatorLogin } from "../../protocol/activity.ts"
 import { Api } from "../../protocol/api.ts"
+import { type BrowserSession, OperatorLogin } from "../../protocol/control/activity.ts"
 import { version } from "../../protocol/version.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { makeAnonymousRoutes, maxLoginBytes } from "../anonymous.ts"
 import { operatorCookieOf, sessionOf, withOperator, withoutOperator, withoutSession } from "../browser-cookies.ts"
-import { requireOwnPage } from "../own-page.ts"
 import { originOf, type Request, readJson } from "../request.ts"
 import { type RouteError, respond, respondJson } from "../respond.ts"
+import { requireOwnPage } from "../same-origin.ts"
 
 export const browserRoutes = HttpApiBuilder.group(
   Api,

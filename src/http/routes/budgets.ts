@@ -11,7 +11,7 @@ import { type OrgBudgetChange, OrgBudgets } from "../../money/budgets/org-budget
 import { Api } from "../../protocol/api.ts"
 import { BudgetId, BudgetTerms } from "../../protocol/catalogue.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
-import { invalidInput } from "../../protocol/issues.ts"
+import { invalidInput } from "../../protocol/json/issues.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { People } from "../../tenants/people.ts"
 import { actorOf, type Member, makeForBearer, requireAdmin } from "../bearer.ts"

@@ -14,7 +14,7 @@ import {
   type DeviceDecided,
   DeviceDecision,
   DeviceTokenRequest,
-} from "../../protocol/device.ts"
+} from "../../protocol/control/device.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { makeAnonymousRoutes, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { makeForBearer } from "../bearer.ts"

@@ -12,8 +12,8 @@ import { isDevelopment, needsGateStore, WeirConfig } from "../../config.ts"
 import { CallQueries } from "../../store/connections.ts"
 import { probe, withDeadline } from "../../store/database.ts"
 import { metricsOfAll } from "../../workers/worker.ts"
-import { type Access, guarded } from "../details.ts"
 import { Draining } from "../draining.ts"
+import { type Access, guarded } from "../internal-access.ts"
 
 const health = HttpRouter.add("GET", "/healthz", Effect.succeed(HttpServerResponse.jsonUnsafe({ status: "ok" })))
 

@@ -1,126 +1,120 @@
-/** The runtime routes beside calls: sessions, configuration, usage. */
-import { Clock, Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
-import { Sessions } from "../../admission/sessions.ts"
-import { Catalogue } from "../../catalogue/catalogue.ts"
-import { maxSearchResults } from "../../catalogue/search-directory.ts"
-import { WeirConfig } from "../../config.ts"
-import { budgetSubjects, type Caller } from "../../identity/caller.ts"
-import { CallBudgets } from "../../money/budgets/call-budgets.ts"
-import { ClientUsage } from "../../money/client-usage.ts"
-import type { Budgets } from "../../protocol/budget.ts"
-import { serviceError } from "../../protocol/error.ts"
-import { protocolLabel } from "../../protocol/event.ts"
-import {
-  HandshakeRequest,
-  type HandshakeResponse,
-  HeartbeatRequest,
-  type HeartbeatResponse,
-} from "../../protocol/session.ts"
-import { maxUsageEvents, UsageReport } from "../../protocol/usage-report.ts"
-import { audioFeature, bundleOf, tierOf } from "../../settings/bundle.ts"
-import { DeliveredSettings } from "../../settings/delivered.ts"
-import { decodeBody } from "../request.ts"
-import type { Authenticated } from "../runtime.ts"
+/** The runtime group: `POST /t1/exchange` and the routes beside it. */
+import { Effect, type Scope } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { newRequestId } from "../../calls/calls.ts"
+import type { Call } from "../../calls/held-call.ts"
+import type { CallRequest, Kind } from "../../calls/kind.ts"
+import { chat } from "../../kinds/chat/chat.ts"
+import { decodeCall, decodeExchange } from "../../kinds/decode.ts"
+import { embedding } from "../../kinds/embedding/embedding.ts"
+import { moderation } from "../../kinds/moderation/moderation.ts"
+import { rerank } from "../../kinds/rerank/rerank.ts"
+import { search } from "../../kinds/search/search.ts"
+import { Api } from "../../protocol/api.ts"
+import type { ServiceError } from "../../protocol/error.ts"
+import { EmbeddingRequest } from "../../protocol/kinds/embedding.ts"
+import { ModerationRequest } from "../../protocol/kinds/moderation.ts"
+import { RerankRequest } from "../../protocol/kinds/rerank.ts"
+import { SearchRequest } from "../../protocol/kinds/search.ts"
+import { type CallRunner, makeCallRunner } from "../call-runner.ts"
+import { fromRouter, makeForCaller, type RuntimeRequest } from "../caller-request.ts"
+import { makeCompatibleHandlers } from "../compatible/exchange.ts"
+import { type DirectHandler, replying } from "../hot-routes.ts"
+import { LargeRequests } from "../large/large-requests.ts"
+import { mediaAnswers } from "../media/answers.ts"
+import { NodeConnection } from "../node-connection.ts"
+import { envelope, routeNotFound } from "../respond.ts"
+import { makeRuntime } from "./session.ts"
+import { makeVideos } from "./videos.ts"
 
-/** The capability header; replies vary on it. */
-const featuresHeader = "x-svc-client-features"
+/** A kind's own route: how its body is read. */
+const route =
+  <Request extends CallRequest, Body extends object>(
+    { run }: CallRunner,
+    kind: Kind<Request, Body>,
+    decode: (body: Uint8Array) => Call<Request, Body>["decoded"],
+    decodeLarge?: (
+      parts: ReadonlyArray<Uint8Array>,
+    ) => Effect.Effect<Call<Request, Body>["decoded"], ServiceError<"internal_error">, Scope.Scope>,
+  ): DirectHandler =>
+  (request, response) => {
+    const requestId = newRequestId()
+    const connection = new NodeConnection<Body>(response, requestId)
+    return run(kind, request, requestId, {
+      read: ({ body }) => ({ decoded: decode(body), connection }),
+      ...(decodeLarge !== undefined && {
+        readLarge: (_caller, parts) => Effect.map(decodeLarge(parts), (decoded) => ({ decoded, connection })),
+      }),
+      refusedAt: () => connection,
+      status: () => response.statusCode,
+    })
+  }
 
-const json = (body: unknown, requestId: string, headers: Readonly<Record<string, string>> = {}) =>
-  HttpServerResponse.jsonUnsafe(body, { headers: { "x-svc-request-id": requestId, ...headers } })
+/** The handler of each runtime route. */
+export const makeRuntimeAnswers = Effect.gen(function* () {
+  const { forCaller } = yield* makeForCaller
+  const runner = yield* makeCallRunner
+  const runtime = yield* makeRuntime
+  const videos = yield* makeVideos
+  const large = yield* LargeRequests
+  const decodeLarge = (parts: ReadonlyArray<Uint8Array>) => Effect.map(large.read(parts), ({ decoded }) => decoded)
 
-const admitOf = ({ org, keyId }: Caller) => ({ owner: org.id, keyId, rates: [] })
-
-export const makeRuntime = Effect.gen(function* () {
-  const config = yield* WeirConfig
-  const catalogue = yield* Catalogue
-  const sessions = yield* Sessions
-  const usage = yield* ClientUsage
-  const delivered = yield* DeliveredSettings
-  const callBudgets = yield* CallBudgets
-
-  const bundleFor = ({ caller, request }: Authenticated) =>
-    Effect.map(delivered.of(caller), (settings) =>
-      bundleOf(catalogue.current(), caller, tierOf(caller, request.headers[featuresHeader]), settings),
-    )
-
-  const heartbeat = Effect.fnUntraced(function* (call: Authenticated) {
-    const { caller, requestId } = call
-    const body = yield* decodeBody(HeartbeatRequest, call.body)
-    const sessionId = yield* sessions.heartbeat(admitOf(caller), caller, body.sessionId)
-    const { configVersion } = yield* bundleFor(call)
-    const response: HeartbeatResponse = {
-      sessionId,
-      serverTime: new Date(yield* Clock.currentTimeMillis).toISOString(),
-      configVersion,
-      configStale: body.configVersion !== undefined && body.configVersion !== configVersion,
-      bundleEtag: configVersion,
-      // An application that requires a licence is refused earlier if it has none.
-      licenseStatus: caller.app?.licenceRequired === true ? "active" : "none",
-      features: [audioFeature],
-    }
-    return json(response, requestId, vary)
-  })
-
-  const endSession = Effect.fnUntraced(function* ({ caller, requestId }: Authenticated, id: string) {
-    yield* sessions.archive(caller, id)
-    return HttpServerResponse.empty({ status: 204, headers: { "x-svc-request-id": requestId } })
-  })
-
-  const readConfig = Effect.fnUntraced(function* (call: Authenticated) {
-    const bundle = yield* bundleFor(call)
-    const etag = `"${bundle.configVersion}"`
-    const headers = { etag, ...vary, "cache-control": "private, no-cache" }
-    if (matches(call.request.headers["if-none-match"], etag)) {
-      return HttpServerResponse.empty({ status: 304, headers: { "x-svc-request-id": call.requestId, ...headers } })
-    }
-    return json(bundle, call.requestId, headers)
-  })
-
-  const handshake = Effect.fnUntraced(function* (call: Authenticated) {
-    const { protocols } = yield* decodeBody(HandshakeRequest, call.body)
-    if (!protocols.includes(protocolLabel)) {
-      return yield* serviceError("protocol_unsupported", `This server supports ${protocolLabel}`, {
-        detail: { supported: [protocolLabel] },
-      })
-    }
-    const response: HandshakeResponse = {
-      protocol: protocolLabel,
-      features: [audioFeature],
-      serverTime: new Date(yield* Clock.currentTimeMillis).toISOString(),
-      configVersion: (yield* bundleFor(call)).configVersion,
-      limits: {
-        bodyMaxBytes: config.bodyMaxBytes,
-        streamHeartbeatMs: config.streamHeartbeatMs,
-        sessionWindowMs: config.sessionWindowS * 1000,
-        usageEventsMax: maxUsageEvents,
-        searchResultsMax: maxSearchResults,
-      },
-    }
-    return json(response, call.requestId, vary)
-  })
-
-  const reportUsage = Effect.fnUntraced(function* ({ requestId, caller, body }: Authenticated) {
-    const { events } = yield* decodeBody(UsageReport, body)
-    return json(
-      yield* usage.report({ orgId: caller.org.id, keyId: caller.keyId, appId: caller.app?.id }, events),
-      requestId,
-    )
-  })
-
-  const readBudgets = Effect.fnUntraced(function* ({ caller, requestId }: Authenticated) {
-    const nowMs = yield* Clock.currentTimeMillis
-    const told = callBudgets.covering(caller, budgetSubjects(caller), nowMs).filter(({ isTold }) => isTold)
-    const budgets = yield* callBudgets.states(caller.org.id, told)
-    return json({ budgets } satisfies Budgets, requestId, { "cache-control": "no-store" })
-  })
-
-  return { heartbeat, endSession, readConfig, readBudgets, handshake, reportUsage }
+  return {
+    calls: new Map<string, DirectHandler>([
+      ["/t1/exchange", route(runner, chat, decodeExchange, decodeLarge)],
+      ["/t1/websearch", route(runner, search, (body) => decodeCall(SearchRequest, body))],
+      ["/t1/embeddings", route(runner, embedding, (body) => decodeCall(EmbeddingRequest, body))],
+      ["/t1/rerank", route(runner, rerank, (body) => decodeCall(RerankRequest, body))],
+      ["/t1/moderations", route(runner, moderation, (body) => decodeCall(ModerationRequest, body))],
+      ...mediaAnswers(runner),
+    ]),
+    heartbeat: (request: RuntimeRequest) => forCaller(request, runtime.heartbeat),
+    endSession: (request: RuntimeRequest, id: string) => forCaller(request, (call) => runtime.endSession(call, id)),
+    video: (request: RuntimeRequest, id: string) => forCaller(request, (call) => videos.read(call, id)),
+    videoContent: (request: RuntimeRequest, id: string) => forCaller(request, (call) => videos.content(call, id)),
+    cancelVideo: (request: RuntimeRequest, id: string) => forCaller(request, (call) => videos.cancel(call, id)),
+    budgets: (request: RuntimeRequest) => forCaller(request, runtime.readBudgets),
+    config: (request: RuntimeRequest) => forCaller(request, runtime.readConfig),
+    handshake: (request: RuntimeRequest) => forCaller(request, runtime.handshake),
+    usage: (request: RuntimeRequest) => forCaller(request, runtime.reportUsage),
+  }
 })
 
-/** Varies on the origin too, because of CORS (cross-origin.ts). */
-const vary = { vary: `${featuresHeader}, Origin` }
+/** Calls are answered before the router sees them, under their exact paths. */
+const onlyDirectly = () => envelope(newRequestId(), routeNotFound)
 
-/** `If-None-Match`: a list of strong or weak tags, or `*`. RFC 9110 section 13.1.2. */
-const matches = (header: string | undefined, etag: string): boolean =>
-  (header ?? "").split(",").some((candidate) => ["*", etag].includes(candidate.trim().replace(/^W\//, "")))
+export const runtimeRoutes = HttpApiBuilder.group(
+  Api,
+  "runtime",
+  Effect.fn(function* (handlers) {
+    const answers = yield* makeRuntimeAnswers
+    return handlers
+      .handleRaw("exchange", onlyDirectly)
+      .handleRaw("heartbeat", ({ request }) => answers.heartbeat(fromRouter(request)))
+      .handleRaw("endSession", ({ request, params }) => answers.endSession(fromRouter(request), params.id))
+      .handleRaw("budgets", ({ request }) => answers.budgets(fromRouter(request)))
+      .handleRaw("config", ({ request }) => answers.config(fromRouter(request)))
+      .handleRaw("handshake", ({ request }) => answers.handshake(fromRouter(request)))
+      .handleRaw("websearch", onlyDirectly)
+      .handleRaw("embeddings", onlyDirectly)
+      .handleRaw("rerank", onlyDirectly)
+      .handleRaw("moderations", onlyDirectly)
+      .handleRaw("images", onlyDirectly)
+      .handleRaw("speech", onlyDirectly)
+      .handleRaw("transcriptions", onlyDirectly)
+      .handleRaw("videos", onlyDirectly)
+      .handleRaw("video", ({ request, params }) => answers.video(fromRouter(request), params.id))
+      .handleRaw("videoContent", ({ request, params }) => answers.videoContent(fromRouter(request), params.id))
+      .handleRaw("cancelVideo", ({ request, params }) => answers.cancelVideo(fromRouter(request), params.id))
+      .handleRaw("usage", ({ request }) => answers.usage(fromRouter(request)))
+  }),
+)
+
+/** Handlers of the hot routes, for serving without a router. */
+export const hotAnswers = Effect.map(
+  Effect.all([makeRuntimeAnswers, makeCompatibleHandlers]),
+  ([{ calls, heartbeat }, compatible]) => {
+    const own = new Map(calls).set("/t1/heartbeat", replying(heartbeat))
+    return (path: string, query: string): DirectHandler | undefined => own.get(path) ?? compatible(path, query)
+  },
+)

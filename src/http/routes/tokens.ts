@@ -2,13 +2,13 @@
 import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { AccessTokens, type KnownToken } from "../../identity/access-tokens.ts"
+import { Api } from "../../protocol/api.ts"
 import {
   type AccessToken,
   type AccessTokenList,
   type AccessTokenMinted,
   AccessTokenRequest,
-} from "../../protocol/access-token.ts"
-import { Api } from "../../protocol/api.ts"
+} from "../../protocol/control/access-token.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { maxBodyBytes } from "../operator.ts"

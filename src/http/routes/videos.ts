@@ -1,7 +1,7 @@
 /** `/t1/videos/{id}`: what became of a job, its result, and its end. */
 import { Effect, Schema, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { makeTimeouts } from "../../calls/timeouts.ts"
+import { makeTimeouts } from "../../calls/vendor/timeouts.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { WeirConfig } from "../../config.ts"
 import { CallDeadlines } from "../../deadlines.ts"
@@ -10,13 +10,13 @@ import { makeJobTargets } from "../../jobs/job-calls.ts"
 import { type Job, JobStore } from "../../jobs/job-store.ts"
 import { Jobs } from "../../jobs/jobs.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { invalidInput, issuesOf } from "../../protocol/issues.ts"
-import { type VideoJob, VideoVariant } from "../../protocol/video.ts"
+import { invalidInput, issuesOf } from "../../protocol/json/issues.ts"
+import { type VideoJob, VideoVariant } from "../../protocol/kinds/video.ts"
 import { VendorClient } from "../../upstream/client.ts"
+import { type Authenticated, makeForCaller } from "../caller-request.ts"
 import { foreignHeaders } from "../foreign-bytes.ts"
 import { openContent, rangeOf } from "../media/job-content.ts"
 import { makeRevocation } from "../revocation.ts"
-import { type Authenticated, makeForCaller } from "../runtime.ts"
 
 export const makeVideos = Effect.gen(function* () {
   const store = yield* JobStore

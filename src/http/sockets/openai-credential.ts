@@ -1,7 +1,7 @@
 /** The credential of OpenAI's sockets: a header, or for browsers a subprotocol. A query is logged by proxies. */
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { RuntimeRequest } from "../caller-request.ts"
 import { withCredential } from "../compatible/credential.ts"
-import type { RuntimeRequest } from "../runtime.ts"
 import type { Upgrade } from "./upgrades.ts"
 
 /** Source: OpenAI, "Realtime API with WebSockets", connecting from a browser. */

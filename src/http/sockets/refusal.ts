@@ -1,5 +1,5 @@
 /** A refused upgrade: a plain reply of HTTP in the words of its API. */
-import type { ErrorWords } from "../../dialects/whole-client.ts"
+import type { ErrorWords } from "../../dialects/client/whole-client.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { ApiConnection } from "../compatible/api-connection.ts"
 import type { RouteError } from "../respond.ts"

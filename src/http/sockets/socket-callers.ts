@@ -4,11 +4,11 @@
  */
 import { Effect } from "effect"
 import type { Caller } from "../../identity/caller.ts"
-import type { ClientSocket } from "../../sockets/client-socket.ts"
 import { makeAuthenticate } from "../authenticate.ts"
+import type { RuntimeRequest } from "../caller-request.ts"
 import type { RouteError } from "../respond.ts"
 import { makeRevocation } from "../revocation.ts"
-import type { RuntimeRequest } from "../runtime.ts"
+import type { ClientSocket } from "./client-socket.ts"
 import type { Upgrade } from "./upgrades.ts"
 
 export interface SocketCaller {

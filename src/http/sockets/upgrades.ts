@@ -6,11 +6,11 @@ import { type IncomingMessage, ServerResponse } from "node:http"
 import { Socket } from "node:net"
 import { Effect, Fiber, type Scope } from "effect"
 import { WebSocketServer } from "ws"
-import { ClientSocket } from "../../sockets/client-socket.ts"
+import type { UploadRequest } from "../caller-request.ts"
 import { fromNode } from "../hot-routes.ts"
 import { eventsOf, type NodeServer } from "../listener.ts"
-import type { UploadRequest } from "../runtime.ts"
 import { noSniff } from "../security-headers.ts"
+import { ClientSocket } from "./client-socket.ts"
 
 /** A request for an upgrade, which is accepted once, or refused with a reply. */
 export interface Upgrade {

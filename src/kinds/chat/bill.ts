@@ -4,9 +4,9 @@
  * between, the known input plus the output received.
  */
 
-import type { Bill } from "../../calls/bill.ts"
-import type { BrokenReason } from "../../calls/ending.ts"
-import type { UsageSide, VendorUsage } from "../../dialects/dialect.ts"
+import type { Bill } from "../../calls/settle/bill.ts"
+import type { BrokenReason } from "../../calls/settle/outcome.ts"
+import type { UsageSide, VendorUsage } from "../../dialects/chat-dialect.ts"
 import { type Counts, inputTokens } from "../../money/pricing.ts"
 import { hostedUnits, mostHostedUses } from "../../protocol/hosted-unit.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"

@@ -1,10 +1,10 @@
 /** The word `json` of a call in a thread: the text of its input. It goes to vendors instead of the input, so it must mean the same. */
 import type { Message } from "../../protocol/block.ts"
-import { canonicalJson } from "../../protocol/canonical.ts"
-import { type InputIssue, maxIssues } from "../../protocol/find-issues.ts"
-import { countJson, loopLimits } from "../../protocol/json-size.ts"
-import { namesIn, overflows } from "../../protocol/json-text.ts"
-import { isRecord } from "../../protocol/plain-check.ts"
+import { type InputIssue, maxIssues } from "../../protocol/json/find-issues.ts"
+import { countJson, loopLimits } from "../../protocol/json/json-size.ts"
+import { namesIn, overflows } from "../../protocol/json/json-text.ts"
+import { isRecord } from "../../protocol/json/plain-check.ts"
+import { canonicalJson } from "../../protocol/values/canonical.ts"
 
 export const findCallTextIssues = (thread: ReadonlyArray<Message>): ReadonlyArray<InputIssue> => {
   const issues: Array<InputIssue> = []

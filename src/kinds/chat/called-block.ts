@@ -1,8 +1,8 @@
 /** The block of a call in a whole reply. */
-import { parseObject } from "../../dialects/json.ts"
+import { parseObject } from "../../dialects/parse/json.ts"
 import type { ToolCallBlock } from "../../protocol/block.ts"
-import { isDeeperThan } from "../../protocol/depth.ts"
-import { JsonText, overflows, textUnlike } from "../../protocol/json-text.ts"
+import { isDeeperThan } from "../../protocol/json/depth.ts"
+import { JsonText, overflows, textUnlike } from "../../protocol/json/json-text.ts"
 
 /** @param args as the model wrote them */
 export const calledBlock = (id: string, name: string, args: string): ToolCallBlock => {

@@ -1,9 +1,9 @@
 /** An exchange as its API asked for it. */
 
-import type { ClientApiName } from "../../dialects/carried-request.ts"
-import type { ExactPlaces } from "../../dialects/exact-places.ts"
-import type { FieldRefusal } from "../../dialects/fields.ts"
-import type { HostedTool } from "../../dialects/hosted-tools.ts"
+import type { ClientApiName } from "../../dialects/carry/carried-request.ts"
+import type { FieldRefusal } from "../../dialects/client/fields.ts"
+import type { ExactPlaces } from "../../dialects/parse/exact-places.ts"
+import type { HostedTool } from "../../dialects/vendor/hosted-tools.ts"
 import type { ExchangeRequest } from "../../protocol/exchange.ts"
 import { CarriedPrompt, type SentPrompt } from "./carried-prompt.ts"
 import { OwnPrompt, type Prompt, type PromptContent, type PromptSource } from "./prompt.ts"

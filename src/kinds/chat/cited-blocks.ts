@@ -1,5 +1,5 @@
 /** Citations of a reply, no more than a block of twp/1 has: a client could not read others, or send them back. */
-import type { VendorEvent } from "../../dialects/dialect.ts"
+import type { VendorEvent } from "../../dialects/chat-dialect.ts"
 import { mostCitations } from "../../protocol/citation.ts"
 
 export class CitedBlocks {

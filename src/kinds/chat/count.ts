@@ -1,7 +1,7 @@
 /** The gateway's own count of an exchange. */
 import { Effect } from "effect"
-import type { Tokenizer } from "../../calls/tokenizer.ts"
-import { tokensOfBytes } from "../../calls/tokens.ts"
+import type { Tokenizer } from "../../calls/tokens/tokenizer.ts"
+import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { Estimated } from "./bill.ts"
 import type { Prompt } from "./prompt.ts"
 import type { UsageMeter } from "./usage-meter.ts"

@@ -1,8 +1,8 @@
 /** Encodes t.* events: as server-sent events here; other streams frame them in their own way. */
-import type { EventEncoder } from "../../dialects/client-api.ts"
+import type { EventEncoder } from "../../dialects/client/client-api.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta, EventName, ImageDelta, OpenEvent, TextDelta, WarnEvent } from "../../protocol/event.ts"
-import type { Segment } from "../../protocol/transcription.ts"
+import type { Segment } from "../../protocol/kinds/transcription.ts"
 import type { Usage } from "../../protocol/usage.ts"
 
 /** What all streams of t.* events have; how one event is framed is their own. */

@@ -1,11 +1,11 @@
 /** A prompt with the texts that its client wrote: inputs of calls, schemas, and blocks that were JSON. */
-import type { AskedOutput, OfferedTool } from "../../dialects/dialect.ts"
-import { type ExactPlaces, pathOf } from "../../dialects/exact-places.ts"
-import { parseObject } from "../../dialects/json.ts"
+import type { AskedOutput, OfferedTool } from "../../dialects/chat-dialect.ts"
+import { type ExactPlaces, pathOf } from "../../dialects/parse/exact-places.ts"
+import { parseObject } from "../../dialects/parse/json.ts"
 import type { Block, Message } from "../../protocol/block.ts"
 import type { ExchangeRequest } from "../../protocol/exchange.ts"
-import { textUnlike } from "../../protocol/json-text.ts"
-import { textsAt } from "../../protocol/json-texts.ts"
+import { textUnlike } from "../../protocol/json/json-text.ts"
+import { textsAt } from "../../protocol/json/json-texts.ts"
 import { isFunctionTool, type TextTool, type VendorTool } from "../../protocol/tool.ts"
 
 /** The body of a request, and where it has such texts. */

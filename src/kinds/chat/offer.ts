@@ -1,8 +1,8 @@
 /** The tools of an exchange, and the calls in its thread, as the dialect of a target can say them. Pure. */
 import { Result } from "effect"
-import type { Dialect, OfferedTool, VendorRequest } from "../../dialects/dialect.ts"
-import { parseObject } from "../../dialects/json.ts"
-import { checkedTool, nameOfTool } from "../../dialects/vendor-tools.ts"
+import type { Dialect, OfferedTool, VendorRequest } from "../../dialects/chat-dialect.ts"
+import { parseObject } from "../../dialects/parse/json.ts"
+import { checkedTool, nameOfTool } from "../../dialects/vendor/vendor-tools.ts"
 import type { EncodeRefusal } from "../../dialects/wire.ts"
 import type { Block, Message, ReplyBlock } from "../../protocol/block.ts"
 import { isFunctionTool, isTextTool, type TextTool, type VendorTool } from "../../protocol/tool.ts"

@@ -1,6 +1,6 @@
 /** Conservative token counts, used when there are no exact ones. */
-import { tokensOfBytes } from "../../calls/tokens.ts"
-import { pictureIn } from "../../dialects/reply-pictures.ts"
+import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
+import { pictureIn } from "../../dialects/vendor/reply-pictures.ts"
 import { type Block, everyBlock, type Message, type VendorBlock } from "../../protocol/block.ts"
 import type { Tool } from "../../protocol/tool.ts"
 

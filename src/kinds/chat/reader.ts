@@ -2,11 +2,11 @@
  * Reads a model's reply, streamed or whole: the bytes of one read of the vendor's socket are decoded, counted and
  * written to the client in the same turn of the event loop.
  */
-import { wholeBody } from "../../calls/whole-body.ts"
-import type { Delivered, Reader } from "../../calls/work.ts"
-import type { EventEncoder } from "../../dialects/client-api.ts"
-import { type Decoder, type Dialect, malformed, type VendorEvent } from "../../dialects/dialect.ts"
-import type { VendorFault } from "../../dialects/faults.ts"
+import { wholeBody } from "../../calls/vendor/whole-body.ts"
+import type { Delivered, Reader } from "../../calls/vendor/work.ts"
+import { type Decoder, type Dialect, malformed, type VendorEvent } from "../../dialects/chat-dialect.ts"
+import type { EventEncoder } from "../../dialects/client/client-api.ts"
+import type { VendorFault } from "../../dialects/vendor/faults.ts"
 import { CitedBlocks } from "./cited-blocks.ts"
 import { TextCalls } from "./text-calls.ts"
 import type { UsageMeter } from "./usage-meter.ts"

@@ -1,7 +1,7 @@
 /** A model's reply as lines of JSON, to be kept and given again exactly as it came. */
 
 import type { CarryingNotes } from "../../calls/connection.ts"
-import type { VendorEvent } from "../../dialects/dialect.ts"
+import type { VendorEvent } from "../../dialects/chat-dialect.ts"
 
 /** What the client was told at the beginning. */
 export interface ReplyNotes {

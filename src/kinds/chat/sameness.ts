@@ -1,5 +1,5 @@
 /** What can change the answer to an exchange: all that a vendor is told, but for what only its own cache reads. */
-import type { VendorRequest } from "../../dialects/dialect.ts"
+import type { VendorRequest } from "../../dialects/chat-dialect.ts"
 import { type Block, everyBlock, type Message, type ToolResultBlock } from "../../protocol/block.ts"
 import type { ExactContent, ExactTool } from "./exact-content.ts"
 

@@ -1,7 +1,7 @@
 /** The attributes of a chat's span. Source: OpenTelemetry semantic conventions for generative AI. */
-import { operationSpan } from "../../calls/operation.ts"
+import { operationSpan } from "../../calls/vendor/operation.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
-import type { VendorRequest } from "../../dialects/dialect.ts"
+import type { VendorRequest } from "../../dialects/chat-dialect.ts"
 import { inputTokens } from "../../money/pricing.ts"
 import type { SpanOptions } from "../../telemetry/tracing.ts"
 import type { UsageMeter } from "./usage-meter.ts"

@@ -1,5 +1,5 @@
 /** Calls of functions that stand for tools of texts: a client gets them as it asked for them. */
-import type { VendorEvent } from "../../dialects/dialect.ts"
+import type { VendorEvent } from "../../dialects/chat-dialect.ts"
 import type { Delta } from "../../protocol/event.ts"
 import { ArgumentText } from "./argument-text.ts"
 

@@ -1,6 +1,6 @@
 /** What has been received of a vendor's reply: blocks, usage, progress. */
 
-import type { VendorEvent, VendorUsage } from "../../dialects/dialect.ts"
+import type { VendorEvent, VendorUsage } from "../../dialects/chat-dialect.ts"
 import type { ReplyBlock, SealingDialect } from "../../protocol/block.ts"
 import type { Citation } from "../../protocol/citation.ts"
 import type { Delta } from "../../protocol/event.ts"

@@ -2,13 +2,13 @@
  * Takes the vectors out of a long reply as it comes: to read 2,048 of them as numbers, and to write them again, would stop
  * the event loop for a second. A vector in the other encoding is converted when it has come.
  */
-import { maxKeptBytes } from "../../calls/kept-reply.ts"
-import { wholeBody } from "../../calls/whole-body.ts"
-import { NumberArray } from "../../dialects/number-array.ts"
-import { dimensionsOf, readVector, toBase64, toNumbers } from "../../dialects/vectors.ts"
-import { WrittenVector } from "../../dialects/written-vector.ts"
+import { maxKeptBytes } from "../../calls/reply/replay-record.ts"
+import { wholeBody } from "../../calls/vendor/whole-body.ts"
+import { NumberArray } from "../../dialects/parse/number-array.ts"
+import { WrittenVector } from "../../dialects/parse/written-vector.ts"
+import { dimensionsOf, readVector, toBase64, toNumbers } from "../../dialects/vendor/vectors.ts"
+import { TurnShare } from "../../event-loop-budget.ts"
 import type { LongParts } from "../../media/marked.ts"
-import { TurnShare } from "../../turn-share.ts"
 import type { WrittenVectors } from "./written-vectors.ts"
 
 /** A shorter reply is read as a whole; one that is not longer may be kept for its request id, by the contract. */

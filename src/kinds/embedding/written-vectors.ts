@@ -3,10 +3,10 @@
  * the vendor's words and in the client's; its text takes the place of the mark.
  */
 import { randomBytes } from "node:crypto"
-import { isObject, type JsonObject } from "../../dialects/json.ts"
-import type { WrittenVector } from "../../dialects/written-vector.ts"
+import { isObject, type JsonObject } from "../../dialects/parse/json.ts"
+import type { WrittenVector } from "../../dialects/parse/written-vector.ts"
+import { TurnShare } from "../../event-loop-budget.ts"
 import type { Marked, StoredPart } from "../../media/marked.ts"
-import { TurnShare } from "../../turn-share.ts"
 
 const numberDigits = 8
 /** Bytes that are written at a time. */

@@ -1,6 +1,6 @@
 /** What a call about pictures or sound is billed by: units, and tokens where its price has any. */
-import type { Bill } from "../../calls/bill.ts"
-import type { ReportedUsage } from "../../dialects/media.ts"
+import type { Bill } from "../../calls/settle/bill.ts"
+import type { ReportedUsage } from "../../dialects/media-dialect.ts"
 import type { Price } from "../../money/pricing.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 

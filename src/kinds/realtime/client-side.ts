@@ -7,7 +7,7 @@ import {
   type SessionLimits,
 } from "../../dialects/openai-realtime/client-events.ts"
 import { serviceError, shuttingDown } from "../../protocol/error.ts"
-import { invalidInput } from "../../protocol/issues.ts"
+import { invalidInput } from "../../protocol/json/issues.ts"
 import { contentBlocked } from "../../review/review.ts"
 import type { Job } from "./mailbox.ts"
 import { transcriptUnits } from "./plan.ts"

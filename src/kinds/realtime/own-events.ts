@@ -1,7 +1,7 @@
 /** Events that the gateway itself sends to the client of a session, as the vendor writes its own. */
 import { chatError } from "../../dialects/openai-chat/client-reply.ts"
 import { errorBody, errorStatus, type ServiceError, shuttingDown } from "../../protocol/error.ts"
-import { fieldOf } from "../../protocol/issues.ts"
+import { fieldOf } from "../../protocol/json/issues.ts"
 import type { ClientConnection } from "./sockets.ts"
 
 export class OwnEvents {

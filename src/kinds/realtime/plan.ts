@@ -1,7 +1,7 @@
 /** The plan of a realtime session: model, price, and what one response can cost at most. Pure. Source: sockets "Life and money". */
 import { Result } from "effect"
 import { modelFor, type PricedModel, targetsFor } from "../../calls/model.ts"
-import { mostTokensOf, tokensOfBytes } from "../../calls/tokens.ts"
+import { mostTokensOf, tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { CallTarget, CatalogueSnapshot } from "../../catalogue/snapshot.ts"
 import { inTokensPerSecond } from "../../dialects/openai-realtime/audio.ts"
 import type { TranscriptUnit } from "../../dialects/openai-realtime/client-events.ts"

@@ -1,6 +1,6 @@
 /** What ends a session from outside its jobs: its tiers, silence of both sides, and a client that does not read. */
-import { Stall } from "../../calls/stall.ts"
-import { tierTimeout } from "../../calls/vendor-errors.ts"
+import { Stall } from "../../calls/reply/stall.ts"
+import { tierTimeout } from "../../calls/vendor/errors.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Watch, Watched } from "../../deadlines.ts"
 import { closing } from "../../protocol/closing-code.ts"

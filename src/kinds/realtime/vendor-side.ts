@@ -1,7 +1,8 @@
 /** The vendor's side of a session: its events go to the client as they came, and what they mean is counted and settled. */
-import { machineCode } from "../../dialects/faults.ts"
-import { objectAt, parseObject, stringAt } from "../../dialects/json.ts"
+
 import { readVendorEvent, type VendorEvent } from "../../dialects/openai-realtime/vendor-events.ts"
+import { objectAt, parseObject, stringAt } from "../../dialects/parse/json.ts"
+import { machineCode } from "../../dialects/vendor/faults.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { serviceError } from "../../protocol/error.ts"
 import type { Responses } from "./responses.ts"

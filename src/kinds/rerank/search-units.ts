@@ -2,8 +2,8 @@
  * Search units, by which rerankers are billed: a query with up to a hundred documents; a document that is too long for
  * the model counts as several. Source: https://docs.cohere.com/docs/rerank-overview. Pure.
  */
-import { tokensOfBytes } from "../../calls/tokens.ts"
-import type { RerankAsked, Reranked } from "../../dialects/whole.ts"
+import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
+import type { RerankAsked, Reranked } from "../../dialects/whole-dialect.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 
 const documentsPerUnit = 100

@@ -1,9 +1,9 @@
 /** Gives sound to the client as it comes. */
-import type { ClientReply } from "../../calls/reply.ts"
-import type { Delivered, Reader } from "../../calls/work.ts"
-import { malformedReply, type VendorFault } from "../../dialects/faults.ts"
-import type { SpeechStream } from "../../dialects/media.ts"
-import { speechMime } from "../../protocol/speech.ts"
+import type { ClientReply } from "../../calls/reply/reply.ts"
+import type { Delivered, Reader } from "../../calls/vendor/work.ts"
+import type { SpeechStream } from "../../dialects/media-dialect.ts"
+import { malformedReply, type VendorFault } from "../../dialects/vendor/faults.ts"
+import { speechMime } from "../../protocol/kinds/speech.ts"
 
 export interface SoundReaderOptions<Body extends object> {
   readonly reply: ClientReply<Body>

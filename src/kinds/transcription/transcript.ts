@@ -1,5 +1,5 @@
 /** Transcripts as text: the formats that a client may ask for, made from the times of segments. */
-import type { Segment } from "../../protocol/transcription.ts"
+import type { Segment } from "../../protocol/kinds/transcription.ts"
 
 /** SubRip. */
 export const toSrt = (segments: ReadonlyArray<Segment>): string =>

@@ -2,9 +2,9 @@
 import { Result } from "effect"
 import type { Asked, Kind } from "../../calls/kind.ts"
 import { modelFor, orNotConfigured, targetsFor } from "../../calls/model.ts"
-import { tokensOfBytes } from "../../calls/tokens.ts"
+import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
-import type { Transcribed, TranscriptionAsked, TranscriptionDialect } from "../../dialects/media.ts"
+import type { Transcribed, TranscriptionAsked, TranscriptionDialect } from "../../dialects/media-dialect.ts"
 import type { NamedFile } from "../../media/media-file.ts"
 import type { SoundLength } from "../../media/sound-length.ts"
 import { hasUnitPrice, maxCharge, priceUsage, unitCharge, unitDims } from "../../money/pricing.ts"
@@ -13,7 +13,7 @@ import type {
   TranscriptFormat,
   TranscriptionFields,
   TranscriptionResponse,
-} from "../../protocol/transcription.ts"
+} from "../../protocol/kinds/transcription.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 import { dailyCountsOf } from "../daily-counts.ts"
 import { implausibleMedia, isByTokens, mediaBill } from "../media/media-bill.ts"

@@ -1,9 +1,9 @@
 /** Tokens of the input of a whole call: what is held, what a vendor's report can be, and the count where it has none. */
 import { Effect } from "effect"
-import type { Bill } from "../../calls/bill.ts"
-import type { Tokenizer } from "../../calls/tokenizer.ts"
-import { tokensOfBytes } from "../../calls/tokens.ts"
-import type { ReportedTokens } from "../../dialects/whole.ts"
+import type { Bill } from "../../calls/settle/bill.ts"
+import type { Tokenizer } from "../../calls/tokens/tokenizer.ts"
+import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
+import type { ReportedTokens } from "../../dialects/whole-dialect.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 
 /** What tokenizers add to each text, such as its beginning and its end. */

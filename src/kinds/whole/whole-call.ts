@@ -2,12 +2,12 @@
 import { Result } from "effect"
 import type { Asked, CallRequest } from "../../calls/kind.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
-import { makersName } from "../../dialects/family.ts"
-import type { WholeDialect } from "../../dialects/whole.ts"
+import { makersName } from "../../dialects/vendor/family.ts"
+import type { WholeDialect } from "../../dialects/whole-dialect.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
 import type { MediaBody } from "../../media/media-file.ts"
-import type { CallKind } from "../../protocol/call-kind.ts"
 import { protocolLabel, type WarnEvent } from "../../protocol/event.ts"
+import type { CallKind } from "../../protocol/kinds/call-kind.ts"
 
 /** The catalogue refuses targets that cannot do what their model is for; a call of one is refused. */
 export const encodeWhole = <Asked, Body extends string | MediaBody>(

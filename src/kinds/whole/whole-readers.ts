@@ -1,12 +1,12 @@
 /** Readers of a whole call's reply: a body at its end, or a vendor's events as they come. */
-import type { Bill } from "../../calls/bill.ts"
-import type { BrokenReason } from "../../calls/ending.ts"
-import { wholeBody } from "../../calls/whole-body.ts"
-import type { Delivered, Reader } from "../../calls/work.ts"
+import type { Bill } from "../../calls/settle/bill.ts"
+import type { BrokenReason } from "../../calls/settle/outcome.ts"
+import { wholeBody } from "../../calls/vendor/whole-body.ts"
+import type { Delivered, Reader } from "../../calls/vendor/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
-import { malformedReply, type VendorFault } from "../../dialects/faults.ts"
-import type { JsonObject } from "../../dialects/json.ts"
-import { JsonEvents } from "../../dialects/json-events.ts"
+import type { JsonObject } from "../../dialects/parse/json.ts"
+import { JsonEvents } from "../../dialects/parse/json-events.ts"
+import { malformedReply, type VendorFault } from "../../dialects/vendor/faults.ts"
 import type { LongParts } from "../../media/marked.ts"
 
 /** A reply in events: as the vendor's events come, or all at its end. */

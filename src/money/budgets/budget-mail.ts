@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { runEvery } from "../../background.ts"
-import { BudgetState } from "../../protocol/budget.ts"
+import { BudgetState } from "../../protocol/control/budget.ts"
 import { queryDeadline } from "../../store/database.ts"
 import { inThoseThatAnswer, Shards } from "../../store/shards/shards.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"

@@ -2,11 +2,12 @@
  * Budgets: what a subject may spend in a period, each a counter of its organisation. Pure. A budget without a subject
  * holds for each subject of its scope.
  */
-import { isWithinMoney, mostTokens } from "../../protocol/bounds.ts"
-import type { BudgetState } from "../../protocol/budget.ts"
+
 import { type BudgetPeriod, BudgetScope, type BudgetTerms, type Plan } from "../../protocol/catalogue.ts"
+import type { BudgetState } from "../../protocol/control/budget.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
+import { isWithinMoney, mostTokens } from "../../protocol/values/bounds.ts"
 
 import { type Amount, formatAmount, parseAmount, wholeAmount } from "../amount.ts"
 import { tokensOf } from "../counters.ts"

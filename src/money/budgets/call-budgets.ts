@@ -3,8 +3,8 @@
  * plan.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import type { BudgetState } from "../../protocol/budget.ts"
 import type { Plan } from "../../protocol/catalogue.ts"
+import type { BudgetState } from "../../protocol/control/budget.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { Ledger } from "../ledger.ts"
 import {

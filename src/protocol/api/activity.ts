@@ -1,10 +1,10 @@
 /** Routes of an organisation's usage over time, its exchanges and its audit log. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { AuditEntries } from "../activity.ts"
-import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../exchange-log.ts"
-import { PlanLimits } from "../plan-usage.ts"
-import { PathId } from "../text.ts"
-import { UsageSummary } from "../usage-summary.ts"
+import { AuditEntries } from "../control/activity.ts"
+import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../control/exchange-log.ts"
+import { PlanLimits } from "../control/plan-usage.ts"
+import { UsageSummary } from "../control/usage-summary.ts"
+import { PathId } from "../values/text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { auditQuery, bearerHeaders, exchangeQuery, pageQuery, parameter, summaryQuery } from "./parameters.ts"
 

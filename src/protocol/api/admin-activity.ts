@@ -1,11 +1,18 @@
 /** Admin routes of usage over time, exchanges, targets, prices, the catalogue's text and history, and the audit log. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { AuditEntries, CatalogueRevision, CatalogueRevisions, CatalogueText, PriceList, Targets } from "../activity.ts"
-import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../exchange-log.ts"
-import { NodeProblemList } from "../node-problem.ts"
-import { PlanLimits, PlanUsage } from "../plan-usage.ts"
-import { PathId } from "../text.ts"
-import { UsageSummary } from "../usage-summary.ts"
+import {
+  AuditEntries,
+  CatalogueRevision,
+  CatalogueRevisions,
+  CatalogueText,
+  PriceList,
+  Targets,
+} from "../control/activity.ts"
+import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../control/exchange-log.ts"
+import { NodeProblemList } from "../control/node-problem.ts"
+import { PlanLimits, PlanUsage } from "../control/plan-usage.ts"
+import { UsageSummary } from "../control/usage-summary.ts"
+import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { auditQuery, exchangeQuery, adminHeaders as headers, pageQuery, parameter, summaryQuery } from "./parameters.ts"
 

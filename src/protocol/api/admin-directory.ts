@@ -1,11 +1,11 @@
 /** Admin routes for organisations, people, keys and licences. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AdminUser, KeyList, KeyMint, KeyMinted, OrgList, UserList } from "../admin-directory.ts"
-import { Budgets } from "../budget.ts"
 import { Budget, BudgetTerms } from "../catalogue.ts"
-import { LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../licence.ts"
-import { Csv, UsageStatement } from "../statement.ts"
-import { PathId } from "../text.ts"
+import { AdminUser, KeyList, KeyMint, KeyMinted, OrgList, UserList } from "../control/admin-directory.ts"
+import { Budgets } from "../control/budget.ts"
+import { LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../control/licence.ts"
+import { Csv, UsageStatement } from "../control/statement.ts"
+import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders as headers, pageQuery, parameter, searchQuery } from "./parameters.ts"
 

@@ -1,7 +1,7 @@
 /** Admin routes for a catalogue's text before it is applied. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Draft, DraftRequest, KnownVendors, OffersRequest, VendorOffers } from "../draft.ts"
-import { PathId } from "../text.ts"
+import { Draft, DraftRequest, KnownVendors, OffersRequest, VendorOffers } from "../control/draft.ts"
+import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders } from "./parameters.ts"
 

@@ -1,7 +1,7 @@
 /** Admin routes of exports. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { ExportFill, ExportList } from "../export.ts"
-import { PathId } from "../text.ts"
+import { ExportFill, ExportList } from "../control/export.ts"
+import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders, requiredParameter } from "./parameters.ts"
 

@@ -1,8 +1,8 @@
 /** Admin routes of jobs: calls that vendors work on after their request. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { JobEntry, JobList } from "../job.ts"
-import { PathId } from "../text.ts"
+import { JobEntry, JobList } from "../kinds/job.ts"
+import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders, parameter } from "./parameters.ts"
 

@@ -1,7 +1,7 @@
 /** Admin routes of the reply cache. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { ClearedReplies, ReplyCacheReport } from "../reply-cache.ts"
-import { PathId } from "../text.ts"
+import { ClearedReplies, ReplyCacheReport } from "../control/reply-cache.ts"
+import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders, parameter, summaryQuery } from "./parameters.ts"
 

@@ -18,8 +18,8 @@ import {
   TeamUpdate,
   TenantBatch,
   TenantBatchReply,
-} from "../tenants.ts"
-import { PathId } from "../text.ts"
+} from "../control/tenants.ts"
+import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders, ifMatch, pageQuery, parameter, searchQuery } from "./parameters.ts"
 

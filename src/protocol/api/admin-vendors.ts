@@ -1,7 +1,7 @@
 /** Admin routes for vendors and organisations' upstream keys. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { UpstreamKeyRequest, UpstreamKeysResponse, VendorCheckRequest, VendorCheckResponse } from "../admin.ts"
-import { PathId } from "../text.ts"
+import { UpstreamKeyRequest, UpstreamKeysResponse, VendorCheckRequest, VendorCheckResponse } from "../control/admin.ts"
+import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders } from "./parameters.ts"
 

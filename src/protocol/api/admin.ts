@@ -10,8 +10,8 @@ import {
   TierTimesReply,
   TopupRequest,
   TopupResponse,
-} from "../admin.ts"
-import { PathId } from "../text.ts"
+} from "../control/admin.ts"
+import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders, parameter, requiredParameter } from "./parameters.ts"
 

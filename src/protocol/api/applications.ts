@@ -1,10 +1,10 @@
 /** Routes of applications and plans. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { AppConfig } from "../app-config.ts"
-import { AppTokenRequest, AppTokenResponse } from "../app-token.ts"
-import { PlanUsage } from "../plan-usage.ts"
-import { SearchDirectory } from "../search.ts"
-import { PathId } from "../text.ts"
+import { AppConfig } from "../control/app-config.ts"
+import { AppTokenRequest, AppTokenResponse } from "../control/app-token.ts"
+import { PlanUsage } from "../control/plan-usage.ts"
+import { SearchDirectory } from "../kinds/search.ts"
+import { PathId } from "../values/text.ts"
 import { appErrors, bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { appHeaders, bearerHeaders, parameter } from "./parameters.ts"
 

@@ -1,6 +1,6 @@
 /** Routes of a browser's session. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { BrowserSession, OperatorLogin } from "../activity.ts"
+import { BrowserSession, OperatorLogin } from "../control/activity.ts"
 import { errorsOf, everywhere, strictErrors } from "./errors.ts"
 
 export class Browser extends HttpApiGroup.make("browser")

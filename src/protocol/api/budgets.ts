@@ -1,8 +1,8 @@
 /** Routes of budgets. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Budgets } from "../budget.ts"
 import { Budget, BudgetTerms } from "../catalogue.ts"
-import { PathId } from "../text.ts"
+import { Budgets } from "../control/budget.ts"
+import { PathId } from "../values/text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { bearerHeaders } from "./parameters.ts"
 

@@ -1,7 +1,7 @@
 /** Routes of the device login. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { DeviceCode, DeviceCodeRequest, DeviceDecided, DeviceDecision, DeviceTokenRequest } from "../device.ts"
-import { TokenReply } from "../login.ts"
+import { DeviceCode, DeviceCodeRequest, DeviceDecided, DeviceDecision, DeviceTokenRequest } from "../control/device.ts"
+import { TokenReply } from "../control/login.ts"
 import { errorsOf, everywhere, strictErrors } from "./errors.ts"
 import { parameter } from "./parameters.ts"
 

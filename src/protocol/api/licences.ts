@@ -1,7 +1,7 @@
 /** Routes of licences. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { LicenseActivate, LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../licence.ts"
-import { PathId } from "../text.ts"
+import { LicenseActivate, LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../control/licence.ts"
+import { PathId } from "../values/text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { bearerHeaders } from "./parameters.ts"
 

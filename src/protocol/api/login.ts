@@ -1,7 +1,7 @@
 /** Routes of logging in by mailed code, refreshing and logging out. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { JwkSet, Me, OtpAccepted, OtpRequest, OtpVerify, RefreshRequest, TokenReply } from "../login.ts"
-import { PathId } from "../text.ts"
+import { JwkSet, Me, OtpAccepted, OtpRequest, OtpVerify, RefreshRequest, TokenReply } from "../control/login.ts"
+import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere, strictErrors } from "./errors.ts"
 import { parameter } from "./parameters.ts"
 

@@ -1,6 +1,6 @@
 /** Routes with which owners and admins manage their own organisation. Source: decisions "Control routes". */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { KeyList, KeyMinted, OwnKeyMint } from "../admin-directory.ts"
+import { KeyList, KeyMinted, OwnKeyMint } from "../control/admin-directory.ts"
 import {
   AppList,
   AppRecord,
@@ -15,8 +15,8 @@ import {
   TeamList,
   TeamRecord,
   TeamUpdate,
-} from "../tenants.ts"
-import { PathId } from "../text.ts"
+} from "../control/tenants.ts"
+import { PathId } from "../values/text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { bearerHeaders, ifMatch, pageQuery, searchQuery } from "./parameters.ts"
 

@@ -1,6 +1,6 @@
 /** Parameters that several routes have: headers that carry credentials, and queries that narrow lists. */
 import { Schema } from "effect"
-import { StoredText } from "../text.ts"
+import { StoredText } from "../values/text.ts"
 
 /** A header or a member of a query: text that a store can hold, which the handler reads. */
 export const requiredParameter = (description: string) => StoredText.annotate({ description })

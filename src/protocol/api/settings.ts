@@ -9,8 +9,8 @@ import {
   SettingWrite,
   SettingWritten,
   ShadowReport,
-} from "../settings.ts"
-import { PathId } from "../text.ts"
+} from "../control/settings.ts"
+import { PathId } from "../values/text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders, bearerHeaders, parameter } from "./parameters.ts"
 

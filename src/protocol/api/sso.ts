@@ -2,9 +2,9 @@
 
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { TokenReply } from "../login.ts"
-import { SsoCode, SsoLinkConfirm } from "../sso.ts"
-import { StoredText } from "../text.ts"
+import { TokenReply } from "../control/login.ts"
+import { SsoCode, SsoLinkConfirm } from "../control/sso.ts"
+import { StoredText } from "../values/text.ts"
 import { errorsOf, strictErrors } from "./errors.ts"
 import { parameter } from "./parameters.ts"
 

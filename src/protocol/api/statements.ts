@@ -1,6 +1,6 @@
 /** Routes of usage records and ledger entries. */
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { Csv, LedgerStatement, UsageStatement } from "../statement.ts"
+import { Csv, LedgerStatement, UsageStatement } from "../control/statement.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { bearerHeaders, pageQuery, parameter } from "./parameters.ts"
 

@@ -1,7 +1,7 @@
 /** Routes of access tokens. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { AccessTokenList, AccessTokenMinted, AccessTokenRequest } from "../access-token.ts"
-import { PathId } from "../text.ts"
+import { AccessTokenList, AccessTokenMinted, AccessTokenRequest } from "../control/access-token.ts"
+import { PathId } from "../values/text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { bearerHeaders } from "./parameters.ts"
 

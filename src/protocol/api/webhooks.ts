@@ -1,7 +1,6 @@
 /** Routes of webhooks: an organisation's own, and all for operators. */
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { PathId } from "../text.ts"
 import {
   Deliveries,
   Delivery,
@@ -11,7 +10,8 @@ import {
   OwnWebhookTerms,
   RotationTerms,
   WebhookList,
-} from "../webhook.ts"
+} from "../control/webhook.ts"
+import { PathId } from "../values/text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { adminHeaders, bearerHeaders, parameter, requiredParameter } from "./parameters.ts"
 

@@ -1,5 +1,5 @@
 /** Observed times of the timeout tiers, by target; observations of several nodes and periods can be added. Pure. */
-import type { TierTimesReply } from "../../protocol/admin.ts"
+import type { TierTimesReply } from "../../protocol/control/admin.ts"
 import type { Tier } from "../../protocol/timeout-tiers.ts"
 import type { Bucket } from "../buckets.ts"
 

@@ -3,7 +3,7 @@
  * ended are counted beside them.
  */
 import { Context, Effect, Layer } from "effect"
-import type { TierTimesReply } from "../../protocol/admin.ts"
+import type { TierTimesReply } from "../../protocol/control/admin.ts"
 import { dimensionOf, type Tier, tiers } from "../../protocol/timeout-tiers.ts"
 import { LongQueries } from "../../store/connections.ts"
 import { withDeadline } from "../../store/database.ts"

@@ -1,6 +1,6 @@
 /** Frames of streams in the forms that vendors have. */
 import { EventStreamCodec } from "@smithy/eventstream-codec"
-import { writeJson } from "../../protocol/json-text.ts"
+import { writeJson } from "../../protocol/json/json-text.ts"
 
 /** A server-sent event in OpenAI's format. */
 export const openaiFrame = (data: unknown): string => `data: ${typeof data === "string" ? data : writeJson(data)}\n\n`

@@ -1,5 +1,5 @@
 /** A script for twins: it repeats what it was told, and calls a tool that it is asked for. */
-import { type JsonObject, objectAt, parseObject, stringAt } from "../../dialects/json.ts"
+import { type JsonObject, objectAt, parseObject, stringAt } from "../../dialects/parse/json.ts"
 import type { TwinAsked, TwinReply, TwinScript } from "./twin.ts"
 
 export const repeating: TwinScript = (asked) => {

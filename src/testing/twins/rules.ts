@@ -1,6 +1,6 @@
 /** The parts from which the tables of rules are made. */
-import type { JsonObject } from "../../dialects/json.ts"
-import { objectAt } from "../../dialects/json.ts"
+import type { JsonObject } from "../../dialects/parse/json.ts"
+import { objectAt } from "../../dialects/parse/json.ts"
 import type { TwinFault, TwinRule } from "./twin.ts"
 
 export type Check = (body: JsonObject) => TwinFault | undefined

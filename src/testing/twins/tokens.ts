@@ -1,5 +1,5 @@
 /** Counts of a prompt's tokens: four characters are one, and each picture has a number of its own. */
-import { isObject } from "../../dialects/json.ts"
+import { isObject } from "../../dialects/parse/json.ts"
 
 /** English text has about four characters in a token: https://ai.google.dev/gemini-api/docs/tokens */
 const charactersPerToken = 4

@@ -14,9 +14,9 @@
  * ```
  */
 
-import type { JsonObject } from "../../dialects/json.ts"
+import type { JsonObject } from "../../dialects/parse/json.ts"
 import type { ChatDialectName } from "../../protocol/catalogue.ts"
-import { writeJson } from "../../protocol/json-text.ts"
+import { writeJson } from "../../protocol/json/json-text.ts"
 import type { VendorCall, VendorScript } from "../scripted-vendor.ts"
 
 /** A request, as a twin sees it. */

@@ -1,5 +1,5 @@
 /** The forms in which a webhook is told of events, by their names. */
-import type { WebhookForm } from "../../protocol/webhook.ts"
+import type { WebhookForm } from "../../protocol/control/webhook.ts"
 import type { Form } from "./form.ts"
 import { pagerduty } from "./pagerduty.ts"
 import { slack } from "./slack.ts"

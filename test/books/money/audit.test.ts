@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { dayOf } from "../../../src/protocol/utc8.ts"
+import { dayOf } from "../../../src/protocol/values/utc8.ts"
 import { hello } from "../../../src/testing/index.ts"
 import { errorOf, replyOf, useGateway } from "../../support/gateway.ts"
 

@@ -8,8 +8,8 @@ import { layerPostgres } from "../../../src/money/ledger-postgres.ts"
 import { LedgerStores } from "../../../src/money/ledger-store.ts"
 import { periodOfDay } from "../../../src/money/periods.ts"
 import type { UsageRecord } from "../../../src/money/usage-record.ts"
-import { dayMs } from "../../../src/protocol/instant.ts"
-import { newUlid } from "../../../src/protocol/ulid.ts"
+import { dayMs } from "../../../src/protocol/values/instant.ts"
+import { newUlid } from "../../../src/protocol/values/ulid.ts"
 import { inEach, Shards } from "../../../src/store/shards/shards.ts"
 import {
   dailyTokens,

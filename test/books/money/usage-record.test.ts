@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { openJournal, readJournal } from "../../../src/money/journal.ts"
 import type { Settlement } from "../../../src/money/settlement.ts"
 import { type UsageRecord, usageColumns } from "../../../src/money/usage-record.ts"
-import { columnOf, usageFields } from "../../../src/protocol/usage-record.ts"
+import { columnOf, usageFields } from "../../../src/protocol/control/usage-record.ts"
 import { useGateway } from "../../support/gateway.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "weir-usage-record-"))

@@ -4,10 +4,16 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { AuditEntries, CatalogueRevisions, CatalogueText, PriceList, Targets } from "../../../src/protocol/activity.ts"
-import { ApplyEvent } from "../../../src/protocol/admin.ts"
-import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../../../src/protocol/exchange-log.ts"
-import { UsageSummary } from "../../../src/protocol/usage-summary.ts"
+import {
+  AuditEntries,
+  CatalogueRevisions,
+  CatalogueText,
+  PriceList,
+  Targets,
+} from "../../../src/protocol/control/activity.ts"
+import { ApplyEvent } from "../../../src/protocol/control/admin.ts"
+import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../../../src/protocol/control/exchange-log.ts"
+import { UsageSummary } from "../../../src/protocol/control/usage-summary.ts"
 import { hello, newTestIds, testCatalogue } from "../../../src/testing/index.ts"
 import { answering } from "../../../src/testing/vendor-replies.ts"
 import { errorOf, eventually, replyOf, useGateway } from "../../support/gateway.ts"

@@ -5,9 +5,9 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { KeyList, KeyMinted, OrgList, UserList } from "../../../src/protocol/admin-directory.ts"
-import { LicenseIssued, LicenseList, LicenseReply } from "../../../src/protocol/licence.ts"
-import { UsageStatement } from "../../../src/protocol/statement.ts"
+import { KeyList, KeyMinted, OrgList, UserList } from "../../../src/protocol/control/admin-directory.ts"
+import { LicenseIssued, LicenseList, LicenseReply } from "../../../src/protocol/control/licence.ts"
+import { UsageStatement } from "../../../src/protocol/control/statement.ts"
 import { hello, newTestIds, testCatalogue } from "../../../src/testing/index.ts"
 import { errorOf, eventually, replyOf, useGateway } from "../../support/gateway.ts"
 

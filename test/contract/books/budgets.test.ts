@@ -1,8 +1,8 @@
 /** Budgets over HTTP. */
 import { Effect, Redacted, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
-import { LedgerResponse } from "../../../src/protocol/admin.ts"
 import type { BudgetScope } from "../../../src/protocol/catalogue.ts"
+import { LedgerResponse } from "../../../src/protocol/control/admin.ts"
 import { answering, newTestIds, testCatalogue } from "../../../src/testing/index.ts"
 import { asLogin, budgetCalls, decodeBudgets, type Headers, nobody, priced } from "../../support/budget-calls.ts"
 import { errorOf, useGateway } from "../../support/gateway.ts"

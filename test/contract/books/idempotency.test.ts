@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { dayOf } from "../../../src/protocol/utc8.ts"
+import { dayOf } from "../../../src/protocol/values/utc8.ts"
 import { answering, hello, openaiChunk, readEvents } from "../../../src/testing/index.ts"
 import { errorOf, eventually, holdsOf, replyOf, useGateway } from "../../support/gateway.ts"
 

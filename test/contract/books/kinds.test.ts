@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
-import { EmbeddingResponse } from "../../../src/protocol/embedding.ts"
-import { ModerationResponse } from "../../../src/protocol/moderation.ts"
-import { RerankResponse } from "../../../src/protocol/rerank.ts"
+import { EmbeddingResponse } from "../../../src/protocol/kinds/embedding.ts"
+import { ModerationResponse } from "../../../src/protocol/kinds/moderation.ts"
+import { RerankResponse } from "../../../src/protocol/kinds/rerank.ts"
 import { newTestIds, testCatalogue, type VendorCall, type VendorScript } from "../../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, holdsOf, lastUsage, useGateway } from "../../support/gateway.ts"
 

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto"
 import { Redacted, Schema } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
-import { DeviceCode } from "../../../src/protocol/device.ts"
+import { DeviceCode } from "../../../src/protocol/control/device.ts"
 import { newTestIds } from "../../../src/testing/index.ts"
 import { Browser } from "../../support/browser.ts"
 import { eventually, useGateway } from "../../support/gateway.ts"

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
-import { LedgerStatement, UsageStatement } from "../../../src/protocol/statement.ts"
+import { LedgerStatement, UsageStatement } from "../../../src/protocol/control/statement.ts"
 import { answering, hello, newTestIds, testCatalogue } from "../../../src/testing/index.ts"
 import { errorOf, replyOf, useGateway } from "../../support/gateway.ts"
 

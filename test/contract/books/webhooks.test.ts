@@ -2,7 +2,7 @@
 import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { Deliveries, Delivery, MadeWebhook, OwnWebhooks, WebhookList } from "../../../src/protocol/webhook.ts"
+import { Deliveries, Delivery, MadeWebhook, OwnWebhooks, WebhookList } from "../../../src/protocol/control/webhook.ts"
 import {
   newTestIds,
   startGateway,

@@ -1,7 +1,7 @@
 /** Calls that go to a vendor of the client's own API: what is sent arrives, and what is answered comes back. */
 import { Record, Redacted } from "effect"
 import { describe, expect, it } from "vitest"
-import { type JsonObject, parseObject } from "../../../src/dialects/json.ts"
+import { type JsonObject, parseObject } from "../../../src/dialects/parse/json.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../../src/testing/index.ts"
 import { answering, anthropicFrame, openaiFrame } from "../../../src/testing/vendor-replies.ts"
 import { useGateway } from "../../support/gateway.ts"

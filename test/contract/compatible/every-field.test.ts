@@ -4,7 +4,7 @@ import { Effect, Exit, Scope } from "effect"
 import OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { startSimulatedVendor } from "../../../src/development/simulated-vendor.ts"
-import { type JsonObject, parseObject } from "../../../src/dialects/json.ts"
+import { type JsonObject, parseObject } from "../../../src/dialects/parse/json.ts"
 import {
   answering,
   anthropicFrame,

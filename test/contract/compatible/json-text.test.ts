@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { ExchangeResponse } from "../../../src/protocol/exchange.ts"
-import { JsonSource } from "../../../src/protocol/json-source.ts"
+import { JsonSource } from "../../../src/protocol/json/json-source.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../../src/testing/index.ts"
 import { useGateway } from "../../support/gateway.ts"
 import { openSocket } from "../../support/socket-client.ts"

@@ -1,6 +1,6 @@
 /** Reasoning that another account has sealed: its vendor refuses it, and the thread goes on without it. */
 import { describe, expect, it } from "vitest"
-import { parseObject } from "../../../src/dialects/json.ts"
+import { parseObject } from "../../../src/dialects/parse/json.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../../src/testing/index.ts"
 import { useGateway } from "../../support/gateway.ts"
 import { ask, modelsAt, serving } from "./served.ts"

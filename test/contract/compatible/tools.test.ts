@@ -1,6 +1,6 @@
 /** Tools that take a text, and tools that a vendor defines, between APIs. Nothing of them is dropped. */
 import { describe, expect, it } from "vitest"
-import { isObject, type JsonObject, objectsAt, parseObject } from "../../../src/dialects/json.ts"
+import { isObject, type JsonObject, objectsAt, parseObject } from "../../../src/dialects/parse/json.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../../src/testing/index.ts"
 import { anthropicFrame, openaiFrame } from "../../../src/testing/vendor-replies.ts"
 import { useGateway } from "../../support/gateway.ts"

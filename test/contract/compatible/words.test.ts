@@ -1,7 +1,7 @@
 /** Words that two APIs have: a request that is translated from one to the other keeps what it says. */
 import { Record } from "effect"
 import { describe, expect, it } from "vitest"
-import type { JsonObject } from "../../../src/dialects/json.ts"
+import type { JsonObject } from "../../../src/dialects/parse/json.ts"
 import { newTestIds, testCatalogue, type VendorScript } from "../../../src/testing/index.ts"
 import { replyOf, useGateway } from "../../support/gateway.ts"
 import { type Api, askIn, serving, targetAt } from "./served.ts"

@@ -1,7 +1,7 @@
 /** Reads a request of `anthropic`. */
 
-import type { VendorRequest } from "../../../src/dialects/dialect.ts"
-import type { JsonObject } from "../../../src/dialects/json.ts"
+import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
+import type { JsonObject } from "../../../src/dialects/parse/json.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
 import type { ToolChoice } from "../../../src/protocol/exchange.ts"
 import { Beyond, json, list, maybe, mergeTurns, noCache, only, text, unsaid } from "./reading.ts"

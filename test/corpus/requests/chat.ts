@@ -1,8 +1,8 @@
 /** Reads a request of `openai-chat`, with the fields of one vendor's profile. */
 
-import type { VendorRequest } from "../../../src/dialects/dialect.ts"
-import type { JsonObject } from "../../../src/dialects/json.ts"
+import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
 import type { ChatProfile } from "../../../src/dialects/openai-chat/profiles.ts"
+import type { JsonObject } from "../../../src/dialects/parse/json.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
 import { ReasoningLevel, type ToolChoice } from "../../../src/protocol/exchange.ts"
 import { Beyond, joinTexts, json, list, maybe, media, mergeTurns, only, parseInput, text, unsaid } from "./reading.ts"

@@ -1,8 +1,8 @@
 /** Reads a request of `gemini`; the model is in its path. */
 
-import type { VendorRequest } from "../../../src/dialects/dialect.ts"
-import type { JsonObject } from "../../../src/dialects/json.ts"
-import { signFor } from "../../../src/dialects/signature.ts"
+import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
+import type { JsonObject } from "../../../src/dialects/parse/json.ts"
+import { signFor } from "../../../src/dialects/vendor/signature.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
 import type { ToolChoice } from "../../../src/protocol/exchange.ts"
 import { Beyond, json, list, maybe, mergeTurns, noCache, only, text, unsaid } from "./reading.ts"

@@ -1,7 +1,7 @@
 /** Reads recorded requests strictly: a field that twp/1 does not have is reported, and none is ignored. */
 
-import type { VendorRequest } from "../../../src/dialects/dialect.ts"
-import { type JsonObject, parseObject } from "../../../src/dialects/json.ts"
+import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
+import { type JsonObject, parseObject } from "../../../src/dialects/parse/json.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
 
 /** A part of a request that twp/1 cannot express, e.g. a server-side tool. */

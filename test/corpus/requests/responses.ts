@@ -1,8 +1,8 @@
 /** Reads a request of `openai-responses`. */
 
-import type { VendorRequest } from "../../../src/dialects/dialect.ts"
-import type { JsonObject } from "../../../src/dialects/json.ts"
+import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
 import { reasoningSignature } from "../../../src/dialects/openai-responses/vendor-request.ts"
+import type { JsonObject } from "../../../src/dialects/parse/json.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
 import type { ReasoningLevel, ToolChoice } from "../../../src/protocol/exchange.ts"
 import { Beyond, json, list, maybe, media, mergeTurns, noCache, only, parseInput, text, unsaid } from "./reading.ts"

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { Option, Schema } from "effect"
 import { ErrorEnvelope } from "../../../src/protocol/error.ts"
+import { VideoJob } from "../../../src/protocol/kinds/video.ts"
 import { parseEvents } from "../../../src/protocol/parse-events.ts"
-import { VideoJob } from "../../../src/protocol/video.ts"
 import { wavHead } from "../../support/wav.ts"
 
 export type Outcome =

@@ -14,7 +14,7 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { Effect, Exit, Scope } from "effect"
 import { WebSocket } from "ws"
-import { newUlid } from "../../../src/protocol/ulid.ts"
+import { newUlid } from "../../../src/protocol/values/ulid.ts"
 import { testCatalogue } from "../../../src/testing/gateway.ts"
 import {
   type RealtimeVendorSession,

@@ -1,5 +1,5 @@
 /** The vendor of a fault run: answers calls of every kind, and remembers which keys it was asked for. */
-import { numberAt, stringAt } from "../../../src/dialects/json.ts"
+import { numberAt, stringAt } from "../../../src/dialects/parse/json.ts"
 import type { VendorCall, VendorScript } from "../../../src/testing/scripted-vendor.ts"
 import { answering } from "../../../src/testing/vendor-replies.ts"
 

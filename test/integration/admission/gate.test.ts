@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import { type AdmitRequest, Gate, type SessionClaim } from "../../../src/admission/gate.ts"
 import { layerMemory } from "../../../src/admission/gate-memory.ts"
 import { layerRedis } from "../../../src/admission/gate-redis.ts"
-import { dayOf } from "../../../src/protocol/utc8.ts"
+import { dayOf } from "../../../src/protocol/values/utc8.ts"
 import { Redis } from "../../../src/store/redis.ts"
 import { layerTestConfig, testRedisUrl } from "../../../src/testing/stores.ts"
 

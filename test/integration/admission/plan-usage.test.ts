@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Gate } from "../../../src/admission/gate.ts"
 import { PlanCurve } from "../../../src/admission/plan-usage.ts"
-import { addDays, dayOf } from "../../../src/protocol/utc8.ts"
+import { addDays, dayOf } from "../../../src/protocol/values/utc8.ts"
 import { layerDatabase } from "../../../src/store/database.ts"
 import { layerTestConfig, layerTestDatabases } from "../../../src/testing/stores.ts"
 

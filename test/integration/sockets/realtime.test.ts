@@ -5,9 +5,9 @@ import { Effect, Exit, Schema, Scope } from "effect"
 import { vi } from "vitest"
 import { SessionMeter } from "../../../src/kinds/realtime/meter.ts"
 import { noTokens } from "../../../src/money/pricing.ts"
-import { OpenExchanges } from "../../../src/protocol/exchange-log.ts"
-import { dayMs } from "../../../src/protocol/instant.ts"
-import { dayOf } from "../../../src/protocol/utc8.ts"
+import { OpenExchanges } from "../../../src/protocol/control/exchange-log.ts"
+import { dayMs } from "../../../src/protocol/values/instant.ts"
+import { dayOf } from "../../../src/protocol/values/utc8.ts"
 import {
   answeringRealtime,
   type RealtimeScript,

@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Redacted } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { sha256 } from "../../../src/catalogue/secrets.ts"
+import { sha256 } from "../../../src/secrets.ts"
 import {
   answering,
   hello,

@@ -1,5 +1,5 @@
 /** What a reply says, in whichever API it was written. */
-import type { Dialect, VendorEvent } from "../../../src/dialects/dialect.ts"
+import type { Dialect, VendorEvent } from "../../../src/dialects/chat-dialect.ts"
 import { UsageMeter } from "../../../src/kinds/chat/usage-meter.ts"
 import type { Stop } from "../../../src/protocol/exchange.ts"
 import type { Usage } from "../../../src/protocol/usage.ts"

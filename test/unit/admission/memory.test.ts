@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
 
-const memory = fileURLToPath(new URL("../../../src/admission/memory.ts", import.meta.url))
+const memory = fileURLToPath(new URL("../../../src/memory.ts", import.meta.url))
 const MiB = 1024 * 1024
 
 const limitsOf = (args: ReadonlyArray<string>, nodeOptions = ""): { readonly ours: number; readonly v8: number } => {

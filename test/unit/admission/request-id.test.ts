@@ -1,7 +1,7 @@
 /** Which request ids need no look in the books. */
 import { describe, expect, it } from "vitest"
 import { isRegistryComplete } from "../../../src/admission/request-id.ts"
-import { timeOfUlid } from "../../../src/protocol/ulid.ts"
+import { timeOfUlid } from "../../../src/protocol/values/ulid.ts"
 
 const minute = 60_000
 const hour = 60 * minute

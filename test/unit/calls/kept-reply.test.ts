@@ -1,7 +1,7 @@
 /** Replies that are kept for whoever repeats a request. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { openReply, sealReply } from "../../../src/calls/kept-reply.ts"
+import { openReply, sealReply } from "../../../src/calls/reply/replay-record.ts"
 import {
   completedReply,
   type FinishedReply,
@@ -9,7 +9,7 @@ import {
   replyWith,
   type SettledUsage,
   textOfFinished,
-} from "../../../src/calls/reply-body.ts"
+} from "../../../src/calls/reply/reply-body.ts"
 import { makeSealer } from "../../../src/store/seal.ts"
 
 const sealer = makeSealer("master")

@@ -2,7 +2,7 @@
 import { setImmediate as turn } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import type { Connection } from "../../../src/calls/connection.ts"
-import { ClientReply } from "../../../src/calls/reply.ts"
+import { ClientReply } from "../../../src/calls/reply/reply.ts"
 import { EventWriter } from "../../../src/kinds/chat/event-writer.ts"
 
 /** A connection that takes a number of writes, and then none until it is told. */

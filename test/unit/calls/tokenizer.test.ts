@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { countTokens as reference } from "gpt-tokenizer/encoding/o200k_base"
-import { Tokenizer } from "../../../src/calls/tokenizer.ts"
+import { Tokenizer } from "../../../src/calls/tokens/tokenizer.ts"
 import { countExchange } from "../../../src/kinds/chat/count.ts"
 import { OwnPrompt } from "../../../src/kinds/chat/prompt.ts"
 import { UsageMeter } from "../../../src/kinds/chat/usage-meter.ts"

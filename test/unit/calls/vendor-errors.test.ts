@@ -10,8 +10,8 @@ import {
   tierTimeout,
   VendorRejected,
   verdictOf,
-} from "../../../src/calls/vendor-errors.ts"
-import type { VendorFault } from "../../../src/dialects/faults.ts"
+} from "../../../src/calls/vendor/errors.ts"
+import type { VendorFault } from "../../../src/dialects/vendor/faults.ts"
 import { serviceError } from "../../../src/protocol/error.ts"
 import { UpstreamBroken } from "../../../src/upstream/client.ts"
 import { EgressBlocked } from "../../../src/upstream/egress.ts"

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { describe, expect, it } from "vitest"
-import { collectUnlessUsed } from "../../../src/cli/collect-unless-used.ts"
+import { collectUnlessUsed } from "../../../src/cli/serve/collect-after-start.ts"
 
 /** What is collected within some seconds, and when. @param usedAtMs when the first call comes */
 const collectionsOf = (usedAtMs: number): Promise<ReadonlyArray<number>> =>

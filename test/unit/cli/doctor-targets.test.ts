@@ -1,6 +1,6 @@
 /** Findings of `weir doctor` about targets. */
 import { describe, expect, it } from "vitest"
-import { targetFindings } from "../../../src/cli/doctor-targets.ts"
+import { targetFindings } from "../../../src/cli/commands/doctor-targets.ts"
 
 const target = { vendor: "v", model: "m", handles: ["main"] }
 const until = "2026-11-28T00:00:30.000Z"

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { anthropic } from "../../../src/dialects/anthropic/vendor.ts"
-import type { VendorRequest } from "../../../src/dialects/dialect.ts"
+import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
 import { anthropicFrame } from "../../../src/testing/index.ts"
 import { decodeText, fold } from "../../support/replay.ts"
 

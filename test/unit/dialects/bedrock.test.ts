@@ -1,7 +1,7 @@
 /** Bedrock: frames and their checksums, what a stream needs to be whole, and what each family of models is asked. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { VendorRequest } from "../../../src/dialects/dialect.ts"
+import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
 import {
   anthropicBody,
   bedrockBody,

@@ -1,6 +1,6 @@
 /** Tool calls as vendors that speak chat completions stream them. */
 import { describe, expect, it } from "vitest"
-import { malformed, type VendorEvent } from "../../../src/dialects/dialect.ts"
+import { malformed, type VendorEvent } from "../../../src/dialects/chat-dialect.ts"
 import { openaiFrame } from "../../../src/testing/vendor-replies.ts"
 import { chatOf } from "../../support/chat-of.ts"
 import { decodeText, fold } from "../../support/replay.ts"

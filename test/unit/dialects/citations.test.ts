@@ -1,9 +1,9 @@
 /** Citations of a vendor reach clients of other APIs, streamed and whole. */
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { citationsDelta } from "../../../src/dialects/blocks.ts"
-import { clientApis } from "../../../src/dialects/client-apis.ts"
-import type { VendorEvent } from "../../../src/dialects/dialect.ts"
+import type { VendorEvent } from "../../../src/dialects/chat-dialect.ts"
+import { clientApis } from "../../../src/dialects/client/client-apis.ts"
+import { citationsDelta } from "../../../src/dialects/parse/blocks.ts"
 import { CitedBlocks } from "../../../src/kinds/chat/cited-blocks.ts"
 import { UsageMeter } from "../../../src/kinds/chat/usage-meter.ts"
 import { ReplyBlock } from "../../../src/protocol/block.ts"

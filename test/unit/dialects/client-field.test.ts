@@ -1,7 +1,7 @@
 /** Names of fields in a vendor's refusal, as the client of the request knows them. */
 import { describe, expect, it } from "vitest"
-import { clientField, writtenFields } from "../../../src/dialects/client-field.ts"
-import { cut, cutPart, set } from "../../../src/protocol/json-edit.ts"
+import { clientField, writtenFields } from "../../../src/dialects/client/client-field.ts"
+import { cut, cutPart, set } from "../../../src/protocol/json/json-edit.ts"
 
 const body = {
   model: "m",

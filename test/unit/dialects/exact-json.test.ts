@@ -1,11 +1,11 @@
 /** JSON that others wrote, where its text needs care: blocks of vendors' tools, arguments in pieces, odd arguments. */
 import { describe, expect, it } from "vitest"
-import type { EventEncoder, ReplyContext } from "../../../src/dialects/client-api.ts"
-import { clientApis } from "../../../src/dialects/client-apis.ts"
-import type { VendorEvent } from "../../../src/dialects/dialect.ts"
+import type { VendorEvent } from "../../../src/dialects/chat-dialect.ts"
+import type { EventEncoder, ReplyContext } from "../../../src/dialects/client/client-api.ts"
+import { clientApis } from "../../../src/dialects/client/client-apis.ts"
 import { messagesOf } from "../../../src/dialects/openai-responses/socket.ts"
-import { JsonSource } from "../../../src/protocol/json-source.ts"
-import { writeJson } from "../../../src/protocol/json-text.ts"
+import { JsonSource } from "../../../src/protocol/json/json-source.ts"
+import { writeJson } from "../../../src/protocol/json/json-text.ts"
 import { chatOf } from "../../support/chat-of.ts"
 import { meterOf, usageIn } from "../../support/recorded/meaning.ts"
 

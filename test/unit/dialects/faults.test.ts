@@ -1,10 +1,10 @@
 /** The fault of a refusal, by the words of each dialect. Bodies are as vendors document them. */
 import { describe, expect, it } from "vitest"
 import { vertexClaude } from "../../../src/dialects/anthropic/clouds.ts"
-import { machineCode, type VendorFault } from "../../../src/dialects/faults.ts"
 import { dialects } from "../../../src/dialects/index.ts"
 import { openaiFault } from "../../../src/dialects/openai-chat/faults.ts"
 import { searchRefusal } from "../../../src/dialects/search/dialect.ts"
+import { machineCode, type VendorFault } from "../../../src/dialects/vendor/faults.ts"
 
 type Case = [what: string, status: number, body: string | object, blame: VendorFault["blame"], code?: string]
 

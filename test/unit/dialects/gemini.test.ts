@@ -1,7 +1,7 @@
 /** The dialect gemini, by the vendor's documentation. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { VendorRequest } from "../../../src/dialects/dialect.ts"
+import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
 import { gemini } from "../../../src/dialects/gemini/vendor.ts"
 import { openaiFrame as frame } from "../../../src/testing/index.ts"
 import { decodeText, fold } from "../../support/replay.ts"

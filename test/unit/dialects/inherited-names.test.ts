@@ -1,15 +1,15 @@
 /** Words that every object has by inheritance (`constructor`, …) mean nothing, wherever a vendor or a client writes them. */
 import { describe, expect, it } from "vitest"
 import { bedrockFault } from "../../../src/dialects/bedrock/faults.ts"
-import { imageMimeOf } from "../../../src/dialects/client-parts.ts"
-import type { VendorEvent } from "../../../src/dialects/dialect.ts"
+import type { VendorEvent } from "../../../src/dialects/chat-dialect.ts"
+import { imageMimeOf } from "../../../src/dialects/client/client-parts.ts"
 import { geminiVideo } from "../../../src/dialects/gemini/video.ts"
 import { chatDialects } from "../../../src/dialects/index.ts"
 import { makeModeration } from "../../../src/dialects/openai-chat/moderation.ts"
 import { plainTranscript } from "../../../src/dialects/openai-chat/transcription-client.ts"
 import { openaiVideo } from "../../../src/dialects/openai-chat/video.ts"
 import { atTier, type Price } from "../../../src/money/pricing.ts"
-import { entryOf } from "../../../src/protocol/words.ts"
+import { entryOf } from "../../../src/protocol/values/entry.ts"
 import { bedrockFrame } from "../../../src/testing/index.ts"
 
 const words = ["constructor", "toString", "hasOwnProperty", "valueOf", "__proto__"]

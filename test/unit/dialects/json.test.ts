@@ -1,6 +1,6 @@
 /** Vendors' JSON: read leniently, and never for longer than the event loop has time. */
 import { expect, it } from "vitest"
-import { parseObject } from "../../../src/dialects/json.ts"
+import { parseObject } from "../../../src/dialects/parse/json.ts"
 
 const of = (member: string, count: number) => `{"x":[${Array.from({ length: count }, () => member).join(",")}]}`
 

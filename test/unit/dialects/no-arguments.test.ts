@@ -1,8 +1,8 @@
 /** Calls without arguments: their streams end as whole replies do, with an empty object that clients can parse. */
 import { describe, expect, it } from "vitest"
-import { clientApis } from "../../../src/dialects/client-apis.ts"
-import type { VendorEvent } from "../../../src/dialects/dialect.ts"
-import { objectAt, objectsAt, parseObject, stringAt } from "../../../src/dialects/json.ts"
+import type { VendorEvent } from "../../../src/dialects/chat-dialect.ts"
+import { clientApis } from "../../../src/dialects/client/client-apis.ts"
+import { objectAt, objectsAt, parseObject, stringAt } from "../../../src/dialects/parse/json.ts"
 import { chatOf } from "../../support/chat-of.ts"
 
 const context = { requestId: "req_1", model: "main", createdS: 0, includesUsage: false }

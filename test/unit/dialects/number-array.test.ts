@@ -1,6 +1,6 @@
 /** Arrays of numbers that are followed byte by byte: the same are accepted as by `JSON.parse`. */
 import { describe, expect, it } from "vitest"
-import { NumberArray } from "../../../src/dialects/number-array.ts"
+import { NumberArray } from "../../../src/dialects/parse/number-array.ts"
 import { randomOf } from "../../support/random.ts"
 
 const random = randomOf(5)

@@ -1,7 +1,7 @@
 /** The dialect openai-responses, by the vendor's documentation. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { VendorRequest } from "../../../src/dialects/dialect.ts"
+import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
 import { openaiResponses } from "../../../src/dialects/openai-responses/vendor.ts"
 import { anthropicFrame as frame } from "../../../src/testing/index.ts"
 import { decodeText, fold } from "../../support/replay.ts"

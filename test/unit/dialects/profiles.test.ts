@@ -1,7 +1,7 @@
 /** The requests to each OpenAI-compatible vendor, and how its deviating answers are read. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { VendorRequest } from "../../../src/dialects/dialect.ts"
+import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
 import { ChatProfileName } from "../../../src/protocol/catalogue.ts"
 import { openaiFrame } from "../../../src/testing/index.ts"
 import { chatOf } from "../../support/chat-of.ts"

@@ -1,7 +1,7 @@
 /** Where vendors say that they answered. */
 import { describe, expect, it } from "vitest"
 import { decodeBody } from "../../../src/dialects/anthropic/vendor-reply.ts"
-import { regionName, regionOfHead } from "../../../src/dialects/region.ts"
+import { regionName, regionOfHead } from "../../../src/dialects/vendor/region.ts"
 
 describe("the region of a reply", () => {
   it.each([

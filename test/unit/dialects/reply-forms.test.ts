@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest"
 import { anthropic } from "../../../src/dialects/anthropic/vendor.ts"
-import type { Dialect } from "../../../src/dialects/dialect.ts"
+import type { Dialect } from "../../../src/dialects/chat-dialect.ts"
 import { gemini } from "../../../src/dialects/gemini/vendor.ts"
 import { openaiChat } from "../../../src/dialects/openai-chat/vendor.ts"
 import { openaiResponses } from "../../../src/dialects/openai-responses/vendor.ts"

@@ -1,8 +1,8 @@
 /** Pictures with which models of chat answer reach clients that have words for them, streamed and whole; others are told. */
 import { describe, expect, it } from "vitest"
-import { clientApis } from "../../../src/dialects/client-apis.ts"
-import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../../src/dialects/json.ts"
-import { pictureIn } from "../../../src/dialects/reply-pictures.ts"
+import { clientApis } from "../../../src/dialects/client/client-apis.ts"
+import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../../src/dialects/parse/json.ts"
+import { pictureIn } from "../../../src/dialects/vendor/reply-pictures.ts"
 import { tokensOfPrompt } from "../../../src/kinds/chat/prompt-tokens.ts"
 import type { DialectName } from "../../../src/protocol/catalogue.ts"
 import { chatOf } from "../../support/chat-of.ts"

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { chatDialects } from "../../../src/dialects/index.ts"
-import { parseObject } from "../../../src/dialects/json.ts"
+import { parseObject } from "../../../src/dialects/parse/json.ts"
 import { kindsOf } from "../../../src/kinds/chat/prompt.ts"
 import { hasRemoteMedia, partsOfPrompt, tokensOfPrompt } from "../../../src/kinds/chat/prompt-tokens.ts"
 import { samenessOfPrompt } from "../../../src/kinds/chat/sameness.ts"

@@ -1,7 +1,7 @@
 /** Each search vendor's wire, by its documentation; recorded replies where there are some. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { objectsAt, parseObject } from "../../../src/dialects/json.ts"
+import { objectsAt, parseObject } from "../../../src/dialects/parse/json.ts"
 import { normalise, searchRefusal } from "../../../src/dialects/search/dialect.ts"
 import { searchDialectOf, searchVendors } from "../../../src/dialects/search/index.ts"
 import type { WireRequest } from "../../../src/dialects/wire.ts"

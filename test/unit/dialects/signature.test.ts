@@ -7,7 +7,7 @@ import {
   signatureToGemini,
   signatureToResponses,
   signFor,
-} from "../../../src/dialects/signature.ts"
+} from "../../../src/dialects/vendor/signature.ts"
 
 const signatures = [
   signFor("anthropic", "EqQBCg+/w=="),

@@ -1,7 +1,7 @@
 /** Frames that repeat the one before, except for their text. */
 import { describe, expect, it } from "vitest"
-import { textDelta } from "../../../src/dialects/blocks.ts"
-import { learnEnvelope, readEnvelope } from "../../../src/dialects/text-envelope.ts"
+import { textDelta } from "../../../src/dialects/parse/blocks.ts"
+import { learnEnvelope, readEnvelope } from "../../../src/dialects/parse/text-envelope.ts"
 
 const frame = (literal: string, more = "") =>
   `data: {"id":"c-1","choices":[{"delta":{"content":${literal}}}]${more}}\n\n`

@@ -1,7 +1,15 @@
 /** What a client of an API reads of a reply's citations: of a whole reply, and of a stream. */
-import type { ClientApi, ReplyContext } from "../../../src/dialects/client-api.ts"
-import type { VendorEvent } from "../../../src/dialects/dialect.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../../../src/dialects/json.ts"
+
+import type { VendorEvent } from "../../../src/dialects/chat-dialect.ts"
+import type { ClientApi, ReplyContext } from "../../../src/dialects/client/client-api.ts"
+import {
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  parseObject,
+  stringAt,
+} from "../../../src/dialects/parse/json.ts"
 import { UsageMeter } from "../../../src/kinds/chat/usage-meter.ts"
 import type { DialectName } from "../../../src/protocol/catalogue.ts"
 

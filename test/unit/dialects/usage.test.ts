@@ -1,7 +1,7 @@
 /** Counts as vendors must not send them: in every dialect, in a stream and in a whole reply. */
 import { Struct } from "effect"
 import { describe, expect, it } from "vitest"
-import type { Dialect, UsageSide, VendorUsage } from "../../../src/dialects/dialect.ts"
+import type { Dialect, UsageSide, VendorUsage } from "../../../src/dialects/chat-dialect.ts"
 import { chatDialects } from "../../../src/dialects/index.ts"
 
 type Counts = readonly [input: unknown, output: unknown]

@@ -6,7 +6,7 @@ import { DuckDBInstance } from "@duckdb/node-api"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { microsOf, type Row, recordsSchemas, unscaled } from "../../../src/exports/records.ts"
 import { WindowFiles } from "../../../src/exports/window-files.ts"
-import type { ExportFormat } from "../../../src/protocol/export.ts"
+import type { ExportFormat } from "../../../src/protocol/control/export.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "weir-exports-"))
 afterAll(() => rmSync(folder, { recursive: true }))

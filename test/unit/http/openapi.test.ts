@@ -6,11 +6,11 @@ import { createConfig, lintFromString } from "@redocly/openapi-core"
 import { Result, Schema } from "effect"
 import { HttpApi, OpenApi } from "effect/http-api"
 import { describe, expect, it } from "vitest"
-import { ApplyEvent } from "../../../src/protocol/admin.ts"
 import { Api } from "../../../src/protocol/api.ts"
+import { ApplyEvent } from "../../../src/protocol/control/admin.ts"
 import { ErrorEnvelope, errorStatus } from "../../../src/protocol/error.ts"
 import { ExchangeEvent } from "../../../src/protocol/event.ts"
-import { issuesOf } from "../../../src/protocol/issues.ts"
+import { issuesOf } from "../../../src/protocol/json/issues.ts"
 
 const text = JSON.stringify(OpenApi.fromApi(Api))
 const spec = JSON.parse(text)

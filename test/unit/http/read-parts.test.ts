@@ -1,8 +1,8 @@
 /** Large bodies in parts that can be given to a worker. */
 import { Effect, Option } from "effect"
 import { describe, expect, it, vi } from "vitest"
+import type { UploadRequest } from "../../../src/http/caller-request.ts"
 import { readParts } from "../../../src/http/large/read-parts.ts"
-import type { UploadRequest } from "../../../src/http/runtime.ts"
 import { randomOf } from "../../support/random.ts"
 
 const mib = 1024 * 1024

@@ -1,7 +1,7 @@
 /** Signatures of AWS: the verifier against published vectors, and our signer against the verifier. */
 import { Redacted } from "effect"
 import { describe, expect, it } from "vitest"
-import { makeAwsIdentity } from "../../../src/identities/aws.ts"
+import { makeAwsIdentity } from "../../../src/cloud-identities/aws.ts"
 import { noRoute } from "../../support/route.ts"
 import { refusalOf, signatureOf } from "../../support/sigv4.ts"
 

@@ -1,6 +1,6 @@
 /** A token is fetched once for all, renewed before it runs out, and never awaited while it is valid. */
 import { beforeEach, describe, expect, it } from "vitest"
-import { type Issued, Renewed } from "../../../src/identities/renewed.ts"
+import { type Issued, Renewed } from "../../../src/cloud-identities/renewed.ts"
 
 const hourMs = 3_600_000
 

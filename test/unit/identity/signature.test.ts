@@ -1,7 +1,7 @@
 /** Known answers for request signatures, computed apart from this code (openssl). */
 import { describe, expect, it } from "vitest"
-import { sha256 } from "../../../src/catalogue/secrets.ts"
 import { sign, verifySignature } from "../../../src/identity/signature.ts"
+import { sha256 } from "../../../src/secrets.ts"
 
 const body = Buffer.from(`{"model":"main"}`)
 const parts = { method: "POST", target: "/t1/exchange?x=1", ts: "1767225600", nonce: "0123456789abcdef", body }

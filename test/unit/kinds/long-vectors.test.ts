@@ -1,8 +1,8 @@
 /** Long replies of embeddings: their vectors are taken out as they come, and are the same as if the reply were read whole. */
 import { describe, expect, it } from "vitest"
-import { isObject, parseObject } from "../../../src/dialects/json.ts"
-import { dimensionsOf, readVector, toBase64, toNumbers } from "../../../src/dialects/vectors.ts"
-import { WrittenVector } from "../../../src/dialects/written-vector.ts"
+import { isObject, parseObject } from "../../../src/dialects/parse/json.ts"
+import { WrittenVector } from "../../../src/dialects/parse/written-vector.ts"
+import { dimensionsOf, readVector, toBase64, toNumbers } from "../../../src/dialects/vendor/vectors.ts"
 import { LongVectors, longReplyBytes } from "../../../src/kinds/embedding/long-vectors.ts"
 import { WrittenVectors } from "../../../src/kinds/embedding/written-vectors.ts"
 import { randomOf } from "../../support/random.ts"

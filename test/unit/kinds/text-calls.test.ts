@@ -1,6 +1,6 @@
 /** Calls of functions that stand for tools of texts, as they come. */
 import { describe, expect, it } from "vitest"
-import type { VendorEvent } from "../../../src/dialects/dialect.ts"
+import type { VendorEvent } from "../../../src/dialects/chat-dialect.ts"
 import { ArgumentText } from "../../../src/kinds/chat/argument-text.ts"
 import { TextCalls } from "../../../src/kinds/chat/text-calls.ts"
 import { UsageMeter } from "../../../src/kinds/chat/usage-meter.ts"

@@ -1,8 +1,8 @@
 /** What operators are told of a vendor that refused its test call. */
 import { describe, expect, it } from "vitest"
-import { VendorRejected } from "../../../src/calls/vendor-errors.ts"
+import { VendorRejected } from "../../../src/calls/vendor/errors.ts"
 import type { TargetVendor } from "../../../src/catalogue/snapshot.ts"
-import { adviceFor } from "../../../src/kinds/vendor-advice.ts"
+import { adviceFor } from "../../../src/setup/vendor-advice.ts"
 import { UpstreamBroken } from "../../../src/upstream/client.ts"
 
 const plain: TargetVendor = { id: "v", baseUrl: "https://x.test", dialect: "openai-chat" }

@@ -1,9 +1,9 @@
 /** A vendor's events of a whole call: which of them begin its reply. */
 import { describe, expect, it } from "vitest"
 import { targetOfVendor } from "../../../src/catalogue/snapshot.ts"
-import { malformedReply } from "../../../src/dialects/faults.ts"
 import { dialects } from "../../../src/dialects/index.ts"
-import type { JsonObject } from "../../../src/dialects/json.ts"
+import type { JsonObject } from "../../../src/dialects/parse/json.ts"
+import { malformedReply } from "../../../src/dialects/vendor/faults.ts"
 import { EventReader, type VendorStep } from "../../../src/kinds/whole/whole-readers.ts"
 
 const target = targetOfVendor(

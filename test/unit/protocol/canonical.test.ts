@@ -1,7 +1,7 @@
 /** Canonical JSON is RFC 8785's, and the fingerprint is that of the content. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { canonicalJson, fingerprint } from "../../../src/protocol/canonical.ts"
+import { canonicalJson, fingerprint } from "../../../src/protocol/values/canonical.ts"
 
 /** The same value with the keys of every object in another order. Nothing is parsed: V8 14.6 mistakes keys with escapes. */
 const ordered = (value: Schema.Json, order: (keys: Array<[string, Schema.Json]>) => void): Schema.Json => {

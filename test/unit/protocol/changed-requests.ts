@@ -1,10 +1,10 @@
 /** Valid requests, and requests that are changed at random. */
 import type { Schema } from "effect"
-import { EmbeddingRequest } from "../../../src/protocol/embedding.ts"
 import { ExchangeRequest } from "../../../src/protocol/exchange.ts"
-import { ModerationRequest } from "../../../src/protocol/moderation.ts"
-import { RerankRequest } from "../../../src/protocol/rerank.ts"
-import { SearchRequest } from "../../../src/protocol/search.ts"
+import { EmbeddingRequest } from "../../../src/protocol/kinds/embedding.ts"
+import { ModerationRequest } from "../../../src/protocol/kinds/moderation.ts"
+import { RerankRequest } from "../../../src/protocol/kinds/rerank.ts"
+import { SearchRequest } from "../../../src/protocol/kinds/search.ts"
 
 const text = { t: "text", v: "Hello, river", cacheable: true }
 const image = { t: "image", mime: "image/png", data: "aGk=" }

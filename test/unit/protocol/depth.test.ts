@@ -1,6 +1,6 @@
 /** How deep a value may be nested: in lists and in objects alike. */
 import { expect, it } from "vitest"
-import { isDeeperThan } from "../../../src/protocol/depth.ts"
+import { isDeeperThan } from "../../../src/protocol/json/depth.ts"
 
 const nested = (levels: number, around: (inner: unknown) => unknown): unknown => {
   let value: unknown = "text"

@@ -1,10 +1,10 @@
 /** Issues of refused input: Effect's own, and never more than the maximum, however much is wrong. */
 import { Result, Schema, SchemaIssue } from "effect"
 import { describe, expect, it } from "vitest"
-import { EmbeddingRequest } from "../../../src/protocol/embedding.ts"
 import { ExchangeRequest } from "../../../src/protocol/exchange.ts"
-import { findIssues, maxIssues, pathText } from "../../../src/protocol/find-issues.ts"
-import { decodeJson } from "../../../src/protocol/json-body.ts"
+import { findIssues, maxIssues, pathText } from "../../../src/protocol/json/find-issues.ts"
+import { decodeJson } from "../../../src/protocol/json/json-body.ts"
+import { EmbeddingRequest } from "../../../src/protocol/kinds/embedding.ts"
 import { randomOf } from "../../support/random.ts"
 import { mutate, valid } from "./changed-requests.ts"
 

@@ -1,7 +1,7 @@
 /** Edits of JSON text that leave every other byte as it was. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { cut, cutPart, editJsonText, type JsonEdit, type JsonPath, set } from "../../../src/protocol/json-edit.ts"
+import { cut, cutPart, editJsonText, type JsonEdit, type JsonPath, set } from "../../../src/protocol/json/json-edit.ts"
 
 describe("an edit", () => {
   it.each<[string, string, ReadonlyArray<JsonEdit>, string]>([

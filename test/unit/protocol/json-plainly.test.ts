@@ -1,8 +1,8 @@
 /** Bodies that are carried: whoever reads their bytes reads the same. */
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { parsePlainly } from "../../../src/protocol/json-body.ts"
-import { cut, editJson, editJsonText, set } from "../../../src/protocol/json-edit.ts"
+import { parsePlainly } from "../../../src/protocol/json/json-body.ts"
+import { cut, editJson, editJsonText, set } from "../../../src/protocol/json/json-edit.ts"
 
 const isTaken = (text: string): boolean => Result.isSuccess(parsePlainly(Buffer.from(text)))
 

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { parseBody } from "../../../src/protocol/json-body.ts"
-import { exceededLimit, type JsonLimits, loopLimits } from "../../../src/protocol/json-size.ts"
+import { parseBody } from "../../../src/protocol/json/json-body.ts"
+import { exceededLimit, type JsonLimits, loopLimits } from "../../../src/protocol/json/json-size.ts"
 import { randomOf } from "../../support/random.ts"
 
 const exceeded = (text: string, limits: JsonLimits) => exceededLimit(Buffer.from(text), limits)

@@ -1,9 +1,9 @@
 /** JSON text as a value: what was written is written again, with every byte. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { JsonSource } from "../../../src/protocol/json-source.ts"
-import { JsonText, textUnlike, writeJson } from "../../../src/protocol/json-text.ts"
-import { textsAt } from "../../../src/protocol/json-texts.ts"
+import { JsonSource } from "../../../src/protocol/json/json-source.ts"
+import { JsonText, textUnlike, writeJson } from "../../../src/protocol/json/json-text.ts"
+import { textsAt } from "../../../src/protocol/json/json-texts.ts"
 
 const odd = `{ "2" : 1.10, "1":12345678901234567890,\n"s":"\\u00e9\\/","e":1e3,"__proto__":[-0, {} ] }`
 

@@ -1,7 +1,7 @@
 /** The plain check and the schema agree: what it accepts, the schema accepts as it is, whatever is sent. */
 import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { acceptsPlainly } from "../../../src/protocol/plain-check.ts"
+import { acceptsPlainly } from "../../../src/protocol/json/plain-check.ts"
 import { randomOf } from "../../support/random.ts"
 import { mutate, valid } from "./changed-requests.ts"
 

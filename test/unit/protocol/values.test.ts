@@ -1,8 +1,8 @@
 /** Values that are refused where they enter: text that a store cannot hold, and dates that do not exist. */
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { Instant, OccurredAt, parseInstant } from "../../../src/protocol/instant.ts"
-import { StoredJson, StoredText, storedName } from "../../../src/protocol/text.ts"
+import { Instant, OccurredAt, parseInstant } from "../../../src/protocol/values/instant.ts"
+import { StoredJson, StoredText, storedName } from "../../../src/protocol/values/text.ts"
 
 const accepts = (schema: Schema.Codec<unknown, unknown>) => Schema.is(schema)
 const fromNow = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()

@@ -1,6 +1,6 @@
 /** Whose replies a caller may share: what must differ, and what must not. */
 import { describe, expect, it } from "vitest"
-import { ownAddresses, scopeOf } from "../../../src/calls/cache-scope.ts"
+import { ownAddresses, scopeOf } from "../../../src/calls/reply/cache-scope.ts"
 
 const app = { app: { id: "app_a" }, endUserId: undefined, keyId: "key_1" }
 const person = { app: undefined, person: { id: "usr_a", teams: [] }, endUserId: undefined, keyId: "device_1" }

@@ -1,6 +1,6 @@
 /** Where a client is in its messages, in whatever pieces they are read. */
 import { describe, expect, it } from "vitest"
-import { MessageProgress } from "../../../src/sockets/message-progress.ts"
+import { MessageProgress } from "../../../src/http/sockets/message-progress.ts"
 import { randomOf } from "../../support/random.ts"
 import { frameOf, opcodes } from "../../support/raw-socket.ts"
 

@@ -7,9 +7,9 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Layer } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
+import { DirectoryUnusable, makeDirectory } from "../../../src/files/directory.ts"
+import { tryFileLock } from "../../../src/files/file-lock.ts"
 import { layerDatabase } from "../../../src/store/database.ts"
-import { DirectoryUnusable, makeDirectory } from "../../../src/store/directory.ts"
-import { tryFileLock } from "../../../src/store/file-lock.ts"
 import { layerTestConfig } from "../../../src/testing/stores.ts"
 import { copyTemplate } from "../../support/template.ts"
 
@@ -17,7 +17,7 @@ const dir = mkdtempSync(join(tmpdir(), "weir-lock-"))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
 
 const node = fileURLToPath(new URL("../../../node_modules/.bin/node", import.meta.url))
-const source = fileURLToPath(new URL("../../../src/store/file-lock.ts", import.meta.url))
+const source = fileURLToPath(new URL("../../../src/files/file-lock.ts", import.meta.url))
 
 /** Another process that holds a lock. */
 const holder = async (path: string) => {

@@ -1,7 +1,7 @@
 /** Batches: every item gets its row, or an error; one that the database refuses does not take the others with it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Option } from "effect"
-import { makeGroupCommit } from "../../../src/store/group-commit.ts"
+import { makeGroupCommit } from "../../../src/money/group-commit.ts"
 import { StoreUnavailable } from "../../../src/store/unavailable.ts"
 
 interface Row {

@@ -1,7 +1,7 @@
 /** Messages for people: a sentence for each event, and forms that no name can break. */
 import type { Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { EventType, WebhookForm } from "../../../src/protocol/webhook.ts"
+import { EventType, WebhookForm } from "../../../src/protocol/control/webhook.ts"
 import { forms } from "../../../src/webhooks/forms/forms.ts"
 import { type Event, messageOf } from "../../../src/webhooks/message.ts"
 import { checkPagerDuty, checkSlack, checkTeams, routingKey } from "../../support/notification-services.ts"

@@ -1,5 +1,5 @@
 /** Anthropic's replies. Source: https://platform.claude.com/docs/en/build-with-claude/streaming */
-import { JsonText } from "../../../protocol/json-text.ts"
+import { JsonText } from "../../../protocol/json/json-text.ts"
 import { anthropicFrame } from "../frames.ts"
 import { idOfCall, type TwinBlock, type TwinCitation, type TwinStop, type WrittenReply } from "../twin.ts"
 

@@ -1,7 +1,7 @@
 /** Requests that Anthropic refuses, beyond their shape, from the top down. */
 import { instructionDocs, instructionPlaces, takesInstructions } from "../../../dialects/anthropic/instructions.ts"
 import { effortOf, versionOf } from "../../../dialects/anthropic/thinking.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { type JsonObject, numberAt, objectAt, objectsAt, stringAt } from "../../../dialects/parse/json.ts"
 import { Effort } from "../../../protocol/exchange.ts"
 import { type Check, fault, firstOf, listed, membersOf, repeated, rule } from "../rules.ts"
 import type { TwinFault, TwinRule } from "../twin.ts"

@@ -1,5 +1,5 @@
 /** The twin of Anthropic's messages. Source: https://platform.claude.com/docs/en/api/messages, /en/api/errors */
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/parse/json.ts"
 import { type ShapeFault, shapeFault, valueAt } from "../shape.ts"
 import { promptTokens } from "../tokens.ts"
 import { brokenRule, type Twin, type TwinAsked, type TwinRefusal } from "../twin.ts"

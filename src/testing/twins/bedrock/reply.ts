@@ -1,5 +1,5 @@
 /** Replies of Converse. Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html */
-import { JsonText } from "../../../protocol/json-text.ts"
+import { JsonText } from "../../../protocol/json/json-text.ts"
 import { signatureOf } from "../anthropic/reply.ts"
 import { bedrockFrame } from "../frames.ts"
 import { idOfCall, type TwinBlock, type TwinStop, type WrittenReply } from "../twin.ts"

@@ -1,7 +1,7 @@
 /** Requests that Converse refuses, beyond their shape, from the top down. */
 import { effortOf, versionOf } from "../../../dialects/anthropic/thinking.ts"
 import { choicesOf } from "../../../dialects/bedrock/families.ts"
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/parse/json.ts"
 import { Effort } from "../../../protocol/exchange.ts"
 import { isOwnSignature } from "../anthropic/reply.ts"
 import { type Check, fault, firstOf, listed, repeated, rule } from "../rules.ts"

@@ -1,5 +1,5 @@
 /** The twin of Amazon Bedrock's Converse. Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html */
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/parse/json.ts"
 import { listed } from "../rules.ts"
 import { shapeFault } from "../shape.ts"
 import { promptTokens } from "../tokens.ts"

@@ -1,5 +1,5 @@
 /** Requests that Cohere refuses, beyond their shape, from the top down. */
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/parse/json.ts"
 import { type Check, fault, firstOf, listed, membersOf, repeated, rule } from "../rules.ts"
 import type { TwinRule } from "../twin.ts"
 

@@ -1,5 +1,5 @@
 /** The twin of Cohere's chat. Source: https://docs.cohere.com/reference/chat, https://docs.cohere.com/reference/errors */
-import { stringAt } from "../../../dialects/json.ts"
+import { stringAt } from "../../../dialects/parse/json.ts"
 import { askedInChat } from "../openai/chat-twin.ts"
 import { shapeFault } from "../shape.ts"
 import { brokenRule, type Twin, type TwinRefusal } from "../twin.ts"

@@ -1,5 +1,5 @@
 /** Gemini's replies. Source: https://ai.google.dev/api/generate-content#generatecontentresponse */
-import { JsonText } from "../../../protocol/json-text.ts"
+import { JsonText } from "../../../protocol/json/json-text.ts"
 import { openaiFrame as dataFrame } from "../frames.ts"
 import { idOfCall, type TwinBlock, type TwinStop, type WrittenReply } from "../twin.ts"
 import { signatureOf } from "./signature.ts"

@@ -1,6 +1,6 @@
 /** The body of generateContent, each field at every depth. Source: https://ai.google.dev/api/generate-content */
 import { Schema } from "effect"
-import { isObject } from "../../../dialects/json.ts"
+import { isObject } from "../../../dialects/parse/json.ts"
 import { AnyObject, between, maybe } from "../shape.ts"
 
 const Int32 = Schema.Int.check(Schema.isBetween({ minimum: -2_147_483_648, maximum: 2_147_483_647 }))

@@ -1,7 +1,7 @@
 /** Requests that Gemini refuses, beyond their shape, from the top down. */
 import { budgetsOf, budgetWithin, geminiModels, thinkingDocs } from "../../../dialects/gemini/models.ts"
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
-import { ruleOf } from "../../../dialects/model-rules.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/parse/json.ts"
+import { ruleOf } from "../../../dialects/vendor/model-rules.ts"
 import { type Check, fault, firstOf, listed, repeated, rule } from "../rules.ts"
 import type { TwinCall, TwinRule } from "../twin.ts"
 import { isOwnSignature } from "./signature.ts"

@@ -1,5 +1,5 @@
 /** The twin of Gemini's generateContent. Source: https://ai.google.dev/api/generate-content, https://ai.google.dev/gemini-api/docs/troubleshooting */
-import { isObject, type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { isObject, type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/parse/json.ts"
 import { listed } from "../rules.ts"
 import { type ShapeFault, shapeFault, valueAt } from "../shape.ts"
 import { promptTokens } from "../tokens.ts"

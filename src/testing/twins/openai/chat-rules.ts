@@ -1,5 +1,5 @@
 /** Requests that vendors of chat completions refuse, beyond their shape, from the top down. */
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+
 import {
   kimiModelDocs,
   kimiModels,
@@ -8,6 +8,7 @@ import {
   xaiModelDocs,
   xaiModels,
 } from "../../../dialects/openai-chat/models.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/parse/json.ts"
 import { type Check, fault, firstOf, repeated, rule } from "../rules.ts"
 import type { TwinRule } from "../twin.ts"
 import { tooLong } from "./faults.ts"

@@ -1,6 +1,6 @@
 /** Twins of OpenAI's chat completions, and of vendors with the same API. */
 import type { Schema } from "effect"
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/parse/json.ts"
 import { shapeFault } from "../shape.ts"
 import { promptTokens } from "../tokens.ts"
 import { brokenRule, type Twin, type TwinAsked, type TwinRule } from "../twin.ts"

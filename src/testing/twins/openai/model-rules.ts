@@ -1,7 +1,8 @@
 /** Requests that a model refuses, whatever its vendor's other models take. */
-import { type JsonObject, objectAt, stringAt } from "../../../dialects/json.ts"
-import { type Forming, isLacking, type ModelRule, ruleOf, type Sampling } from "../../../dialects/model-rules.ts"
+
 import { openaiEffort } from "../../../dialects/openai-chat/models.ts"
+import { type JsonObject, objectAt, stringAt } from "../../../dialects/parse/json.ts"
+import { type Forming, isLacking, type ModelRule, ruleOf, type Sampling } from "../../../dialects/vendor/model-rules.ts"
 import type { ReasoningLevel } from "../../../protocol/exchange.ts"
 import { fault, rule } from "../rules.ts"
 import type { TwinRule } from "../twin.ts"

@@ -1,6 +1,7 @@
 /** Requests that OpenAI's responses refuse, beyond their shape, from the top down. */
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+
 import { openaiModelDocs, openaiModels } from "../../../dialects/openai-chat/models.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/parse/json.ts"
 import { type Check, fault, firstOf, repeated, rule } from "../rules.ts"
 import type { TwinRule } from "../twin.ts"
 import { tooLong } from "./faults.ts"

@@ -1,5 +1,5 @@
 /** The twin of OpenAI's responses. */
-import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/json.ts"
+import { type JsonObject, objectAt, objectsAt, stringAt } from "../../../dialects/parse/json.ts"
 import { shapeFault } from "../shape.ts"
 import { promptTokens } from "../tokens.ts"
 import { brokenRule, type Twin, type TwinAsked } from "../twin.ts"

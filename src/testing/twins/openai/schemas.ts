@@ -1,5 +1,5 @@
 /** JSON Schemas as OpenAI takes them. Source: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas */
-import { isObject, type JsonObject, objectAt, objectsAt } from "../../../dialects/json.ts"
+import { isObject, type JsonObject, objectAt, objectsAt } from "../../../dialects/parse/json.ts"
 import { listed } from "../rules.ts"
 
 /** The fault of a schema of a function's parameters. */

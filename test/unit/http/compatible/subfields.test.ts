@@ -1,8 +1,8 @@
 /** Fields below the first level: what no table has is refused where a call is translated. */
 import { describe, expect, it } from "vitest"
-import type { ClientApiName } from "../../../../src/dialects/carried-request.ts"
-import { clientApis } from "../../../../src/dialects/client-apis.ts"
-import { isObject, type JsonObject } from "../../../../src/dialects/json.ts"
+import type { ClientApiName } from "../../../../src/dialects/carry/carried-request.ts"
+import { clientApis } from "../../../../src/dialects/client/client-apis.ts"
+import { isObject, type JsonObject } from "../../../../src/dialects/parse/json.ts"
 import { readCompatible } from "../../../../src/http/compatible/request.ts"
 
 const place = { model: "m", stream: false, isArray: false, counts: false }

@@ -1,5 +1,5 @@
 /** Clients of five APIs, as far as a conversation needs them: they say, append replies as the official SDKs do, and give results. */
-import { type JsonObject, objectAt, objectsAt } from "../../../../src/dialects/json.ts"
+import { type JsonObject, objectAt, objectsAt } from "../../../../src/dialects/parse/json.ts"
 import type { ClientName } from "./through-weir.ts"
 
 export interface Settings {

@@ -1,8 +1,8 @@
 /** The twin of Cohere's chat refuses what Cohere refuses, and Weir's requests are none of it. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
+import type { VendorRequest } from "../../../../src/dialects/chat-dialect.ts"
 import { cohereRequirements } from "../../../../src/dialects/cohere/requirements.ts"
-import type { VendorRequest } from "../../../../src/dialects/dialect.ts"
 import { chatDialects } from "../../../../src/dialects/index.ts"
 import { cohereTwin } from "../../../../src/testing/index.ts"
 import { completed } from "../../../../src/testing/twins/twin.ts"

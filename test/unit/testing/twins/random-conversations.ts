@@ -4,7 +4,7 @@
  */
 
 import { chatDialects, dialectOf } from "../../../../src/dialects/index.ts"
-import type { JsonObject } from "../../../../src/dialects/json.ts"
+import type { JsonObject } from "../../../../src/dialects/parse/json.ts"
 import type { ReplyBlock } from "../../../../src/protocol/block.ts"
 import {
   anthropicTwin,

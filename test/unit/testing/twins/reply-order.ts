@@ -1,6 +1,13 @@
 /** The order of a stream and of a whole reply, by the documentation of a client's API. */
-import type { ClientApiName } from "../../../../src/dialects/carried-request.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../../../../src/dialects/json.ts"
+import type { ClientApiName } from "../../../../src/dialects/carry/carried-request.ts"
+import {
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  parseObject,
+  stringAt,
+} from "../../../../src/dialects/parse/json.ts"
 
 export const faultOfReply = (client: ClientApiName, whole: JsonObject, stream: string): string | undefined => {
   // A line ends with a line feed; other ends of lines in unicode stand inside of strings.

@@ -1,6 +1,6 @@
 /** Conversations over sockets: each client API speaks three turns with two vendors, of which one fails over to the other. */
 import { describe, expect, it } from "vitest"
-import { type JsonObject, parseObject } from "../../../../src/dialects/json.ts"
+import { type JsonObject, parseObject } from "../../../../src/dialects/parse/json.ts"
 import {
   anthropicTwin,
   geminiTwin,

@@ -1,0 +1,227 @@
+/** The reply of a call: one body, or a stream of events that is written to the client's connection as it is made. */
+import type { EventEncoder } from "../../dialects/client/client-api.ts"
+import type { Marked, WrittenPart } from "../../media/marked.ts"
+import type { CacheState } from "../../protocol/control/reply-cache.ts"
+import { errorBody } from "../../protocol/error.ts"
+import { toServiceError } from "../../store/unavailable.ts"
+import type {
+  CarryingNotes,
+  Connection,
+  ConnectionListener,
+  ReplyError,
+  StreamPart,
+  WholeReply,
+} from "../connection.ts"
+import { type BufferListener, type BufferOptions, ReplyBuffer } from "./reply-buffer.ts"
+import { Stall } from "./stall.ts"
+
+/** How often the progress of a slow client is looked at within the time in which it may make none. */
+const looksPerStall = 4
+
+export interface ReplyOptions<Body extends object> extends BufferOptions {
+  readonly connection: Connection<Body>
+  /** How long a client may take none of the waiting bytes. */
+  readonly stallMs: number
+  /** How long a stream may be silent. */
+  readonly heartbeatMs: number
+}
+
+export class ClientReply<Body extends object> implements ConnectionListener, BufferListener {
+  /** In the words of the client's API. */
+  readonly events: EventEncoder
+  readonly #options: ReplyOptions<Body>
+  readonly #buffer: ReplyBuffer
+  readonly #stall: Stall
+  /** Told when there is room again. */
+  onRoom: (() => void) | undefined
+  /** Told when the client has left before the end of its reply. */
+  onGone: (() => void) | undefined
+  /** Long parts, for which marks stand in what is written. */
+  marked: Marked | undefined
+  #cacheState: CacheState | undefined
+  #isStreaming = false
+  #isGone = false
+  #isFlushed = false
+  #onFlushed: (() => void) | undefined
+  #mustEnd = false
+  #wroteAtMs: number
+
+  constructor(options: ReplyOptions<Body>) {
+    this.#options = options
+    this.events = options.connection.events
+    this.#stall = new Stall(options.stallMs)
+    this.#buffer = new ReplyBuffer(options, this.#stall, this)
+    this.#wroteAtMs = options.nowMs()
+    options.connection.listen(this)
+  }
+
+  /** Whether the reply is committed to a stream: errors are then events. */
+  get isStreaming(): boolean {
+    return this.#isStreaming
+  }
+
+  /** Undefined where the reply cache is off. */
+  get cacheState(): CacheState | undefined {
+    return this.#cacheState
+  }
+
+  get isGone(): boolean {
+    return this.#isGone
+  }
+
+  /** Whether the connection takes more at once. */
+  get hasRoom(): boolean {
+    return this.#buffer.hasRoom
+  }
+
+  /** Whether nothing more should be read from the vendor. */
+  get isFull(): boolean {
+    return !this.#isGone && this.#buffer.isFull
+  }
+
+  /** Whether marks stand in what is written. */
+  get hasMarks(): boolean {
+    return this.marked?.isEmpty === false
+  }
+
+  send(reply: WholeReply<Body>): void {
+    this.#isFlushed = !this.hasMarks
+    if (!this.#isGone) this.#options.connection.send(this.hasMarks ? { ...reply, marked: this.marked } : reply)
+  }
+
+  /** The connection's side: the head of a reply with marks is sent. */
+  parts(parts: ReadonlyArray<WrittenPart>): void {
+    for (const part of parts) this.#push(part)
+    this.end()
+  }
+
+  /** Ends a failed call: an error reply, or `t.err` if the stream has started. */
+  refuse(error: ReplyError, requestId: string): void {
+    if (this.#isStreaming) {
+      const told = this.events.error(errorBody(toServiceError(error), requestId))
+      if (told === "") this.cut()
+      else {
+        this.write(told)
+        this.end()
+      }
+      return
+    }
+    this.#isFlushed = true
+    if (!this.#isGone) this.#options.connection.refuse(error)
+  }
+
+  /** Writes events, or keeps them until the client takes more. */
+  write(events: StreamPart): void {
+    if (typeof events !== "string" || this.marked === undefined) this.#push(events)
+    else for (const part of this.marked.partsOf(events)) this.#push(part)
+  }
+
+  #push(events: WrittenPart): void {
+    if (this.#isGone || this.#mustEnd) return
+    const nowMs = this.#options.nowMs()
+    // On a connection that it shares, bytes of others may wait already.
+    if (!this.#isStreaming || this.#buffer.unsentBytes() === 0) this.#stall.begin(nowMs)
+    this.#wroteAtMs = nowMs
+    this.#isStreaming = true
+    this.#buffer.add(events)
+  }
+
+  /** Ends a stream after what waits. */
+  end(): void {
+    if (this.#mustEnd) return
+    this.#mustEnd = true
+    if (!this.#isGone && this.#buffer.isEmpty) this.#options.connection.end(() => this.#flushed())
+  }
+
+  /** Tells when the reply has left the process, or nobody waits for it any more. Whole replies are not waited for. */
+  whenOver(over: () => void): void {
+    if (this.#isGone || this.#isFlushed || !this.#isStreaming) over()
+    else this.#onFlushed = over
+  }
+
+  /** The connection's side: it has taken everything. */
+  room(): void {
+    this.#buffer.room()
+    // A stream whose end was asked for while nothing waited has ended.
+    if (!this.#mustEnd || !this.#buffer.isEmpty) this.#buffer.goOn()
+  }
+
+  /** The buffer's side: it has given what there was room for. */
+  wentOn(): void {
+    if (this.#mustEnd && this.#buffer.isEmpty) this.#options.connection.end(() => this.#flushed())
+    else if (!this.isFull) this.onRoom?.()
+  }
+
+  /** The connection's side: it is closed. */
+  gone(): void {
+    if (this.#isGone || this.#isFlushed) return
+    this.#isGone = true
+    this.#buffer.drop()
+    this.onGone?.()
+    this.#onFlushed?.()
+  }
+
+  cached(state: CacheState): void {
+    this.#cacheState = state
+    this.#options.connection.cached?.(state)
+  }
+
+  omittingTools(types: ReadonlyArray<string>): void {
+    this.#options.connection.omittingTools?.(types)
+  }
+
+  omitting(types: ReadonlyArray<string>): void {
+    this.#options.connection.omitting?.(types)
+  }
+
+  clamping(names: ReadonlyArray<string>): void {
+    this.#options.connection.clamping?.(names)
+  }
+
+  carrying(notes: CarryingNotes | undefined): void {
+    this.#options.connection.carrying?.(notes)
+  }
+
+  notice(text: string): void {
+    this.#options.connection.notice?.(text)
+  }
+
+  cut(): void {
+    this.#options.connection.cut()
+  }
+
+  /** Writes a heartbeat if the stream is silent, also before its first event. @returns when to look again */
+  beat(nowMs: number): number {
+    const { heartbeatMs } = this.#options
+    if (this.#mustEnd || this.events.heartbeat === "") return Number.POSITIVE_INFINITY
+    if (this.#wroteAtMs + heartbeatMs <= nowMs) {
+      this.#wroteAtMs = nowMs
+      if (!this.#isGone && this.#buffer.unsentBytes() === 0) {
+        this.#stall.begin(nowMs)
+        this.#isStreaming = true
+        this.#buffer.add(this.events.heartbeat)
+      }
+    }
+    return this.#wroteAtMs + heartbeatMs
+  }
+
+  /** Counts from now on how long the client takes nothing. @returns when to look */
+  beginStall(): number {
+    const nowMs = this.#options.nowMs()
+    this.#stall.begin(nowMs)
+    return this.stall(nowMs)
+  }
+
+  /** When to look again whether the client is stalled; 0 if it is. */
+  stall(nowMs: number): number {
+    const { stallMs, connection } = this.#options
+    if (!this.#isStreaming || this.#isGone || this.#isFlushed) return Number.POSITIVE_INFINITY
+    const dueMs = this.#stall.dueMs(nowMs, this.#buffer.unsentBytes(), connection.takenBytes())
+    return dueMs <= nowMs ? 0 : Math.min(dueMs, nowMs + stallMs / looksPerStall)
+  }
+
+  #flushed(): void {
+    this.#isFlushed = true
+    this.#onFlushed?.()
+  }
+}

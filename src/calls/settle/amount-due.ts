@@ -1,0 +1,57 @@
+/** What a call owes at this moment: bill, charge, and the settlement that is made of them. */
+import type { Amount } from "../../money/amount.ts"
+import type { Charge } from "../../money/pricing.ts"
+import type { Settlement } from "../../money/settlement.ts"
+import type { Stop } from "../../protocol/exchange.ts"
+import type { HeldCall } from "../held-call.ts"
+import type { Bill } from "./bill.ts"
+import { cachedCharge, recordedCounts } from "./cached-bill.ts"
+import { free, settlementOf } from "./charge.ts"
+import type { BrokenReason } from "./outcome.ts"
+
+export interface Due {
+  readonly bill: Bill
+  /** As the client is told. */
+  readonly charge: Charge
+  readonly settlement: Settlement
+  /** What the reply cache saved. */
+  readonly saved: Amount | undefined
+}
+
+/** The settlement of the call at this moment; undefined if nothing is billed. */
+export const dueOf = <Body extends object>(
+  { call, hold, meta, kind, task, conversation, services, caching }: HeldCall<Body>,
+  broken: BrokenReason | undefined,
+  stop: Stop,
+): Due | undefined => {
+  const { target, took } = conversation
+  const given = caching?.state === "hit" ? caching : undefined
+  const bill = task.bill(broken)
+  // Of a reply from the cache, only the whole is billed.
+  if (bill === undefined || (given !== undefined && broken !== undefined)) return undefined
+  const isOwn = given === undefined ? target?.isOwn === true : given.flight.facts?.isOwn === true
+  const full = isOwn ? free : task.charge(bill)
+  const cached = given && cachedCharge(full, task.keepable?.share ?? 0n)
+  const charge = cached === undefined ? full : { ...full, cost: cached.cost }
+  const settlement = settlementOf({
+    hold,
+    caller: call.caller,
+    sessionId: meta?.sessionId,
+    purpose: meta?.purpose ?? kind.purpose,
+    model: task.model,
+    target,
+    counts: recordedCounts(bill.counts, caching),
+    estimatedReason: bill.estimatedReason,
+    stop,
+    took,
+    charge: cached === undefined ? full : { cost: cached.cost, cacheNetSaving: cached.saved },
+    region: bill.region ?? conversation.region,
+    atMs: services.nowMs(),
+    job: task.job?.(),
+  })
+  return { bill, charge, settlement, saved: cached?.saved }
+}
+
+/** Whether a reply from the cache costs nothing, and there is no request id that its settlement would spend. */
+export const isFree = <Body extends object>({ caching, registration }: HeldCall<Body>, { charge }: Due): boolean =>
+  caching?.state === "hit" && charge.cost === 0n && registration === undefined

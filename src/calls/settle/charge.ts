@@ -1,0 +1,61 @@
+/** What is charged for a hold, and its settlement with the usage record: of a call, and of a response of a session. */
+import { Effect } from "effect"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { Caller } from "../../identity/caller.ts"
+import type { Charge } from "../../money/pricing.ts"
+import type { Settlement } from "../../money/settlement.ts"
+import type { SettleResult } from "../../money/settler.ts"
+import type { UsageRecord } from "../../money/usage-record.ts"
+import { type Tier, tiers } from "../../protocol/timeout-tiers.ts"
+import type { CallServices } from "../services.ts"
+import type { Reserved } from "./reserve.ts"
+
+/** With the organisation's own key, the vendor bills the organisation. */
+export const free: Charge = { cost: 0n, cacheNetSaving: 0n }
+
+/** What is settled, and whom the usage record names. */
+export interface Charged
+  extends Pick<Settlement, "hold" | "atMs" | "job">,
+    Omit<UsageRecord, "appId" | "vendor" | "tierMs" | "cacheNetSaving"> {
+  readonly caller: Caller
+  /** Whom the vendor bills; undefined if no vendor was asked. */
+  readonly target: CallTarget | undefined
+  /** Milliseconds that the timeout tiers took. */
+  readonly took: Partial<Record<Tier, number>>
+  readonly charge: Charge
+}
+
+export const settlementOf = (charged: Charged): Settlement => {
+  const { hold, caller, target, charge, atMs, job, took, ...known } = charged
+  const record = {
+    ...known,
+    appId: caller.app?.id ?? "",
+    vendor: target?.vendor.id ?? "",
+    tierMs: rounded(took),
+    cacheNetSaving: charge.cacheNetSaving,
+  }
+  return { hold, atMs, cost: charge.cost, record, ...(job !== undefined && { job }) }
+}
+
+const rounded = (took: Partial<Record<Tier, number>>): Partial<Record<Tier, number>> => {
+  const whole: Partial<Record<Tier, number>> = {}
+  for (const tier of tiers) {
+    const millis = took[tier]
+    if (millis !== undefined) whole[tier] = Math.max(1, Math.round(millis))
+  }
+  return whole
+}
+
+/** Settles, and looks at the balance and the budgets that have less now. @param late what to settle if the database does not answer now */
+export const settleCharge = (
+  { settler, balanceWarnings, budgetWarnings }: Pick<CallServices, "settler" | "balanceWarnings" | "budgetWarnings">,
+  { org }: Caller,
+  covering: Reserved["covering"],
+  settlement: Settlement,
+  late?: () => Settlement,
+): Effect.Effect<SettleResult> =>
+  Effect.map(settler.settle(settlement, late), (settled) => {
+    balanceWarnings.charged(org)
+    budgetWarnings.charged(org.id, org.currency, covering)
+    return settled
+  })

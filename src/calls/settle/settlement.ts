@@ -1,0 +1,287 @@
+/**
+ * The end of a call that was held: count, review, settlement or release, idempotency record, last event. These steps
+ * happen however the call ends.
+ */
+import { Effect } from "effect"
+import { retryInBackground } from "../../admission/gate.ts"
+import { type Amount, formatAmount } from "../../money/amount.ts"
+import type { Settlement } from "../../money/settlement.ts"
+import type { ServiceError } from "../../protocol/error.ts"
+import type { WarnEvent } from "../../protocol/event.ts"
+import type { EstimatedReason } from "../../protocol/usage.ts"
+import { contentBlocked, type Denial } from "../../review/review.ts"
+import { type StoreUnavailable, toServiceError } from "../../store/unavailable.ts"
+import { logCause } from "../../telemetry/logs.ts"
+import { recordCacheSaving, recordUsageEstimate } from "../../telemetry/metrics.ts"
+import { annotate, spanned } from "../../telemetry/tracing.ts"
+import { callerView, targetView } from "../call-view.ts"
+import type { AdmittedCall, HeldCall } from "../held-call.ts"
+import type { RegisteredCall } from "../reply/replay.ts"
+import { sealReply } from "../reply/replay-record.ts"
+import type { ClientReply } from "../reply/reply.ts"
+import {
+  completedReply,
+  type FinishedReply,
+  replyWith,
+  type SettledUsage,
+  usageOf,
+  withheldReply,
+} from "../reply/reply-body.ts"
+import { keepReply } from "../reply/reply-caching.ts"
+import type { OpenCall, RunningCall } from "../services.ts"
+import { dueOf, isFree } from "./amount-due.ts"
+import { settleCharge } from "./charge.ts"
+import { brokenBy, type Ending, emptyReply, errorOf } from "./outcome.ts"
+import { reportEnd } from "./report.ts"
+
+const settlementDeferred: WarnEvent = {
+  code: "settlement_deferred",
+  message: "The settlement is stored and will be retried; the balance is this gateway's estimate",
+}
+
+/** Settles or releases, then answers. */
+export const settleCall = Effect.fnUntraced(function* <Body extends object>(
+  x: HeldCall<Body>,
+  ending: Ending,
+): Effect.fn.Return<void> {
+  const { task, hold, services } = x
+  const error = errorOf(ending)
+  yield* task.estimate
+  const due = dueOf(x, brokenBy(ending), error === undefined ? task.stop() : "interrupted")
+  if (due === undefined) {
+    yield* services.settler.release(hold)
+    return yield* failCall(x, error ?? emptyReply())
+  }
+  if (due.bill.estimatedReason !== undefined) yield* reportEstimate(x, due.bill.estimatedReason)
+  const denial = yield* reviewOutbound(x, error === undefined)
+  if (error === undefined) yield* keepReply(x, due.bill, denial === undefined)
+  if (due.saved !== undefined) {
+    recordCacheSaving(services.context, Number(formatAmount(due.saved)), task.currency, task.model)
+  }
+  yield* annotate(() => billAttributes(x, due.charge.cost))
+  const usage = usageOf(due.bill, due.charge, task.currency)
+  const finish = (told?: Amount) => {
+    const finished = error === undefined ? finishReply(x, usage, denial) : undefined
+    return { finished, settlement: keeping(x, due.settlement, finished, told) }
+  }
+  let end = finish()
+  x.sent = end.settlement
+  // Told while the database does not answer; the settlement that comes late keeps the same reply.
+  const estimate = hold.balance - due.charge.cost
+  const isAnswered = error === undefined && isFree(x, due)
+  // Nobody waits for the record of what costs nothing.
+  if (isAnswered) conclude(x, usage, estimate, end.finished, denial)
+  const settled = yield* spanned("settle")(
+    settleCharge(services, x.call.caller, x.covering, end.settlement, () => {
+      if (!isAnswered) warn(x, settlementDeferred)
+      end = finish(estimate)
+      return end.settlement
+    }),
+  )
+  const balance = settled._tag === "Settled" ? settled.balance : estimate
+  if (x.registration !== undefined) yield* complete(x, x.registration, end.settlement.reply !== undefined)
+  if (error !== undefined) yield* breakOff(x, usage, balance, error)
+  else if (!isAnswered) conclude(x, usage, balance, end.finished, denial)
+})
+
+/** The target and the cost of a call, on its span, so that a trace can be found by them. */
+const billAttributes = <Body extends object>({ task, conversation }: HeldCall<Body>, cost: Amount) => ({
+  "weir.model": task.model,
+  ...(conversation.target !== undefined && {
+    "weir.vendor": conversation.target.vendor.id,
+    "weir.tier": conversation.target.tier,
+  }),
+  "weir.cost": formatAmount(cost),
+  "weir.currency": task.currency,
+})
+
+/** What another node settles if this one dies. */
+export const leasedOf = <Body extends object>(x: HeldCall<Body>): RunningCall => ({
+  orgId: x.call.caller.org.id,
+  registration: x.registration,
+  // A job is charged with its record, or not at all; a reply from the cache when it is whole.
+  checkpoint: () => ({
+    hold: x.hold,
+    due:
+      x.task.asksForJob === true || x.caching?.state === "hit"
+        ? undefined
+        : dueOf(x, "gateway_lost", "interrupted")?.settlement,
+  }),
+  view: () => viewOf(x),
+})
+
+/**
+ * After a defect, a call is settled as it was being settled, or as if its node had been lost: the node lives, so no lease ends
+ * the hold. Idempotent.
+ */
+export const settleLost = <Body extends object>(x: HeldCall<Body>): Effect.Effect<unknown> =>
+  Effect.suspend((): Effect.Effect<unknown> => {
+    const { settler, nowMs } = x.services
+    if (x.sent !== undefined) return settler.settle(x.sent)
+    const { hold, due } = leasedOf(x).checkpoint()
+    if (due === undefined) return settler.release(hold)
+    x.sent = { ...due, hold, atMs: nowMs() }
+    return settler.settle(x.sent)
+  }).pipe(Effect.catchCause((cause) => Effect.logError("A hold could not be closed after a defect", cause)))
+
+const viewOf = <Body extends object>({ call, kind, task, conversation }: HeldCall<Body>): OpenCall => {
+  const { target, startedAtMs, attempts, opened } = conversation
+  const { outputBytes, isAnswered } = task.received
+  return {
+    id: call.requestId,
+    kind: kind.name,
+    ...callerView(call.caller),
+    model: task.model,
+    ...(target !== undefined && { target: targetView(target) }),
+    startedAt: new Date(startedAtMs).toISOString(),
+    bytes: outputBytes,
+    state: isAnswered ? "settling" : opened ? "streaming" : "calling",
+    failedCalls: attempts.length,
+  }
+}
+
+/** A failure before anything was billed: the request id is free again, and the call does not count. */
+export const failCall = <Body extends object>(
+  x: AdmittedCall<Body> | HeldCall<Body>,
+  error: ServiceError | StoreUnavailable,
+): Effect.Effect<void> => {
+  const { services, registration, reply, call } = x
+  const refused = Effect.suspend(() => {
+    reportEnd(x, { outcome: toServiceError(error).code, isBilled: false })
+    return refuse(reply, error, call.requestId)
+  })
+  const uncounted = Effect.andThen(giveBack(x), refused)
+  if (registration === undefined) return uncounted
+  const withdraw = Effect.catch(services.gate.withdraw(registration), (cause) =>
+    Effect.logWarning("An idempotency key could not be released", cause),
+  )
+  return Effect.andThen(withdraw, uncounted)
+}
+
+/** A call that had no result of its own does not count. */
+export const giveBack = <Body extends object>({ services, call, counts }: AdmittedCall<Body>): Effect.Effect<void> =>
+  counts.length === 0 ? Effect.void : retryInBackground(services.gate.giveBack(call.caller.org.id, counts))
+
+/** Sends an error; its cause is logged. */
+export const refuse = <Body extends object>(
+  reply: ClientReply<Body>,
+  error: ServiceError | StoreUnavailable,
+  requestId: string,
+): Effect.Effect<void> =>
+  Effect.andThen(
+    logCause(toServiceError(error), requestId),
+    Effect.sync(() => reply.refuse(error, requestId)),
+  )
+
+/** Counts an estimated bill; a report that cannot be true is logged with its figures. */
+const reportEstimate = <Body extends object>(
+  { services, task, conversation: { target } }: HeldCall<Body>,
+  reason: EstimatedReason,
+): Effect.Effect<void> => {
+  const vendor = target?.vendor.id ?? ""
+  recordUsageEstimate(services.context, reason, vendor, target?.model ?? "")
+  const figures = task.implausible()
+  if (figures === undefined) return Effect.void
+  return Effect.logWarning("A vendor reported usage that cannot be true; it was estimated", {
+    vendor,
+    model: target?.model,
+    ...figures,
+  })
+}
+
+/** A whole reply is reviewed before it is sent; a stream has been sent already and is sampled. */
+const reviewOutbound = <Body extends object>(
+  { services, call, task }: HeldCall<Body>,
+  isGood: boolean,
+): Effect.Effect<Denial | undefined> => {
+  const policies = call.caller.policies.outbound
+  if (policies.length === 0) return Effect.undefined
+  if (task.opening !== undefined)
+    return Effect.as(
+      services.review.sample(policies, () => task.answered()),
+      undefined,
+    )
+  return isGood ? services.review.judge(policies, () => task.answered()) : Effect.undefined
+}
+
+/** The reply of a normal end, complete but for the balance; undefined for a stream. */
+const finishReply = <Body extends object>(
+  { call: { requestId }, task }: HeldCall<Body>,
+  usage: SettledUsage,
+  denial: Denial | undefined,
+): FinishedReply<Body> | undefined => {
+  if (task.opening !== undefined) return undefined
+  // The client gets the error with the usage, also on replay.
+  if (denial !== undefined) return withheldReply(requestId, contentBlocked(denial), usage)
+  return { ...completedReply(requestId, task.finish(usage), usage, task.warnings), status: task.status ?? 200 }
+}
+
+/** A settlement that keeps the reply, if it is the reply to a request id. */
+const keeping = <Body extends object>(
+  { registration, services, call, reply }: HeldCall<Body>,
+  settlement: Settlement,
+  finished: FinishedReply<Body> | undefined,
+  told?: Amount,
+): Settlement => {
+  // A reply with long parts is larger than what is kept.
+  if (registration === undefined || finished === undefined || reply.hasMarks) return settlement
+  const keptFor = { owner: registration.owner, ref: call.requestId }
+  const sealed = sealReply(services.sealer, keptFor, registration.payloadHash, finished)
+  return sealed === undefined ? settlement : { ...settlement, reply: { sealed, told } }
+}
+
+/** A warning after the stream has started, or for the header of a whole reply. */
+const warn = <Body extends object>({ task, reply }: HeldCall<Body>, warning: WarnEvent): void => {
+  task.warnings.push(warning)
+  if (reply.isStreaming) reply.write(reply.events.warn(warning))
+}
+
+/** Without the record, the books answer for a repeated request id. */
+const complete = <Body extends object>(
+  { services }: HeldCall<Body>,
+  registration: RegisteredCall,
+  isReplayable: boolean,
+): Effect.Effect<void> =>
+  Effect.catch(services.gate.complete(registration, registration.payloadHash, isReplayable), (cause) =>
+    Effect.logWarning("An idempotency record could not be completed", cause),
+  )
+
+const conclude = <Body extends object>(
+  x: HeldCall<Body>,
+  usage: SettledUsage,
+  balance: Amount,
+  finished: FinishedReply<Body> | undefined,
+  denial: Denial | undefined,
+): void => {
+  const { reply, task } = x
+  const stop = task.stop()
+  const stops = task.stops?.()
+  const stopSequence = task.stopSequence?.()
+  reportEnd(x, { stop: denial === undefined ? stop : undefined, outcome: "content_blocked", isBilled: true })
+  if (finished !== undefined) {
+    reply.send(replyWith(finished, balance))
+    return
+  }
+  const told = { ...usage, balance: formatAmount(balance) }
+  const end = {
+    stop,
+    ...(stopSequence !== undefined && { stopSequence }),
+    ...(stops !== undefined && { stops }),
+    usage: told,
+  }
+  reply.write(reply.events.usage(told) + reply.events.close(end))
+  reply.end()
+}
+
+/** A failure that is billed: the request id is spent, and there is nothing to replay. */
+const breakOff = <Body extends object>(
+  x: HeldCall<Body>,
+  usage: SettledUsage,
+  balance: Amount,
+  error: ServiceError,
+): Effect.Effect<void> => {
+  const { reply, call } = x
+  if (reply.isStreaming) reply.write(reply.events.usage({ ...usage, balance: formatAmount(balance) }))
+  reportEnd(x, { outcome: error.code, isBilled: true })
+  return refuse(reply, error, call.requestId)
+}

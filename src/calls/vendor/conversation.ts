@@ -1,0 +1,79 @@
+/** What the vendor calls of one call share: its work, where the reply goes, its deadlines and what ends it. */
+import { type Context, Data } from "effect"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { Watched } from "../../deadlines.ts"
+import type { ServiceError } from "../../protocol/error.ts"
+import type { Tier, Timeouts } from "../../protocol/timeout-tiers.ts"
+import type { Attempt } from "../../telemetry/exchange-reports.ts"
+import type { VendorClient } from "../../upstream/client.ts"
+import type { TargetHealth } from "../../upstream/health.ts"
+import type { AttemptError, TierTimeout } from "./errors.ts"
+import type { Signal } from "./signal.ts"
+import type { Work } from "./work.ts"
+
+/** The client disconnected before the vendor had finished. */
+export class ClientGone extends Data.TaggedError("ClientGone") {}
+
+/** What ends a conversation from outside its vendor calls; `internal_error` is a worker that lost the request. */
+export type EndedEarly = ClientGone | TierTimeout | ServiceError<"stream_backpressure" | "internal_error">
+
+/** A client that reads a stream, as far as the vendor's side must know. */
+export interface StreamClient {
+  readonly hasRoom: boolean
+  readonly isFull: boolean
+  onRoom: (() => void) | undefined
+  readonly stall: (nowMs: number) => number
+}
+
+export interface Conversation {
+  /** The gateway's own request id, for the log. */
+  readonly requestId: string
+  readonly client: VendorClient["Service"]
+  readonly health: TargetHealth["Service"]
+  readonly context: Context.Context<never>
+  readonly work: Work
+  /** In failover order. */
+  readonly targets: ReadonlyArray<CallTarget>
+  /** Whether another target is asked after a refusal that is the request's fault. */
+  readonly triesAfterRefusal: boolean
+  /** Where a stream goes; undefined if the client gets a whole reply. */
+  readonly stream: StreamClient | undefined
+  /** Maximum size of a reply, in bytes. */
+  readonly maxReplyBytes: number
+  readonly timeoutsOf: (target: CallTarget) => Timeouts
+  readonly signal: Signal<EndedEarly>
+  readonly nowMs: () => number
+  /** When the call was planned, in milliseconds since the epoch. */
+  readonly startedAtMs: number
+  /** Vendor calls that failed. */
+  readonly attempts: Array<Attempt>
+  /** Why its last vendor call failed. */
+  failure: AttemptError | undefined
+  /** Looks at the deadlines no later than at a time; set by the call's watch. */
+  lookBy: (dueMs: number) => void
+  /** The running vendor call, which has deadlines of its own. */
+  call: Watched | undefined
+  /** The current target. */
+  target: CallTarget | undefined
+  /** Where the current target answers, as the head of its reply says. */
+  region: string | undefined
+  /** Whether a reply has begun that is given to the client, which ends failover. */
+  opened: boolean
+  /** The time of each tier at the current target, in milliseconds. */
+  readonly took: Partial<Record<Tier, number>>
+}
+
+/** What a conversation begins with. */
+type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "region" | "opened" | "took"
+
+export const makeConversation = (given: Omit<Conversation, Begun>): Conversation => ({
+  ...given,
+  attempts: [],
+  failure: undefined,
+  lookBy: () => {},
+  call: undefined,
+  target: undefined,
+  region: undefined,
+  opened: false,
+  took: {},
+})

@@ -1,0 +1,90 @@
+/** The vendor calls of a call: targets in order until one sends its first frame, then that one to its end. */
+import { Effect, Result } from "effect"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { withRequestId } from "../../telemetry/logs.ts"
+import { spanned, traceHeaders } from "../../telemetry/tracing.ts"
+import type { Despite } from "../../upstream/health.ts"
+import { reportFailedCall } from "../settle/report.ts"
+import type { Conversation, EndedEarly } from "./conversation.ts"
+import { type AttemptError, type CallError, type ConversationError, isTierTimeout } from "./errors.ts"
+import { beginning, firstAnswer } from "./target-loop.ts"
+import { UpstreamCall } from "./vendor-call.ts"
+
+/** Calls the targets in order until one reply is complete. */
+export const converse = (c: Conversation): Effect.Effect<void, ConversationError | EndedEarly> => {
+  const { targets, health, nowMs, work, triesAfterRefusal } = c
+  const { tellsCode } = work
+  const open = (target: CallTarget, despite: Despite | undefined) => askTarget(c, target, despite)
+  const isCommitted = () => c.opened
+  const answer = firstAnswer({ targets, health, nowMs, triesAfterRefusal, tellsCode, open, isCommitted })
+  return Effect.flatMap(answer, (answer) => {
+    if (Result.isSuccess(answer)) return Effect.void
+    c.failure = answer.failure.last
+    return Effect.fail(answer.failure.told)
+  })
+}
+
+/** Calls one target, to its end. @param despite undefined unless its last calls failed */
+const askTarget = Effect.fnUntraced(function* (
+  c: Conversation,
+  target: CallTarget,
+  despite: Despite | undefined,
+): Effect.fn.Return<Result.Result<void, AttemptError>, EndedEarly> {
+  c.target = target
+  const startedAt = performance.now()
+  const { name, options } = c.work.span(target)
+  if (c.work.prepare !== undefined) yield* c.work.prepare(target)
+  const result = yield* call(c, target, despite).pipe(spanned(name, options), Effect.result)
+  const { reason } = c.signal
+  if (reason !== undefined) {
+    if (isTierTimeout(reason)) yield* report(c, target, reason, startedAt)
+    return yield* Effect.fail(reason)
+  }
+  const error = Result.isFailure(result) ? result.failure : undefined
+  // Another call tries the target just now.
+  if (error?._tag === "TargetCoolingDown") return Result.fail(error)
+  c.work.record(target, performance.now() - startedAt, error)
+  if (error === undefined) return Result.succeed(undefined)
+  yield* report(c, target, error, startedAt)
+  const isSealed = error._tag === "VendorRejected" && error.blame === "seal"
+  if (isSealed && !c.opened && c.work.unseal?.(target) === true) return yield* askTarget(c, target, despite)
+  return Result.fail(error)
+})
+
+/** Its health is asked only while its last calls failed. */
+const call = (c: Conversation, target: CallTarget, despite: Despite | undefined): Effect.Effect<void, AttemptError> =>
+  Effect.flatMap(traceHeaders, (headers) => {
+    const parts = c.work.partsAt?.(target) ?? 1
+    const first = new UpstreamCall(c, target, headers, 0, parts)
+    const over = despite === undefined ? first.over : Effect.andThen(begun(c, target, despite, first), first.over)
+    return parts === 1 ? over : Effect.andThen(over, remainder(c, target, headers, parts))
+  })
+
+const begun = (c: Conversation, target: CallTarget, despite: Despite, { opened }: UpstreamCall) =>
+  beginning(c.health, target, despite, opened, () => c.signal.reason !== undefined)
+
+/** A request that is larger than a vendor takes at once is made in parts, one after the other. */
+const remainder = Effect.fnUntraced(function* (
+  c: Conversation,
+  target: CallTarget,
+  headers: Readonly<Record<string, string>>,
+  parts: number,
+): Effect.fn.Return<void, AttemptError> {
+  for (let part = 1; part < parts && c.signal.reason === undefined; part++) {
+    yield* new UpstreamCall(c, target, headers, part, parts).over
+  }
+})
+
+/** @param startedAt when the call began, by `performance.now` */
+const report = (c: Conversation, target: CallTarget, error: CallError, startedAt: number): Effect.Effect<void> => {
+  const tookMs = Math.round(performance.now() - startedAt)
+  const atMs = Math.max(0, Math.round(c.nowMs() - c.startedAtMs - tookMs))
+  c.attempts.push({ vendor: target.vendor.id, model: target.model, atMs, tookMs, error: nameOf(error) })
+  return withRequestId(c.requestId)(reportFailedCall(c.context, target, error))
+}
+
+const nameOf = (error: CallError): string => {
+  if (error._tag === "UpstreamBroken") return "upstream_disconnected"
+  if (error._tag === "ServiceError") return error.code
+  return error.status > 0 ? `status ${error.status}` : error.code
+}

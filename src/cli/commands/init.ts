@@ -1,0 +1,235 @@
+/** `weir init`: writes a catalogue for the vendors whose API keys are here, or adds what an existing one lacks. */
+import { existsSync } from "node:fs"
+import { Clock, Console, Effect, Layer, Option, Result } from "effect"
+import { Command, Flag, Prompt } from "effect/cli"
+import { addressOf } from "../../catalogue/addresses.ts"
+import { WeirConfig } from "../../config.ts"
+import { CallDeadlines } from "../../deadlines.ts"
+import { dialectOf } from "../../dialects/index.ts"
+import { writeWholeFile } from "../../files/whole-file.ts"
+import { dateOf } from "../../protocol/values/instant.ts"
+import { resolveFromMachine } from "../../secrets.ts"
+import type { Additions } from "../../setup/catalogue-text.ts"
+import { offerOf } from "../../setup/choose-models.ts"
+import { type VendorToSetUp, vendorNamed, vendorsWithKeys } from "../../setup/choose-vendors.ts"
+import { knownVendors } from "../../setup/known-vendors.ts"
+import type { PriceFile } from "../../setup/price-file.ts"
+import { modelsOf } from "../../setup/price-import.ts"
+import { additionsOf, type ChosenModel, starterCatalogue } from "../../setup/starter.ts"
+import { listModels } from "../../setup/vendor-models.ts"
+import { VendorClient } from "../../upstream/client.ts"
+import { Egress } from "../../upstream/egress.ts"
+import { linesOf, readCatalogue, readMarkup, readPrices, readText, withEntries } from "../files.ts"
+import { Failed, failed } from "../target.ts"
+import { describeCheck } from "./vendors.ts"
+
+const flags = {
+  file: Flag.String("file").pipe(
+    Flag.withDescription("The catalogue to write, or to add to"),
+    Flag.withDefault("weir.yaml"),
+  ),
+  vendor: Flag.String("vendor").pipe(
+    Flag.withDescription(
+      "A vendor, such as anthropic, or local=http://127.0.0.1:8000/v1; those with an API key if absent",
+    ),
+    Flag.atLeast(0),
+  ),
+  model: Flag.String("model").pipe(
+    Flag.withDescription("A model by its vendor's name; all that have a price if absent"),
+    Flag.atLeast(0),
+  ),
+  prices: Flag.String("prices").pipe(
+    Flag.withDescription("LiteLLM's model_prices_and_context_window.json; the PyPI package litellm contains it"),
+    Flag.optional,
+  ),
+  markup: Flag.String("markup").pipe(
+    Flag.withDescription("What you add to the vendors' prices, such as 10%"),
+    Flag.withDefault("0%"),
+  ),
+  yes: Flag.Boolean("yes").pipe(Flag.withDescription("Ask nothing: take all, and write"), Flag.withDefault(false)),
+  test: Flag.Boolean("test").pipe(
+    Flag.withDescription("Make one small call to each vendor; --no-test makes none, and asks no vendor for its models"),
+    Flag.withDefault(true),
+  ),
+}
+
+export const init = Command.make(
+  "init",
+  flags,
+  Effect.fn(function* ({ file, vendor: named, model: models, prices: priceFile, markup, yes, test }) {
+    const asks = !yes && process.stdin.isTTY === true
+    const hundredths = yield* readMarkup(markup)
+    const existing = existsSync(file) ? yield* readCatalogue(file) : undefined
+    const prices = Option.isSome(priceFile) ? yield* readPrices(priceFile.value) : undefined
+    const vendors = yield* chooseVendors(named, asks)
+    const today = dateOf(yield* Clock.currentTimeMillis)
+    const chosen = yield* Effect.provide(
+      chooseModels(vendors, { wanted: models, prices, today, asks, calls: test }),
+      layerClient,
+    )
+    const entries = vendors.map(({ entry }) => entry)
+    const additions = additionsOf(existing?.document, entries, chosen, { markup: hundredths, from: today })
+    if (Object.values(additions).every((list) => list.length === 0)) {
+      yield* Console.log(`${file} has all of it: nothing changes`)
+    } else {
+      const text =
+        existing === undefined ? starterCatalogue(additions, today) : yield* withEntries(file, existing.text, additions)
+      yield* Console.log(existing === undefined ? describeNew(file, additions) : describeAdditions(file, additions))
+      if (!(yes || (asks && (yield* Prompt.Confirm({ message: `Write ${file}?`, initial: true }))))) {
+        return yield* Console.log(`Nothing was written: --yes writes`)
+      }
+      writeWholeFile(file, text)
+      yield* Console.log(`${file} is written`)
+    }
+    if (test) yield* testVendors(file, vendors)
+    yield* Console.log(nextSteps(file, existing !== undefined))
+  }),
+)
+
+const chooseVendors = Effect.fnUntraced(function* (named: ReadonlyArray<string>, asks: boolean) {
+  if (named.length > 0) {
+    const read = named.map((name) => vendorNamed(name, process.env))
+    const wrong = read.find(Result.isFailure)
+    if (wrong !== undefined) return yield* failed(wrong.failure)
+    return read.flatMap((each) => (Result.isSuccess(each) ? [each.success] : []))
+  }
+  const found = vendorsWithKeys(process.env)
+  if (found.length === 0) {
+    const names = knownVendors.map(({ variables }) => variables[0]).join(", ")
+    return yield* failed(
+      `No vendor has its API key here. Set one of ${names}, or what a cloud needs (AWS_REGION, GOOGLE_CLOUD_PROJECT, AZURE_OPENAI_ENDPOINT, each with an identity); or name your own server, such as --vendor local=http://127.0.0.1:8000/v1`,
+    )
+  }
+  if (!asks) return found
+  return yield* Prompt.MultiSelect({
+    message: "Vendors whose API keys are in the environment",
+    choices: found.map((vendor) => ({
+      title: `${vendor.entry.id} (${addressOf(vendor.entry)})`,
+      value: vendor,
+      selected: true,
+    })),
+    min: 1,
+  })
+})
+
+/** Vendors are called as a gateway calls them: through the same proxies. */
+const layerClient = VendorClient.layer.pipe(Layer.provide(Egress.layer), Layer.provide(WeirConfig.layer))
+
+interface Choice {
+  readonly wanted: ReadonlyArray<string>
+  readonly prices: PriceFile | undefined
+  readonly today: string
+  readonly asks: boolean
+  /** Whether vendors may be called. */
+  readonly calls: boolean
+}
+
+/** Asks each vendor for its models, or reads them from the price file where it has no list, or may not be called. */
+const chooseModels = Effect.fnUntraced(function* (
+  vendors: ReadonlyArray<VendorToSetUp>,
+  { wanted, prices, today, asks, calls }: Choice,
+) {
+  const client = yield* VendorClient
+  const chosen: Array<ChosenModel> = []
+  for (const { entry, key, provider, hasNoList } of vendors) {
+    if (key === undefined && entry.credential !== undefined) {
+      return yield* failed(`${entry.id}: there is no API key at ${entry.credential}`)
+    }
+    const baseUrl = addressOf(entry) ?? ""
+    // A server of one's own has no models in the file.
+    const isNamed = !hasNoList && !calls && (provider === undefined || prices === undefined)
+    const isRead = hasNoList || !calls
+    const listed = isNamed
+      ? wanted
+      : isRead
+        ? modelsOf(prices ?? noPrices, provider ?? entry.id)
+        : yield* Effect.mapError(
+            listModels(client, { ...entry, baseUrl }, key),
+            ({ message }) => new Failed(`${entry.id}: ${message}`),
+          )
+    if (hasNoList && prices === undefined) {
+      return yield* failed(
+        `${entry.id} has no list of its models: name a price file, such as --prices model_prices_and_context_window.json, which has them`,
+      )
+    }
+    if (isNamed && wanted.length === 0) {
+      return yield* failed(
+        `${entry.id} is not asked for its models: name them, such as --model NAME${provider === undefined ? "" : ", or a price file, such as --prices model_prices_and_context_window.json"}`,
+      )
+    }
+    const { models, unpriced } = offerOf(
+      entry.id,
+      listed,
+      provider,
+      prices,
+      today,
+      (kind) => dialectOf(entry)[kind] !== undefined,
+    )
+    const own = wanted.length === 0 ? models : models.filter(({ model }) => wanted.includes(model))
+    const lister = isNamed
+      ? `${listed.length} models of ${entry.id} are named`
+      : isRead
+        ? `The price file lists ${listed.length} models of ${entry.id}`
+        : `${entry.id} lists ${listed.length} models`
+    yield* Console.log(`${lister}; ${own.length} of them can be served`)
+    const missing = wanted.filter((model) => unpriced.includes(model))
+    if (missing.length > 0 || (own.length === 0 && unpriced.length > 0)) {
+      const which = missing.length > 0 ? missing.join(", ") : `any of ${entry.id}'s models`
+      return yield* failed(
+        `There is no price for ${which}: name a price file, such as --prices model_prices_and_context_window.json (pip download litellm --no-deps; the package contains it)`,
+      )
+    }
+    chosen.push(
+      ...(asks && own.length > 1
+        ? yield* Prompt.MultiSelect({
+            message: `Models of ${entry.id}`,
+            choices: own.map((each) => ({ title: each.model, value: each, selected: true })),
+          })
+        : own),
+    )
+  }
+  return chosen
+})
+
+const noPrices: PriceFile = { models: [], refused: new Map() }
+
+const describeNew = (file: string, { vendors = [], models = [], prices = [] }: Additions): string => {
+  const free = prices.filter(({ input, output }) => input === "0" && output === "0").map(({ model }) => model)
+  return [
+    `${file}: ${vendors.map(({ id }) => id).join(", ")} with ${models.map(({ handle }) => handle).join(", ")}, and a first organisation with a key`,
+    ...(free.length === 0 ? [] : [`No price is known for ${free.join(", ")}: write what you charge`]),
+  ].join("\n")
+}
+
+const describeAdditions = (file: string, additions: Additions): string =>
+  `To add to ${file}; everything else stays as it is:\n${linesOf(additions)}`
+
+/** One small call to each vendor, by the catalogue that was written. */
+const testVendors = Effect.fnUntraced(function* (file: string, vendors: ReadonlyArray<VendorToSetUp>) {
+  const [{ VendorCheck }, { layerStaticCatalogue }] = yield* Effect.promise(() =>
+    Promise.all([import("../../setup/vendor-check.ts"), import("../../testing/static-catalogue.ts")]),
+  )
+  const services = VendorCheck.layer.pipe(
+    Layer.provide(Layer.merge(layerClient, CallDeadlines.layer)),
+    Layer.provide(layerStaticCatalogue(yield* readText(file), resolveFromMachine)),
+    Layer.provide(WeirConfig.layer),
+  )
+  const checks = Effect.gen(function* () {
+    const check = yield* VendorCheck
+    return yield* Effect.forEach(vendors, ({ entry }) => check.run(entry.id, undefined))
+  })
+  const outcomes = yield* Effect.provide(checks, services).pipe(
+    Effect.mapError((error) => new Failed(`The vendors could not be called: ${error.message}`)),
+  )
+  for (const outcome of outcomes) yield* Console.log(describeCheck(outcome))
+  if (outcomes.some(({ ok }) => !ok)) return yield* failed(`${file} is written, but not every vendor answers`)
+})
+
+const nextSteps = (file: string, isOld: boolean): string =>
+  isOld
+    ? `Next: weir apply ${file} --dry-run`
+    : [
+        "Next:",
+        `  SVC_CATALOGUE=${file} weir serve     # in another terminal; it prints SVC_ADMIN_KEY`,
+        `  weir apply ${file}                   # prints the first key, once`,
+      ].join("\n")

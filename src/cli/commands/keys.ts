@@ -1,0 +1,92 @@
+/** `weir keys`: application keys. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { AdminDirectory } from "../../protocol/api/admin-directory.ts"
+import type { KeyList, KeyMinted } from "../../protocol/control/admin-directory.ts"
+import { more, ofOrg, page, queryOf } from "../lists.ts"
+import { table } from "../table.ts"
+import { operator, show } from "../target.ts"
+
+const id = Argument.String("id").pipe(Argument.withDescription("The key's id"))
+
+const listKeys = Command.make("list", { org: ofOrg, ...page, ...operator }, ({ org, limit, cursor, ...target }) =>
+  show(
+    target,
+    AdminDirectory,
+    (client, headers) => client.adminDirectory.listKeys({ headers, query: queryOf(limit, { org, cursor }) }),
+    describeKeys,
+  ),
+).pipe(Command.withDescription("List application keys, newest first"))
+
+const mintKey = Command.make(
+  "mint",
+  {
+    app: Argument.String("app").pipe(Argument.withDescription("The application's id")),
+    id: Flag.String("id").pipe(Flag.withDescription("The key's id; generated if absent"), Flag.optional),
+    scopes: Flag.Literals("scope", ["runtime", "control"]).pipe(
+      Flag.withDescription("A scope of the key; may be given twice; runtime if absent"),
+      Flag.atMost(2),
+    ),
+    expiresAt: Flag.String("expires-at").pipe(
+      Flag.withDescription("When the key expires: a date or an instant, e.g. 2027-01-01"),
+      Flag.optional,
+    ),
+    ...operator,
+  },
+  ({ app, id, scopes, expiresAt, ...target }) => {
+    const payload = {
+      app,
+      ...(Option.isSome(id) && { id: id.value }),
+      ...(Option.isSome(expiresAt) && { expiresAt: expiresAt.value }),
+      ...(scopes.length > 0 && { scopes }),
+    }
+    return show(
+      target,
+      AdminDirectory,
+      (client, headers) => client.adminDirectory.mintKey({ headers, payload }),
+      describeMinted,
+    )
+  },
+).pipe(
+  Command.withDescription("Mint a key for an application. The secret is shown once"),
+  Command.withExamples([{ command: "weir keys mint acme_app --id acme_key" }]),
+)
+
+const revokeKey = Command.make("revoke", { id, ...operator }, ({ id, ...target }) =>
+  show(
+    target,
+    AdminDirectory,
+    (client, headers) => client.adminDirectory.revokeKey({ headers, params: { id } }),
+    () => `${id} is revoked`,
+  ),
+).pipe(
+  Command.withDescription("Revoke a key for good, including a key of the catalogue"),
+  Command.withExamples([{ command: "weir keys revoke acme_key" }]),
+)
+
+const describeKeys = ({ data, nextCursor }: KeyList): string =>
+  [
+    table(
+      ["id", "app", "org", "scopes", "status", "made by", "created", "expires"],
+      data.map(({ id, appId, orgId = "", scopes, status, origin, createdAt, expiresAt = "" }) => [
+        id,
+        appId,
+        orgId,
+        scopes.join(","),
+        status,
+        origin,
+        createdAt,
+        expiresAt,
+      ]),
+    ),
+    ...more(nextCursor),
+  ].join("\n")
+
+const describeMinted = ({ keyId, key }: KeyMinted): string =>
+  `${keyId}: ${key} (printed once; for clients of other APIs: ${keyId}~${key})`
+
+export const keys = Command.make("keys").pipe(
+  Command.withSubcommands([listKeys, mintKey, revokeKey]),
+  Command.provide(NodeHttpClient.layerNodeHttp),
+)

@@ -1,0 +1,81 @@
+/** What `weir serve` runs: the services, the HTTP server, and the start itself. */
+import { rmSync } from "node:fs"
+import { Console, Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import { NetAddress } from "effect/net"
+import { Calls } from "../../calls/calls.ts"
+import { applyAndWatch } from "../../catalogue/watch.ts"
+import { WeirConfig } from "../../config.ts"
+import { makeDemoTraffic } from "../../development/demo-traffic.ts"
+import {
+  type DevelopmentHandout,
+  layerAdminKey,
+  layerMasterKey,
+  layerMintedSecrets,
+  layerSecrets,
+  layerSimulatedVendor,
+  startDevelopment,
+} from "../../development/start.ts"
+import { writeWholeFile } from "../../files/whole-file.ts"
+import { layerServer } from "../../http/server.ts"
+import { layerServices } from "../../services.ts"
+import { layerLogs } from "../../telemetry/logs.ts"
+import { NodeProblems } from "../../telemetry/node-problems.ts"
+import { layerOtlp } from "../../telemetry/otlp.ts"
+import { answerSupervisor, isWorker, sendReady } from "../../workers/worker.ts"
+import { banner } from "./banner.ts"
+import { collectUnlessUsed } from "./collect-after-start.ts"
+
+/** Applies the catalogue, then announces how the gateway can be called. */
+const start = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const config = yield* WeirConfig
+    const handout = yield* startDevelopment
+    if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile, config.cataloguePrune)
+    const { address } = yield* HttpServer.HttpServer
+    const baseUrl = urlOf(address, config)
+    const calls = yield* Calls
+    yield* Effect.forkScoped(collectUnlessUsed(calls.hasRun))
+    if (isWorker) {
+      yield* answerSupervisor
+      return sendReady(readyOf(baseUrl, handout))
+    }
+    yield* Console.log(banner(baseUrl, config.env, handout))
+    if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, readyOf(baseUrl, handout))
+    if (config.demoTraffic && handout?.key !== undefined) {
+      yield* Effect.forkScoped(Effect.ignore(makeDemoTraffic(baseUrl, handout.key)))
+    }
+  }),
+)
+
+/** The gateway, given its configuration. */
+export const layerGateway = start.pipe(
+  Layer.provideMerge(layerServer),
+  Layer.provideMerge(Layer.mergeAll(layerAdminKey, layerSimulatedVendor)),
+  Layer.provideMerge(layerServices),
+  Layer.provide(layerSecrets),
+  Layer.provide(layerMasterKey),
+  Layer.provide(layerMintedSecrets),
+  Layer.provide(layerOtlp),
+  Layer.provideMerge(NodeProblems.layer),
+  Layer.provide(layerLogs),
+)
+
+/** Where a client on this machine reaches the gateway. */
+const urlOf = (address: NetAddress.SocketAddress, { tls, basePath }: WeirConfig["Service"]): string => {
+  const url = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1") + basePath
+  return tls === undefined ? url : url.replace(/^http:/, "https:")
+}
+
+const readyOf = (baseUrl: string, handout: DevelopmentHandout | undefined) => ({
+  baseUrl,
+  pid: process.pid,
+  ...(handout?.key !== undefined && { keyId: handout.key.id, key: handout.key.secret }),
+  ...(handout?.adminKey !== undefined && { adminKey: handout.adminKey }),
+})
+
+const writeReadyFile = (file: string, ready: ReturnType<typeof readyOf>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => writeWholeFile(file, `${JSON.stringify(ready)}\n`)),
+    () => Effect.sync(() => rmSync(file, { force: true })),
+  )

@@ -1,0 +1,74 @@
+/** Keys of an organisation's applications: mint, with lines that are ready to use, and revoke. */
+import { html } from "htm/preact"
+import type { KeyList, KeyMinted } from "../../../protocol/control/admin-directory.ts"
+import { base, call, get } from "../../api.ts"
+import { instant } from "../../format.ts"
+import { usePages } from "../../load.ts"
+import { ActionButton, CopyButton, Secret, type Values } from "../../ui/form.ts"
+import { Card, Empty, Tag } from "../../ui/parts.ts"
+import { PagedTable } from "../../ui/table.ts"
+import { oneOf, type TenantPlace } from "./tenant-urls.ts"
+
+type Key = KeyList["data"][number]
+
+export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readonly apps: ReadonlyArray<string> }) => {
+  const pages = usePages(`keys ${place.org}`, (cursor, signal) =>
+    get<KeyList>(place.keys, { ...place.query, cursor }, signal),
+  )
+  const mint = async ({ app = "", expiresAt = "" }: Values) => {
+    const { keyId, key } = await call<KeyMinted>("POST", place.keys, {
+      body: { app, ...(expiresAt !== "" && { expiresAt }) },
+    })
+    pages.reload()
+    return html`<${Secret} title="The key ${keyId}" secret=${key}><${ReadyLines} keyId=${keyId} secret=${key} /><//>`
+  }
+  const revoke = (id: string) => async () => {
+    await call("POST", oneOf(place.keys, id, "revoke"))
+    pages.reload()
+  }
+  const button =
+    apps.length > 0 &&
+    html`<${ActionButton} name="Mint a key" act=${mint} fields=${[
+      { name: "app", label: "Application", options: apps.map((id) => [id, id]) },
+      { name: "expiresAt", label: "Expires on", type: "date", isOptional: true },
+    ]} />`
+  return html`<${Card} title="Keys" actions=${button}>
+    <${PagedTable} caption="Keys" pages=${pages} empty=${html`<${Empty} title="No key yet">${apps.length === 0 ? "Create an application first." : "Mint one: applications call the gateway with it."}<//>`} columns=${[
+      { name: "Key id", show: ({ id }: Key) => html`<code class="wrap">${id}</code>` },
+      { name: "Application", show: ({ appId }: Key) => appId },
+      {
+        name: "Status",
+        show: ({ status }: Key) => html`<${Tag} tone=${status === "active" ? "good" : "bad"}>${status}<//>`,
+      },
+      { name: "From", show: ({ origin }: Key) => (origin === "catalogue" ? "catalogue" : "minted") },
+      { name: "Created", align: "nowrap", show: ({ createdAt }: Key) => instant(createdAt) },
+      {
+        name: "Expires",
+        align: "nowrap",
+        show: ({ expiresAt }: Key) => (expiresAt === undefined ? "never" : instant(expiresAt)),
+      },
+      {
+        name: "Actions",
+        show: ({ id, status }: Key) =>
+          status === "active" &&
+          html`<${ActionButton} name="Revoke" title="Revoke ${id}?" tone="danger" explain="Calls with it are refused within two seconds. This cannot be undone." act=${revoke(id)} />`,
+      },
+    ]} />
+  <//>`
+}
+
+/** A call for each kind of client. */
+export const ReadyLines = ({ keyId, secret }: { readonly keyId: string; readonly secret: string }) => {
+  const address = base.href.replace(/\/$/, "")
+  const pair = `${keyId}~${secret}`
+  const lines = [
+    ["twp/1", `SVC_BASE_URL=${address} SVC_KEY_ID=${keyId} SVC_KEY=${secret}`],
+    ["OpenAI clients", `OPENAI_BASE_URL=${address}/openai/v1 OPENAI_API_KEY=${pair}`],
+    ["Anthropic clients", `ANTHROPIC_BASE_URL=${address}/anthropic ANTHROPIC_API_KEY=${pair}`],
+    ["Gemini clients", `GOOGLE_GEMINI_BASE_URL=${address}/gemini GEMINI_API_KEY=${pair}`],
+  ]
+  return html`${lines.map(
+    ([name, line]) =>
+      html`<div><div class="head"><h3>${name}</h3><${CopyButton} text=${line} /></div><pre class="note" tabindex="0">${line}</pre></div>`,
+  )}`
+}

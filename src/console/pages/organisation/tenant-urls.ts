@@ -1,0 +1,37 @@
+/** Where what belongs to an organisation is read and changed: by operators, or by its own people. */
+import type { Viewer } from "../../viewer.ts"
+
+export interface TenantPlace {
+  readonly org: string
+  readonly apps: string
+  readonly members: string
+  readonly keys: string
+  readonly licences: string
+  readonly budgets: string
+  /** What names the organisation in a list. */
+  readonly query: Readonly<Record<string, string>>
+  /** The same in a body that creates something. */
+  readonly body: Readonly<Record<string, string>>
+}
+
+export const tenantPlace = (viewer: Viewer, org: string): TenantPlace => {
+  if (viewer.kind === "person") {
+    const own = { apps: "v1/apps", members: "v1/members", keys: "v1/keys", licences: "v1/org-licenses" }
+    return { org, ...own, budgets: "v1/budgets", query: {}, body: {} }
+  }
+  const ofOrg = `v1/admin/orgs/${encodeURIComponent(org)}`
+  return {
+    org,
+    apps: "v1/admin/apps",
+    members: "v1/admin/members",
+    keys: "v1/admin/keys",
+    licences: `${ofOrg}/licences`,
+    budgets: `${ofOrg}/budgets`,
+    query: { org },
+    body: { org },
+  }
+}
+
+/** One of a list. */
+export const oneOf = (list: string, id: string, action = ""): string =>
+  `${list}/${encodeURIComponent(id)}${action === "" ? "" : `/${action}`}`

@@ -1,0 +1,174 @@
+/**
+ * The direction towards a client: an API's request becomes one of twp/1, and the events of twp/1 become its reply. Pure,
+ * like the direction towards a vendor.
+ */
+import type { Result } from "effect"
+import type { VendorBlock } from "../../protocol/block.ts"
+import type { ErrorBody } from "../../protocol/error.ts"
+import type { CloseEvent, Delta, ImageDelta, OpenEvent, WarnEvent } from "../../protocol/event.ts"
+import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
+import type { Segment } from "../../protocol/kinds/transcription.ts"
+import type { Usage } from "../../protocol/usage.ts"
+import type { ClientApiName, OwnRequest } from "../carry/carried-request.ts"
+import type { VendorFrame } from "../carry/vendor-frame.ts"
+import type { ExactPlaces } from "../parse/exact-places.ts"
+import type { JsonObject } from "../parse/json.ts"
+import { typeOfBlock } from "../vendor/vendor-blocks.ts"
+import type { FieldRefusal, FieldTable } from "./fields.ts"
+
+/** Turns the events of one exchange into the text of its stream. */
+export interface EventEncoder {
+  readonly open: (data: typeof OpenEvent.Type) => string
+  /** @param json a text delta's text in JSON, if it is already encoded */
+  readonly delta: (delta: Delta, json?: string) => string
+  /** A frame of a vendor with the same API; from the first one on, deltas are not written. */
+  readonly frame?: (frame: VendorFrame) => string
+  /** Words of one speaker. */
+  readonly segment?: (segment: Segment) => string
+  readonly picture?: (delta: typeof ImageDelta.Type) => string
+  /** Text of events, or the bytes themselves. */
+  readonly sound?: (bytes: Uint8Array, mime: string) => string | Uint8Array
+  readonly warn: (data: WarnEvent) => string
+  readonly usage: (data: Usage) => string
+  readonly close: (data: typeof CloseEvent.Type) => string
+  /** Empty if a stream has no words for errors: then its connection is closed. */
+  readonly error: (data: ErrorBody) => string
+  /** `text/event-stream` if absent. */
+  readonly contentType?: string
+  /** What clients ignore; bridges silence. Empty if there is no such thing. */
+  readonly heartbeat: string
+  /** Headers after the stream: their names before it, and their values at its end. */
+  readonly trailers?: { readonly names: string; readonly values: () => Readonly<Record<string, string>> }
+}
+
+/** What an API says in a request's path. */
+export interface RequestPlace {
+  readonly model: string
+  readonly stream: boolean
+  /** Whether a stream is one array of JSON. */
+  readonly isArray: boolean
+  /** Whether only the prompt's tokens are asked for. */
+  readonly counts: boolean
+}
+
+/** A client's request in the words of twp/1. */
+export interface ClientRequest {
+  /** To be checked by the schema of twp/1; `meta` is the edge's. */
+  readonly exchange: JsonObject
+  /** What its reply must know. */
+  readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups">
+  /** Where the body has JSON that goes on as its text. */
+  readonly exact?: ExactPlaces | undefined
+  /** The same request for a vendor of the same API; absent if it is carried to none. */
+  readonly own?: OwnRequest | undefined
+}
+
+/** What is needed of a request once its exchange has been read. */
+export type ClientContext = Omit<ClientRequest, "exchange" | "exact">
+
+/** Tools that came in groups, by the name that a vendor sees. */
+export type ToolGroups = ReadonlyMap<string, GroupedTool>
+
+export interface GroupedTool {
+  readonly namespace: string
+  readonly name: string
+}
+
+export interface ReplyContext {
+  readonly requestId: string
+  /** As the client named it. */
+  readonly model: string
+  /** When the reply began, in seconds since 1970. */
+  readonly createdS: number
+  /** Whether a stream tells its usage in an event of its own. */
+  readonly includesUsage: boolean
+  readonly groups?: ToolGroups
+  /** Whether a stream is one array of JSON. */
+  readonly isArray?: boolean
+}
+
+export interface CarriedApi {
+  /** The vendors' dialect that is the same API. */
+  readonly dialect: ClientApiName
+  /** Fields that are the prompt: they are not read again. */
+  readonly prompt: ReadonlyArray<string>
+  /** The vendor's whole reply for its client. */
+  readonly whole: (context: ReplyContext, json: string) => string
+  /** The features of a request's headers that are asked for at the vendor too. */
+  readonly betas?: (headers: Readonly<Record<string, string | undefined>>) => ReadonlyArray<string>
+}
+
+export interface ClientApi {
+  /** The name in documentation, logs and errors. */
+  readonly name: string
+  /** How its requests reach a vendor of the same API; absent if all are translated. */
+  readonly carried?: CarriedApi
+  /** What becomes of each field of a request. */
+  readonly fields: FieldTable
+  readonly decode: (body: JsonObject, place: RequestPlace) => Result.Result<ClientRequest, FieldRefusal>
+  readonly events: (context: ReplyContext) => EventEncoder
+  readonly whole: (context: ReplyContext, response: ExchangeResponse) => object
+  readonly error: (error: ErrorBody, status: number, path?: string) => object
+  /** What a header asks for and cannot be had, to be told. */
+  readonly omittedFeatures?: (
+    headers: Readonly<Record<string, string | undefined>>,
+    isCarried: boolean,
+  ) => ReadonlyArray<string>
+  /** The header in which this API's clients look for a request id. */
+  readonly requestIdHeader: string
+  /** Fields of twp/1 with this API's names; the first that begins a path counts. */
+  readonly fieldNames: ReadonlyArray<readonly [ours: string, theirs: string]>
+}
+
+/** What the streams of other APIs have in common: they have no words for warnings and for usage before the end. */
+export abstract class ClientEvents {
+  readonly heartbeat: string = ": hb\n\n"
+
+  warn(): string {
+    return ""
+  }
+
+  usage(): string {
+    return ""
+  }
+}
+
+/** One id over all parts of a reply. */
+export const replyId = ({ requestId }: ReplyContext): string => requestId.slice("req_".length)
+
+/** Remarks beside a reply, for which its API has no word. */
+export interface ReplyNotes {
+  /** Why a reply ended. */
+  readonly stop?: Stop
+  /** Types of blocks that were left out. */
+  readonly blocks_omitted?: ReadonlyArray<string>
+}
+
+export const notesOf = (stop: Stop | undefined, omitted: Iterable<string> = []): ReplyNotes => {
+  const types = [...new Set(omitted)]
+  return { ...(stop !== undefined && { stop }), ...(types.length > 0 && { blocks_omitted: types }) }
+}
+
+/** The cost of an exchange, beside the API's own counts. */
+export const chargeOf = ({ cost, balance, currency }: Usage, notes: ReplyNotes = {}) => ({
+  cost,
+  balance,
+  currency,
+  ...notes,
+})
+
+/** The ends of a reply for which an API has no word. */
+export const unnamedStop = (stop: Stop, ...unnamed: ReadonlyArray<Stop>): Stop | undefined =>
+  unnamed.includes(stop) ? stop : undefined
+
+/** The notes of a whole reply, whose charge is in headers. */
+export const toldIn = (notes: ReplyNotes) => (Object.keys(notes).length === 0 ? {} : { x_svc: notes })
+
+/** The types of a reply's blocks for which an API has no words. @param hasWords whether it has some for a vendor's block */
+export const omittedOf = (
+  { replies, blocks }: Pick<ExchangeResponse, "replies" | "blocks">,
+  hasWords: (block: VendorBlock) => boolean,
+): ReadonlyArray<string> =>
+  (replies?.flatMap((reply) => reply.blocks) ?? blocks).flatMap((block) =>
+    block.t === "vendor" && !hasWords(block) ? [typeOfBlock(block)] : [],
+  )

@@ -1,0 +1,168 @@
+/**
+ * The client's connection of one exchange on a socket that carries many. Its client may give it room in bytes: then it
+ * sends messages while there is room, and a client that is slow with one exchange stops only that one.
+ */
+
+import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "../../calls/connection.ts"
+import { errorBody, type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { ExchangeResponse } from "../../protocol/exchange.ts"
+import { writeJson } from "../../protocol/json/json-text.ts"
+import { toServiceError } from "../../store/unavailable.ts"
+import type { ClientSocket } from "./client-socket.ts"
+import { type Frame, framesIn } from "./frames.ts"
+import { SocketEvents } from "./socket-events.ts"
+
+interface StreamOptions {
+  readonly socket: ClientSocket
+  /** As the client chose it. */
+  readonly id: string
+  /** The gateway's own request id. */
+  readonly requestId: string
+  /** Bytes that the client takes; undefined if only the socket limits them. */
+  readonly room: number | undefined
+  /** Told with the last message, after which the client may use the id again. */
+  readonly ended: () => void
+}
+
+export class ExchangeStream implements Connection<ExchangeResponse> {
+  readonly events: SocketEvents
+  readonly #socket: ClientSocket
+  readonly #requestId: string
+  /** Bytes that may be sent; undefined if only the socket limits them. Below 0 by a part of one message. */
+  #room: number | undefined
+  /** Bytes of room that the client has given, in all. */
+  #given = 0
+  /** Messages for which there is no room. */
+  #held: ReadonlyArray<Frame> = []
+  #heldBytes = 0
+  /** Told when the last message has left. */
+  #atEnd: (() => void) | undefined
+  #listener: ConnectionListener | undefined
+  readonly #ended: () => void
+  #isOver = false
+
+  constructor({ socket, id, requestId, room, ended }: StreamOptions) {
+    this.events = new SocketEvents(id)
+    this.#socket = socket
+    this.#requestId = requestId
+    this.#room = room
+    this.#ended = ended
+  }
+
+  /** The client takes so many more bytes. */
+  give(bytes: number): void {
+    this.#given += bytes
+    this.#room = (this.#room ?? 0) + bytes
+    this.#sendHeld()
+    this.#tellRoom()
+  }
+
+  /** The socket has taken what was waiting. */
+  drained(): void {
+    this.#tellRoom()
+  }
+
+  /** The client has left, or has cancelled the exchange. */
+  gone(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#held = []
+    this.#listener?.gone()
+  }
+
+  listen(listener: ConnectionListener): void {
+    this.#listener = listener
+    if (this.#isOver) listener.gone()
+  }
+
+  send({ status, headers, body }: WholeReply<ExchangeResponse>): void {
+    if (this.#isOver) return
+    const told = JSON.stringify(headersOf(headers))
+    const json = typeof body === "string" ? body : writeJson(body)
+    this.#socket.sendFrames(this.events.message(`"status":${status},"headers":${told},"body":${json}`))
+    this.#ended()
+  }
+
+  refuse(failure: ReplyError): void {
+    if (this.#isOver) return
+    this.#socket.sendFrames(this.events.error(errorBody(tellingRetry(toServiceError(failure)), this.#requestId)))
+    this.#ended()
+  }
+
+  write(part: StreamPart): boolean {
+    if (this.#isOver || typeof part !== "string") return true
+    if (this.#room === undefined) return this.#socket.sendFrames(part)
+    const frames = framesIn(part)
+    this.#held = [...this.#held, ...frames]
+    for (const { bytes } of frames) this.#heldBytes += bytes
+    this.#sendHeld()
+    return this.#hasRoom()
+  }
+
+  end(flushed: () => void): void {
+    if (this.#held.length > 0) this.#atEnd = flushed
+    else this.#finish(flushed)
+  }
+
+  /** A client that takes nothing of the socket loses it; one that gives an exchange no room loses that. */
+  cut(): void {
+    if (this.#isOver) return
+    if (this.#room === undefined || this.#room > 0) {
+      this.#socket.cut()
+      return
+    }
+    this.#socket.sendFrames(this.events.error(errorBody(noRoom, this.#requestId)))
+    this.#ended()
+    this.gone()
+  }
+
+  unsentBytes(): number {
+    return this.#heldBytes + this.#socket.unsentBytes()
+  }
+
+  takenBytes(): number {
+    const mayGoOn = this.#room === undefined || this.#room > 0
+    return this.#given + (mayGoOn ? this.#socket.takenBytes() : 0)
+  }
+
+  #sendHeld(): void {
+    let frames = ""
+    let sent = 0
+    for (const { text, bytes } of this.#held) {
+      if (this.#room !== undefined && this.#room <= 0) break
+      sent++
+      frames += text
+      this.#heldBytes -= bytes
+      if (this.#room !== undefined) this.#room -= bytes
+    }
+    if (sent === 0) return
+    this.#held = this.#held.slice(sent)
+    this.#socket.sendFrames(frames)
+    if (this.#held.length === 0 && this.#atEnd !== undefined) this.#finish(this.#atEnd)
+  }
+
+  #finish(flushed: () => void): void {
+    this.#ended()
+    this.#socket.flush(flushed)
+  }
+
+  #hasRoom(): boolean {
+    return this.#held.length === 0 && (this.#room === undefined || this.#room > 0)
+  }
+
+  #tellRoom(): void {
+    if (!this.#isOver && this.#hasRoom()) this.#listener?.room()
+  }
+}
+
+const noRoom = serviceError("stream_backpressure", "The client gave the exchange no room in time")
+
+/** A message has no head: the reply's own headers, without what HTTP needs. */
+const headersOf = ({ "content-type": _, ...headers }: Readonly<Record<string, string>>) => headers
+
+/** A socket has no `Retry-After`. */
+export const tellingRetry = (error: ServiceError): ServiceError => {
+  const { code, message, detail, retryAfterMs } = error
+  if (retryAfterMs === undefined) return error
+  return serviceError(code, message, { detail: { ...detail, retryAfterMs: Math.ceil(retryAfterMs) } })
+}

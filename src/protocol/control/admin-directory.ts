@@ -1,0 +1,85 @@
+/** Organisations, people, keys and licences for operators. Source: decisions "Control routes" (admin). */
+import { Schema } from "effect"
+import { Id, KeyScope, Role } from "../catalogue.ts"
+import { Currency, Decimal } from "../usage.ts"
+import { Instant } from "../values/instant.ts"
+import { nextCursor, TenantStatus } from "./tenants.ts"
+
+export const OrgList = Schema.Struct({
+  data: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      name: Schema.String,
+      plan: Schema.optionalKey(Schema.String),
+      currency: Currency,
+      available: Decimal,
+      held: Decimal,
+      /** What nodes were given to hold against; part of the two before. */
+      allotted: Decimal,
+      apps: Schema.Int,
+      members: Schema.Int,
+      sso: Schema.Boolean,
+      status: TenantStatus,
+      /** By the catalogue file. */
+      declared: Schema.Boolean,
+    }),
+  ),
+  nextCursor,
+}).annotate({ identifier: "OrgList" })
+export type OrgList = typeof OrgList.Type
+
+/** A member of an organisation, or a person who has logged in. */
+export const AdminUser = Schema.Struct({
+  /** The account's id if there is one, otherwise the member's. */
+  id: Schema.String,
+  email: Schema.String,
+  /** `invited`: a member who has never logged in. */
+  status: Schema.Literals(["active", "disabled", "invited"]),
+  memberships: Schema.Array(
+    /** `invited`: the person has not accepted yet. */
+    Schema.Struct({ org: Schema.String, role: Role, invited: Schema.optionalKey(Schema.Boolean) }),
+  ),
+}).annotate({ identifier: "AdminUser" })
+export type AdminUser = typeof AdminUser.Type
+
+export const UserList = Schema.Struct({ data: Schema.Array(AdminUser), nextCursor }).annotate({
+  identifier: "UserList",
+})
+export type UserList = typeof UserList.Type
+
+export const KeyList = Schema.Struct({
+  data: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      appId: Schema.String,
+      /** Absent if the application no longer exists. */
+      orgId: Schema.optionalKey(Schema.String),
+      scopes: Schema.Array(Schema.String),
+      status: Schema.Literals(["active", "disabled", "revoked"]),
+      /** A key of the catalogue is revoked when the catalogue no longer contains it. */
+      origin: Schema.Literals(["catalogue", "admin"]),
+      createdAt: Schema.String,
+      expiresAt: Schema.optionalKey(Schema.String),
+    }),
+  ),
+  nextCursor,
+}).annotate({ identifier: "KeyList" })
+export type KeyList = typeof KeyList.Type
+
+export const KeyMint = Schema.Struct({
+  app: Id,
+  /** Generated if absent. */
+  id: Schema.optionalKey(Id),
+  /** `runtime` if absent. */
+  scopes: Schema.optionalKey(Schema.Array(KeyScope).check(Schema.isMinLength(1))),
+  expiresAt: Schema.optionalKey(Instant),
+}).annotate({ identifier: "KeyMint" })
+
+/** Organisations do not choose ids of keys: an id must be free everywhere. */
+export const OwnKeyMint = KeyMint.mapFields(({ id: _, ...fields }) => fields).annotate({ identifier: "OwnKeyMint" })
+
+/** The secret is returned once. */
+export const KeyMinted = Schema.Struct({ keyId: Schema.String, key: Schema.String }).annotate({
+  identifier: "KeyMinted",
+})
+export type KeyMinted = typeof KeyMinted.Type

@@ -1,0 +1,110 @@
+/** Exchanges that have ended or are open, and one from end to end. Never a prompt or an answer. */
+import { Schema, Struct } from "effect"
+import { Currency, Decimal } from "../usage.ts"
+import { entryOf } from "../values/entry.ts"
+import { logNames, usageFields } from "./usage-record.ts"
+
+const nextCursor = Schema.NullOr(Schema.String)
+
+const recordFields = Struct.omit(usageFields, ["source", "dims", "connectMs", "idleMs"])
+/** Names of the log, each with its field of the usage record. */
+export const loggedFields = Struct.keys(recordFields).map(
+  (field) => [entryOf(logNames, field) ?? field, field] as const,
+)
+
+/** An exchange that has ended: billed, or failed without a bill. */
+export const LoggedExchange = Schema.Struct({
+  ...Struct.renameKeys(recordFields, logNames),
+  // One that failed may have none of these.
+  requestId: Schema.optionalKey(Schema.String),
+  stop: Schema.optionalKey(Schema.String),
+  currency: Schema.optionalKey(Currency),
+  /** The error code of one that failed; of one that was billed and broke off, too. */
+  code: Schema.optionalKey(Schema.String),
+  isBilled: Schema.Boolean,
+})
+export type LoggedExchange = typeof LoggedExchange.Type
+
+export const ExchangeLogPage = Schema.Struct({ data: Schema.Array(LoggedExchange), nextCursor }).annotate({
+  identifier: "ExchangeLogPage",
+})
+export type ExchangeLogPage = typeof ExchangeLogPage.Type
+
+export const ExchangeDetail = Schema.Struct({
+  ...LoggedExchange.fields,
+  dims: Schema.Record(Schema.String, Schema.Int),
+  /** What each tier took at the vendor that answered, in milliseconds. */
+  tiers: Schema.Record(Schema.String, Schema.Int),
+  /** Vendor calls that failed, in order; times in milliseconds after the exchange began. */
+  attempts: Schema.Array(
+    Schema.Struct({
+      vendor: Schema.String,
+      model: Schema.String,
+      atMs: Schema.Int,
+      tookMs: Schema.Int,
+      error: Schema.String,
+    }),
+  ),
+  /** What was billed, at the price in force at the time. Absent if the catalogue has that price no longer. */
+  lines: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ dimension: Schema.String, count: Schema.Int, perMillion: Decimal, cost: Decimal })),
+  ),
+  transfers: Schema.Array(
+    Schema.Struct({
+      at: Schema.String,
+      kind: Schema.String,
+      from: Schema.String,
+      to: Schema.String,
+      amount: Decimal,
+      currency: Currency,
+    }),
+  ),
+  traceId: Schema.optionalKey(Schema.String),
+}).annotate({ identifier: "ExchangeDetail" })
+export type ExchangeDetail = typeof ExchangeDetail.Type
+
+/** Exchanges that run now, on all nodes, the oldest first, at most 500 a node. */
+export const OpenExchanges = Schema.Struct({
+  /** All of them. */
+  open: Schema.Int,
+  nodes: Schema.Int,
+  data: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      node: Schema.String,
+      /** What kind of call it is. */
+      kind: Schema.String,
+      org: Schema.String,
+      app: Schema.String,
+      key: Schema.String,
+      model: Schema.String,
+      /** Vendor and model of the running call; absent before the first. */
+      target: Schema.optionalKey(Schema.String),
+      startedAt: Schema.String,
+      /** Of the answer so far. */
+      bytes: Schema.Int,
+      state: Schema.Literals(["calling", "streaming", "settling"]),
+      failedCalls: Schema.Int,
+    }),
+  ),
+  /** Realtime sessions, also those in which nothing is said now. */
+  sessions: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      node: Schema.String,
+      org: Schema.String,
+      app: Schema.String,
+      key: Schema.String,
+      model: Schema.String,
+      /** Vendor and model. */
+      target: Schema.String,
+      startedAt: Schema.String,
+      /** That have ended. */
+      responses: Schema.Int,
+      /** Of sound, in tenths. */
+      secondsIn: Schema.Finite,
+      secondsOut: Schema.Finite,
+    }),
+  ),
+}).annotate({ identifier: "OpenExchanges" })
+export type OpenExchanges = typeof OpenExchanges.Type

@@ -1,0 +1,35 @@
+/** Input that its schema refuses, as `bad_request` with path and message. */
+import { Predicate, type Schema, SchemaIssue } from "effect"
+import { type ServiceError, serviceError } from "../error.ts"
+import { findIssues, type InputIssue, maxIssues, pathText } from "./find-issues.ts"
+
+export type { InputIssue } from "./find-issues.ts"
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1()
+
+/** The issues of a value that its schema refuses, up to a maximum. */
+export const refusedIn = (schema: Parameters<typeof findIssues>[0], value: unknown): ReadonlyArray<InputIssue> =>
+  findIssues(schema, value).map(({ path, message }) => ({ path: pathText(path), message }))
+
+/** The issues of an error that was made with `errors: "first"`. */
+export const issuesOf = (error: Schema.SchemaError): ReadonlyArray<InputIssue> =>
+  format(error.issue).issues.map(({ path = [], message }) => ({
+    path: path.map((segment) => String(typeof segment === "object" ? segment.key : segment)).join("."),
+    message,
+  }))
+
+export const invalidInput = (issues: ReadonlyArray<InputIssue>): ServiceError<"bad_request"> => {
+  const [first] = issues
+  const message = first?.path ? `${first.path}: ${first.message}` : (first?.message ?? "The input is not valid")
+  return serviceError("bad_request", message, {
+    detail: { issues: issues.slice(0, maxIssues).map(({ path, message }) => ({ path, message })) },
+  })
+}
+
+/** The field that an error is about; of several, the first. */
+export const fieldOf = ({ detail }: ServiceError): string | undefined => {
+  const issues = detail?.["issues"]
+  const [first] = Array.isArray(issues) ? issues : []
+  const path = Predicate.hasProperty(first, "path") ? first.path : undefined
+  return typeof path === "string" && path !== "" ? path : undefined
+}

@@ -1,0 +1,58 @@
+/** Durations as people write them: `250ms`, `10s`, `2m` or `1h`. */
+import { Schema, SchemaTransformation } from "effect"
+import { millisOf } from "../control/reply-cache.ts"
+
+const expected = "a duration such as 250ms, 10s, 2m or 1h"
+
+const Positive = Schema.Int.check(
+  Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }, { expected: `${expected}, from 1ms to 277h` }),
+)
+
+/** A number without a unit is no duration: the message says what is. */
+const Text = Schema.String.annotate({ message: `Expected ${expected}` }).check(
+  Schema.isPattern(/^\d{1,9}(ms|s|m|h)$/, { expected }),
+)
+
+/** Decoded to milliseconds. */
+export const Millis = Text.pipe(
+  Schema.decodeTo(Positive, SchemaTransformation.transform({ decode: millisOf, encode: (millis) => `${millis}ms` })),
+)
+
+/** The same, or a plain number of milliseconds, as variables have it. */
+export const MillisOrNumber = Schema.String.check(
+  Schema.isPattern(/^(\d{1,10}|\d{1,9}(ms|s|m|h))$/, {
+    expected: `milliseconds, or ${expected}`,
+  }),
+).pipe(
+  Schema.decodeTo(
+    Schema.Int.check(
+      Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }, { expected: `${expected}, from 1ms to 596h` }),
+    ),
+    SchemaTransformation.transform({
+      decode: (text) => (/\d$/.test(text) ? Number(text) : millisOf(text)),
+      encode: String,
+    }),
+  ),
+)
+
+/** {@link MillisOrNumber}, or 0 for none. */
+export const MillisOrZero = Schema.Union([
+  Schema.Literal("0").pipe(
+    Schema.decodeTo(
+      Schema.Literal(0),
+      SchemaTransformation.transform({ decode: () => 0 as const, encode: () => "0" as const }),
+    ),
+  ),
+  MillisOrNumber,
+])
+
+/** Writes a duration as a catalogue has it: exact where the notation allows it, rounded otherwise. */
+export const duration = (ms: number): string => {
+  if (ms < 1000) return `${Math.round(ms)}ms`
+  const units = [
+    [3_600_000, "h"],
+    [60_000, "m"],
+  ] as const
+  for (const [unit, name] of units) if (ms >= unit && ms % unit === 0) return `${ms / unit}${name}`
+  return ms % 1000 === 0 ? `${ms / 1000}s` : `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)}s`
+}
