@@ -2,7 +2,7 @@
  * What is read of large bodies, and done with it, in one turn of the event loop, of all connections together: many clients would fill a turn
  * with their reads, and streams would wait.
  */
-export class TurnShare {
+export class EventLoopBudget {
   readonly #bytes: number
   #left: number
   /** Who has taken what was not there, oldest first. */

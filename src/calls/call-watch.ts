@@ -11,7 +11,7 @@ import { tierTimeout } from "./vendor/errors.ts"
 type Phase = "conversing" | "settling" | "closing"
 
 export class CallWatch<Body extends object> implements Watched {
-  readonly #x: HeldCall<Body>
+  readonly #heldCall: HeldCall<Body>
   readonly #watch: Watch
   readonly #totalMs: number
   readonly #beganMs: number
@@ -19,9 +19,9 @@ export class CallWatch<Body extends object> implements Watched {
   /** When a client that has left is no longer waited for. */
   #goneMs = Number.POSITIVE_INFINITY
 
-  constructor(x: HeldCall<Body>) {
-    const { services, conversation, reply } = x
-    this.#x = x
+  constructor(heldCall: HeldCall<Body>) {
+    const { services, conversation, reply } = heldCall
+    this.#heldCall = heldCall
     this.#beganMs = services.nowMs()
     const [first] = conversation.targets
     this.#totalMs = (first === undefined ? defaultTimeouts : conversation.timeoutsOf(first)).total
@@ -36,7 +36,7 @@ export class CallWatch<Body extends object> implements Watched {
   }
 
   look(nowMs: number): number {
-    const { conversation, reply } = this.#x
+    const { conversation, reply } = this.#heldCall
     const { signal } = conversation
     if (this.#phase === "settling") return Number.POSITIVE_INFINITY
     const stallMs = reply.stall(nowMs)
@@ -46,7 +46,7 @@ export class CallWatch<Body extends object> implements Watched {
     }
     if (signal.reason !== undefined) return Number.POSITIVE_INFINITY
     if (this.#beganMs + this.#totalMs <= nowMs) signal.end(tierTimeout("total", this.#totalMs))
-    else if (stallMs === 0 && isShared(this.#x)) reply.cut()
+    else if (stallMs === 0 && isShared(this.#heldCall)) reply.cut()
     else if (stallMs === 0) signal.end(takesNothing())
     else if (this.#goneMs <= nowMs) signal.end(new ClientGone())
     return Math.min(
@@ -65,7 +65,7 @@ export class CallWatch<Body extends object> implements Watched {
 
   /** Waits until the client has received the last event; one that accepts no bytes is disconnected. */
   readonly closing: Effect.Effect<void> = Effect.callback((resume) => {
-    const { reply, conversation } = this.#x
+    const { reply, conversation } = this.#heldCall
     this.#phase = "closing"
     reply.whenOver(() => resume(Effect.void))
     conversation.lookBy(reply.beginStall())
@@ -73,12 +73,12 @@ export class CallWatch<Body extends object> implements Watched {
 
   /** A silent stream is kept alive. */
   #beat(nowMs: number): number {
-    const { task, reply } = this.#x
+    const { task, reply } = this.#heldCall
     return task.opening === undefined ? Number.POSITIVE_INFINITY : reply.beat(nowMs)
   }
 
   end(): void {
-    this.#x.services.deadlines.remove(this.#watch)
+    this.#heldCall.services.deadlines.remove(this.#watch)
   }
 
   /**
@@ -86,10 +86,10 @@ export class CallWatch<Body extends object> implements Watched {
    * catalogue says `clientGone: drain`, when the usage has not arrived within a time limit.
    */
   #clientGone(): void {
-    const { conversation, services, task } = this.#x
+    const { conversation, services, task } = this.#heldCall
     if (this.#phase !== "conversing") return
-    if (isShared(this.#x)) {
-      this.#x.reply.onRoom?.()
+    if (isShared(this.#heldCall)) {
+      this.#heldCall.reply.onRoom?.()
       return
     }
     const drains = task.received.isAnswered || conversation.target?.vendor.clientGone === "drain"

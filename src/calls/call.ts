@@ -25,7 +25,7 @@ import { CallWatch } from "./call-watch.ts"
 import type { AdmittedCall, Call, HeldCall } from "./held-call.ts"
 import type { CallRequest, Kind, Task } from "./kind.ts"
 import { isAuthorised } from "./model.ts"
-import type { Keepable } from "./reply/cacheable.ts"
+import type { Cacheable } from "./reply/cacheable.ts"
 import { type RegisteredCall, replay, replayForgotten } from "./reply/replay.ts"
 import type { ClientReply } from "./reply/reply.ts"
 import { inProgressReply } from "./reply/reply-body.ts"
@@ -35,7 +35,7 @@ import type { CallServices, RunningCall } from "./services.ts"
 import { cachedCharge } from "./settle/cached-bill.ts"
 import { reportRefusal } from "./settle/report.ts"
 import { reserve } from "./settle/reserve.ts"
-import { failCall, giveBack, leasedOf, refuse, settleCall, settleLost } from "./settle/settlement.ts"
+import { failCall, giveBack, leasedCallOf, refuse, settleCall, settleLost } from "./settle/settlement.ts"
 import { type EndedEarly, makeConversation } from "./vendor/conversation.ts"
 import { converse } from "./vendor/failover.ts"
 import { Signal } from "./vendor/signal.ts"
@@ -108,13 +108,13 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const model = kind.modelOf(request) ?? kind.purpose
   const { requestId, traceId } = call
   const origin = { requestId, caller, ...(traceId !== undefined && { traceId }) }
-  const x = { services, call: origin, kind, meta, model, registration, counts, reply, waiting }
+  const heldCall = { services, call: origin, kind, meta, model, registration, counts, reply, waiting }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
-    isForgotten ? replayOrHold(x, kind, request, registration, restore) : hold(x, kind, request, restore),
+    isForgotten ? replayOrHold(heldCall, kind, request, registration, restore) : hold(heldCall, kind, request, restore),
   )
   if (Result.isSuccess(held)) return held.success
-  yield* failCall(x, held.failure)
+  yield* failCall(heldCall, held.failure)
 })
 
 const none: ReadonlyArray<never> = []
@@ -174,38 +174,40 @@ const mayBeForgotten = (
 
 /** Answers again what the books know of a request id; undefined then. */
 const replayOrHold = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
-  x: AdmittedCall<Body>,
+  heldCall: AdmittedCall<Body>,
   kind: Kind<Request, Body>,
   request: Request,
   registration: RegisteredCall,
   restore: Restore,
 ): Effect.fn.Return<HeldCall<Body> | undefined, Refusal> {
-  const reply = yield* replayForgotten(x.services, registration)
-  if (reply === undefined) return yield* hold(x, kind, request, restore)
-  yield* giveBack(x)
-  x.reply.send(reply)
+  const reply = yield* replayForgotten(heldCall.services, registration)
+  if (reply === undefined) return yield* hold(heldCall, kind, request, restore)
+  yield* giveBack(heldCall)
+  heldCall.reply.send(reply)
 })
 
 /** Plan, review, look for a reply, hold: before the hold, only the idempotency key and the counts must be released on failure. */
 const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
-  x: AdmittedCall<Body>,
+  heldCall: AdmittedCall<Body>,
   kind: Kind<Request, Body>,
   request: Request,
   restore: Restore,
 ): Effect.fn.Return<HeldCall<Body>, Refusal> {
-  const { services, call, reply } = x
+  const { services, call, reply } = heldCall
   const { caller, requestId } = call
   const nowMs = services.nowMs()
   const catalogue = services.catalogue.current()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   reply.marked = task.marked
-  const denial = yield* reviewInbound(x, kind, request)
+  const denial = yield* reviewInbound(heldCall, kind, request)
   if (denial !== undefined) return yield* contentBlocked(denial)
-  const placed = placeFor(x, task, catalogue, request.cache?.reply)
+  const placed = placeFor(heldCall, task, catalogue, request.cache?.reply)
   const kept = placed && (yield* placed)
-  if (kept === undefined) return yield* begin(x, task, undefined, nowMs)
-  const caching = yield* lookForReply(x, task, kept, request.cache?.reply, restore)
-  return yield* Effect.onError(begin(x, task, caching, nowMs), () => Effect.sync(() => abandon(x, caching)))
+  if (kept === undefined) return yield* begin(heldCall, task, undefined, nowMs)
+  const caching = yield* lookForReply(heldCall, task, kept, request.cache?.reply, restore)
+  return yield* Effect.onError(begin(heldCall, task, caching, nowMs), () =>
+    Effect.sync(() => abandon(heldCall, caching)),
+  )
 })
 
 const reviewInbound = <Request extends CallRequest, Body extends object>(
@@ -223,12 +225,12 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
 
 /** The hold of the most that the call can cost, and what its vendor is asked with. */
 const begin = Effect.fnUntraced(function* <Body extends object>(
-  x: AdmittedCall<Body>,
+  heldCall: AdmittedCall<Body>,
   task: Task<Body>,
   caching: Caching | undefined,
   nowMs: number,
 ): Effect.fn.Return<HeldCall<Body>, Refusal> {
-  const { services, call, registration, waiting } = x
+  const { services, call, registration, waiting } = heldCall
   const reserved = yield* spanned("hold")(
     reserve(services, {
       ref: call.requestId,
@@ -241,16 +243,16 @@ const begin = Effect.fnUntraced(function* <Body extends object>(
     }),
   )
   waiting.held()
-  task.warnings.push(...nearOf(x, reserved.covering))
-  const conversation = conversationOf(x, task, caching, nowMs)
-  return { ...x, ...reserved, task, caching, conversation, sent: undefined }
+  task.warnings.push(...nearOf(heldCall, reserved.covering))
+  const conversation = conversationOf(heldCall, task, caching, nowMs)
+  return { ...heldCall, ...reserved, task, caching, conversation, sent: undefined }
 })
 
 /** The highest cost: nothing with the organisation's own keys, and a share of it for a reply from the cache. */
 const mostOf = <Body extends object>(task: Task<Body>, caching: Caching | undefined): Amount => {
   if (task.targets.every(({ isOwn }) => isOwn)) return 0n
   if (caching?.state !== "hit") return task.holdAmount
-  const share = task.keepable?.share ?? 0n
+  const share = task.cacheable?.share ?? 0n
   const { facts } = caching.flight
   if (facts === undefined) return timesFactor(task.holdAmount, share)
   return facts.isOwn ? 0n : cachedCharge(task.charge({ counts: facts.counts }), share).cost
@@ -275,9 +277,9 @@ const conversationOf = <Body extends object>(
   startedAtMs: number,
 ) => {
   const flight = caching?.state === "miss" ? caching.flight : undefined
-  if (flight !== undefined && task.keepable !== undefined) {
-    const tap: Keepable["tap"] = (line) => flight.add(line)
-    task.keepable.tap = tap
+  if (flight !== undefined && task.cacheable !== undefined) {
+    const tap: Cacheable["tap"] = (line) => flight.add(line)
+    task.cacheable.tap = tap
   }
   const { client, health, context, config, catalogue, nowMs } = services
   const current = catalogue.current()
@@ -300,42 +302,43 @@ const conversationOf = <Body extends object>(
 }
 
 /** The vendor's part of the call, or the cache's. */
-const asked = <Body extends object>(x: HeldCall<Body>) => {
-  const { task, services, hold, conversation, caching } = x
-  if (caching?.state === "hit") return follow(x, caching.flight)
+const asked = <Body extends object>(heldCall: HeldCall<Body>) => {
+  const { task, services, hold, conversation, caching } = heldCall
+  if (caching?.state === "hit") return follow(heldCall, caching.flight)
   if (task.asksForJob !== true) return converse(conversation)
   const begun = Effect.mapError(services.jobAttempts.begin(hold, task.model), toServiceError)
   return Effect.andThen(begun, converse(conversation))
 }
 
 /** Calls the vendor, settles, and waits until a streamed reply has left. */
-const runHeld = <Body extends object>(x: HeldCall<Body>, restore: Restore): Effect.Effect<void> => {
-  const { leased } = x.services
-  const own = leased.add(leasedOf(x))
-  const watch = new CallWatch(x)
-  const close = x.task.marked?.close?.bind(x.task.marked)
+const runHeld = <Body extends object>(heldCall: HeldCall<Body>, restore: Restore): Effect.Effect<void> => {
+  const { leased } = heldCall.services
+  const own = leased.add(leasedCallOf(heldCall))
+  const watch = new CallWatch(heldCall)
+  const close = heldCall.task.marked?.close?.bind(heldCall.task.marked)
   const ended = Effect.sync(() => {
     leased.remove(own)
     watch.end()
-    if (x.caching?.state === "miss" && x.caching.flight.state === "running") abandon(x, x.caching)
+    if (heldCall.caching?.state === "miss" && heldCall.caching.flight.state === "running")
+      abandon(heldCall, heldCall.caching)
   })
   const end = close === undefined ? ended : Effect.andThen(ended, Effect.promise(close))
-  return Effect.onExit(converseAndSettle(x, own, watch, restore), (exit) =>
-    Exit.isSuccess(exit) || Exit.hasInterrupts(exit) ? end : Effect.ensuring(settleLost(x), end),
+  return Effect.onExit(converseAndSettle(heldCall, own, watch, restore), (exit) =>
+    Exit.isSuccess(exit) || Exit.hasInterrupts(exit) ? end : Effect.ensuring(settleLost(heldCall), end),
   )
 }
 
 /** One generator function for all calls: a function made for each call has a hidden class of its own, in the old space. */
 const converseAndSettle = Effect.fnUntraced(function* <Body extends object>(
-  x: HeldCall<Body>,
+  heldCall: HeldCall<Body>,
   own: Member<RunningCall>,
   watch: CallWatch<Body>,
   restore: Restore,
 ): Effect.fn.Return<void> {
-  const { task, services, reply, hold } = x
-  const ending = yield* Effect.exit(restore(asked(x)))
+  const { task, services, reply, hold } = heldCall
+  const ended = yield* Effect.exit(restore(asked(heldCall)))
   watch.settling()
-  yield* settleCall(x, ending)
+  yield* settleCall(heldCall, ended)
   if (task.asksForJob === true) yield* services.jobAttempts.end(hold)
   services.leased.remove(own)
   if (reply.isStreaming) yield* restore(watch.closing)

@@ -32,7 +32,7 @@ import type { CallRequest } from "./kind.ts"
 import { ClientReply } from "./reply/reply.ts"
 import type { WaitingBytes } from "./reply/reply-buffer.ts"
 import type { CallServices, OpenCall, OpenSession } from "./services.ts"
-import { keepLeases } from "./settle/checkpoints.ts"
+import { keepLeases } from "./settle/leases.ts"
 import { Tokenizer } from "./tokens/tokenizer.ts"
 import { makeTimeouts } from "./vendor/timeouts.ts"
 

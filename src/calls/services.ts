@@ -21,7 +21,7 @@ import type { Sealer } from "../store/seal.ts"
 import type { ExchangeReports } from "../telemetry/exchange-reports.ts"
 import type { VendorClient } from "../upstream/client.ts"
 import type { TargetHealth } from "../upstream/health.ts"
-import type { Leased } from "./settle/checkpoints.ts"
+import type { LeasedCall } from "./settle/leases.ts"
 import type { Tokenizer } from "./tokens/tokenizer.ts"
 import type { TimeoutsOf } from "./vendor/timeouts.ts"
 
@@ -32,7 +32,7 @@ export type OpenCall = Omit<OpenExchanges["data"][number], "node">
 export type OpenSession = Omit<OpenExchanges["sessions"][number], "node">
 
 /** A call with a hold, as its node sees it. */
-export interface RunningCall extends Leased {
+export interface RunningCall extends LeasedCall {
   /** What it does now, for people. */
   readonly view: () => OpenCall
 }
@@ -65,7 +65,7 @@ export interface CallServices {
   /** Realtime sessions, as people see them. */
   readonly sessionViews: Set<() => OpenSession>
   /** Calls that wait for the reply of another one; their request ids are theirs meanwhile. */
-  readonly sharing: Members<Pick<Leased, "registration">>
+  readonly sharing: Members<Pick<LeasedCall, "registration">>
   /** For metrics, which are recorded outside effects. */
   readonly context: Context.Context<never>
   readonly nowMs: () => number

@@ -5,7 +5,7 @@
 import { Redacted, Result } from "effect"
 import type { Identity } from "../cloud-identities/identity.ts"
 import { identityOfExport, identityOfVendor } from "../cloud-identities/vendor-identity.ts"
-import type { VendorDialect } from "../dialects/dialect.ts"
+import type { Dialect } from "../dialects/dialect.ts"
 import { dialectOf } from "../dialects/index.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budgets/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
@@ -30,7 +30,7 @@ import { addressOf } from "./addresses.ts"
 
 export interface VendorEntry {
   readonly vendor: AddressedVendor
-  readonly dialect: VendorDialect
+  readonly dialect: Dialect
   /** Undefined if the catalogue names none, or it cannot be resolved. */
   readonly credential: Redacted.Redacted | undefined
   /** What calls carry instead of a credential, where the catalogue has one that can be resolved. */

@@ -137,7 +137,7 @@ export interface HasWords {
 }
 
 /** Chat in a vendor's API. */
-export interface Dialect extends VendorAccess {
+export interface ChatDialect extends VendorAccess {
   readonly encode: (request: VendorRequest) => Result.Result<WireRequest, EncodeRefusal>
   /** The request with the parameters that its model takes; absent if all models of the vendor take the same. */
   readonly fit?: (request: VendorRequest) => Result.Result<VendorRequest, EncodeRefusal>

@@ -1,13 +1,13 @@
 /** A vendor's API with the kinds of calls that it has. */
-import type { Dialect } from "./chat-dialect.ts"
+import type { ChatDialect } from "./chat-dialect.ts"
 import type { ImageDialect, SpeechDialect, TranscriptionDialect, VideoDialect } from "./media-dialect.ts"
 import type { RealtimeDialect } from "./openai-realtime/vendor.ts"
 import type { SearchDialect } from "./search/dialect.ts"
 import type { EmbeddingDialect, ModerationDialect, RerankDialect } from "./whole-dialect.ts"
 import type { VendorAccess } from "./wire.ts"
 
-export interface VendorDialect extends VendorAccess {
-  readonly chat?: Dialect
+export interface Dialect extends VendorAccess {
+  readonly chat?: ChatDialect
   readonly search?: SearchDialect
   readonly embedding?: EmbeddingDialect
   readonly rerank?: RerankDialect

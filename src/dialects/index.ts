@@ -5,10 +5,10 @@ import type { ChatProfileName, DialectName, Vendor } from "../protocol/catalogue
 import { azureClaude, bedrockClaude, vertexClaude } from "./anthropic/clouds.ts"
 import { anthropic } from "./anthropic/vendor.ts"
 import { bedrock, bedrockChat } from "./bedrock/vendor.ts"
-import type { Carry, Dialect } from "./chat-dialect.ts"
+import type { Carry, ChatDialect } from "./chat-dialect.ts"
 import { cohere, cohereChat } from "./cohere/vendor.ts"
 import { deepgram } from "./deepgram/vendor.ts"
-import type { VendorDialect } from "./dialect.ts"
+import type { Dialect } from "./dialect.ts"
 import { elevenlabs } from "./elevenlabs/vendor.ts"
 import { geminiEmbedding } from "./gemini/embedding.ts"
 import { geminiImage } from "./gemini/image.ts"
@@ -33,14 +33,14 @@ import { voyage } from "./voyage/vendor.ts"
 import type { EncodeRefusal, WireRequest } from "./wire.ts"
 
 /** A dialect that has chat alone. */
-const chatOnly = (chat: Dialect): VendorDialect => ({
+const chatOnly = (chat: ChatDialect): Dialect => ({
   authorize: chat.authorize,
   decodeError: chat.decodeError,
   chat,
 })
 
 /** OpenAI's API with a vendor's profile. */
-const openai = (name: ChatProfileName): VendorDialect => ({
+const openai = (name: ChatProfileName): Dialect => ({
   ...chatOnly(makeChatDialect(chatProfiles[name])),
   ...openaiKinds(kindProfiles[name] ?? {}),
   realtime: openaiRealtime,
@@ -57,7 +57,7 @@ const openaiKinds = ({ embedding, rerank, moderation, image, speech, transcripti
 })
 
 /** The kinds that OpenAI has at the same address, whichever API is its chat: it ranks nothing. */
-const responses = (name: ChatProfileName): VendorDialect => {
+const responses = (name: ChatProfileName): Dialect => {
   const { rerank: _rerank, ...kinds } = openaiKinds(kindProfiles[name] ?? {})
   return { ...chatOnly(openaiResponses), ...kinds }
 }
@@ -72,7 +72,7 @@ export const chatDialects = {
   bedrock: bedrockChat,
 }
 
-export const dialects: Readonly<Record<DialectName, VendorDialect>> = {
+export const dialects: Readonly<Record<DialectName, Dialect>> = {
   "openai-chat": openai("openai"),
   "openai-responses": responses("openai"),
   anthropic: chatOnly(anthropic),
@@ -96,7 +96,7 @@ export const dialectOf = ({
   profile,
   apiVersion,
   google,
-}: Pick<Vendor, "dialect" | "profile" | "apiVersion" | "google">): VendorDialect => {
+}: Pick<Vendor, "dialect" | "profile" | "apiVersion" | "google">): Dialect => {
   if (profile === "vertex") {
     if (google === undefined) return dialects[name]
     return name === "anthropic" ? chatOnly(vertexClaude(google)) : vertexGemini(google)
@@ -112,7 +112,7 @@ export const dialectOf = ({
  * Azure's access to a dialect: its own header, and the path of a deployment (named like the model) with an API version.
  * Source: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
  */
-const onAzure = (dialect: VendorDialect, apiVersion: string | undefined): VendorDialect => {
+const onAzure = (dialect: Dialect, apiVersion: string | undefined): Dialect => {
   const { chat, embedding, rerank, moderation, image, speech, transcription, video, realtime } = dialect
   const authorize = (credential: string) => ({ "api-key": credential })
   const moved = <Body extends string | MediaBody>(

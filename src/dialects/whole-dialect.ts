@@ -1,4 +1,4 @@
-/** Calls whose reply is whole, in a vendor's words: pure translation, like {@link Dialect} for chat. */
+/** Calls whose reply is whole, in a vendor's words: pure translation, like {@link ChatDialect} for chat. */
 import type { Result } from "effect"
 import type { MediaBody } from "../media/media-file.ts"
 import type { EmbeddingRequest } from "../protocol/kinds/embedding.ts"

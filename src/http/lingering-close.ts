@@ -4,7 +4,7 @@
  * Source: RFC 9112 section 9.6.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { TurnShare } from "../event-loop-budget.ts"
+import { EventLoopBudget } from "../event-loop-budget.ts"
 import { freeChunk } from "../media/free-chunk.ts"
 import { isShared } from "./listener.ts"
 
@@ -37,7 +37,7 @@ const linger = (request: IncomingMessage): void => {
   void drop(request).finally(() => socket.destroy())
 }
 
-const turn = new TurnShare(256 * 1024)
+const turn = new EventLoopBudget(256 * 1024)
 
 const drop = async (request: IncomingMessage): Promise<void> => {
   try {

@@ -13,7 +13,7 @@ import { toServiceError } from "../store/unavailable.ts"
 import { closeIfSending } from "./lingering-close.ts"
 import { isShared } from "./listener.ts"
 import { errorResponse } from "./respond.ts"
-import { noticeOf } from "./warning-header.ts"
+import { warningHeader } from "./warning-header.ts"
 
 /** Writes a reply of the router's kind. */
 export const sendResponse = (
@@ -73,8 +73,8 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
   /** What `x-svc-warning` tells, e.g. `budget_near=ID`. */
   protected notices(): ReadonlyArray<string> {
     return [
-      ...noticeOf("blocks_omitted", this.#omitted),
-      ...noticeOf("params_clamped", this.#clamped),
+      ...warningHeader("blocks_omitted", this.#omitted),
+      ...warningHeader("params_clamped", this.#clamped),
       ...this.#notices,
     ]
   }

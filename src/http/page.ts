@@ -14,7 +14,7 @@ import { failurePage } from "./pages/failure.ts"
 import { contentSecurityPolicy, document, type Page } from "./pages/layout.ts"
 import { type Request, readContent } from "./request.ts"
 import { errorHead, type RouteError, respond } from "./respond.ts"
-import { isFromOwnPage } from "./same-origin.ts"
+import { isSameOrigin } from "./same-origin.ts"
 
 type Reply = HttpServerResponse.HttpServerResponse
 
@@ -77,7 +77,7 @@ export const readForm = <S extends Schema.ConstraintDecoder<unknown>>(
   origin: string,
 ): Effect.Effect<S["Type"], ServiceError<"forbidden" | "bad_request" | "payload_too_large">> =>
   Effect.gen(function* () {
-    if (!isFromOwnPage(request, origin))
+    if (!isSameOrigin(request, origin))
       return yield* serviceError("forbidden", "The form was not sent by a page of this site")
     const fields = new URLSearchParams(yield* Effect.fromResult(decodeText(yield* readContent(request, maxLoginBytes))))
     return yield* Effect.mapError(decodeFields(schema, Object.fromEntries(fields)), () =>

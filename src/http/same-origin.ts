@@ -16,7 +16,7 @@ const consoleHeader = "x-svc-console"
  * Whether one of our own pages sent a form or a request that changes something. Browsers send its origin, and pages
  * cannot forge it. Compares hosts only, because a proxy may terminate TLS.
  */
-export const isFromOwnPage = ({ headers }: Request, origin: string): boolean => {
+export const isSameOrigin = ({ headers }: Request, origin: string): boolean => {
   const from = headers["origin"]
   if (from === undefined) return headers["sec-fetch-site"] === "same-origin"
   const host = URL.parse(from)?.host
@@ -24,13 +24,13 @@ export const isFromOwnPage = ({ headers }: Request, origin: string): boolean => 
 }
 
 /** Requires that a request with a cookie comes from the console: to read, not from another site; to change, for sure. */
-export const requireOwnPage = (request: Request, origin: string): Effect.Effect<void, ServiceError<"forbidden">> => {
+export const requireSameOrigin = (request: Request, origin: string): Effect.Effect<void, ServiceError<"forbidden">> => {
   const { headers, method } = request
   const isReading = method === "GET" || method === "HEAD"
   const site = headers["sec-fetch-site"] ?? "none"
   const isOwn = isReading
     ? site === "same-origin" || site === "none"
-    : headers[consoleHeader] !== undefined && headers["origin"] !== undefined && isFromOwnPage(request, origin)
+    : headers[consoleHeader] !== undefined && headers["origin"] !== undefined && isSameOrigin(request, origin)
   return isOwn ? Effect.void : Effect.fail(notOwn)
 }
 
@@ -47,7 +47,7 @@ export const checkCredential = <A, E extends RouteError>(
   const known: Effect.Effect<A, E | ServiceError<"forbidden">> =
     header !== undefined || cookie === undefined
       ? ofHeader(header)
-      : Effect.andThen(requireOwnPage(request, origin), ofCookie(cookie))
+      : Effect.andThen(requireSameOrigin(request, origin), ofCookie(cookie))
   return Effect.tap(known, () => Effect.sync(() => keepPlace(request.source)))
 }
 

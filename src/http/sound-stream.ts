@@ -2,7 +2,7 @@
 import type { EventEncoder } from "../dialects/client/client-api.ts"
 import type { Usage } from "../protocol/usage.ts"
 
-export class ByteEvents implements EventEncoder {
+export class SoundStream implements EventEncoder {
   contentType = "application/octet-stream"
   readonly heartbeat = ""
   readonly trailers = {

@@ -117,12 +117,12 @@ const makeStore = ({ run }: Shard, load: Load) =>
         Effect.forEach(
           Arr.chunksOf(holds, maxBatch),
           (chunk) => {
-            const items = chunk.map(({ hold, isFirst, due }) => ({
+            const items = chunk.map(({ hold, isFirst, settlement }) => ({
               ...factsOf(hold),
               first: isFirst,
               amount: formatAmount(hold.amount),
-              cost: formatAmount(due?.cost ?? 0n),
-              usage: due === undefined ? null : usageColumns(due.record),
+              cost: formatAmount(settlement?.cost ?? 0n),
+              usage: settlement === undefined ? null : usageColumns(settlement.record),
             }))
             return ask(({ sql, books }) => sql`select ${books}ledger_checkpoint(${JSON.stringify(items)}::text::json)`)
           },

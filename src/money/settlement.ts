@@ -70,5 +70,5 @@ export interface OpenHold {
   readonly hold: HoldFacts
   /** Whether it may be the first that is written of this exchange. */
   readonly isFirst: boolean
-  readonly due: Pick<Settlement, "cost" | "record"> | undefined
+  readonly settlement: Pick<Settlement, "cost" | "record"> | undefined
 }

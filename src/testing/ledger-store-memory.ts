@@ -46,7 +46,7 @@ const repliesKeptMs = dayMs
 
 interface StoredHold {
   readonly hold: HoldFacts
-  due: OpenHold["due"]
+  settlement: OpenHold["settlement"]
   state: "open" | "reaped" | "settled"
 }
 
@@ -170,20 +170,20 @@ export class MemoryBooks {
   }
 
   checkpoint(holds: ReadonlyArray<OpenHold>): void {
-    for (const { hold, isFirst, due } of holds) {
+    for (const { hold, isFirst, settlement } of holds) {
       const stored = this.holds.get(hold.ref)
-      if (stored?.state === "open") stored.due = due
+      if (stored?.state === "open") stored.settlement = settlement
       if (!isFirst || stored !== undefined) continue
       const key = spentKey(hold)
       if (key !== undefined && this.spent.has(key)) continue
       if (key !== undefined) this.spent.set(key, hold.ref)
-      this.holds.set(hold.ref, { hold, due, state: "open" })
+      this.holds.set(hold.ref, { hold, settlement, state: "open" })
     }
   }
 
   forbidCheckpoint(hold: HoldFacts): void {
     const stored = this.holds.get(hold.ref)
-    if (stored === undefined) this.holds.set(hold.ref, { hold, due: undefined, state: "settled" })
+    if (stored === undefined) this.holds.set(hold.ref, { hold, settlement: undefined, state: "settled" })
     else if (stored.state === "open") stored.state = "settled"
   }
 
@@ -278,12 +278,12 @@ export class MemoryBooks {
   }
 
   #close(stored: StoredHold, nowMs: number): { readonly ref: string; readonly outcome: string } {
-    const { hold, due } = stored
-    if (due === undefined) {
+    const { hold } = stored
+    if (stored.settlement === undefined) {
       this.release(hold)
       return { ref: hold.ref, outcome: "released" }
     }
-    const settlement = { hold, atMs: nowMs, ...due }
+    const settlement = { hold, atMs: nowMs, ...stored.settlement }
     stored.state = "reaped"
     this.usage.set(hold.ref, { settlement, isReaped: true })
     this.#charge(settlement, hold.node, 1n)

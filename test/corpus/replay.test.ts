@@ -1,12 +1,12 @@
 /** Every recording decodes, and its usage is the vendor's own. */
 import { describe, expect, it } from "vitest"
-import type { Dialect, VendorEvent } from "../../src/dialects/chat-dialect.ts"
+import type { ChatDialect, VendorEvent } from "../../src/dialects/chat-dialect.ts"
 import { corpora, isError, isStream, type Recording, recordingsOf } from "../support/recorded/recordings.ts"
 import { decodeBytes, decodeText, type Folded, fold } from "../support/replay.ts"
 import { odd } from "./odd.ts"
 import { stated, totalsOf } from "./stated.ts"
 
-const decode = (dialect: Dialect, recording: Recording): ReadonlyArray<VendorEvent> =>
+const decode = (dialect: ChatDialect, recording: Recording): ReadonlyArray<VendorEvent> =>
   isStream(recording) ? decodeText(dialect, recording.response.body) : dialect.decodeBody(recording.response.body)
 
 const coverage = (name: string, replies: ReadonlyArray<Folded>): string => {

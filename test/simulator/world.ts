@@ -6,7 +6,7 @@ import { Cause, Clock, Context, Effect, Exit, Fiber, Layer, References, Result, 
 import { TestClock } from "effect/testing"
 import { Gate } from "../../src/admission/gate.ts"
 import { isExpired } from "../../src/admission/request-id.ts"
-import { keepLeases, type Leased } from "../../src/calls/settle/checkpoints.ts"
+import { keepLeases, type LeasedCall } from "../../src/calls/settle/leases.ts"
 import { WeirConfig } from "../../src/config.ts"
 import { wholeAmount } from "../../src/money/amount.ts"
 import { type BudgetNeed, planBudget } from "../../src/money/budgets/budget.ts"
@@ -73,7 +73,7 @@ interface Place {
   ledger: Ledger["Service"] | undefined
   scope: Scope.Closeable | undefined
   line: Line
-  readonly leased: Set<Leased>
+  readonly leased: Set<LeasedCall>
   /** Settlements that wait on disk. */
   readonly journal: Array<Settlement>
   /** Calls of the store that have not ended. */
@@ -562,7 +562,7 @@ class World {
       const hold = held.success
       const isDown = () => place.scope !== scope
       if (isDown()) return
-      const leased = leasedOf(hold, step.job === undefined ? step.cost : undefined)
+      const leased = leasedCallOf(hold, step.job === undefined ? step.cost : undefined)
       place.leased.add(leased)
       yield* Effect.sleep(step.lastsMs)
       if (isDown()) return
@@ -619,7 +619,7 @@ class World {
         const hold = held.success
         yield* Effect.sleep(response.silentMs)
         if (isDown()) return
-        const leased = leasedOf(hold, response.cost)
+        const leased = leasedCallOf(hold, response.cost)
         place.leased.add(leased)
         yield* Effect.sleep(response.lastsMs)
         if (isDown()) return
@@ -707,12 +707,12 @@ class World {
 }
 
 /** @param cost half of it is due before the end; undefined if nothing is */
-const leasedOf = (hold: Hold, cost: number | undefined): Leased => ({
+const leasedCallOf = (hold: Hold, cost: number | undefined): LeasedCall => ({
   orgId: hold.orgId,
   registration: undefined,
   checkpoint: () => ({
     hold,
-    due: cost === undefined ? undefined : { cost: wholeAmount(Math.floor(cost / 2)), record: recordOf(cost) },
+    settlement: cost === undefined ? undefined : { cost: wholeAmount(Math.floor(cost / 2)), record: recordOf(cost) },
   }),
 })
 

@@ -1,6 +1,6 @@
 /** Runs decoders over bytes, and merges their events. */
 
-import type { Dialect, VendorEvent, VendorUsage } from "../../src/dialects/chat-dialect.ts"
+import type { ChatDialect, VendorEvent, VendorUsage } from "../../src/dialects/chat-dialect.ts"
 import { UsageMeter } from "../../src/kinds/chat/usage-meter.ts"
 import type { Stop } from "../../src/protocol/exchange.ts"
 
@@ -25,13 +25,13 @@ export const fold = (events: ReadonlyArray<VendorEvent>): Folded => {
 }
 
 /** Decodes a streamed reply given in pieces. */
-export const decodePieces = (dialect: Dialect, pieces: ReadonlyArray<Uint8Array>): ReadonlyArray<VendorEvent> => {
+export const decodePieces = (dialect: ChatDialect, pieces: ReadonlyArray<Uint8Array>): ReadonlyArray<VendorEvent> => {
   const decoder = dialect.decoder()
   return [...pieces.flatMap((piece) => decoder.push(piece)), ...decoder.end()].map(withoutSpelling)
 }
 
 /** Decodes with the full parser only: byte by byte, no frame can be recognised early. */
-export const decodeBytes = (dialect: Dialect, bytes: Uint8Array): ReadonlyArray<VendorEvent> =>
+export const decodeBytes = (dialect: ChatDialect, bytes: Uint8Array): ReadonlyArray<VendorEvent> =>
   decodePieces(
     dialect,
     [...bytes].map((byte) => Uint8Array.of(byte)),
@@ -47,7 +47,7 @@ const withoutSpelling = (event: VendorEvent): VendorEvent => {
   return plain
 }
 
-export const decodeText = (dialect: Dialect, text: string): ReadonlyArray<VendorEvent> =>
+export const decodeText = (dialect: ChatDialect, text: string): ReadonlyArray<VendorEvent> =>
   decodePieces(dialect, [Buffer.from(text)])
 
 /** Cuts bytes at the given places, each a share of the whole. */

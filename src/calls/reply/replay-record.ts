@@ -11,7 +11,7 @@ import { type FinishedReply, type ReplyText, textOfFinished } from "./reply-body
 export const maxKeptBytes = 256 * 1024
 
 /** What a reply is kept for. */
-export interface KeptFor {
+export interface ReplayScope {
   readonly owner: string
   /** The gateway's request id of the call that was billed. */
   readonly ref: string
@@ -29,7 +29,7 @@ const decodeHead = Schema.decodeUnknownOption(HeadJson)
  */
 export const sealReply = <Body extends object>(
   sealer: Sealer,
-  keptFor: KeptFor,
+  keptFor: ReplayScope,
   payloadHash: string,
   reply: FinishedReply<Body>,
 ): string | undefined => {
@@ -42,7 +42,7 @@ export const sealReply = <Body extends object>(
 /** Undefined if it was sealed with another key. */
 export const openReply = (
   sealer: Sealer,
-  keptFor: KeptFor,
+  keptFor: ReplayScope,
   sealed: string,
 ): { readonly payloadHash: string; readonly reply: ReplyText } | undefined => {
   const opened = sealer.openBytes(Buffer.from(sealed, "base64"), contextOf(keptFor))
@@ -54,4 +54,4 @@ export const openReply = (
   return { payloadHash, reply: { status, headers, parts } }
 }
 
-const contextOf = ({ owner, ref }: KeptFor): string => `reply ${owner} ${ref}`
+const contextOf = ({ owner, ref }: ReplayScope): string => `reply ${owner} ${ref}`

@@ -17,27 +17,27 @@ import { fingerprintOf, ownAddresses, scopeOf } from "./cache-scope.ts"
 import { type Restore, untilShared, type WaitError } from "./shared-reply.ts"
 
 export const lookForReply = Effect.fnUntraced(function* <Body extends object>(
-  x: AdmittedCall<Body>,
+  heldCall: AdmittedCall<Body>,
   task: Task<Body>,
   { place, ttlMs }: KeptAt,
   asked: ReplyCaching | undefined,
   restore: Restore,
 ): Effect.fn.Return<Caching, WaitError> {
-  const { replyCache, context } = x.services
+  const { replyCache, context } = heldCall.services
   const missed = (flight: Flight, generation: Miss["generation"]): Miss => {
-    x.reply.cached("miss")
-    recordCachedReply(context, "miss", x.model)
+    heldCall.reply.cached("miss")
+    recordCachedReply(context, "miss", heldCall.model)
     return { state: "miss", place, ttlMs, generation, flight }
   }
   const hit = (how: Hit["how"], flight: Flight): Hit => {
-    x.reply.cached("hit")
-    recordCachedReply(context, how, x.model)
+    heldCall.reply.cached("hit")
+    recordCachedReply(context, how, heldCall.model)
     return { state: "hit", how, flight }
   }
   for (;;) {
     const running = replyCache.flight(place)
     if (running !== undefined && asked === undefined) {
-      const isGiven = yield* untilShared(x, task, running, restore)
+      const isGiven = yield* untilShared(heldCall, task, running, restore)
       if (isGiven) return hit(running.isFromStore ? "hit" : "wait", running)
       continue
     }
@@ -67,15 +67,15 @@ interface KeptAt {
  */
 export const placeFor = <Body extends object>(
   { services, call: { caller }, model, kind }: AdmittedCall<Body>,
-  { keepable }: Task<Body>,
+  { cacheable }: Task<Body>,
   catalogue: CatalogueSnapshot,
   asked: ReplyCaching | undefined,
 ): Effect.Effect<KeptAt | undefined> | undefined => {
   const entry = catalogue.model(model)
-  if (keepable === undefined || entry === undefined || asked === "off") return undefined
+  if (cacheable === undefined || entry === undefined || asked === "off") return undefined
   const caching = cachingOf({ model: entry.model, org: caller.org })
   if (caching === undefined) return undefined
-  return Effect.map(keepable.sameness, (sameness) => {
+  return Effect.map(cacheable.sameness, (sameness) => {
     if (sameness === undefined) return undefined
     const place = services.replyCache.placeOf({
       owner: caller.org.id,

@@ -17,16 +17,16 @@ export type WaitError = TierTimeout | ServiceError<"upstream_disconnected" | "in
  * @returns false if there will be no reply
  */
 export const untilShared = <Body extends object>(
-  x: AdmittedCall<Body>,
+  heldCall: AdmittedCall<Body>,
   task: Task<Body>,
   flight: Flight,
   restore: Restore,
 ): Effect.Effect<boolean, WaitError> => {
-  const { waiting, services } = x
+  const { waiting, services } = heldCall
   // It does not wait for the gateway's own stores.
   waiting.over()
-  const member = services.sharing.add(x)
-  const shared = Effect.flatMap(Effect.exit(restore(sharing(x, task, flight))), (exit) =>
+  const member = services.sharing.add(heldCall)
+  const shared = Effect.flatMap(Effect.exit(restore(sharing(heldCall, task, flight))), (exit) =>
     Exit.hasInterrupts(exit) ? Effect.fail(shuttingDown()) : exit,
   )
   return Effect.ensuring(
@@ -111,7 +111,7 @@ export class SharedStream<Body extends object> implements StreamClient {
 
 /** Gives the reply's lines as they come, as far as the client takes them. */
 export const follow = <Body extends object>(
-  { services: { nowMs }, task: { keepable }, reply, conversation }: HeldCall<Body>,
+  { services: { nowMs }, task: { cacheable }, reply, conversation }: HeldCall<Body>,
   flight: Flight,
 ): Effect.Effect<void, EndedEarly | ServiceError<"upstream_disconnected">> =>
   Effect.callback((resume) => {
@@ -130,7 +130,7 @@ export const follow = <Body extends object>(
       const { lines } = flight
       for (let line = lines[given]; line !== undefined && !reply.isFull; line = lines[given]) {
         conversation.opened = true
-        keepable?.recall(line, given++ === 0)
+        cacheable?.recall(line, given++ === 0)
       }
       if (given < lines.length) conversation.lookBy(reply.stall(nowMs()))
       else if (flight.state === "whole") end(Effect.void)

@@ -9,7 +9,7 @@ import { cachedCharge, recordedCounts } from "./cached-bill.ts"
 import { free, settlementOf } from "./charge.ts"
 import type { BrokenReason } from "./outcome.ts"
 
-export interface Due {
+export interface AmountDue {
   readonly bill: Bill
   /** As the client is told. */
   readonly charge: Charge
@@ -19,11 +19,11 @@ export interface Due {
 }
 
 /** The settlement of the call at this moment; undefined if nothing is billed. */
-export const dueOf = <Body extends object>(
+export const amountDue = <Body extends object>(
   { call, hold, meta, kind, task, conversation, services, caching }: HeldCall<Body>,
   broken: BrokenReason | undefined,
   stop: Stop,
-): Due | undefined => {
+): AmountDue | undefined => {
   const { target, took } = conversation
   const given = caching?.state === "hit" ? caching : undefined
   const bill = task.bill(broken)
@@ -31,7 +31,7 @@ export const dueOf = <Body extends object>(
   if (bill === undefined || (given !== undefined && broken !== undefined)) return undefined
   const isOwn = given === undefined ? target?.isOwn === true : given.flight.facts?.isOwn === true
   const full = isOwn ? free : task.charge(bill)
-  const cached = given && cachedCharge(full, task.keepable?.share ?? 0n)
+  const cached = given && cachedCharge(full, task.cacheable?.share ?? 0n)
   const charge = cached === undefined ? full : { ...full, cost: cached.cost }
   const settlement = settlementOf({
     hold,
@@ -53,5 +53,7 @@ export const dueOf = <Body extends object>(
 }
 
 /** Whether a reply from the cache costs nothing, and there is no request id that its settlement would spend. */
-export const isFree = <Body extends object>({ caching, registration }: HeldCall<Body>, { charge }: Due): boolean =>
-  caching?.state === "hit" && charge.cost === 0n && registration === undefined
+export const isFree = <Body extends object>(
+  { caching, registration }: HeldCall<Body>,
+  { charge }: AmountDue,
+): boolean => caching?.state === "hit" && charge.cost === 0n && registration === undefined

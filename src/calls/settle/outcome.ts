@@ -5,7 +5,7 @@ import type { EstimatedReason } from "../../protocol/usage.ts"
 import type { EndedEarly } from "../vendor/conversation.ts"
 import type { ConversationError } from "../vendor/errors.ts"
 
-export type Ending = Exit.Exit<void, ServiceError | ConversationError | EndedEarly>
+export type CallOutcome = Exit.Exit<void, ServiceError | ConversationError | EndedEarly>
 
 /** Why a call ended early, as usage reports it. */
 export type BrokenReason = Exclude<EstimatedReason, "upstream_usage_missing" | "upstream_usage_implausible">
@@ -19,24 +19,24 @@ const brokenReasons: Readonly<Record<string, BrokenReason>> = {
 }
 
 /** Why a call ended early; undefined if it ended normally. */
-export const brokenBy = (ending: Ending): BrokenReason | undefined => {
-  if (Exit.isSuccess(ending)) return undefined
-  const failure = Exit.findErrorOption(ending)
+export const brokenBy = (outcome: CallOutcome): BrokenReason | undefined => {
+  if (Exit.isSuccess(outcome)) return undefined
+  const failure = Exit.findErrorOption(outcome)
   if (Option.isNone(failure)) return "gateway_lost"
   if (failure.value._tag === "ClientGone") return "client_disconnected"
   return brokenReasons[failure.value.code] ?? "upstream_disconnected"
 }
 
 /** The error for the client; after `ClientGone` nobody receives it. */
-export const errorOf = (ending: Ending): ServiceError | undefined => {
-  if (Exit.isSuccess(ending)) return undefined
-  const failure = Exit.findErrorOption(ending)
+export const errorOf = (outcome: CallOutcome): ServiceError | undefined => {
+  if (Exit.isSuccess(outcome)) return undefined
+  const failure = Exit.findErrorOption(outcome)
   if (Option.isSome(failure)) {
     return failure.value._tag === "ServiceError"
       ? failure.value
       : serviceError("upstream_disconnected", "The client left")
   }
-  return shuttingDown(ending.cause)
+  return shuttingDown(outcome.cause)
 }
 
 export const emptyReply = (): ServiceError =>

@@ -29,9 +29,9 @@ import {
 } from "../reply/reply-body.ts"
 import { keepReply } from "../reply/reply-caching.ts"
 import type { OpenCall, RunningCall } from "../services.ts"
-import { dueOf, isFree } from "./amount-due.ts"
+import { amountDue, isFree } from "./amount-due.ts"
 import { settleCharge } from "./charge.ts"
-import { brokenBy, type Ending, emptyReply, errorOf } from "./outcome.ts"
+import { brokenBy, type CallOutcome, emptyReply, errorOf } from "./outcome.ts"
 import { reportEnd } from "./report.ts"
 
 const settlementDeferred: WarnEvent = {
@@ -41,47 +41,48 @@ const settlementDeferred: WarnEvent = {
 
 /** Settles or releases, then answers. */
 export const settleCall = Effect.fnUntraced(function* <Body extends object>(
-  x: HeldCall<Body>,
-  ending: Ending,
+  heldCall: HeldCall<Body>,
+  ended: CallOutcome,
 ): Effect.fn.Return<void> {
-  const { task, hold, services } = x
-  const error = errorOf(ending)
+  const { task, hold, services } = heldCall
+  const error = errorOf(ended)
   yield* task.estimate
-  const due = dueOf(x, brokenBy(ending), error === undefined ? task.stop() : "interrupted")
+  const due = amountDue(heldCall, brokenBy(ended), error === undefined ? task.stop() : "interrupted")
   if (due === undefined) {
     yield* services.settler.release(hold)
-    return yield* failCall(x, error ?? emptyReply())
+    return yield* failCall(heldCall, error ?? emptyReply())
   }
-  if (due.bill.estimatedReason !== undefined) yield* reportEstimate(x, due.bill.estimatedReason)
-  const denial = yield* reviewOutbound(x, error === undefined)
-  if (error === undefined) yield* keepReply(x, due.bill, denial === undefined)
+  if (due.bill.estimatedReason !== undefined) yield* reportEstimate(heldCall, due.bill.estimatedReason)
+  const denial = yield* reviewOutbound(heldCall, error === undefined)
+  if (error === undefined) yield* keepReply(heldCall, due.bill, denial === undefined)
   if (due.saved !== undefined) {
     recordCacheSaving(services.context, Number(formatAmount(due.saved)), task.currency, task.model)
   }
-  yield* annotate(() => billAttributes(x, due.charge.cost))
+  yield* annotate(() => billAttributes(heldCall, due.charge.cost))
   const usage = usageOf(due.bill, due.charge, task.currency)
   const finish = (told?: Amount) => {
-    const finished = error === undefined ? finishReply(x, usage, denial) : undefined
-    return { finished, settlement: keeping(x, due.settlement, finished, told) }
+    const finished = error === undefined ? finishReply(heldCall, usage, denial) : undefined
+    return { finished, settlement: withReplayRecord(heldCall, due.settlement, finished, told) }
   }
   let end = finish()
-  x.sent = end.settlement
+  heldCall.sent = end.settlement
   // Told while the database does not answer; the settlement that comes late keeps the same reply.
   const estimate = hold.balance - due.charge.cost
-  const isAnswered = error === undefined && isFree(x, due)
+  const isAnswered = error === undefined && isFree(heldCall, due)
   // Nobody waits for the record of what costs nothing.
-  if (isAnswered) conclude(x, usage, estimate, end.finished, denial)
+  if (isAnswered) conclude(heldCall, usage, estimate, end.finished, denial)
   const settled = yield* spanned("settle")(
-    settleCharge(services, x.call.caller, x.covering, end.settlement, () => {
-      if (!isAnswered) warn(x, settlementDeferred)
+    settleCharge(services, heldCall.call.caller, heldCall.covering, end.settlement, () => {
+      if (!isAnswered) warn(heldCall, settlementDeferred)
       end = finish(estimate)
       return end.settlement
     }),
   )
   const balance = settled._tag === "Settled" ? settled.balance : estimate
-  if (x.registration !== undefined) yield* complete(x, x.registration, end.settlement.reply !== undefined)
-  if (error !== undefined) yield* breakOff(x, usage, balance, error)
-  else if (!isAnswered) conclude(x, usage, balance, end.finished, denial)
+  if (heldCall.registration !== undefined)
+    yield* complete(heldCall, heldCall.registration, end.settlement.reply !== undefined)
+  if (error !== undefined) yield* breakOff(heldCall, usage, balance, error)
+  else if (!isAnswered) conclude(heldCall, usage, balance, end.finished, denial)
 })
 
 /** The target and the cost of a call, on its span, so that a trace can be found by them. */
@@ -96,32 +97,32 @@ const billAttributes = <Body extends object>({ task, conversation }: HeldCall<Bo
 })
 
 /** What another node settles if this one dies. */
-export const leasedOf = <Body extends object>(x: HeldCall<Body>): RunningCall => ({
-  orgId: x.call.caller.org.id,
-  registration: x.registration,
+export const leasedCallOf = <Body extends object>(heldCall: HeldCall<Body>): RunningCall => ({
+  orgId: heldCall.call.caller.org.id,
+  registration: heldCall.registration,
   // A job is charged with its record, or not at all; a reply from the cache when it is whole.
   checkpoint: () => ({
-    hold: x.hold,
-    due:
-      x.task.asksForJob === true || x.caching?.state === "hit"
+    hold: heldCall.hold,
+    settlement:
+      heldCall.task.asksForJob === true || heldCall.caching?.state === "hit"
         ? undefined
-        : dueOf(x, "gateway_lost", "interrupted")?.settlement,
+        : amountDue(heldCall, "gateway_lost", "interrupted")?.settlement,
   }),
-  view: () => viewOf(x),
+  view: () => viewOf(heldCall),
 })
 
 /**
  * After a defect, a call is settled as it was being settled, or as if its node had been lost: the node lives, so no lease ends
  * the hold. Idempotent.
  */
-export const settleLost = <Body extends object>(x: HeldCall<Body>): Effect.Effect<unknown> =>
+export const settleLost = <Body extends object>(heldCall: HeldCall<Body>): Effect.Effect<unknown> =>
   Effect.suspend((): Effect.Effect<unknown> => {
-    const { settler, nowMs } = x.services
-    if (x.sent !== undefined) return settler.settle(x.sent)
-    const { hold, due } = leasedOf(x).checkpoint()
-    if (due === undefined) return settler.release(hold)
-    x.sent = { ...due, hold, atMs: nowMs() }
-    return settler.settle(x.sent)
+    const { settler, nowMs } = heldCall.services
+    if (heldCall.sent !== undefined) return settler.settle(heldCall.sent)
+    const { hold, settlement } = leasedCallOf(heldCall).checkpoint()
+    if (settlement === undefined) return settler.release(hold)
+    heldCall.sent = { ...settlement, hold, atMs: nowMs() }
+    return settler.settle(heldCall.sent)
   }).pipe(Effect.catchCause((cause) => Effect.logError("A hold could not be closed after a defect", cause)))
 
 const viewOf = <Body extends object>({ call, kind, task, conversation }: HeldCall<Body>): OpenCall => {
@@ -142,15 +143,15 @@ const viewOf = <Body extends object>({ call, kind, task, conversation }: HeldCal
 
 /** A failure before anything was billed: the request id is free again, and the call does not count. */
 export const failCall = <Body extends object>(
-  x: AdmittedCall<Body> | HeldCall<Body>,
+  heldCall: AdmittedCall<Body> | HeldCall<Body>,
   error: ServiceError | StoreUnavailable,
 ): Effect.Effect<void> => {
-  const { services, registration, reply, call } = x
+  const { services, registration, reply, call } = heldCall
   const refused = Effect.suspend(() => {
-    reportEnd(x, { outcome: toServiceError(error).code, isBilled: false })
+    reportEnd(heldCall, { outcome: toServiceError(error).code, isBilled: false })
     return refuse(reply, error, call.requestId)
   })
-  const uncounted = Effect.andThen(giveBack(x), refused)
+  const uncounted = Effect.andThen(giveBack(heldCall), refused)
   if (registration === undefined) return uncounted
   const withdraw = Effect.catch(services.gate.withdraw(registration), (cause) =>
     Effect.logWarning("An idempotency key could not be released", cause),
@@ -217,7 +218,7 @@ const finishReply = <Body extends object>(
 }
 
 /** A settlement that keeps the reply, if it is the reply to a request id. */
-const keeping = <Body extends object>(
+const withReplayRecord = <Body extends object>(
   { registration, services, call, reply }: HeldCall<Body>,
   settlement: Settlement,
   finished: FinishedReply<Body> | undefined,
@@ -247,17 +248,17 @@ const complete = <Body extends object>(
   )
 
 const conclude = <Body extends object>(
-  x: HeldCall<Body>,
+  heldCall: HeldCall<Body>,
   usage: SettledUsage,
   balance: Amount,
   finished: FinishedReply<Body> | undefined,
   denial: Denial | undefined,
 ): void => {
-  const { reply, task } = x
+  const { reply, task } = heldCall
   const stop = task.stop()
   const stops = task.stops?.()
   const stopSequence = task.stopSequence?.()
-  reportEnd(x, { stop: denial === undefined ? stop : undefined, outcome: "content_blocked", isBilled: true })
+  reportEnd(heldCall, { stop: denial === undefined ? stop : undefined, outcome: "content_blocked", isBilled: true })
   if (finished !== undefined) {
     reply.send(replyWith(finished, balance))
     return
@@ -275,13 +276,13 @@ const conclude = <Body extends object>(
 
 /** A failure that is billed: the request id is spent, and there is nothing to replay. */
 const breakOff = <Body extends object>(
-  x: HeldCall<Body>,
+  heldCall: HeldCall<Body>,
   usage: SettledUsage,
   balance: Amount,
   error: ServiceError,
 ): Effect.Effect<void> => {
-  const { reply, call } = x
+  const { reply, call } = heldCall
   if (reply.isStreaming) reply.write(reply.events.usage({ ...usage, balance: formatAmount(balance) }))
-  reportEnd(x, { outcome: error.code, isBilled: true })
+  reportEnd(heldCall, { outcome: error.code, isBilled: true })
   return refuse(reply, error, call.requestId)
 }

@@ -11,76 +11,87 @@ import { beginning, firstAnswer } from "./target-loop.ts"
 import { UpstreamCall } from "./vendor-call.ts"
 
 /** Calls the targets in order until one reply is complete. */
-export const converse = (c: Conversation): Effect.Effect<void, ConversationError | EndedEarly> => {
-  const { targets, health, nowMs, work, triesAfterRefusal } = c
+export const converse = (conversation: Conversation): Effect.Effect<void, ConversationError | EndedEarly> => {
+  const { targets, health, nowMs, work, triesAfterRefusal } = conversation
   const { tellsCode } = work
-  const open = (target: CallTarget, despite: Despite | undefined) => askTarget(c, target, despite)
-  const isCommitted = () => c.opened
+  const open = (target: CallTarget, despite: Despite | undefined) => askTarget(conversation, target, despite)
+  const isCommitted = () => conversation.opened
   const answer = firstAnswer({ targets, health, nowMs, triesAfterRefusal, tellsCode, open, isCommitted })
   return Effect.flatMap(answer, (answer) => {
     if (Result.isSuccess(answer)) return Effect.void
-    c.failure = answer.failure.last
+    conversation.failure = answer.failure.last
     return Effect.fail(answer.failure.told)
   })
 }
 
 /** Calls one target, to its end. @param despite undefined unless its last calls failed */
 const askTarget = Effect.fnUntraced(function* (
-  c: Conversation,
+  conversation: Conversation,
   target: CallTarget,
   despite: Despite | undefined,
 ): Effect.fn.Return<Result.Result<void, AttemptError>, EndedEarly> {
-  c.target = target
+  conversation.target = target
   const startedAt = performance.now()
-  const { name, options } = c.work.span(target)
-  if (c.work.prepare !== undefined) yield* c.work.prepare(target)
-  const result = yield* call(c, target, despite).pipe(spanned(name, options), Effect.result)
-  const { reason } = c.signal
+  const { name, options } = conversation.work.span(target)
+  if (conversation.work.prepare !== undefined) yield* conversation.work.prepare(target)
+  const result = yield* call(conversation, target, despite).pipe(spanned(name, options), Effect.result)
+  const { reason } = conversation.signal
   if (reason !== undefined) {
-    if (isTierTimeout(reason)) yield* report(c, target, reason, startedAt)
+    if (isTierTimeout(reason)) yield* report(conversation, target, reason, startedAt)
     return yield* Effect.fail(reason)
   }
   const error = Result.isFailure(result) ? result.failure : undefined
   // Another call tries the target just now.
   if (error?._tag === "TargetCoolingDown") return Result.fail(error)
-  c.work.record(target, performance.now() - startedAt, error)
+  conversation.work.record(target, performance.now() - startedAt, error)
   if (error === undefined) return Result.succeed(undefined)
-  yield* report(c, target, error, startedAt)
+  yield* report(conversation, target, error, startedAt)
   const isSealed = error._tag === "VendorRejected" && error.blame === "seal"
-  if (isSealed && !c.opened && c.work.unseal?.(target) === true) return yield* askTarget(c, target, despite)
+  if (isSealed && !conversation.opened && conversation.work.unseal?.(target) === true)
+    return yield* askTarget(conversation, target, despite)
   return Result.fail(error)
 })
 
 /** Its health is asked only while its last calls failed. */
-const call = (c: Conversation, target: CallTarget, despite: Despite | undefined): Effect.Effect<void, AttemptError> =>
+const call = (
+  conversation: Conversation,
+  target: CallTarget,
+  despite: Despite | undefined,
+): Effect.Effect<void, AttemptError> =>
   Effect.flatMap(traceHeaders, (headers) => {
-    const parts = c.work.partsAt?.(target) ?? 1
-    const first = new UpstreamCall(c, target, headers, 0, parts)
-    const over = despite === undefined ? first.over : Effect.andThen(begun(c, target, despite, first), first.over)
-    return parts === 1 ? over : Effect.andThen(over, remainder(c, target, headers, parts))
+    const parts = conversation.work.partsAt?.(target) ?? 1
+    const first = new UpstreamCall(conversation, target, headers, 0, parts)
+    const over =
+      despite === undefined ? first.over : Effect.andThen(begun(conversation, target, despite, first), first.over)
+    return parts === 1 ? over : Effect.andThen(over, remainder(conversation, target, headers, parts))
   })
 
-const begun = (c: Conversation, target: CallTarget, despite: Despite, { opened }: UpstreamCall) =>
-  beginning(c.health, target, despite, opened, () => c.signal.reason !== undefined)
+const begun = (conversation: Conversation, target: CallTarget, despite: Despite, { opened }: UpstreamCall) =>
+  beginning(conversation.health, target, despite, opened, () => conversation.signal.reason !== undefined)
 
 /** A request that is larger than a vendor takes at once is made in parts, one after the other. */
 const remainder = Effect.fnUntraced(function* (
-  c: Conversation,
+  conversation: Conversation,
   target: CallTarget,
   headers: Readonly<Record<string, string>>,
   parts: number,
 ): Effect.fn.Return<void, AttemptError> {
-  for (let part = 1; part < parts && c.signal.reason === undefined; part++) {
-    yield* new UpstreamCall(c, target, headers, part, parts).over
+  for (let part = 1; part < parts && conversation.signal.reason === undefined; part++) {
+    yield* new UpstreamCall(conversation, target, headers, part, parts).over
   }
 })
 
 /** @param startedAt when the call began, by `performance.now` */
-const report = (c: Conversation, target: CallTarget, error: CallError, startedAt: number): Effect.Effect<void> => {
+const report = (
+  conversation: Conversation,
+  target: CallTarget,
+  error: CallError,
+  startedAt: number,
+): Effect.Effect<void> => {
   const tookMs = Math.round(performance.now() - startedAt)
-  const atMs = Math.max(0, Math.round(c.nowMs() - c.startedAtMs - tookMs))
-  c.attempts.push({ vendor: target.vendor.id, model: target.model, atMs, tookMs, error: nameOf(error) })
-  return withRequestId(c.requestId)(reportFailedCall(c.context, target, error))
+  const atMs = Math.max(0, Math.round(conversation.nowMs() - conversation.startedAtMs - tookMs))
+  conversation.attempts.push({ vendor: target.vendor.id, model: target.model, atMs, tookMs, error: nameOf(error) })
+  return withRequestId(conversation.requestId)(reportFailedCall(conversation.context, target, error))
 }
 
 const nameOf = (error: CallError): string => {

@@ -11,7 +11,7 @@ import { EventFrames } from "../bedrock/event-stream.ts"
 import { bedrockAccess, bedrockFault } from "../bedrock/faults.ts"
 import { modelPath } from "../bedrock/model-path.ts"
 import type { SentBody } from "../carry/carried-request.ts"
-import { type Decoder, type Dialect, malformed, type VendorEvent, type VendorRequest } from "../chat-dialect.ts"
+import { type ChatDialect, type Decoder, malformed, type VendorEvent, type VendorRequest } from "../chat-dialect.ts"
 import { geminiRefusal, isGoogles } from "../gemini/faults.ts"
 import { type Place, publisherPath, vertexAuthorize } from "../gemini/vertex.ts"
 import { parseObject, stringAt } from "../parse/json.ts"
@@ -66,7 +66,7 @@ const vertexWire = <Body extends string | Uint8Array>(
   body,
 })
 
-export const vertexClaude = (place: Place): Dialect => ({
+export const vertexClaude = (place: Place): ChatDialect => ({
   ...anthropic,
   authorize: vertexAuthorize,
   decodeError: (status, body) => (isGoogles(body) ? geminiRefusal(status, body) : anthropic.decodeError(status, body)),
@@ -89,7 +89,7 @@ const bedrockWire = <Body extends string | Uint8Array>({ model, stream }: Vendor
   body,
 })
 
-export const bedrockClaude: Dialect = {
+export const bedrockClaude: ChatDialect = {
   ...anthropic,
   ...bedrockAccess,
   canSearch: () => false,
@@ -140,7 +140,7 @@ const versioned = <Body extends string | Uint8Array>(wire: WireRequest<Body>): W
   headers: { ...wire.headers, "anthropic-version": anthropicVersion },
 })
 
-export const azureClaude: Dialect = {
+export const azureClaude: ChatDialect = {
   ...anthropic,
   canSearch: () => false,
   encode: (request) =>

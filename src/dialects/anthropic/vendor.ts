@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json/json-text.ts"
-import type { Dialect } from "../chat-dialect.ts"
+import type { ChatDialect } from "../chat-dialect.ts"
 import { makersName } from "../vendor/family.ts"
 import { carryUnless, fitsModel } from "../vendor/requirements.ts"
 import { carryMessages } from "./carry.ts"
@@ -16,7 +16,7 @@ import { betasOf, encodeMessages, messagesWire, searchTool } from "./vendor-requ
 
 export const anthropicVersion = "2023-06-01"
 
-export const anthropic: Dialect = {
+export const anthropic: ChatDialect = {
   authorize: (credential) => ({ "x-api-key": credential, "anthropic-version": anthropicVersion }),
   encode: (request) =>
     Result.map(encodeMessages(request), (body) => messagesWire(request, betasOf(request), writeJson(body))),

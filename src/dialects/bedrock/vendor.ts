@@ -5,8 +5,8 @@
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json/json-text.ts"
 import { effortOf } from "../anthropic/thinking.ts"
-import type { Dialect } from "../chat-dialect.ts"
-import type { VendorDialect } from "../dialect.ts"
+import type { ChatDialect } from "../chat-dialect.ts"
+import type { Dialect } from "../dialect.ts"
 import { makersName } from "../vendor/family.ts"
 import { fitsModel } from "../vendor/requirements.ts"
 import { bedrockEmbedding } from "./embedding.ts"
@@ -18,7 +18,7 @@ import { bedrockRerank } from "./rerank.ts"
 import { decodeBody, decodeStream } from "./vendor-reply.ts"
 import { encodeConverse, marksTools } from "./vendor-request.ts"
 
-export const bedrockChat: Dialect = {
+export const bedrockChat: ChatDialect = {
   ...bedrockAccess,
   encode: (request) =>
     Result.map(encodeConverse(request), (body) => ({
@@ -42,7 +42,7 @@ export const bedrockChat: Dialect = {
   decodeBody,
 }
 
-export const bedrock: VendorDialect = {
+export const bedrock: Dialect = {
   ...bedrockAccess,
   chat: bedrockChat,
   embedding: bedrockEmbedding,

@@ -1,8 +1,8 @@
 /** The dialect `cohere`: chat, embeddings and reranking by its API v2. Source: https://docs.cohere.com/reference */
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json/json-text.ts"
-import type { Dialect } from "../chat-dialect.ts"
-import type { VendorDialect } from "../dialect.ts"
+import type { ChatDialect } from "../chat-dialect.ts"
+import type { Dialect } from "../dialect.ts"
 import type { VendorAccess } from "../wire.ts"
 import { cohereEmbedding } from "./embedding.ts"
 import { cohereRefusal } from "./faults.ts"
@@ -15,7 +15,7 @@ const access: VendorAccess = {
   decodeError: cohereRefusal,
 }
 
-export const cohereChat: Dialect = {
+export const cohereChat: ChatDialect = {
   ...access,
   encode: (request) =>
     Result.map(encodeChat(request), (body) => ({
@@ -29,7 +29,7 @@ export const cohereChat: Dialect = {
   decodeBody,
 }
 
-export const cohere: VendorDialect = {
+export const cohere: Dialect = {
   ...access,
   chat: cohereChat,
   embedding: cohereEmbedding,

@@ -1,6 +1,6 @@
 /** Deepgram: transcription. Source: https://developers.deepgram.com/reference/speech-to-text/listen-pre-recorded */
 import { Result } from "effect"
-import type { VendorDialect } from "../dialect.ts"
+import type { Dialect } from "../dialect.ts"
 import type { TranscriptionDialect } from "../media-dialect.ts"
 import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
 import { type FaultTable, faultBy } from "../vendor/faults.ts"
@@ -59,7 +59,7 @@ const wordOf = (word: JsonObject) => {
 /** Statuses say it all. Source: https://developers.deepgram.com/docs/errors */
 const faults: FaultTable = { codes: {} }
 
-export const deepgram: VendorDialect = {
+export const deepgram: Dialect = {
   authorize: (credential) => ({ authorization: `Token ${credential}` }),
   decodeError: (status, body) => faultBy(faults, { status, codes: [stringAt(parseObject(body), "err_code")] }),
   transcription,

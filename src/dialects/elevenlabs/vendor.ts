@@ -1,6 +1,6 @@
 /** ElevenLabs: speech and transcription. Source: https://elevenlabs.io/docs/api-reference/introduction */
 
-import type { VendorDialect } from "../dialect.ts"
+import type { Dialect } from "../dialect.ts"
 import { objectAt, parseObject, stringAt } from "../parse/json.ts"
 import { type FaultTable, faultBy } from "../vendor/faults.ts"
 import { elevenlabsSpeech } from "./speech.ts"
@@ -17,7 +17,7 @@ const faults: FaultTable = {
   },
 }
 
-export const elevenlabs: VendorDialect = {
+export const elevenlabs: Dialect = {
   authorize: (credential) => ({ "xi-api-key": credential }),
   decodeError: (status, body) => {
     const detail = objectAt(parseObject(body), "detail")

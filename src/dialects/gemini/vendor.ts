@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json/json-text.ts"
-import type { Dialect, VendorRequest } from "../chat-dialect.ts"
+import type { ChatDialect, VendorRequest } from "../chat-dialect.ts"
 import { makersName } from "../vendor/family.ts"
 import { fitsModel } from "../vendor/requirements.ts"
 import type { WireRequest } from "../wire.ts"
@@ -23,7 +23,7 @@ export const geminiWire = <Body extends string | Uint8Array>(
   body,
 })
 
-export const gemini: Dialect = {
+export const gemini: ChatDialect = {
   authorize: (credential) => ({ "x-goog-api-key": credential }),
   encode: (request) => Result.map(encodeGenerate(request), (body) => geminiWire(request, writeJson(body))),
   fit: fitsModel(geminiRequirements),

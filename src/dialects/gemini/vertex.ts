@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import type { GoogleAccess } from "../../protocol/catalogue.ts"
-import type { VendorDialect } from "../dialect.ts"
+import type { Dialect } from "../dialect.ts"
 import { objectAt, objectsAt, reportedCountAt } from "../parse/json.ts"
 import { readVectors } from "../vendor/vectors.ts"
 import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole-dialect.ts"
@@ -24,7 +24,7 @@ export type Place = Pick<GoogleAccess, "project" | "location">
 /** Tokens of an identity, or one that the catalogue has. */
 export const vertexAuthorize: VendorAccess["authorize"] = (credential) => ({ authorization: `Bearer ${credential}` })
 
-export const vertexGemini = (place: Place): VendorDialect => {
+export const vertexGemini = (place: Place): Dialect => {
   const models = `/v1beta1${publisherPath(place, "google")}/`
   const moved = movedTo(models)
   return {

@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json/json-text.ts"
-import type { Dialect, VendorRequest } from "../chat-dialect.ts"
+import type { ChatDialect, VendorRequest } from "../chat-dialect.ts"
 import { carryUnless, fitsModel } from "../vendor/requirements.ts"
 import type { WireRequest } from "../wire.ts"
 import { carryChat } from "./carry.ts"
@@ -21,7 +21,7 @@ const wireOf = <Body extends string | Uint8Array>({ stream }: VendorRequest, bod
 })
 
 /** The dialect with a vendor's profile. */
-export const makeChatDialect = (profile: ChatProfile): Dialect => ({
+export const makeChatDialect = (profile: ChatProfile): ChatDialect => ({
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
   encode: (request) => Result.map(encodeChat(request, profile), (body) => wireOf(request, writeJson(body))),
   fit: fitsModel(chatRequirements(profile)),
@@ -39,4 +39,4 @@ export const makeChatDialect = (profile: ChatProfile): Dialect => ({
   decodeError: openaiRefusal,
 })
 
-export const openaiChat: Dialect = makeChatDialect(chatProfiles.openai)
+export const openaiChat: ChatDialect = makeChatDialect(chatProfiles.openai)

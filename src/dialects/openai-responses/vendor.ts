@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import { writeJson } from "../../protocol/json/json-text.ts"
-import type { Dialect, VendorRequest } from "../chat-dialect.ts"
+import type { ChatDialect, VendorRequest } from "../chat-dialect.ts"
 import { openaiRefusal } from "../openai-chat/faults.ts"
 import { carryUnless, fitsModel } from "../vendor/requirements.ts"
 import type { WireRequest } from "../wire.ts"
@@ -19,7 +19,7 @@ const wireOf = <Body extends string | Uint8Array>({ stream }: VendorRequest, bod
   body,
 })
 
-export const openaiResponses: Dialect = {
+export const openaiResponses: ChatDialect = {
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
   encode: (request) => Result.map(encodeResponses(request), (body) => wireOf(request, writeJson(body))),
   fit: fitsModel(responsesRequirements),

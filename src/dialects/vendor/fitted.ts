@@ -1,7 +1,7 @@
 /** Fits a request to the model that is asked, and tells which parameters that changes. */
 import { Result } from "effect"
 import { extraNames } from "../../protocol/extra-params.ts"
-import type { Dialect, VendorRequest } from "../chat-dialect.ts"
+import type { ChatDialect, VendorRequest } from "../chat-dialect.ts"
 import type { EncodeRefusal } from "../wire.ts"
 import { isAsked } from "./extras.ts"
 
@@ -11,7 +11,7 @@ interface Fitted {
   readonly clamped: ReadonlyArray<string> | undefined
 }
 
-export const fitTo = (chat: Dialect, asked: VendorRequest): Result.Result<Fitted, EncodeRefusal> => {
+export const fitTo = (chat: ChatDialect, asked: VendorRequest): Result.Result<Fitted, EncodeRefusal> => {
   if (chat.fit === undefined) return Result.succeed({ request: asked, clamped: undefined })
   return Result.map(chat.fit(asked), (request) => ({ request, clamped: changed(asked, request) }))
 }

@@ -3,7 +3,7 @@
  * Source: https://docs.voyageai.com/reference/embeddings-api, https://docs.voyageai.com/reference/reranker-api
  */
 import { Result } from "effect"
-import type { VendorDialect } from "../dialect.ts"
+import type { Dialect } from "../dialect.ts"
 import { objectAt, parseObject, reportedCountAt } from "../parse/json.ts"
 import { type FaultTable, faultBy } from "../vendor/faults.ts"
 import { lacksDocumentLimit, readRanks } from "../vendor/ranks.ts"
@@ -13,7 +13,7 @@ import { jsonRequest } from "../whole-dialect.ts"
 /** Errors have a text alone; statuses say it all. Source: https://docs.voyageai.com/docs/error-codes */
 const faults: FaultTable = { codes: {} }
 
-export const voyage: VendorDialect = {
+export const voyage: Dialect = {
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
   decodeError: (status, body) =>
     faultBy(faults, { status, codes: [parseObject(body) === undefined ? undefined : `status_${status}`] }),

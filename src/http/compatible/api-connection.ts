@@ -8,7 +8,7 @@ import { PlainText } from "../../dialects/openai-chat/media-client.ts"
 import { ErrorEnvelope, type ServiceError } from "../../protocol/error.ts"
 import { writeJson } from "../../protocol/json/json-text.ts"
 import { NodeConnection } from "../node-connection.ts"
-import { noticeOf } from "../warning-header.ts"
+import { warningHeader } from "../warning-header.ts"
 import { errorReply, inProgress, withheldReply } from "./error-reply.ts"
 
 const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))
@@ -63,6 +63,6 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
   }
 
   protected override notices(): ReadonlyArray<string> {
-    return [...noticeOf("fields_omitted", this.#words.omitted ?? []), ...super.notices()]
+    return [...warningHeader("fields_omitted", this.#words.omitted ?? []), ...super.notices()]
   }
 }

@@ -6,7 +6,7 @@ import type { ClientApi, ReplyContext } from "../../dialects/client/client-api.t
 import { PlainText } from "../../dialects/openai-chat/media-client.ts"
 import { ChatReply } from "../../kinds/chat/chat-reply.ts"
 import type { ServiceError } from "../../protocol/error.ts"
-import { noticeOf } from "../warning-header.ts"
+import { warningHeader } from "../warning-header.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { namingField } from "./request.ts"
 
@@ -53,9 +53,9 @@ export class CompatibleConnection extends ApiConnection<ChatReply> {
 
   protected override notices(): ReadonlyArray<string> {
     return [
-      ...noticeOf("tools_omitted", this.#omittedTools),
-      ...noticeOf("fields_carried", this.#carried?.newFields ?? []),
-      ...noticeOf("betas_omitted", this.#api.omittedFeatures?.(this.#headers, this.#carried !== undefined) ?? []),
+      ...warningHeader("tools_omitted", this.#omittedTools),
+      ...warningHeader("fields_carried", this.#carried?.newFields ?? []),
+      ...warningHeader("betas_omitted", this.#api.omittedFeatures?.(this.#headers, this.#carried !== undefined) ?? []),
       ...super.notices(),
     ]
   }

@@ -38,7 +38,7 @@ import {
   type MediaAsked,
   typedFields,
 } from "../media/media-calls.ts"
-import { ByteEvents } from "../sound-stream.ts"
+import { SoundStream } from "../sound-stream.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { withCredential } from "./credential.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
@@ -83,7 +83,7 @@ const sound = {
   kind: speech,
   decode: ({ fields, sent }: MediaAsked) => Effect.succeed(checkCall(SpeechRequest, fields, sent)),
   readKept: () => Option.none(),
-  bytes: () => new ByteEvents(),
+  bytes: () => new SoundStream(),
 }
 
 /** The handlers of media calls on compatible routes. */

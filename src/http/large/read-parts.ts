@@ -1,7 +1,7 @@
 /** Reads a large body in parts: one piece of its size would take the memory twice, and the event loop's time. */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
-import { TurnShare } from "../../event-loop-budget.ts"
+import { EventLoopBudget } from "../../event-loop-budget.ts"
 import { freeChunk } from "../../media/free-chunk.ts"
 import { bodyTooLarge, ServiceError, serviceError } from "../../protocol/error.ts"
 import type { UploadRequest } from "../caller-request.ts"
@@ -94,7 +94,7 @@ class Joined {
   }
 }
 
-const turn = new TurnShare(512 * 1024)
+const turn = new EventLoopBudget(512 * 1024)
 
 const bytesOf = (parts: ReadonlyArray<Uint8Array>): number => parts.reduce((sum, { length }) => sum + length, 0)
 

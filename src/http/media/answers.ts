@@ -18,7 +18,7 @@ import type { CallRunner } from "../call-runner.ts"
 import type { Content } from "../content.ts"
 import type { DirectHandler } from "../hot-routes.ts"
 import { NodeConnection } from "../node-connection.ts"
-import { ByteEvents } from "../sound-stream.ts"
+import { SoundStream } from "../sound-stream.ts"
 import {
   decodeImage,
   decodeTranscription,
@@ -56,7 +56,7 @@ export const mediaAnswers = ({ run, upload }: CallRunner): ReadonlyArray<readonl
     return run(speech, request, requestId, {
       read: ({ body }) => {
         const decoded = decodeCall(SpeechRequest, body)
-        const events = requestOf(decoded)?.stream === true ? undefined : new ByteEvents()
+        const events = requestOf(decoded)?.stream === true ? undefined : new SoundStream()
         return { decoded, connection: new NodeConnection<NoBody>(response, requestId, events) }
       },
       refusedAt: () => new NodeConnection<NoBody>(response, requestId),

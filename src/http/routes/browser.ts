@@ -17,7 +17,7 @@ import { makeAnonymousRoutes, maxLoginBytes } from "../anonymous.ts"
 import { operatorCookieOf, sessionOf, withOperator, withoutOperator, withoutSession } from "../browser-cookies.ts"
 import { originOf, type Request, readJson } from "../request.ts"
 import { type RouteError, respond, respondJson } from "../respond.ts"
-import { requireOwnPage } from "../same-origin.ts"
+import { requireSameOrigin } from "../same-origin.ts"
 
 export const browserRoutes = HttpApiBuilder.group(
   Api,
@@ -34,7 +34,7 @@ export const browserRoutes = HttpApiBuilder.group(
     /** What has ended, or is not valid, is absent. */
     const read = Effect.fnUntraced(function* (request: Request) {
       const origin = originOf(config, request)
-      yield* requireOwnPage(request, origin)
+      yield* requireSameOrigin(request, origin)
       const operator = yield* ifValid(operatorCookieOf(request, origin), sessions.check)
       const person = yield* ifValid(sessionOf(request, origin), bearers.ofBrowser)
       const open = person === undefined ? [] : yield* invitations.open(person)
@@ -54,7 +54,7 @@ export const browserRoutes = HttpApiBuilder.group(
 
     const begin = Effect.fnUntraced(function* (request: Request, requestId: string) {
       const origin = originOf(config, request)
-      yield* requireOwnPage(request, origin)
+      yield* requireSameOrigin(request, origin)
       yield* admitAddress(request)
       const { adminKey: given } = yield* readJson(OperatorLogin, request, maxLoginBytes)
       yield* adminKey.check(given)
@@ -70,7 +70,7 @@ export const browserRoutes = HttpApiBuilder.group(
 
     const end = Effect.fnUntraced(function* (request: Request, requestId: string) {
       const origin = originOf(config, request)
-      yield* requireOwnPage(request, origin)
+      yield* requireSameOrigin(request, origin)
       const operator = yield* ifValid(operatorCookieOf(request, origin), sessions.check)
       if (operator !== undefined) yield* sessions.end(operator)
       const person = yield* ifValid(sessionOf(request, origin), (token) => logins.authenticate(token, "browser"))

@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { ClientApiName, OwnRequest, SentBody } from "../../dialects/carry/carried-request.ts"
 import { omittedTools } from "../../dialects/carry/carry.ts"
-import type { Dialect, VendorRequest } from "../../dialects/chat-dialect.ts"
+import type { ChatDialect, VendorRequest } from "../../dialects/chat-dialect.ts"
 import { type WrittenFields, writtenFields } from "../../dialects/client/client-field.ts"
 import { fitTo } from "../../dialects/vendor/fitted.ts"
 import { type HostedTool, readsMore } from "../../dialects/vendor/hosted-tools.ts"
@@ -154,7 +154,7 @@ const lackOf = ({ type, unit, isForced }: HostedTool): string => {
 }
 
 /** Uses of hosted tools without web searches, where the vendor cannot make them beside the rest of the request. */
-const hostedAt = (chat: Dialect, request: VendorRequest): HostedUses | undefined => {
+const hostedAt = (chat: ChatDialect, request: VendorRequest): HostedUses | undefined => {
   const { hosted } = request
   if (hosted === undefined || chat.canSearch(request)) return hosted
   return { ...hosted, allowed: hosted.allowed.filter((unit) => unit !== "web_search") }

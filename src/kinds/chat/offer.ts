@@ -1,6 +1,6 @@
 /** The tools of an exchange, and the calls in its thread, as the dialect of a target can say them. Pure. */
 import { Result } from "effect"
-import type { Dialect, OfferedTool, VendorRequest } from "../../dialects/chat-dialect.ts"
+import type { ChatDialect, OfferedTool, VendorRequest } from "../../dialects/chat-dialect.ts"
 import { parseObject } from "../../dialects/parse/json.ts"
 import { checkedTool, nameOfTool } from "../../dialects/vendor/vendor-tools.ts"
 import type { EncodeRefusal } from "../../dialects/wire.ts"
@@ -14,7 +14,7 @@ export interface Offer extends Pick<VendorRequest, "thread" | "tools" | "textToo
 }
 
 export const offerTo = (
-  { takesTexts = false, seals }: Pick<Dialect, "takesTexts" | "seals">,
+  { takesTexts = false, seals }: Pick<ChatDialect, "takesTexts" | "seals">,
   thread: ReadonlyArray<Message>,
   tools: ReadonlyArray<ExactTool>,
 ): Result.Result<Offer, EncodeRefusal> => {

@@ -5,7 +5,7 @@
 import { Effect, Result } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
-import type { AskedOutput, Dialect, VendorRequest } from "../../dialects/chat-dialect.ts"
+import type { AskedOutput, ChatDialect, VendorRequest } from "../../dialects/chat-dialect.ts"
 import type { WrittenFields } from "../../dialects/client/client-field.ts"
 import { leftOut } from "../../dialects/client/left-out.ts"
 import { fitTo } from "../../dialects/vendor/fitted.ts"
@@ -180,7 +180,7 @@ export const kindsOf = (thread: ReadonlyArray<Message>): ReadonlySet<Block["t"]>
 
 /** @param hasOwnBlocks whether there are blocks of vendors' tools */
 export const encodePrompt = (
-  chat: Dialect,
+  chat: ChatDialect,
   { thread, tools, outputJson }: ExactContent,
   params: PromptParams,
   hasOwnBlocks: boolean,
@@ -217,7 +217,7 @@ const withoutSeals = (message: Message): ReadonlyArray<Message> => {
 
 /** A request whose searches are left out where a vendor cannot make them. */
 export const withSearches = (
-  chat: Dialect,
+  chat: ChatDialect,
   request: VendorRequest,
 ): { readonly request: VendorRequest; readonly isSearching: boolean | undefined } => {
   if (request.searches === undefined) return { request, isSearching: undefined }

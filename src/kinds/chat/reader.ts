@@ -4,7 +4,7 @@
  */
 import { wholeBody } from "../../calls/vendor/whole-body.ts"
 import type { Delivered, Reader } from "../../calls/vendor/work.ts"
-import { type Decoder, type Dialect, malformed, type VendorEvent } from "../../dialects/chat-dialect.ts"
+import { type ChatDialect, type Decoder, malformed, type VendorEvent } from "../../dialects/chat-dialect.ts"
 import type { EventEncoder } from "../../dialects/client/client-api.ts"
 import type { VendorFault } from "../../dialects/vendor/faults.ts"
 import { CitedBlocks } from "./cited-blocks.ts"
@@ -80,7 +80,7 @@ const lastOfEach = (events: ReadonlyArray<VendorEvent>): ReadonlyArray<VendorEve
 const mostEarlyFrames = 16
 
 export class ChatReader implements Reader {
-  readonly #dialect: Dialect
+  readonly #dialect: ChatDialect
   readonly #decoder: Decoder | undefined
   readonly #meter: UsageMeter
   readonly #options: ReaderOptions
@@ -93,7 +93,7 @@ export class ChatReader implements Reader {
   /** Of a reply that is not streamed. */
   readonly #chunks: Array<Uint8Array> = []
 
-  constructor(dialect: Dialect, isStreamed: boolean, meter: UsageMeter, options: ReaderOptions) {
+  constructor(dialect: ChatDialect, isStreamed: boolean, meter: UsageMeter, options: ReaderOptions) {
     this.#dialect = dialect
     this.#decoder = isStreamed ? dialect.decoder(options.carries) : undefined
     const { functionsOfTexts = [] } = options

@@ -1,7 +1,7 @@
 /** The vendor's side of an exchange: its request in each target's dialect, and its reply, counted as it comes. */
 import { type Context, Effect, Result } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"
-import type { Keepable } from "../../calls/reply/cacheable.ts"
+import type { Cacheable } from "../../calls/reply/cacheable.ts"
 import { type CallFailure, recordOperation } from "../../calls/vendor/operation.ts"
 import type { Reader, Work } from "../../calls/vendor/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
@@ -40,7 +40,7 @@ export interface ChatWorkOptions extends ReaderOptions {
 
 export class ChatWork implements Work {
   /** Told the lines of the reply as they come. */
-  tap: Keepable["tap"]
+  tap: Cacheable["tap"]
   readonly meter: UsageMeter
   readonly warnings: Array<WarnEvent>
   readonly #options: ChatWorkOptions

@@ -7,7 +7,7 @@ import { wholeBody } from "../../calls/vendor/whole-body.ts"
 import { NumberArray } from "../../dialects/parse/number-array.ts"
 import { WrittenVector } from "../../dialects/parse/written-vector.ts"
 import { dimensionsOf, readVector, toBase64, toNumbers } from "../../dialects/vendor/vectors.ts"
-import { TurnShare } from "../../event-loop-budget.ts"
+import { EventLoopBudget } from "../../event-loop-budget.ts"
 import type { LongParts } from "../../media/marked.ts"
 import type { WrittenVectors } from "./written-vectors.ts"
 
@@ -17,7 +17,7 @@ export const longReplyBytes = maxKeptBytes
 const shortBytes = 64
 
 /** A conversion takes 5 ms for so much. */
-const turn = new TurnShare(64 * 1024)
+const turn = new EventLoopBudget(64 * 1024)
 
 const [quote, backslash, open] = [0x22, 0x5c, 0x5b]
 const nothing = new Uint8Array(0)

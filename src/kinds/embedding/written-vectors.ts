@@ -5,14 +5,14 @@
 import { randomBytes } from "node:crypto"
 import { isObject, type JsonObject } from "../../dialects/parse/json.ts"
 import type { WrittenVector } from "../../dialects/parse/written-vector.ts"
-import { TurnShare } from "../../event-loop-budget.ts"
+import { EventLoopBudget } from "../../event-loop-budget.ts"
 import type { Marked, StoredPart } from "../../media/marked.ts"
 
 const numberDigits = 8
 /** Bytes that are written at a time. */
 const chunkBytes = 128 * 1024
 
-const turn = new TurnShare(2 * chunkBytes)
+const turn = new EventLoopBudget(2 * chunkBytes)
 
 export class WrittenVectors implements Marked {
   /** The beginning of a mark; no vendor can know it. */

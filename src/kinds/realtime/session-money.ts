@@ -96,7 +96,10 @@ export class SessionMoney {
     const leased = this.#services.leased.add({
       orgId: this.#facts.caller.org.id,
       registration: undefined,
-      checkpoint: () => ({ hold: ready.hold, due: this.#due(ready, running, "gateway_lost", "interrupted") }),
+      checkpoint: () => ({
+        hold: ready.hold,
+        settlement: this.#settlementNow(ready, running, "gateway_lost", "interrupted"),
+      }),
       view: () => this.#view(ready, running),
     })
     this.#running.set(id, { ...running, ...ready, leased })
@@ -213,7 +216,7 @@ export class SessionMoney {
     return Effect.asVoid(settleCharge(this.#services, caller, covering, settlement))
   }
 
-  #due({ hold }: Reserved, { output, startedAtMs }: Running, reason: EstimatedReason, stop: Stop) {
+  #settlementNow({ hold }: Reserved, { output, startedAtMs }: Running, reason: EstimatedReason, stop: Stop) {
     return output.audioBytes + output.textBytes === 0
       ? undefined
       : this.#settlement(hold, this.meter.estimate(output), reason, stop, startedAtMs)

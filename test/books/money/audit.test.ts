@@ -82,7 +82,7 @@ describe("the doctor", () => {
     const { ledger, orgId, keyId } = gateway()
     const request = { ref: "stale", orgId, currency: "USD", keyId, amount: 1n, day: dayOf(Date.now()) }
     const hold = await Effect.runPromise(ledger.hold(request))
-    await Effect.runPromise(ledger.checkpoint([{ hold, due: undefined }]))
+    await Effect.runPromise(ledger.checkpoint([{ hold, settlement: undefined }]))
     await run(`update nodes set lease_until = now() - interval '2 minutes' where id = '${hold.node}'`)
     const found = JSON.stringify(await findings())
     expect(found).toContain(JSON.stringify({ finding: "a hold has outlived its lease", id: "stale" }))

@@ -116,8 +116,8 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
         const orgId = yield* fund(10n * unit)
         const node = yield* startNode({ leaseMs: 400 })
         const held = yield* node.hold(holdOf(orgId, 4n * unit, "id"))
-        yield* node.checkpoint([{ hold: held, due: { cost: unit, record: lost(5) } }])
-        yield* node.checkpoint([{ hold: held, due: { cost: 2n * unit, record: lost(9) } }])
+        yield* node.checkpoint([{ hold: held, settlement: { cost: unit, record: lost(5) } }])
+        yield* node.checkpoint([{ hold: held, settlement: { cost: 2n * unit, record: lost(9) } }])
         yield* node.crash
         yield* Effect.sleep(450)
         yield* Effect.all(
@@ -140,7 +140,7 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
         const orgId = yield* fund(10n * unit)
         const node = yield* startNode({ leaseMs: 400 })
         const held = yield* node.hold({ ...holdOf(orgId, 4n * unit), budgets: [dailyTokens(orgId, 100, 1000)] })
-        yield* node.checkpoint([{ hold: held, due: { cost: 2n * unit, record: lost(9) } }])
+        yield* node.checkpoint([{ hold: held, settlement: { cost: 2n * unit, record: lost(9) } }])
         yield* Effect.sleep(450)
         yield* reap
         const truth = settlementOf(held, 3n * unit, { ...lost(30), estimatedReason: undefined, stop: "end" })
@@ -179,7 +179,7 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
         for (let count = 0; count < 3; count++) {
           const node = yield* startNode({ leaseMs: 50 })
           const held = yield* node.hold(holdOf(orgId, unit))
-          yield* node.checkpoint([{ hold: held, due: { cost: unit, record: lost(1) } }])
+          yield* node.checkpoint([{ hold: held, settlement: { cost: unit, record: lost(1) } }])
           yield* node.crash
           refs.push(held.ref)
         }
@@ -200,7 +200,7 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
         const orgId = yield* fund(10n * unit)
         const node = yield* startNode({ leaseMs: 600 })
         const held = yield* node.hold(holdOf(orgId, unit))
-        yield* node.checkpoint([{ hold: held, due: undefined }])
+        yield* node.checkpoint([{ hold: held, settlement: undefined }])
         for (let times = 0; times < 5; times++) {
           yield* Effect.sleep(100)
           yield* node.renew
@@ -234,8 +234,8 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       const orgId = yield* fund(10n * unit)
       for (let times = 0; times < 20; times++) {
         const held = yield* hold(holdOf(orgId, unit / 4n, times % 2 === 0 ? `id-${times}` : undefined))
-        const due = { cost: 1n, record: lost(1) }
-        const both = [settle(settlementOf(held, 2n)), checkpoint([{ hold: held, due }])]
+        const settlement = { cost: 1n, record: lost(1) }
+        const both = [settle(settlementOf(held, 2n)), checkpoint([{ hold: held, settlement }])]
         yield* Effect.all(times % 3 === 0 ? both : both.reverse(), { concurrency: "unbounded" })
       }
       const { holds, usage } = yield* stateOf(orgId)
@@ -255,7 +255,7 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       // Its outcome is unknown: it may still be on its way.
       yield* store.forbidCheckpoint(held)
       yield* store.settle(settlementOf(held, unit), true)
-      yield* store.checkpoint([{ hold: held, isFirst: true, due: undefined }])
+      yield* store.checkpoint([{ hold: held, isFirst: true, settlement: undefined }])
       expect((yield* stateOf(orgId)).holds).toEqual(["settled"])
       expect((yield* stateOf(orgId)).usage.length).toBe(1)
     }).pipe(Effect.scoped),
@@ -268,7 +268,7 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       // Ids of days from the migration on are in partitions.
       for (const requestId of ["plain", newUlid(Date.now()), newUlid(Date.now() + 3 * dayMs)]) {
         const held = yield* hold(holdOf(orgId, unit, requestId))
-        yield* checkpoint([{ hold: held, due: undefined }])
+        yield* checkpoint([{ hold: held, settlement: undefined }])
         expect((yield* requestState(orgId, held.keyId, requestId))._tag, requestId).toBe("Running")
         yield* release(held)
         expect((yield* requestState(orgId, held.keyId, requestId))._tag, requestId).toBe("New")
@@ -367,7 +367,7 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       const crashing = yield* startNode({ leaseMs: 400 })
       const running = yield* crashing.hold({ ...holdOf(orgId, 4n * unit), budgets: [billed] })
       yield* crashing.hold({ ...holdOf(orgId, 4n * unit), budgets: [lost] })
-      yield* crashing.checkpoint([{ hold: running, due: { cost: 3n * unit, record } }])
+      yield* crashing.checkpoint([{ hold: running, settlement: { cost: 3n * unit, record } }])
       yield* crashing.crash
       yield* Effect.sleep(450)
       yield* reap

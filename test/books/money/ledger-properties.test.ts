@@ -101,7 +101,7 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledge
               case "checkpoint": {
                 if (hold === undefined) return Effect.void
                 const { cost } = settlementFor(hold, step.cost)
-                return node.checkpoint([{ hold, due: { cost, record } }])
+                return node.checkpoint([{ hold, settlement: { cost, record } }])
               }
               case "crash":
                 return Effect.gen(function* () {

@@ -116,7 +116,7 @@ for (const [name, layerLedger] of [
           const orgId = yield* fund(10n * unit)
           const first = yield* hold(holdOf(orgId, unit, "running"))
           expect(yield* requestState(orgId, "key", "running")).toEqual({ _tag: "New" })
-          yield* checkpoint([{ hold: first, due: { cost: unit, record } }])
+          yield* checkpoint([{ hold: first, settlement: { cost: unit, record } }])
           expect(yield* requestState(orgId, "key", "running")).toEqual({ _tag: "Running" })
           yield* release(first)
           expect(yield* requestState(orgId, "key", "running")).toEqual({ _tag: "New" })

@@ -137,7 +137,7 @@ describe("Exchange request id", () => {
       day: dayOf(Date.now()),
     }
     const held = await Effect.runPromise(ledger.hold(hold))
-    await Effect.runPromise(ledger.checkpoint([{ hold: held, due: undefined }]))
+    await Effect.runPromise(ledger.checkpoint([{ hold: held, settlement: undefined }]))
     const calls = vendor.calls.length
     expect(await errorOf(await gateway().exchange(withId(requestId)))).toMatchObject({
       status: 409,

@@ -1,14 +1,14 @@
 /** What a reply says, in whichever API it was written. */
-import type { Dialect, VendorEvent } from "../../../src/dialects/chat-dialect.ts"
+import type { ChatDialect, VendorEvent } from "../../../src/dialects/chat-dialect.ts"
 import { UsageMeter } from "../../../src/kinds/chat/usage-meter.ts"
 import type { Stop } from "../../../src/protocol/exchange.ts"
 import type { Usage } from "../../../src/protocol/usage.ts"
 import { isStream, type Recording } from "./recordings.ts"
 
-export const eventsOf = (dialect: Dialect, recording: Recording): ReadonlyArray<VendorEvent> =>
+export const eventsOf = (dialect: ChatDialect, recording: Recording): ReadonlyArray<VendorEvent> =>
   isStream(recording) ? streamed(dialect, recording.response.body) : dialect.decodeBody(recording.response.body)
 
-export const streamed = (dialect: Dialect, text: string): ReadonlyArray<VendorEvent> => {
+export const streamed = (dialect: ChatDialect, text: string): ReadonlyArray<VendorEvent> => {
   const decoder = dialect.decoder()
   return [...decoder.push(Buffer.from(text)), ...decoder.end()]
 }

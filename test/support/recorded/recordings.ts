@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schema, SchemaGetter } from "effect"
 import type { ClientApiName } from "../../../src/dialects/carry/carried-request.ts"
-import type { Dialect } from "../../../src/dialects/chat-dialect.ts"
+import type { ChatDialect } from "../../../src/dialects/chat-dialect.ts"
 import { objectAt, parseObject } from "../../../src/dialects/parse/json.ts"
 import type { ChatProfileName } from "../../../src/protocol/catalogue.ts"
 import { chatOf } from "../chat-of.ts"
@@ -72,7 +72,7 @@ export interface Corpus {
   readonly folder: string
   readonly name: ClientApiName
   readonly profile: ChatProfileName | undefined
-  readonly dialect: Dialect
+  readonly dialect: ChatDialect
 }
 
 const corpus = (folder: string, name: ClientApiName, profile?: ChatProfileName): Corpus => ({

@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Gate } from "../../../src/admission/gate.ts"
-import { keepLeases, type Leased } from "../../../src/calls/settle/checkpoints.ts"
+import { keepLeases, type LeasedCall } from "../../../src/calls/settle/leases.ts"
 import { Ledger, type LedgerPart } from "../../../src/money/ledger.ts"
 import { StoreUnavailable } from "../../../src/store/unavailable.ts"
 import { record, unit } from "../../support/books.ts"
@@ -26,7 +26,7 @@ const part = (org: string, asked: Array<string>, answer: Effect.Effect<void, Sto
   }
 }
 
-const running = (orgId: string): Leased => ({
+const running = (orgId: string): LeasedCall => ({
   orgId,
   registration: undefined,
   checkpoint: () => ({
@@ -40,7 +40,7 @@ const running = (orgId: string): Leased => ({
       node: "n",
       amount: unit,
     },
-    due: { cost: unit, record },
+    settlement: { cost: unit, record },
   }),
 })
 

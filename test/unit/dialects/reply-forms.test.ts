@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest"
 import { anthropic } from "../../../src/dialects/anthropic/vendor.ts"
-import type { Dialect } from "../../../src/dialects/chat-dialect.ts"
+import type { ChatDialect } from "../../../src/dialects/chat-dialect.ts"
 import { gemini } from "../../../src/dialects/gemini/vendor.ts"
 import { openaiChat } from "../../../src/dialects/openai-chat/vendor.ts"
 import { openaiResponses } from "../../../src/dialects/openai-responses/vendor.ts"
@@ -14,11 +14,11 @@ import { decodePieces, decodeText, fold } from "../../support/replay.ts"
 
 const bedrock = chatOf({ dialect: "bedrock" })
 
-const whole = (dialect: Dialect, body: object) => fold(dialect.decodeBody(JSON.stringify(body)))
-const streamed = (dialect: Dialect, ...frames: ReadonlyArray<object | string>) =>
+const whole = (dialect: ChatDialect, body: object) => fold(dialect.decodeBody(JSON.stringify(body)))
+const streamed = (dialect: ChatDialect, ...frames: ReadonlyArray<object | string>) =>
   fold(decodeText(dialect, frames.map((frame) => openaiFrame(frame)).join("")))
 const named = (
-  dialect: Dialect,
+  dialect: ChatDialect,
   ...frames: ReadonlyArray<{ readonly type: string; readonly [more: string]: unknown }>
 ) => fold(decodeText(dialect, frames.map((frame) => anthropicFrame(frame)).join("")))
 const text = (v: string) => ({ t: "text", v, cacheable: false })
@@ -382,7 +382,7 @@ describe("Bedrock's replies", () => {
   const usage = { inputTokens: 1, outputTokens: 1, totalTokens: 2 }
 
   it("the tier that served is told (BerriAI/litellm#21171)", () => {
-    const tiersIn = (events: ReturnType<Dialect["decodeBody"]>) =>
+    const tiersIn = (events: ReturnType<ChatDialect["decodeBody"]>) =>
       events.flatMap((event) => (event.kind === "tier" ? [event.tier] : []))
     const serviceTier = { type: "flex" }
     const body = { output: { message: { content: [{ text: "Hi" }] } }, stopReason: "end_turn", usage, serviceTier }

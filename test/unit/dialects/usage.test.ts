@@ -1,7 +1,7 @@
 /** Counts as vendors must not send them: in every dialect, in a stream and in a whole reply. */
 import { Struct } from "effect"
 import { describe, expect, it } from "vitest"
-import type { Dialect, UsageSide, VendorUsage } from "../../../src/dialects/chat-dialect.ts"
+import type { ChatDialect, UsageSide, VendorUsage } from "../../../src/dialects/chat-dialect.ts"
 import { chatDialects } from "../../../src/dialects/index.ts"
 
 type Counts = readonly [input: unknown, output: unknown]
@@ -51,7 +51,7 @@ const replies: Readonly<
   },
 }
 
-const usageIn = (dialect: Dialect, [whole, ...frames]: readonly [object, ...Array<object>], streams: boolean) => {
+const usageIn = (dialect: ChatDialect, [whole, ...frames]: readonly [object, ...Array<object>], streams: boolean) => {
   const decoder = dialect.decoder()
   const text = frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join("")
   const events = streams

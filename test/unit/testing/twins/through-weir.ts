@@ -2,10 +2,10 @@
 
 import { Result } from "effect"
 import type { ClientApiName } from "../../../../src/dialects/carry/carried-request.ts"
-import type { Dialect, VendorEvent } from "../../../../src/dialects/chat-dialect.ts"
+import type { ChatDialect, VendorEvent } from "../../../../src/dialects/chat-dialect.ts"
 import type { ReplyContext } from "../../../../src/dialects/client/client-api.ts"
 import { clientApis } from "../../../../src/dialects/client/client-apis.ts"
-import type { VendorDialect } from "../../../../src/dialects/dialect.ts"
+import type { Dialect } from "../../../../src/dialects/dialect.ts"
 import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../../../src/dialects/parse/json.ts"
 import { readCompatible } from "../../../../src/http/compatible/request.ts"
 import type { ChatRequest } from "../../../../src/kinds/chat/chat-request.ts"
@@ -23,7 +23,7 @@ export type ClientName = ClientApiName | "t1"
 
 export interface Target {
   readonly name: string
-  readonly vendor: VendorDialect
+  readonly vendor: Dialect
   readonly twin: Twin
   readonly models: ReadonlyArray<string>
 }
@@ -111,7 +111,7 @@ type Answer = ReturnType<typeof completed>
 
 const repliesOf = (
   client: ClientName,
-  dialect: Dialect,
+  dialect: ChatDialect,
   isCarried: boolean,
   known: Partial<ReplyContext>,
   twin: Twin,

@@ -3,21 +3,21 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { vi } from "vitest"
-import { SessionMeter } from "../../../src/kinds/realtime/meter.ts"
-import { noTokens } from "../../../src/money/pricing.ts"
-import { OpenExchanges } from "../../../src/protocol/control/exchange-log.ts"
-import { dayMs } from "../../../src/protocol/values/instant.ts"
-import { dayOf } from "../../../src/protocol/values/utc8.ts"
+import { SessionMeter } from "../../../../src/kinds/realtime/meter.ts"
+import { noTokens } from "../../../../src/money/pricing.ts"
+import { OpenExchanges } from "../../../../src/protocol/control/exchange-log.ts"
+import { dayMs } from "../../../../src/protocol/values/instant.ts"
+import { dayOf } from "../../../../src/protocol/values/utc8.ts"
 import {
   answeringRealtime,
   type RealtimeScript,
   type RealtimeVendorSession,
   realtimeUsage,
   responseEvents,
-} from "../../../src/testing/scripted-realtime.ts"
-import { eventually } from "../../support/gateway.ts"
-import { type RealtimeGateway, startRealtimeGateway } from "../../support/realtime-gateway.ts"
-import { openSocket, type SocketMessage, type TestSocket } from "../../support/socket-client.ts"
+} from "../../../../src/testing/scripted-realtime.ts"
+import { eventually } from "../../../support/gateway.ts"
+import { type RealtimeGateway, startRealtimeGateway } from "../../../support/realtime-gateway.ts"
+import { openSocket, type SocketMessage, type TestSocket } from "../../../support/socket-client.ts"
 
 type Options = Parameters<typeof startRealtimeGateway>[1]
 
@@ -551,7 +551,7 @@ describe("money of a realtime session", () => {
         })
         await socket.until(isType("response.output_audio.delta"))
         const [leased] = gateway.calls.services.leased
-        expect(leased?.checkpoint().due?.record).toMatchObject({
+        expect(leased?.checkpoint().settlement?.record).toMatchObject({
           estimatedReason: "gateway_lost",
           counts: { dims: { audio_out: 20 } },
         })

@@ -4,9 +4,9 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { RealtimeScript } from "../../../src/testing/scripted-realtime.ts"
-import { startRealtimeGateway } from "../../support/realtime-gateway.ts"
-import { type SocketMessages, socketsOf } from "../../support/recorded/recordings.ts"
+import type { RealtimeScript } from "../../../../src/testing/scripted-realtime.ts"
+import { startRealtimeGateway } from "../../../support/realtime-gateway.ts"
+import { type SocketMessages, socketsOf } from "../../../support/recorded/recordings.ts"
 
 const recordings = ["openai", "azure", "xai"].flatMap((profile) =>
   socketsOf(`realtime-${profile}`).map(([name, messages]) => ({ profile, name, messages })),

@@ -7,10 +7,10 @@ import { Effect } from "effect"
 import OpenAI from "openai"
 import { OpenAIRealtimeWS } from "openai/realtime/ws"
 import { ResponsesWS } from "openai/resources/responses/ws"
-import { writeWholeFile } from "../../../src/files/whole-file.ts"
-import { answeringRealtime, realtimeUsage } from "../../../src/testing/scripted-realtime.ts"
-import { authority, issued } from "../../support/certificate.ts"
-import { startRealtimeGateway } from "../../support/realtime-gateway.ts"
+import { writeWholeFile } from "../../../../src/files/whole-file.ts"
+import { answeringRealtime, realtimeUsage } from "../../../../src/testing/scripted-realtime.ts"
+import { authority, issued } from "../../../support/certificate.ts"
+import { startRealtimeGateway } from "../../../support/realtime-gateway.ts"
 
 const dir = mkdtempSync(join(tmpdir(), "weir-sdk-"))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))

@@ -9,7 +9,7 @@ import type { Checkpoint, Ledger, LedgerPart } from "../../money/ledger.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 
 /** A call with a hold. */
-export interface Leased {
+export interface LeasedCall {
   readonly orgId: string
   readonly checkpoint: () => Checkpoint
   readonly registration: Registration | undefined
@@ -20,9 +20,9 @@ export interface Leased {
 export interface LeaseServices {
   readonly ledger: Ledger["Service"]
   readonly gate: Gate["Service"]
-  readonly running: Iterable<Leased>
+  readonly running: Iterable<LeasedCall>
   /** Calls that wait for the reply of another one, without a hold. */
-  readonly waiting: Iterable<Pick<Leased, "registration">>
+  readonly waiting: Iterable<Pick<LeasedCall, "registration">>
   readonly leaseMs: number
   readonly checkpointMs: number
 }

@@ -1,6 +1,6 @@
 /** Events that wait at a socket: bounded in bytes, of a socket, of a key and of the process. */
 import { describe, expect, it } from "vitest"
-import { makeWaitingEvents } from "../../../src/http/sockets/waiting-events.ts"
+import { makeWaitingEvents } from "../../../../src/http/sockets/waiting-events.ts"
 
 const limits = { socketBytes: 100, keyBytes: 250, processBytes: 400 }
 const event = (bytes: number) => Buffer.alloc(bytes)

@@ -2,7 +2,7 @@
 import type { Socket } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { WebSocket, WebSocketServer } from "ws"
-import { ClientSocket } from "../../../src/http/sockets/client-socket.ts"
+import { ClientSocket } from "../../../../src/http/sockets/client-socket.ts"
 
 /**
  * @param answers whether the client answers pings

@@ -1,8 +1,8 @@
 /** Where a client is in its messages, in whatever pieces they are read. */
 import { describe, expect, it } from "vitest"
-import { MessageProgress } from "../../../src/http/sockets/message-progress.ts"
-import { randomOf } from "../../support/random.ts"
-import { frameOf, opcodes } from "../../support/raw-socket.ts"
+import { MessageProgress } from "../../../../src/http/sockets/message-progress.ts"
+import { randomOf } from "../../../support/random.ts"
+import { frameOf, opcodes } from "../../../support/raw-socket.ts"
 
 const { text, continuation, ping } = opcodes
 const sizes = [0, 1, 125, 126, 127, 65_535, 65_536, 200_000]

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "@effect/vitest"
 import { WebSocket, WebSocketServer } from "ws"
-import { frameAround, frameOf, frameOfBytes, framesIn } from "../../../src/http/sockets/frames.ts"
+import { frameAround, frameOf, frameOfBytes, framesIn } from "../../../../src/http/sockets/frames.ts"
 
 /** What a client reads that gets these bytes after its handshake. */
 const read = (bytes: Buffer, count: number): Promise<ReadonlyArray<string>> =>

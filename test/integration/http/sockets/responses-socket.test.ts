@@ -1,9 +1,9 @@
 /** OpenAI's Responses over a WebSocket: one conversation, each response an exchange. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
-import { type GatewayOptions, startGateway, type TestGateway } from "../../../src/testing/gateway.ts"
-import { answering, openaiFrames } from "../../../src/testing/vendor-replies.ts"
-import { openSocket, type SocketMessage, type TestSocket } from "../../support/socket-client.ts"
+import { type GatewayOptions, startGateway, type TestGateway } from "../../../../src/testing/gateway.ts"
+import { answering, openaiFrames } from "../../../../src/testing/vendor-replies.ts"
+import { openSocket, type SocketMessage, type TestSocket } from "../../../support/socket-client.ts"
 
 const open = ({ baseUrl, keyId, key }: TestGateway, headers: Readonly<Record<string, string>> = {}) =>
   openSocket(`${baseUrl}/openai/v1/responses`, { authorization: `Bearer ${keyId}~${key}`, ...headers })

@@ -3,10 +3,10 @@ import { connect } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Schema, Scope } from "effect"
-import { ServerMessage } from "../../../src/protocol/socket.ts"
-import { type GatewayOptions, hello, startGateway, type TestGateway } from "../../../src/testing/gateway.ts"
-import { openaiChunk, openaiFrames } from "../../../src/testing/vendor-replies.ts"
-import { openSocket, RefusedUpgrade, type SocketMessage, type TestSocket } from "../../support/socket-client.ts"
+import { ServerMessage } from "../../../../src/protocol/socket.ts"
+import { type GatewayOptions, hello, startGateway, type TestGateway } from "../../../../src/testing/gateway.ts"
+import { openaiChunk, openaiFrames } from "../../../../src/testing/vendor-replies.ts"
+import { openSocket, RefusedUpgrade, type SocketMessage, type TestSocket } from "../../../support/socket-client.ts"
 
 const headersOf = ({ keyId, key }: TestGateway) => ({ "x-svc-key-id": keyId, "x-svc-key": key })
 const open = (gateway: TestGateway, more: Readonly<Record<string, string>> = {}) =>

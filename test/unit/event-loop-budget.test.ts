@@ -1,12 +1,12 @@
 /** How much of large bodies is taken in a turn of the event loop. */
 import { setImmediate as turn } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { TurnShare } from "../../src/event-loop-budget.ts"
+import { EventLoopBudget } from "../../src/event-loop-budget.ts"
 import { randomOf } from "../support/random.ts"
 
 describe("the share of a turn", () => {
   it("is there again in the next turn", async () => {
-    const share = new TurnShare(100)
+    const share = new EventLoopBudget(100)
     expect(share.take(60)).toBeUndefined()
     expect(share.take(40)).toBeUndefined()
     await turn()
@@ -15,7 +15,7 @@ describe("the share of a turn", () => {
   })
 
   it("is not given to who comes later, however little that is, while somebody waits", async () => {
-    const share = new TurnShare(100)
+    const share = new EventLoopBudget(100)
     expect(share.take(60)).toBeUndefined()
     const order: Array<string> = []
     const first = share.take(60)?.then(() => order.push("first"))
@@ -27,7 +27,7 @@ describe("the share of a turn", () => {
   it("is not exceeded by more than one part a turn, whoever waits; who waits longest goes on first", async () => {
     const random = randomOf(7)
     for (let round = 0; round < 50; round++) {
-      const share = new TurnShare(100)
+      const share = new EventLoopBudget(100)
       const largest = 1 + Math.floor(random() * 150)
       const order: Array<number> = []
       let inTurn = 0

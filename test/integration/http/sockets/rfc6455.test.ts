@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
-import { startGateway, type TestGateway } from "../../../src/testing/gateway.ts"
-import { closeOf, converse, type FrameOptions, frameOf, opcodes } from "../../support/raw-socket.ts"
+import { startGateway, type TestGateway } from "../../../../src/testing/gateway.ts"
+import { closeOf, converse, type FrameOptions, frameOf, opcodes } from "../../../support/raw-socket.ts"
 
 const scope = Scope.makeUnsafe()
 let gateway: TestGateway

@@ -1,13 +1,13 @@
 /** `weir/client` over sockets. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { connect, WeirRefused, WeirUnreachable } from "../../../src/client/index.ts"
-import type { SocketEvent, SocketLike } from "../../../src/client/socket-like.ts"
-import { hello } from "../../../src/testing/gateway.ts"
-import { answeringRealtime, realtimeUsage } from "../../../src/testing/scripted-realtime.ts"
-import type { VendorScript } from "../../../src/testing/scripted-vendor.ts"
-import { openaiFrames } from "../../../src/testing/vendor-replies.ts"
-import { type RealtimeGateway, startRealtimeGateway } from "../../support/realtime-gateway.ts"
+import { connect, WeirRefused, WeirUnreachable } from "../../../../src/client/index.ts"
+import type { SocketEvent, SocketLike } from "../../../../src/client/socket-like.ts"
+import { hello } from "../../../../src/testing/gateway.ts"
+import { answeringRealtime, realtimeUsage } from "../../../../src/testing/scripted-realtime.ts"
+import type { VendorScript } from "../../../../src/testing/scripted-vendor.ts"
+import { openaiFrames } from "../../../../src/testing/vendor-replies.ts"
+import { type RealtimeGateway, startRealtimeGateway } from "../../../support/realtime-gateway.ts"
 
 const spoken = { words: ["Hello"], audioBytes: 960, parts: 2, usage: realtimeUsage(10, 20, 5, 40) }
 
