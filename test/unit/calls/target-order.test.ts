@@ -5,6 +5,9 @@ import { TestClock } from "effect/testing"
 import { layerMemory } from "../../../src/admission/gate-memory.ts"
 import { Calls } from "../../../src/calls/calls.ts"
 import type { Connection } from "../../../src/calls/connection.ts"
+import { firstAnswer } from "../../../src/calls/vendor/target-loop.ts"
+import { Catalogue } from "../../../src/catalogue/catalogue.ts"
+import type { CallTarget } from "../../../src/catalogue/snapshot.ts"
 import type { Caller } from "../../../src/identity/caller.ts"
 import { chat } from "../../../src/kinds/chat/chat.ts"
 import { EventWriter } from "../../../src/kinds/chat/event-writer.ts"
@@ -21,6 +24,7 @@ import { layerPlainServices } from "../../../src/testing/plain-services.ts"
 import { layerStaticCatalogue } from "../../../src/testing/static-catalogue.ts"
 import { layerTestConfig } from "../../../src/testing/stores.ts"
 import { UpstreamBroken, VendorClient } from "../../../src/upstream/client.ts"
+import { TargetHealth } from "../../../src/upstream/health.ts"
 import { UpgradeRefused, type VendorSocket, VendorSockets } from "../../../src/upstream/vendor-sockets.ts"
 
 /** What a vendor answers; it breaks off where the status is 0. */
@@ -278,5 +282,26 @@ describe.each(ways)("of the targets of %s", (_, run) => {
         expect(seen).toEqual(steps.map(({ asked, told }) => ({ asked, told })))
       }),
     ),
+  )
+})
+
+describe("a target whose reply breaks off after the client has a part of it", () => {
+  it.effect("is the last that is asked, and is not left alone, however often that happens", () =>
+    Effect.gen(function* () {
+      const health = yield* TargetHealth
+      const targets = (yield* Catalogue).current().model("main")?.targets ?? []
+      const asked: Array<string> = []
+      const open = ({ vendor }: CallTarget) =>
+        Effect.sync(() => {
+          asked.push(vendor.id)
+          return Result.fail(broken())
+        })
+      for (let call = 0; call < 6; call++) {
+        const answer = yield* firstAnswer({ targets, health, nowMs: () => 0, open, isCommitted: () => true })
+        expect(Result.isFailure(answer)).toBe(true)
+      }
+      expect(asked).toEqual(["a", "a", "a", "a", "a", "a"])
+      expect(targets.filter(({ key }) => health.isSuspect(key))).toEqual([])
+    }).pipe(Effect.provide([TargetHealth.layer, layerStaticCatalogue(catalogue(""))])),
   )
 })
