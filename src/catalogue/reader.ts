@@ -1,8 +1,7 @@
 /** Reads catalogues without keeping the event loop: large ones in a thread, which ends when it was idle for a while. */
-import { extname } from "node:path"
-import { Worker } from "node:worker_threads"
 import { Data, Effect, Result, type Scope, Semaphore } from "effect"
 import type { PlatformDocument } from "../protocol/catalogue.ts"
+import { startThread } from "../worker-thread.ts"
 import { type Declared, joinDeclared, nothingDeclared } from "./declared.ts"
 import { joinPart } from "./patch.ts"
 import { type FromReader, isFromReader, type ToReader } from "./reader-protocol.ts"
@@ -76,21 +75,15 @@ type ReadRequest = Exclude<ToReader, { readonly kind: "next" }>
 type ReadError = CatalogueRefused | CatalogueUnreadable
 
 class ReadingThread {
-  readonly #worker = new Worker(new URL(`./reader-worker${extname(import.meta.filename)}`, import.meta.url))
+  readonly #worker = startThread(import.meta, "reader-worker", {
+    isMessage: isFromReader,
+    onMessage: (message) => this.#hear(message),
+    onEnd: (cause) => this.#end(cause),
+  })
   #answer: ((answer: Effect.Effect<Reading, ReadError>) => void) | undefined
   #news: PlatformDocument | undefined
   #declared = nothingDeclared
   isEnded = false
-
-  constructor() {
-    // The thread must not keep the process alive.
-    this.#worker.unref()
-    this.#worker.on("message", (message: unknown) => {
-      if (isFromReader(message)) this.#hear(message)
-    })
-    this.#worker.on("error", (cause) => this.#end(cause))
-    this.#worker.on("exit", () => this.#end("the reader's thread has ended"))
-  }
 
   read(request: ReadRequest, answer: (answer: Effect.Effect<Reading, ReadError>) => void): void {
     this.#answer = answer

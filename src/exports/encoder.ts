@@ -1,7 +1,7 @@
 /** Encodes the files of a window in a thread of its own, which starts with the first rows and ends with the scope. */
-import { extname } from "node:path"
-import { Worker } from "node:worker_threads"
+import type { Worker } from "node:worker_threads"
 import { Data, Effect, type Scope } from "effect"
+import { startThread } from "../worker-thread.ts"
 import { type FromEncoder, isFromEncoder, type ToEncoder } from "./encoder-protocol.ts"
 import type { Row } from "./records.ts"
 import type { WindowPlan, WrittenFile } from "./window-files.ts"
@@ -57,17 +57,12 @@ class EncodingThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL(`./encoder-worker${extname(import.meta.filename)}`, import.meta.url), {
+    return startThread(import.meta, "encoder-worker", {
       workerData: this.#plan,
+      isMessage: isFromEncoder,
+      onMessage: (message) => this.#answer?.(Effect.succeed(message)),
+      onEnd: (cause) => this.#end(cause),
     })
-    // The thread must not keep the process alive.
-    worker.unref()
-    worker.on("message", (message: unknown) => {
-      if (isFromEncoder(message)) this.#answer?.(Effect.succeed(message))
-    })
-    worker.on("error", (cause) => this.#end(cause))
-    worker.on("exit", () => this.#end(new Error("the encoder's thread has ended")))
-    return worker
   }
 
   #end(cause: unknown): void {

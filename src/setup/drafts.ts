@@ -1,6 +1,4 @@
 /** Drafts of a catalogue: entries are added to a text, and vendors in it are called, before anything is applied. */
-import { extname } from "node:path"
-import { Worker } from "node:worker_threads"
 import { Clock, Context, Effect, Layer, Redacted, Semaphore } from "effect"
 import { CatalogueRefused } from "../catalogue/refusal.ts"
 import { secretReferences } from "../catalogue/secret-references.ts"
@@ -13,6 +11,7 @@ import { ResolveSecret } from "../secrets.ts"
 import { type Actor, AuditLog } from "../store/audit-log.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { VendorClient } from "../upstream/client.ts"
+import { startThread } from "../worker-thread.ts"
 import { addToDraft, type Checked, type OffersJob, offersForDraft, vendorOfDraft } from "./draft-jobs.ts"
 import { type DraftJob, isDraftAnswer } from "./draft-protocol.ts"
 import { listModels } from "./vendor-models.ts"
@@ -116,17 +115,16 @@ const restLength = (job: DraftJob): number => {
 /** A thread for each job: they are few, and a person waits for them. */
 const inThread = <A>(job: DraftJob): Effect.Effect<A, CatalogueRefused> =>
   Effect.callback((resume) => {
-    const url = new URL(`./draft-worker${extname(import.meta.filename)}`, import.meta.url)
-    const worker = new Worker(url, { workerData: job })
-    worker.on("message", (message: unknown) => {
-      if (!isDraftAnswer<A>(message)) return
-      resume(
-        message.outcome === "done"
-          ? Effect.succeed(message.result)
-          : Effect.fail(new CatalogueRefused({ issues: message.issues })),
-      )
+    const worker = startThread(import.meta, "draft-worker", {
+      workerData: job,
+      isMessage: isDraftAnswer<A>,
+      onMessage: (message) =>
+        resume(
+          message.outcome === "done"
+            ? Effect.succeed(message.result)
+            : Effect.fail(new CatalogueRefused({ issues: message.issues })),
+        ),
+      onEnd: (cause) => resume(Effect.die(cause)),
     })
-    worker.on("error", (cause) => resume(Effect.die(cause)))
-    worker.on("exit", () => resume(Effect.die("the thread has ended before it answered")))
     return Effect.promise(() => worker.terminate())
   })

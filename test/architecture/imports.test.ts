@@ -45,6 +45,7 @@ const layers = [
   "background.ts",
   "deadlines.ts",
   "collections.ts",
+  "worker-thread.ts",
   "event-loop-budget.ts",
   "conformance",
   "client",

@@ -2,10 +2,9 @@
  * Token counts if a vendor reports none: those of o200k, the tokenizer of OpenAI's current models, plus 10 %, because
  * other vendors' tokenizers produce more tokens. Counting runs in a worker thread, which starts when first needed.
  */
-import { extname } from "node:path"
-import { Worker } from "node:worker_threads"
 import { Context, Effect, Layer } from "effect"
 import { Keyed } from "../../collections.ts"
+import { startThread } from "../../worker-thread.ts"
 import { type CountRequest, isCountReply } from "./tokenizer-protocol.ts"
 import { tokensOfBytes } from "./tokens.ts"
 
@@ -51,20 +50,14 @@ const countBytes = (text: string): number => tokensOfBytes(Buffer.byteLength(tex
 let thread: CountingThread | undefined
 
 class CountingThread {
-  readonly #worker = new Worker(new URL(`./tokenizer-worker${extname(import.meta.filename)}`, import.meta.url))
+  readonly #worker = startThread(import.meta, "tokenizer-worker", {
+    isMessage: isCountReply,
+    onMessage: ({ id, tokens }) => this.#answer(id, tokens),
+    onEnd: () => this.#giveUp(),
+  })
   readonly #waiting = new Keyed<{ readonly text: string; readonly resume: (tokens: number) => void }>()
   #lastId = 0
   isBroken = false
-
-  constructor() {
-    // The thread must not keep the process alive.
-    this.#worker.unref()
-    this.#worker.on("message", (message: unknown) => {
-      if (isCountReply(message)) this.#answer(message.id, message.tokens)
-    })
-    this.#worker.on("error", () => this.#giveUp())
-    this.#worker.on("exit", () => this.#giveUp())
-  }
 
   count(text: string): Effect.Effect<number> {
     return Effect.callback<number>((resume) => {

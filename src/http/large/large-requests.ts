@@ -3,8 +3,6 @@
  * stream or takes the memory. Source: hot-path "Large requests leave the event loop".
  */
 import { availableParallelism } from "node:os"
-import { extname } from "node:path"
-import { Worker } from "node:worker_threads"
 import { Context, Effect, Layer, Result, type Scope } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
@@ -14,6 +12,7 @@ import type { ClientContext } from "../../dialects/client/client-api.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { Decoded } from "../../protocol/json/json-body.ts"
+import { startThread } from "../../worker-thread.ts"
 import { type Ask, type FromWorker, isAnswer, type Question, type SentIn } from "./protocol.ts"
 import { RemotePrompt, requestLost } from "./remote-prompt.ts"
 import type { Room } from "./room.ts"
@@ -139,23 +138,16 @@ const wholeOf = (bytes: Uint8Array): Uint8Array =>
 const failed: FromWorker = { kind: "failed", message: "the worker is gone" }
 
 class WorkerThread {
-  readonly #worker = new Worker(new URL(`./large-worker${extname(import.meta.filename)}`, import.meta.url))
+  readonly #worker = startThread(import.meta, "large-worker", {
+    isMessage: isAnswer,
+    onMessage: ({ ask, reply }) => this.#waiting.take(ask)?.(reply),
+    onEnd: () => this.#leave(),
+  })
   readonly #waiting = new Keyed<(reply: FromWorker) => void>()
   #lastAsk = 0
   /** Requests that it has. */
   requests = 0
   isGone = false
-
-  constructor() {
-    // The thread must not keep the process alive.
-    this.#worker.unref()
-    this.#worker.on("message", (message: unknown) => {
-      if (!isAnswer(message)) return
-      this.#waiting.take(message.ask)?.(message.reply)
-    })
-    this.#worker.on("error", () => this.#leave())
-    this.#worker.on("exit", () => this.#leave())
-  }
 
   ask(message: Ask): Effect.Effect<FromWorker> {
     return Effect.callback((resume) => {
