@@ -2,15 +2,10 @@
 import { Schema } from "effect"
 import type { ModelKind } from "../kinds/call-kind.ts"
 import { Currency, Decimal } from "../usage.ts"
+import { millisOf } from "../values/duration.ts"
 
 /** Kinds of calls whose replies can be kept. */
 export const keptKinds: ReadonlySet<ModelKind> = new Set(["chat", "embedding", "rerank", "moderation"])
-
-const unitMillis: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-
-/** Milliseconds of `250ms`, `10s`, `2m` or `1h`. */
-export const millisOf = (text: string): number =>
-  Number.parseInt(text, 10) * (unitMillis[text.replace(/^\d+/, "")] ?? 1)
 
 /** A duration, kept as it is written. `0s` is off. */
 const Ttl = Schema.String.check(

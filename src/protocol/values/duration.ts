@@ -1,6 +1,11 @@
 /** Durations as people write them: `250ms`, `10s`, `2m` or `1h`. */
 import { Schema, SchemaTransformation } from "effect"
-import { millisOf } from "../control/reply-cache.ts"
+
+const unitMillis: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/** Milliseconds of `250ms`, `10s`, `2m` or `1h`. */
+export const millisOf = (text: string): number =>
+  Number.parseInt(text, 10) * (unitMillis[text.replace(/^\d+/, "")] ?? 1)
 
 const expected = "a duration such as 250ms, 10s, 2m or 1h"
 
