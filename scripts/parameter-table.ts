@@ -4,7 +4,7 @@ import { profilesOf } from "../src/catalogue/references.ts"
 import type { VendorRequest } from "../src/dialects/chat-dialect.ts"
 import { dialectOf } from "../src/dialects/index.ts"
 import type { MediaBlock } from "../src/protocol/block.ts"
-import { type ChatDialectName, chatDialectNames, type Vendor } from "../src/protocol/catalogue.ts"
+import { type ChatDialectName, chatDialectNames, type Vendor } from "../src/protocol/catalogue/vendor.ts"
 import { extraNames } from "../src/protocol/extra-params.ts"
 import { extraExamples } from "./pairs.ts"
 

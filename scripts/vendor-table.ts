@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { profilesOf } from "../src/catalogue/references.ts"
 import { dialectOf } from "../src/dialects/index.ts"
-import { DialectName, type Vendor } from "../src/protocol/catalogue.ts"
+import { DialectName, type Vendor } from "../src/protocol/catalogue/vendor.ts"
 import { ModelKind } from "../src/protocol/kinds/call-kind.ts"
 import { parameterTable } from "./parameter-table.ts"
 

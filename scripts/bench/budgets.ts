@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { wholeAmount } from "../../src/money/amount.ts"
 import { type Budget, budgetsOf, indexBudgets, needsOf, type Subjects } from "../../src/money/budgets/budget.ts"
 import { Ledger } from "../../src/money/ledger.ts"
-import { BudgetScope } from "../../src/protocol/catalogue.ts"
+import { BudgetScope } from "../../src/protocol/catalogue/budget.ts"
 import { dayOf } from "../../src/protocol/values/utc8.ts"
 import { layerMemoryLedger, makeLedgerBook } from "../../src/testing/ledger-memory.ts"
 

@@ -1,5 +1,5 @@
 /** Where a vendor is, if the catalogue leaves it to the region or the location of a cloud. */
-import type { Vendor } from "../protocol/catalogue.ts"
+import type { Vendor } from "../protocol/catalogue/vendor.ts"
 
 /** Undefined if nothing says it. */
 export const addressOf = ({ baseUrl, aws, google }: Pick<Vendor, "baseUrl" | "aws" | "google">): string | undefined => {

@@ -1,6 +1,7 @@
 /** What a catalogue declares beside the platform, by what changed. Pure. */
 import { Schema } from "effect"
-import { Key, Topup } from "../protocol/catalogue.ts"
+import { Topup } from "../protocol/catalogue/document.ts"
+import { Key } from "../protocol/catalogue/tenant.ts"
 import type { TenantKind } from "../protocol/control/tenants.ts"
 import { type Change, entryName, isList, type JsonDocument } from "./diff.ts"
 

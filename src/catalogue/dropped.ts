@@ -3,7 +3,7 @@
  * must not take away organisations, their people and keys, or a limit of what they may spend. Pure.
  */
 import { Result, Schema } from "effect"
-import { CatalogueDocument } from "../protocol/catalogue.ts"
+import { CatalogueDocument } from "../protocol/catalogue/document.ts"
 import { entryName, isList, type JsonDocument } from "./diff.ts"
 import { type CatalogueIssue, formatPath } from "./load.ts"
 import { checkReferences } from "./references.ts"

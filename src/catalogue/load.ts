@@ -1,6 +1,6 @@
 /** Parses catalogue text into a checked document; every error has its path and its line. */
 import { Result, Schema } from "effect"
-import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue.ts"
+import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue/document.ts"
 import { findIssues, strictly } from "../protocol/json/find-issues.ts"
 import { isStorable, storableMessage } from "../protocol/values/text.ts"
 import { checkReferences, type Path, type Problem } from "./references.ts"

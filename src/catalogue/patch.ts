@@ -2,7 +2,7 @@
  * What is new in the platform's part of a catalogue, compared with the one in force: entries that did not change stay the same objects, so that
  * taking up a change costs what it changes. Pure.
  */
-import type { PlatformDocument } from "../protocol/catalogue.ts"
+import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import { type Entries, entryName, isList, type JsonDocument } from "./diff.ts"
 import { platformSectionsWithId } from "./references.ts"
 

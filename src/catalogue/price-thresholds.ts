@@ -1,6 +1,6 @@
 /** Whether the prices of long inputs can be charged: thresholds rise, and each states only what the price itself states. Pure. */
 
-import type { PriceAbove, PriceEntry } from "../protocol/catalogue.ts"
+import type { PriceAbove, PriceEntry } from "../protocol/catalogue/price.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 
 interface ThresholdProblem {

@@ -1,6 +1,6 @@
 /** Messages between the catalogue's reader and its worker thread. */
 import { Predicate } from "effect"
-import type { PlatformDocument } from "../protocol/catalogue.ts"
+import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import type { Declared } from "./declared.ts"
 import type { CatalogueIssue } from "./load.ts"
 import type { Reading, TextOptions } from "./reading.ts"

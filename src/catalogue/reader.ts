@@ -1,6 +1,6 @@
 /** Reads catalogues without keeping the event loop: large ones in a thread, which ends when it was idle for a while. */
 import { Data, Effect, Result, type Scope, Semaphore } from "effect"
-import type { PlatformDocument } from "../protocol/catalogue.ts"
+import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import { startThread } from "../worker-thread.ts"
 import { type Declared, joinDeclared, nothingDeclared } from "./declared.ts"
 import { joinPart } from "./patch.ts"

@@ -1,6 +1,6 @@
 /** Reads a catalogue, from a text or as it is stored, and compares it with the one in force. Pure. */
 import { Result, Schema } from "effect"
-import { PlatformDocument } from "../protocol/catalogue.ts"
+import { PlatformDocument } from "../protocol/catalogue/document.ts"
 import { fingerprint } from "../protocol/values/canonical.ts"
 import { type Declared, declaredOf, type KeysOfText } from "./declared.ts"
 import { type Change, changesOf, entriesOf, type JsonDocument } from "./diff.ts"

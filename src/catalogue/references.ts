@@ -5,15 +5,15 @@ import { accessesOfExport } from "../cloud-identities/vendor-identity.ts"
 import { dialectOf } from "../dialects/index.ts"
 import { isAmountOf } from "../money/budgets/budget.ts"
 import { isSanePrice, maxPricePerMillion, maxTierFactor, readPrice } from "../money/pricing.ts"
+import type { CatalogueDocument } from "../protocol/catalogue/document.ts"
+import type { Export } from "../protocol/catalogue/export.ts"
 import {
   type AwsAccess,
   type AzureAccess,
-  type CatalogueDocument,
   ChatProfileName,
   type DialectName,
-  type Export,
   type VendorProfile,
-} from "../protocol/catalogue.ts"
+} from "../protocol/catalogue/vendor.ts"
 import { keptKinds } from "../protocol/control/reply-cache.ts"
 import { isWithinMoney, mostMoney } from "../protocol/values/bounds.ts"
 import { parseNetwork } from "../protocol/values/network.ts"

@@ -1,6 +1,7 @@
 /** Every reference to a secret that a catalogue has. Pure. */
 import { accessesOfExport, identityReferences } from "../cloud-identities/vendor-identity.ts"
-import type { CatalogueDocument, NetworkFields, PlatformDocument } from "../protocol/catalogue.ts"
+import type { CatalogueDocument, PlatformDocument } from "../protocol/catalogue/document.ts"
+import type { NetworkFields } from "../protocol/catalogue/network.ts"
 import { isReference, networkReferences } from "../upstream/network.ts"
 
 interface Entry extends NetworkFields {

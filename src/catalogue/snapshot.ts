@@ -9,18 +9,14 @@ import type { Dialect } from "../dialects/dialect.ts"
 import { dialectOf } from "../dialects/index.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budgets/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
-import type {
-  AddressedVendor,
-  Export,
-  Model,
-  Plan,
-  PlatformDocument,
-  PriceEntry,
-  SearchProvider,
-  Target,
-  Vendor,
-  Webhook,
-} from "../protocol/catalogue.ts"
+import type { PlatformDocument } from "../protocol/catalogue/document.ts"
+import type { Export } from "../protocol/catalogue/export.ts"
+import type { Model, Target } from "../protocol/catalogue/model.ts"
+import type { Plan } from "../protocol/catalogue/plan.ts"
+import type { PriceEntry } from "../protocol/catalogue/price.ts"
+import type { SearchProvider } from "../protocol/catalogue/search-provider.ts"
+import type { AddressedVendor, Vendor } from "../protocol/catalogue/vendor.ts"
+import type { Webhook } from "../protocol/catalogue/webhook.ts"
 import type { WebhookForm } from "../protocol/control/webhook.ts"
 import { compilePolicy, type ReviewPolicy } from "../review/policy.ts"
 import type { ResolveRef } from "../secrets.ts"

@@ -1,5 +1,5 @@
 /** Warnings of timeouts that are well formed, and still a mistake. Pure. */
-import type { PlatformDocument } from "../protocol/catalogue.ts"
+import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import { environmentsOf, resolveTimeouts, type TierValues, type TimeoutSettings } from "../protocol/timeout-tiers.ts"
 import { duration } from "../protocol/values/duration.ts"
 

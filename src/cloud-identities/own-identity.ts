@@ -1,6 +1,6 @@
 /** Identities that organisations bring: checked when they are stored, and used at their vendor's region or project. */
 import { Redacted, Result, Schema } from "effect"
-import type { Vendor } from "../protocol/catalogue.ts"
+import type { Vendor } from "../protocol/catalogue/vendor.ts"
 import type { OwnIdentity } from "../protocol/control/own-identity.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { invalidInput } from "../protocol/json/issues.ts"

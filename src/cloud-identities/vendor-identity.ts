@@ -3,7 +3,8 @@
  * references.
  */
 import { Redacted, Struct } from "effect"
-import type { Export, Vendor } from "../protocol/catalogue.ts"
+import type { Export } from "../protocol/catalogue/export.ts"
+import type { Vendor } from "../protocol/catalogue/vendor.ts"
 import { makeAwsIdentity } from "./aws.ts"
 import type { AwsService } from "./aws-signing.ts"
 import { type AzureScope, makeAzureIdentity } from "./azure.ts"

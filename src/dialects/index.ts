@@ -1,7 +1,7 @@
 /** Dialects by their name in the catalogue, with the changes of a vendor's profile. */
 import { Result } from "effect"
 import type { MediaBody } from "../media/media-file.ts"
-import type { ChatProfileName, DialectName, Vendor } from "../protocol/catalogue.ts"
+import type { ChatProfileName, DialectName, Vendor } from "../protocol/catalogue/vendor.ts"
 import { azureClaude, bedrockClaude, vertexClaude } from "./anthropic/clouds.ts"
 import { anthropic } from "./anthropic/vendor.ts"
 import { bedrock, bedrockChat } from "./bedrock/vendor.ts"

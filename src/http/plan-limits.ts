@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { AppTokens } from "../admission/app-tokens.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
-import type { Org } from "../protocol/catalogue.ts"
+import type { Org } from "../protocol/catalogue/tenant.ts"
 import type { PlanLimits } from "../protocol/control/plan-usage.ts"
 
 export const makePlanLimits = Effect.gen(function* () {

@@ -4,7 +4,8 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
-import type { KeyScope, Role } from "../protocol/catalogue.ts"
+import type { KeyScope } from "../protocol/catalogue/tenant.ts"
+import type { Role } from "../protocol/catalogue/values.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { mintSecret, sha256 } from "../secrets.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"

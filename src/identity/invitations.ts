@@ -4,7 +4,7 @@
  */
 import { Context, Effect, FiberSet, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Org } from "../protocol/catalogue.ts"
+import type { Org } from "../protocol/catalogue/tenant.ts"
 import type { Invitation } from "../protocol/control/login.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { ChangeFeed } from "../store/change-feed.ts"

@@ -1,7 +1,7 @@
 /** Minting and revoking application keys, with audit records. Source: decisions "Admin". */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { KeyScope } from "../protocol/catalogue.ts"
+import type { KeyScope } from "../protocol/catalogue/tenant.ts"
 import type { KeyMinted } from "../protocol/control/admin-directory.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { mintSecret, sha256 } from "../secrets.ts"

@@ -1,6 +1,7 @@
 /** The claims of a provider about a person: the address, whether it is proven, and groups. Pure. */
 import { Schema } from "effect"
-import { Role, type SsoProvider } from "../protocol/catalogue.ts"
+import type { SsoProvider } from "../protocol/catalogue/sso-provider.ts"
+import { Role } from "../protocol/catalogue/values.ts"
 import { Email } from "../protocol/control/login.ts"
 import { normalEmail } from "../protocol/values/text.ts"
 

@@ -1,7 +1,7 @@
 /** Membership, role and teams that a login at an organisation's provider gives a person. */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Role } from "../protocol/catalogue.ts"
+import type { Role } from "../protocol/catalogue/values.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Actor } from "../store/audit-log.ts"
 import { queryDeadline } from "../store/database.ts"

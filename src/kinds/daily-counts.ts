@@ -1,7 +1,7 @@
 /** The daily counts of a kind of call: of the organisation, and of each of its end users. Source: calls "Kinds". */
 import type { DailyCount } from "../admission/gate.ts"
 import { type Caller, type CallerIds, endUserName } from "../identity/caller.ts"
-import type { Plan } from "../protocol/catalogue.ts"
+import type { Plan } from "../protocol/catalogue/plan.ts"
 
 const limits = {
   websearch: ["websearchDaily", "endUserWebsearchDaily"],

@@ -19,7 +19,7 @@ import { join } from "node:path"
 import { Effect, Option, Schema, type Scope } from "effect"
 import { makeDirectory } from "../files/directory.ts"
 import { tryFileLock } from "../files/file-lock.ts"
-import { BudgetUnit } from "../protocol/catalogue.ts"
+import { BudgetUnit } from "../protocol/catalogue/budget.ts"
 import type { Settlement } from "./settlement.ts"
 import { UsageRecord } from "./usage-record.ts"
 

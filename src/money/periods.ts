@@ -1,5 +1,5 @@
 /** Periods in which amounts are counted: when each begins and ends, by the days of UTC+8. */
-import type { BudgetPeriod } from "../protocol/catalogue.ts"
+import type { BudgetPeriod } from "../protocol/catalogue/budget.ts"
 import { dayMs } from "../protocol/values/instant.ts"
 import { dayNumberOf, dayOf, startOfDay, startOfDayNumber } from "../protocol/values/utc8.ts"
 

@@ -1,5 +1,5 @@
 /** What a settlement consists of: whose hold it is, what it costs, and its usage record. */
-import type { BudgetUnit } from "../protocol/catalogue.ts"
+import type { BudgetUnit } from "../protocol/catalogue/budget.ts"
 import type { Amount } from "./amount.ts"
 import type { Counter } from "./counters.ts"
 import type { UsageRecord } from "./usage-record.ts"

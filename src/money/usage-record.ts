@@ -1,6 +1,6 @@
 /** A usage record in memory, in the journal and in the books: each is made of the one description. */
 import { Schema, Struct } from "effect"
-import { Tier } from "../protocol/catalogue.ts"
+import { Tier } from "../protocol/catalogue/timeouts.ts"
 import { columnOf, storedTypeOf, tokenFields, type UsageField, usageFields } from "../protocol/control/usage-record.ts"
 import { EstimatedReason } from "../protocol/usage.ts"
 import { formatAmount } from "./amount.ts"

@@ -1,7 +1,7 @@
 /** Compiles safety policies of the catalogue. Pure. */
 import { Redacted, Result } from "effect"
 import { RE2JS } from "re2js"
-import type { Policy } from "../protocol/catalogue.ts"
+import type { Policy } from "../protocol/catalogue/policy.ts"
 
 export type Direction = Policy["direction"]
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util"
 import { Result, Schema } from "effect"
 import { dump } from "js-yaml"
 import { type CatalogueIssue, loadCatalogue } from "../catalogue/load.ts"
-import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue.ts"
+import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue/document.ts"
 
 /** Entries to add, by section. */
 export type Additions = Partial<Pick<CatalogueEncoded, "vendors" | "models" | "prices" | "plans">>

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { type CatalogueIssue, type LoadedCatalogue, loadCatalogue } from "../catalogue/load.ts"
 import { dialectOf } from "../dialects/index.ts"
-import type { CatalogueDocument, PlatformDocument } from "../protocol/catalogue.ts"
+import type { CatalogueDocument, PlatformDocument } from "../protocol/catalogue/document.ts"
 import type { Draft, Offer } from "../protocol/control/draft.ts"
 import { type Additions, addEntries, entryLine } from "./catalogue-text.ts"
 import { offerOf } from "./choose-models.ts"

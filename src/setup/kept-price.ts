@@ -1,6 +1,6 @@
 /** What a new price keeps of the one in force: whatever its file does not say. */
 
-import type { PriceAbove, PriceEntry } from "../protocol/catalogue.ts"
+import type { PriceAbove, PriceEntry } from "../protocol/catalogue/price.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 
 export interface Kept {

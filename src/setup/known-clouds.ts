@@ -1,5 +1,5 @@
 /** How models at a cloud are called without an API key, by the variables that the cloud's own tools read. */
-import type { Vendor } from "../protocol/catalogue.ts"
+import type { Vendor } from "../protocol/catalogue/vendor.ts"
 
 /** What an entry of the catalogue says of it. */
 export type CloudAccess = Pick<Vendor, "aws" | "google" | "azure" | "baseUrl">

@@ -1,6 +1,6 @@
 /** Vendors that `weir init` knows: where they are, how they are spoken to, and who they are in a price file. */
 import { addressOf } from "../catalogue/addresses.ts"
-import type { Vendor } from "../protocol/catalogue.ts"
+import type { Vendor } from "../protocol/catalogue/vendor.ts"
 import { atAzure, atBedrock, atVertex, type CloudAccess } from "./known-clouds.ts"
 
 export interface KnownVendor {

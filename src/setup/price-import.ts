@@ -1,7 +1,8 @@
 /** What a price file changes in a catalogue. */
 
 import { isDeepStrictEqual } from "node:util"
-import type { CatalogueDocument, PriceEntry } from "../protocol/catalogue.ts"
+import type { CatalogueDocument } from "../protocol/catalogue/document.ts"
+import type { PriceEntry } from "../protocol/catalogue/price.ts"
 import { keepUnsaid } from "./kept-price.ts"
 import { type PricedModel, type PriceFile, priceEntry } from "./price-file.ts"
 

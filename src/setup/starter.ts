@@ -1,6 +1,7 @@
 /** A catalogue to start with: what `weir init` writes, or adds to one that exists. Pure. */
 import { Schema } from "effect"
-import { type CatalogueDocument, type CatalogueEncoded, Id } from "../protocol/catalogue.ts"
+import type { CatalogueDocument, CatalogueEncoded } from "../protocol/catalogue/document.ts"
+import { Id } from "../protocol/catalogue/values.ts"
 import { type Additions, entryLine } from "./catalogue-text.ts"
 import { type ModelPrice, type PricedModel, priceEntry } from "./price-file.ts"
 

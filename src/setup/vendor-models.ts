@@ -1,7 +1,7 @@
 /** The models that a vendor lists, each dialect by its own route. */
 import { Data, Effect, Schema } from "effect"
 import { dialectOf } from "../dialects/index.ts"
-import type { AddressedVendor, Vendor } from "../protocol/catalogue.ts"
+import type { AddressedVendor, Vendor } from "../protocol/catalogue/vendor.ts"
 import { fetchWhole, type VendorClient } from "../upstream/client.ts"
 import type { Network } from "../upstream/network.ts"
 

@@ -1,5 +1,5 @@
 /** Vendor replies for scripts: the same answer, streamed and whole, in each dialect. */
-import type { ChatDialectName } from "../protocol/catalogue.ts"
+import type { ChatDialectName } from "../protocol/catalogue/vendor.ts"
 import type { VendorCall, VendorScript } from "./scripted-vendor.ts"
 import { anthropicFrame, bedrockFrame, openaiFrame } from "./twins/frames.ts"
 

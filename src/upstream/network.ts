@@ -5,7 +5,8 @@
 import { createHash, X509Certificate } from "node:crypto"
 import { createSecureContext } from "node:tls"
 import { Schema } from "effect"
-import { type NetworkFields, SecretRef } from "../protocol/catalogue.ts"
+import type { NetworkFields } from "../protocol/catalogue/network.ts"
+import { SecretRef } from "../protocol/catalogue/values.ts"
 import { type HttpProxy, parseProxy } from "../protocol/values/proxy.ts"
 
 export interface Network {

@@ -9,7 +9,7 @@ import type { ClientApi, EventEncoder, ReplyContext } from "../../src/dialects/c
 import { clientApis } from "../../src/dialects/client/client-apis.ts"
 import { isObject, parseObject } from "../../src/dialects/parse/json.ts"
 import { checkCall } from "../../src/kinds/decode.ts"
-import type { DialectName } from "../../src/protocol/catalogue.ts"
+import type { DialectName } from "../../src/protocol/catalogue/vendor.ts"
 import type { ExchangeResponse } from "../../src/protocol/exchange.ts"
 import { ExchangeRequest } from "../../src/protocol/exchange.ts"
 import { chatOf } from "../support/chat-of.ts"

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { dialectOf } from "../../src/dialects/index.ts"
 import { objectAt, objectsAt, parseObject } from "../../src/dialects/parse/json.ts"
 import { fileOf } from "../../src/media/spool.ts"
-import type { DialectName } from "../../src/protocol/catalogue.ts"
+import type { DialectName } from "../../src/protocol/catalogue/vendor.ts"
 import { isError, recordingsOf } from "../support/recorded/recordings.ts"
 
 const file = { file: fileOf(Buffer.from("sound")), mime: "audio/wav" }

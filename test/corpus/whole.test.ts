@@ -5,7 +5,7 @@ import { dialectOf } from "../../src/dialects/index.ts"
 import { isObject, type JsonObject, objectAt, objectsAt, parseObject } from "../../src/dialects/parse/json.ts"
 import { toBase64 } from "../../src/dialects/vendor/vectors.ts"
 import type { EmbeddingAsked, RerankAsked } from "../../src/dialects/whole-dialect.ts"
-import type { DialectName } from "../../src/protocol/catalogue.ts"
+import type { DialectName } from "../../src/protocol/catalogue/vendor.ts"
 import { isError, recordingsOf } from "../support/recorded/recordings.ts"
 
 const embeddings: ReadonlyArray<

@@ -3,7 +3,7 @@
  * Source: https://cloud.google.com/vertex-ai/generative-ai/docs/reference/rest
  */
 import { Result } from "effect"
-import type { GoogleAccess } from "../../protocol/catalogue.ts"
+import type { GoogleAccess } from "../../protocol/catalogue/vendor.ts"
 import type { Dialect } from "../dialect.ts"
 import { objectAt, objectsAt, reportedCountAt } from "../parse/json.ts"
 import { readVectors } from "../vendor/vectors.ts"

@@ -2,7 +2,7 @@
  * Differences of vendors with OpenAI's API beside chat: what each takes at once, how it names what all have, what it
  * requires, and how it replies. A vendor that is not here speaks as OpenAI does. Each names the documentation that it follows.
  */
-import type { ChatProfileName } from "../../protocol/catalogue.ts"
+import type { ChatProfileName } from "../../protocol/catalogue/vendor.ts"
 import type { EmbeddingPurpose } from "../../protocol/kinds/embedding.ts"
 import type { ImageWord } from "./image-words.ts"
 

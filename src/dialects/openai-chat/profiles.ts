@@ -2,7 +2,7 @@
  * Differences in the requests of vendors with the API `openai-chat`; one decoder reads the replies of all.
  * Each profile names the documentation that it follows.
  */
-import type { ChatProfileName } from "../../protocol/catalogue.ts"
+import type { ChatProfileName } from "../../protocol/catalogue/vendor.ts"
 import type { ReasoningDisplay, ReasoningLevel } from "../../protocol/exchange.ts"
 import { type ExtraWords, sameAs } from "../vendor/extras.ts"
 import type { ModelRule } from "../vendor/model-rules.ts"

@@ -6,7 +6,7 @@ import type { EncodeRefusal } from "../../dialects/wire.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { EncodedPrompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import type { Block } from "../../protocol/block.ts"
-import type { Vendor } from "../../protocol/catalogue.ts"
+import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { ErrorDetail } from "../../protocol/error.ts"
 
 /** Of a compatible route: which API, and what its path and headers say. */

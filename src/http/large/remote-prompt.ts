@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { EncodedPrompt, Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import type { PromptParts } from "../../kinds/chat/prompt-tokens.ts"
-import type { Vendor } from "../../protocol/catalogue.ts"
+import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { FromWorker, PromptFacts, TextOf } from "./protocol.ts"
 

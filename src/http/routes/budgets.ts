@@ -9,7 +9,7 @@ import { isAmountOf, type Subjects, tightestLimit } from "../../money/budgets/bu
 import { CallBudgets } from "../../money/budgets/call-budgets.ts"
 import { type OrgBudgetChange, OrgBudgets } from "../../money/budgets/org-budgets.ts"
 import { Api } from "../../protocol/api.ts"
-import { BudgetId, BudgetTerms } from "../../protocol/catalogue.ts"
+import { BudgetId, BudgetTerms } from "../../protocol/catalogue/budget.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"

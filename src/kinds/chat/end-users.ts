@@ -1,7 +1,7 @@
 /** Ids of a client's own users, as a vendor gets them. */
 import { createHmac } from "node:crypto"
 import { Redacted } from "effect"
-import type { Vendor } from "../../protocol/catalogue.ts"
+import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { PromptParams } from "./prompt.ts"
 
 /**

@@ -10,7 +10,7 @@ import type { CallTarget, CatalogueSnapshot, ModelEntry } from "../../catalogue/
 import { type Amount, maxAmount } from "../../money/amount.ts"
 import { atTier, maxCharge, type Price } from "../../money/pricing.ts"
 import type { Block } from "../../protocol/block.ts"
-import type { Capability, ParamsProfile } from "../../protocol/catalogue.ts"
+import type { Capability, ParamsProfile } from "../../protocol/catalogue/model.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { ExchangeParams, ReasoningLevel } from "../../protocol/exchange.ts"

@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Org } from "../../protocol/catalogue.ts"
+import type { Org } from "../../protocol/catalogue/tenant.ts"
 import { queryDeadline } from "../../store/database.ts"
 import type { Shard } from "../../store/shards/shard.ts"
 import { type ByKey, makeCharged, type OfOrg } from "./charged.ts"

@@ -3,7 +3,8 @@
  * holds for each subject of its scope.
  */
 
-import { type BudgetPeriod, BudgetScope, type BudgetTerms, type Plan } from "../../protocol/catalogue.ts"
+import { type BudgetPeriod, BudgetScope, type BudgetTerms } from "../../protocol/catalogue/budget.ts"
+import type { Plan } from "../../protocol/catalogue/plan.ts"
 import type { BudgetState } from "../../protocol/control/budget.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"

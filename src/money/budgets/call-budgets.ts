@@ -3,7 +3,7 @@
  * plan.
  */
 import { Clock, Context, Effect, Layer } from "effect"
-import type { Plan } from "../../protocol/catalogue.ts"
+import type { Plan } from "../../protocol/catalogue/plan.ts"
 import type { BudgetState } from "../../protocol/control/budget.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { Ledger } from "../ledger.ts"

@@ -4,7 +4,7 @@
  */
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { BudgetTerms } from "../../protocol/catalogue.ts"
+import { BudgetTerms } from "../../protocol/catalogue/budget.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { Actor } from "../../store/audit-log.ts"
 import { ChangeFeed } from "../../store/change-feed.ts"

@@ -1,6 +1,6 @@
 /** Admin routes for organisations, people, keys and licences. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Budget, BudgetTerms } from "../catalogue.ts"
+import { Budget, BudgetTerms } from "../catalogue/budget.ts"
 import { AdminUser, KeyList, KeyMint, KeyMinted, OrgList, UserList } from "../control/admin-directory.ts"
 import { Budgets } from "../control/budget.ts"
 import { LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../control/licence.ts"

@@ -1,6 +1,6 @@
 /** Routes of budgets. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { Budget, BudgetTerms } from "../catalogue.ts"
+import { Budget, BudgetTerms } from "../catalogue/budget.ts"
 import { Budgets } from "../control/budget.ts"
 import { PathId } from "../values/text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"

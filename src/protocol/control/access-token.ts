@@ -1,6 +1,6 @@
 /** Personal access tokens, and tokens of organisations. Source: decisions "Control routes". */
 import { Schema } from "effect"
-import { KeyScope } from "../catalogue.ts"
+import { KeyScope } from "../catalogue/tenant.ts"
 import { storedName } from "../values/text.ts"
 
 const Name = storedName(64)

@@ -1,6 +1,7 @@
 /** Organisations, people, keys and licences for operators. Source: decisions "Control routes" (admin). */
 import { Schema } from "effect"
-import { Id, KeyScope, Role } from "../catalogue.ts"
+import { KeyScope } from "../catalogue/tenant.ts"
+import { Id, Role } from "../catalogue/values.ts"
 import { Currency, Decimal } from "../usage.ts"
 import { Instant } from "../values/instant.ts"
 import { nextCursor, TenantStatus } from "./tenants.ts"

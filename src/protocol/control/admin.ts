@@ -1,6 +1,6 @@
 /** Shapes of the admin routes. */
 import { Schema } from "effect"
-import { Tier } from "../catalogue.ts"
+import { Tier } from "../catalogue/timeouts.ts"
 import { ErrorBody, ErrorCode, ErrorDetail } from "../error.ts"
 import { Stop } from "../exchange.ts"
 import { extraNames } from "../extra-params.ts"

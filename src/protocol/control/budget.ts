@@ -1,6 +1,6 @@
 /** What is left of the budgets that cover a caller. */
 import { Schema } from "effect"
-import { BudgetPeriod, BudgetScope, BudgetUnit } from "../catalogue.ts"
+import { BudgetPeriod, BudgetScope, BudgetUnit } from "../catalogue/budget.ts"
 import { Decimal } from "../usage.ts"
 
 /** A decimal string for money, in the organisation's currency; a number for tokens. */

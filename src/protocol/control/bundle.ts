@@ -4,7 +4,7 @@
  * routes".
  */
 import { Schema } from "effect"
-import { Capability } from "../catalogue.ts"
+import { Capability } from "../catalogue/model.ts"
 import { SearchDirectory } from "../kinds/search.ts"
 import { EffectiveSettings } from "./settings.ts"
 

@@ -1,16 +1,9 @@
 /** Shapes for drafts: a catalogue's text that is not applied yet, entries to add to it, and what vendors offer for it. */
 import { Schema } from "effect"
-import {
-  AwsAccess,
-  AzureAccess,
-  DialectName,
-  GoogleAccess,
-  Model,
-  Plan,
-  PriceEntry,
-  Vendor,
-  VendorProfile,
-} from "../catalogue.ts"
+import { Model } from "../catalogue/model.ts"
+import { Plan } from "../catalogue/plan.ts"
+import { PriceEntry } from "../catalogue/price.ts"
+import { AwsAccess, AzureAccess, DialectName, GoogleAccess, Vendor, VendorProfile } from "../catalogue/vendor.ts"
 import { ApplyRequest } from "./admin.ts"
 
 /** A catalogue's text; empty if there is none yet. */

@@ -2,7 +2,7 @@
  * Login: one-time codes, tokens, the current person. Source: interface.md "Other bodies", decisions "Control routes".
  */
 import { Schema } from "effect"
-import { Role } from "../catalogue.ts"
+import { Role } from "../catalogue/values.ts"
 
 /** An e-mail address without a display name. HTML Living Standard, "valid e-mail address". */
 export const Email = Schema.String.check(

@@ -1,6 +1,7 @@
 /** Organisations, teams, members and applications as rows, and their changes. Source: decisions "Control routes" (admin). */
 import { Schema } from "effect"
-import { App, Id, Org, Role, Team, User } from "../catalogue.ts"
+import { App, Org, Team, User } from "../catalogue/tenant.ts"
+import { Id, Role } from "../catalogue/values.ts"
 import { ErrorCode, ErrorDetail } from "../error.ts"
 import { storedName } from "../values/text.ts"
 

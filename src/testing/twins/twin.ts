@@ -15,7 +15,7 @@
  */
 
 import type { JsonObject } from "../../dialects/parse/json.ts"
-import type { ChatDialectName } from "../../protocol/catalogue.ts"
+import type { ChatDialectName } from "../../protocol/catalogue/vendor.ts"
 import { writeJson } from "../../protocol/json/json-text.ts"
 import type { VendorCall, VendorScript } from "../scripted-vendor.ts"
 

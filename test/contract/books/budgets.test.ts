@@ -1,7 +1,7 @@
 /** Budgets over HTTP. */
 import { Effect, Redacted, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
-import type { BudgetScope } from "../../../src/protocol/catalogue.ts"
+import type { BudgetScope } from "../../../src/protocol/catalogue/budget.ts"
 import { LedgerResponse } from "../../../src/protocol/control/admin.ts"
 import { answering, newTestIds, testCatalogue } from "../../../src/testing/index.ts"
 import { asLogin, budgetCalls, decodeBudgets, type Headers, nobody, priced } from "../../support/budget-calls.ts"

@@ -5,7 +5,7 @@ import { Schema, SchemaGetter } from "effect"
 import type { ClientApiName } from "../../../src/dialects/carry/carried-request.ts"
 import type { ChatDialect } from "../../../src/dialects/chat-dialect.ts"
 import { objectAt, parseObject } from "../../../src/dialects/parse/json.ts"
-import type { ChatProfileName } from "../../../src/protocol/catalogue.ts"
+import type { ChatProfileName } from "../../../src/protocol/catalogue/vendor.ts"
 import { chatOf } from "../chat-of.ts"
 import { recordedFolder } from "./recorded-folder.ts"
 

@@ -4,7 +4,7 @@ import { Result, Schema } from "effect"
 import { joinDeclared, nothingDeclared, slicesOf } from "../../../src/catalogue/declared.ts"
 import { applyPatch, joinPart, partsOf } from "../../../src/catalogue/patch.ts"
 import { readStored, readText } from "../../../src/catalogue/reading.ts"
-import { PlatformDocument } from "../../../src/protocol/catalogue.ts"
+import { PlatformDocument } from "../../../src/protocol/catalogue/document.ts"
 
 const Digit = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 }))
 /** Organisations by number, with the name of each; the first of a number counts. */

@@ -1,5 +1,5 @@
 /** One reply of each vendor, whole and streamed, with a citation in a text that is not ASCII. */
-import type { DialectName } from "../../../src/protocol/catalogue.ts"
+import type { DialectName } from "../../../src/protocol/catalogue/vendor.ts"
 import { anthropicFrame, bedrockFrame, openaiFrame } from "../../../src/testing/vendor-replies.ts"
 
 export const web = { url: "https://example.com/a", title: "A" }

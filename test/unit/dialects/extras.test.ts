@@ -6,7 +6,7 @@ import { chatPlaces } from "../../../scripts/parameter-table.ts"
 import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
 import { dialectOf } from "../../../src/dialects/index.ts"
 import { parseObject } from "../../../src/dialects/parse/json.ts"
-import type { Vendor } from "../../../src/protocol/catalogue.ts"
+import type { Vendor } from "../../../src/protocol/catalogue/vendor.ts"
 import { type ExtraName, extraNames } from "../../../src/protocol/extra-params.ts"
 
 const request = (model: string): VendorRequest => ({

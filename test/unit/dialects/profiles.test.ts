@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
-import { ChatProfileName } from "../../../src/protocol/catalogue.ts"
+import { ChatProfileName } from "../../../src/protocol/catalogue/vendor.ts"
 import { openaiFrame } from "../../../src/testing/index.ts"
 import { chatOf } from "../../support/chat-of.ts"
 import { decodeText, fold } from "../../support/replay.ts"

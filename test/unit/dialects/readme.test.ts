@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { withTables } from "../../../scripts/vendor-table.ts"
-import { ChatProfileName, DialectName } from "../../../src/protocol/catalogue.ts"
+import { ChatProfileName, DialectName } from "../../../src/protocol/catalogue/vendor.ts"
 
 const readme = readFileSync(new URL("../../../src/dialects/README.md", import.meta.url), "utf8")
 const profiles = readme.slice(readme.indexOf("| `profile`"))

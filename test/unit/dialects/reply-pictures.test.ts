@@ -4,7 +4,7 @@ import { clientApis } from "../../../src/dialects/client/client-apis.ts"
 import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../../src/dialects/parse/json.ts"
 import { pictureIn } from "../../../src/dialects/vendor/reply-pictures.ts"
 import { tokensOfPrompt } from "../../../src/kinds/chat/prompt-tokens.ts"
-import type { DialectName } from "../../../src/protocol/catalogue.ts"
+import type { DialectName } from "../../../src/protocol/catalogue/vendor.ts"
 import { chatOf } from "../../support/chat-of.ts"
 import { framesOf, repliesTo } from "./told-citations.ts"
 

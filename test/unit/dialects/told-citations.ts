@@ -11,7 +11,7 @@ import {
   stringAt,
 } from "../../../src/dialects/parse/json.ts"
 import { UsageMeter } from "../../../src/kinds/chat/usage-meter.ts"
-import type { DialectName } from "../../../src/protocol/catalogue.ts"
+import type { DialectName } from "../../../src/protocol/catalogue/vendor.ts"
 
 const context: ReplyContext = { requestId: "req_1", model: "main", createdS: 0, includesUsage: true }
 const usage = {

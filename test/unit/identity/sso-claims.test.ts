@@ -12,7 +12,7 @@ import {
   scopeOf,
   trustedDomain,
 } from "../../../src/identity/sso-claims.ts"
-import { SsoProvider } from "../../../src/protocol/catalogue.ts"
+import { SsoProvider } from "../../../src/protocol/catalogue/sso-provider.ts"
 
 const base = { issuer: "https://login.example.com", clientId: "weir" }
 const provider = (more: object) => Schema.decodeUnknownSync(SsoProvider)({ ...base, ...more })

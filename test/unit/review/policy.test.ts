@@ -1,7 +1,7 @@
 /** Rules: what they match, in how much time; and what of a request they see. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import type { Policy } from "../../../src/protocol/catalogue.ts"
+import type { Policy } from "../../../src/protocol/catalogue/policy.ts"
 import { piecesOf } from "../../../src/review/moderation.ts"
 import { compilePolicy } from "../../../src/review/policy.ts"
 import { matchInParts } from "../../../src/review/review.ts"

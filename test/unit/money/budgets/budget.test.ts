@@ -17,7 +17,7 @@ import {
   stateOf,
 } from "../../../../src/money/budgets/budget.ts"
 import { periodOf } from "../../../../src/money/periods.ts"
-import { BudgetPeriod, BudgetScope } from "../../../../src/protocol/catalogue.ts"
+import { BudgetPeriod, BudgetScope } from "../../../../src/protocol/catalogue/budget.ts"
 import { MemoryBooks, makeStore } from "../../../../src/testing/ledger-store-memory.ts"
 import { holdOf, ledgerOver, unit as one, record, settlementOf } from "../../../support/books.ts"
 

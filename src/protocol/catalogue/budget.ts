@@ -1,0 +1,38 @@
+/** Budgets that the platform sets. */
+import { Schema } from "effect"
+import { NonNegative, TokenCount } from "../values/bounds.ts"
+import { storedName } from "../values/text.ts"
+import { WarnAt } from "./plan.ts"
+import { Id, optional } from "./values.ts"
+
+export const BudgetScope = Schema.Literals(["org", "team", "person", "app", "key", "endUser"])
+export type BudgetScope = typeof BudgetScope.Type
+
+/** Tokens, or money of the organisation's currency, counted in full. */
+export const BudgetUnit = Schema.Literals(["money", "tokens"])
+export type BudgetUnit = typeof BudgetUnit.Type
+
+/** In UTC+8; weeks begin on Monday, months on the first. */
+export const BudgetPeriod = Schema.Literals(["day", "week", "month"])
+export type BudgetPeriod = typeof BudgetPeriod.Type
+
+/** Without colons: it is a part of its counters' names. */
+export const BudgetId = Id.check(Schema.isPattern(/^[^:]+$/, { expected: "an id without colons" }))
+
+/** What a subject may spend in a period; without a subject it holds for each of its scope. */
+export const BudgetTerms = Schema.Struct({
+  scope: BudgetScope,
+  subject: optional(storedName(128)),
+  unit: BudgetUnit,
+  period: BudgetPeriod,
+  /** A decimal string; tokens may be a number. */
+  limit: Schema.Union([NonNegative, TokenCount]),
+  /** `shadow` refuses nothing, and counts what it would refuse; `enforce` if absent. */
+  mode: optional(Schema.Literals(["enforce", "shadow"])),
+  /** Where the organisation is warned. */
+  warnAt: optional(WarnAt),
+}).annotate({ identifier: "BudgetTerms" })
+export type BudgetTerms = typeof BudgetTerms.Type
+
+export const Budget = Schema.Struct({ id: BudgetId, ...BudgetTerms.fields }).annotate({ identifier: "Budget" })
+export type Budget = typeof Budget.Type

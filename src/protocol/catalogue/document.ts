@@ -1,0 +1,63 @@
+/** The catalogue: the operators' declarative configuration in one YAML file. */
+import { Schema } from "effect"
+import { NonNegative } from "../values/bounds.ts"
+import { Budget } from "./budget.ts"
+import { Export } from "./export.ts"
+import { Model } from "./model.ts"
+import { Plan } from "./plan.ts"
+import { Policy } from "./policy.ts"
+import { PriceEntry } from "./price.ts"
+import { SearchProvider } from "./search-provider.ts"
+import { App, Key, Org, Team, User } from "./tenant.ts"
+import { TimeoutsOfPlace } from "./timeouts.ts"
+import { Id, optional } from "./values.ts"
+import { Vendor } from "./vendor.ts"
+import { Webhook } from "./webhook.ts"
+
+/** A top-up. Credited once, however often the file is applied. */
+export const Topup = Schema.Struct({ id: Id, org: Id, amount: NonNegative })
+
+const list = <S extends Schema.Constraint>(item: S) => optional(Schema.Array(item))
+
+export const CatalogueDocument = Schema.Struct({
+  version: Schema.Literal(1),
+  timeouts: optional(TimeoutsOfPlace),
+  vendors: list(Vendor),
+  models: list(Model),
+  prices: list(PriceEntry),
+  /** Key paths of settings that clients consume, also as `prefix.*`; `site.*` and `mode.localProviders` always are. */
+  deliverableSettings: list(
+    Schema.String.check(
+      Schema.isPattern(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*(?:\.\*)?$/, { expected: "a key path, or prefix.*" }),
+    ),
+  ),
+  searchProviders: list(SearchProvider),
+  defaultSearchProvider: optional(Id),
+  plans: list(Plan),
+  policies: list(Policy),
+  orgs: list(Org),
+  users: list(User),
+  teams: list(Team),
+  apps: list(App),
+  keys: list(Key),
+  budgets: list(Budget),
+  webhooks: list(Webhook),
+  exports: list(Export),
+  topups: list(Topup),
+}).annotate({ identifier: "Catalogue" })
+export type CatalogueDocument = typeof CatalogueDocument.Type
+export type CatalogueEncoded = typeof CatalogueDocument.Encoded
+
+const {
+  orgs: _orgs,
+  users: _users,
+  teams: _teams,
+  apps: _apps,
+  keys: _keys,
+  topups: _topups,
+  ...platform
+} = CatalogueDocument.fields
+
+/** The part of a catalogue that every node keeps in memory: without tenants, their keys and their top-ups. */
+export const PlatformDocument = Schema.Struct(platform)
+export type PlatformDocument = typeof PlatformDocument.Type

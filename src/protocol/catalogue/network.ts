@@ -1,0 +1,36 @@
+/** How connections to an address are made, where it differs from the machine's way. */
+import { Schema } from "effect"
+import { referenceForms, referencePattern } from "../values/secret-ref.ts"
+import { optional, SecretRef } from "./values.ts"
+
+/** Certificates, or a reference to them. They are no secret, so the catalogue may contain them. */
+const Certificates = Schema.String.check(
+  Schema.isPattern(new RegExp(`^(${referencePattern}|-----BEGIN CERTIFICATE-----[\\s\\S]+)$`), {
+    expected: `certificates in PEM, or ${referenceForms}`,
+  }),
+  Schema.isMaxLength(65_536),
+)
+
+export const network = {
+  /** A proxy as a URL without a password, or a reference to a URL with one; `none` for none at all. */
+  proxy: optional(
+    Schema.String.check(
+      Schema.isPattern(new RegExp(`^(none|${referencePattern}|https?://[^\\s/?#@]+/?)$`), {
+        expected: `none, an http(s) URL without a password, or ${referenceForms}`,
+      }),
+    ),
+  ),
+  tls: optional(
+    Schema.Struct({
+      /** Certificate authorities in addition to the machine's. */
+      ca: optional(Certificates),
+      /** A client certificate with its chain, and its key. */
+      cert: optional(Certificates),
+      key: optional(SecretRef),
+    }),
+  ),
+}
+
+/** How connections to an address are made, where it differs from the machine's way. */
+const NetworkFields = Schema.Struct(network)
+export type NetworkFields = typeof NetworkFields.Type

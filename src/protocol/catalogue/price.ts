@@ -1,0 +1,75 @@
+/** Prices: per million tokens, or per million units of a dimension, as strings. */
+import { Schema } from "effect"
+import { ServiceTier } from "../extra-params.ts"
+import { hostedUnits } from "../hosted-unit.ts"
+import { sizeForm } from "../kinds/image.ts"
+import { videoSizeForm } from "../kinds/video.ts"
+import { Currency } from "../usage.ts"
+import { NonNegative, TokenLimit } from "../values/bounds.ts"
+import { Instant } from "../values/instant.ts"
+import { Id, optional } from "./values.ts"
+
+/** The form of a size in price lists, which have one spelling: `4K`. */
+const inPrices = (form: string): string => form.replaceAll("[kK]", "K")
+
+/**
+ * Dimensions that can have their own price. The price of a picture may be that of its size and quality, the price of a
+ * video that of its size: the most exact name counts.
+ */
+export const PricedDimension = Schema.String.check(
+  Schema.isPattern(
+    new RegExp(
+      `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|${hostedUnits.join("|")}|searches|characters|audio_seconds|transcript_in|transcript_out|images(:${inPrices(sizeForm)}(:[a-z]{1,32})?)?|video_seconds(:${inPrices(videoSizeForm)})?)$`,
+    ),
+  ),
+).annotate({
+  description: "A dimension of usage, such as `characters`, `images:1024x1024:high` or `video_seconds:1280x720`",
+})
+
+/** A decimal from 0 to 1. */
+const Share = Schema.String.check(
+  Schema.isPattern(/^(0(\.\d{1,10})?|1(\.0{1,10})?)$/, { expected: "a decimal from 0 to 1" }),
+)
+
+/** Dimensions whose price can depend on how long the input is: those that are tokens. */
+const PricedTokens = Schema.String.check(
+  Schema.isPattern(/^(reasoning|audio_in|audio_out|image_in|cache_read_audio)$/, { expected: "a dimension of tokens" }),
+)
+
+const tokenPrices = {
+  input: optional(NonNegative),
+  output: optional(NonNegative),
+  cacheRead: optional(NonNegative),
+  cacheWrite: optional(NonNegative),
+  cacheWrite1h: optional(NonNegative),
+}
+
+/** Factors of the prices of tokens by service tier, e.g. `{ priority: "2", flex: "0.5" }`. */
+const TierFactors = Schema.Record(ServiceTier, NonNegative)
+
+/**
+ * The prices of a call whose input has more than `tokens` tokens, read from a cache and written to one included. What is absent
+ * is as below the threshold.
+ */
+export const PriceAbove = Schema.Struct({
+  tokens: TokenLimit,
+  ...tokenPrices,
+  dims: optional(Schema.Record(PricedTokens, NonNegative)),
+  tiers: optional(TierFactors),
+})
+export type PriceAbove = typeof PriceAbove.Type
+
+export const PriceEntry = Schema.Struct({
+  model: Id,
+  currency: Currency,
+  /** `chat` needs `input` and `output`; other kinds need the price by which they are billed. */
+  ...tokenPrices,
+  dims: optional(Schema.Record(PricedDimension, NonNegative)),
+  tiers: optional(TierFactors),
+  /** Prices of long inputs, by rising thresholds; all of a call is billed at one of them. */
+  above: optional(Schema.Array(PriceAbove).check(Schema.isMinLength(1), Schema.isMaxLength(8))),
+  /** The share of the price that a reply from the cache costs, e.g. `"0.1"`; nothing if absent. */
+  cachedReply: optional(Share),
+  from: Instant,
+})
+export type PriceEntry = typeof PriceEntry.Type

@@ -1,0 +1,66 @@
+/** Organisations, people, teams, applications and keys. */
+import { Schema } from "effect"
+import { OrgReplyCache } from "../control/reply-cache.ts"
+import { Currency } from "../usage.ts"
+import { NonNegative, PerMinute } from "../values/bounds.ts"
+import { Instant } from "../values/instant.ts"
+import { SsoProvider } from "./sso-provider.ts"
+import { Id, optional, Role, SecretRef } from "./values.ts"
+
+export const Org = Schema.Struct({
+  id: Id,
+  name: Schema.NonEmptyString,
+  plan: optional(Id),
+  currency: Currency,
+  /** A balance below which `balance.low` is told. */
+  warnBelow: optional(NonNegative),
+  models: Schema.Array(Id),
+  policies: optional(Schema.Array(Id)),
+  capabilities: optional(Schema.Record(Schema.String, Schema.Boolean)),
+  /**
+   * Tools that vendors run and that a request cannot have, because its vendor has none or no price names them: a call is refused
+   * by their names, or goes on without them, and its client is told. If absent, it is refused where no vendor of the model has them
+   * and it offers no other tools, as agents do.
+   */
+  hostedTools: optional(Schema.Literals(["refuse", "omit"])),
+  /** Handles by the names that existing clients insist on; a trailing `*` matches any rest. */
+  aliases: optional(Schema.Record(Schema.String.check(Schema.isPattern(/^[^*]{0,128}\*?$/)), Id)),
+  sso: optional(SsoProvider),
+  /** Wins over that of models: how long replies are kept for this organisation, and who shares them. */
+  replyCache: optional(OrgReplyCache),
+})
+export type Org = typeof Org.Type
+
+export const User = Schema.Struct({
+  id: Id,
+  email: Schema.String.check(Schema.isPattern(/^[^\s@]+@[^\s@]+$/)),
+  org: Id,
+  role: Role,
+})
+
+export const Team = Schema.Struct({ id: Id, org: Id, members: Schema.Array(Id), disabled: optional(Schema.Boolean) })
+
+export const App = Schema.Struct({
+  id: Id,
+  org: Id,
+  quota: optional(Schema.Struct({ rpm: optional(PerMinute) })),
+  requireSignature: optional(Schema.Boolean),
+  /** Addresses or networks (CIDR); empty or absent allows all. */
+  ipAllow: optional(Schema.Array(Schema.NonEmptyString)),
+  licenceRequired: optional(Schema.Boolean),
+  disabled: optional(Schema.Boolean),
+})
+export type App = typeof App.Type
+
+export const KeyScope = Schema.Literals(["runtime", "control"])
+export type KeyScope = typeof KeyScope.Type
+
+export const Key = Schema.Struct({
+  id: Id,
+  app: Id,
+  /** If absent, a secret is minted when the key is first applied, and returned once. */
+  secret: optional(SecretRef),
+  scopes: optional(Schema.Array(KeyScope)),
+  expiresAt: optional(Instant),
+  disabled: optional(Schema.Boolean),
+})

@@ -1,0 +1,155 @@
+/** Vendors, their APIs and the clouds that they are called at. */
+import { Schema } from "effect"
+import { network } from "./network.ts"
+import { TimeoutsOfPlace } from "./timeouts.ts"
+import { HttpUrl, Id, Int, optional, SecretRef } from "./values.ts"
+
+export const DialectName = Schema.Literals([
+  "openai-chat",
+  "openai-responses",
+  "anthropic",
+  "gemini",
+  "cohere",
+  "bedrock",
+  "voyage",
+  "elevenlabs",
+  "deepgram",
+])
+export type DialectName = typeof DialectName.Type
+/** Dialects that have chat. */
+type WithoutChat = "voyage" | "elevenlabs" | "deepgram"
+const withoutChat: ReadonlySet<DialectName> = new Set<WithoutChat>(["voyage", "elevenlabs", "deepgram"])
+
+export const chatDialectNames = DialectName.literals.filter(
+  (name): name is Exclude<DialectName, WithoutChat> => !withoutChat.has(name),
+)
+export type ChatDialectName = (typeof chatDialectNames)[number]
+
+/** The vendor's variant of `openai-chat`; `azure` is allowed for `openai-responses` too. */
+export const ChatProfileName = Schema.Literals([
+  "openai",
+  "azure",
+  "generic",
+  "deepseek",
+  "qwen",
+  "moonshot",
+  "mistral",
+  "groq",
+  "xai",
+  "openrouter",
+  "ollama",
+  "vllm",
+  "zai",
+  "cerebras",
+  "perplexity",
+  "together",
+  "fireworks",
+  "nvidia",
+  "sambanova",
+  "huggingface",
+  "github",
+  "cloudflare",
+  "novita",
+  "lmstudio",
+  "llamacpp",
+  "databricks",
+  "watsonx",
+])
+export type ChatProfileName = typeof ChatProfileName.Type
+
+/** `vertex` is Google's cloud, for `gemini` and `anthropic`; `bedrock` is Amazon's, for `anthropic` in its own words. */
+export const VendorProfile = Schema.Literals([...ChatProfileName.literals, "vertex", "bedrock"])
+export type VendorProfile = typeof VendorProfile.Type
+
+/** What the gateway's machine has: variables, files, web identity, metadata of a container or an instance. */
+export const MachineIdentity = Schema.Literal("default")
+
+/**
+ * How requests to Amazon Bedrock are signed: with access keys, or with what the machine has, as themselves or in a role;
+ * without either, `credential` is a Bedrock API key.
+ */
+export const AwsAccess = Schema.Struct({
+  region: Schema.String.check(
+    Schema.isPattern(/^[a-z]{2,8}(-[a-z]{1,12}){1,3}-\d{1,2}$/, { expected: "a region, e.g. us-east-1" }),
+  ),
+  accessKeyId: optional(SecretRef),
+  secretAccessKey: optional(SecretRef),
+  /** Of keys for a limited time. */
+  sessionToken: optional(SecretRef),
+  credentials: optional(MachineIdentity),
+  /** The ARN of a role that is assumed. */
+  assumeRole: optional(
+    Schema.String.check(
+      Schema.isPattern(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/, { expected: "the ARN of a role" }),
+    ),
+  ),
+  /** What the role's trust policy may ask for. */
+  externalId: optional(Schema.String.check(Schema.isPattern(/^[\w+=,.@:/-]{2,1224}$/))),
+})
+export type AwsAccess = typeof AwsAccess.Type
+
+const CloudName = Schema.String.check(
+  Schema.isPattern(/^[a-z0-9][a-z0-9.:-]{0,62}$/, { expected: "a name of the cloud" }),
+)
+
+/**
+ * A project on Vertex AI, and the JSON of a service account or of a federation, or what the machine has; without it,
+ * `credential` is a token.
+ */
+export const GoogleAccess = Schema.Struct({
+  project: CloudName,
+  location: CloudName,
+  credentials: optional(Schema.Union([MachineIdentity, SecretRef])),
+})
+export type GoogleAccess = typeof GoogleAccess.Type
+
+/**
+ * An application of Microsoft Entra that may call a resource on Azure, or what the machine has; without either,
+ * `credential` is an API key.
+ */
+export const AzureAccess = Schema.Struct({
+  credentials: optional(MachineIdentity),
+  tenantId: optional(
+    Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/, { expected: "a tenant" })),
+  ),
+  /** With `credentials: default`, one of several managed identities. */
+  clientId: optional(Schema.NonEmptyString.check(Schema.isMaxLength(128))),
+  clientSecret: optional(SecretRef),
+  /** Where Entra is; a national cloud has its own. */
+  authorityHost: optional(HttpUrl),
+})
+export type AzureAccess = typeof AzureAccess.Type
+
+export const Vendor = Schema.Struct({
+  id: Id,
+  dialect: DialectName,
+  profile: optional(VendorProfile),
+  /** Azure's `api-version`: calls then use the deployment's path; without it, Azure's `/openai/v1`. */
+  apiVersion: optional(Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/))),
+  /** Follows from the region or the location of a cloud where it is absent. */
+  baseUrl: optional(HttpUrl),
+  credential: optional(SecretRef),
+  aws: optional(AwsAccess),
+  google: optional(GoogleAccess),
+  azure: optional(AzureAccess),
+  ...network,
+  timeouts: optional(TimeoutsOfPlace),
+  weight: optional(Int),
+  /** What happens upstream when a client leaves a stream: abort, or drain for the exact usage. */
+  clientGone: optional(Schema.Literals(["abort", "drain"])),
+  /** Ids of a client's own users in requests of this vendor's API: as they are, as a hash (the default), or not at all. */
+  endUser: optional(Schema.Literals(["carry", "hash", "drop"])),
+  /** Fields of this vendor's API that the gateway does not know: carried (the default), or refused. */
+  newFields: optional(Schema.Literals(["carry", "refuse"])),
+  /**
+   * Tools that this vendor runs and bills beside its tokens, in requests of its own API: as the organisation says where no price
+   * names them (the default), or carried, at the operator's cost.
+   */
+  hostedTools: optional(Schema.Literals(["omit", "carry"])),
+})
+export type Vendor = typeof Vendor.Type
+
+/** A vendor whose address is known. */
+export interface AddressedVendor extends Vendor {
+  readonly baseUrl: string
+}
