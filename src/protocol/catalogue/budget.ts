@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { NonNegative, TokenCount } from "../values/bounds.ts"
 import { storedName } from "../values/text.ts"
 import { WarnAt } from "./plan.ts"
-import { Id, optional } from "./values.ts"
+import { Id } from "./values.ts"
 
 export const BudgetScope = Schema.Literals(["org", "team", "person", "app", "key", "endUser"])
 export type BudgetScope = typeof BudgetScope.Type
@@ -22,15 +22,15 @@ export const BudgetId = Id.check(Schema.isPattern(/^[^:]+$/, { expected: "an id 
 /** What a subject may spend in a period; without a subject it holds for each of its scope. */
 export const BudgetTerms = Schema.Struct({
   scope: BudgetScope,
-  subject: optional(storedName(128)),
+  subject: Schema.optionalKey(storedName(128)),
   unit: BudgetUnit,
   period: BudgetPeriod,
   /** A decimal string; tokens may be a number. */
   limit: Schema.Union([NonNegative, TokenCount]),
   /** `shadow` refuses nothing, and counts what it would refuse; `enforce` if absent. */
-  mode: optional(Schema.Literals(["enforce", "shadow"])),
+  mode: Schema.optionalKey(Schema.Literals(["enforce", "shadow"])),
   /** Where the organisation is warned. */
-  warnAt: optional(WarnAt),
+  warnAt: Schema.optionalKey(WarnAt),
 }).annotate({ identifier: "BudgetTerms" })
 export type BudgetTerms = typeof BudgetTerms.Type
 

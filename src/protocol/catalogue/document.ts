@@ -10,18 +10,18 @@ import { PriceEntry } from "./price.ts"
 import { SearchProvider } from "./search-provider.ts"
 import { App, Key, Org, Team, User } from "./tenant.ts"
 import { TimeoutsOfPlace } from "./timeouts.ts"
-import { Id, optional } from "./values.ts"
+import { Id } from "./values.ts"
 import { Vendor } from "./vendor.ts"
 import { Webhook } from "./webhook.ts"
 
 /** A top-up. Credited once, however often the file is applied. */
 export const Topup = Schema.Struct({ id: Id, org: Id, amount: NonNegative })
 
-const list = <S extends Schema.Constraint>(item: S) => optional(Schema.Array(item))
+const list = <S extends Schema.Constraint>(item: S) => Schema.optionalKey(Schema.Array(item))
 
 export const CatalogueDocument = Schema.Struct({
   version: Schema.Literal(1),
-  timeouts: optional(TimeoutsOfPlace),
+  timeouts: Schema.optionalKey(TimeoutsOfPlace),
   vendors: list(Vendor),
   models: list(Model),
   prices: list(PriceEntry),
@@ -32,7 +32,7 @@ export const CatalogueDocument = Schema.Struct({
     ),
   ),
   searchProviders: list(SearchProvider),
-  defaultSearchProvider: optional(Id),
+  defaultSearchProvider: Schema.optionalKey(Id),
   plans: list(Plan),
   policies: list(Policy),
   orgs: list(Org),

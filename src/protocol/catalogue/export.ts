@@ -3,13 +3,13 @@ import { Schema } from "effect"
 import { ExportFormat, ExportRecords, ExportTarget } from "../control/export.ts"
 import { Millis } from "../values/duration.ts"
 import { network } from "./network.ts"
-import { HttpUrl, Id, optional, SecretRef } from "./values.ts"
+import { HttpUrl, Id, SecretRef } from "./values.ts"
 import { AwsAccess, AzureAccess, MachineIdentity } from "./vendor.ts"
 
 /** Access keys at AWS, with or without a role; a role, for what the machine has; an application of Microsoft Entra. */
 const ExportKeys = Schema.Struct({
-  accessKeyId: optional(SecretRef),
-  secretAccessKey: optional(SecretRef),
+  accessKeyId: Schema.optionalKey(SecretRef),
+  secretAccessKey: Schema.optionalKey(SecretRef),
   sessionToken: AwsAccess.fields.sessionToken,
   assumeRole: AwsAccess.fields.assumeRole,
   externalId: AwsAccess.fields.externalId,
@@ -24,19 +24,19 @@ export const Export = Schema.Struct({
   id: Id,
   to: ExportTarget,
   /** Of an S3 bucket. */
-  region: optional(AwsAccess.fields.region),
+  region: Schema.optionalKey(AwsAccess.fields.region),
   /** Where the bucket is, if not at AWS, Google or Azure. */
-  endpoint: optional(HttpUrl),
+  endpoint: Schema.optionalKey(HttpUrl),
   /** What the machine has, keys, or the JSON of a service account at Google. */
-  credentials: optional(Schema.Union([MachineIdentity, SecretRef, ExportKeys])),
+  credentials: Schema.optionalKey(Schema.Union([MachineIdentity, SecretRef, ExportKeys])),
   format: ExportFormat,
   /** `usage` if absent. */
-  records: optional(Schema.Array(ExportRecords).check(Schema.isMinLength(1), Schema.isUnique())),
+  records: Schema.optionalKey(Schema.Array(ExportRecords).check(Schema.isMinLength(1), Schema.isUnique())),
   every: Millis.check(
     Schema.isBetween({ minimum: 1000, maximum: 86_400_000 }, { expected: "a duration from 1s to 24h" }),
   ),
   /** Folders for organisations in an hour, by the hash of their ids; 16 if absent. */
-  buckets: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 }))),
+  buckets: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 }))),
   ...network,
 })
 export type Export = typeof Export.Type

@@ -4,14 +4,14 @@ import { ModelReplyCache } from "../control/reply-cache.ts"
 import { ModelKind } from "../kinds/call-kind.ts"
 import { TokenLimit } from "../values/bounds.ts"
 import { TimeoutsOfPlace } from "./timeouts.ts"
-import { Id, Int, optional, Positive } from "./values.ts"
+import { Id, Int, Positive } from "./values.ts"
 
 const Range = Schema.Struct({
-  default: optional(Schema.Finite),
-  min: optional(Schema.Finite),
-  max: optional(Schema.Finite),
+  default: Schema.optionalKey(Schema.Finite),
+  min: Schema.optionalKey(Schema.Finite),
+  max: Schema.optionalKey(Schema.Finite),
   /** Never send this parameter to the vendor. */
-  strip: optional(Schema.Boolean),
+  strip: Schema.optionalKey(Schema.Boolean),
 })
 
 /** Whether the vendor never gets it. */
@@ -19,25 +19,27 @@ const Strip = Schema.Struct({ strip: Schema.Boolean })
 
 /** How the server strips or clamps the caller's parameters. */
 export const ParamsProfile = Schema.Struct({
-  maxTokens: optional(Schema.Struct({ default: optional(TokenLimit), max: optional(TokenLimit) })),
-  temperature: optional(Range),
-  topP: optional(Range),
-  stop: optional(Strip),
-  reasoning: optional(Strip),
-  frequencyPenalty: optional(Range),
-  presencePenalty: optional(Range),
-  topK: optional(Range),
-  minP: optional(Range),
-  logprobs: optional(Range),
-  n: optional(Range),
-  seed: optional(Strip),
-  logitBias: optional(Strip),
-  verbosity: optional(Strip),
-  serviceTier: optional(Strip),
-  prediction: optional(Strip),
-  stopTokens: optional(Strip),
+  maxTokens: Schema.optionalKey(
+    Schema.Struct({ default: Schema.optionalKey(TokenLimit), max: Schema.optionalKey(TokenLimit) }),
+  ),
+  temperature: Schema.optionalKey(Range),
+  topP: Schema.optionalKey(Range),
+  stop: Schema.optionalKey(Strip),
+  reasoning: Schema.optionalKey(Strip),
+  frequencyPenalty: Schema.optionalKey(Range),
+  presencePenalty: Schema.optionalKey(Range),
+  topK: Schema.optionalKey(Range),
+  minP: Schema.optionalKey(Range),
+  logprobs: Schema.optionalKey(Range),
+  n: Schema.optionalKey(Range),
+  seed: Schema.optionalKey(Strip),
+  logitBias: Schema.optionalKey(Strip),
+  verbosity: Schema.optionalKey(Strip),
+  serviceTier: Schema.optionalKey(Strip),
+  prediction: Schema.optionalKey(Strip),
+  stopTokens: Schema.optionalKey(Strip),
   /** Such as OpenRouter's choice of a provider, which the vendor may bill dearer. */
-  vendorOptions: optional(Strip),
+  vendorOptions: Schema.optionalKey(Strip),
 })
 export type ParamsProfile = typeof ParamsProfile.Type
 
@@ -48,35 +50,35 @@ export const Target = Schema.Struct({
   vendor: Id,
   model: Schema.NonEmptyString,
   /** The model as its maker names it, e.g. `gpt-image-1`, where `model` is a name of the operator's: a deployment or an endpoint. */
-  family: optional(Schema.NonEmptyString),
+  family: Schema.optionalKey(Schema.NonEmptyString),
   /** Texts that the vendor embeds at once, where it takes fewer than its profile says. */
-  maxInputs: optional(Positive),
-  tier: optional(Int),
-  weight: optional(Int),
+  maxInputs: Schema.optionalKey(Positive),
+  tier: Schema.optionalKey(Int),
+  weight: Schema.optionalKey(Int),
 })
 export type Target = typeof Target.Type
 
 export const Model = Schema.Struct({
   handle: Id,
   /** What it is called for; `chat` if absent. */
-  kind: optional(ModelKind),
-  mode: optional(Schema.Literals(["platform", "direct"])),
-  contextWindow: optional(TokenLimit),
+  kind: Schema.optionalKey(ModelKind),
+  mode: Schema.optionalKey(Schema.Literals(["platform", "direct"])),
+  contextWindow: Schema.optionalKey(TokenLimit),
   /**
    * How far a vendor's counts may exceed the context window or the tokens asked for, as a factor, 2 if absent;
    * counts beyond are not believed but estimated.
    */
-  usageMargin: optional(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 10 }))),
-  maxOutput: optional(TokenLimit),
-  capabilities: optional(Schema.Array(Capability)),
-  params: optional(ParamsProfile),
-  timeouts: optional(TimeoutsOfPlace),
+  usageMargin: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 10 }))),
+  maxOutput: Schema.optionalKey(TokenLimit),
+  capabilities: Schema.optionalKey(Schema.Array(Capability)),
+  params: Schema.optionalKey(ParamsProfile),
+  timeouts: Schema.optionalKey(TimeoutsOfPlace),
   /** For how long replies are kept and given again to equal requests, at most 24h; not at all if absent. */
-  replyCache: optional(ModelReplyCache),
+  replyCache: Schema.optionalKey(ModelReplyCache),
   /** Whether the next target is asked too if one refuses a request for what it has, such as a parameter. */
-  tryNext: optional(Schema.Boolean),
+  tryNext: Schema.optionalKey(Schema.Boolean),
   /** In failover order. A model of mode `direct` is never called by Weir and needs none. */
-  targets: optional(Schema.Array(Target)),
+  targets: Schema.optionalKey(Schema.Array(Target)),
 }).check(
   Schema.makeFilter(({ mode, targets }: { readonly mode?: string; readonly targets?: ReadonlyArray<unknown> }) =>
     mode === "direct" || (targets !== undefined && targets.length > 0)

@@ -1,7 +1,7 @@
 /** How connections to an address are made, where it differs from the machine's way. */
 import { Schema } from "effect"
 import { referenceForms, referencePattern } from "../values/secret-ref.ts"
-import { optional, SecretRef } from "./values.ts"
+import { SecretRef } from "./values.ts"
 
 /** Certificates, or a reference to them. They are no secret, so the catalogue may contain them. */
 const Certificates = Schema.String.check(
@@ -13,20 +13,20 @@ const Certificates = Schema.String.check(
 
 export const network = {
   /** A proxy as a URL without a password, or a reference to a URL with one; `none` for none at all. */
-  proxy: optional(
+  proxy: Schema.optionalKey(
     Schema.String.check(
       Schema.isPattern(new RegExp(`^(none|${referencePattern}|https?://[^\\s/?#@]+/?)$`), {
         expected: `none, an http(s) URL without a password, or ${referenceForms}`,
       }),
     ),
   ),
-  tls: optional(
+  tls: Schema.optionalKey(
     Schema.Struct({
       /** Certificate authorities in addition to the machine's. */
-      ca: optional(Certificates),
+      ca: Schema.optionalKey(Certificates),
       /** A client certificate with its chain, and its key. */
-      cert: optional(Certificates),
-      key: optional(SecretRef),
+      cert: Schema.optionalKey(Certificates),
+      key: Schema.optionalKey(SecretRef),
     }),
   ),
 }

@@ -1,7 +1,7 @@
 /** Plans: what an organisation may use at once and each day. */
 import { Schema } from "effect"
 import { PerMinute, TokenLimit } from "../values/bounds.ts"
-import { Id, Int, optional, Positive } from "./values.ts"
+import { Id, Int, Positive } from "./values.ts"
 
 /** Shares of a limit at which a warning is given, once a period, e.g. `[0.8]`. */
 export const WarnAt = Schema.Array(
@@ -10,27 +10,27 @@ export const WarnAt = Schema.Array(
 
 export const Plan = Schema.Struct({
   id: Id,
-  concurrency: optional(Positive),
-  perMinute: optional(PerMinute),
-  endUserPerMinute: optional(PerMinute),
+  concurrency: Schema.optionalKey(Positive),
+  perMinute: Schema.optionalKey(PerMinute),
+  endUserPerMinute: Schema.optionalKey(PerMinute),
   /** Held as a budget of the organisation. */
-  dailyTokens: optional(TokenLimit),
+  dailyTokens: Schema.optionalKey(TokenLimit),
   /** Thresholds of `dailyTokens`. */
-  warnAt: optional(WarnAt),
+  warnAt: Schema.optionalKey(WarnAt),
   /** How many members an organisation may have. */
-  maxMembers: optional(Positive),
-  maxApps: optional(Positive),
+  maxMembers: Schema.optionalKey(Positive),
+  maxApps: Schema.optionalKey(Positive),
   /** Calls of each kind in a day, of the organisation and of each of its end users. */
-  websearchDaily: optional(Int),
-  endUserWebsearchDaily: optional(Int),
-  imagegenDaily: optional(Int),
-  endUserImagegenDaily: optional(Int),
-  ttsDaily: optional(Int),
-  endUserTtsDaily: optional(Int),
-  asrDaily: optional(Int),
-  endUserAsrDaily: optional(Int),
-  videogenDaily: optional(Int),
-  endUserVideogenDaily: optional(Int),
-  testTier: optional(Schema.Boolean),
+  websearchDaily: Schema.optionalKey(Int),
+  endUserWebsearchDaily: Schema.optionalKey(Int),
+  imagegenDaily: Schema.optionalKey(Int),
+  endUserImagegenDaily: Schema.optionalKey(Int),
+  ttsDaily: Schema.optionalKey(Int),
+  endUserTtsDaily: Schema.optionalKey(Int),
+  asrDaily: Schema.optionalKey(Int),
+  endUserAsrDaily: Schema.optionalKey(Int),
+  videogenDaily: Schema.optionalKey(Int),
+  endUserVideogenDaily: Schema.optionalKey(Int),
+  testTier: Schema.optionalKey(Schema.Boolean),
 })
 export type Plan = typeof Plan.Type

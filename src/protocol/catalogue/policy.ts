@@ -1,19 +1,19 @@
 /** Policies that review prompts and answers. */
 import { Schema } from "effect"
 import { Millis } from "../values/duration.ts"
-import { HttpUrl, Id, optional, SecretRef } from "./values.ts"
+import { HttpUrl, Id, SecretRef } from "./values.ts"
 
 /** An endpoint with the API of OpenAI's moderations, at `{baseUrl}/moderations`. */
 export const Moderation = Schema.Struct({
   baseUrl: HttpUrl,
-  credential: optional(SecretRef),
-  model: optional(Schema.NonEmptyString),
+  credential: Schema.optionalKey(SecretRef),
+  model: Schema.optionalKey(Schema.NonEmptyString),
   /** Categories that deny; if absent, whatever the endpoint flags. */
-  categories: optional(Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1))),
+  categories: Schema.optionalKey(Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1))),
   /** 3 seconds if absent. */
-  timeout: optional(Millis),
+  timeout: Schema.optionalKey(Millis),
   /** The verdict if the endpoint does not answer; `deny` if absent. */
-  onFailure: optional(Schema.Literals(["allow", "deny"])),
+  onFailure: Schema.optionalKey(Schema.Literals(["allow", "deny"])),
 })
 
 export const Policy = Schema.Struct({

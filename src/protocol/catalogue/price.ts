@@ -7,7 +7,7 @@ import { videoSizeForm } from "../kinds/video.ts"
 import { Currency } from "../usage.ts"
 import { NonNegative, TokenLimit } from "../values/bounds.ts"
 import { Instant } from "../values/instant.ts"
-import { Id, optional } from "./values.ts"
+import { Id } from "./values.ts"
 
 /** The form of a size in price lists, which have one spelling: `4K`. */
 const inPrices = (form: string): string => form.replaceAll("[kK]", "K")
@@ -37,11 +37,11 @@ const PricedTokens = Schema.String.check(
 )
 
 const tokenPrices = {
-  input: optional(NonNegative),
-  output: optional(NonNegative),
-  cacheRead: optional(NonNegative),
-  cacheWrite: optional(NonNegative),
-  cacheWrite1h: optional(NonNegative),
+  input: Schema.optionalKey(NonNegative),
+  output: Schema.optionalKey(NonNegative),
+  cacheRead: Schema.optionalKey(NonNegative),
+  cacheWrite: Schema.optionalKey(NonNegative),
+  cacheWrite1h: Schema.optionalKey(NonNegative),
 }
 
 /** Factors of the prices of tokens by service tier, e.g. `{ priority: "2", flex: "0.5" }`. */
@@ -54,8 +54,8 @@ const TierFactors = Schema.Record(ServiceTier, NonNegative)
 export const PriceAbove = Schema.Struct({
   tokens: TokenLimit,
   ...tokenPrices,
-  dims: optional(Schema.Record(PricedTokens, NonNegative)),
-  tiers: optional(TierFactors),
+  dims: Schema.optionalKey(Schema.Record(PricedTokens, NonNegative)),
+  tiers: Schema.optionalKey(TierFactors),
 })
 export type PriceAbove = typeof PriceAbove.Type
 
@@ -64,12 +64,12 @@ export const PriceEntry = Schema.Struct({
   currency: Currency,
   /** `chat` needs `input` and `output`; other kinds need the price by which they are billed. */
   ...tokenPrices,
-  dims: optional(Schema.Record(PricedDimension, NonNegative)),
-  tiers: optional(TierFactors),
+  dims: Schema.optionalKey(Schema.Record(PricedDimension, NonNegative)),
+  tiers: Schema.optionalKey(TierFactors),
   /** Prices of long inputs, by rising thresholds; all of a call is billed at one of them. */
-  above: optional(Schema.Array(PriceAbove).check(Schema.isMinLength(1), Schema.isMaxLength(8))),
+  above: Schema.optionalKey(Schema.Array(PriceAbove).check(Schema.isMinLength(1), Schema.isMaxLength(8))),
   /** The share of the price that a reply from the cache costs, e.g. `"0.1"`; nothing if absent. */
-  cachedReply: optional(Share),
+  cachedReply: Schema.optionalKey(Share),
   from: Instant,
 })
 export type PriceEntry = typeof PriceEntry.Type

@@ -4,22 +4,22 @@ import { Currency } from "../usage.ts"
 import { NonNegative } from "../values/bounds.ts"
 import { Millis } from "../values/duration.ts"
 import { network } from "./network.ts"
-import { HttpUrl, Id, Int, optional, Positive, SecretRef } from "./values.ts"
+import { HttpUrl, Id, Int, Positive, SecretRef } from "./values.ts"
 
 export const SearchProvider = Schema.Struct({
   id: Id,
   name: Schema.NonEmptyString,
   vendor: Id,
   baseUrl: HttpUrl,
-  credential: optional(SecretRef),
+  credential: Schema.optionalKey(SecretRef),
   ...network,
   pricePerCall: NonNegative,
   currency: Currency,
-  cost: optional(NonNegative),
-  weight: optional(Int),
-  maxResultsCap: optional(Positive),
-  timeout: optional(Millis),
-  active: optional(Schema.Boolean),
+  cost: Schema.optionalKey(NonNegative),
+  weight: Schema.optionalKey(Int),
+  maxResultsCap: Schema.optionalKey(Positive),
+  timeout: Schema.optionalKey(Millis),
+  active: Schema.optionalKey(Schema.Boolean),
 })
 
 export type SearchProvider = typeof SearchProvider.Type

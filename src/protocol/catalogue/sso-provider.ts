@@ -1,6 +1,6 @@
 /** Identity providers of organisations. */
 import { Schema } from "effect"
-import { HttpUrl, Id, optional, Role, SecretRef } from "./values.ts"
+import { HttpUrl, Id, Role, SecretRef } from "./values.ts"
 
 const MailDomains = Schema.Array(
   Schema.String.check(Schema.isPattern(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, { expected: "a domain in lower case" })),
@@ -14,25 +14,27 @@ export const SsoProvider = Schema.Struct({
   issuer: Schema.String.check(Schema.isPattern(/^https:\/\/[^\s?#]+$/, { expected: "an https URL" })),
   clientId: Schema.NonEmptyString,
   /** Absent for a public client, which uses PKCE only. */
-  clientSecret: optional(SecretRef),
+  clientSecret: Schema.optionalKey(SecretRef),
   /** Mail domains that the provider may assert, beside `trustDomains`; all if both are absent. */
-  domains: optional(MailDomains),
+  domains: Schema.optionalKey(MailDomains),
   /** Mail domains that belong to the provider's owner: an address there needs no mailed code. */
-  trustDomains: optional(MailDomains),
+  trustDomains: Schema.optionalKey(MailDomains),
   /** Whether somebody with an address in `trustDomains` who is not a member becomes one at the first login. */
-  createPeople: optional(Schema.Boolean),
+  createPeople: Schema.optionalKey(Schema.Boolean),
   /** The claim that has the address, e.g. `preferred_username`; `email` if absent. Needs `domains` or `trustDomains`. */
-  emailClaim: optional(ClaimName),
+  emailClaim: Schema.optionalKey(ClaimName),
   /** The claim that has the names or ids of a person's groups. */
-  groupsClaim: optional(ClaimName),
+  groupsClaim: Schema.optionalKey(ClaimName),
   /** The role that a group gives, or the team to whose members it belongs, by the group's name or id. */
-  groups: optional(Schema.Record(Schema.NonEmptyString.check(Schema.isMaxLength(256)), Schema.Union([Role, Id]))),
+  groups: Schema.optionalKey(
+    Schema.Record(Schema.NonEmptyString.check(Schema.isMaxLength(256)), Schema.Union([Role, Id])),
+  ),
   /** Scopes that are asked for beside `openid` and `email`. */
-  scopes: optional(
+  scopes: Schema.optionalKey(
     Schema.Array(Schema.String.check(Schema.isPattern(/^[\x21\x23-\x5b\x5d-\x7e]{1,128}$/, { expected: "a scope" }))),
   ),
   /** Addresses of the organisation's back ends to which a login may return with a code. */
-  returnTo: optional(Schema.Array(HttpUrl)),
+  returnTo: Schema.optionalKey(Schema.Array(HttpUrl)),
 }).check(
   Schema.makeFilter((provider: SsoSettings) => {
     const { domains, trustDomains, emailClaim, createPeople, groups, groupsClaim } = provider

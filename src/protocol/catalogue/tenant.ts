@@ -5,29 +5,29 @@ import { Currency } from "../usage.ts"
 import { NonNegative, PerMinute } from "../values/bounds.ts"
 import { Instant } from "../values/instant.ts"
 import { SsoProvider } from "./sso-provider.ts"
-import { Id, optional, Role, SecretRef } from "./values.ts"
+import { Id, Role, SecretRef } from "./values.ts"
 
 export const Org = Schema.Struct({
   id: Id,
   name: Schema.NonEmptyString,
-  plan: optional(Id),
+  plan: Schema.optionalKey(Id),
   currency: Currency,
   /** A balance below which `balance.low` is told. */
-  warnBelow: optional(NonNegative),
+  warnBelow: Schema.optionalKey(NonNegative),
   models: Schema.Array(Id),
-  policies: optional(Schema.Array(Id)),
-  capabilities: optional(Schema.Record(Schema.String, Schema.Boolean)),
+  policies: Schema.optionalKey(Schema.Array(Id)),
+  capabilities: Schema.optionalKey(Schema.Record(Schema.String, Schema.Boolean)),
   /**
    * Tools that vendors run and that a request cannot have, because its vendor has none or no price names them: a call is refused
    * by their names, or goes on without them, and its client is told. If absent, it is refused where no vendor of the model has them
    * and it offers no other tools, as agents do.
    */
-  hostedTools: optional(Schema.Literals(["refuse", "omit"])),
+  hostedTools: Schema.optionalKey(Schema.Literals(["refuse", "omit"])),
   /** Handles by the names that existing clients insist on; a trailing `*` matches any rest. */
-  aliases: optional(Schema.Record(Schema.String.check(Schema.isPattern(/^[^*]{0,128}\*?$/)), Id)),
-  sso: optional(SsoProvider),
+  aliases: Schema.optionalKey(Schema.Record(Schema.String.check(Schema.isPattern(/^[^*]{0,128}\*?$/)), Id)),
+  sso: Schema.optionalKey(SsoProvider),
   /** Wins over that of models: how long replies are kept for this organisation, and who shares them. */
-  replyCache: optional(OrgReplyCache),
+  replyCache: Schema.optionalKey(OrgReplyCache),
 })
 export type Org = typeof Org.Type
 
@@ -38,17 +38,22 @@ export const User = Schema.Struct({
   role: Role,
 })
 
-export const Team = Schema.Struct({ id: Id, org: Id, members: Schema.Array(Id), disabled: optional(Schema.Boolean) })
+export const Team = Schema.Struct({
+  id: Id,
+  org: Id,
+  members: Schema.Array(Id),
+  disabled: Schema.optionalKey(Schema.Boolean),
+})
 
 export const App = Schema.Struct({
   id: Id,
   org: Id,
-  quota: optional(Schema.Struct({ rpm: optional(PerMinute) })),
-  requireSignature: optional(Schema.Boolean),
+  quota: Schema.optionalKey(Schema.Struct({ rpm: Schema.optionalKey(PerMinute) })),
+  requireSignature: Schema.optionalKey(Schema.Boolean),
   /** Addresses or networks (CIDR); empty or absent allows all. */
-  ipAllow: optional(Schema.Array(Schema.NonEmptyString)),
-  licenceRequired: optional(Schema.Boolean),
-  disabled: optional(Schema.Boolean),
+  ipAllow: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  licenceRequired: Schema.optionalKey(Schema.Boolean),
+  disabled: Schema.optionalKey(Schema.Boolean),
 })
 export type App = typeof App.Type
 
@@ -59,8 +64,8 @@ export const Key = Schema.Struct({
   id: Id,
   app: Id,
   /** If absent, a secret is minted when the key is first applied, and returned once. */
-  secret: optional(SecretRef),
-  scopes: optional(Schema.Array(KeyScope)),
-  expiresAt: optional(Instant),
-  disabled: optional(Schema.Boolean),
+  secret: Schema.optionalKey(SecretRef),
+  scopes: Schema.optionalKey(Schema.Array(KeyScope)),
+  expiresAt: Schema.optionalKey(Instant),
+  disabled: Schema.optionalKey(Schema.Boolean),
 })

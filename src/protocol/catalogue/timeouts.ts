@@ -2,17 +2,16 @@
 import { Schema } from "effect"
 import { isTier, type TimeoutSettings, tiers } from "../timeout-tiers.ts"
 import { Millis } from "../values/duration.ts"
-import { optional } from "./values.ts"
 
 /** The tiers in the order in which a call passes them. */
 export const Tier = Schema.Literals(tiers)
 
 /** The four timeout tiers of an upstream call, in milliseconds. */
 const TimeoutTiers = Schema.Struct({
-  connect: optional(Millis),
-  ttfb: optional(Millis),
-  idle: optional(Millis),
-  total: optional(Millis),
+  connect: Schema.optionalKey(Millis),
+  ttfb: Schema.optionalKey(Millis),
+  idle: Schema.optionalKey(Millis),
+  total: Schema.optionalKey(Millis),
 })
 
 /** Tiers for every environment, and tiers of one environment (`SVC_ENV`) below its name. */

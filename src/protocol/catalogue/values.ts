@@ -5,7 +5,6 @@ import { referenceForms, referencePattern } from "../values/secret-ref.ts"
 export const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
 export const Int = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000_000 }))
 export const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
-export const optional = Schema.optionalKey
 
 /** A reference to a secret. A catalogue never contains the secret itself. */
 export const SecretRef = Schema.String.check(

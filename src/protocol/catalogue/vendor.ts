@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { network } from "./network.ts"
 import { TimeoutsOfPlace } from "./timeouts.ts"
-import { HttpUrl, Id, Int, optional, SecretRef } from "./values.ts"
+import { HttpUrl, Id, Int, SecretRef } from "./values.ts"
 
 export const DialectName = Schema.Literals([
   "openai-chat",
@@ -72,19 +72,19 @@ export const AwsAccess = Schema.Struct({
   region: Schema.String.check(
     Schema.isPattern(/^[a-z]{2,8}(-[a-z]{1,12}){1,3}-\d{1,2}$/, { expected: "a region, e.g. us-east-1" }),
   ),
-  accessKeyId: optional(SecretRef),
-  secretAccessKey: optional(SecretRef),
+  accessKeyId: Schema.optionalKey(SecretRef),
+  secretAccessKey: Schema.optionalKey(SecretRef),
   /** Of keys for a limited time. */
-  sessionToken: optional(SecretRef),
-  credentials: optional(MachineIdentity),
+  sessionToken: Schema.optionalKey(SecretRef),
+  credentials: Schema.optionalKey(MachineIdentity),
   /** The ARN of a role that is assumed. */
-  assumeRole: optional(
+  assumeRole: Schema.optionalKey(
     Schema.String.check(
       Schema.isPattern(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/, { expected: "the ARN of a role" }),
     ),
   ),
   /** What the role's trust policy may ask for. */
-  externalId: optional(Schema.String.check(Schema.isPattern(/^[\w+=,.@:/-]{2,1224}$/))),
+  externalId: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\w+=,.@:/-]{2,1224}$/))),
 })
 export type AwsAccess = typeof AwsAccess.Type
 
@@ -99,7 +99,7 @@ const CloudName = Schema.String.check(
 export const GoogleAccess = Schema.Struct({
   project: CloudName,
   location: CloudName,
-  credentials: optional(Schema.Union([MachineIdentity, SecretRef])),
+  credentials: Schema.optionalKey(Schema.Union([MachineIdentity, SecretRef])),
 })
 export type GoogleAccess = typeof GoogleAccess.Type
 
@@ -108,44 +108,44 @@ export type GoogleAccess = typeof GoogleAccess.Type
  * `credential` is an API key.
  */
 export const AzureAccess = Schema.Struct({
-  credentials: optional(MachineIdentity),
-  tenantId: optional(
+  credentials: Schema.optionalKey(MachineIdentity),
+  tenantId: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/, { expected: "a tenant" })),
   ),
   /** With `credentials: default`, one of several managed identities. */
-  clientId: optional(Schema.NonEmptyString.check(Schema.isMaxLength(128))),
-  clientSecret: optional(SecretRef),
+  clientId: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(128))),
+  clientSecret: Schema.optionalKey(SecretRef),
   /** Where Entra is; a national cloud has its own. */
-  authorityHost: optional(HttpUrl),
+  authorityHost: Schema.optionalKey(HttpUrl),
 })
 export type AzureAccess = typeof AzureAccess.Type
 
 export const Vendor = Schema.Struct({
   id: Id,
   dialect: DialectName,
-  profile: optional(VendorProfile),
+  profile: Schema.optionalKey(VendorProfile),
   /** Azure's `api-version`: calls then use the deployment's path; without it, Azure's `/openai/v1`. */
-  apiVersion: optional(Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/))),
+  apiVersion: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/))),
   /** Follows from the region or the location of a cloud where it is absent. */
-  baseUrl: optional(HttpUrl),
-  credential: optional(SecretRef),
-  aws: optional(AwsAccess),
-  google: optional(GoogleAccess),
-  azure: optional(AzureAccess),
+  baseUrl: Schema.optionalKey(HttpUrl),
+  credential: Schema.optionalKey(SecretRef),
+  aws: Schema.optionalKey(AwsAccess),
+  google: Schema.optionalKey(GoogleAccess),
+  azure: Schema.optionalKey(AzureAccess),
   ...network,
-  timeouts: optional(TimeoutsOfPlace),
-  weight: optional(Int),
+  timeouts: Schema.optionalKey(TimeoutsOfPlace),
+  weight: Schema.optionalKey(Int),
   /** What happens upstream when a client leaves a stream: abort, or drain for the exact usage. */
-  clientGone: optional(Schema.Literals(["abort", "drain"])),
+  clientGone: Schema.optionalKey(Schema.Literals(["abort", "drain"])),
   /** Ids of a client's own users in requests of this vendor's API: as they are, as a hash (the default), or not at all. */
-  endUser: optional(Schema.Literals(["carry", "hash", "drop"])),
+  endUser: Schema.optionalKey(Schema.Literals(["carry", "hash", "drop"])),
   /** Fields of this vendor's API that the gateway does not know: carried (the default), or refused. */
-  newFields: optional(Schema.Literals(["carry", "refuse"])),
+  newFields: Schema.optionalKey(Schema.Literals(["carry", "refuse"])),
   /**
    * Tools that this vendor runs and bills beside its tokens, in requests of its own API: as the organisation says where no price
    * names them (the default), or carried, at the operator's cost.
    */
-  hostedTools: optional(Schema.Literals(["omit", "carry"])),
+  hostedTools: Schema.optionalKey(Schema.Literals(["omit", "carry"])),
 })
 export type Vendor = typeof Vendor.Type
 

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { platformEvents, WebhookForm } from "../control/webhook.ts"
 import { referenceForms, referencePattern } from "../values/secret-ref.ts"
 import { network } from "./network.ts"
-import { Id, optional, SecretRef } from "./values.ts"
+import { Id, SecretRef } from "./values.ts"
 
 /** An address, or a reference to one: those of Slack and Teams are secrets. */
 const ReceiverUrl = Schema.String.check(
@@ -16,13 +16,13 @@ const ReceiverUrl = Schema.String.check(
 export const Webhook = Schema.Struct({
   id: Id,
   /** `weir` if absent. */
-  form: optional(WebhookForm),
+  form: Schema.optionalKey(WebhookForm),
   /** Only PagerDuty has an address that everybody knows. */
-  url: optional(ReceiverUrl),
+  url: Schema.optionalKey(ReceiverUrl),
   /** For Weir's form `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks); for PagerDuty a routing key. */
-  secret: optional(SecretRef),
+  secret: Schema.optionalKey(SecretRef),
   /** The secret before this one, while receivers change to the new one: deliveries carry the signatures of both. */
-  formerSecret: optional(SecretRef),
+  formerSecret: Schema.optionalKey(SecretRef),
   events: platformEvents,
   ...network,
 }).check(
