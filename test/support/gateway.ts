@@ -38,12 +38,13 @@ export const errorOf = async (response: Response) => {
 /** A whole reply, checked against its schema. */
 export const replyOf = async (response: Response): Promise<ExchangeResponse> => decodeReply(await response.json())
 
-/** Waits until a condition is true, or fails. */
+/** Waits until a condition is true, or fails. What takes long is looked at less often: each look takes time from other tests. */
 export const eventually = async (check: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> => {
-  const endsAt = Date.now() + withinMs
+  const startedAt = Date.now()
   while (!(await check())) {
-    if (Date.now() > endsAt) throw new Error("the condition did not become true in time")
-    await sleep(5)
+    const waitedMs = Date.now() - startedAt
+    if (waitedMs > withinMs) throw new Error("the condition did not become true in time")
+    await sleep(Math.min(5 + waitedMs / 10, 50))
   }
 }
 
