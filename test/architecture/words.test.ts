@@ -1,0 +1,182 @@
+/** The words of comments, messages, descriptions and pages. */
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "vitest"
+import { proseOfPage, proseOfProgram } from "./prose.ts"
+import { findingsIn, openings, words } from "./words.ts"
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+const folders = ["src", "test", "scripts", "examples", "deploy", "migrations"]
+/** The files of the rules, which quote what they forbid. */
+const quoting = new Set(["test/architecture/words.ts", "test/architecture/words.test.ts"])
+
+const files = [
+  "README.md",
+  ...folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
+  ),
+].filter((file) => !file.includes("node_modules/") && !quoting.has(file))
+
+/** The findings in a file, as they are printed. */
+const linesOf = (file: string): ReadonlyArray<string> => {
+  const text = readFileSync(join(root, file), "utf8")
+  const prose = file.endsWith(".md")
+    ? proseOfPage(text)
+    : proseOfProgram(text, { strings: file.startsWith("src/") && !file.startsWith("src/testing/") })
+  return prose.flatMap(findingsIn).map(({ line, sentence, instead }) => `${file}:${line}: "${sentence}" → ${instead}`)
+}
+
+/** The findings that are left in each folder: a number may only become smaller. */
+const left: Readonly<Record<string, number>> = {
+  "README.md": 11,
+  "deploy/README.md": 4,
+  "examples/river": 1,
+  "migrations/README.md": 2,
+  "scripts/agent-twins.ts": 1,
+  "scripts/agents.ts": 5,
+  "scripts/bench": 34,
+  "scripts/bundle.ts": 1,
+  "scripts/console-load.ts": 2,
+  "scripts/container.ts": 2,
+  "scripts/field-lists.ts": 1,
+  "scripts/fuzz": 1,
+  "scripts/mutations": 3,
+  "scripts/pairs.ts": 3,
+  "scripts/parameter-table.ts": 2,
+  "scripts/readme.ts": 2,
+  "scripts/schemathesis.ts": 1,
+  "scripts/screenshots": 1,
+  "scripts/upgrade.ts": 1,
+  "scripts/word-examples.ts": 1,
+  "scripts/words.ts": 2,
+  "src/admission": 37,
+  "src/background.ts": 1,
+  "src/calls": 107,
+  "src/catalogue": 44,
+  "src/cli": 20,
+  "src/client": 18,
+  "src/config.ts": 20,
+  "src/conformance": 5,
+  "src/console": 38,
+  "src/deadlines.ts": 2,
+  "src/development": 9,
+  "src/dialects": 243,
+  "src/exports": 23,
+  "src/http": 111,
+  "src/identities": 10,
+  "src/identity": 38,
+  "src/jobs": 6,
+  "src/kinds": 114,
+  "src/media": 10,
+  "src/money": 122,
+  "src/protocol": 188,
+  "src/reply-cache": 19,
+  "src/review": 3,
+  "src/secret-stores": 6,
+  "src/services.ts": 1,
+  "src/settings": 8,
+  "src/setup": 21,
+  "src/sockets": 21,
+  "src/store": 57,
+  "src/telemetry": 11,
+  "src/tenants": 15,
+  "src/testing": 17,
+  "src/turn-share.ts": 2,
+  "src/upstream": 32,
+  "src/watched-files.ts": 2,
+  "src/webhooks": 23,
+  "src/workers": 3,
+  "test/books": 15,
+  "test/browser": 3,
+  "test/contract": 51,
+  "test/corpus": 7,
+  "test/faults": 18,
+  "test/integration": 17,
+  "test/process": 7,
+  "test/simulator": 25,
+  "test/support": 39,
+  "test/unit": 79,
+}
+
+const folderOf = (line: string): string =>
+  line
+    .replace(/:\d+: .*/s, "")
+    .split("/")
+    .slice(0, 2)
+    .join("/")
+
+describe("the prose of the project", () => {
+  it("has no word and no opening that is not used", () => {
+    const found = Map.groupBy(files.filter((file) => /\.(ts|md)$/.test(file)).flatMap(linesOf), folderOf)
+    const tooMany = [...found].filter(([folder, lines]) => lines.length > (left[folder] ?? 0))
+    expect(tooMany.flatMap(([, lines]) => lines)).toEqual([])
+  })
+})
+
+describe("the rules of prose", () => {
+  const program = (code: string) => proseOfProgram(code, { strings: true }).flatMap(findingsIn)
+
+  const bad = [
+    ["/** Of a node that dies. */", "Of a node that dies."],
+    ["/** Those that are open. */", "Those that are open."],
+    ["/** Told once. */", "Told once."],
+    ["/** Whose it is. */", "Whose it is."],
+    ["/** For whom it is counted. */", "For whom it is counted."],
+    ["/** As the vendor has it. */", "As the vendor has it."],
+    ["/** By key. */", "By key."],
+    ["/** With nothing. */", "With nothing."],
+    ["/** What is sent. */", "What is sent."],
+    ["/** In which file it is. */", "In which file it is."],
+    ["/** Where it is sent. */", "Where it is sent."],
+    ["/** How many there are. */", "How many there are."],
+    ["/** How long it waits. */", "How long it waits."],
+    ["/** Why it ended. */", "Why it ended."],
+    ["/**\n * Rows.\n * The caller is told\n * of them. Then it ends.\n */", "The caller is told of them."],
+    ["// A row that stands\n// is read.", "A row that stands is read."],
+    ["const message = `Whoever asks`", "Whoever asks"],
+    ['annotations({ description: "Of billed calls." })', "Of billed calls."],
+    ['withText(Command.withDescription("What is sent"))', "What is sent"],
+    ['/** A session. Source: interface.md "Session". */', 'Source: interface.md "Session".'],
+    ['/** A session. Source: sockets "Three sockets". */', 'Source: sockets "Three sockets".'],
+  ] as const
+
+  it.each(bad)("find: %s", (code, sentence) => {
+    expect(program(code).map((found) => found.sentence)).toContain(sentence)
+  })
+
+  const good = [
+    "/** The organisation that is billed. */",
+    "/** Closes the socket. */",
+    "/** A field that was `told` by {@link tells}. */",
+    "/** Whether the call is billed. */",
+    "// What follows is not read: the socket is closed.",
+    'const message = "What is it?"',
+    'const names = ["tells", "rests"]',
+    "/** The session of a realtime call. Source: RFC 6455, section 5.2. */",
+  ]
+
+  it.each(good)("accept: %s", (code) => {
+    expect(program(code)).toEqual([])
+  })
+
+  it("read pages by paragraph, without their code", () => {
+    const page = "# Calls\n\nA reply is\ntold here.\n\n```\nit is told\n```\n\n- `told`\n- Whoever asks.\n"
+    expect(proseOfPage(page).flatMap(findingsIn)).toMatchObject([
+      { line: 3, sentence: "A reply is told here." },
+      { line: 11, sentence: "- Whoever asks." },
+    ])
+  })
+
+  it("are each broken by one of the bad examples, or by a word of their own", () => {
+    const broken = new Set(bad.flatMap(([code]) => program(code).map(({ instead }) => instead)))
+    expect(openings.filter(({ instead }) => !broken.has(instead))).toEqual([])
+    expect(words.length).toBeGreaterThan(10)
+  })
+
+  it("name the first line of a comment and of a text", () => {
+    expect(program("\n\n/** Told once. */\nconst a = 1\nconst b = `Whoever asks`\n").map(({ line }) => line)).toEqual([
+      3, 3, 5,
+    ])
+  })
+})
