@@ -18,18 +18,18 @@ const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/\S+$/), Schema
 const CallId = Schema.NonEmptyString.check(Schema.isMaxLength(256))
 export const ToolName = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/))
 
-/** `commentary`, `final_answer`: some models are to get it back. */
+/** The phase of a text: `commentary` or `final_answer`. Some models must get it back. */
 export const phase = Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[a-z_]{1,32}$/)))
 
 export const TextBlock = Schema.Struct({
   t: Schema.Literal("text"),
   v: Schema.String,
   cacheable,
-  /** The part of its turn that a model takes the text for, in its vendor's word. */
+  /** The part of its turn for which a model takes the text, as its vendor names it. */
   phase,
   /** Sources of a reply's text; without effect in a request. */
   citations,
-  /** Of a reply to `params.logprobs`; without effect in a request. */
+  /** The probabilities of tokens, if `params.logprobs` asked for them; without effect in a request. */
   logprobs: Schema.optionalKey(Schema.Array(TokenLogprob)),
 })
 
@@ -53,11 +53,11 @@ export const ToolCallBlock = Schema.Struct({
   name: ToolName,
   input: Schema.JsonObject,
   json: Schema.optionalKey(Schema.String),
-  /** The input of a tool that takes a text; its `input` is empty. */
+  /** The input of a tool that takes a text; `input` is then empty. */
   text: Schema.optionalKey(Schema.String),
   cacheable,
 }).check(
-  // Two inputs would be read by some and not by others.
+  // Readers would disagree on which of two inputs counts.
   Schema.makeFilter(({ input, json, text }) =>
     text === undefined || (json === undefined && Object.keys(input).length === 0)
       ? undefined
@@ -69,7 +69,7 @@ export const ToolCallBlock = Schema.Struct({
 export const SealingDialect = Schema.Literals(["anthropic", "openai", "gemini"])
 export type SealingDialect = typeof SealingDialect.Type
 
-/** A file that a vendor keeps at the account of the gateway's key, or of the organisation's own. */
+/** A file that is stored at a vendor, in the account of the gateway's key or of the organisation's own. */
 const kept = Schema.optionalKey(
   Schema.Struct({ dialect: SealingDialect, id: Schema.String.check(Schema.isPattern(/^[\w.:/-]{1,256}$/)) }),
 )
@@ -98,7 +98,7 @@ export const FileBlock = Schema.Struct({
   cacheable,
 }).check(exactlyOneSource())
 
-/** The part of a video that is looked at, in seconds, and how many pictures of each second. */
+/** The part of a video that the model sees, in seconds, and the number of pictures of each second. */
 const Clip = Schema.Struct({
   from: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))),
   to: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))),
@@ -141,14 +141,14 @@ export const ToolResultBlock = Schema.Struct({
 )
 
 /**
- * What a vendor's own tools left in a thread: JSON of one block in that vendor's words. It goes back to targets of the
- * dialect as it is; to others as the text that it showed, or not at all.
+ * The blocks that a vendor's own tools left in a thread: JSON of one block in that vendor's form. Targets of the dialect get
+ * it back unchanged; others get the text that it showed, or nothing.
  */
 export const VendorBlock = Schema.Struct({
   t: Schema.Literal("vendor"),
   dialect: SealingDialect,
   v: Schema.NonEmptyString,
-  /** What it showed the user. */
+  /** The text that it showed the user. */
   text: Schema.optionalKey(Schema.String),
 })
 
@@ -200,7 +200,7 @@ export const Message = Schema.Union([
       Schema.Union([TextBlock, ImageBlock, FileBlock, VideoBlock, AudioBlock, ToolResultBlock, VendorBlock]),
     ),
   }),
-  /** `phase` is that of all its texts that have none. */
+  /** The phase of all texts of the message that have none. */
   Schema.Struct({ role: Schema.Literal("assistant"), phase, blocks: blocksOf(ReplyBlock) }),
   Schema.Struct({ role: Schema.Literal("tool"), blocks: blocksOf(ToolResultBlock) }),
 ])

@@ -1,8 +1,4 @@
-/**
- * The errors of twp/1: one closed set of codes, each with exactly one HTTP status.
- *
- * Source: interface.md "Errors" (the full list) and the statuses that the contract leaves open.
- */
+/** The errors of twp/1: one closed set of codes, each with exactly one HTTP status. */
 import { Data, Schema } from "effect"
 
 /** Every error code with its HTTP status. */
@@ -98,13 +94,13 @@ export type ErrorCode = keyof typeof errorStatus
 
 const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(errorStatus, code)
 
-/** Every code, in the contract's alphabetical order. */
+/** Every code, in alphabetical order. */
 export const errorCodes: ReadonlyArray<ErrorCode> = Object.keys(errorStatus).filter(isErrorCode)
 
 /** The value set of `error.code`. */
 export const ErrorCode = Schema.Literals(errorCodes)
 
-/** Code-specific keys of an error; interface.md "Errors" names them for each code. */
+/** Keys that an error of a certain code has. */
 export const ErrorDetail = Schema.Record(Schema.String, Schema.Json)
 export type ErrorDetail = typeof ErrorDetail.Type
 
@@ -122,7 +118,7 @@ export const ErrorEnvelope = Schema.Struct({ error: ErrorBody }).annotate({ iden
 export type ErrorEnvelope = typeof ErrorEnvelope.Type
 
 /**
- * A request that is refused or fails with a code of the protocol. Services fail with it; the edge turns it into the
+ * A request that is refused or fails with a code of the protocol. Services fail with it; the HTTP layer turns it into the
  * envelope, or into `t.err` once a stream has started.
  */
 export class ServiceError<Code extends ErrorCode = ErrorCode> extends Data.TaggedError("ServiceError")<{
@@ -131,7 +127,7 @@ export class ServiceError<Code extends ErrorCode = ErrorCode> extends Data.Tagge
   readonly detail?: ErrorDetail | undefined
   /** Milliseconds after which a retry may succeed; sent as `Retry-After`, rounded up to seconds. */
   readonly retryAfterMs?: number | undefined
-  /** Whether the same call can succeed: never, or later because every vendor is busy. As its code says if absent. */
+  /** Whether the same call can succeed: never, or later because every vendor is busy. If absent, the code decides. */
   readonly retry?: "never" | "later" | undefined
   /** The actual cause, for the log only; never sent to a client. */
   readonly cause?: unknown
@@ -158,7 +154,7 @@ export const errorBody = (error: ServiceError, requestId: string): ErrorBody =>
 export const bodyTooLarge = (maxBytes: number): ServiceError<"payload_too_large"> =>
   serviceError("payload_too_large", `The body is larger than ${maxBytes} bytes`)
 
-/** Whoever asks again, or connects again, reaches another node. */
+/** A client that retries or reconnects reaches another node. */
 export const shuttingDown = (cause?: unknown): ServiceError<"internal_error"> =>
   serviceError("internal_error", "The service is shutting down", {
     detail: { retryable: true },

@@ -25,7 +25,10 @@ export const OpenEvent = Schema.Struct({
   cache: Schema.optionalKey(CacheState),
 })
 
-/** Which of several replies a delta belongs to; the first if absent. Blocks are numbered in each. */
+/**
+ * The number of the reply that a delta belongs to, if there are several; the first if absent. Each reply numbers its own
+ * blocks.
+ */
 const reply = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: mostReplies - 1 })))
 
 export const TextDelta = Schema.Struct({
@@ -33,9 +36,9 @@ export const TextDelta = Schema.Struct({
   t: Schema.Literal("text"),
   v: Schema.String,
   phase,
-  /** Sources of the block so far, which this delta is a part of. */
+  /** Sources of the block's text so far, which ends with this delta. */
   citations,
-  /** Of the tokens of this part. */
+  /** The probabilities of the tokens of this part. */
   logprobs: Schema.optionalKey(Schema.Array(TokenLogprob)),
   reply,
 })
@@ -49,7 +52,10 @@ export const ReasoningDelta = Schema.Struct({
   reply,
 })
 
-/** First `{id, name}`, then fragments of the JSON input in `args`; of a tool that takes a text, fragments of it in `text`. */
+/**
+ * A part of a tool call: first `{id, name}`, then fragments of the JSON input in `args`; for a tool that takes a text,
+ * fragments of it in `text`.
+ */
 export const ToolCallDelta = Schema.Struct({
   i: BlockIndex,
   t: Schema.Literal("tool_call"),
@@ -104,7 +110,7 @@ export type WarnEvent = typeof WarnEvent.Type
 export const CloseEvent = Schema.Struct({
   stop: Stop,
   stopSequence,
-  /** Of all replies, if several were asked for. */
+  /** The stop reasons of all replies, if several were asked for. */
   stops: Schema.optionalKey(Schema.Array(Stop)),
   usage: Usage,
 })

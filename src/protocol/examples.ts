@@ -47,7 +47,7 @@ const job = {
   endsAt: "2026-11-24T10:00:00.000Z",
 }
 
-/** By schema name. */
+/** Whole bodies by schema name. */
 export const examples: Readonly<Record<string, Json>> = {
   Usage: usage,
   UsageEncoded: usage,
@@ -349,7 +349,7 @@ export const exampleEvents: Readonly<
   ],
 }
 
-/** Messages and details of errors. Source: interface.md "Errors". */
+/** Messages and details of errors. */
 export const errorDetails: Readonly<Partial<Record<ErrorCode, { readonly message: string; readonly detail?: Json }>>> =
   {
     admin_key_invalid: { message: "The admin key is not valid" },

@@ -1,4 +1,4 @@
-/** The exchange. Source: interface.md "Exchange request / response". */
+/** The exchange: a request to a chat model and its reply. */
 import { Schema } from "effect"
 import { Message, ReplyBlock, ToolName } from "./block.ts"
 import { RequestCache } from "./control/reply-cache.ts"
@@ -10,7 +10,7 @@ import { storedName } from "./values/text.ts"
 
 const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000_000 }))
 
-/** How much a model may reason before it answers; `off` requests none. */
+/** The amount of reasoning before the answer; `off` requests none. */
 export const ReasoningLevel = Schema.Literals(["off", "minimal", "low", "medium", "high", "xhigh", "max"])
 export type ReasoningLevel = typeof ReasoningLevel.Type
 
@@ -18,7 +18,7 @@ export type ReasoningLevel = typeof ReasoningLevel.Type
 export const Effort = Schema.Literals(["low", "medium", "high", "xhigh", "max"])
 export type Effort = typeof Effort.Type
 
-/** Whether a reply shows what a model thought: a summary, or nothing but what its vendor signed. */
+/** Whether a reply shows the model's reasoning: a summary, or only what its vendor signed. */
 export const ReasoningDisplay = Schema.Literals(["summary", "omitted"])
 export type ReasoningDisplay = typeof ReasoningDisplay.Type
 
@@ -46,7 +46,10 @@ export const ExchangeParams = Schema.Struct({
   reasoning: Schema.optionalKey(ReasoningLevel),
   /** The most tokens of reasoning, where a vendor takes a budget; a level where it does not. 0 requests none. */
   reasoningBudget: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 100_000_000 }))),
-  /** Claude takes it beside its thinking; where a vendor has one word for both, the level of reasoning counts. */
+  /**
+   * The effort of the answer. Claude takes it beside its thinking; if a vendor has one field for both, the level of reasoning
+   * counts.
+   */
   effort: Schema.optionalKey(Effort),
   reasoningDisplay: Schema.optionalKey(ReasoningDisplay),
   toolChoice: Schema.optionalKey(ToolChoice),
@@ -80,7 +83,7 @@ export const ExchangeMeta = Schema.Struct({
 export const ExchangeCache = Schema.Struct({
   skipWrite: Schema.optionalKey(Schema.Boolean),
   key: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(256))),
-  /** Of the gateway's own cache of replies; it cannot be turned on where its operator left it off. */
+  /** The use of the gateway's own cache of replies; it cannot be turned on if its operator left it off. */
   ...RequestCache.fields,
 })
 
@@ -97,8 +100,8 @@ export const ExchangeRequest = Schema.Struct({
 export type ExchangeRequest = typeof ExchangeRequest.Type
 
 /**
- * Why a reply ended. `pause`: the vendor gave a long turn back, to be sent again as it is; `refusal`: the model declined;
- * `filtered`: the vendor withheld it; `malformed_call`: the model wrote a call that cannot be read.
+ * The reason why a reply ended. `pause`: the vendor gave a long turn back, to be sent again unchanged; `refusal`: the model
+ * declined; `filtered`: the vendor withheld it; `malformed_call`: the model wrote a call that cannot be read.
  */
 export const Stop = Schema.Literals([
   "end",
@@ -113,7 +116,7 @@ export const Stop = Schema.Literals([
 ])
 export type Stop = typeof Stop.Type
 
-/** The stop sequence that matched, where the vendor tells it. */
+/** The stop sequence that matched, if the vendor reports it. */
 export const stopSequence = Schema.optionalKey(Schema.String)
 
 /** One of several replies. */
@@ -128,7 +131,7 @@ export const ExchangeResponse = Schema.Struct({
   blocks: Schema.Array(ReplyBlock),
   stop: Stop,
   stopSequence,
-  /** All replies, the first one again, if several were asked for with `params.n`. */
+  /** All replies, including the first, if several were asked for with `params.n`. */
   replies: Schema.optionalKey(Schema.Array(Reply)),
   usage: Usage,
 }).annotate({ identifier: "ExchangeResponse" })

@@ -1,6 +1,6 @@
 /**
- * Parameters of an exchange that not every vendor has. A target that lacks one is passed over, unless its value changes
- * nothing; what no target of a model has is refused by its name.
+ * Parameters of an exchange that not every vendor has. A target that lacks one is skipped, unless its value changes nothing.
+ * If no target of a model has it, the request is refused and the error names it.
  */
 import { Schema } from "effect"
 
@@ -10,10 +10,10 @@ const between = (minimum: number, maximum: number) => Schema.isBetween({ minimum
 /** A price's factor by its name: `flex`, `priority`. */
 export const ServiceTier = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_-]{0,31}$/))
 
-/** Replies of one prompt. */
+/** The number of replies to one prompt. */
 export const mostReplies = 8
 
-/** Options of one vendor's own API. They reach targets of that vendor; at others there is nothing that they could change. */
+/** Options of one vendor's own API. They reach targets of that vendor; at others they could change nothing. */
 export const VendorOptions = Schema.Struct({
   openai: optional(
     Schema.Struct({
@@ -25,7 +25,7 @@ export const VendorOptions = Schema.Struct({
   ),
   anthropic: optional(
     Schema.Struct({
-      /** What a model is told of the tokens that it has for its task. */
+      /** The number of tokens that a model may use for its task, as it is shown to the model. */
       taskBudget: optional(
         Schema.Struct({
           type: Schema.Literal("tokens"),
@@ -60,19 +60,19 @@ export const ExtraParams = Schema.Struct({
   presencePenalty: optional(Schema.Finite.check(between(-2, 2))),
   topK: optional(Schema.Int.check(between(1, 1_000_000))),
   minP: optional(Schema.Finite.check(between(0, 1))),
-  /** Text comes with the logarithms of its tokens' probabilities, and this many alternatives of each. */
+  /** Whether text comes with the logarithms of its tokens' probabilities, and the number of alternatives of each. */
   logprobs: optional(Schema.Int.check(between(0, 20))),
-  /** By the number of a token in the vendor's own vocabulary. */
+  /** Biases by the number of a token in the vendor's own vocabulary. */
   logitBias: optional(
     Schema.Record(Schema.String.check(Schema.isPattern(/^\d{1,9}$/)), Schema.Finite.check(between(-100, 100))).check(
       Schema.isMaxProperties(1024),
     ),
   ),
-  /** How much is said. */
+  /** The length of the answer. */
   verbosity: optional(Schema.Literals(["low", "medium", "high"])),
-  /** How soon is answered, at the price's factor for it; a tier without a factor is refused. */
+  /** The service tier, at the price's factor for it; a tier without a factor is refused. */
   serviceTier: optional(ServiceTier),
-  /** What most of the answer will be, e.g. a file that is edited. */
+  /** The expected text of most of the answer, e.g. a file that is edited. */
   prediction: optional(Schema.String),
   /** Numbers of tokens that end an answer. */
   stopTokens: optional(Schema.Array(Schema.Int.check(between(0, 10_000_000))).check(Schema.isMaxLength(64))),
@@ -82,7 +82,7 @@ export const ExtraParams = Schema.Struct({
 })
 export type ExtraParams = typeof ExtraParams.Type
 
-/** Those that are sent or not; options of a vendor are no parameter of others. */
+/** The parameters that a vendor gets or not; options of a vendor are no parameter of others. */
 export const extraNames = [
   "seed",
   "frequencyPenalty",
@@ -99,17 +99,17 @@ export const extraNames = [
 ] as const satisfies ReadonlyArray<keyof ExtraParams>
 export type ExtraName = (typeof extraNames)[number]
 
-/** One token of a text, as its vendor reckoned. */
+/** One token of a text, as its vendor split it. */
 const Reckoned = {
   token: Schema.String,
   /** The natural logarithm of its probability. */
   logprob: Schema.Finite,
-  /** Its bytes in UTF-8, where a token is no whole character. */
+  /** Its bytes in UTF-8, if a token is no whole character. */
   bytes: optional(Schema.NullOr(Schema.Array(Schema.Int))),
 }
 export const TokenLogprob = Schema.Struct({
   ...Reckoned,
-  /** The most probable tokens in its place. */
+  /** The most probable tokens at its position. */
   top: Schema.Array(Schema.Struct(Reckoned)),
 })
 export type TokenLogprob = typeof TokenLogprob.Type

@@ -3,7 +3,7 @@
 export const hostedUnits = ["web_search", "file_search", "code_execution", "image_generation", "maps"] as const
 export type HostedUnit = (typeof hostedUnits)[number]
 
-/** The capability with which an organisation has them. */
+/** The capability that an organisation needs to use them. */
 export const hostedCapability: Readonly<Record<HostedUnit, string>> = {
   web_search: "webSearch",
   file_search: "fileSearch",
@@ -12,13 +12,13 @@ export const hostedCapability: Readonly<Record<HostedUnit, string>> = {
   maps: "maps",
 }
 
-/** Uses of such tools in one reply. */
+/** The numbers of uses of such tools in one reply. */
 export interface HostedUses {
-  /** Those that are held. */
+  /** The uses for which money is held. */
   readonly units: ReadonlyArray<HostedUnit>
-  /** Of all of them together. */
+  /** The maximum of all of them together. */
   readonly most: number
-  /** Those that the organisation has; a vendor that carries all tools runs the others too. */
+  /** The tools that the organisation may use; a vendor that carries all tools runs the others too. */
   readonly allowed: ReadonlyArray<HostedUnit>
 }
 

@@ -79,8 +79,8 @@ const withExample = (body: Json, schemas: JsonObject): Json =>
   )
 
 /**
- * The schema of an event stream is that of one event, with an example for each: what clients are generated from.
- * OpenAPI 3.1 has no member for the items of a stream (`itemSchema` of 3.2).
+ * The schema of an event stream is that of one event, with an example of each: client generators use it. OpenAPI 3.1 has no
+ * member for the items of a stream (`itemSchema` of 3.2).
  */
 const eventStream = (event: Json): Json => ({
   schema: event,

@@ -1,4 +1,4 @@
-/** Sessions: heartbeat and handshake. Source: interface.md "Heartbeat request / response". */
+/** Sessions: heartbeat and handshake. */
 import { Schema } from "effect"
 import { storedName } from "./values/text.ts"
 

@@ -1,4 +1,4 @@
-/** Constants of request signatures. Source: interface.md "Request signature (optional)". */
+/** Constants of request signatures. */
 
 /** The first of the six signed lines. */
 export const signatureLabel = "TWP1-HMAC-SHA256"

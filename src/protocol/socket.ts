@@ -1,28 +1,25 @@
-/**
- * Messages of `GET /t1/socket`: many exchanges over one WebSocket. Each message is one JSON object in a text frame.
- * Source: sockets "Three sockets".
- */
+/** Messages of `GET /t1/socket`: many exchanges over one WebSocket. Each message is one JSON object in a text frame. */
 import { Schema } from "effect"
 import { ErrorBody } from "./error.ts"
 import { type EventName, eventData } from "./event.ts"
 
-/** Of an exchange on its socket, as its client chose it. An id can be used again when its exchange has ended. */
+/** The id of an exchange on its socket, which its client chose. An id can be used again when its exchange has ended. */
 export const StreamId = Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(64))
 
-/** Bytes of messages that the client takes from now on, beside those that it has said before. */
+/** The number of bytes of messages that the client takes from now on, beside those that it has allowed before. */
 const Room = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000 }))
 
 const StartMessage = Schema.Struct({
   id: StreamId,
-  /** As the body of `POST /t1/exchange`, which checks it; streamed unless it says otherwise. */
+  /** The body of `POST /t1/exchange`, which checks it; streamed unless it says otherwise. */
   exchange: Schema.Record(Schema.String, Schema.Json),
-  /** From the first that is named on, the exchange sends no more than there is room for. */
+  /** The window of the exchange: if present, the exchange sends no more bytes than the client has allowed. */
   room: Schema.optionalKey(Room),
 })
 const RoomMessage = Schema.Struct({ id: StreamId, room: Room })
 /** Ends an exchange as if its client had left: what it has used is billed. */
 const CancelMessage = Schema.Struct({ id: StreamId, cancel: Schema.Literal(true) })
-/** As the body of `POST /t1/heartbeat`. */
+/** The body of `POST /t1/heartbeat`. */
 const HeartbeatMessage = Schema.Struct({ id: StreamId, heartbeat: Schema.Record(Schema.String, Schema.Json) })
 
 export const ClientMessage = Schema.Union([StartMessage, RoomMessage, CancelMessage, HeartbeatMessage]).annotate({
@@ -33,17 +30,17 @@ export type ClientMessage = typeof ClientMessage.Type
 const eventMessage = <Name extends EventName>(event: Name) =>
   Schema.Struct({ id: StreamId, event: Schema.Literal(event), data: eventData[event] })
 
-/** A reply that is not streamed: of an exchange that asked for that, of a repeated request id, or of a heartbeat. */
+/** A reply that is not streamed: of an exchange that asked for it, of a repeated request id, or of a heartbeat. */
 const ReplyMessage = Schema.Struct({
   id: StreamId,
-  /** As over HTTP: 200, 202 while the first call of a request id runs, or that of an error whose call was billed. */
+  /** The status as over HTTP: 200, 202 while the first call of a request id runs, or that of an error whose call was billed. */
   status: Schema.Int,
   headers: Schema.Record(Schema.String, Schema.String),
   body: Schema.Json,
 })
 /** The exchange that was cancelled has ended, and is settled. */
 const CancelledMessage = Schema.Struct({ id: StreamId, cancelled: Schema.Literal(true) })
-/** What was sent is of no exchange. */
+/** An error of a message that belongs to no exchange. */
 const RefusedMessage = Schema.Struct({ event: Schema.Literal("t.err"), data: ErrorBody })
 
 export const ServerMessage = Schema.Union([

@@ -1,7 +1,4 @@
-/**
- * The four timeout tiers of an upstream call and their configured values. Pure. Source: interface.md "Limits",
- * decisions "Timeout tiers".
- */
+/** The four timeout tiers of an upstream call and their configured values. Pure. */
 /**
  * connect: until the connection is established. ttfb: from there to the first frame (streaming) or the whole body (not
  * streaming). idle: between two reads from the vendor. total: all upstream calls of the exchange together.
@@ -9,7 +6,7 @@
 export const tiers = ["connect", "ttfb", "idle", "total"] as const
 export type Tier = (typeof tiers)[number]
 
-/** The dimension of a usage record that tells a tier's time; `obs_*` are never billed. */
+/** The dimension of a usage record that has a tier's time; `obs_*` are never billed. */
 export const dimensionOf = (tier: Tier): string => `obs_${tier}_ms`
 
 /** The error code of a call that a tier ended. */
@@ -23,7 +20,7 @@ export type Timeouts = Readonly<Record<Tier, number>>
 
 export const defaultTimeouts: Timeouts = { connect: 10_000, ttfb: 120_000, idle: 90_000, total: 3_600_000 }
 
-/** The tiers that one place sets; the others are set elsewhere. */
+/** The tiers that one setting has; the others are set elsewhere. */
 export type TierValues = { readonly [tier in Tier]?: number | undefined }
 
 /** The settings of the platform, a vendor or a model: tiers for every environment, and tiers of environments by their names. */
@@ -35,16 +32,19 @@ export const isTier = (name: string): name is Tier => tiers.some((tier) => tier 
 export const environmentsOf = (settings: TimeoutSettings = {}): ReadonlyArray<string> =>
   Object.keys(settings).filter((name) => !isTier(name))
 
-/** A timeout in force, and where it comes from. */
+/** A timeout in force, and its source. */
 export interface TimeoutInForce {
   readonly ms: number
-  /** A variable; `model`, `vendor` or `platform`, with `.` and the environment if it is of that only; or `default`. */
+  /**
+   * The source: a variable; `model`, `vendor` or `platform`, with `.` and the environment if it is of that only; or
+   * `default`.
+   */
   readonly source: string
-  /** The timeout of the catalogue that a variable beats. */
+  /** The timeout of the catalogue that a variable overrides. */
   readonly beaten?: Omit<TimeoutInForce, "beaten">
 }
 
-/** The variable that beats the catalogue. */
+/** The variable that overrides the catalogue. */
 export const variableOf = (tier: Tier): string => `SVC_UPSTREAM_${tier.toUpperCase()}_TIMEOUT_MS`
 
 interface Layers {
@@ -56,8 +56,8 @@ interface Layers {
 }
 
 /**
- * The first that says something: the model, the vendor, the platform, each first of the environment and then of all; then
- * the default. A variable beats all of them, for an emergency.
+ * The first setting that exists: of the model, the vendor, the platform, each first for the environment and then for all;
+ * then the default. A variable overrides all of them, for an emergency.
  */
 export const resolveTimeout = (tier: Tier, layers: Layers): TimeoutInForce => {
   const declared = inCatalogue(tier, layers)
@@ -86,7 +86,7 @@ export const resolveTimeouts = (layers: Layers): Readonly<Record<Tier, TimeoutIn
   total: resolveTimeout("total", layers),
 })
 
-/** The times alone. */
+/** The times without their sources. */
 export const millisOfTiers = ({ connect, ttfb, idle, total }: ReturnType<typeof resolveTimeouts>): Timeouts => ({
   connect: connect.ms,
   ttfb: ttfb.ms,

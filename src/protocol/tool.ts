@@ -1,4 +1,4 @@
-/** Tools that a model may call and its client runs. Source: interface.md "Exchange request"; fidelity "New words of twp/1". */
+/** Tools that a model may call and its client runs. */
 import { Schema } from "effect"
 import { cacheable, SealingDialect, ToolName } from "./block.ts"
 
@@ -17,8 +17,8 @@ export const FunctionTool = Schema.Struct({
 export type FunctionTool = typeof FunctionTool.Type
 
 /**
- * Its input is a text, as its grammar says. Where a vendor has no such tools, a function with one text stands for it, and its
- * grammar is a part of the description.
+ * A tool whose input is a text that follows its grammar. If a vendor has no such tools, a function with one text replaces it,
+ * and its grammar is a part of the description.
  */
 export const TextTool = Schema.Struct({
   kind: Schema.Literal("text"),
@@ -30,7 +30,7 @@ export const TextTool = Schema.Struct({
 })
 export type TextTool = typeof TextTool.Type
 
-/** A tool that a vendor defines: `v` is the JSON of the tool in its words. Other vendors' targets are passed over. */
+/** A tool that a vendor defines: `v` is the JSON of the tool in its format. Other vendors' targets are skipped. */
 export const VendorTool = Schema.Struct({
   kind: Schema.Literal("vendor"),
   dialect: SealingDialect,
@@ -43,7 +43,7 @@ export type Tool = typeof Tool.Type
 
 export const isTextTool = (tool: Tool): tool is TextTool => tool.kind === "text"
 
-/** Whether a vendor's tool finds deferred ones. */
+/** Whether a tool is a vendor's search for deferred tools. */
 export const isToolSearch = ({ v }: VendorTool): boolean => /"type"\s*:\s*"tool_search/.test(v)
 
 export const isFunctionTool = <T extends Tool>(tool: T): tool is Exclude<T, TextTool | VendorTool> =>

@@ -1,4 +1,4 @@
-/** Usage that clients report for calls that bypassed the gateway. Source: interface.md "Client usage event". */
+/** Usage that clients report for calls that bypassed the gateway. */
 import { Schema } from "effect"
 import { Purpose } from "./exchange.ts"
 import { SessionId } from "./session.ts"

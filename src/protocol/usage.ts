@@ -11,7 +11,7 @@ export const Currency = Schema.String.check(Schema.isPattern(/^[A-Z]{3}$/))
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** Why usage is the gateway's own conservative estimate; absent if the vendor reported it. */
+/** The reason why usage is the gateway's own conservative estimate; absent if the vendor reported it. */
 export const EstimatedReason = Schema.Literals([
   "upstream_usage_missing",
   "upstream_usage_implausible",

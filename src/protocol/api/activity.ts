@@ -37,7 +37,7 @@ export class Activity extends HttpApiGroup.make("activity")
     HttpApiEndpoint.get("readExchange", "/v1/exchanges/:id", {
       ...own,
       params: { id: PathId },
-      query: { at: parameter("When it ended, as the list says; required") },
+      query: { at: parameter("The time when it ended, as in the list; required") },
       success: ExchangeDetail,
     }).annotateMerge(OpenApi.annotations({ summary: "Get one exchange from end to end", description: byRole })),
   )

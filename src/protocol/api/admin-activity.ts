@@ -48,7 +48,7 @@ export class AdminActivity extends HttpApiGroup.make("adminActivity")
     HttpApiEndpoint.get("adminExchange", "/v1/admin/orgs/:org/exchanges/:id", {
       ...ofOrg,
       params: { org: PathId, id: PathId },
-      query: { at: parameter("When it ended, as the list says; required") },
+      query: { at: parameter("The time when it ended, as in the list; required") },
       success: ExchangeDetail,
     }).annotateMerge(summary("Get one exchange from end to end")),
   )
@@ -81,7 +81,7 @@ export class AdminActivity extends HttpApiGroup.make("adminActivity")
   )
   .add(
     HttpApiEndpoint.get("listProblems", "/v1/admin/problems", { ...reading, success: NodeProblemList }).annotateMerge(
-      summary("List what does not work on the node that answers although it serves calls, such as a refused file"),
+      summary("List problems of the node that answers, such as a refused file, although it serves calls"),
     ),
   )
   .add(

@@ -16,7 +16,7 @@ export class AdminDrafts extends HttpApiGroup.make("adminDrafts")
       OpenApi.annotations({
         summary: "Add entries to a catalogue's text",
         description:
-          "Nothing is applied or stored: the reply has the new text. Comments and the order of what was there stay. Without entries it tells what the text has.",
+          "Nothing is applied or stored: the reply has the new text. Comments and the order of what was there stay. Without entries, the reply lists what the text has.",
       }),
     ),
   )
@@ -36,9 +36,9 @@ export class AdminDrafts extends HttpApiGroup.make("adminDrafts")
       error: errorsOf([...everywhere, "admin_key_invalid", "not_found"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "List what a vendor of a catalogue's text offers that the text lacks",
+        summary: "List models that a vendor in a catalogue's text offers and that the text lacks",
         description:
-          "By the vendor's own list of models, with prices from a price file, exactly. A vendor that cannot be asked is told in `problem`.",
+          "Uses the vendor's own list of models, and exact prices from a price file. If the vendor cannot be asked, `problem` says why.",
       }),
     ),
   )

@@ -11,7 +11,7 @@ export class AdminExports extends HttpApiGroup.make("adminExports")
       headers: adminHeaders,
       success: ExportList,
       error: errorsOf([...everywhere, "admin_key_invalid"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "List exports, and how far each has come" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "List exports and their progress" })),
   )
   .add(
     HttpApiEndpoint.post("adminRunExport", "/v1/admin/exports/:id/run", {
@@ -27,10 +27,10 @@ export class AdminExports extends HttpApiGroup.make("adminExports")
       OpenApi.annotations({
         summary: "Write the files of a period again",
         description:
-          "Each file is written in its place, with what it had. Of hours before the export was started, files are written for the first time.",
+          "Each file is replaced by one with the same records. Hours before the export was started get their files for the first time.",
       }),
     ),
   )
   .annotateMerge(
-    OpenApi.annotations({ title: "Exports", description: "Records that leave in files; requires the admin key" }),
+    OpenApi.annotations({ title: "Exports", description: "Exports of records to files; requires the admin key" }),
   ) {}

@@ -39,10 +39,10 @@ export class AdminJobs extends HttpApiGroup.make("adminJobs")
       error: errorsOf([...errors, "not_found"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Cancel a job, at its vendor too where that can; its money goes back. Repeating it is not an error.",
+        summary: "Cancel a job, also at its vendor if possible, and release its hold. Repeating it is not an error.",
       }),
     ),
   )
   .annotateMerge(
-    OpenApi.annotations({ title: "Jobs", description: "Videos that vendors make; requires the admin key" }),
+    OpenApi.annotations({ title: "Jobs", description: "Jobs of vendors, such as videos; requires the admin key" }),
   ) {}

@@ -14,13 +14,13 @@ export class AdminReplyCache extends HttpApiGroup.make("adminReplyCache")
       query: {
         from: summaryQuery.from,
         to: summaryQuery.to,
-        by: parameter("What the groups are: `model` (if absent) or `org`"),
+        by: parameter("The groups: `model` (if absent) or `org`"),
         org: parameter("Only of this organisation"),
         model: summaryQuery.model,
       },
       success: ReplyCacheReport,
       error: errorsOf(errors),
-    }).annotateMerge(OpenApi.annotations({ summary: "Get what the reply cache did, by model or organisation" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Get statistics of the reply cache, by model or organisation" })),
   )
   .add(
     HttpApiEndpoint.delete("clearReplyCache", "/v1/admin/orgs/:org/reply-cache", {
@@ -33,8 +33,10 @@ export class AdminReplyCache extends HttpApiGroup.make("adminReplyCache")
       OpenApi.annotations({
         summary: "Empty the reply cache of an organisation",
         description:
-          "Replies that are being made are not kept either. `removed` counts the shared store; nodes that keep replies in memory empty it within two seconds.",
+          "Replies that are being made now are not stored either. `removed` counts the shared store; nodes that keep replies in memory empty it within two seconds.",
       }),
     ),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Reply cache", description: "Kept replies; requires the admin key" })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Reply cache", description: "Stored replies; requires the admin key" }),
+  ) {}

@@ -40,7 +40,7 @@ const listing = {
 const summary = (text: string) => OpenApi.annotations({ summary: text })
 const onlyByFile = "409 if the catalogue file declares it, or if `If-Match` names an older revision. Audited."
 
-const closing = `Closes it with all that belongs to it and revokes its keys; its books stay, and its id stays taken. ${onlyByFile}`
+const closing = `Closes it with all that belongs to it and revokes its keys. Its books are kept, and its id cannot be used again. ${onlyByFile}`
 
 export class AdminTenants extends HttpApiGroup.make("adminTenants")
   .add(
@@ -170,7 +170,7 @@ export class AdminTenants extends HttpApiGroup.make("adminTenants")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Create, update and delete up to 1,000 tenants",
-        description: "Each item is answered for itself, in the order of the batch. Audited.",
+        description: "Each item has its own result, in the order of the batch. Audited.",
       }),
     ),
   )

@@ -37,8 +37,9 @@ export class Admin extends HttpApiGroup.make("admin")
       error: errorsOf([...everywhere, "admin_key_invalid"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Apply a catalogue, with events that tell how far it is",
-        description: "As the route without events. The last event is `result` or `error`; who leaves early stops it.",
+        summary: "Apply a catalogue, with events that report the progress",
+        description:
+          "Like the route without events. The last event is `result` or `error`. A client that disconnects early stops it.",
       }),
     ),
   )
@@ -82,7 +83,7 @@ export class Admin extends HttpApiGroup.make("admin")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Get observed times of the timeout tiers",
-        description: "Of billed exchanges. `from` and `to` (now if absent) are dates or instants.",
+        description: "Times of billed exchanges. `from` and `to` (now if absent) are dates or instants.",
       }),
     ),
   )

@@ -8,7 +8,9 @@ export class Browser extends HttpApiGroup.make("browser")
     HttpApiEndpoint.get("browserSession", "/v1/session", {
       success: BrowserSession,
       error: errorsOf(everywhere),
-    }).annotateMerge(OpenApi.annotations({ summary: "Get who uses this browser" })),
+    }).annotateMerge(
+      OpenApi.annotations({ summary: "Get the operator and the person who are logged in with this browser" }),
+    ),
   )
   .add(
     HttpApiEndpoint.post("beginOperatorSession", "/v1/session/operator", {

@@ -52,4 +52,6 @@ export class BudgetRoutes extends HttpApiGroup.make("budgets")
       }),
     ),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Budgets", description: "What subjects may spend in a period" })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Budgets", description: "Limits of what subjects may spend in a period" }),
+  ) {}

@@ -1,4 +1,4 @@
-/** Routes with which owners and admins manage their own organisation. Source: decisions "Control routes". */
+/** Routes with which owners and admins manage their own organisation. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { KeyList, KeyMinted, OwnKeyMint } from "../control/admin-directory.ts"
 import {

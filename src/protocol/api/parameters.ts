@@ -5,7 +5,7 @@ import { StoredText } from "../values/text.ts"
 /** A header or a member of a query: text that a store can hold, which the handler reads. */
 export const requiredParameter = (description: string) => StoredText.annotate({ description })
 
-/** One that may be absent. */
+/** A parameter that may be absent. */
 export const parameter = (description: string) => Schema.optionalKey(requiredParameter(description))
 
 /**
@@ -44,7 +44,7 @@ export const pageQuery = {
   cursor: parameter("The `nextCursor` of the previous page"),
 }
 
-/** What narrows a list of tenants. */
+/** The filters of a list of tenants. */
 export const searchQuery = {
   search: parameter("The beginning of an id, a name or an address"),
   status: parameter("`active`, `disabled` or `closed`"),
@@ -59,10 +59,10 @@ const period = {
   to: parameter("A date or an instant; now if absent"),
 }
 
-/** What a summary of usage is about. */
+/** The filters and groups of a summary of usage. */
 export const summaryQuery = {
   ...period,
-  by: parameter("What the groups are: `model` (if absent), `org`, `app`, `key`, `vendor`, `purpose` or `stop`"),
+  by: parameter("The groups: `model` (if absent), `org`, `app`, `key`, `vendor`, `purpose` or `stop`"),
   app: parameter("Only of this application"),
   key: parameter("Only of this key or token"),
   model: parameter("Only of this model"),
@@ -71,7 +71,7 @@ export const summaryQuery = {
   stop: parameter("Only with this stop reason"),
 }
 
-/** What narrows a list of exchanges. */
+/** The filters of a list of exchanges. */
 export const exchangeQuery = {
   ...period,
   app: summaryQuery.app,
@@ -86,8 +86,8 @@ export const exchangeQuery = {
   request: parameter("Only with this request id, the service's or the caller's"),
 }
 
-/** What narrows a list of audit entries. */
+/** The filters of a list of audit entries. */
 export const auditQuery = {
   action: parameter("The beginning of an action's name, e.g. `key.`"),
-  actor: parameter("The id of who did it"),
+  actor: parameter("The id of the actor"),
 }

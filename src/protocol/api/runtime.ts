@@ -18,7 +18,7 @@ import { PathId } from "../values/text.ts"
 import { callerErrors, errorsOf, everywhere, sessionErrors } from "./errors.ts"
 import { callerHeaders, featureHeaders, parameter } from "./parameters.ts"
 
-/** Of every kind of call. */
+/** Headers that calls of every kind have. */
 const callErrors = [
   ...everywhere,
   ...callerErrors,
@@ -102,7 +102,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
       error: errorsOf(callErrors),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Tell what texts and pictures are flagged for",
+        summary: "Moderate texts and pictures",
         description:
           "Texts are judged one by one; with a picture among them, all are judged together. `meta.requestId` is the idempotency key.",
       }),
@@ -136,9 +136,9 @@ export class Runtime extends HttpApiGroup.make("runtime")
       error: errorsOf([...mediaErrors, "tts_not_configured", "tts_quota_exceeded"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Speak a text",
+        summary: "Create speech from a text",
         description: [
-          "The bytes of the sound as they come, in the type of the format; cost and balance follow as trailers.",
+          "Returns the bytes of the sound as they arrive, in the type of the format; cost and balance follow as trailers.",
           'With `stream: true`, the sound comes as `t.delta {i, t: "audio", data}`.',
           "A client that leaves after the first byte pays for the whole text, as the vendor charges it.",
         ].join(" "),
@@ -157,7 +157,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
       error: errorsOf([...mediaErrors, "asr_not_configured", "asr_quota_exceeded"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Write down, or translate, what is spoken",
+        summary: "Transcribe or translate speech",
         description: [
           "A form (`multipart/form-data`) has the same fields, and the sound as its part `file`.",
           "The formats `text`, `srt` and `vtt` are answered as text; whatever the format, the call costs the same.",
@@ -173,10 +173,10 @@ export class Runtime extends HttpApiGroup.make("runtime")
       error: errorsOf([...callErrors, "videogen_not_configured", "videogen_quota_exceeded"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Have a video made",
+        summary: "Create a video",
         description: [
-          "The answer is a job; ask for it until it is `done`, `failed` or `cancelled`. Its price is set aside when the",
-          "vendor accepts it, is charged when it is done, and goes back otherwise.",
+          "The answer is a job; ask for it until it is `done`, `failed` or `cancelled`. Its price is held when the",
+          "vendor accepts it, is charged when it is done, and is released otherwise.",
           "A form (`multipart/form-data`) has the same fields, and the picture as its part `image`.",
         ].join(" "),
       }),
@@ -188,7 +188,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
       params: { id: PathId },
       success: VideoJob,
       error: errorsOf([...everywhere, ...callerErrors, "not_found"]),
-    }).annotateMerge(OpenApi.annotations({ summary: "Ask what became of a video" })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Get the state of a video" })),
   )
   .add(
     HttpApiEndpoint.get("videoContent", "/t1/videos/:id/content", {
@@ -219,7 +219,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
       error: errorsOf([...everywhere, ...callerErrors, "not_found"]),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Cancel a video, at its vendor too where that can; its money goes back. Repeating it is not an error.",
+        summary: "Cancel a video, also at its vendor if possible, and release its hold. Repeating it is not an error.",
       }),
     ),
   )
@@ -268,8 +268,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Get what is left of the budgets that cover the caller",
-        description:
-          "An end user is told its own budgets only. `used` is what was settled; running exchanges are not in it.",
+        description: "An end user gets only its own budgets. `used` is the settled amount, without running exchanges.",
       }),
     ),
   )

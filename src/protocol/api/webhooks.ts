@@ -19,7 +19,7 @@ const ofMember = errorsOf([...everywhere, ...bearerErrors])
 const ofOperator = errorsOf([...everywhere, "admin_key_invalid", "not_found"])
 const state = Schema.optionalKey(DeliveryState).annotate({ description: "Only in this state" })
 const target = {
-  owner: parameter("The organisation whose webhook it is; absent for the platform's"),
+  owner: parameter("The organisation of the webhook; absent for webhooks of the platform"),
   webhook: requiredParameter("The webhook's id"),
 }
 
@@ -111,7 +111,7 @@ export class WebhookRoutes extends HttpApiGroup.make("webhooks")
     ),
   )
   .annotateMerge(
-    OpenApi.annotations({ title: "Webhooks", description: "Where an organisation is told of its events" }),
+    OpenApi.annotations({ title: "Webhooks", description: "Webhooks that receive an organisation's events" }),
   ) {}
 
 export class AdminWebhooks extends HttpApiGroup.make("adminWebhooks")
@@ -133,7 +133,7 @@ export class AdminWebhooks extends HttpApiGroup.make("adminWebhooks")
   .add(
     HttpApiEndpoint.post("adminRotateWebhook", "/v1/admin/webhooks/rotate", {
       headers: adminHeaders,
-      query: { owner: requiredParameter("The organisation whose webhook it is"), webhook: target.webhook },
+      query: { owner: requiredParameter("The organisation of the webhook"), webhook: target.webhook },
       payload: RotationTerms,
       success: MadeWebhook,
       error: errorsOf([...everywhere, "admin_key_invalid", "not_found", "org_byok_not_available"]),
@@ -162,7 +162,7 @@ export class AdminWebhooks extends HttpApiGroup.make("adminWebhooks")
   )
   .annotateMerge(
     OpenApi.annotations({
-      title: "Webhooks of all",
+      title: "All webhooks",
       description: "Events and their deliveries; requires the admin key",
     }),
   ) {}

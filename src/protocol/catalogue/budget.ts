@@ -19,7 +19,7 @@ export type BudgetPeriod = typeof BudgetPeriod.Type
 /** Without colons: it is a part of its counters' names. */
 export const BudgetId = Id.check(Schema.isPattern(/^[^:]+$/, { expected: "an id without colons" }))
 
-/** What a subject may spend in a period; without a subject it holds for each of its scope. */
+/** The amount that a subject may spend in a period; without a subject, the budget holds for each subject of its scope. */
 export const BudgetTerms = Schema.Struct({
   scope: BudgetScope,
   subject: Schema.optionalKey(storedName(128)),
@@ -27,9 +27,9 @@ export const BudgetTerms = Schema.Struct({
   period: BudgetPeriod,
   /** A decimal string; tokens may be a number. */
   limit: Schema.Union([NonNegative, TokenCount]),
-  /** `shadow` refuses nothing, and counts what it would refuse; `enforce` if absent. */
+  /** `shadow` refuses nothing, and counts the calls that it would refuse; `enforce` if absent. */
   mode: Schema.optionalKey(Schema.Literals(["enforce", "shadow"])),
-  /** Where the organisation is warned. */
+  /** The receivers of the organisation's warnings. */
   warnAt: Schema.optionalKey(WarnAt),
 }).annotate({ identifier: "BudgetTerms" })
 export type BudgetTerms = typeof BudgetTerms.Type

@@ -6,7 +6,7 @@ import { network } from "./network.ts"
 import { HttpUrl, Id, SecretRef } from "./values.ts"
 import { AwsAccess, AzureAccess, MachineIdentity } from "./vendor.ts"
 
-/** Access keys at AWS, with or without a role; a role, for what the machine has; an application of Microsoft Entra. */
+/** Access keys at AWS, with or without a role; a role for the machine's credentials; an application of Microsoft Entra. */
 const ExportKeys = Schema.Struct({
   accessKeyId: Schema.optionalKey(SecretRef),
   secretAccessKey: Schema.optionalKey(SecretRef),
@@ -19,15 +19,15 @@ const ExportKeys = Schema.Struct({
   authorityHost: AzureAccess.fields.authorityHost,
 })
 
-/** Where records are written in files, and how often. */
+/** The place where records are written in files, and the interval. */
 export const Export = Schema.Struct({
   id: Id,
   to: ExportTarget,
-  /** Of an S3 bucket. */
+  /** The region of an S3 bucket. */
   region: Schema.optionalKey(AwsAccess.fields.region),
-  /** Where the bucket is, if not at AWS, Google or Azure. */
+  /** The address of the bucket's service, if it is not AWS, Google or Azure. */
   endpoint: Schema.optionalKey(HttpUrl),
-  /** What the machine has, keys, or the JSON of a service account at Google. */
+  /** The credentials: those of the machine, keys, or the JSON of a service account at Google. */
   credentials: Schema.optionalKey(Schema.Union([MachineIdentity, SecretRef, ExportKeys])),
   format: ExportFormat,
   /** `usage` if absent. */
@@ -35,7 +35,7 @@ export const Export = Schema.Struct({
   every: Millis.check(
     Schema.isBetween({ minimum: 1000, maximum: 86_400_000 }, { expected: "a duration from 1s to 24h" }),
   ),
-  /** Folders for organisations in an hour, by the hash of their ids; 16 if absent. */
+  /** The number of folders for organisations in an hour, by the hash of their ids; 16 if absent. */
   buckets: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 }))),
   ...network,
 })

@@ -14,7 +14,7 @@ const Range = Schema.Struct({
   strip: Schema.optionalKey(Schema.Boolean),
 })
 
-/** Whether the vendor never gets it. */
+/** Whether the vendor never gets the parameter. */
 const Strip = Schema.Struct({ strip: Schema.Boolean })
 
 /** How the server strips or clamps the caller's parameters. */
@@ -38,7 +38,7 @@ export const ParamsProfile = Schema.Struct({
   serviceTier: Schema.optionalKey(Strip),
   prediction: Schema.optionalKey(Strip),
   stopTokens: Schema.optionalKey(Strip),
-  /** Such as OpenRouter's choice of a provider, which the vendor may bill dearer. */
+  /** Whether options of a vendor are removed, such as OpenRouter's choice of a provider, which the vendor may bill dearer. */
   vendorOptions: Schema.optionalKey(Strip),
 })
 export type ParamsProfile = typeof ParamsProfile.Type
@@ -49,9 +49,12 @@ export type Capability = typeof Capability.Type
 export const Target = Schema.Struct({
   vendor: Id,
   model: Schema.NonEmptyString,
-  /** The model as its maker names it, e.g. `gpt-image-1`, where `model` is a name of the operator's: a deployment or an endpoint. */
+  /**
+   * The model as its maker names it, e.g. `gpt-image-1`, if `model` is a name that the operator chose: a deployment or an
+   * endpoint.
+   */
   family: Schema.optionalKey(Schema.NonEmptyString),
-  /** Texts that the vendor embeds at once, where it takes fewer than its profile says. */
+  /** The number of texts that the vendor embeds in one call, if it is smaller than its profile says. */
   maxInputs: Schema.optionalKey(Positive),
   tier: Schema.optionalKey(Int),
   weight: Schema.optionalKey(Int),
@@ -60,22 +63,22 @@ export type Target = typeof Target.Type
 
 export const Model = Schema.Struct({
   handle: Id,
-  /** What it is called for; `chat` if absent. */
+  /** The kind of call that the model is for; `chat` if absent. */
   kind: Schema.optionalKey(ModelKind),
   mode: Schema.optionalKey(Schema.Literals(["platform", "direct"])),
   contextWindow: Schema.optionalKey(TokenLimit),
   /**
-   * How far a vendor's counts may exceed the context window or the tokens asked for, as a factor, 2 if absent;
-   * counts beyond are not believed but estimated.
+   * The factor by which a vendor's counts may exceed the context window or the tokens asked for, 2 if absent. Counts beyond
+   * that are not believed: usage is estimated.
    */
   usageMargin: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 10 }))),
   maxOutput: Schema.optionalKey(TokenLimit),
   capabilities: Schema.optionalKey(Schema.Array(Capability)),
   params: Schema.optionalKey(ParamsProfile),
   timeouts: Schema.optionalKey(TimeoutsOfPlace),
-  /** For how long replies are kept and given again to equal requests, at most 24h; not at all if absent. */
+  /** The time for which replies are kept and given again to equal requests, at most 24h; nothing is kept if absent. */
   replyCache: Schema.optionalKey(ModelReplyCache),
-  /** Whether the next target is asked too if one refuses a request for what it has, such as a parameter. */
+  /** Whether the next target is asked too if a target refuses a request for its content, such as a parameter. */
   tryNext: Schema.optionalKey(Schema.Boolean),
   /** In failover order. A model of mode `direct` is never called by Weir and needs none. */
   targets: Schema.optionalKey(Schema.Array(Target)),

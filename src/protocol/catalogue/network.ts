@@ -1,4 +1,4 @@
-/** How connections to an address are made, where it differs from the machine's way. */
+/** The way in which connections to an address are made, if it differs from the machine's. */
 import { Schema } from "effect"
 import { referenceForms, referencePattern } from "../values/secret-ref.ts"
 import { SecretRef } from "./values.ts"

@@ -13,11 +13,11 @@ export const Plan = Schema.Struct({
   concurrency: Schema.optionalKey(Positive),
   perMinute: Schema.optionalKey(PerMinute),
   endUserPerMinute: Schema.optionalKey(PerMinute),
-  /** Held as a budget of the organisation. */
+  /** The daily tokens of the plan, held as a budget of the organisation. */
   dailyTokens: Schema.optionalKey(TokenLimit),
   /** Thresholds of `dailyTokens`. */
   warnAt: Schema.optionalKey(WarnAt),
-  /** How many members an organisation may have. */
+  /** The maximum number of members of an organisation. */
   maxMembers: Schema.optionalKey(Positive),
   maxApps: Schema.optionalKey(Positive),
   /** Calls of each kind in a day, of the organisation and of each of its end users. */

@@ -31,7 +31,7 @@ const Share = Schema.String.check(
   Schema.isPattern(/^(0(\.\d{1,10})?|1(\.0{1,10})?)$/, { expected: "a decimal from 0 to 1" }),
 )
 
-/** Dimensions whose price can depend on how long the input is: those that are tokens. */
+/** Dimensions whose price can depend on the length of the input: those that are tokens. */
 const PricedTokens = Schema.String.check(
   Schema.isPattern(/^(reasoning|audio_in|audio_out|image_in|cache_read_audio)$/, { expected: "a dimension of tokens" }),
 )
@@ -48,8 +48,8 @@ const tokenPrices = {
 const TierFactors = Schema.Record(ServiceTier, NonNegative)
 
 /**
- * The prices of a call whose input has more than `tokens` tokens, read from a cache and written to one included. What is absent
- * is as below the threshold.
+ * The prices of a call whose input has more than `tokens` tokens, including those read from a cache and written to one. A
+ * price that is absent is as below the threshold.
  */
 export const PriceAbove = Schema.Struct({
   tokens: TokenLimit,

@@ -12,21 +12,24 @@ export const Org = Schema.Struct({
   name: Schema.NonEmptyString,
   plan: Schema.optionalKey(Id),
   currency: Currency,
-  /** A balance below which `balance.low` is told. */
+  /** The balance below which the event `balance.low` is sent. */
   warnBelow: Schema.optionalKey(NonNegative),
   models: Schema.Array(Id),
   policies: Schema.optionalKey(Schema.Array(Id)),
   capabilities: Schema.optionalKey(Schema.Record(Schema.String, Schema.Boolean)),
   /**
-   * Tools that vendors run and that a request cannot have, because its vendor has none or no price names them: a call is refused
-   * by their names, or goes on without them, and its client is told. If absent, it is refused where no vendor of the model has them
-   * and it offers no other tools, as agents do.
+   * The handling of tools that vendors run and that a request cannot have, because its vendor has none or no price names
+   * them: the call is refused and the error names them, or it goes on without them and its client gets a warning. If absent,
+   * the call is refused if no vendor of the model has them and it offers no other tools, as agents do.
    */
   hostedTools: Schema.optionalKey(Schema.Literals(["refuse", "omit"])),
-  /** Handles by the names that existing clients insist on; a trailing `*` matches any rest. */
+  /** Model handles by the names that existing clients insist on; a trailing `*` matches any rest. */
   aliases: Schema.optionalKey(Schema.Record(Schema.String.check(Schema.isPattern(/^[^*]{0,128}\*?$/)), Id)),
   sso: Schema.optionalKey(SsoProvider),
-  /** Wins over that of models: how long replies are kept for this organisation, and who shares them. */
+  /**
+   * The time for which replies are kept for this organisation, and the scope that shares them. Wins over the setting of
+   * models.
+   */
   replyCache: Schema.optionalKey(OrgReplyCache),
 })
 export type Org = typeof Org.Type

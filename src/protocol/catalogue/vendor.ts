@@ -57,16 +57,16 @@ export const ChatProfileName = Schema.Literals([
 ])
 export type ChatProfileName = typeof ChatProfileName.Type
 
-/** `vertex` is Google's cloud, for `gemini` and `anthropic`; `bedrock` is Amazon's, for `anthropic` in its own words. */
+/** `vertex` is Google's cloud, for `gemini` and `anthropic`; `bedrock` is Amazon's, for `anthropic` in Amazon's own format. */
 export const VendorProfile = Schema.Literals([...ChatProfileName.literals, "vertex", "bedrock"])
 export type VendorProfile = typeof VendorProfile.Type
 
-/** What the gateway's machine has: variables, files, web identity, metadata of a container or an instance. */
+/** The credentials of the gateway's machine: variables, files, web identity, metadata of a container or an instance. */
 export const MachineIdentity = Schema.Literal("default")
 
 /**
- * How requests to Amazon Bedrock are signed: with access keys, or with what the machine has, as themselves or in a role;
- * without either, `credential` is a Bedrock API key.
+ * The signature of requests to Amazon Bedrock: with access keys, or with the machine's credentials, as themselves or in a
+ * role; if both are absent, `credential` is a Bedrock API key.
  */
 export const AwsAccess = Schema.Struct({
   region: Schema.String.check(
@@ -74,7 +74,7 @@ export const AwsAccess = Schema.Struct({
   ),
   accessKeyId: Schema.optionalKey(SecretRef),
   secretAccessKey: Schema.optionalKey(SecretRef),
-  /** Of keys for a limited time. */
+  /** The session token of keys that are valid for a limited time. */
   sessionToken: Schema.optionalKey(SecretRef),
   credentials: Schema.optionalKey(MachineIdentity),
   /** The ARN of a role that is assumed. */
@@ -83,7 +83,7 @@ export const AwsAccess = Schema.Struct({
       Schema.isPattern(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/, { expected: "the ARN of a role" }),
     ),
   ),
-  /** What the role's trust policy may ask for. */
+  /** The external id that the role's trust policy may require. */
   externalId: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\w+=,.@:/-]{2,1224}$/))),
 })
 export type AwsAccess = typeof AwsAccess.Type
@@ -93,7 +93,7 @@ const CloudName = Schema.String.check(
 )
 
 /**
- * A project on Vertex AI, and the JSON of a service account or of a federation, or what the machine has; without it,
+ * A project on Vertex AI, and the JSON of a service account or of a federation, or the machine's credentials; without them,
  * `credential` is a token.
  */
 export const GoogleAccess = Schema.Struct({
@@ -104,7 +104,7 @@ export const GoogleAccess = Schema.Struct({
 export type GoogleAccess = typeof GoogleAccess.Type
 
 /**
- * An application of Microsoft Entra that may call a resource on Azure, or what the machine has; without either,
+ * An application of Microsoft Entra that may call a resource on Azure, or the machine's identity; without either,
  * `credential` is an API key.
  */
 export const AzureAccess = Schema.Struct({
@@ -112,10 +112,10 @@ export const AzureAccess = Schema.Struct({
   tenantId: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/, { expected: "a tenant" })),
   ),
-  /** With `credentials: default`, one of several managed identities. */
+  /** The client id of one of several managed identities, for `credentials: default`. */
   clientId: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(128))),
   clientSecret: Schema.optionalKey(SecretRef),
-  /** Where Entra is; a national cloud has its own. */
+  /** The address of Entra; a national cloud has its own. */
   authorityHost: Schema.optionalKey(HttpUrl),
 })
 export type AzureAccess = typeof AzureAccess.Type
@@ -126,7 +126,7 @@ export const Vendor = Schema.Struct({
   profile: Schema.optionalKey(VendorProfile),
   /** Azure's `api-version`: calls then use the deployment's path; without it, Azure's `/openai/v1`. */
   apiVersion: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/))),
-  /** Follows from the region or the location of a cloud where it is absent. */
+  /** The address of the API; derived from the region or the location of a cloud if it is absent. */
   baseUrl: Schema.optionalKey(HttpUrl),
   credential: Schema.optionalKey(SecretRef),
   aws: Schema.optionalKey(AwsAccess),
@@ -135,15 +135,18 @@ export const Vendor = Schema.Struct({
   ...network,
   timeouts: Schema.optionalKey(TimeoutsOfPlace),
   weight: Schema.optionalKey(Int),
-  /** What happens upstream when a client leaves a stream: abort, or drain for the exact usage. */
+  /** The action at the vendor when a client leaves a stream: abort, or drain for the exact usage. */
   clientGone: Schema.optionalKey(Schema.Literals(["abort", "drain"])),
-  /** Ids of a client's own users in requests of this vendor's API: as they are, as a hash (the default), or not at all. */
+  /**
+   * The handling of ids of a client's own users in requests of this vendor's API: sent unchanged, sent as a hash (the
+   * default), or not sent.
+   */
   endUser: Schema.optionalKey(Schema.Literals(["carry", "hash", "drop"])),
-  /** Fields of this vendor's API that the gateway does not know: carried (the default), or refused. */
+  /** The handling of fields of this vendor's API that the gateway does not know: carried (the default), or refused. */
   newFields: Schema.optionalKey(Schema.Literals(["carry", "refuse"])),
   /**
-   * Tools that this vendor runs and bills beside its tokens, in requests of its own API: as the organisation says where no price
-   * names them (the default), or carried, at the operator's cost.
+   * The handling of tools that this vendor runs and bills beside its tokens, in requests of its own API: if no price names
+   * them, the organisation decides (the default), or they are carried at the operator's cost.
    */
   hostedTools: Schema.optionalKey(Schema.Literals(["omit", "carry"])),
 })

@@ -12,12 +12,12 @@ const ReceiverUrl = Schema.String.check(
   }),
 )
 
-/** Where events of the platform and of all its organisations are sent. */
+/** A receiver of events of the platform and of all its organisations. */
 export const Webhook = Schema.Struct({
   id: Id,
   /** `weir` if absent. */
   form: Schema.optionalKey(WebhookForm),
-  /** Only PagerDuty has an address that everybody knows. */
+  /** The address; only PagerDuty has one that is the same for everybody. */
   url: Schema.optionalKey(ReceiverUrl),
   /** For Weir's form `whsec_` and the base64 of 24 to 64 bytes (Standard Webhooks); for PagerDuty a routing key. */
   secret: Schema.optionalKey(SecretRef),

@@ -1,4 +1,4 @@
-/** Personal access tokens, and tokens of organisations. Source: decisions "Control routes". */
+/** Personal access tokens, and tokens of organisations. */
 import { Schema } from "effect"
 import { KeyScope } from "../catalogue/tenant.ts"
 import { storedName } from "../values/text.ts"
@@ -7,7 +7,7 @@ const Name = storedName(64)
 const Owner = Schema.Literals(["person", "org"])
 
 export const AccessTokenRequest = Schema.Struct({
-  /** What the token is for, in its creator's words. */
+  /** The purpose of the token, as its creator describes it. */
   name: Name,
   scopes: Schema.NonEmptyArray(KeyScope),
   /** `person` if absent; owners and admins may create tokens of the organisation, with their own role. */

@@ -1,4 +1,4 @@
-/** What operators look at beside usage: targets, prices, the catalogue's text and history, the audit log. */
+/** The shapes of the admin routes of activity: targets, prices, the catalogue's text and history, the audit log. */
 import { Schema } from "effect"
 import { Currency, Decimal } from "../usage.ts"
 import { ApplyResponse } from "./admin.ts"
@@ -16,7 +16,7 @@ export const Targets = Schema.Struct({
       /** Handles that use it. */
       handles: Schema.Array(Schema.String),
       state: Schema.Literals(["healthy", "suspect", "cooling down"]),
-      /** Why it is cooling down: its breaker opened, the vendor asked for it, is busy, or refuses it. */
+      /** The reason why it is cooling down: its breaker opened, the vendor asked for it, is busy, or refuses it. */
       cause: Schema.optionalKey(Schema.Literals(["breaker", "vendor", "busy", "refused"])),
       /** The thing that a refused target lacks: `credential`, `credit`, `permission`, `model`, `region` or `address`. */
       reason: Schema.optionalKey(Schema.String),
@@ -43,12 +43,12 @@ export const PriceList = Schema.Struct({
       model: Schema.String,
       currency: Currency,
       from: Schema.String,
-      /** Whether it is the price now. */
+      /** Whether this price is in force. */
       isInForce: Schema.Boolean,
       ...tokenPrices,
       dims: Schema.Record(Schema.String, Decimal),
       tiers: Schema.optionalKey(TierFactors),
-      /** The prices of calls with more tokens of input; what is absent is as below the threshold. */
+      /** The prices of calls with more tokens of input. A price that is absent is as below the threshold. */
       above: Schema.optionalKey(
         Schema.Array(
           Schema.Struct({
@@ -66,13 +66,13 @@ export type PriceList = typeof PriceList.Type
 
 export const CatalogueText = Schema.Struct({
   revision: Schema.String,
-  /** As it was applied; absent where an older version applied it. */
+  /** The catalogue's text as it was applied; absent if an older version of Weir applied it. */
   text: Schema.optionalKey(Schema.String),
   /** The file that this gateway watches: it is applied at each start and change, over whatever else was applied. */
   watchedFile: Schema.optionalKey(
     Schema.Struct({
       path: Schema.String,
-      /** Whether it is what is in force. */
+      /** Whether this revision is in force. */
       isInForce: Schema.Boolean,
     }),
   ),
@@ -86,7 +86,7 @@ export type AppliedBy = typeof AppliedBy.Type
 const revisionFields = {
   revision: Schema.String,
   appliedAt: Schema.String,
-  /** Null where an older version applied it. */
+  /** Null if an older version of Weir applied it. */
   appliedBy: Schema.NullOr(AppliedBy),
   fingerprint: Schema.String,
 }
@@ -104,7 +104,7 @@ export const CatalogueRevision = Schema.Struct({
   text: Schema.optionalKey(Schema.String),
   /** The revision with which it is compared. */
   against: Schema.String,
-  /** From that one to this one; absent if this version cannot read one of them. */
+  /** The changes from that revision to this one; absent if this version of Weir cannot read one of them. */
   changes: Schema.optionalKey(ApplyResponse.fields.changes),
 }).annotate({ identifier: "CatalogueRevision" })
 export type CatalogueRevision = typeof CatalogueRevision.Type
@@ -112,7 +112,7 @@ export type CatalogueRevision = typeof CatalogueRevision.Type
 export const AuditEntries = Schema.Struct({
   data: Schema.Array(
     Schema.Struct({
-      /** Its number in the log. */
+      /** The entry's number in the log. */
       id: Schema.String,
       at: Schema.String,
       action: Schema.String,
@@ -132,7 +132,7 @@ export const OperatorLogin = Schema.Struct({ adminKey: Schema.NonEmptyString.che
   },
 )
 
-/** Who uses this browser. */
+/** The operator and the person who are logged in with this browser. */
 export const BrowserSession = Schema.Struct({
   environment: Schema.String,
   version: Schema.String,

@@ -1,4 +1,4 @@
-/** Organisations, people, keys and licences for operators. Source: decisions "Control routes" (admin). */
+/** Organisations, people, keys and licences for operators. */
 import { Schema } from "effect"
 import { KeyScope } from "../catalogue/tenant.ts"
 import { Id, Role } from "../catalogue/values.ts"
@@ -15,13 +15,13 @@ export const OrgList = Schema.Struct({
       currency: Currency,
       available: Decimal,
       held: Decimal,
-      /** What nodes were given to hold against; part of the two before. */
+      /** The allotments that nodes hold against: a part of the two amounts before. */
       allotted: Decimal,
       apps: Schema.Int,
       members: Schema.Int,
       sso: Schema.Boolean,
       status: TenantStatus,
-      /** By the catalogue file. */
+      /** Whether the catalogue file declares it. */
       declared: Schema.Boolean,
     }),
   ),
@@ -76,7 +76,7 @@ export const KeyMint = Schema.Struct({
   expiresAt: Schema.optionalKey(Instant),
 }).annotate({ identifier: "KeyMint" })
 
-/** Organisations do not choose ids of keys: an id must be free everywhere. */
+/** Organisations do not choose the ids of keys: an id must be unused in all organisations. */
 export const OwnKeyMint = KeyMint.mapFields(({ id: _, ...fields }) => fields).annotate({ identifier: "OwnKeyMint" })
 
 /** The secret is returned once. */

@@ -62,8 +62,8 @@ export const ApplyResponse = Schema.Struct({
 export type ApplyResponse = typeof ApplyResponse.Type
 
 /**
- * How far applying a catalogue is: reading and checking its text, finding what changes, storing that, and taking it up.
- * `done` of `total` entries are stored.
+ * The progress of applying a catalogue: reading and checking its text, finding what changes, storing the changes, and taking
+ * them up. `done` of `total` entries are stored.
  */
 export const ApplyProgress = Schema.Struct({
   step: Schema.Literals(["reading", "comparing", "storing", "taking up"]),
@@ -104,13 +104,13 @@ export const TierTimesReply = Schema.Struct({
       tier: Tier,
       /** The timeout in force now, in this gateway's environment. */
       limitMs: Schema.Int,
-      /** Where it comes from: a variable, `model`, `vendor` or `platform`, alone or with an environment, or `default`. */
+      /** The source of the timeout: a variable, `model`, `vendor` or `platform`, alone or with an environment, or `default`. */
       source: Schema.String,
-      /** The same by environment, for this one and those that the catalogue names. */
+      /** The timeouts in force in each environment: this gateway's and those that the catalogue names. */
       limits: Schema.Record(Schema.String, Schema.Int),
       /**
-       * Calls that the tier did not end: more than `fromMs`, and at most `upToMs`; null is unbounded. Buckets without
-       * calls are absent.
+       * Numbers of calls that the tier did not end, by time: more than `fromMs`, and at most `upToMs`; null is unbounded.
+       * Buckets without calls are absent.
        */
       buckets: Schema.Array(
         Schema.Struct({ fromMs: Schema.Finite, upToMs: Schema.NullOr(Schema.Finite), count: Schema.Int }),
@@ -132,20 +132,20 @@ export const DoctorResponse = Schema.Struct({
   nodes: Schema.Array(
     Schema.Struct({
       node: Schema.String,
-      /** Whether the node renews its lease; otherwise what it has is about to be taken back. */
+      /** Whether the node renews its lease; if not, its allotments are about to be taken back. */
       isAlive: Schema.Boolean,
       allotments: Schema.Int,
-      /** When the oldest of them was made. */
+      /** The time when the oldest of them was made. */
       since: Schema.String,
     }),
   ),
-  /** Where the books are: one shard, or as many as they are spread over. */
+  /** The databases of the books: one shard, or all shards over which the books are spread. */
   shards: Schema.Array(
     Schema.Struct({
       shard: Schema.String,
-      /** Host and port; empty where the books are on one server. */
+      /** Host and port; empty if the books are on one server. */
       server: Schema.String,
-      /** Whether the server answers; where it does not, nothing is known of the shard. */
+      /** Whether the server answers; if not, nothing is known of the shard. */
       answers: Schema.Boolean,
       organisations: Schema.Int,
       bytes: Schema.Finite,
@@ -153,23 +153,23 @@ export const DoctorResponse = Schema.Struct({
   ),
   /** Vendors whose identity does not work now, as this node sees it. */
   identities: Schema.Array(Schema.Struct({ vendor: Schema.String, problem: Schema.String })),
-  /** Jobs that a vendor may work on for nobody: their gateway died before it had recorded the vendor's answer. */
+  /** Jobs that a vendor may work on although no call owns them: their gateway died before it had recorded the vendor's answer. */
   lostJobs: Schema.Array(
     Schema.Struct({ org: Schema.String, ref: Schema.String, model: Schema.String, at: Schema.String }),
   ),
 }).annotate({ identifier: "DoctorResponse" })
 export type DoctorResponse = typeof DoctorResponse.Type
 
-/** Balances of an organisation, what nodes have of them, and its newest entries, newest first. */
+/** The balances of an organisation, its allotments at nodes, and its newest entries, newest first. */
 export const LedgerResponse = Schema.Struct({
   balances: Schema.Array(
     Schema.Struct({
       currency: Currency,
-      /** What may be spent, with or without a node: paid in, less what was spent and is held. */
+      /** The amount that may be spent: paid in, less what was spent and is held. */
       available: Decimal,
       /** Held by exchanges that have run for more than a second, at their last checkpoint. */
       held: Decimal,
-      /** What nodes were given to hold against; part of available and held. */
+      /** The allotments of nodes; part of available and held. */
       allotted: Decimal,
       spent: Decimal,
     }),
@@ -180,7 +180,7 @@ export const LedgerResponse = Schema.Struct({
       currency: Currency,
       amount: Decimal,
       since: Schema.String,
-      /** Whether the node renews its lease; otherwise what it has is about to be taken back. */
+      /** Whether the node renews its lease; if not, its allotments are about to be taken back. */
       isAlive: Schema.Boolean,
     }),
   ),
@@ -203,13 +203,13 @@ export const VendorCheckRequest = Schema.Struct({
   model: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(256))),
   /** A catalogue's text that is not applied yet, in which the vendor is looked up; the catalogue in force if absent. */
   text: Schema.optionalKey(ApplyRequest.fields.text),
-  /** Whether each parameter that not every vendor has is tried with a call of its own; of a model for chat. */
+  /** Whether each optional parameter is tried with a call of its own; for models for chat. */
   fields: Schema.optionalKey(Schema.Boolean),
 }).annotate({ identifier: "VendorCheckRequest" })
 
 /**
- * What became of a parameter: `honoured` where the reply shows it, `ignored` where it should and does not; `accepted`
- * where no reply could show it; `refused` by the vendor; `lacking` in the vendor's API.
+ * The result for a parameter: `honoured` if the reply shows its effect, `ignored` if the reply should show it and does not,
+ * `accepted` if no reply could show it, `refused` by the vendor, `lacking` in the vendor's API.
  */
 export const FieldOutcome = Schema.Literals(["honoured", "accepted", "ignored", "refused", "lacking"])
 export type FieldOutcome = typeof FieldOutcome.Type
@@ -238,7 +238,7 @@ export const VendorCheckResponse = Schema.Struct({
       code: ErrorCode,
       message: Schema.String,
       detail: Schema.optionalKey(ErrorDetail),
-      /** What is probably wrong, and what to do. */
+      /** The probable fault, and the remedy. */
       advice: Schema.optionalKey(Schema.String),
     }),
   ),
@@ -301,7 +301,7 @@ export const AuditResponse = Schema.Struct({
   head: Schema.String,
   /** The first entry that is missing or was changed. */
   broken: Schema.optionalKey(Schema.String),
-  /** Verifies on from here; null at the newest entry. */
+  /** The cursor with which the verification goes on; null at the newest entry. */
   nextCursor: Schema.NullOr(Schema.String),
 }).annotate({ identifier: "AuditResponse" })
 export type AuditResponse = typeof AuditResponse.Type

@@ -1,4 +1,4 @@
-/** An organisation's configuration of one application. Source: decisions "Control routes beyond the listed ones". */
+/** An organisation's configuration of one application. */
 import { Schema } from "effect"
 import { PerMinute } from "../values/bounds.ts"
 import { storedName } from "../values/text.ts"

@@ -1,4 +1,4 @@
-/** Tokens for an application's end users. Source: interface.md "App end-user token". */
+/** Tokens for an application's end users. */
 import { Schema } from "effect"
 
 export const EndUserId = Schema.String.check(

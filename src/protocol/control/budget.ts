@@ -1,4 +1,4 @@
-/** What is left of the budgets that cover a caller. */
+/** The remaining amounts of the budgets that cover a caller. */
 import { Schema } from "effect"
 import { BudgetPeriod, BudgetScope, BudgetUnit } from "../catalogue/budget.ts"
 import { Decimal } from "../usage.ts"
@@ -8,7 +8,7 @@ const BudgetAmount = Schema.Union([Decimal, Schema.Int])
 
 export const BudgetState = Schema.Struct({
   id: Schema.String,
-  /** Who has set it: the platform, the organisation for itself, or its plan (daily tokens). */
+  /** The owner of the budget: the platform, the organisation for itself, or its plan (daily tokens). */
   source: Schema.Literals(["platform", "organisation", "plan"]),
   scope: BudgetScope,
   subject: Schema.String,
@@ -18,7 +18,7 @@ export const BudgetState = Schema.Struct({
   limit: BudgetAmount,
   /** Settled so far; running exchanges are not part of it. */
   used: BudgetAmount,
-  /** Not below 0. */
+  /** The remaining amount, not below 0. */
   left: BudgetAmount,
   resetAt: Schema.String,
 }).annotate({ identifier: "BudgetState" })

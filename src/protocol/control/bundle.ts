@@ -1,7 +1,6 @@
 /**
- * The configuration of a client. The baseline has three capability and two model keys; clients that declare
- * `platform-audio` get five, four and the audio media. Source: interface.md "Capability header", decisions "Runtime
- * routes".
+ * The configuration of a client. The baseline has three capability and two model keys; clients that declare `platform-audio`
+ * get five, four and the audio media.
  */
 import { Schema } from "effect"
 import { Capability } from "../catalogue/model.ts"
@@ -23,7 +22,7 @@ export const BundleModel = Schema.Struct({
 export const Bundle = Schema.Struct({
   /** The fingerprint of everything else: SHA-256 of its canonical JSON (RFC 8785), 32 hexadecimal characters. */
   configVersion: Schema.String,
-  /** Those for chat; the others are in `platformModels`. */
+  /** The models for chat; the others are in `platformModels`. */
   models: Schema.Array(BundleModel),
   capabilities: Schema.Struct({
     platform: Schema.Struct({

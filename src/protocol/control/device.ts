@@ -1,4 +1,4 @@
-/** Device login. Source: interface.md "Device code", RFC 8628. */
+/** Device login. Source: RFC 8628. */
 import { Schema } from "effect"
 import { storedName } from "../values/text.ts"
 

@@ -1,4 +1,7 @@
-/** Shapes for drafts: a catalogue's text that is not applied yet, entries to add to it, and what vendors offer for it. */
+/**
+ * Shapes for drafts: a catalogue's text that is not applied yet, entries to add to it, and the models that vendors offer for
+ * it.
+ */
 import { Schema } from "effect"
 import { Model } from "../catalogue/model.ts"
 import { Plan } from "../catalogue/plan.ts"
@@ -30,7 +33,7 @@ export const Draft = Schema.Struct({
   text: Schema.String,
   /** The new lines. */
   added: Schema.Array(Schema.String),
-  /** What entries can refer to. */
+  /** The names in the text that entries can refer to. */
   vendors: Schema.Array(Schema.String),
   models: Schema.Array(Schema.String),
 }).annotate({ identifier: "Draft" })
@@ -44,7 +47,7 @@ export const KnownVendors = Schema.Struct({
       dialect: DialectName,
       profile: Schema.optionalKey(VendorProfile),
       baseUrl: Schema.String,
-      /** Where the gateway finds its API key, or would; absent if its cloud has an identity for it. */
+      /** The reference of its API key, at which the gateway looks for one; absent if its cloud has an identity for it. */
       credential: Schema.optionalKey(Schema.String),
       aws: Schema.optionalKey(AwsAccess),
       google: Schema.optionalKey(GoogleAccess),
@@ -56,7 +59,7 @@ export const KnownVendors = Schema.Struct({
 }).annotate({ identifier: "KnownVendors" })
 export type KnownVendors = typeof KnownVendors.Type
 
-/** With at most two decimals. */
+/** A percentage with at most two decimals. */
 export const percentage = /^(\d{1,4})(?:\.(\d{1,2}))?%$/
 
 export const OffersRequest = Schema.Struct({
@@ -65,13 +68,13 @@ export const OffersRequest = Schema.Struct({
   prices: Schema.optionalKey(DraftText),
   /** The vendor as the price file calls it; not needed for a vendor that is known. */
   provider: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(64))),
-  /** What is added to the vendor's prices. */
+  /** The markup on the vendor's prices. */
   markup: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(percentage, { expected: "a percentage, such as 10%" })),
   ),
 }).annotate({ identifier: "OffersRequest" })
 
-/** What a model of a vendor would be in the catalogue. */
+/** A model of a vendor, as it would be in the catalogue. */
 export const Offer = Schema.Struct({
   /** The vendor's own name for it. */
   model: Schema.String,
@@ -81,7 +84,7 @@ export const Offer = Schema.Struct({
   price: Schema.toEncoded(PriceEntry),
   /** The price before, if there is one. */
   before: Schema.optionalKey(Schema.toEncoded(PriceEntry)),
-  /** What the price file says of its price that the catalogue cannot. */
+  /** Facts about its price in the price file that the catalogue cannot express. */
   left: Schema.Array(Schema.String),
 }).annotate({ identifier: "Offer" })
 export type Offer = typeof Offer.Type
@@ -89,7 +92,7 @@ export type Offer = typeof Offer.Type
 export const VendorOffers = Schema.Struct({
   /** Models that the vendor lists. */
   listed: Schema.Int,
-  /** Why the vendor's list could not be read: then the price file's models are offered. */
+  /** The reason why the vendor's list could not be read; the price file's models are offered instead. */
   problem: Schema.NullOr(Schema.String),
   offers: Schema.Array(Offer),
   /** Models that the vendor lists and that have no price. */

@@ -7,7 +7,7 @@ import { logNames, usageFields } from "./usage-record.ts"
 const nextCursor = Schema.NullOr(Schema.String)
 
 const recordFields = Struct.omit(usageFields, ["source", "dims", "connectMs", "idleMs"])
-/** Names of the log, each with its field of the usage record. */
+/** Names of fields in the log, each with its field of the usage record. */
 export const loggedFields = Struct.keys(recordFields).map(
   (field) => [entryOf(logNames, field) ?? field, field] as const,
 )
@@ -15,11 +15,11 @@ export const loggedFields = Struct.keys(recordFields).map(
 /** An exchange that has ended: billed, or failed without a bill. */
 export const LoggedExchange = Schema.Struct({
   ...Struct.renameKeys(recordFields, logNames),
-  // One that failed may have none of these.
+  // An exchange that failed may have none of these.
   requestId: Schema.optionalKey(Schema.String),
   stop: Schema.optionalKey(Schema.String),
   currency: Schema.optionalKey(Currency),
-  /** The error code of one that failed; of one that was billed and broke off, too. */
+  /** The error code of an exchange that failed, or that was billed and broke off. */
   code: Schema.optionalKey(Schema.String),
   isBilled: Schema.Boolean,
 })
@@ -33,7 +33,7 @@ export type ExchangeLogPage = typeof ExchangeLogPage.Type
 export const ExchangeDetail = Schema.Struct({
   ...LoggedExchange.fields,
   dims: Schema.Record(Schema.String, Schema.Int),
-  /** What each tier took at the vendor that answered, in milliseconds. */
+  /** The time of each tier at the vendor that answered, in milliseconds. */
   tiers: Schema.Record(Schema.String, Schema.Int),
   /** Vendor calls that failed, in order; times in milliseconds after the exchange began. */
   attempts: Schema.Array(
@@ -45,7 +45,7 @@ export const ExchangeDetail = Schema.Struct({
       error: Schema.String,
     }),
   ),
-  /** What was billed, at the price in force at the time. Absent if the catalogue has that price no longer. */
+  /** The billed amounts, at the price in force at the time. Absent if the catalogue no longer has that price. */
   lines: Schema.optionalKey(
     Schema.Array(Schema.Struct({ dimension: Schema.String, count: Schema.Int, perMillion: Decimal, cost: Decimal })),
   ),
@@ -65,14 +65,14 @@ export type ExchangeDetail = typeof ExchangeDetail.Type
 
 /** Exchanges that run now, on all nodes, the oldest first, at most 500 a node. */
 export const OpenExchanges = Schema.Struct({
-  /** All of them. */
+  /** The number of all open exchanges. */
   open: Schema.Int,
   nodes: Schema.Int,
   data: Schema.Array(
     Schema.Struct({
       id: Schema.String,
       node: Schema.String,
-      /** What kind of call it is. */
+      /** The kind of the call. */
       kind: Schema.String,
       org: Schema.String,
       app: Schema.String,
@@ -81,13 +81,13 @@ export const OpenExchanges = Schema.Struct({
       /** Vendor and model of the running call; absent before the first. */
       target: Schema.optionalKey(Schema.String),
       startedAt: Schema.String,
-      /** Of the answer so far. */
+      /** The size of the answer so far. */
       bytes: Schema.Int,
       state: Schema.Literals(["calling", "streaming", "settling"]),
       failedCalls: Schema.Int,
     }),
   ),
-  /** Realtime sessions, also those in which nothing is said now. */
+  /** Realtime sessions, including those in which nobody speaks now. */
   sessions: Schema.Array(
     Schema.Struct({
       id: Schema.String,
@@ -99,9 +99,9 @@ export const OpenExchanges = Schema.Struct({
       /** Vendor and model. */
       target: Schema.String,
       startedAt: Schema.String,
-      /** That have ended. */
+      /** Responses that have ended. */
       responses: Schema.Int,
-      /** Of sound, in tenths. */
+      /** Seconds of sound, in tenths. */
       secondsIn: Schema.Finite,
       secondsOut: Schema.Finite,
     }),

@@ -1,4 +1,4 @@
-/** Licences of applications. Source: interface.md "Licence". */
+/** Licences of applications. */
 import { Schema } from "effect"
 import { storedName } from "../values/text.ts"
 

@@ -1,6 +1,4 @@
-/**
- * Login: one-time codes, tokens, the current person. Source: interface.md "Other bodies", decisions "Control routes".
- */
+/** Login: one-time codes, tokens, the current person. */
 import { Schema } from "effect"
 import { Role } from "../catalogue/values.ts"
 
@@ -16,7 +14,7 @@ const Secret = Schema.NonEmptyString.check(Schema.isMaxLength(512))
 
 export const OtpRequest = Schema.Struct({ email: Email }).annotate({ identifier: "OtpRequest" })
 
-/** The same reply for every address, so that it does not reveal who has an account. */
+/** The same reply for every address, so that it does not reveal which addresses have an account. */
 export const OtpAccepted = Schema.Struct({ status: Schema.Literal("accepted"), expiresIn: Schema.Int }).annotate({
   identifier: "OtpAccepted",
 })
@@ -45,7 +43,7 @@ export type TokenReply = typeof TokenReply.Type
 
 /** An invitation that the person has not answered. */
 export const Invitation = Schema.Struct({
-  /** The organisation's. */
+  /** The organisation's id and name. */
   id: Schema.String,
   name: Schema.String,
   role: Role,

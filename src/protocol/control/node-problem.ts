@@ -1,4 +1,4 @@
-/** Problems of the node that was asked, although it serves calls. */
+/** Problems of the node that answered, although it serves calls. */
 import { Schema } from "effect"
 
 export const NodeProblem = Schema.Struct({

@@ -1,6 +1,6 @@
 /**
- * What an organisation brings to call a vendor by itself: a key, or an identity at a cloud. What the gateway's machine
- * has, and files and addresses near it, are the operator's alone.
+ * An organisation's own credential for a vendor: a key, or an identity at a cloud. The machine's credentials, and files and
+ * addresses near it, are the operator's alone.
  */
 import { Schema } from "effect"
 
@@ -17,7 +17,7 @@ export const OwnKey = printable(4096)
 export const OwnAwsKeys = Schema.Struct({
   accessKeyId: printable(128),
   secretAccessKey: printable(256),
-  /** Of keys for a limited time. */
+  /** The session token of keys that are valid for a limited time. */
   sessionToken: Schema.optionalKey(printable(4096)),
 })
 
@@ -30,7 +30,7 @@ export const OwnAzureClient = Schema.Struct({
   clientSecret: printable(1024),
 })
 
-/** One of them. */
+/** Exactly one of the identities. */
 export const OwnIdentity = Schema.Union([
   Schema.Struct({ aws: OwnAwsKeys }),
   Schema.Struct({ google: OwnGoogleAccount }),

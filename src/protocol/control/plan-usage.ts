@@ -1,7 +1,7 @@
-/** Plan concurrency over time. Source: interface.md "Plan usage curve". */
+/** Plan concurrency over time. */
 import { Schema } from "effect"
 
-/** The plan of an organisation, and what it limits. A limit that is absent does not exist. */
+/** The plan of an organisation, and its limits. A limit that is absent does not exist. */
 export const PlanLimits = Schema.Struct({
   /** Absent if the organisation has no plan. */
   plan: Schema.optionalKey(Schema.String),

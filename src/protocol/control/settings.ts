@@ -1,4 +1,4 @@
-/** Layered settings. Source: interface.md "Effective settings preview", "Configuration revision row". */
+/** Layered settings. */
 import { Schema } from "effect"
 import { StoredJson, StoredText } from "../values/text.ts"
 
@@ -8,7 +8,7 @@ export type SettingScope = typeof SettingScope.Type
 const Enforcement = Schema.Literals(["shadow", "enforce"])
 const KeyPaths = Schema.Array(Schema.String)
 const ByPath = Schema.Record(Schema.String, SettingScope)
-/** Why a setting was written; at most 512 characters. */
+/** The reason why a setting was written; at most 512 characters. */
 export const Reason = StoredText.check(Schema.isMinLength(1), Schema.isMaxLength(512))
 const Maybe = Schema.NullOr(Schema.String)
 

@@ -1,6 +1,4 @@
-/**
- * Logging in at an organisation's identity provider. Source: interface.md "Other bodies", decisions "Control routes".
- */
+/** Logging in at an organisation's identity provider. */
 import { Schema } from "effect"
 import { storedName } from "../values/text.ts"
 

@@ -1,4 +1,4 @@
-/** Usage records and ledger entries of an organisation, with cursors. Source: decisions "Control routes". */
+/** Usage records and ledger entries of an organisation, with cursors. */
 import { Schema, Struct } from "effect"
 import { HttpApiSchema } from "effect/http-api"
 import { Decimal } from "../usage.ts"
@@ -10,7 +10,7 @@ export const Csv = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/
 const NextCursor = Schema.NullOr(Schema.String)
 
 const statementFields = Struct.omit(usageFields, ["ref", "orgId", "vendor", "connectMs", "ttfbMs", "idleMs", "totalMs"])
-/** The fields of a record that an organisation is told. */
+/** The fields of a record that an organisation gets. */
 export const usageStatementFields = Struct.keys(statementFields)
 
 export const UsageStatement = Schema.Struct({
@@ -25,7 +25,7 @@ export const LedgerStatement = Schema.Struct({
     Schema.Struct({
       id: Schema.String,
       at: Schema.String,
-      /** `charge`: an exchange; `correct`: what a crash had charged was corrected. */
+      /** `charge`: an exchange; `correct`: a correction of what a crash had charged. */
       kind: Schema.Literals(["topup", "charge", "correct", "opening"]),
       account: Schema.Literals(["available", "revenue", "funding"]),
       amount: Decimal,

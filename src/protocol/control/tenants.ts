@@ -1,4 +1,4 @@
-/** Organisations, teams, members and applications as rows, and their changes. Source: decisions "Control routes" (admin). */
+/** Organisations, teams, members and applications as rows, and their changes. */
 import { Schema } from "effect"
 import { App, Org, Team, User } from "../catalogue/tenant.ts"
 import { Id, Role } from "../catalogue/values.ts"
@@ -63,11 +63,11 @@ export const AppCreate = Schema.Struct({ id, ...appFields }).annotate({ identifi
 
 /** A member that is null is removed. RFC 7396. */
 const removable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-/** A disabled tenant is refused everything, and keeps what it has. */
+/** A disabled tenant is refused everything, and keeps its data. */
 const status = Schema.optionalKey(Schema.Literals(["active", "disabled"]))
 const { plan, policies, capabilities, hostedTools, aliases, sso, replyCache } = Org.fields
 
-/** The currency of an organisation stays: its books are in it. */
+/** The currency of an organisation cannot change: its books are in it. */
 export const OrgUpdate = Schema.Struct({
   name: Schema.optionalKey(Org.fields.name),
   models: Schema.optionalKey(Org.fields.models),
@@ -122,7 +122,7 @@ export type BatchItem = typeof BatchItem.Type
 
 export const batchSize = [Schema.isMinLength(1), Schema.isMaxLength(1000)] as const
 
-/** At most 1,000 changes, each done or refused for itself, in their order. */
+/** At most 1,000 changes, in their order; each is made or refused on its own. */
 export const TenantBatch = Schema.Struct({ items: Schema.Array(BatchItem).check(...batchSize) }).annotate({
   identifier: "TenantBatch",
 })
@@ -141,5 +141,5 @@ export const TenantBatchReply = Schema.Struct({
 }).annotate({ identifier: "TenantBatchReply" })
 export type TenantBatchReply = typeof TenantBatchReply.Type
 
-/** The header of a batch that may come again. */
+/** The header that identifies a batch that may be sent again. */
 export const BatchKey = storedName(128)

@@ -11,12 +11,12 @@ const OptionalTime = Schema.optional(Schema.Int)
 
 /** All fields, in the order of an export's columns: a new one comes at the end, and is optional. */
 export const usageFields = {
-  /** When the call ended. */
+  /** The time when the call ended. */
   at: Schema.String,
   /** The request id that the service issued. */
   ref: Schema.String,
   orgId: Schema.String,
-  /** Empty where a person called. */
+  /** The application's id; empty if a person called. */
   appId: Schema.String,
   keyId: Schema.String,
   /** The caller's request id; the service's own if the caller sent none. */
@@ -31,7 +31,7 @@ export const usageFields = {
   cacheReadTokens: Schema.Int,
   cacheWriteTokens: Schema.Int,
   dims: Schema.Record(Schema.String, Schema.Int),
-  /** Why usage is the gateway's own estimate; absent if the vendor reported it. */
+  /** The reason why usage is the gateway's own estimate; absent if the vendor reported it. */
   estimatedReason: OptionalText,
   /** The stop reason. */
   stop: Schema.String,
@@ -42,16 +42,16 @@ export const usageFields = {
   ttfbMs: OptionalTime,
   idleMs: OptionalTime,
   totalMs: OptionalTime,
-  /** Where the vendor says that it answered. */
+  /** The region in which the vendor says that it answered. */
   region: OptionalText,
 } as const
 
 export type UsageField = keyof typeof usageFields
 
-/** Counts that are negative where a record is taken back, beside its amounts. */
+/** Counts that are negative if a record is taken back, beside its amounts. */
 export const tokenFields = ["inTokens", "outTokens", "cacheReadTokens", "cacheWriteTokens"] as const
 
-/** What the log of exchanges calls a field, where it has another name there. */
+/** The names of fields in the log of exchanges, if they differ. */
 export const logNames = {
   ref: "id",
   orgId: "org",
@@ -64,7 +64,7 @@ export const logNames = {
 /** The column of a field in the books: its name in snake case. */
 export const columnOf = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** How a column is stored: decimals have ten places, and JSON is an object of counts. */
+/** The type of a column: decimals have ten places, and JSON is an object of counts. */
 export const storedTypeOf = (field: UsageField): "text" | "integer" | "decimal" | "time" | "json" => {
   const schema = usageFields[field]
   if (field === "at") return "time"

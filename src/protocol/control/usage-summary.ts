@@ -5,10 +5,10 @@ import { Currency, Decimal } from "../usage.ts"
 const Count = Schema.Int
 const Sums = Schema.Record(Currency, Decimal)
 
-/** What exchanges used. Counts are of billed exchanges; money is by currency. */
+/** The usage of exchanges. Counts are of billed exchanges; money is by currency. */
 const figures = {
   exchanges: Count,
-  /** Of these: exchanges that broke off, and exchanges whose usage was estimated. */
+  /** Exchanges among them that broke off, and exchanges among them whose usage was estimated. */
   interrupted: Count,
   estimated: Count,
   inTokens: Count,
@@ -46,19 +46,19 @@ export const UsageSummary = Schema.Struct({
   step: SummaryStep,
   totals: Schema.Struct({ ...figures, units }),
   firstFrame: FirstFrame,
-  /** One for each step, also where nothing happened. */
+  /** One point for each step, also if nothing happened. */
   points: Schema.Array(
     Schema.Struct({
       at: Schema.String,
       ...figures,
-      /** Calls that failed, billed or not. */
+      /** The number of calls that failed, billed or not. */
       failed: Count,
       firstFrame: FirstFrame,
     }),
   ),
-  /** By the dimension that was asked for, the most used first, at most 100. */
+  /** Groups by the dimension that was asked for, the most used first, at most 100. */
   groups: Schema.Array(Schema.Struct({ group: Schema.String, ...figures, units })),
-  /** Calls that failed, by error code, the most frequent first. */
+  /** Numbers of calls that failed, by error code, the most frequent first. */
   failures: Schema.Array(Schema.Struct({ code: Schema.String, count: Count })),
 }).annotate({ identifier: "UsageSummary" })
 export type UsageSummary = typeof UsageSummary.Type

@@ -1,8 +1,11 @@
-/** Webhooks: what is told, to whom, and what came of it. Source: Standard Webhooks, https://www.standardwebhooks.com */
+/**
+ * Webhooks: events, their receivers, and the results of their deliveries. Source: Standard Webhooks,
+ * https://www.standardwebhooks.com
+ */
 import { Schema } from "effect"
 import { storedName } from "../values/text.ts"
 
-/** What happens to an organisation: its owners may ask for it. */
+/** The events of an organisation, for which its owners may set webhooks. */
 export const OrgEventType = Schema.Literals([
   "budget.near",
   "budget.reached",
@@ -12,7 +15,7 @@ export const OrgEventType = Schema.Literals([
   "job.done",
 ])
 
-/** What happens that others can be told: what happens to organisations, and to the platform. */
+/** All events that webhooks can send: those of organisations, and those of the platform. */
 export const EventType = Schema.Literals([
   ...OrgEventType.literals,
   "target.down",
@@ -22,7 +25,7 @@ export const EventType = Schema.Literals([
 ])
 export type EventType = typeof EventType.Type
 
-/** The form of what is sent: Weir's own, signed events, or what a service for people reads. */
+/** The format of a message: Weir's own, signed events, or that of a service for people. */
 export const WebhookForm = Schema.Literals(["weir", "slack", "teams", "pagerduty"])
 export type WebhookForm = typeof WebhookForm.Type
 
@@ -31,7 +34,10 @@ export const isWebhookSecret = (secret: string): boolean => /^whsec_[A-Za-z0-9+/
 
 export const unreadableSecret = "its secret is not whsec_ and the base64 of 24 to 64 bytes; nothing is sent"
 
-/** Why the secret of a webhook cannot be used; undefined if it can. PagerDuty's is the routing key of an integration. */
+/**
+ * The reason why the secret of a webhook cannot be used; undefined if it can. PagerDuty's is the routing key of an
+ * integration.
+ */
 export const secretProblem = (form: WebhookForm, secret: string): string | undefined => {
   if (form === "weir") return isWebhookSecret(secret) ? undefined : unreadableSecret
   return form === "pagerduty" && !/^[A-Za-z0-9]{32}$/.test(secret) ? unreadableKey : undefined
@@ -47,7 +53,7 @@ const some = <S extends Schema.Constraint>(type: S) =>
 /** A webhook of the catalogue. */
 export const platformEvents = some(EventType)
 
-/** What an owner sets. */
+/** The fields of a webhook that an owner sets. */
 export const OwnWebhookTerms = Schema.Struct({
   /** HTTPS and public. */
   url: storedName(2048),
@@ -58,21 +64,24 @@ export const OwnWebhook = Schema.Struct({
   id: Schema.String,
   ...OwnWebhookTerms.fields,
   createdAt: Schema.String,
-  /** Until when deliveries are signed with a former secret too; absent if there is none. */
+  /** The time until which deliveries are signed with a former secret too; absent if there is none. */
   formerSecretUntil: Schema.optionalKey(Schema.String),
 }).annotate({ identifier: "Webhook" })
 export type OwnWebhook = typeof OwnWebhook.Type
 
 export const OwnWebhooks = Schema.Struct({ webhooks: Schema.Array(OwnWebhook) }).annotate({ identifier: "Webhooks" })
 
-/** With its secret (`whsec_` and 32 bytes in base64), which is shown once. */
+/** A webhook with its secret (`whsec_` and 32 bytes in base64), which is shown once. */
 export const MadeWebhook = Schema.Struct({ ...OwnWebhook.fields, secret: Schema.String }).annotate({
   identifier: "MadeWebhook",
 })
 
-/** How a secret is rotated. */
+/** The options of a rotation of a secret. */
 export const RotationTerms = Schema.Struct({
-  /** The hours for which the former secret signs beside the new one: 24 if absent, at most 168; with 0, only the new one signs. */
+  /**
+   * The number of hours for which the former secret signs beside the new one: 24 if absent, at most 168; with 0, only the new
+   * one signs.
+   */
   formerHours: Schema.optionalKey(
     Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 168 })).annotate({
       description:
@@ -87,7 +96,7 @@ export type DeliveryState = typeof DeliveryState.Type
 /** An event on its way to one webhook. */
 export const Delivery = Schema.Struct({
   webhook: Schema.String,
-  /** Whose webhook it is; absent for the platform's. */
+  /** The organisation of the webhook; absent for the platform's. */
   owner: Schema.optionalKey(Schema.String),
   /** The same at every attempt: `webhook-id`. */
   event: Schema.String,
@@ -99,9 +108,9 @@ export const Delivery = Schema.Struct({
   attempts: Schema.Int,
   /** The receiver's answer to the last attempt. */
   status: Schema.optionalKey(Schema.Int),
-  /** Why there was none, in a few words. */
+  /** The reason why there was no answer, in a few words. */
   problem: Schema.optionalKey(Schema.String),
-  /** When it is sent next. */
+  /** The time of the next attempt. */
   nextAt: Schema.optionalKey(Schema.String),
   endedAt: Schema.optionalKey(Schema.String),
 }).annotate({ identifier: "Delivery" })
@@ -113,7 +122,7 @@ export type Deliveries = typeof Deliveries.Type
 /** A webhook as operators see it. */
 export const WebhookEntry = Schema.Struct({
   id: Schema.String,
-  /** Whose it is; absent for the platform's. */
+  /** The organisation of the webhook; absent for the platform's. */
   owner: Schema.optionalKey(Schema.String),
   /** The address, or the reference to one, as the catalogue has it. */
   url: Schema.String,
@@ -121,7 +130,7 @@ export const WebhookEntry = Schema.Struct({
   events: Schema.Array(EventType),
   pending: Schema.Int,
   failed: Schema.Int,
-  /** Why nothing can be sent. */
+  /** The reason why nothing can be sent. */
   problem: Schema.optionalKey(Schema.String),
 }).annotate({ identifier: "WebhookEntry" })
 export type WebhookEntry = typeof WebhookEntry.Type

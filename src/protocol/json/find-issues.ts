@@ -1,11 +1,12 @@
 /**
- * Finds what is wrong with input that its schema refused, and stops at a maximum.
+ * Finds the faults of input that its schema refused, and stops at a maximum.
  *
  * **Details**
  *
  * Effect's decoder makes an issue for each wrong part of its input, however many there are: 32 KB of compressed JSON can hold
- * sixteen million. So it only decodes up to the first issue, and this walk follows the schema into the parts that are refused.
- * Lengths of lists are checked before their elements. The words are Effect's; an unknown field names the known one that is near.
+ * sixteen million. So it only decodes up to the first issue, and this walk follows the schema into the parts that are
+ * refused. Lengths of lists are checked before their elements. The messages are Effect's; for an unknown field the message
+ * names the nearest known one.
  */
 import { Result, Schema, SchemaAST, SchemaIssue } from "effect"
 import { didYouMean, nearestName } from "../values/nearest-name.ts"
@@ -21,7 +22,7 @@ export const maxIssues = 16
 
 type Path = ReadonlyArray<PropertyKey>
 
-/** An issue with the path as keys and indices, for callers that know where each is in a text. */
+/** An issue with the path as keys and indices, for callers that know the position of each in a text. */
 export interface IssueAt {
   readonly path: Path
   readonly message: string
@@ -142,7 +143,7 @@ const acceptedIn = ({ rest: [item] }: SchemaAST.Arrays, value: ReadonlyArray<unk
   return refused === -1 ? value.length : refused
 }
 
-/** Whether a value is a list or an object as its schema is, with the literals that tell members of a union apart. */
+/** Whether a value is a list or an object like its schema, with the literals that distinguish the members of a union. */
 const hasForm = (type: SchemaAST.AST, value: unknown): boolean => {
   if (type.encoding !== undefined) return false
   if (type._tag === "Suspend") return hasForm(type.thunk(), value)
@@ -153,7 +154,7 @@ const hasForm = (type: SchemaAST.AST, value: unknown): boolean => {
   )
 }
 
-/** The first issue of a part, in the words of its decoder. */
+/** The first issue of a part, with its decoder's message. */
 const addFirst = (ast: SchemaAST.AST, value: unknown, search: Search, path: Path): void => {
   const decoded = Schema.decodeUnknownResult(decoderOf(ast), strictly)(value)
   if (Result.isFailure(decoded)) add(decoded.failure.issue, search, path)

@@ -1,4 +1,4 @@
-/** Input that its schema refuses, as `bad_request` with path and message. */
+/** Errors for input that its schema refuses: `bad_request` with path and message. */
 import { Predicate, type Schema, SchemaIssue } from "effect"
 import { type ServiceError, serviceError } from "../error.ts"
 import { findIssues, type InputIssue, maxIssues, pathText } from "./find-issues.ts"

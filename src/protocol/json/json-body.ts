@@ -1,6 +1,6 @@
 /**
- * JSON bodies of requests: UTF-8, with a limited depth and a limited number of values. A body that is not gets `bad_request`
- * with path and message.
+ * JSON bodies of requests: UTF-8, with a limited depth and a limited number of values. Other bodies get `bad_request` with
+ * path and message.
  */
 import { isUtf8 } from "node:buffer"
 import { isMainThread } from "node:worker_threads"
@@ -20,13 +20,13 @@ export const decodeText = (body: Uint8Array): Decoded<string> =>
     ? Result.succeed(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"))
     : Result.fail(serviceError("bad_request", "The body must be UTF-8"))
 
-/** Streams wait for the main thread, and for no other. */
+/** Only the main thread runs streams, so only large bodies there make them wait. */
 const limits = isMainThread ? loopLimits : workerLimits
 
 /** The JSON of a body. */
 export const parseBody = (body: Uint8Array): Decoded<Schema.Json> => Result.map(parseCounted(body), ({ json }) => json)
 
-/** The JSON of a body, with the number of names that its text has, and the places of its members. */
+/** The JSON of a body, with the number of names in its text, and the positions of its members. */
 const parseCounted = (body: Uint8Array): Decoded<PlainBody & { readonly names: number }> => {
   const { names, exceeded, marks } = countJson(body, limits)
   if (exceeded === "levels") return refuse(`The body is nested deeper than ${limits.levels}`)
@@ -37,22 +37,22 @@ const parseCounted = (body: Uint8Array): Decoded<PlainBody & { readonly names: n
   })
 }
 
-/** A body whose bytes all readers understand alike. */
+/** A body that all readers understand in the same way. */
 export interface PlainBody {
   readonly json: Schema.Json
-  /** Where the members of the outermost object stand. */
+  /** The positions of the members of the outermost object. */
   readonly marks: JsonMarks
 }
 
-/** {@link parseBody}, and no object in it names a member twice: whoever reads the same bytes must read the same. */
+/** {@link parseBody}, and no object in it names a member twice: all readers of the same bytes must read the same. */
 export const parsePlainly = (body: Uint8Array): Decoded<PlainBody> =>
   Result.flatMap(parseCounted(body), ({ json, names, marks }) =>
     namesIn(json) === names ? Result.succeed({ json, marks }) : refuse("An object in the body names a member twice"),
   )
 
 /**
- * Decodes JSON by its schema; unknown fields are refused. What is sure to be decoded to itself is not copied; for the rest
- * there is Effect's decoder, which is made once for a schema.
+ * Decodes JSON by its schema; unknown fields are refused. A value that is sure to be decoded to itself is not copied; others
+ * go to Effect's decoder, which is made once for a schema.
  */
 export const decodeJson = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,

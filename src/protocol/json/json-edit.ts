@@ -1,5 +1,5 @@
 /**
- * Edits of JSON text that leave every other byte as it was: numbers of any size, the order of members, white space and
+ * Edits of JSON text that leave every other byte unchanged: numbers of any size, the order of members, white space and
  * escapes. The text is valid JSON, and no object in it names a member twice: its reader has checked both.
  */
 import { JsonScanner, openBrace, type Part } from "./json-scanner.ts"
@@ -10,24 +10,27 @@ export type JsonPath = ReadonlyArray<string | number>
 
 export interface JsonEdit {
   readonly path: JsonPath
-  /** The value in JSON; a member that is not there is added. Undefined takes a member, or an element of a list, out. */
+  /** The value in JSON; a member that is missing is added. Undefined removes a member, or an element of a list. */
   readonly json: string | undefined
-  /** Whether the owner of the list, an element of a list itself, goes too if it loses all parts: a message without content. */
+  /**
+   * Whether the owner of the list, an element of a list itself, is removed too if it loses all parts: a message without
+   * content.
+   */
   readonly isPart?: true
 }
 
 /** Sets a value. */
 export const set = (value: unknown, ...path: JsonPath): JsonEdit => ({ path, json: JSON.stringify(value) })
 
-/** Takes a member, or an element of a list, out. */
+/** Removes a member, or an element of a list. */
 export const cut = (...path: JsonPath): JsonEdit => ({ path, json: undefined })
 
-/** Takes a part out, and with all its parts the element of a list that has them. */
+/** Removes a part, and if all parts are removed, the element of a list that has them. */
 export const cutPart = (...path: JsonPath): JsonEdit => ({ path, json: undefined, isPart: true })
 
 /**
- * The text with its edits; the same bytes if there are none. A later edit of the same place counts.
- * @param marks of its members, if its reader has found them: what is not edited is not read again then
+ * The text with its edits; the same bytes if there are none. If a place is edited twice, the later edit counts.
+ * @param marks the positions of its members, if its reader has found them: parts without edits are then not scanned again
  */
 export const editJson = (text: Uint8Array, edits: ReadonlyArray<JsonEdit>, marks?: JsonMarks): Uint8Array =>
   edits.length === 0 ? text : new JsonEditor(text).edited(treeOf(edits), marks)
@@ -62,14 +65,14 @@ const treeOf = (edits: ReadonlyArray<JsonEdit>): Tree => {
   return root
 }
 
-/** The JSON of a place that is not there; undefined if nothing is to be added. */
+/** The JSON to add at a place that is missing; undefined if nothing is to be added. */
 const jsonOf = ({ edit, below }: Tree): string | undefined => {
   if (edit !== undefined) return edit.json
   const members = below === undefined ? "" : membersOf(below)
   return members === "" ? undefined : `{${members}}`
 }
 
-/** @param found names that are there */
+/** @param found names that the object has */
 const membersOf = (below: ReadonlyMap<string, Tree>, found?: ReadonlySet<string>): string => {
   let text = ""
   for (const [name, tree] of below) {
@@ -83,7 +86,7 @@ class JsonEditor {
   readonly #text: Buffer
   readonly #scanner: JsonScanner
   readonly #pieces: Array<Uint8Array> = []
-  /** Up to here, the text is in the pieces or cut. */
+  /** The end of the text that was copied or cut so far. */
   #copied = 0
 
   constructor(text: Uint8Array) {

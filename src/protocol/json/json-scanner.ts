@@ -9,13 +9,13 @@ export const openBrace = 0x7b
 const closeBrace = 0x7d
 const space = 0x20
 
-/** A member of an object or an element of a list: where it, and its value, stand in the text. */
+/** A member of an object or an element of a list, by the positions of it and its value in the text. */
 export interface Part {
-  /** A member's name, or an element's place. */
+  /** A member's name, or an element's index. */
   readonly name: string
   readonly begin: number
   readonly value: number
-  /** After its value. */
+  /** The position after its value. */
   readonly end: number
 }
 
@@ -29,8 +29,9 @@ export class JsonScanner {
   }
 
   /**
-   * Visits the members of the object, or the elements of the list, that begins at a place.
-   * @param visit a value. @returns its end @returns the end of the object or the list
+   * Visits the members of the object, or the elements of the list, that begins at a position.
+   * @param visit visits a value and returns its end
+   * @returns the end of the object or the list
    */
   each(container: number, visit: (name: string, value: number, begin: number) => number): number {
     const isObject = this.text[container] === openBrace
@@ -42,7 +43,7 @@ export class JsonScanner {
       if (isObject) {
         const endOfName = this.#ends.after(begin + 1)
         name = this.#name(begin, endOfName)
-        // The colon stands between a name and its value.
+        // The colon is between a name and its value.
         at = this.afterSpace(this.afterSpace(endOfName + 1) + 1)
       }
       at = this.#afterComma(visit(name, at, begin))
@@ -50,7 +51,7 @@ export class JsonScanner {
     return at + 1
   }
 
-  /** The members or elements of what begins at a place; none of other values. */
+  /** The members or elements of the value that begins at a position; none if it is no object or list. */
   partsIn(begin: number): ReadonlyArray<Part> {
     const parts: Array<Part> = []
     if (!this.isContainer(begin)) return parts
@@ -76,7 +77,7 @@ export class JsonScanner {
     return members
   }
 
-  /** The name whose quotes stand at two places. */
+  /** The name between the quotes at two positions. */
   #name(begin: number, end: number): string {
     const name = this.text.toString("utf8", begin + 1, end)
     return name.includes("\\") ? String(JSON.parse(`"${name}"`)) : name
@@ -87,7 +88,7 @@ export class JsonScanner {
     return this.text[next] === comma ? this.afterSpace(next + 1) : next
   }
 
-  /** The end of the value that begins at a place. */
+  /** The end of the value that begins at a position. */
   endOf(begin: number): number {
     const text = this.text
     let level = 0
@@ -98,7 +99,7 @@ export class JsonScanner {
       else if (byte === closeBrace || byte === closeBracket) level--
       else if (level > 0) continue
       else {
-        // A number or a word.
+        // A number, or `true`, `false` or `null`.
         while (at + 1 < text.length && !endsWord(text[at + 1] ?? 0)) at++
       }
       if (level === 0) return at + 1

@@ -1,10 +1,10 @@
 /**
- * Counts the values, the names and the nesting in JSON text before it is parsed: the time to parse a body depends on them more than on its
- * bytes, because a name that is new in its object takes half a microsecond, and a byte of a string less than a nanosecond.
- * Text that is not JSON is counted in some way; its parser refuses it.
+ * Counts the values, the names and the nesting in JSON text before it is parsed: the time to parse a body depends on them
+ * more than on its bytes, because a name that is new in its object takes half a microsecond, and a byte of a string less than
+ * a nanosecond. The counts of text that is not JSON mean nothing; its parser refuses it.
  */
 
-/** Maximum numbers of values (strings, and whatever a comma or a bracket begins), of names and of levels in one body. */
+/** Maximum numbers of values (strings, and all that a comma or a bracket begins), of names and of levels in one body. */
 export interface JsonLimits {
   readonly values: number
   readonly names: number
@@ -33,7 +33,7 @@ const closeBrace = 0x7d
 export const exceededLimit = (body: Uint8Array, limits: JsonLimits): keyof JsonLimits | undefined =>
   countJson(body, limits).exceeded
 
-/** Four places for each member of the outermost object: the quotes of its name, its colon, and the comma or brace after it. */
+/** Four positions for each member of the outermost object: the quotes of its name, its colon, and the comma or brace after it. */
 export type JsonMarks = ReadonlyArray<number>
 
 export interface JsonCount {

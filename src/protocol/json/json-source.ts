@@ -1,6 +1,6 @@
 /**
- * The texts of values in JSON: where `JSON.parse` gives values alone, this gives the bytes that they came as. The text is
- * valid JSON. Each object and each list on the way to a value is scanned once, however many values are asked for.
+ * The texts of values in JSON: `JSON.parse` returns only values, this file also the bytes of each value. The text is valid
+ * JSON. Each object and each list on the way to a value is scanned once, for any number of values.
  */
 import type { JsonPath } from "./json-edit.ts"
 import { JsonScanner } from "./json-scanner.ts"
@@ -8,13 +8,13 @@ import { JsonScanner } from "./json-scanner.ts"
 interface Place {
   readonly begin: number
   readonly end: number
-  /** Known once it has been asked for. */
+  /** The positions of its parts, known after the first request. */
   below?: ReadonlyMap<string, Place>
 }
 
 export class JsonSource {
   readonly #json: string | Uint8Array
-  /** Made when a text is asked for: most replies have none of interest. */
+  /** The scan is made when a text is asked for: most replies have none of interest. */
   #scanner: JsonScanner | undefined
   #root: Place | undefined
 

@@ -1,6 +1,6 @@
 /**
- * JSON text as a value: what a client or a vendor wrote is given on with its bytes, because parsing and writing it again
- * would change integers above 2^53, numbers such as `1.10`, the order of members, white space and escapes.
+ * JSON text as a value: text of a client or a vendor is forwarded with its bytes, because parsing and writing it again would
+ * change integers above 2^53, numbers such as `1.10`, the order of members, white space and escapes.
  */
 import { randomUUID } from "node:crypto"
 import { countJson, workerLimits } from "./json-size.ts"
@@ -10,7 +10,7 @@ export class JsonText {
   readonly text: string
 
   constructor(text: string) {
-    // UTF-8 has no lone surrogates; in JSON they stand in strings only, where an escape means the same.
+    // UTF-8 has no lone surrogates; in JSON they appear in strings only, where an escape means the same.
     this.text = text.isWellFormed() ? text : text.replace(/\p{Surrogate}/gu, escaped)
   }
 
@@ -28,7 +28,7 @@ export class JsonText {
 
 const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16)}`
 
-/** Stands for a text while the rest is written. It never leaves this file, so nobody can know it. */
+/** A placeholder for a text while the rest is written. It never leaves this file, so no input can contain it. */
 const placeholder = randomUUID()
 
 /** Texts that were met while a value is written; undefined while none is. */
@@ -54,7 +54,7 @@ const filled = (json: string, texts: ReadonlyArray<string>): string =>
     .join("")
 
 /**
- * The text of a value if writing the value would give another; undefined if not, and where an object names a member twice:
+ * The text of a value if writing the value would give another text. Undefined if not, and if an object names a member twice:
  * readers of such a text disagree on its value.
  */
 export const textUnlike = (text: string, value: unknown): string | undefined =>
@@ -62,7 +62,7 @@ export const textUnlike = (text: string, value: unknown): string | undefined =>
     ? undefined
     : text
 
-/** An exponent of three digits, or as many digits as make up for a shorter one. */
+/** An exponent of three digits, or enough digits to make up for a shorter one. */
 const mayOverflow = /[eE]\+?\d{3}|\d{200}/
 
 /** Whether a number in a text is too large for twp/1, whose numbers are finite. @param value of the text */

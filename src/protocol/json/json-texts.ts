@@ -1,4 +1,4 @@
-/** Texts of many values in JSON, which are known before: the whole is scanned once. The JSON is valid. */
+/** The texts of many values in JSON whose paths are known before, found in one scan. The JSON is valid. */
 import type { JsonPath } from "./json-edit.ts"
 import { JsonScanner } from "./json-scanner.ts"
 
@@ -14,7 +14,7 @@ export const textsAt = (json: Uint8Array, paths: ReadonlyArray<JsonPath>): Reado
   return found
 }
 
-/** The texts that are wanted of a value and of those in it. */
+/** The texts that are wanted of a value and of the values in it. */
 interface Wanted {
   /** Present if its own text is. */
   index?: number

@@ -1,7 +1,7 @@
 /**
- * Accepts JSON that its schema accepts as it is, by one walk that copies nothing. It is made from the schema, and it never
- * accepts what the schema does not: where it is not sure (a transformation, a class, a refusal) the schema's own decoder
- * decides, and has the words. Source: hot-path "Decode once, write once".
+ * Accepts JSON that its schema accepts unchanged, by one walk that copies nothing. It is made from the schema, and it never
+ * accepts what the schema does not: if it is not sure (a transformation, a class, a refusal), the schema's own decoder
+ * decides, and writes the messages.
  */
 import { Schema, type SchemaAST } from "effect"
 
@@ -125,7 +125,7 @@ export const isRecord = (value: unknown): value is Readonly<Record<string, unkno
 
 const objectOf = ({ propertySignatures, indexSignatures }: SchemaAST.Objects): Accepts => {
   if (indexSignatures.length > 0) return propertySignatures.length === 0 ? recordOf(indexSignatures) : never
-  // An empty struct accepts what is no object.
+  // An empty struct also accepts values that are no object.
   if (propertySignatures.length === 0) return never
   const fields = new Map<string, Accepts>()
   for (const { name, type } of propertySignatures) {

@@ -1,11 +1,11 @@
-/** Embeddings. Source: calls "twp/1 shapes", embeddings. */
+/** Embeddings. */
 import { Schema } from "effect"
 import { RequestCache } from "../control/reply-cache.ts"
 import { ClientRequestId, ExchangeMeta } from "../exchange.ts"
 import { ModelHandle } from "../model-handle.ts"
 import { Usage } from "../usage.ts"
 
-/** What the vectors are for; models that know it make better ones. */
+/** The purpose of the vectors; models that know it make better ones. */
 export const EmbeddingPurpose = Schema.Literals(["query", "document", "similarity", "classification", "clustering"])
 export type EmbeddingPurpose = typeof EmbeddingPurpose.Type
 
@@ -16,9 +16,9 @@ export const EmbeddingRequest = Schema.Struct({
   model: ModelHandle,
   input: Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1), Schema.isMaxLength(maxEmbeddingInputs)),
   inputType: Schema.optionalKey(EmbeddingPurpose),
-  /** Of each vector; the model's own if absent. */
+  /** The length of each vector; the model's own if absent. */
   dimensions: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_536 }))),
-  /** `base64` is of little-endian float32; `float` if absent. */
+  /** The encoding of the vectors: `base64` is of little-endian float32; `float` if absent. */
   encoding: Schema.optionalKey(Schema.Literals(["float", "base64"])),
   /** Whether a text that is too long for the model is cut; otherwise it is refused. */
   truncate: Schema.optionalKey(Schema.Boolean),

@@ -1,4 +1,4 @@
-/** Pictures from text and from other pictures. Source: calls "twp/1 shapes", images. */
+/** Pictures from text and from other pictures. */
 import { Schema } from "effect"
 import { ImageBlock } from "../block.ts"
 import { ClientRequestId, ExchangeMeta } from "../exchange.ts"
@@ -10,7 +10,7 @@ const optional = Schema.optionalKey
 /** The forms of a size: width and height in pixels, `auto`, lines such as `2K`, or a ratio such as `16:9`. */
 export const sizeForm = String.raw`(auto|[1-9]\d{0,4}x[1-9]\d{0,4}|(?:0\.5|[1-9]\d?)[kK]|[1-9]\d?:[1-9]\d?)`
 
-/** A size that the model knows: vendors say it in different forms. */
+/** A size that the model knows; vendors have different forms of it. */
 export const ImageSize = Schema.String.check(Schema.isPattern(new RegExp(`^${sizeForm}$`)))
 
 export const ImageFormat = Schema.Literals(["png", "jpeg", "webp"])
@@ -53,12 +53,12 @@ const fields = {
 export const ImageFields = Schema.Struct(fields)
 export type ImageFields = typeof ImageFields.Type
 
-/** In JSON; a form has the same fields, and the pictures are its parts `images` and `mask`. */
+/** The request in JSON; a form has the same fields, and the pictures are its parts `images` and `mask`. */
 export const ImageRequest = Schema.Struct({
   ...fields,
   /** Pictures to change; without them a new one is made. */
   images: optional(Schema.Array(ImageBlock).check(Schema.isMinLength(1), Schema.isMaxLength(maxSourceImages))),
-  /** What of the first picture may change: where it is transparent. */
+  /** The mask: the first picture may change where the mask is transparent. */
   mask: optional(ImageBlock),
 }).annotate({ identifier: "ImageRequest" })
 export type ImageRequest = typeof ImageRequest.Type

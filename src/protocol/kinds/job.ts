@@ -1,4 +1,4 @@
-/** Jobs, as operators see them. */
+/** Jobs for operators. */
 import { Schema } from "effect"
 import { Currency, Decimal } from "../usage.ts"
 import { JobState } from "./video.ts"
@@ -17,14 +17,14 @@ export const JobEntry = Schema.Struct({
   progress: Schema.Int,
   /** The vendor's machine code of a failure. */
   error: optional(Schema.String),
-  /** What was set aside. */
+  /** The amount of the hold. */
   held: Decimal,
   currency: Currency,
   dims: Schema.Record(Schema.String, Schema.Int),
-  /** How often the vendor was asked. */
+  /** The number of times that the vendor was asked. */
   polls: Schema.Int,
   createdAt: Schema.String,
-  /** When it fails if it has not ended. */
+  /** The time when it fails if it has not ended. */
   endsAt: Schema.String,
   endedAt: optional(Schema.String),
 }).annotate({ identifier: "JobEntry" })

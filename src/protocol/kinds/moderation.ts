@@ -1,4 +1,4 @@
-/** Moderation: what a text or a picture is flagged for. Source: calls "twp/1 shapes", moderations. */
+/** Moderation: the categories for which a text or a picture is flagged. */
 import { Schema } from "effect"
 import { ImageBlock } from "../block.ts"
 import { RequestCache } from "../control/reply-cache.ts"
@@ -6,7 +6,7 @@ import { ClientRequestId, ExchangeMeta } from "../exchange.ts"
 import { ModelHandle } from "../model-handle.ts"
 import { Usage } from "../usage.ts"
 
-/** Inputs of one call. */
+/** The maximum number of inputs of one call. */
 export const maxModerationInputs = 128
 
 export const ModerationRequest = Schema.Struct({
@@ -26,10 +26,10 @@ export type InputType = typeof InputType.Type
 
 export const ModerationResult = Schema.Struct({
   flagged: Schema.Boolean,
-  /** By the vendor's names. */
+  /** Categories by the vendor's names. */
   categories: Schema.Record(Schema.String, Schema.Boolean),
   scores: Schema.Record(Schema.String, Schema.Finite),
-  /** The kinds of input that each category was judged by, where the vendor says. */
+  /** The kinds of input that each category was judged by, if the vendor reports them. */
   inputTypes: Schema.optionalKey(Schema.Record(Schema.String, Schema.Array(InputType))),
 })
 export type ModerationResult = typeof ModerationResult.Type

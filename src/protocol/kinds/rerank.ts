@@ -1,4 +1,4 @@
-/** Reranking: documents in the order in which they answer a query. Source: calls "twp/1 shapes", rerank. */
+/** Reranking: documents in the order in which they answer a query. */
 import { Schema } from "effect"
 import { RequestCache } from "../control/reply-cache.ts"
 import { ClientRequestId, ExchangeMeta } from "../exchange.ts"
@@ -12,7 +12,7 @@ export const RerankRequest = Schema.Struct({
   model: ModelHandle,
   query: Schema.NonEmptyString,
   documents: Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1), Schema.isMaxLength(maxRerankDocuments)),
-  /** How many results; all if absent. */
+  /** The number of results; all if absent. */
   topN: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxRerankDocuments }))),
   /** The tokens of a document that are read; the model's own limit if absent. */
   maxTokensPerDocument: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
@@ -22,9 +22,9 @@ export const RerankRequest = Schema.Struct({
 export type RerankRequest = typeof RerankRequest.Type
 
 export const RerankResult = Schema.Struct({
-  /** Of the document in the request. */
+  /** The index of the document in the request. */
   index: Schema.Int,
-  /** As the model gives it; scores of two models are not comparable. */
+  /** The score that the model gives; scores of two models are not comparable. */
   score: Schema.Finite,
 })
 export type RerankResult = typeof RerankResult.Type

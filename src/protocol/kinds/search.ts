@@ -1,4 +1,4 @@
-/** Web search and its provider directory. Source: interface.md "Web search", "Search provider directory item". */
+/** Web search and its provider directory. */
 import { Schema } from "effect"
 import { ExchangeMeta } from "../exchange.ts"
 import { Currency, Decimal } from "../usage.ts"

@@ -1,4 +1,4 @@
-/** Speech from text. Source: calls "twp/1 shapes", speech. */
+/** Speech from text. */
 import { Schema } from "effect"
 import { ExchangeMeta } from "../exchange.ts"
 import { ModelHandle } from "../model-handle.ts"
@@ -8,13 +8,13 @@ const optional = Schema.optionalKey
 export const SpeechFormat = Schema.Literals(["mp3", "opus", "aac", "flac", "wav", "pcm"])
 export type SpeechFormat = typeof SpeechFormat.Type
 
-/** Characters of one call; a model may take fewer. */
+/** The maximum number of characters of one call; a model may take fewer. */
 export const maxSpeechCharacters = 40_000
 
 /** The vendor's name of a voice: any text, as vendors have it, but for control characters. */
 const VoiceName = Schema.String.check(Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,256}$/u))
 
-/** A voice by its name, or a custom one by its id, where the vendor tells these apart. */
+/** A voice by its name, or a custom voice by its id, if the vendor distinguishes them. */
 const Voice = Schema.Union([VoiceName, Schema.Struct({ id: VoiceName })])
 export type Voice = typeof Voice.Type
 
@@ -28,7 +28,7 @@ export const SpeechRequest = Schema.Struct({
   /** `mp3` if absent. */
   format: optional(SpeechFormat),
   speed: optional(Schema.Finite.check(Schema.isBetween({ minimum: 0.25, maximum: 4 }))),
-  /** How it is to be spoken; not every model follows it. */
+  /** The manner of speaking; not every model follows it. */
   instructions: optional(Schema.NonEmptyString.check(Schema.isMaxLength(4096))),
   /** Whether the sound comes as events `t.delta {i, t: "audio", data}`; otherwise as bytes. */
   stream: optional(Schema.Boolean),

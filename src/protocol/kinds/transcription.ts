@@ -1,4 +1,4 @@
-/** Text from speech. Source: calls "twp/1 shapes", transcriptions. */
+/** Text from speech. */
 import { Schema } from "effect"
 import { FileBlock } from "../block.ts"
 import { ClientRequestId, ExchangeMeta } from "../exchange.ts"
@@ -14,13 +14,13 @@ export type TranscriptFormat = typeof TranscriptFormat.Type
 export const Timed = Schema.Literals(["word", "segment"])
 export type Timed = typeof Timed.Type
 
-/** Pieces that end where nobody speaks. */
+/** The detection of pauses: the recording is cut where nobody speaks. */
 const SpeechDetection = Schema.Struct({
-  /** From 0 to 1: how loud speech must be. */
+  /** The loudness of speech, from 0 to 1. */
   threshold: optional(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
-  /** Sound before speech that belongs to a piece. */
+  /** The length of sound before speech that belongs to a piece. */
   prefixPaddingMs: optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60_000 }))),
-  /** Silence that ends a piece. */
+  /** The length of silence that ends a piece. */
   silenceDurationMs: optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60_000 }))),
 })
 export type Chunking = "auto" | typeof SpeechDetection.Type
@@ -43,7 +43,7 @@ const fields = {
   prompt: optional(Schema.String.check(Schema.isMaxLength(16_384))),
   /** `json` if absent. */
   format: optional(TranscriptFormat),
-  /** What `verbose` tells the times of; `segment` if absent. */
+  /** The units with times in `verbose`; `segment` if absent. */
   timestamps: optional(Schema.Union([Timed, Schema.Array(Timed).check(Schema.isMinLength(1), Schema.isMaxLength(2))])),
   /** The vendor's way to cut a long recording; its own choice if absent. */
   chunking: optional(Schema.Union([Schema.Literal("auto"), SpeechDetection])),
@@ -62,7 +62,7 @@ const fields = {
 export const TranscriptionFields = Schema.Struct(fields)
 export type TranscriptionFields = typeof TranscriptionFields.Type
 
-/** In JSON; a form has the same fields, and the sound is its part `file`. */
+/** The request in JSON; a form has the same fields, and the sound is its part `file`. */
 export const TranscriptionRequest = Schema.Struct({ ...fields, file: FileBlock }).annotate({
   identifier: "TranscriptionRequest",
 })
@@ -80,7 +80,7 @@ export const Segment = Schema.Struct({
   end: Seconds,
   /** The speaker, as the vendor names people. */
   speaker: optional(Schema.String),
-  /** Whisper's figures, by which invented text is known. */
+  /** Whisper's figures, which show whether text was invented. */
   seek: optional(Schema.Finite),
   tokens: optional(Schema.Array(Schema.Int)),
   temperature: optional(Schema.Finite),
@@ -104,7 +104,7 @@ export const TranscriptionResponse = Schema.Struct({
   model: Schema.String,
   text: Schema.String,
   language: optional(Schema.String),
-  /** Of the sound; absent if it is not known. */
+  /** The length of the sound; absent if it is not known. */
   duration: optional(Seconds),
   segments: optional(Schema.Array(Segment)),
   words: optional(Schema.Array(Word)),

@@ -1,4 +1,4 @@
-/** Videos, which are jobs: they outlive their request. Source: calls "twp/1 shapes", videos. */
+/** Videos, which are jobs: they outlive their request. */
 import { Schema } from "effect"
 import { ImageBlock } from "../block.ts"
 import { ExchangeMeta } from "../exchange.ts"
@@ -22,7 +22,7 @@ const fields = {
 export const VideoFields = Schema.Struct(fields)
 export type VideoFields = typeof VideoFields.Type
 
-/** In JSON; a form has the same fields, and the picture is its part `image`. */
+/** The request in JSON; a form has the same fields, and the picture is its part `image`. */
 export const VideoRequest = Schema.Struct({
   ...fields,
   /** The first picture. */
@@ -30,7 +30,7 @@ export const VideoRequest = Schema.Struct({
 }).annotate({ identifier: "VideoRequest" })
 export type VideoRequest = typeof VideoRequest.Type
 
-/** The part of a finished video that is fetched: the video itself, one picture of it, or pictures of its course in one. */
+/** The part of a finished video that is fetched: the video itself, one picture of it, or one picture of several moments. */
 export const VideoVariant = Schema.Literals(["video", "thumbnail", "spritesheet"])
 export type VideoVariant = typeof VideoVariant.Type
 
@@ -41,7 +41,7 @@ export const VideoJob = Schema.Struct({
   id: Schema.String,
   status: JobState,
   model: Schema.String,
-  /** Per cent. */
+  /** The progress in per cent. */
   progress: Schema.Int,
   createdAt: Schema.String,
   /** Absent while the job goes on. */
@@ -50,7 +50,7 @@ export const VideoJob = Schema.Struct({
   size: optional(Schema.String),
   /** The video that it was made from. */
   remixedFrom: optional(Schema.String),
-  /** Of a job that failed: the money went back. */
+  /** The error of a job that failed: its hold was released. */
   error: optional(Schema.Struct({ code: Schema.String, message: Schema.String })),
 }).annotate({ identifier: "VideoJob" })
 export type VideoJob = typeof VideoJob.Type

@@ -2,8 +2,8 @@
 import { createHash } from "node:crypto"
 
 /**
- * RFC 8785: keys sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. Of JSON; fields that are
- * undefined are left out.
+ * RFC 8785: keys sorted by UTF-16 code units, numbers and strings as ECMAScript writes them. The value is JSON; fields that
+ * are undefined are left out.
  */
 export const canonicalJson = (value: unknown): string => {
   if (value === null || typeof value !== "object") return JSON.stringify(value)

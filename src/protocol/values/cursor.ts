@@ -1,4 +1,4 @@
-/** Cursors of lists: what the last row of a page has, to begin the next page after it. */
+/** Cursors of lists: they encode the place of a page's last row, after which the next page begins. */
 import { Effect, Option, Schema } from "effect"
 import { type ServiceError, serviceError } from "../error.ts"
 
@@ -8,7 +8,10 @@ export interface Page<A> {
   readonly nextCursor: string | null
 }
 
-/** @param rows one more than the page has, if there is another page @param place what begins the next page */
+/**
+ * @param rows one more than the page has, if there is another page
+ * @param place returns the place after which the next page begins
+ */
 export const pageOf = <A>(rows: ReadonlyArray<A>, limit: number, place: (row: A) => ReadonlyArray<string>): Page<A> => {
   const data = rows.slice(0, limit)
   const last = rows.length > limit ? data.at(-1) : undefined

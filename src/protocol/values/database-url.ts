@@ -1,14 +1,18 @@
 /**
  * Addresses of PostgreSQL: `postgres://[user:password@]host[:port]/database?parameter=value`, with the parameters of libpq
- * that are honoured here. Another parameter is refused: who writes `ssl=true` must not be connected in plain text.
+ * that are supported here. Another parameter is refused: an operator who writes `ssl=true` must not be connected in plain
+ * text.
  *
  * @see https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS
  */
 import { Result } from "effect"
 
-/** How a connection is encrypted and whom it trusts; undefined where the driver's own reading of `sslmode` is enough. */
+/**
+ * The encryption of a connection and the authorities that it trusts; undefined if the driver's own reading of `sslmode` is
+ * enough.
+ */
 export interface DatabaseTls {
-  /** `verify-ca` trusts whom the authority vouches for, whatever the name. */
+  /** Whether the certificate must have the server's name; `verify-ca` accepts any name. */
   readonly checksName: boolean
   /** Files in PEM; the machine's authorities if `ca` is absent. */
   readonly ca: string | undefined
@@ -38,9 +42,9 @@ const parameters: Readonly<Record<string, ReadonlyArray<string> | undefined>> = 
   sslrootcert: undefined,
   sslcert: undefined,
   sslkey: undefined,
-  // The driver does what these values ask for; `require` is met by a certificate that is verified, see below.
+  // The driver implements these values; `require` is met by a certificate that is verified, see below.
   channel_binding: ["disable", "prefer", "require"],
-  // Parameters that need nothing more here: pools work, readiness asks for a server that takes writes, sockets are kept alive.
+  // Parameters that need no code here: pools work, readiness asks for a server that takes writes, sockets are kept alive.
   pgbouncer: ["true"],
   target_session_attrs: ["any", "read-write", "primary"],
   keepalives: undefined,
@@ -51,7 +55,7 @@ const parameters: Readonly<Record<string, ReadonlyArray<string> | undefined>> = 
   gssencmode: ["disable", "prefer"],
 })
 
-/** @returns the parts of the text, or what is wrong with it, which never has its password */
+/** @returns the parts of the text, or the error, which never contains the password */
 export const parseDatabaseUrl = (text: string): Result.Result<DatabaseUrl, string> => {
   const url = URL.parse(text)
   if (!/^postgres(ql)?:/.test(text)) return Result.fail("it must begin with postgres://")
@@ -82,7 +86,7 @@ export const parseDatabaseUrl = (text: string): Result.Result<DatabaseUrl, strin
     password: password || undefined,
     tls: isVerified
       ? {
-          // libpq, too, reads `require` as `verify-ca` where there is an authority. Without one it verifies nothing; here it does.
+          // libpq, too, reads `require` as `verify-ca` if there is an authority. Without one libpq verifies nothing; this code does.
           checksName: mode === "verify-full" || (mode === "require" && isSystem) || ca === "system",
           ca: isSystem ? undefined : ca,
           cert,

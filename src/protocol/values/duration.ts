@@ -13,7 +13,7 @@ const Positive = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }, { expected: `${expected}, from 1ms to 277h` }),
 )
 
-/** A number without a unit is no duration: the message says what is. */
+/** A number without a unit is no duration: the message names the units. */
 const Text = Schema.String.annotate({ message: `Expected ${expected}` }).check(
   Schema.isPattern(/^\d{1,9}(ms|s|m|h)$/, { expected }),
 )
@@ -40,7 +40,7 @@ export const MillisOrNumber = Schema.String.check(
   ),
 )
 
-/** {@link MillisOrNumber}, or 0 for none. */
+/** {@link MillisOrNumber}, or 0 to turn it off. */
 export const MillisOrZero = Schema.Union([
   Schema.Literal("0").pipe(
     Schema.decodeTo(

@@ -1,5 +1,5 @@
 /**
- * Looks up a word that somebody else wrote: a vendor's finish reason, a client's service tier.
+ * Looks up a word of another system: a vendor's finish reason, a client's service tier.
  *
  * **Gotchas**: a plain index, `table[word]`, also finds what every object inherits, such as `constructor`.
  */

@@ -1,8 +1,8 @@
 /** The name that was probably meant by one that is unknown. */
 
 /**
- * How far a name may be from the known one that was meant: a letter or two, missing, added, changed or swapped; of a long name a
- * quarter, because a forgotten `_MS` is three.
+ * The greatest distance between a name and the known one that was meant: a letter or two, missing, added, changed or swapped;
+ * for a long name a quarter of it, because a missing `_MS` is three.
  */
 const mostApart = (name: string): number => Math.max(2, Math.floor(name.length / 4))
 

@@ -3,8 +3,8 @@ import { Option, Result } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
 
 /**
- * A network in CIDR notation, or a single address. A network of IPv4-mapped IPv6 addresses becomes IPv4, as the addresses
- * do that are looked for in it.
+ * A network in CIDR notation, or a single address. A network of IPv4-mapped IPv6 addresses becomes IPv4, like the addresses
+ * that are compared with it.
  */
 export const parseNetwork = (text: string): IpNetwork.IpNetwork | undefined => {
   const network = text.includes("/") ? Result.getSuccess(IpNetwork.fromString(text)) : networkOf(parseAddress(text))

@@ -25,7 +25,7 @@ export interface RedisUrl {
   readonly db: number
 }
 
-/** @returns the parts of the text, or what is wrong with it, which never has its password */
+/** @returns the parts of the text, or the error, which never contains the password */
 export const parseRedisUrl = (text: string): Result.Result<RedisUrl, string> => {
   const scheme = /^(redis|rediss)(-sentinel)?:\/\//.exec(text)
   if (scheme === null)
@@ -96,7 +96,7 @@ const defaultSentinelPort = 26_379
 
 const plain = { isCluster: false, masterName: undefined, sentinelUsername: undefined, sentinelPassword: undefined }
 
-/** A parameter that nobody reads is a mistake, such as `ssl=true`, which would connect in plain text. */
+/** A parameter that no code reads is a mistake, such as `ssl=true`, which would connect in plain text. */
 const allowOnly = (url: URL, names: ReadonlyArray<string>): Result.Result<void, string> => {
   const unknown = [...url.searchParams.keys()].find((name) => !names.includes(name))
   return unknown === undefined ? Result.void : Result.fail(`the parameter ${JSON.stringify(unknown)} is unknown`)

@@ -45,7 +45,7 @@ export interface StoreReference extends StoredSecret {
 
 const whole = new RegExp(`^(?:${stored})$`)
 
-/** Undefined for a reference to what the machine has. */
+/** Undefined for a reference to a variable or a file of the machine. */
 export const storeReferenceOf = (ref: string): StoreReference | undefined => {
   const [scheme = ""] = ref.split(":", 1)
   if (!isStoreName(scheme) || !whole.test(ref)) return undefined

@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { isDeeperThan } from "../json/depth.ts"
 
-/** Why a string that is not {@link isStorable} is refused. */
+/** The reason why a string that is not {@link isStorable} is refused. */
 export const storableMessage = "well-formed Unicode without U+0000 is required"
 
 /** Whether PostgreSQL can store a string. */
@@ -15,12 +15,12 @@ export const isStorable = (text: string): boolean => text.isWellFormed() && !tex
 export const toStorable = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\ufffd")
 
 /**
- * Control characters, and those that are not seen or change the order of what is: two names that look the same are the same.
- * Source: Unicode Technical Standard 39; UAX 9. The last four are fillers of Hangul, which are letters without a form.
+ * Control characters, and invisible ones or those that change the order of others: two names that look the same must be the
+ * same. Source: Unicode Technical Standard 39; UAX 9. The last four are fillers of Hangul, which are letters without a form.
  */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/u
 
-/** Whether a name has characters that are not seen. */
+/** Whether a name has invisible characters. */
 export const hasUnseen = (text: string): boolean => unseen.test(text)
 
 /** Free text, e.g. a reason: any characters that can be stored. */

@@ -23,7 +23,10 @@ export const timeOfUuid = (id: string): number | undefined => {
   return high === undefined || low === undefined ? undefined : Number.parseInt(high + low, 16)
 }
 
-/** No id was made for a gateway before: what looks like one is another kind of id. As `request_day` in the database has it. */
+/**
+ * The time of the first gateway: an earlier time means that the id is of another kind. `request_day` in the database has the
+ * same limit.
+ */
 const firstMs = Date.UTC(2026, 0, 1)
 const endMs = Date.UTC(2100, 0, 1)
 

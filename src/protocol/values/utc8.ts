@@ -1,4 +1,4 @@
-/** Days and hours in UTC+8, for daily quotas and plans. Source: interface.md "Limits". */
+/** Days and hours in UTC+8, for daily quotas and plans. */
 import { dayMs } from "./instant.ts"
 
 const offsetMs = 8 * 3_600_000
@@ -12,7 +12,7 @@ export const startOfDayNumber = (day: number): number => day * dayMs - offsetMs
 let lastNumber = Number.NaN
 let lastDay = ""
 
-/** e.g. `2026-11-21`. The last one is remembered: nearly all calls ask for today. */
+/** The date of an instant, e.g. `2026-11-21`. The last one is remembered: nearly all calls ask for today. */
 export const dayOf = (atMs: number): string => {
   const number = dayNumberOf(atMs)
   if (number !== lastNumber) {
@@ -25,9 +25,9 @@ export const dayOf = (atMs: number): string => {
 /** The first instant of a day, e.g. of `2026-11-21`. */
 export const startOfDay = (day: string): string => `${day}T00:00:00+08:00`
 
-/** 0 to 23. */
+/** The hour, 0 to 23. */
 export const hourOf = (atMs: number): number => new Date(atMs + offsetMs).getUTCHours()
 
-/** A day, some days before or after another. */
+/** A day that is some days before or after another. */
 export const addDays = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10)
