@@ -1,4 +1,4 @@
-/** Who calls, and what is called, as people are shown it: of a call, of a response of a session, and of reports. */
+/** The caller and the target of a call, as operators see them: for a call, a response of a session, and reports. */
 import type { CallTarget } from "../catalogue/snapshot.ts"
 import type { Caller } from "../identity/caller.ts"
 

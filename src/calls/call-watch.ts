@@ -1,4 +1,7 @@
-/** What can end a held call from outside: its client, the total tier, a client that does not read; and its heartbeat. */
+/**
+ * The events that can end a held call from outside (its client, the total tier, a client that does not read), and its
+ * heartbeat.
+ */
 import { Effect } from "effect"
 import type { Watch, Watched } from "../deadlines.ts"
 import { serviceError } from "../protocol/error.ts"
@@ -16,7 +19,7 @@ export class CallWatch<Body extends object> implements Watched {
   readonly #totalMs: number
   readonly #beganMs: number
   #phase: Phase = "conversing"
-  /** When a client that has left is no longer waited for. */
+  /** The time after which the call does not wait any longer for a client that has left. */
   #goneMs = Number.POSITIVE_INFINITY
 
   constructor(heldCall: HeldCall<Body>) {
@@ -27,7 +30,8 @@ export class CallWatch<Body extends object> implements Watched {
     this.#totalMs = (first === undefined ? defaultTimeouts : conversation.timeoutsOf(first)).total
     const dueMs = Math.min(this.#beganMs + this.#totalMs, this.#beat(this.#beganMs))
     this.#watch = services.deadlines.add(this, dueMs)
-    // Not as literals: V8 makes a function that is assigned to a property in the old space, and with it all of the call stays.
+    // Named functions, not literals: V8 puts a function literal that is assigned to a property into the old space, and all of the
+    // call stays with it.
     const lookBy = (dueMs: number) => services.deadlines.lookBy(this.#watch, dueMs)
     const gone = () => this.#clientGone()
     conversation.lookBy = lookBy
@@ -58,7 +62,7 @@ export class CallWatch<Body extends object> implements Watched {
     )
   }
 
-  /** The conversation is over. */
+  /** Ends the watch of the conversation. */
   settling(): void {
     this.#phase = "settling"
   }
@@ -71,7 +75,7 @@ export class CallWatch<Body extends object> implements Watched {
     conversation.lookBy(reply.beginStall())
   })
 
-  /** A silent stream is kept alive. */
+  /** Writes a heartbeat to a silent stream. */
   #beat(nowMs: number): number {
     const { task, reply } = this.#heldCall
     return task.opening === undefined ? Number.POSITIVE_INFINITY : reply.beat(nowMs)
@@ -102,7 +106,7 @@ export class CallWatch<Body extends object> implements Watched {
   }
 }
 
-/** Whether others wait for the reply: then it is made to its end. */
+/** Whether other calls wait for the reply: then the vendor call runs to its end. */
 const isShared = <Body extends object>({ caching }: HeldCall<Body>): boolean =>
   caching?.state === "miss" && caching.flight.isShared
 

@@ -75,7 +75,7 @@ const callerAttributes = ({ org, app, keyId }: Caller) => ({
 const unexpected = (cause: Cause.Cause<unknown>) =>
   serviceError("internal_error", "The service could not complete the request", { cause })
 
-/** Admits and holds. Undefined if the client has its reply already: a replay, or that the call runs elsewhere. */
+/** Admits and holds. Undefined if the client has its reply already: a replay, or the notice that the call runs elsewhere. */
 const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
   services: CallServices,
   call: Call<Request, Body>,
@@ -128,7 +128,7 @@ const lackingCapability = <Request extends CallRequest, Body extends object>({
     ? undefined
     : serviceError("forbidden", `${capability} is not enabled for end users`, { detail: { capability } })
 
-/** One call of the gate, including the session if the caller may use the model. */
+/** One step at the gate, including the session if the caller may use the model. */
 const admit = <Request extends CallRequest, Body extends object>(
   { gate, sessions, catalogue, config }: CallServices,
   { caller, kind, decoded }: Call<Request, Body>,
@@ -164,7 +164,7 @@ const registrationOf = <Request extends CallRequest, Body extends object>({
   return { owner: caller.org.id, keyId: caller.keyId, requestId, claim, payloadHash }
 }
 
-/** Whether the registry may have forgotten a request id that was used before. */
+/** Whether the registry may have lost a request id that was used before. */
 const mayBeForgotten = (
   { config, nowMs }: CallServices,
   { requestId }: RegisteredCall,
@@ -172,7 +172,7 @@ const mayBeForgotten = (
 ): boolean =>
   !isRegistryComplete(requestId, { nowMs: nowMs(), keptMs: config.idempotencyTtlS * 1000, remembersSinceMs })
 
-/** Answers again what the books know of a request id; undefined then. */
+/** Answers a request id that the books know; returns undefined then. */
 const replayOrHold = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
   heldCall: AdmittedCall<Body>,
   kind: Kind<Request, Body>,
@@ -223,7 +223,7 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
     : Effect.flatMap(text, (read) => review.judge(inbound, () => read))
 }
 
-/** The hold of the most that the call can cost, and what its vendor is asked with. */
+/** Holds the most that the call can cost, and prepares the vendor call. */
 const begin = Effect.fnUntraced(function* <Body extends object>(
   heldCall: AdmittedCall<Body>,
   task: Task<Body>,
@@ -248,7 +248,7 @@ const begin = Effect.fnUntraced(function* <Body extends object>(
   return { ...heldCall, ...reserved, task, caching, conversation, sent: undefined }
 })
 
-/** The highest cost: nothing with the organisation's own keys, and a share of it for a reply from the cache. */
+/** The highest cost: zero with the organisation's own keys, and a share of it for a reply from the cache. */
 const mostOf = <Body extends object>(task: Task<Body>, caching: Caching | undefined): Amount => {
   if (task.targets.every(({ isOwn }) => isOwn)) return 0n
   if (caching?.state !== "hit") return task.holdAmount
@@ -258,7 +258,7 @@ const mostOf = <Body extends object>(task: Task<Body>, caching: Caching | undefi
   return facts.isOwn ? 0n : cachedCharge(task.charge({ counts: facts.counts }), share).cost
 }
 
-/** Warnings of budgets, which are also told in a header: not every API has warnings. */
+/** Warnings of budgets, also in a header, because not every API has warnings. */
 const nearOf = <Body extends object>(
   { services, call, reply }: AdmittedCall<Body>,
   covering: HeldCall<Body>["covering"],
@@ -328,7 +328,7 @@ const runHeld = <Body extends object>(heldCall: HeldCall<Body>, restore: Restore
   )
 }
 
-/** One generator function for all calls: a function made for each call has a hidden class of its own, in the old space. */
+/** One generator function serves all calls: a function made for each call has a hidden class of its own, in the old space. */
 const converseAndSettle = Effect.fnUntraced(function* <Body extends object>(
   heldCall: HeldCall<Body>,
   own: Member<RunningCall>,

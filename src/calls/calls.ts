@@ -44,15 +44,18 @@ export class Calls extends Context.Service<
       call: Call<Request, Body>,
       connection: Connection<Body>,
     ) => Effect.Effect<void>
-    /** What calls run with; for sessions of sound, whose responses are held and settled as calls are. */
+    /** The services that calls run with; also for realtime sessions, whose responses are held and settled like calls. */
     readonly services: CallServices
     /** The number of open calls. */
     readonly open: () => number
-    /** Whether there was a call. */
+    /** Whether there was a call to end. */
     readonly hasRun: () => boolean
     /** The number of calls whose deadlines are watched: those with a hold. */
     readonly watched: () => number
-    /** What runs with a hold, for people. @param most calls to name */
+    /**
+     * The calls that run with a hold, for operators.
+     * @param most calls to name
+     */
     readonly view: (most: number) => ExchangesView
     /** Waits until all calls have ended; after the timeout, the others are ended with `t.err` and settled. */
     readonly drain: Effect.Effect<void>
@@ -167,7 +170,7 @@ export interface ExchangesView {
   readonly sessions: ReadonlyArray<OpenSession>
 }
 
-/** The share of the heap that may wait for slow clients, of what is free at the start. */
+/** The share of the heap that was free at the start that data for slow clients may take. */
 const waitingShare = 0.2
 
 const idBytes = 12

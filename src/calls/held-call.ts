@@ -1,4 +1,4 @@
-/** A call as it came, as it was admitted, and from its hold on. */
+/** The states of a call: as received, as admitted, and with its hold. */
 
 import type { Result } from "effect"
 import type { DailyCount } from "../admission/gate.ts"
@@ -29,10 +29,10 @@ export interface CallOrigin {
   readonly traceId?: string
 }
 
-/** A call as it came, of one kind. */
+/** A call as received, of one kind. */
 export interface Call<Request extends CallRequest, Body extends object> extends CallOrigin {
   readonly kind: Kind<Request, Body>
-  /** The request, or why it cannot be read, which is told after the caller's limits. Its bytes are not kept. */
+  /** The request, or the reason why it cannot be read, which is reported after the caller's limits. Its bytes are not kept. */
   readonly decoded: Result.Result<DecodedCall<Request>, ServiceError<"bad_request">>
 }
 
@@ -42,10 +42,10 @@ export interface AdmittedCall<Body extends object> {
   readonly call: CallOrigin
   readonly kind: Pick<Kind<never, Body>, "name" | "purpose">
   readonly meta: CallRequest["meta"]
-  /** What the caller calls the model; the kind's purpose where there are no models. */
+  /** The caller's name of the model; the kind's purpose if it has no models. */
   readonly model: string
   readonly registration: RegisteredCall | undefined
-  /** Given back if the call fails. */
+  /** The counts that are taken back if the call fails. */
   readonly counts: ReadonlyArray<DailyCount>
   readonly reply: ClientReply<Body>
   /** Notified when the hold is made. */
@@ -58,6 +58,9 @@ export interface HeldCall<Body extends object> extends AdmittedCall<Body>, Reser
   /** Undefined where the reply cache is off. */
   readonly caching: Caching | undefined
   readonly conversation: Conversation
-  /** The settlement that was sent to the books. Whatever fails after that, no other is sent: their key has its time. */
+  /**
+   * The settlement that was sent to the books. If anything fails after that, no other is sent, because the key of a
+   * settlement contains its time.
+   */
   sent: Settlement | undefined
 }

@@ -1,6 +1,6 @@
 /**
- * What one kind of call says of itself. A kind plans a call; the plan is a task, which knows the vendor's side, the bill
- * and the reply of this one call. Everything else is the same for all kinds, and is in this folder.
+ * The description of one kind of call. A kind plans a call; the plan is a task, which knows the vendor's side, the bill and
+ * the reply of this one call. Everything else is the same for all kinds, and is in this folder.
  */
 import type { Effect, Result } from "effect"
 import type { DailyCount } from "../admission/gate.ts"
@@ -22,7 +22,7 @@ import type { Bill } from "./settle/bill.ts"
 import type { BrokenReason } from "./settle/outcome.ts"
 import type { Work } from "./vendor/work.ts"
 
-/** What every request has. */
+/** The fields that every request has. */
 export interface CallRequest {
   readonly meta?: typeof ExchangeMeta.Type | undefined
   /** Whether the reply is a stream of events. */
@@ -32,7 +32,7 @@ export interface CallRequest {
 
 export type PlanError = ServiceError
 
-/** What a task is planned from. */
+/** The arguments from which a task is planned. */
 export interface Asked<Request, Body extends object> {
   readonly services: CallServices
   /** The gateway's own request id. */
@@ -44,7 +44,7 @@ export interface Asked<Request, Body extends object> {
   readonly reply: ClientReply<Body>
 }
 
-/** @typeParam Body of a reply that is not streamed */
+/** @typeParam Body the body of a reply that is not streamed */
 export interface Kind<Request extends CallRequest, Body extends object> {
   readonly name: string
   /** The purpose in usage records, if the caller names none. */
@@ -53,17 +53,17 @@ export interface Kind<Request extends CallRequest, Body extends object> {
   readonly modelOf: (request: Request) => string | undefined
   /** The capability that an organisation needs for calls of its end users. */
   readonly capability?: string
-  /** The daily counts that a call uses up; one that fails is not counted. */
+  /** The daily counts that a call uses; a call that fails is not counted. */
   readonly dailyCounts?: (caller: Caller, day: string) => ReadonlyArray<DailyCount>
   /** The text that inbound policies read. */
   readonly reviewed: (request: Request) => string | Effect.Effect<string>
-  /** Model, price, targets and what is held, before money or vendors are involved. */
+  /** Decides the model, price, targets and hold, before money or vendors are involved. */
   readonly plan: (asked: Asked<Request, Body>) => Result.Result<Task<Body>, PlanError>
 }
 
 /** One planned call. */
 export interface Task<Body extends object> extends Work {
-  /** What usage records and metrics call the model. */
+  /** The model's name in usage records and metrics. */
   readonly model: string
   /** In failover order. */
   readonly targets: ReadonlyArray<CallTarget>
@@ -73,32 +73,35 @@ export interface Task<Body extends object> extends Work {
   readonly holdAmount: Amount
   /** The most tokens, for budgets of tokens. */
   readonly holdTokens: number
-  /** How the reply is kept and given again; undefined if replies of its kind are not. */
+  /** The way to keep the reply and give it again; undefined if replies of its kind are not kept. */
   readonly cacheable?: Cacheable | undefined
   /** The first events of a stream; undefined if the reply is whole. */
   readonly opening: (() => string) | undefined
   /** Counts what the vendor did not report, before the bill is made for good. */
   readonly estimate: Effect.Effect<void>
-  /** What is billed at this moment. @returns undefined if nothing is */
+  /**
+   * The bill at this moment.
+   * @returns undefined if nothing is billed
+   */
   readonly bill: (broken: BrokenReason | undefined) => Bill | undefined
   readonly charge: (bill: Bill) => Charge
-  /** Whether the vendor is asked for a job: that is written down before. */
+  /** Whether the vendor is asked for a job, which is recorded before. */
   readonly asksForJob?: boolean
-  /** The job that the vendor works on after this call; what is billed moves to its account. */
+  /** The job that the vendor works on after this call; the billed amount moves to its account. */
   readonly job?: () => JobFacts | undefined
   /** The status of a reply that is sent whole; 200 if absent. */
   readonly status?: number
   /** A report of usage that cannot be true, for the log. */
   readonly implausible: () => Record<string, unknown> | undefined
   readonly stop: () => Stop
-  /** The stop sequence that ended the reply, if the vendor tells it. */
+  /** The stop sequence that ended the reply, if the vendor reports it. */
   readonly stopSequence?: () => string | undefined
-  /** Why each of several replies ended; undefined if there is one. */
+  /** The stop reason of each reply, if there are several; undefined if there is one. */
   readonly stops?: () => ReadonlyArray<Stop> | undefined
   /** The long parts of its reply; they are closed with the call. */
   readonly marked?: Marked | undefined
   /** The text that outbound policies read. */
   readonly answered: () => string
-  /** The reply that is sent whole, by the balance that it tells. */
+  /** The reply that is sent whole, as a function of the balance that it shows. */
   readonly finish: (usage: SettledUsage) => (balance: string) => Body
 }

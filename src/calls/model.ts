@@ -23,7 +23,7 @@ export interface PricedModel {
   readonly price: Price
 }
 
-/** What a client is told if the catalogue has no model of a kind. */
+/** The client's error if the catalogue has no model of a kind. */
 export type NotConfigured =
   | "imagegen_not_configured"
   | "tts_not_configured"
@@ -51,7 +51,7 @@ export const modelFor = (
     : Result.succeed({ entry, price })
 }
 
-/** Says so, if the catalogue has no model of the kind at all. */
+/** A fault that says so if the catalogue has no model of the kind at all. */
 export const orNotConfigured = <A, E>(
   found: Result.Result<A, E | ServiceError<"model_not_authorized">>,
   kind: ModelKind,

@@ -1,6 +1,6 @@
 /**
- * Calls that run now, on all nodes. A node writes down what it runs only when somebody asks: the question travels as
- * a change, and the answers are read a moment later.
+ * Calls that run now, on all nodes. A node publishes its running calls only when somebody asks: the question is sent as a
+ * change, and the answers are read a moment later.
  */
 import { Clock, Context, Effect, Layer, Queue } from "effect"
 import { SqlClient } from "effect/sql"
@@ -61,7 +61,7 @@ export class OpenCalls extends Context.Service<
           const isShown = sql`(${org ?? null}::text is null or u.row ->> 'org' = ${org ?? null})
                 and (${person ?? null}::text is null
                   or u.row ->> 'key' in (select id from access_tokens where user_id = ${person ?? null}))`
-          // A node of an older version tells no sessions.
+          // A node of an older version reports no sessions.
           const views = yield* bounded(sql<ExchangesView>`
             select node, (view ->> 'open')::int as open,
               array_to_json(array(select u.row from json_array_elements(view -> 'data') as u(row) where ${isShown})) as data,
@@ -80,8 +80,8 @@ export class OpenCalls extends Context.Service<
   )
 }
 
-/** The subject of the change that asks. */
+/** The subject of the change that asks the nodes. */
 const question = "look:exchanges"
-/** How long nodes have to answer. */
+/** The time in which nodes must answer. */
 const answerMs = 200
 const maxPerNode = 500

@@ -1,4 +1,4 @@
-/** What calls of every kind need, and those that run. */
+/** The services that calls of every kind need, and the calls that run. */
 import type { Context } from "effect"
 import type { Gate } from "../admission/gate.ts"
 import type { Overload } from "../admission/overload.ts"
@@ -25,15 +25,15 @@ import type { LeasedCall } from "./settle/leases.ts"
 import type { Tokenizer } from "./tokens/tokenizer.ts"
 import type { TimeoutsOf } from "./vendor/timeouts.ts"
 
-/** Its node adds its own name. */
+/** An open call, without the name of its node, which the node adds. */
 export type OpenCall = Omit<OpenExchanges["data"][number], "node">
 
-/** A realtime session; its node adds its own name. */
+/** A realtime session, without the name of its node, which the node adds. */
 export type OpenSession = Omit<OpenExchanges["sessions"][number], "node">
 
 /** A call with a hold, as its node sees it. */
 export interface RunningCall extends LeasedCall {
-  /** What it does now, for people. */
+  /** The present state, for operators. */
   readonly view: () => OpenCall
 }
 
@@ -62,9 +62,9 @@ export interface CallServices {
   readonly timeoutsOf: TimeoutsOf
   /** Calls with a hold; checkpoints are written of them. */
   readonly leased: Members<RunningCall>
-  /** Realtime sessions, as people see them. */
+  /** Realtime sessions, for operators. */
   readonly sessionViews: Set<() => OpenSession>
-  /** Calls that wait for the reply of another one; their request ids are theirs meanwhile. */
+  /** Calls that wait for the reply of another one; they own their request ids meanwhile. */
   readonly sharing: Members<Pick<LeasedCall, "registration">>
   /** For metrics, which are recorded outside effects. */
   readonly context: Context.Context<never>

@@ -1,4 +1,4 @@
-/** The daily counts of a kind of call: of the organisation, and of each of its end users. Source: calls "Kinds". */
+/** The daily counts of a kind of call: of the organisation, and of each of its end users. */
 import type { DailyCount } from "../admission/gate.ts"
 import { type Caller, type CallerIds, endUserName } from "../identity/caller.ts"
 import type { Plan } from "../protocol/catalogue/plan.ts"
@@ -13,7 +13,7 @@ const limits = {
 
 type Counted = Pick<Caller, "plan"> & Pick<CallerIds, "app" | "endUserId">
 
-/** One call counts once, however much it makes. */
+/** One call counts once, for any number of results. */
 export const dailyCountsOf =
   (counted: keyof typeof limits) =>
   ({ plan, app, endUserId }: Counted, day: string): ReadonlyArray<DailyCount> => {

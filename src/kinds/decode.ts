@@ -11,7 +11,7 @@ import { type ChatRequest, chatRequestOf, type RequestSource } from "./chat/chat
 import { placesOfExchange } from "./chat/exact-content.ts"
 import type { PromptContent } from "./chat/prompt.ts"
 
-/** @param sent what a second call with the same idempotency key must repeat */
+/** @param sent the body that a second call with the same idempotency key must repeat */
 export const checkCall = <S extends Schema.Decoder<CallRequest>>(
   schema: S,
   candidate: unknown,
@@ -27,7 +27,11 @@ export const decodeCall = <S extends Schema.Decoder<CallRequest>>(
   body: Uint8Array,
 ): Decoded<DecodedCall<S["Type"]>> => Result.flatMap(parseBody(body), (json) => checkCall(schema, json, json))
 
-/** The same of an exchange. @param source where its prompt can be read once more @param before the exchange in that body */
+/**
+ * The same for an exchange.
+ * @param source the body from which its prompt can be read again
+ * @param before the path of the exchange in that body
+ */
 export const checkExchange = (
   candidate: unknown,
   sent: Schema.Json,

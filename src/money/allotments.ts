@@ -1,6 +1,6 @@
 /**
- * What a node may hold against, in its memory: for each organisation and counter, the part of its allotment that no hold
- * has. Nothing here waits, so a hold that is covered is one step.
+ * The money and tokens that a node may hold against, in its memory: for each organisation and counter, the free part of its
+ * allotment. No function here waits, so a hold that is covered is one step.
  */
 import { type Amount, maxAmount } from "./amount.ts"
 import type { Counter } from "./counters.ts"
@@ -8,42 +8,45 @@ import type { CounterNeed, Granted } from "./ledger-store.ts"
 import { Movement, type Moving } from "./movement.ts"
 import type { Period } from "./periods.ts"
 
-/** What a hold takes of one counter. */
+/** The amount that a hold takes of one counter. */
 export interface Need extends Counter {
   readonly amount: Amount
   /** The limit of a budget. */
   readonly limit?: Amount | undefined
-  /** Whether it refuses nothing: then nobody waits for what other nodes have. */
+  /** Whether it refuses nothing: then no hold waits for amounts of other nodes. */
   readonly isOnlyCounted?: boolean
 }
 
-/** How long is what a node asks for meant to last. */
+/** The time for which a grant should last. */
 const chunkMs = 2000
-/** What was not used for so long goes back. */
+/** The time after which an unused amount is returned. */
 const idleMs = 5000
-/** One that is small beside what there was when it was granted may rest for so long: a caller comes again. */
+/**
+ * The time after which a small unused amount is returned (small beside the balance when it was granted): an occasional caller
+ * comes again.
+ */
 const restMs = 60_000
 const restShare = 64n
-/** An allotment that is empty and unused for so long is forgotten. */
+/** The time after which an empty and unused allotment is removed. */
 const forgetMs = 60_000
 
-/** The part of an allotment that is at hand, and how fast it is used. */
+/** The free part of an allotment, and the rate at which it is used. */
 export class Allotment implements Moving, Counter {
   readonly orgId: string
   readonly counter: string
   readonly period: Period | undefined
-  /** At hand for holds; negative if costs exceeded the allotment. */
+  /** The amount free for holds; negative if costs exceeded the allotment. */
   free: Amount = 0n
   held: Amount = 0n
-  /** What the organisation has, as last told. */
+  /** The organisation's balance, as last reported. */
   balance: Amount = 0n
-  /** Whether there is too little to keep anything beyond holds. */
+  /** Whether there is too little to keep more than the holds need. */
   isScarce = false
   /** Whether it is being refilled. */
   isRefilling = false
   #moving: Set<Movement> | undefined
   #moved = 0
-  /** Whether the store has granted any, and under which limit: with another limit, holds ask again. */
+  /** Whether the store has granted any, and under which limit: if the limit changes, holds ask again. */
   #isGranted = false
   #limit: Amount | undefined
   #burnt: Amount = 0n
@@ -52,7 +55,7 @@ export class Allotment implements Moving, Counter {
   #lowest: Amount = 0n
   #lowestSinceMs: number
   #usedAtMs: number
-  /** Up to so much may rest. */
+  /** The amount that may stay unused for longer. */
   #small: Amount = 0n
 
   constructor(orgId: string, { counter, period }: Counter, nowMs: number) {
@@ -64,7 +67,7 @@ export class Allotment implements Moving, Counter {
     this.#usedAtMs = nowMs
   }
 
-  /** What the node holds in {@link chunkMs}, by the present and the last such time. */
+  /** The amounts that the node held in the present {@link chunkMs} and in the one before. */
   chunk(nowMs: number): Amount {
     this.#turn(nowMs)
     return maxAmount(this.#burnt, this.#burntBefore)
@@ -74,11 +77,7 @@ export class Allotment implements Moving, Counter {
     return this.#isGranted && this.free >= amount && this.#limit === limit
   }
 
-  /**
-   * A grant.
-   * @param owed the part of it that a waiting hold takes
-   * @param enough for what is burnt: the store calls a counter scarce that has less than was wanted
-   */
+  /** Takes for a hold; the caller has checked that it is covered, or owes the rest. */
   receive(
     granted: Extract<Granted, { readonly _tag: "Granted" }>,
     limit: Amount | undefined,
@@ -103,7 +102,7 @@ export class Allotment implements Moving, Counter {
     if (this.free < this.#lowest) this.#lowest = this.free
   }
 
-  /** Ends a hold that cost something, or nothing. */
+  /** Ends a hold, with or without a cost. */
   end(amount: Amount, cost: Amount, nowMs: number): void {
     this.#usedAtMs = nowMs
     this.held -= amount
@@ -111,7 +110,10 @@ export class Allotment implements Moving, Counter {
     if (this.free < this.#lowest) this.#lowest = this.free
   }
 
-  /** What was at hand for {@link idleMs} and not used, unless it may rest; a debt, once nothing runs. Starts to look anew. */
+  /**
+   * The amount that was free for {@link idleMs} and not used, unless it may stay; a debt, once no hold is open. Starts a new
+   * measurement.
+   */
   idle(nowMs: number): Amount {
     if (nowMs - this.#lowestSinceMs < idleMs) return 0n
     this.#lowestSinceMs = nowMs
@@ -136,7 +138,7 @@ export class Allotment implements Moving, Counter {
     if (this.#moving?.size === 0) this.#moving = undefined
   }
 
-  /** Undefined while something moves. As long as the number stays the same, nothing has moved. */
+  /** A number that stays the same as long as no amount has moved; undefined while one moves. */
   rest(): number | undefined {
     return this.#moving === undefined ? this.#moved : undefined
   }
@@ -199,7 +201,7 @@ export class Allotments {
     return true
   }
 
-  /** Reserves what is at hand for a hold, and says what is missing. */
+  /** Reserves the free amounts for a hold, and returns what is missing. */
   reserve(orgId: string, needs: ReadonlyArray<Need>, nowMs: number): Reservation {
     return new Reservation(
       needs.map((need) => [need, this.of(orgId, need, nowMs)]),
@@ -211,35 +213,35 @@ export class Allotments {
 interface Part {
   readonly need: Need
   readonly allotment: Allotment
-  /** Whether it was at rest, before this hold took of it. */
+  /** Whether it was unused before this hold took from it. */
   readonly rested: number | undefined
   /** Whether the store must be asked; otherwise the need is covered. */
   readonly isAsked: boolean
   /** Whether this hold asks for more than it needs. */
   readonly refills: boolean
   readonly owed: Amount
-  /** What it asks for, before a next hold is thought of. */
+  /** The amount that it asks for, without the next hold. */
   readonly enough: Amount
 }
 
-/** A hold that waits for a grant: it has taken its amounts already, and owes what was not at hand. */
+/** A hold that waits for a grant: it has taken its amounts already, and owes what was missing. */
 export class Reservation {
   readonly #parts: ReadonlyArray<Part>
   readonly #movement: Movement
-  /** What to ask for. */
+  /** The amounts to ask for. */
   readonly counters: ReadonlyArray<CounterNeed>
 
   constructor(needs: ReadonlyArray<readonly [Need, Allotment]>, nowMs: number) {
     this.#parts = needs.map(([need, allotment]) => {
       const rested = allotment.rest()
       const isAsked = !allotment.covers(need)
-      // What is scarce is asked for whole: a part that is taken here is missing to a smaller hold meanwhile.
+      // A scarce counter is asked for the whole amount: a part that is taken here is missing to a smaller hold in the meantime.
       const isWhole = isAsked && allotment.isScarce
       const refills = isAsked && !isWhole && !allotment.isRefilling
       if (refills) allotment.isRefilling = true
       allotment.take(need.amount, nowMs)
       const owed = maxAmount(isWhole ? need.amount : 0n, -allotment.free)
-      // The debt is this hold's to pay: another that comes meanwhile must not ask for it again.
+      // The debt is this hold's to pay: another that comes in the meantime must not ask for it again.
       allotment.free += owed
       const enough = refills ? maxAmount(allotment.chunk(nowMs), owed) : owed
       return { need, allotment, rested, isAsked, refills, owed, enough }
@@ -250,7 +252,7 @@ export class Reservation {
     this.counters = this.#parts
       .filter(({ isAsked }) => isAsked)
       .map(({ need: { counter, period, amount, limit }, refills, owed, enough }) => {
-        // With what the next hold will take: a caller that comes now and then does not wait each time.
+        // It asks for the next hold too: an occasional caller does not wait each time.
         return { counter, period, need: owed, want: refills ? maxAmount(enough, owed + amount) : owed, limit }
       })
   }
@@ -264,7 +266,7 @@ export class Reservation {
     this.#movement.end()
   }
 
-  /** No grant: what was taken goes back. */
+  /** There is no grant: returns the amounts that were taken. */
   undo(nowMs: number): void {
     for (const { need, allotment, refills, owed } of this.#parts) {
       if (refills) allotment.isRefilling = false
@@ -274,7 +276,7 @@ export class Reservation {
     this.#movement.end()
   }
 
-  /** Whether something of a counter has moved since this hold began to wait, itself included. */
+  /** Whether an amount of a counter has moved since this hold began to wait, by the hold itself or by others. */
   hasMoved(counter: string): boolean {
     const part = this.#parts.find(({ need }) => need.counter === counter)
     return part?.rested === undefined || part.rested !== part.allotment.rest()

@@ -18,9 +18,9 @@ export class Books extends Context.Service<
      * that is under way, and reports at its end, at the latest after ten seconds.
      */
     readonly audit: Effect.Effect<Pick<DoctorResponse, "findings" | "checked" | "isComplete">, StoreUnavailable>
-    /** Where they are. */
+    /** The databases of the books. */
     readonly shards: Effect.Effect<DoctorResponse["shards"]>
-    /** Who has allotments. */
+    /** The nodes that have allotments. */
     readonly nodes: Effect.Effect<DoctorResponse["nodes"], StoreUnavailable>
     /** The balances of organisations. */
     readonly balances: (orgIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<OrgBalance>, StoreUnavailable>
@@ -77,7 +77,7 @@ export class Books extends Context.Service<
           const running = check ?? (yield* startCheck)
           const ended = yield* Effect.timeoutOption(Fiber.await(running.fiber), patience)
           if (Option.isSome(ended)) {
-            // Its report is given once.
+            // The report is returned once.
             if (check === running) check = undefined
             yield* ended.value
           }
@@ -157,11 +157,11 @@ type Finding = DoctorResponse["findings"][number]
 
 interface CheckState {
   readonly findings: Array<Finding>
-  /** Organisations so far. */
+  /** The number of organisations so far. */
   checked: number
 }
 
-/** A check of the books that is under way, or whose report nobody has got yet. */
+/** A check of the books that is under way, or whose report nobody has received yet. */
 interface Check {
   readonly state: CheckState
   readonly fiber: Fiber.Fiber<void, StoreUnavailable>

@@ -1,10 +1,10 @@
-/** Replies from the cache in the books: how their usage records count them, and what they saved. */
+/** Replies from the cache in the books: their counts in usage records, and the amount that they saved. */
 import { Effect } from "effect"
 import type { ReplyCacheReport, ReportedBy } from "../protocol/control/reply-cache.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { SummaryQuery, UsageSummaries } from "./usage-summary.ts"
 
-/** Dimensions of usage records. The tokens are those that no vendor made again; none of them is billed. */
+/** Dimensions of usage records. The tokens are those that no vendor had to generate; none of them is billed. */
 export const cachedDims = {
   tokens: "obs_cached_tokens",
   hit: "obs_cache_hits",

@@ -1,7 +1,4 @@
-/**
- * Usage that clients report for calls that bypassed the gateway: recorded, never billed. Source: interface.md "POST
- * /t1/usage".
- */
+/** Usage that clients report for calls that bypassed the gateway: recorded, never billed. */
 import { Context, Effect, Layer } from "effect"
 import type { UsageEvent, UsageReceipt } from "../protocol/usage-report.ts"
 import { CallQueries } from "../store/connections.ts"

@@ -1,6 +1,6 @@
 /**
- * Counters: what is counted of an organisation, each with a name in the books. Money is counted by its currency, without
- * an end; tokens and budgets are counted in a period.
+ * Counters: the amounts that are counted for an organisation, each with a name in the books. Money is counted by its
+ * currency, without an end; tokens and budgets are counted in a period.
  */
 import { type Period, periodOfDay } from "./periods.ts"
 
@@ -25,7 +25,7 @@ export const tokensOf = (day: string): Counter => {
 /** Counters of anything else have a colon in their name. */
 export const isMoney = (counter: string): boolean => !counter.includes(":")
 
-/** What a counter counts, for metrics: money by its currency. */
+/** The kind of a counter, for metrics: money by its currency. */
 export const kindOf = (counter: string): string => {
   if (counter.startsWith(tokensPrefix)) return "tokens"
   return counter.startsWith(budgetPrefix) ? "budgets" : counter

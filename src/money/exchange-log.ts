@@ -48,7 +48,7 @@ export class ExchangeLog extends Context.Service<
       filter: LogFilter,
       page: Page,
     ) => Effect.Effect<ExchangeLogPage, ServiceError<"bad_request"> | StoreUnavailable>
-    /** @param atMs when it ended, as the list says; @param person only if it is a call of this person */
+    /** @param atMs the time when it ended, as in the list; @param person returns it only if it is a call of this person */
     readonly find: (
       org: string,
       id: string,
@@ -65,7 +65,7 @@ export class ExchangeLog extends Context.Service<
 
       const { instant, ofPerson } = makeRecordFilters(sql)
 
-      /** What narrows records and reports alike. */
+      /** The filters of records and reports. */
       const narrow = ({ org, app, key, model, purpose, session, request, person }: LogFilter) =>
         [
           ...Object.entries({ org_id: org, app_id: app, key_id: key, model, purpose, session_id: session }).flatMap(
@@ -81,7 +81,7 @@ export class ExchangeLog extends Context.Service<
         const before = Number(beforeText)
         const lastMs = Math.min(filter.toMs, before / 1000 + 1)
         const rows: Array<LogRow> = []
-        // Backwards in growing windows: without an organisation no index has the order of time.
+        // The search goes backwards in growing windows: without an organisation no index has the order of time.
         for (
           let [toMs, lengthMs] = [lastMs, firstWindowMs];
           rows.length <= limit && toMs > filter.fromMs;
@@ -193,7 +193,7 @@ interface DetailRow {
 type Transfer = ExchangeDetail["transfers"][number]
 
 const firstWindowMs = 3_600_000
-/** What is written of one exchange is written about the same time; a settlement may come late. */
+/** The records of one exchange are written at about the same time; a settlement may come late. */
 const nearMs = 60_000
 const dayMs = 86_400_000
 

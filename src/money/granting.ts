@@ -1,7 +1,4 @@
-/**
- * How a node comes by its allotments and gives them back: grants that holds wait for, refills ahead of need, recalls
- * where money is scarce.
- */
+/** Moves allotments to a node and back: grants that holds wait for, refills ahead of need, recalls if money is scarce. */
 import { randomUUID } from "node:crypto"
 import { type Context, Effect, FiberSet, Queue, type Scope } from "effect"
 import { runAfter } from "../background.ts"
@@ -15,7 +12,7 @@ import { Movement, waitForMovements } from "./movement.ts"
 import type { Node, Nodes } from "./node.ts"
 import { makeRecalls, type RecallChannel } from "./recalls.ts"
 
-/** What is held, of one organisation. */
+/** The amounts of a hold, of one organisation. */
 export interface Wanted {
   readonly orgId: string
   readonly currency: string
@@ -32,9 +29,9 @@ export interface Short {
 type Answer =
   | { readonly _tag: "Held"; readonly node: Node }
   | (Short & {
-      /** How many nodes of other processes may have some. */
+      /** The number of nodes of other processes that may have some. */
       readonly others: number
-      /** Whether some was on its way, or was at hand and was given back: another ask may find more. */
+      /** Whether an amount was moving, or was free and was returned: a second request may find more. */
       readonly mayFindMore: boolean
     })
   | { readonly _tag: "Lapsed" }
@@ -42,11 +39,11 @@ type Answer =
 export interface Granting {
   /** Holds against this node's allotment if it covers all needs; waits for nothing. */
   readonly take: (wanted: Wanted) => Node | undefined
-  /** Asks the store for what is missing, and the other nodes where it has too little. */
+  /** Asks the store for the missing amounts, and the other nodes if the store has too little. */
   readonly takeSlowly: (wanted: Wanted) => Effect.Effect<Node | Short, StoreUnavailable>
-  /** What a hold has set free: where money is scarce, it goes back at once. */
+  /** Returns the amounts that a hold has set free at once, if money is scarce. */
   readonly freed: (node: Node, allotment: Allotment) => void
-  /** Gives back what was not used for a while. */
+  /** Returns amounts that were not used for a while. */
   readonly returnIdle: Effect.Effect<void, StoreUnavailable>
 }
 
@@ -55,7 +52,7 @@ export const makeGranting = Effect.fnUntraced(function* (
   nodes: Nodes,
   context: Context.Context<never>,
 ): Effect.fn.Return<Granting, never, RecallChannel | Scope.Scope> {
-  /** Allotments with something at hand although there is too little for all. */
+  /** Allotments with a free amount although there is too little for all. */
   const scarce = new Set<Allotment>()
   const wake = yield* Queue.sliding<void>(1)
   const refills = yield* FiberSet.make<void>()
@@ -63,7 +60,7 @@ export const makeGranting = Effect.fnUntraced(function* (
   // Refills that are under way end before their node does.
   yield* Effect.addFinalizer(() => FiberSet.awaitEmpty(refills))
 
-  /** Gives back parts of allotments. If it is not known whether they came back, the node is left. */
+  /** Returns parts of allotments. If it is not known whether the store got them, the node is left. */
   const giveBack = (node: Node, partsOf: () => ReadonlyArray<readonly [Allotment, Amount]>) =>
     Effect.uninterruptible(
       Effect.suspend(() => {
@@ -84,7 +81,7 @@ export const makeGranting = Effect.fnUntraced(function* (
   const giveFree = (node: Node, allotment: Allotment) =>
     giveBack(node, () => (allotment.free > 0n ? [[allotment, allotment.free]] : []))
 
-  /** Waits until what moves has arrived, and gives what is at hand to the store, where all parts meet. */
+  /** Waits until moving amounts have arrived, and returns free amounts to the store, where all parts meet. */
   const gather = (node: Node, allotment: Allotment) =>
     Effect.andThen(waitForMovements(allotment), giveFree(node, allotment))
 
@@ -101,7 +98,7 @@ export const makeGranting = Effect.fnUntraced(function* (
 
   const returnScarce = Effect.suspend(() => {
     const node = nodes.current(nodes.nowMs())
-    // A node that was left meanwhile has nothing to give back by itself.
+    // A node that was left in the meantime returns nothing on its own.
     const due = [...scarce].filter((each) => node?.allotments.find(each.orgId, each.counter) === each)
     scarce.clear()
     const partsOf = () => due.flatMap((each) => (each.isScarce && each.free > 0n ? [[each, each.free] as const] : []))
@@ -109,7 +106,7 @@ export const makeGranting = Effect.fnUntraced(function* (
   })
   yield* runAfter(Queue.take(wake), "Giving back what is scarce", returnScarce)
 
-  /** Asks for a grant. If it is not known whether it was given, the node is left, and all that it was given goes back. */
+  /** Asks for a grant. If it is not known whether it was given, the node is left, and all its grants go back. */
   const allot = (node: Node, { orgId, currency }: Wanted, counters: ReadonlyArray<CounterNeed>) =>
     asking(node, store.allot({ node: node.id, orgId, currency, counters })).pipe(
       Effect.tap((answer) => Effect.sync(() => answer._tag === "Lapsed" && nodes.leave(node))),
@@ -163,14 +160,14 @@ export const makeGranting = Effect.fnUntraced(function* (
     }
     reservation.undo(nodes.nowMs())
     if (granted._tag === "Lapsed") return granted
-    // What is at hand here is too little by itself: all parts must meet in the store.
+    // The free amount here is too small alone: all parts must meet in the store.
     const { counter } = granted
     const allotment = node.allotments.of(orgId, needOf(wanted, counter) ?? { counter }, nodes.nowMs())
     const { free } = allotment
     const mayFindMore = reservation.hasMoved(counter) || free > 0n
     allotment.isScarce = true
     yield* giveFree(node, allotment)
-    // Nodes of this process that are left behind are not waited for: they give nothing.
+    // Nodes of this process that are left behind are not waited for: they return nothing.
     const others = Math.max(0, granted.others - nodes.leftWith(orgId, counter))
     return { ...granted, others, available: granted.available + free, mayFindMore }
   })
@@ -183,11 +180,11 @@ export const makeGranting = Effect.fnUntraced(function* (
     while (answer._tag === "Short" && rounds < mostRounds) {
       const { counter, others, mayFindMore } = answer
       if (needOf(wanted, counter)?.isOnlyCounted === true) {
-        // Nobody is refused: what other nodes have comes for a later hold, and this one does not wait.
+        // No call is refused: the amounts of other nodes arrive for a later hold, and this one does not wait.
         if (others > 0) runRefill(Effect.ignore(recalls.recall(wanted.orgId, counter, others)))
         break
       }
-      // What other nodes hold they do not give: they are asked again only if something has moved meanwhile.
+      // Nodes do not return what they hold: they are asked again only if an amount has moved in the meantime.
       if (!mayFindMore && (others === 0 || rounds > 0)) break
       if (others > 0) {
         recordLedgerEvent(context, "recall")
@@ -229,10 +226,10 @@ export const makeGranting = Effect.fnUntraced(function* (
 
 const needOf = ({ needs }: Wanted, counter: string): Need | undefined => needs.find((need) => need.counter === counter)
 
-/** How often a hold asks again if parts of what it needs were on their way while it asked. */
+/** The number of times that a hold asks again if parts of its amounts were moving while it asked. */
 const mostRounds = 3
 
-/** What nodes have of all organisations, by currency and state; tokens of all days are one counter. */
+/** The amounts of nodes for all organisations, by currency and state; the tokens of all days are one counter. */
 export const sumsOf = (nodes: Iterable<Node>): IteratorObject<readonly [[string, "free" | "held"], number]> => {
   const sums = new Map<string, { free: Amount; held: Amount }>()
   for (const { allotments } of nodes) {

@@ -1,6 +1,6 @@
 /**
- * Jobs that vendors are asked for, written down before they are asked: if the gateway dies before it has recorded the
- * vendor's answer, operators are told that the vendor may work for nobody.
+ * Jobs that vendors are asked for, recorded before the vendor is asked: if the gateway dies before it has recorded the
+ * vendor's answer, operators see that the vendor may work on a job without an owner.
  */
 import { Context, Effect, Layer } from "effect"
 import type { DoctorResponse } from "../protocol/control/admin.ts"
@@ -12,11 +12,11 @@ import type { HoldFacts } from "./settlement.ts"
 export class JobAttempts extends Context.Service<
   JobAttempts,
   {
-    /** Before a vendor is asked. */
+    /** Records the attempt before a vendor is asked. */
     readonly begin: (hold: HoldFacts, model: string) => Effect.Effect<void, StoreUnavailable>
-    /** The call has ended: its job is recorded, or there is none. */
+    /** Removes the attempt: the call has ended, and its job is recorded, or there is none. */
     readonly end: (hold: HoldFacts) => Effect.Effect<void>
-    /** Attempts of dead nodes that no job came of, the newest first. */
+    /** Attempts of dead nodes without a job, the newest first. */
     readonly lost: Effect.Effect<DoctorResponse["lostJobs"], StoreUnavailable>
   }
 >()("weir/money/JobAttempts") {

@@ -81,8 +81,8 @@ export interface Journal {
   /** Settlements that are not in the ledger yet, oldest first. */
   readonly pending: () => ReadonlyArray<Settlement>
   /**
-   * Stores a settlement. It is on disk when this completes, or else, where the disk has no room or fails, in memory, and
-   * written with the next {@link write} that succeeds. @returns whether it is on disk
+   * Stores a settlement. When this completes it is on disk. If the disk is full or fails, it is in memory, and the next
+   * {@link write} that succeeds writes it. @returns whether it is on disk
    */
   readonly append: (settlement: Settlement) => Effect.Effect<boolean>
   /** Writes the settlements that are only in memory. @returns whether none is left */
@@ -159,7 +159,7 @@ const createJournal = (folder: string) => {
   return { path, lock, fd }
 }
 
-/** Appends and syncs. After a failure the file is as it was before: a line that is torn would tear the next one too. */
+/** Appends and syncs. After a failure the file is as it was before: a torn line would damage the next one too. */
 const appendWhole = (fd: number, text: string): void => {
   const { size } = fstatSync(fd)
   try {
@@ -172,7 +172,10 @@ const appendWhole = (fd: number, text: string): void => {
   }
 }
 
-/** Without it, a file that was synced can be missing after a power failure: its name was not. POSIX `fsync`. */
+/**
+ * Syncs the directory. Without it, a file that was synced can be missing after a power failure, because its name was not
+ * synced. POSIX `fsync`.
+ */
 const syncFolder = (folder: string): void => {
   // Windows has no such call, and needs none.
   if (process.platform === "win32") return

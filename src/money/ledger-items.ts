@@ -1,4 +1,4 @@
-/** What the ledger's functions in PostgreSQL are given, by the names that they know. */
+/** The items that the ledger's functions in PostgreSQL take, by the names that the functions know. */
 import { dateOf } from "../protocol/values/instant.ts"
 import { timeOfId } from "../protocol/values/ulid.ts"
 import { formatAmount } from "./amount.ts"
@@ -19,7 +19,7 @@ export const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, bud
 export interface SettleItem {
   readonly fields: object
   readonly reply: Buffer | undefined
-  /** Whether the books may have its hold. */
+  /** Whether the books may have the hold. */
   readonly mayBeOpen: boolean
 }
 
@@ -37,16 +37,22 @@ export const settleItem = ({ hold, atMs, cost, record, reply, job }: Settlement,
   mayBeOpen,
 })
 
-/** The day (UTC) of a request id that carries its time, `-infinity` of others: as `request_day` finds it, which takes longer. */
+/**
+ * The day (UTC) of a request id that contains its time, `-infinity` for others: the result of `request_day` in the database,
+ * which takes longer.
+ */
 export const dayOfId = (requestId: string): string => {
   const atMs = timeOfId(requestId)
   return atMs === undefined ? "-infinity" : dateOf(atMs)
 }
 
-/** Settlements of a batch: their fields as JSON, and their replies as bytes, one after the other: within JSON, these took most time. */
+/**
+ * Settlements of a batch: their fields as JSON, and their replies as bytes, one after the other, because encoding the replies
+ * in JSON took most of the time.
+ */
 export const packSettlements = (items: ReadonlyArray<SettleItem>) => {
   const replies: Array<Buffer> = []
-  // Places of bytes in SQL begin at 1.
+  // Positions of bytes in SQL begin at 1.
   let from = 1
   const rows = items.map(({ fields, reply }, item) => {
     if (reply === undefined) return { item, ...fields }

@@ -24,7 +24,7 @@ export const layerPostgres = Layer.effect(
   }),
 )
 
-/** @param load that of all shards: a node that settles much has few batches in each */
+/** @param load the load of all shards: a node that settles much has few batches in each */
 const makeStore = ({ run }: Shard, load: Load) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -184,7 +184,7 @@ const makeStore = ({ run }: Shard, load: Load) =>
     })
   })
 
-/** Under load, a settlement waits so long for others to share its commit. */
+/** The time that a settlement waits under load for others to share its commit. */
 const settlePaceMs = 5
 /** Maximum items of a batch. */
 const maxBatch = 256

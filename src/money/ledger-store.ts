@@ -1,6 +1,6 @@
 /**
- * Where the ledger keeps its books: PostgreSQL, or memory for tests. Every operation is one round trip and one commit;
- * those that many exchanges need at once are sent in batches. The rules are the ledger's (`ledger.ts`).
+ * The store of the ledger's books: PostgreSQL, or memory for tests. Every operation is one round trip and one commit;
+ * operations that many exchanges need at once are sent in batches. The rules are the ledger's (`ledger.ts`).
  */
 import { Context, type Effect } from "effect"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -10,9 +10,9 @@ import type { HoldFacts, OpenHold, Settlement } from "./settlement.ts"
 
 /** A need of one counter; amounts of tokens count in whole units. */
 export interface CounterNeed extends Counter {
-  /** What is missing to hold. */
+  /** The amount that is missing for the hold. */
   readonly need: Amount
-  /** What the node would like to have, at least the need. */
+  /** The amount that the node asks for, at least the need. */
   readonly want: Amount
   /** The limit of a budget; money is limited by what was paid in. */
   readonly limit?: Amount | undefined
@@ -30,11 +30,11 @@ export type Granted =
   | {
       readonly _tag: "Granted"
       readonly grants: ReadonlyMap<string, Amount>
-      /** What there was of each counter before. */
+      /** The amount of each counter before. */
       readonly available: ReadonlyMap<string, Amount>
-      /** Counters of which there is so little that no more than the need is granted. */
+      /** Counters that have so little that only the need is granted. */
       readonly scarce: ReadonlySet<string>
-      /** What the organisation has of the currency, at all nodes. */
+      /** The organisation's balance in the currency, at all nodes. */
       readonly balance: Amount
     }
   /** A counter has too little; other nodes may have some to give back. */
@@ -44,10 +44,10 @@ export type Granted =
       readonly available: Amount
       readonly others: number
     }
-  /** The node was taken for dead. */
+  /** The store had declared the node dead. */
   | { readonly _tag: "Lapsed" }
 
-/** What a node does not need; negative where costs exceeded the allotment. */
+/** An amount that a node does not need; negative if costs exceeded the allotment. */
 export interface GivenBack extends Counter {
   readonly node: string
   readonly orgId: string
@@ -62,7 +62,7 @@ export interface Settled {
   readonly balance: Amount
 }
 
-/** What the books know of a caller's request id. */
+/** The books' knowledge of a caller's request id. */
 export type RequestState =
   | { readonly _tag: "New" }
   /** The exchange that has it is not settled. */
@@ -81,7 +81,7 @@ export class LedgerStore extends Context.Service<
   LedgerStore,
   {
     readonly join: (node: string, leaseMs: number) => Result<void>
-    /** Renews a node's lease; false if the node was taken for dead. */
+    /** Renews a node's lease; false if the store had declared the node dead. */
     readonly renew: (node: string, leaseMs: number) => Result<boolean>
     /** Ends a node that has no holds: its allotments go back. */
     readonly leave: (node: string) => Result<void>
@@ -90,14 +90,14 @@ export class LedgerStore extends Context.Service<
     /** @param mayBeOpen whether an open hold may have been written */
     readonly settle: (settlement: Settlement, mayBeOpen: boolean) => Result<Settled>
     readonly checkpoint: (holds: ReadonlyArray<OpenHold>) => Result<void>
-    /** Stands in the way of a first checkpoint whose outcome is unknown. */
+    /** Blocks a first checkpoint whose outcome is unknown. */
     readonly forbidCheckpoint: (hold: HoldFacts) => Result<void>
-    /** Forgets an open hold without a charge. */
+    /** Removes an open hold without a charge. */
     readonly release: (hold: HoldFacts) => Result<void>
     /** The open or reaped hold of a ref, for settlements in a journal of the first design. */
     readonly find: (ref: string) => Result<HoldFacts | undefined>
     readonly requestState: (orgId: string, keyId: string, requestId: string) => Result<RequestState>
-    /** Settles what dead nodes left and takes back their allotments. Returns what became of each hold, by ref. */
+    /** Settles what dead nodes left and takes back their allotments. Returns the outcome of each hold, by ref. */
     readonly reap: Result<ReadonlyArray<{ readonly ref: string; readonly outcome: string }>>
     /** Credits an organisation. Idempotent by id; returns whether the id was new. */
     readonly topup: (credit: {
@@ -114,11 +114,11 @@ export class LedgerStore extends Context.Service<
       readonly amount: Amount
     }) => Result<boolean>
     readonly balance: (orgId: string, currency: string) => Result<Amount>
-    /** What is charged to counters, without what is held. */
+    /** The amounts that were charged to counters, without holds. */
     readonly used: (orgId: string, counters: ReadonlyArray<string>) => Result<ReadonlyMap<string, Amount>>
     /**
-     * Names of the counters of budgets that an organisation has, of periods that are in course at a time. Those whose period
-     * the books do not know yet, because a node of an older version made them, are among them.
+     * Names of the counters of budgets that an organisation has, of periods that are in course at a time. Counters whose
+     * period the books do not know yet, because a node of an older version made them, are included.
      */
     readonly budgetCounters: (orgId: string, atMs: number) => Result<ReadonlyArray<string>>
   }
@@ -129,7 +129,7 @@ export class LedgerStores extends Context.Service<
   LedgerStores,
   {
     readonly all: ReadonlyArray<LedgerStore["Service"]>
-    /** The place in `all` of the store that has an organisation. */
+    /** The index in `all` of the store that has an organisation. */
     readonly indexOf: (orgId: string) => number
   }
 >()("weir/money/LedgerStores") {}

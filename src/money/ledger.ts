@@ -1,9 +1,8 @@
 /**
  * The ledger: a hold is made before the vendor is called and is closed exactly once, by a settlement or a release.
  *
- * Money is moved to a node's allotment ahead of need, and holds are made against it in the node's memory: while the
- * allotment covers a hold, nothing waits for the database. Source: interface.md "Fail-closed billing", exchange rules
- * 1, 2 and 7.
+ * Money is moved to a node's allotment ahead of need, and holds are made against it in the node's memory: while the allotment
+ * covers a hold, nothing waits for the database.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { forAll } from "../background.ts"
@@ -36,16 +35,16 @@ export interface HoldRequest {
   readonly amount: Amount
   /** The day (UTC+8) whose tokens the call is counted to. */
   readonly day: string
-  /** What it takes of the budgets that cover it. */
+  /** The amounts that it takes of the budgets that cover it. */
   readonly budgets?: ReadonlyArray<BudgetNeed>
 }
 
 export interface Hold extends HoldFacts {
-  /** What the organisation has, as last told to this node. */
+  /** The organisation's balance, as last reported to this node. */
   readonly balance: Amount
 }
 
-/** What a node has in memory of one of its allotments: `free + held` is what the books have of it, granted less spent. */
+/** The state of one allotment in a node's memory: `free + held` is its amount in the books, granted less spent. */
 export interface OwnAllotment extends Pick<Allotment, "orgId" | "counter" | "free" | "held"> {
   readonly node: string
 }
@@ -54,7 +53,7 @@ export type Checkpoint = Omit<OpenHold, "isFirst">
 
 export type HoldError = ServiceError | StoreUnavailable
 
-/** What a node does for the organisations of one shard beside their calls. */
+/** The background work of a node for the organisations of one shard. */
 export interface LedgerPart extends Pick<Ledger["Service"], "checkpoint" | "renew" | "reap" | "returnIdle"> {
   readonly has: (orgId: string) => boolean
 }
@@ -65,30 +64,30 @@ export class Ledger extends Context.Service<
     /** Reserves an amount; fails closed. Completes at once while this node's allotment covers it. */
     readonly hold: (request: HoldRequest) => Effect.Effect<Hold, HoldError>
     /**
-     * Closes a hold at its cost, which may exceed the hold, and writes the usage record. Idempotent. Returns what the
-     * organisation has: available and allotted, after this charge.
+     * Closes a hold at its cost, which may exceed the hold, and writes the usage record. Idempotent. Returns the
+     * organisation's balance after this charge: available and allotted.
      */
     readonly settle: (settlement: Settlement) => Effect.Effect<Amount, StoreUnavailable>
     /** Closes a hold without a charge. Idempotent. */
     readonly release: (hold: HoldFacts) => Effect.Effect<void, StoreUnavailable>
-    /** Writes what running exchanges would settle if this node died now. */
+    /** Writes checkpoints: the settlements of running exchanges if this node died now. */
     readonly checkpoint: (checkpoints: ReadonlyArray<Checkpoint>) => Effect.Effect<void, StoreUnavailable>
     /** Renews this node's lease. */
     readonly renew: Effect.Effect<void, StoreUnavailable>
-    /** Closes what dead nodes left, at its last checkpoint. Returns how many holds. */
+    /** Closes the holds of dead nodes, at their last checkpoint. Returns the number of holds. */
     readonly reap: Effect.Effect<number, StoreUnavailable>
-    /** Gives back what is at hand and not used; runs every second. */
+    /** Returns free amounts that are not used; runs every second. */
     readonly returnIdle: Effect.Effect<void, StoreUnavailable>
-    /** What this node has at hand and holds, by organisation and counter. */
+    /** The free and held amounts of this node, by organisation and counter. */
     readonly allotments: Effect.Effect<ReadonlyArray<OwnAllotment>>
     readonly topup: LedgerStore["Service"]["topup"]
     readonly isTopup: LedgerStore["Service"]["isTopup"]
     readonly balance: LedgerStore["Service"]["balance"]
     readonly used: LedgerStore["Service"]["used"]
     readonly budgetCounters: LedgerStore["Service"]["budgetCounters"]
-    /** What the books know of a caller's request id. */
+    /** The books' knowledge of a caller's request id. */
     readonly requestState: LedgerStore["Service"]["requestState"]
-    /** What can fail by itself: a part for each shard. */
+    /** The parts that can fail on their own: one for each shard. */
     readonly parts: ReadonlyArray<LedgerPart>
   }
 >()("weir/money/Ledger") {
@@ -101,7 +100,7 @@ export class Ledger extends Context.Service<
   static readonly layer = Ledger.layerRules.pipe(Layer.provide(Layer.mergeAll(layerPostgres, RecallChannel.layer)))
 }
 
-/** A shard that does not answer stops the organisations that it has, and nobody else: each has a ledger of its own. */
+/** A shard that does not answer stops only its own organisations: each shard has a ledger of its own. */
 const makeLedger = Effect.gen(function* () {
   const { all, indexOf } = yield* LedgerStores
   const shared = yield* shareChannel(all.length)
@@ -132,7 +131,7 @@ const overShards = (
     forAll(ledgers, job, { concurrency: "unbounded" })
   return {
     hold: (request) => of(request.orgId).hold(request),
-    // Of a settlement that an old journal knows by its ref only, no organisation is known.
+    // The organisation of a settlement in an old journal, which has only the ref, is not known.
     settle: (settlement) =>
       settlement.hold.orgId === ""
         ? Effect.map(
@@ -209,7 +208,7 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
       return Effect.fail(budgetExceeded(short, answer.available, nowMs))
     })
 
-  /** Ends a hold in this node's memory, at what it cost and used. */
+  /** Ends a hold in this node's memory, with its cost and usage. */
   const end = (hold: HoldFacts, cost: Amount, tokens: Amount, balance?: Amount) => {
     const ended = open.end(hold.ref)
     if (ended === undefined) return

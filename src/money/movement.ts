@@ -1,14 +1,14 @@
 /**
- * Amounts that are on their way between a node and the store, or that a waiting hold has taken and may yet give up. A hold
- * that finds too little waits for them: otherwise it would be refused what comes back a moment later.
+ * Amounts that are moving between a node and the store, or that a waiting hold has taken and may release. A hold that finds
+ * too little waits for them: otherwise it would be refused although the amount comes back a moment later.
  */
 import { Deferred, Effect } from "effect"
 
-/** Where amounts move: an allotment. */
+/** An allotment whose amount moves. */
 export interface Moving {
   readonly beginMovement: (movement: Movement) => void
   readonly endMovement: (movement: Movement) => void
-  /** Those that have not ended. */
+  /** The movements that have not ended. */
   readonly movements: () => ReadonlyArray<Movement>
 }
 
@@ -16,7 +16,10 @@ export class Movement {
   readonly #allotments: ReadonlyArray<Moving>
   #ended: Deferred.Deferred<void> | undefined
 
-  /** It has begun. @param allotments whose amounts move */
+  /**
+   * Begins a movement.
+   * @param allotments whose amounts move
+   */
   constructor(allotments: ReadonlyArray<Moving>) {
     this.#allotments = allotments
     for (const allotment of allotments) allotment.beginMovement(this)
@@ -27,14 +30,14 @@ export class Movement {
     if (this.#ended !== undefined) Deferred.doneUnsafe(this.#ended, Effect.void)
   }
 
-  /** Completes when it has ended. */
+  /** Completes when the movement has ended. */
   wait(): Effect.Effect<void> {
     this.#ended ??= Deferred.makeUnsafe<void>()
     return Deferred.await(this.#ended)
   }
 }
 
-/** Waits for what moves now, not for what begins to move meanwhile. */
+/** Waits for the movements of this moment, not for later ones. */
 export const waitForMovements = (allotment: Moving): Effect.Effect<void> =>
   Effect.suspend(() =>
     Effect.all(

@@ -18,7 +18,7 @@ export class Node {
   readonly allotments = new Allotments()
   /** Holds that have not ended. */
   holds = 0
-  /** Until when nobody may take it for dead, on the monotonic clock. */
+  /** The time until which no other node may declare it dead, on the monotonic clock. */
   leaseEndsMs: number
   isLeft = false
 
@@ -81,7 +81,7 @@ export class Nodes {
     ),
   )
 
-  /** How many nodes that are left behind still have some of a counter. They give nothing back until their holds have ended. */
+  /** The number of nodes left behind that still have some of a counter. They return nothing until their holds have ended. */
   leftWith(orgId: string, counter: string): number {
     let count = 0
     for (const { allotments } of this.#left) {
@@ -91,7 +91,7 @@ export class Nodes {
     return count
   }
 
-  /** No new holds on this node. */
+  /** Stops new holds on this node. */
   leave(node: Node): void {
     if (this.#current === node) this.#current = undefined
     if (!node.isLeft) this.#left.add(node)

@@ -1,4 +1,4 @@
-/** The holds that this process has made and not closed, and what the store knows of each. */
+/** The holds that this process has made and not closed, and the store's knowledge of each. */
 import { Deferred, Effect, Exit } from "effect"
 import { Keyed } from "../collections.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -14,7 +14,7 @@ interface Running {
   /** Whether an open hold may have been written, and whether it has. */
   mayBeOpen: boolean
   isWritten: boolean
-  /** Whether it is not known what became of a first checkpoint: it may come late. */
+  /** Whether the outcome of a first checkpoint is unknown: it may arrive late. */
   isUncertain: boolean
   /** A checkpoint that is under way. */
   writing: Deferred.Deferred<void> | undefined
@@ -40,7 +40,7 @@ export class OpenHolds {
     this.#running.set(ref, { node, needs, ...state })
   }
 
-  /** Forgets a hold. Returns what it took, and from whom; undefined if it is another process's, or has ended. */
+  /** Removes a hold. Returns its amounts and its node; undefined if it is another process's, or has ended. */
   end(ref: string): Pick<Running, "node" | "needs"> | undefined {
     const ended = this.#running.take(ref)
     if (ended !== undefined) ended.node.holds--
@@ -55,13 +55,13 @@ export class OpenHolds {
     if (each.writing === undefined && !each.isUncertain) return Effect.succeed(each.mayBeOpen)
     return Effect.gen({ self: this }, function* () {
       if (each.writing !== undefined) yield* Deferred.await(each.writing)
-      // A request id stands in the way by itself: it is spent.
+      // A request id blocks a late checkpoint on its own: it is spent.
       if (each.isUncertain && hold.requestId === undefined) yield* this.#store.forbidCheckpoint(hold)
       return each.mayBeOpen
     })
   }
 
-  /** Writes what running exchanges would settle now. */
+  /** Writes the settlements that running exchanges would have now. */
   checkpoint(checkpoints: ReadonlyArray<Omit<OpenHold, "isFirst">>): Effect.Effect<void, StoreUnavailable> {
     return Effect.suspend(() => {
       const open = checkpoints.flatMap((each) => {

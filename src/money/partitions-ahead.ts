@@ -1,4 +1,4 @@
-/** How far ahead partitions are made: apart from what makes them, for a test's database that begins with them. */
+/** The time ahead for which partitions are made. It has a file of its own, for a test's database that begins with them. */
 
 /** Days, so that an outage of a night leaves no gap. */
 export const aheadDays = 3

@@ -30,7 +30,7 @@ const boundsOf: Readonly<Record<BudgetPeriod, Bounds>> = {
 
 const last = new Map<BudgetPeriod, { readonly day: number; readonly period: Period }>()
 
-/** The period that a time is in. The last one of each kind is remembered: nearly all calls ask for the present one. */
+/** The period that contains a time. The last one of each kind is remembered: nearly all calls ask for the present one. */
 export const periodOf = (kind: BudgetPeriod, atMs: number): Period => {
   const day = dayNumberOf(atMs)
   const known = last.get(kind)

@@ -1,4 +1,4 @@
-/** Prices usage: pure, exact, rounded once. Source: interface.md "Exchange response", decisions on `usage`. */
+/** Prices usage: pure, exact, rounded once. */
 import { type HostedUses, hostedUnits } from "../protocol/hosted-unit.ts"
 import { entryOf } from "../protocol/values/entry.ts"
 import { type Amount, parseAmount } from "./amount.ts"
@@ -13,7 +13,7 @@ export interface Counts {
   readonly dims: Readonly<Record<string, number>>
 }
 
-/** Of what is billed by units alone. */
+/** Counts of a call that is billed by units alone. */
 export const noTokens = { inTokens: 0, outTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 } as const
 
 /** Tokens of the input, cached or not. */
@@ -44,7 +44,7 @@ export interface Price {
 
 export interface Charge {
   readonly cost: Amount
-  /** What the cache saved: reads below the full price, minus the premium of writes; may be negative. */
+  /** The saving of the cache: reads below the full price, minus the premium of writes; may be negative. */
   readonly cacheNetSaving: Amount
 }
 
@@ -74,10 +74,10 @@ export const isSanePrice = (price: Price): boolean =>
     ...Object.values(price.dims),
   ].every((amount) => amount === undefined || (amount >= 0n && amount <= BigInt(maxPricePerMillion) * one))
 
-/** The dimension of usage that says at which service tier a vendor answered. */
+/** The dimension of usage with the service tier at which a vendor answered. */
 export const tierDimension = (tier: string): string => `tier_${tier}`
 
-/** The prices of a service tier; those without a factor are as they are. Fractions of 10^-10 are rounded. */
+/** The prices of a service tier; a price without a factor stays the same. Fractions of 10^-10 are rounded. */
 export const atTier = (price: Price, tier: string): Price => {
   const factor = entryOf(price.tiers ?? {}, tier)
   if (factor === undefined) return price
@@ -121,7 +121,7 @@ export const priceUsage = (list: Price, counts: Counts): Charge => {
     cached += count
     cachedCost += cost
   })
-  // What the tokens of the cache would have cost as input, less what they cost.
+  // The price of the cache's tokens as input, less their actual price.
   return { cost: perMillion(total), cacheNetSaving: perMillion(cached * price.input - cachedCost) }
 }
 
@@ -140,7 +140,7 @@ export interface ChargeLine {
   readonly cost: Amount
 }
 
-/** What {@link priceUsage} adds up, line by line; each is rounded, the charge is rounded once. */
+/** The lines that {@link priceUsage} adds up; each line is rounded, the charge is rounded once. */
 export const chargeLines = (price: Price, counts: Counts): ReadonlyArray<ChargeLine> => {
   const lines: Array<ChargeLine> = []
   eachLine(inForce(price, counts), counts, (dimension, count, amount) => {
@@ -178,7 +178,7 @@ function eachLine(price: Price, counts: Counts, take: TakeLine): void {
 
 /**
  * Dimensions that are no part of a total: they are counted and added. Audio and video count seconds; tokens of transcripts
- * are those of the model that transcribes what is said in a session.
+ * are those of the model that transcribes the speech of a session.
  */
 const units = [
   ...hostedUnits,
@@ -193,8 +193,8 @@ const units = [
 export type Unit = (typeof units)[number]
 
 /**
- * The counts of one unit, for what was asked: a price of an exact name, such as `images:1024x1024:high`, wins over that
- * of a less exact one.
+ * The counts of one unit, by the exact names of what was asked for: a price of an exact name, such as
+ * `images:1024x1024:high`, wins over that of a less exact one.
  */
 export const unitDims = (
   price: Price,
@@ -215,7 +215,7 @@ export const exactUnit = (price: Price, unit: Unit, details: ReadonlyArray<strin
   return undefined
 }
 
-/** Whether a unit has a price, for something that can be asked. */
+/** Whether a unit has a price, at least by one exact name. */
 export const hasUnitPrice = ({ dims }: Price, unit: Unit): boolean =>
   Object.keys(dims).some((name) => name === unit || name.startsWith(`${unit}:`))
 
@@ -226,9 +226,9 @@ const cachedParts = ["cache_read_audio"] as const
 const tokenDims: ReadonlySet<string> = new Set([...inputParts, ...outputParts, ...cachedParts])
 
 /**
- * The maximum charge for these tokens: all input at the highest input price, all output at the highest output price, and
- * all uses of hosted tools at that of the dearest.
- * @param mostInTokens how many tokens of input a vendor may report: it decides which prices may apply
+ * The maximum charge for these tokens: all input at the highest input price, all output at the highest output price, and all
+ * uses of hosted tools at that of the dearest.
+ * @param mostInTokens the most tokens of input that a vendor may report: it decides which prices may apply
  */
 export const maxCharge = (
   list: Price,
@@ -252,11 +252,11 @@ const noUses: Pick<HostedUses, "units" | "most"> = { units: [], most: 0 }
 const dearestInput = ({ input, cacheRead, cacheWrite, cacheWrite1h, dims }: Price): Amount =>
   dearest([input, cacheRead, cacheWrite, cacheWrite1h, ...[...inputParts, ...cachedParts].map((part) => dims[part])])
 
-/** What these units cost, by the names of {@link unitDims}. */
+/** The cost of these units, by the names of {@link unitDims}. */
 export const unitCharge = (price: Price, dims: Readonly<Record<string, number>>): Amount =>
   priceUsage(price, { ...noTokens, dims }).cost
 
-/** What these searches cost at most. */
+/** The highest cost of these searches. */
 export const searchCharge = (price: Price, searches: number): Amount =>
   perMillion(BigInt(searches) * (price.dims["searches"] ?? 0n))
 

@@ -1,6 +1,6 @@
 /**
- * Recalls: where money is scarce, a node asks the others to give back what they have at hand, before it refuses. Nodes
- * hear of each other by `NOTIFY`; a node that is alone asks nobody.
+ * Recalls: if money is scarce, a node asks the others to return their free amounts, before it refuses. Nodes notify each
+ * other by `NOTIFY`; a node that is alone asks nobody.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, Deferred, Effect, Layer, Option, Schema, type Scope } from "effect"
@@ -10,11 +10,11 @@ import { listenTo } from "../store/listen.ts"
 
 const Message = Schema.Struct({
   kind: Schema.Literals(["recall", "returned"]),
-  /** The sender; it does not hear itself. */
+  /** The sender, which ignores its own message. */
   from: Schema.String,
   orgId: Schema.String,
   counter: Schema.String,
-  /** For how many nodes a process answers; one if absent. */
+  /** The number of nodes for which a process answers; one if absent. */
   nodes: Schema.optionalKey(Schema.Int),
 })
 type Message = typeof Message.Type
@@ -55,7 +55,7 @@ export class RecallChannel extends Context.Service<
     }),
   )
 
-  /** In this process: for tests of several nodes. */
+  /** Messages within this process: for tests of several nodes. */
   static readonly layerLocal = Layer.sync(RecallChannel, () => {
     const ears = new Set<(message: string) => Effect.Effect<void>>()
     return RecallChannel.of({
@@ -71,7 +71,10 @@ export class RecallChannel extends Context.Service<
   })
 }
 
-/** The channel, listened to once for many who hear it. @param hearers one hears the channel itself */
+/**
+ * The channel, listened to once for all subscribers.
+ * @param hearers the number of subscribers; a single one listens to the channel itself
+ */
 export const shareChannel = Effect.fnUntraced(function* (hearers: number) {
   const channel = yield* RecallChannel
   if (hearers <= 1) return channel
@@ -88,7 +91,7 @@ export const shareChannel = Effect.fnUntraced(function* (hearers: number) {
 
 const channelName = "weir_recall"
 
-/** How long a node waits for what others give back. */
+/** The time for which a node waits for the others. */
 const patience = "500 millis"
 
 export interface Recalls {
@@ -96,7 +99,7 @@ export interface Recalls {
   readonly recall: (orgId: string, counter: string, others: number) => Effect.Effect<void>
 }
 
-/** @param giveBack gives back what this process has at hand, and tells how many of its nodes have or had some */
+/** @param giveBack returns this process's free amounts, and the number of its nodes that have or had some */
 export const makeRecalls = Effect.fnUntraced(function* (
   self: string,
   giveBack: (orgId: string, counter: string) => Effect.Effect<number>,

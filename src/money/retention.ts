@@ -20,7 +20,7 @@ export interface Retained {
 export class Retention extends Context.Service<
   Retention,
   {
-    /** All of the job, at once. */
+    /** Runs the whole job at once. */
     readonly run: Effect.Effect<Retained, StoreUnavailable>
   }
 >()("weir/money/Retention") {
@@ -33,9 +33,9 @@ export class Retention extends Context.Service<
       const { sql, shards } = yield* LongQueries
       const context = yield* Effect.context<never>()
       const perShard = (remove: (shard: ShardClient) => Removal) => () => inThoseThatAnswer(shards, remove)
-      /** What must be there before it is needed, and what goes with it: whole partitions. */
+      /** Creates the partitions that will be needed, and drops whole expired ones. */
       const renewPartitions = Effect.gen(function* () {
-        // First: it says since when usage records are kept.
+        // This comes first: it sets since when usage records are kept.
         const books = yield* inThoseThatAnswer(
           shards,
           ({ sql, books }) => sql<Removed>`select ${books}retain_books(${retentionDays}::int) as removed`,
@@ -85,7 +85,7 @@ export class Retention extends Context.Service<
         const [accounts] = yield* sql<Removed>`select retain_accounts() as removed`
         return { made: 0, dropped: 0, removed: removed + BigInt(accounts?.removed ?? 0) }
       })
-      // A run beside another finds the database's locks taken, and does nothing.
+      // A second run at the same time finds the database's locks taken, and does nothing.
       const oneAtATime = yield* Semaphore.make(1)
       const recorded = (job: Effect.Effect<Retained, SqlError.SqlError>) =>
         oneAtATime.withPermit(job).pipe(
@@ -113,7 +113,7 @@ type Removal = Effect.Effect<ReadonlyArray<Removed>, SqlError.SqlError>
 
 const sumOf = (rows: ReadonlyArray<Removed>): bigint => rows.reduce((sum, { removed }) => sum + BigInt(removed), 0n)
 
-/** Removes until a statement, in all shards together, finds less than it may remove in one. */
+/** Repeats a statement until it finds, in all shards together, less than it may remove in one run. */
 const inPages = Effect.fnUntraced(function* (remove: () => Removal) {
   let removed = 0n
   for (let page = BigInt(pageRows); page >= BigInt(pageRows); removed += page) {

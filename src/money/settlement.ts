@@ -1,15 +1,15 @@
-/** What a settlement consists of: whose hold it is, what it costs, and its usage record. */
+/** The parts of a settlement: the hold that it closes, its cost, and its usage record. */
 import type { BudgetUnit } from "../protocol/catalogue/budget.ts"
 import type { Amount } from "./amount.ts"
 import type { Counter } from "./counters.ts"
 import type { UsageRecord } from "./usage-record.ts"
 
-/** A counter of a budget that covers an exchange, and by what the exchange is counted there. */
+/** A counter of a budget that covers an exchange, and the unit that is counted there. */
 export interface BudgetCounter extends Counter {
   readonly unit: BudgetUnit
 }
 
-/** What a hold is of: enough for any process to settle it. */
+/** The data of a hold: enough for any process to settle it. */
 export interface HoldFacts {
   /** The gateway's own request id. */
   readonly ref: string
@@ -20,23 +20,23 @@ export interface HoldFacts {
   readonly requestId?: string | undefined
   /** The day (UTC+8) whose token quota is charged. */
   readonly day: string
-  /** Whose allotment is charged: a process, for as long as its lease lasts without a gap. */
+  /** The node whose allotment is charged: a process, for as long as its lease lasts without a gap. */
   readonly node: string
-  /** What was reserved. */
+  /** The reserved amount. */
   readonly amount: Amount
   /** The budgets that cover it. */
   readonly budgets?: ReadonlyArray<BudgetCounter> | undefined
 }
 
-/** The reply to a caller's request id, sealed; whoever repeats the request is told the balance of its settlement. */
+/** The reply to a caller's request id, sealed; a client that repeats the request gets the balance of its settlement. */
 export interface SealedReply {
   /** Base64. */
   readonly sealed: string
-  /** The balance that the caller was told before the settlement was made. */
+  /** The balance that the caller got before the settlement was made. */
   readonly told?: Amount | undefined
 }
 
-/** A call that outlives its request: the vendor works on it, and says later what became of it. */
+/** A call that outlives its request: the vendor works on it, and reports the outcome later. */
 export interface JobFacts {
   readonly id: string
   readonly kind: string
@@ -46,16 +46,16 @@ export interface JobFacts {
   readonly vendorJob: string
   /** Whether the organisation's own key was used. */
   readonly isOwn: boolean
-  /** What its owner is told of it; no prompt. */
+  /** The fields that its owner sees; no prompt. */
   readonly view: Readonly<Record<string, string | number>>
   readonly timeoutMs: number
 }
 
 /** A cost and its usage record. */
 export interface Settlement {
-  /** Without an organisation, it is the one that the books have under its ref. */
+  /** The organisation; if absent, the one that the books have under its ref. */
   readonly hold: HoldFacts
-  /** When the exchange ended; the same however often the settlement is sent. */
+  /** The time when the exchange ended; the same for every attempt to settle. */
   readonly atMs: number
   readonly cost: Amount
   readonly record: UsageRecord
@@ -65,10 +65,10 @@ export interface Settlement {
   readonly reply?: SealedReply | undefined
 }
 
-/** What a running exchange would settle now; without a cost, its hold would be released. */
+/** The settlement that a running exchange would have now; without a cost, its hold would be released. */
 export interface OpenHold {
   readonly hold: HoldFacts
-  /** Whether it may be the first that is written of this exchange. */
+  /** Whether this may be the first checkpoint of this exchange. */
   readonly isFirst: boolean
   readonly settlement: Pick<Settlement, "cost" | "record"> | undefined
 }

@@ -24,7 +24,7 @@ export class Settler extends Context.Service<
   {
     /**
      * Settles a hold, or ensures that it will be settled. Does not fail.
-     * @param late what to settle if the database does not answer now
+     * @param late the settlement if the database does not answer now
      */
     readonly settle: (settlement: Settlement, late?: () => Settlement) => Effect.Effect<SettleResult>
     /** Releases a hold, or ensures that it will be released while this process lives; after that, its lease ends it. */
@@ -99,7 +99,10 @@ export class Settler extends Context.Service<
   )
 }
 
-/** In the data directory; in a temporary one, which goes with the gateway, if the database is in memory. */
+/**
+ * The journal's folder: in the data directory, or if the database is in memory, in a temporary folder that is removed with
+ * the gateway.
+ */
 const journalFolder = (dataDir: string): Effect.Effect<string, never, Scope.Scope> =>
   dataDir === ":memory:"
     ? Effect.acquireRelease(

@@ -28,7 +28,7 @@ export class UsageRollups extends Context.Service<
         for (let hours = hoursAtOnce; hours === hoursAtOnce; folded += hours) hours = (yield* batch)[0]?.hours ?? 0
         return folded
       })
-      // A fold beside another finds the database's lock taken, and folds nothing.
+      // A second fold at the same time finds the database's lock taken, and folds nothing.
       const oneAtATime = yield* Semaphore.make(1)
       const fold = oneAtATime.withPermit(
         Effect.map(forAll(shards.all, foldOne), (hours) => hours.reduce((sum, each) => sum + each, 0)),

@@ -21,9 +21,9 @@ export interface SummaryQuery {
   /** Milliseconds since the epoch. */
   readonly fromMs: number
   readonly toMs: number
-  /** What the groups are. */
+  /** The dimension of the groups. */
   readonly by: SummaryDimension
-  /** Only usage with these values; of all organisations if none is named. */
+  /** Only usage with these values; usage of all organisations if none is named. */
   readonly only: { readonly [dimension in SummaryDimension]?: string | undefined }
   /** Only usage with the tokens of this person. */
   readonly person?: string | undefined
@@ -37,11 +37,14 @@ export class UsageSummaries extends Context.Service<
     UsageSummaries,
     Effect.gen(function* () {
       const { sql, shards } = yield* LongQueries
-      /** Whose name the sums of the whole gateway have. */
+      /** The keys of the sums of the whole gateway, one for each shard. */
       const keys = shards.all.map(({ key }) => key)
       const bounded = withDeadline("30 seconds")
 
-      /** Days are read to the first cut, hours from there to the second, records from there on. */
+      /**
+       * Three ranges of a period: days are read up to the first cut, hours from there to the second cut, records from there
+       * on.
+       */
       const cutsOf = Effect.fnUntraced(function* (fromMs: number, toMs: number, step: SummaryStep) {
         const [row] = yield* bounded(sql<{ hourMs: number; dayMs: number }>`
           select (extract(epoch from min(hour)) * 1000)::float8 as "hourMs",
@@ -55,7 +58,7 @@ export class UsageSummaries extends Context.Service<
 
       const { instant, ofPerson } = makeRecordFilters(sql)
 
-      /** What is folded of an organisation; of the whole gateway (''); of each organisation. */
+      /** The folded sums: of an organisation; of the whole gateway (''); of each organisation. */
       const ofOrg = (org: string | undefined) => {
         if (org === undefined) return sql`u.org_id <> all(${keys}::text[])`
         return org === "" ? sql`u.org_id = any(${keys}::text[])` : sql`u.org_id = ${org}`
@@ -85,7 +88,7 @@ export class UsageSummaries extends Context.Service<
               ),
               ...(names.includes("key") ? [ofPerson(person)] : []),
             ])
-          // What is folded of the whole gateway has no organisations, applications and keys.
+          // The folded sums of the whole gateway have no organisations, applications and keys.
           const isWhole = ([by, ...dimensionsOf(only)] as const).every((name) => !ofOrgs.includes(name))
           const org = only.org ?? (isWhole ? "" : undefined)
           const cuts = yield* cutsOf(fromMs, toMs, step)

@@ -1,9 +1,9 @@
-/** What is probably wrong with a vendor that refused its test call: with its identity, its region, or its model. */
+/** The probable reason why a vendor refused its test call: its identity, its region, or its model. */
 import type { AttemptError } from "../calls/vendor/errors.ts"
 import type { TargetVendor } from "../catalogue/snapshot.ts"
 import type { Blame } from "../dialects/vendor/faults.ts"
 
-/** Undefined if nothing can be said. */
+/** Undefined if there is no advice. */
 export const adviceFor = (vendor: TargetVendor, model: string, error: AttemptError | undefined): string | undefined => {
   if (error?._tag !== "VendorRejected") return undefined
   const { status, code, blame, reason } = error

@@ -39,7 +39,7 @@ export class VendorCheck extends Context.Service<
       vendorId: string,
       model: string | undefined,
       snapshot?: CatalogueSnapshot,
-      /** Whether each parameter that not every vendor has is tried too. */
+      /** Whether each optional parameter is tried too. */
       withFields?: boolean,
     ) => Effect.Effect<VendorCheckResponse, ServiceError<"not_found" | "bad_request">>
   }
@@ -182,7 +182,7 @@ interface Checking {
   readonly kind: Checked
 }
 
-/** What is asked to try a parameter: the least that a vendor that has it can show. */
+/** The request that tries a parameter: the least that a vendor that supports it can show. */
 const tried: Required<Omit<ExtraParams, "vendorOptions">> = {
   seed: 7,
   frequencyPenalty: 0.1,
@@ -198,7 +198,7 @@ const tried: Required<Omit<ExtraParams, "vendorOptions">> = {
   n: 2,
 }
 
-/** Of a reply that shows whether a parameter was honoured; undefined if none can. */
+/** Whether a reply shows that a parameter was honoured; undefined if none can. */
 const isShown = (name: ExtraName, meter: UsageMeter): boolean | undefined => {
   switch (name) {
     case "logprobs":
@@ -265,7 +265,7 @@ type Checked = Exclude<ModelKind, "image" | "speech" | "transcription" | "video"
 const checkedKinds: ReadonlyArray<Checked> = ["chat", "embedding", "rerank", "moderation"]
 const isChecked = (kind: ModelKind): kind is Checked => checkedKinds.some((each) => each === kind)
 
-/** One small call of another kind; its reply is only looked at. */
+/** One small call of another kind; its reply is only checked for its form. */
 const wholeWork = (
   kind: Exclude<Checked, "chat">,
   target: CallTarget,
@@ -289,7 +289,7 @@ const wholeWork = (
     { context },
   )
 
-/** What a vendor is asked, and whether it answers that. */
+/** The request for a vendor, and the check of its answer. */
 const checks = (kind: Exclude<Checked, "chat">, { dialect }: CallTarget) => {
   switch (kind) {
     case "embedding":

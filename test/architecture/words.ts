@@ -2,7 +2,7 @@
  * The words of the project's prose: how a doc comment may not begin, the words that are not used, and what is written instead.
  *
  * **Details**: a doc comment has a subject and a verb, begins with a verb whose subject is the thing itself ("Closes the
- * socket."), or is a noun phrase that names the thing ("The organisation that is billed."). Code in backticks is no prose.
+ * socket."), or is a noun phrase that names the thing ("The organisation that is billed."). Code in backticks and names of parameters are no prose.
  */
 import type { Prose } from "./prose.ts"
 
@@ -62,7 +62,9 @@ export interface Finding {
 
 /** The rules that a text breaks. */
 export const findingsIn = ({ kind, line, text }: Prose): ReadonlyArray<Finding> => {
-  const plain = text.replace(/`[^`]*`/g, (code) => "`".repeat(code.length)).replace(/\{@link [^}]*\}/g, "`link`")
+  const plain = text
+    .replace(/`[^`]*`/g, (code) => "`".repeat(code.length))
+    .replace(/\{@link [^}]*\}|@(?:param|typeParam) [\w.]+/g, (code) => "`".repeat(code.length))
   const opening = plain.replace(/^\W*/, "")
   return [
     ...(kind === "doc" ? openings : []).flatMap(({ pattern, instead }) =>

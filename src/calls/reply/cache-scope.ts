@@ -1,10 +1,10 @@
-/** Whose replies a caller may share, and what of the catalogue makes them. */
+/** The scope within which a caller may share replies, and the part of the catalogue that the replies depend on. */
 import type { ModelEntry } from "../../catalogue/snapshot.ts"
 import type { CallerIds } from "../../identity/caller.ts"
 import type { CacheShare } from "../../protocol/control/reply-cache.ts"
 import type { UpstreamKey } from "../../upstream/upstream-keys.ts"
 
-/** People have no application, and applications without end users are their own person. */
+/** People have no application; in applications without end users, the application counts as the person. */
 export const scopeOf = ({ app, person, endUserId, keyId }: CallerIds, share: CacheShare): ReadonlyArray<string> => {
   if (share === "org") return ["org"]
   if (person !== undefined) return ["person", person.id]
@@ -24,7 +24,7 @@ export const fingerprintOf = (entry: ModelEntry): string => {
   return text
 }
 
-/** Where an organisation's own keys are used for these targets: another address may answer otherwise. */
+/** The addresses of the organisation's own keys for these targets: another address may answer differently. */
 export const ownAddresses = (
   { upstreamKeys }: { readonly upstreamKeys?: ReadonlyMap<string, Pick<UpstreamKey, "baseUrl">> | undefined },
   { targets }: { readonly targets: ReadonlyArray<{ readonly vendor: { readonly id: string } }> },

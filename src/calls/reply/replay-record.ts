@@ -1,16 +1,16 @@
 /**
- * The reply to a caller's request id as the settlement keeps it: compressed and sealed, with the text around the balance,
- * because only the settlement knows that.
+ * The reply to a caller's request id, as the settlement stores it: compressed and sealed. It is stored as the text around the
+ * balance, because only the settlement knows the balance.
  */
 import { Option, Schema } from "effect"
 import { compress, decompress } from "../../files/zstd.ts"
 import type { Sealer } from "../../store/seal.ts"
 import { type FinishedReply, type ReplyText, textOfFinished } from "./reply-body.ts"
 
-/** Larger replies are not kept. Source: interface.md "Exchange request id", oversize. */
+/** The maximum size of a reply that is stored. */
 export const maxKeptBytes = 256 * 1024
 
-/** What a reply is kept for. */
+/** The request that a reply is stored for. */
 export interface ReplayScope {
   readonly owner: string
   /** The gateway's request id of the call that was billed. */
@@ -39,7 +39,7 @@ export const sealReply = <Body extends object>(
   return sealer.sealBytes(compress(text), contextOf(keptFor)).toString("base64")
 }
 
-/** Undefined if it was sealed with another key. */
+/** Undefined if the reply was sealed with another key. */
 export const openReply = (
   sealer: Sealer,
   keptFor: ReplayScope,

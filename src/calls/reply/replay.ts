@@ -1,4 +1,4 @@
-/** A request id that was used before, as the books know it: its reply again, or why there is none. */
+/** The answer to a request id that was used before, as the books know it: its reply again, or the reason why there is none. */
 import { Effect } from "effect"
 import { type Gate, notReplayable, payloadConflict, type Registration } from "../../admission/gate.ts"
 import type { Ledger } from "../../money/ledger.ts"
@@ -29,7 +29,7 @@ export const replay = (services: ReplayServices, registration: RegisteredCall): 
     (reply) => reply ?? inProgressReply(registration.requestId),
   )
 
-/** The reply to an id that the registry may have forgotten, which is told what the books know; undefined if it is new. */
+/** The reply to an id that the registry may have lost, after a look into the books; undefined if it is new. */
 export const replayForgotten = (
   services: ReplayServices,
   registration: RegisteredCall,

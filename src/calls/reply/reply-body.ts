@@ -1,4 +1,4 @@
-/** The content of replies that are not streamed. Source: interface.md "Exchange response", "In-progress reply". */
+/** The content of replies that are not streamed. */
 import { randomUUID } from "node:crypto"
 import { type Amount, formatAmount } from "../../money/amount.ts"
 import type { Charge } from "../../money/pricing.ts"
@@ -29,13 +29,13 @@ interface ReplyHead {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The reply of a billed call, complete but for the balance, which its settlement tells. */
+/** The reply of a billed call, complete except for the balance, which its settlement returns. */
 export interface FinishedReply<Body extends object> extends ReplyHead {
-  /** Made with the balance; or text that does not name it. */
+  /** A body that is made with the balance; or text without a balance. */
   readonly body: ((balance: string) => Body) | string
 }
 
-/** A reply as text before and after the balance, in a single part if it does not name it. */
+/** A reply as the text before and the text after the balance; a single text if it has no balance. */
 export interface ReplyText extends ReplyHead {
   readonly parts: ReadonlyArray<string>
 }
@@ -53,7 +53,7 @@ const withBalance = ({ status, headers }: ReplyHead, balance: string): ReplyHead
   headers: { ...headers, "x-svc-balance": balance },
 })
 
-/** Stands for the balance; no vendor can know it. */
+/** A placeholder for the balance; no vendor can know it. */
 const placeOfBalance = randomUUID()
 
 export const textOfFinished = <Body extends object>({ body, ...head }: FinishedReply<Body>): ReplyText => {
@@ -62,7 +62,7 @@ export const textOfFinished = <Body extends object>({ body, ...head }: FinishedR
   return { ...head, parts: at === -1 ? [text] : [text.slice(0, at), text.slice(at + placeOfBalance.length)] }
 }
 
-/** Body and billing headers are those of the first reply. */
+/** The stored reply again, with the body and billing headers of the first one. */
 export const replayedReply = ({ status, headers, parts }: ReplyText, balance: Amount): WholeReply<never> => {
   const text = formatAmount(balance)
   const head = { status, headers: { ...headers, "x-svc-idempotent-replay": "1" } }

@@ -1,12 +1,12 @@
 /**
- * What a slow client has not taken of a stream: it waits here, and is given to the connection in parts, so that progress
- * shows. A stored text is read as it is written.
+ * The part of a stream that a slow client has not taken. It waits here, and is given to the connection in parts, so that
+ * progress shows. A stored text is read while it is written.
  */
 import { isStored, type WrittenPart } from "../../media/marked.ts"
 import type { Connection, StreamPart } from "../connection.ts"
 import type { Stall } from "./stall.ts"
 
-/** What waits for slow clients in the whole process. While it is beyond its limit, no stream may keep more. */
+/** The memory that data for slow clients takes in the whole process. While it is above its limit, no stream may buffer more. */
 export interface WaitingBytes {
   bytes: number
   readonly limitBytes: number
@@ -47,7 +47,7 @@ export class ReplyBuffer {
     this.#listener = listener
   }
 
-  /** Whether the connection takes more at once. */
+  /** Whether the connection takes more now. */
   get hasRoom(): boolean {
     return this.#hasRoom
   }

@@ -1,6 +1,6 @@
 /**
- * The reply cache in the course of a call: after the plan and the inbound policies it is looked for a reply that was made
- * before, or that is made now; without one, the call is announced to those who ask the same meanwhile.
+ * The reply cache in the course of a call. After the plan and the inbound policies, the call looks for a reply that was made
+ * before or is made now; if there is none, equal calls that come meanwhile can wait for its reply.
  */
 import { Effect } from "effect"
 import type { CatalogueSnapshot } from "../../catalogue/snapshot.ts"
@@ -41,7 +41,7 @@ export const lookForReply = Effect.fnUntraced(function* <Body extends object>(
       if (isGiven) return hit(running.isFromStore ? "hit" : "wait", running)
       continue
     }
-    // Who wants a new reply does not take the place of a call that others wait for.
+    // A call that wants a new reply does not replace one that others wait for.
     const flight = running === undefined ? replyCache.lead(place) : new Flight()
     const { kept, generation } = yield* replyCache.find(place)
     if (kept === undefined || asked !== undefined) return missed(flight, generation)
@@ -51,7 +51,7 @@ export const lookForReply = Effect.fnUntraced(function* <Body extends object>(
   }
 })
 
-/** Nobody waits for a call that was not made. */
+/** A call that was not made has no waiting calls. */
 export const abandon = <Body extends object>({ services }: AdmittedCall<Body>, caching: Caching | undefined): void => {
   if (caching?.state === "miss") services.replyCache.remove(caching.place, caching.flight)
 }
@@ -86,7 +86,7 @@ export const placeFor = <Body extends object>(
   })
 }
 
-/** Gives a whole reply to those who wait for it, and keeps it in the background if it is good. */
+/** Gives a whole reply to the calls that wait for it, and stores it in the background if it is good. */
 export const keepReply = <Body extends object>(
   { services, task, caching, conversation: { target } }: HeldCall<Body>,
   { counts, estimatedReason }: Bill,
@@ -106,7 +106,7 @@ export const keepReply = <Body extends object>(
   )
 }
 
-/** Why a reply may have ended that is given again. */
+/** The stop reasons of replies that are given again. */
 const good: ReadonlySet<Stop> = new Set(["end", "stop_sequence", "tool_call"])
 
 const endedWell = <Body extends object>(task: Task<Body>): boolean =>

@@ -15,28 +15,28 @@ import type {
 import { type BufferListener, type BufferOptions, ReplyBuffer } from "./reply-buffer.ts"
 import { Stall } from "./stall.ts"
 
-/** How often the progress of a slow client is looked at within the time in which it may make none. */
+/** The number of times that the progress of a slow client is checked within its stall timeout. */
 const looksPerStall = 4
 
 export interface ReplyOptions<Body extends object> extends BufferOptions {
   readonly connection: Connection<Body>
-  /** How long a client may take none of the waiting bytes. */
+  /** The time in which a client may take none of the waiting bytes. */
   readonly stallMs: number
-  /** How long a stream may be silent. */
+  /** The time for which a stream may be silent. */
   readonly heartbeatMs: number
 }
 
 export class ClientReply<Body extends object> implements ConnectionListener, BufferListener {
-  /** In the words of the client's API. */
+  /** The format of the client's API. */
   readonly events: EventEncoder
   readonly #options: ReplyOptions<Body>
   readonly #buffer: ReplyBuffer
   readonly #stall: Stall
-  /** Told when there is room again. */
+  /** Called when there is room again. */
   onRoom: (() => void) | undefined
-  /** Told when the client has left before the end of its reply. */
+  /** Called when the client has left before the end of its reply. */
   onGone: (() => void) | undefined
-  /** Long parts, for which marks stand in what is written. */
+  /** Long parts, for which the written JSON has placeholders. */
   marked: Marked | undefined
   #cacheState: CacheState | undefined
   #isStreaming = false
@@ -69,7 +69,7 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
     return this.#isGone
   }
 
-  /** Whether the connection takes more at once. */
+  /** Whether the connection takes more now. */
   get hasRoom(): boolean {
     return this.#buffer.hasRoom
   }
@@ -79,7 +79,7 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
     return !this.#isGone && this.#buffer.isFull
   }
 
-  /** Whether marks stand in what is written. */
+  /** Whether the written JSON has placeholders. */
   get hasMarks(): boolean {
     return this.marked?.isEmpty === false
   }
@@ -89,7 +89,7 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
     if (!this.#isGone) this.#options.connection.send(this.hasMarks ? { ...reply, marked: this.marked } : reply)
   }
 
-  /** The connection's side: the head of a reply with marks is sent. */
+  /** Called by the connection: the head of a reply with placeholders is sent. */
   parts(parts: ReadonlyArray<WrittenPart>): void {
     for (const part of parts) this.#push(part)
     this.end()
@@ -119,7 +119,7 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
   #push(events: WrittenPart): void {
     if (this.#isGone || this.#mustEnd) return
     const nowMs = this.#options.nowMs()
-    // On a connection that it shares, bytes of others may wait already.
+    // On a connection that it shares, bytes of other replies may wait already.
     if (!this.#isStreaming || this.#buffer.unsentBytes() === 0) this.#stall.begin(nowMs)
     this.#wroteAtMs = nowMs
     this.#isStreaming = true
@@ -133,26 +133,26 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
     if (!this.#isGone && this.#buffer.isEmpty) this.#options.connection.end(() => this.#flushed())
   }
 
-  /** Tells when the reply has left the process, or nobody waits for it any more. Whole replies are not waited for. */
+  /** Waits until the reply has left the process, or the client is gone. Whole replies are not waited for. */
   whenOver(over: () => void): void {
     if (this.#isGone || this.#isFlushed || !this.#isStreaming) over()
     else this.#onFlushed = over
   }
 
-  /** The connection's side: it has taken everything. */
+  /** Called by the connection: it has taken everything. */
   room(): void {
     this.#buffer.room()
-    // A stream whose end was asked for while nothing waited has ended.
+    // A stream that was ended while nothing waited has ended.
     if (!this.#mustEnd || !this.#buffer.isEmpty) this.#buffer.goOn()
   }
 
-  /** The buffer's side: it has given what there was room for. */
+  /** Called by the buffer: it has given as much as there was room for. */
   wentOn(): void {
     if (this.#mustEnd && this.#buffer.isEmpty) this.#options.connection.end(() => this.#flushed())
     else if (!this.isFull) this.onRoom?.()
   }
 
-  /** The connection's side: it is closed. */
+  /** Called by the connection: it is closed. */
   gone(): void {
     if (this.#isGone || this.#isFlushed) return
     this.#isGone = true
@@ -190,7 +190,10 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
     this.#options.connection.cut()
   }
 
-  /** Writes a heartbeat if the stream is silent, also before its first event. @returns when to look again */
+  /**
+   * Writes a heartbeat if the stream is silent, also before its first event.
+   * @returns the time of the next check
+   */
   beat(nowMs: number): number {
     const { heartbeatMs } = this.#options
     if (this.#mustEnd || this.events.heartbeat === "") return Number.POSITIVE_INFINITY
@@ -205,14 +208,17 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
     return this.#wroteAtMs + heartbeatMs
   }
 
-  /** Counts from now on how long the client takes nothing. @returns when to look */
+  /**
+   * Measures from now on how long the client takes nothing.
+   * @returns the time of the next check
+   */
   beginStall(): number {
     const nowMs = this.#options.nowMs()
     this.#stall.begin(nowMs)
     return this.stall(nowMs)
   }
 
-  /** When to look again whether the client is stalled; 0 if it is. */
+  /** The time of the next check whether the client is stalled; 0 if it is. */
   stall(nowMs: number): number {
     const { stallMs, connection } = this.#options
     if (!this.#isStreaming || this.#isGone || this.#isFlushed) return Number.POSITIVE_INFINITY

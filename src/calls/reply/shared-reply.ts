@@ -1,4 +1,4 @@
-/** A call that gets the reply of another one: it waits until there is something to give, and gives it as it comes. */
+/** A call that gets the reply of another one: it waits until that reply begins, and forwards it as it arrives. */
 import { Effect, Exit } from "effect"
 import { type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
 import { defaultTimeouts } from "../../protocol/timeout-tiers.ts"
@@ -13,7 +13,8 @@ export type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect
 export type WaitError = TierTimeout | ServiceError<"upstream_disconnected" | "internal_error">
 
 /**
- * Waits until a reply has begun, for a stream, or is whole. Nothing is held meanwhile: a client that leaves pays nothing.
+ * Waits until a reply has begun, for a stream, or is whole. Nothing is held during that time: a client that leaves pays
+ * nothing.
  * @returns false if there will be no reply
  */
 export const untilShared = <Body extends object>(
@@ -23,7 +24,7 @@ export const untilShared = <Body extends object>(
   restore: Restore,
 ): Effect.Effect<boolean, WaitError> => {
   const { waiting, services } = heldCall
-  // It does not wait for the gateway's own stores.
+  // The call does not wait for the gateway's own stores.
   waiting.over()
   const member = services.sharing.add(heldCall)
   const shared = Effect.flatMap(Effect.exit(restore(sharing(heldCall, task, flight))), (exit) =>
@@ -76,7 +77,7 @@ const sharing = <Body extends object>(
     return Effect.sync(stop)
   })
 
-/** A client whose slowness does not stop the vendor while others wait for the same reply. */
+/** The client of the call that runs, which does not stop the vendor by its slowness while others wait for the same reply. */
 export class SharedStream<Body extends object> implements StreamClient {
   readonly #reply: ClientReply<Body>
   readonly #flight: Flight
@@ -109,7 +110,7 @@ export class SharedStream<Body extends object> implements StreamClient {
   }
 }
 
-/** Gives the reply's lines as they come, as far as the client takes them. */
+/** Forwards the lines of the reply as they arrive, as fast as the client takes them. */
 export const follow = <Body extends object>(
   { services: { nowMs }, task: { cacheable }, reply, conversation }: HeldCall<Body>,
   flight: Flight,

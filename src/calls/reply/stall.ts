@@ -1,15 +1,15 @@
-/** How long a client has taken nothing of what waits for it: of a reply, and of a session. */
+/** The time in which a client has taken none of the waiting bytes: of a reply, and of a session. */
 export class Stall {
   readonly #stallMs: number
   #progressAtMs = 0
   #takenBytes = 0
 
-  /** @param stallMs how long a client may take none of the waiting bytes */
+  /** @param stallMs the time in which a client may take none of the waiting bytes */
   constructor(stallMs: number) {
     this.#stallMs = stallMs
   }
 
-  /** Counts from now on. */
+  /** Starts the measurement now. */
   begin(nowMs: number): void {
     this.#progressAtMs = nowMs
   }
@@ -19,7 +19,10 @@ export class Stall {
     this.#takenBytes = takenBytes
   }
 
-  /** When the client is stalled, as it looks now. @param takenBytes only differences matter */
+  /**
+   * The time when the client is stalled, as it looks now.
+   * @param takenBytes only differences matter
+   */
   dueMs(nowMs: number, unsentBytes: number, takenBytes: number): number {
     if (unsentBytes === 0 || takenBytes !== this.#takenBytes) this.#progressAtMs = nowMs
     this.#takenBytes = takenBytes

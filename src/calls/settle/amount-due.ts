@@ -1,4 +1,4 @@
-/** What a call owes at this moment: bill, charge, and the settlement that is made of them. */
+/** The amount that a call owes at this moment: its bill, its charge, and the settlement made of them. */
 import type { Amount } from "../../money/amount.ts"
 import type { Charge } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
@@ -11,10 +11,10 @@ import type { BrokenReason } from "./outcome.ts"
 
 export interface AmountDue {
   readonly bill: Bill
-  /** As the client is told. */
+  /** The cost that the client sees. */
   readonly charge: Charge
   readonly settlement: Settlement
-  /** What the reply cache saved. */
+  /** The amount that the reply cache saved. */
   readonly saved: Amount | undefined
 }
 
@@ -27,7 +27,7 @@ export const amountDue = <Body extends object>(
   const { target, took } = conversation
   const given = caching?.state === "hit" ? caching : undefined
   const bill = task.bill(broken)
-  // Of a reply from the cache, only the whole is billed.
+  // A reply from the cache is billed only if it is complete.
   if (bill === undefined || (given !== undefined && broken !== undefined)) return undefined
   const isOwn = given === undefined ? target?.isOwn === true : given.flight.facts?.isOwn === true
   const full = isOwn ? free : task.charge(bill)

@@ -1,4 +1,4 @@
-/** What is charged for a hold, and its settlement with the usage record: of a call, and of a response of a session. */
+/** The charge for a hold, and its settlement with the usage record: of a call, and of a response of a session. */
 import { Effect } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Caller } from "../../identity/caller.ts"
@@ -10,15 +10,15 @@ import { type Tier, tiers } from "../../protocol/timeout-tiers.ts"
 import type { CallServices } from "../services.ts"
 import type { Reserved } from "./reserve.ts"
 
-/** With the organisation's own key, the vendor bills the organisation. */
+/** Whether the organisation's own key was used: then the vendor bills the organisation. */
 export const free: Charge = { cost: 0n, cacheNetSaving: 0n }
 
-/** What is settled, and whom the usage record names. */
+/** The amounts of a settlement, and the caller in its usage record. */
 export interface Charged
   extends Pick<Settlement, "hold" | "atMs" | "job">,
     Omit<UsageRecord, "appId" | "vendor" | "tierMs" | "cacheNetSaving"> {
   readonly caller: Caller
-  /** Whom the vendor bills; undefined if no vendor was asked. */
+  /** The target that was called; undefined if no vendor was asked. */
   readonly target: CallTarget | undefined
   /** Milliseconds that the timeout tiers took. */
   readonly took: Partial<Record<Tier, number>>
@@ -46,7 +46,10 @@ const rounded = (took: Partial<Record<Tier, number>>): Partial<Record<Tier, numb
   return whole
 }
 
-/** Settles, and looks at the balance and the budgets that have less now. @param late what to settle if the database does not answer now */
+/**
+ * Settles, and checks the balance and the budgets that have less now.
+ * @param late the settlement if the database does not answer now
+ */
 export const settleCharge = (
   { settler, balanceWarnings, budgetWarnings }: Pick<CallServices, "settler" | "balanceWarnings" | "budgetWarnings">,
   { org }: Caller,

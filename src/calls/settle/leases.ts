@@ -1,6 +1,6 @@
 /**
- * Leases: a node renews its own, writes checkpoints of its running calls, gives back money that it does not use, and
- * closes what dead nodes left. Any number of nodes may do so.
+ * Leases: a node renews its own, writes checkpoints of its running calls, returns money that it does not use, and closes what
+ * dead nodes left. Any number of nodes may run it.
  */
 import { Clock, Effect, type Scope } from "effect"
 import type { Gate, Registration } from "../../admission/gate.ts"
@@ -13,7 +13,7 @@ export interface LeasedCall {
   readonly orgId: string
   readonly checkpoint: () => Checkpoint
   readonly registration: Registration | undefined
-  /** When its next checkpoint is due; set when it is first seen. */
+  /** The time when its next checkpoint is due; set when the call is first seen. */
   dueAtMs?: number
 }
 
@@ -64,7 +64,7 @@ const keepPart = (services: LeaseServices, part: LedgerPart): Effect.Effect<void
     yield* runEvery(1000, "Giving back idle allotments", part.returnIdle)
   })
 
-/** The first checkpoint of a call after a second at the latest two, then one at each interval. */
+/** The first checkpoint of a call comes after one to two seconds, the next ones at each interval. */
 const writeCheckpoints = ({ running, checkpointMs }: LeaseServices, part: LedgerPart, clock: Clock.Clock) =>
   Effect.suspend(() => {
     const nowMs = clock.currentTimeMillisUnsafe()

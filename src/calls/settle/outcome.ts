@@ -1,4 +1,4 @@
-/** How a call ended, for the bill and for the client. */
+/** The end of a call, for the bill and for the client. */
 import { Exit, Option } from "effect"
 import { type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
@@ -7,7 +7,7 @@ import type { ConversationError } from "../vendor/errors.ts"
 
 export type CallOutcome = Exit.Exit<void, ServiceError | ConversationError | EndedEarly>
 
-/** Why a call ended early, as usage reports it. */
+/** The reason why a call ended early, as usage reports it. */
 export type BrokenReason = Exclude<EstimatedReason, "upstream_usage_missing" | "upstream_usage_implausible">
 
 const brokenReasons: Readonly<Record<string, BrokenReason>> = {
@@ -18,7 +18,7 @@ const brokenReasons: Readonly<Record<string, BrokenReason>> = {
   stream_backpressure: "stream_backpressure",
 }
 
-/** Why a call ended early; undefined if it ended normally. */
+/** The reason why a call ended early; undefined if it ended normally. */
 export const brokenBy = (outcome: CallOutcome): BrokenReason | undefined => {
   if (Exit.isSuccess(outcome)) return undefined
   const failure = Exit.findErrorOption(outcome)

@@ -1,4 +1,4 @@
-/** How calls end, and their vendor calls, for metrics, reports and the log. */
+/** Reports of how calls and their vendor calls end, for metrics, reports and the log. */
 import { type Context, Effect } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { recordOutcome, recordShed, recordTierTimeout } from "../../telemetry/metrics.ts"
@@ -68,7 +68,7 @@ const callerOf = ({ requestId, caller, traceId }: CallOrigin) => ({
   ...callerView(caller),
 })
 
-/** Handles that callers make up are no values of dimensions. */
+/** Handles that callers invent are no values of dimensions. */
 const unknownModel = "unknown"
 
 /** Whether the catalogue knows the model; a kind without models is called by its purpose. */
@@ -85,7 +85,7 @@ export const reportFailedCall = (
   const tier = tierOf(error)
   if (tier !== undefined) recordTierTimeout(context, tier, target)
   if (error._tag === "UpstreamBroken" && isShortage(error)) recordShed(context, "files")
-  // A request for which a target has no words says nothing of the target.
+  // A request with a field that a target does not support says nothing about the target.
   const isUnfit = error._tag === "ServiceError" && error.code === "bad_request"
   return isUnfit
     ? Effect.logInfo("A target cannot be asked for this", { target: target.key, ...error.detail })

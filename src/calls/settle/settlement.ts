@@ -66,10 +66,10 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   }
   let end = finish()
   heldCall.sent = end.settlement
-  // Told while the database does not answer; the settlement that comes late keeps the same reply.
+  // Called while the database does not answer; the settlement that comes late has the same reply.
   const estimate = hold.balance - due.charge.cost
   const isAnswered = error === undefined && isFree(heldCall, due)
-  // Nobody waits for the record of what costs nothing.
+  // No client waits for the record of a call that costs nothing.
   if (isAnswered) conclude(heldCall, usage, estimate, end.finished, denial)
   const settled = yield* spanned("settle")(
     settleCharge(services, heldCall.call.caller, heldCall.covering, end.settlement, () => {
@@ -96,11 +96,11 @@ const billAttributes = <Body extends object>({ task, conversation }: HeldCall<Bo
   "weir.currency": task.currency,
 })
 
-/** What another node settles if this one dies. */
+/** The settlement that another node makes if this one dies. */
 export const leasedCallOf = <Body extends object>(heldCall: HeldCall<Body>): RunningCall => ({
   orgId: heldCall.call.caller.org.id,
   registration: heldCall.registration,
-  // A job is charged with its record, or not at all; a reply from the cache when it is whole.
+  // A job is charged with its record, or not at all; a reply from the cache is charged when it is whole.
   checkpoint: () => ({
     hold: heldCall.hold,
     settlement:
@@ -112,7 +112,7 @@ export const leasedCallOf = <Body extends object>(heldCall: HeldCall<Body>): Run
 })
 
 /**
- * After a defect, a call is settled as it was being settled, or as if its node had been lost: the node lives, so no lease ends
+ * After a defect, a call is settled with its last settlement, or as if its node had died: the node lives, so no lease ends
  * the hold. Idempotent.
  */
 export const settleLost = <Body extends object>(heldCall: HeldCall<Body>): Effect.Effect<unknown> =>
@@ -205,7 +205,7 @@ const reviewOutbound = <Body extends object>(
   return isGood ? services.review.judge(policies, () => task.answered()) : Effect.undefined
 }
 
-/** The reply of a normal end, complete but for the balance; undefined for a stream. */
+/** The reply of a normal end, complete except for the balance; undefined for a stream. */
 const finishReply = <Body extends object>(
   { call: { requestId }, task }: HeldCall<Body>,
   usage: SettledUsage,

@@ -1,5 +1,5 @@
 /** Messages between the tokenizer and its worker thread. */
-// Not all of Effect: each thread would load it.
+// Only a part of Effect is imported, because each thread would load all of it.
 import * as Predicate from "effect/Predicate"
 
 export interface CountRequest {

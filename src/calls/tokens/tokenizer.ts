@@ -46,7 +46,7 @@ const patience = "5 seconds"
 
 const countBytes = (text: string): number => tokensOfBytes(Buffer.byteLength(text))
 
-/** Of all gateways of the process: loading takes 70 MB, and half a second. It ends with the process. */
+/** The tokenizer thread of all gateways of the process: loading takes 70 MB, and half a second. It ends with the process. */
 let thread: CountingThread | undefined
 
 class CountingThread {

@@ -1,4 +1,7 @@
-/** What the vendor calls of one call share: its work, where the reply goes, its deadlines and what ends it. */
+/**
+ * The state that the vendor calls of one call share: its work, the destination of the reply, its deadlines and the signal
+ * that ends it.
+ */
 import { type Context, Data } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Watched } from "../../deadlines.ts"
@@ -14,10 +17,10 @@ import type { Work } from "./work.ts"
 /** The client disconnected before the vendor had finished. */
 export class ClientGone extends Data.TaggedError("ClientGone") {}
 
-/** What ends a conversation from outside its vendor calls; `internal_error` is a worker that lost the request. */
+/** The reason why a conversation ends from outside its vendor calls; `internal_error` is a worker that lost the request. */
 export type EndedEarly = ClientGone | TierTimeout | ServiceError<"stream_backpressure" | "internal_error">
 
-/** A client that reads a stream, as far as the vendor's side must know. */
+/** A client that reads a stream, as the vendor's side sees it. */
 export interface StreamClient {
   readonly hasRoom: boolean
   readonly isFull: boolean
@@ -36,18 +39,18 @@ export interface Conversation {
   readonly targets: ReadonlyArray<CallTarget>
   /** Whether another target is asked after a refusal that is the request's fault. */
   readonly triesAfterRefusal: boolean
-  /** Where a stream goes; undefined if the client gets a whole reply. */
+  /** The client of a stream; undefined if the client gets a whole reply. */
   readonly stream: StreamClient | undefined
   /** Maximum size of a reply, in bytes. */
   readonly maxReplyBytes: number
   readonly timeoutsOf: (target: CallTarget) => Timeouts
   readonly signal: Signal<EndedEarly>
   readonly nowMs: () => number
-  /** When the call was planned, in milliseconds since the epoch. */
+  /** The time of the plan, in milliseconds since the epoch. */
   readonly startedAtMs: number
   /** Vendor calls that failed. */
   readonly attempts: Array<Attempt>
-  /** Why its last vendor call failed. */
+  /** The reason why its last vendor call failed. */
   failure: AttemptError | undefined
   /** Looks at the deadlines no later than at a time; set by the call's watch. */
   lookBy: (dueMs: number) => void
@@ -55,7 +58,7 @@ export interface Conversation {
   call: Watched | undefined
   /** The current target. */
   target: CallTarget | undefined
-  /** Where the current target answers, as the head of its reply says. */
+  /** The region in which the current target answers, as the head of its reply says. */
   region: string | undefined
   /** Whether a reply has begun that is given to the client, which ends failover. */
   opened: boolean
@@ -63,7 +66,7 @@ export interface Conversation {
   readonly took: Partial<Record<Tier, number>>
 }
 
-/** What a conversation begins with. */
+/** The values that a conversation begins with. */
 type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "region" | "opened" | "took"
 
 export const makeConversation = (given: Omit<Conversation, Begun>): Conversation => ({

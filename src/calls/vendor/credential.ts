@@ -1,4 +1,4 @@
-/** What a call shows to a vendor that asks for a credential, and what it says if the gateway has none: of requests, jobs and sockets. */
+/** The credential of a vendor call, and the error if the gateway has none: for requests, jobs and sockets. */
 import { Effect, Redacted, Result } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { IdentityFailed } from "../../cloud-identities/identity.ts"
@@ -18,7 +18,7 @@ export const lacksCredential = ({ vendor, credential, identity, isOwn }: CallTar
 type Headers = Readonly<Record<string, string>>
 type Outgoing = Pick<SentRequest, "path" | "body">
 
-/** The headers that carry a target's credential, at once; those of an identity take time, and may not be there now. */
+/** The headers that carry a target's credential, if they are available at once; those of an identity may take time. */
 export const authorizationOf = (
   client: VendorClient["Service"],
   { vendor, dialect, credential, identity, network, isGuarded }: CallTarget,
@@ -31,7 +31,10 @@ export const authorizationOf = (
     .then(Result.succeed, (cause: unknown) => Result.fail(withoutIdentity(cause)))
 }
 
-/** The same, for a call that waits for it. Fails if the target lacks its credential, or its identity now. */
+/**
+ * The headers that carry a target's credential, for a call that waits for them. Fails if the target lacks its credential, or
+ * its identity now.
+ */
 export const authorize = (
   client: VendorClient["Service"],
   target: CallTarget,
@@ -48,7 +51,7 @@ export const authorize = (
       : Effect.succeed(headers)
   })
 
-/** What is wrong is for operators: the log and the check of a vendor tell it. */
+/** The reason is for operators only: the log and the check of a vendor show it. */
 const withoutIdentity = (cause: unknown): VendorRejected =>
   cause instanceof IdentityFailed
     ? new VendorRejected({ status: 401, code: missingCode, blame: "credential", reason: cause.sentence })

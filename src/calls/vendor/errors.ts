@@ -1,6 +1,7 @@
 /**
- * How a call to a vendor can fail, and what follows: whether another target is asked, what the target's health learns, and
- * what the client is told. Who is at fault decides, for every kind of call; `dialects/vendor/faults.ts` says who is.
+ * The failures of a call to a vendor, and their consequences: whether another target is asked, what the target's health
+ * learns, and which error the client gets. What is at fault decides, for every kind of call; `dialects/vendor/faults.ts` decides
+ * what is.
  */
 import { Data } from "effect"
 import { overloaded } from "../../admission/overload.ts"
@@ -42,7 +43,7 @@ export type CallError =
 /** A call that failed, or was not made because its target is cooling down. */
 export type AttemptError = CallError | TargetCoolingDown
 
-/** What the client is told. */
+/** The error that the client gets. */
 export type ConversationError =
   | TierTimeout
   | ServiceError<
@@ -77,8 +78,8 @@ const finalCodes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether another target may succeed. What is the request's fault is final, unless the model's `tryNext` says otherwise or
- * its kind has no requests that could be at fault. No target is asked to get around another's content filter.
+ * Whether another target may succeed. A fault of the request is final, unless the model's `tryNext` says otherwise or its
+ * kind has no requests that could be at fault. No target is asked to get around another's content filter.
  */
 export const isWorthFailover = (error: AttemptError, triesAfterRefusal = false): boolean => {
   switch (error._tag) {
@@ -93,11 +94,11 @@ export const isWorthFailover = (error: AttemptError, triesAfterRefusal = false):
   }
 }
 
-/** Why a target cools down after a failed call; undefined if it does not. */
+/** The reason why a target cools down after a failed call; undefined if it does not. */
 export const coolingReasonOf = (error: AttemptError): CoolingReason | undefined => {
   if (error._tag !== "VendorRejected") return undefined
   const { blame, status, code, retryAfterMs } = error
-  // Nothing was sent: to ask again costs nothing.
+  // Nothing was sent: asking again costs nothing.
   if (code === missingCode) return undefined
   if (isTargets(blame)) return { cause: "refused", reason: blame }
   if (blame !== "moment") return undefined
@@ -109,8 +110,8 @@ export const coolingReasonOf = (error: AttemptError): CoolingReason | undefined 
 export const missingCode = "credential_missing"
 
 /**
- * The error that tells most: of the calls the last, or of cooldowns the one that ends first; a busy vendor before what never
- * passes. That a target does not fit is told where no other could have answered.
+ * The error with the most information: the last of the calls, or the cooldown that ends first; a busy vendor before a problem
+ * that never passes. That a target does not support the request is reported only if no other could have answered.
  */
 export const mostTelling = (errors: ReadonlyArray<AttemptError>): AttemptError | undefined => {
   const among = outlookOf(errors) === "later" ? errors.filter(isBusy) : errors
@@ -151,9 +152,9 @@ export const isBusy = (error: AttemptError): boolean =>
 export interface ErrorContext {
   /** {@link outlookOf} all targets; of this error alone if absent. */
   readonly outlook?: "never" | "later" | undefined
-  /** How long until a target that is busy may be asked again; what the vendor said if absent. */
+  /** The time until a busy target may be asked again; the vendor's own statement if absent. */
   readonly waitMs?: number | undefined
-  /** Whether the client is told the vendor's machine code. */
+  /** Whether the client gets the vendor's machine code. */
   readonly tellsCode?: boolean | undefined
 }
 

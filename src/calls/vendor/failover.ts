@@ -24,7 +24,7 @@ export const converse = (conversation: Conversation): Effect.Effect<void, Conver
   })
 }
 
-/** Calls one target, to its end. @param despite undefined unless its last calls failed */
+/** Calls one target, to its end. @param despite the problem of the target, if its last calls failed */
 const askTarget = Effect.fnUntraced(function* (
   conversation: Conversation,
   target: CallTarget,
@@ -41,7 +41,7 @@ const askTarget = Effect.fnUntraced(function* (
     return yield* Effect.fail(reason)
   }
   const error = Result.isFailure(result) ? result.failure : undefined
-  // Another call tries the target just now.
+  // Another call is trying the target just now.
   if (error?._tag === "TargetCoolingDown") return Result.fail(error)
   conversation.work.record(target, performance.now() - startedAt, error)
   if (error === undefined) return Result.succeed(undefined)
@@ -52,7 +52,7 @@ const askTarget = Effect.fnUntraced(function* (
   return Result.fail(error)
 })
 
-/** Its health is asked only while its last calls failed. */
+/** The target's health is asked only while its last calls failed. */
 const call = (
   conversation: Conversation,
   target: CallTarget,

@@ -24,7 +24,7 @@ export interface TokensUsed {
   readonly outTokens?: number | undefined
 }
 
-/** A larger count is a fault of the vendor; one would spoil the sums of the histogram. */
+/** A larger count is a fault of the vendor; a single one would spoil the sums of the histogram. */
 const maxChartedTokens = 2 ** 26
 
 /** @param usage as the vendor reported it @param error what ended the call, if it did not end normally */
@@ -50,7 +50,7 @@ export const recordOperation = (
       : undefined,
   )
 
-/** What ended a vendor call. */
+/** The error that ended a vendor call. */
 export interface CallFailure {
   readonly _tag: string
   readonly code?: string

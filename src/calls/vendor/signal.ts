@@ -1,9 +1,9 @@
-/** What ends a call early: its client, or a deadline. */
+/** The reason that ends a call early: its client, or a deadline. */
 export class Signal<E> {
   #reason: E | undefined
   #listener: ((reason: E) => void) | undefined
 
-  /** Why the call ends; undefined while it may go on. */
+  /** The reason why the call ends; undefined while it may go on. */
   get reason(): E | undefined {
     return this.#reason
   }
@@ -15,7 +15,7 @@ export class Signal<E> {
     this.#listener?.(reason)
   }
 
-  /** One listener at a time, because a call waits in one place; undefined listens no longer. */
+  /** Sets the listener, one at a time, because a call waits in one place; undefined removes it. */
   listen(listener: ((reason: E) => void) | undefined): void {
     this.#listener = listener
     if (this.#reason !== undefined) listener?.(this.#reason)

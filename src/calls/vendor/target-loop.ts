@@ -1,6 +1,6 @@
 /**
- * Asks targets in their order until one answers, as every kind of call does: with a request, or with a socket that is
- * opened. What a failure says of a target is told to its health here.
+ * Asks targets in their order until one answers, for every kind of call: with a request, or with a socket that is opened.
+ * Failures are reported here to the health of their target.
  */
 import { Effect, Exit, Option, Result } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
@@ -29,7 +29,7 @@ export interface TargetLoop<A, E> {
   readonly triesAfterRefusal?: boolean
   readonly tellsCode?: boolean | undefined
   /**
-   * Asks a target that is not cooling down. Fails with what ends the call, whatever the targets say.
+   * Asks a target that is not cooling down. Fails with an error that ends the call at once.
    * @param despite undefined unless the last calls of the target failed: then it begins with {@link beginning}
    */
   readonly open: (target: CallTarget, despite: Despite | undefined) => Effect.Effect<Result.Result<A, AttemptError>, E>
@@ -37,16 +37,16 @@ export interface TargetLoop<A, E> {
   readonly isCommitted?: () => boolean
 }
 
-/** No target answered. */
+/** The failure of all targets. */
 export interface NoAnswer {
-  /** The error that tells most. */
+  /** The error with the most information. */
   readonly last: AttemptError
   readonly told: ConversationError
 }
 
 /**
- * The first answer. If all targets cool down, those are asked after all whose breaker is open or that were busy once, or else
- * those that were refused; what a vendor asked for is respected.
+ * The first answer. If all targets cool down, the ones whose breaker is open or that were busy once are asked anyway, or else
+ * those that were refused. A wait that a vendor asked for is respected.
  */
 export const firstAnswer = Effect.fnUntraced(function* <A, E>(
   loop: TargetLoop<A, E>,
@@ -105,11 +105,11 @@ const learn = <A, E>(
 ): Effect.Effect<void> => {
   const why = coolingReasonOf(error)
   const cooled = why === undefined ? Effect.void : health.coolDown(target.key, why, despite)
-  // The breaker of a suspect has heard of it.
+  // The breaker of a suspect has been notified already.
   return isSuspect || verdictOf(error) !== "failing" ? cooled : Effect.andThen(health.failed(target.key), cooled)
 }
 
-/** The cooldowns that another round disregards, if no target was asked in this one; undefined if there is no other round. */
+/** The cooldowns that a second round ignores, if no target was asked in this one; undefined if there is no second round. */
 const nextRound = (errors: ReadonlyArray<AttemptError>, despite: Despite): Despite | undefined => {
   const cooldowns = errors.filter((error) => error._tag === "TargetCoolingDown")
   if (despite !== "nothing" || cooldowns.length === 0 || cooldowns.length < errors.length) return undefined
@@ -127,7 +127,7 @@ const noAnswer = <A, E>(loop: TargetLoop<A, E>, errors: ReadonlyArray<AttemptErr
 
 const noTarget = new VendorRejected({ status: 0, code: "no_target", blame: "moment" })
 
-/** How long until the first of the busy targets may be asked again. */
+/** The time until the first of the busy targets may be asked again. */
 const soonest = <A, E>({ targets, health }: TargetLoop<A, E>, nowMs: number): number | undefined => {
   const waits = targets.flatMap(({ key }) => {
     const cooling = health.coolingDown(key, "nothing")

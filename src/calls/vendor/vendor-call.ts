@@ -32,7 +32,7 @@ import type { Reader } from "./work.ts"
 const maxBodyBytes = 32 * 1024 * 1024
 const maxErrorBytes = 64 * 1024
 
-/** What a call waits for. `body` and `refusal` are collected to their end. */
+/** The event that a call waits for. `body` and `refusal` are collected to their end. */
 type Stage = "start" | "connection" | "head" | "first frame" | "frames" | "body" | "refusal" | "over"
 
 export class UpstreamCall implements ReplyListener, Watched {
@@ -52,21 +52,21 @@ export class UpstreamCall implements ReplyListener, Watched {
   #startedAtMs = 0
   #connectedAtMs = 0
   #readAtMs = 0
-  /** When something last came that a client could use. */
+  /** The time of the last read that a client could use. */
   #saidAtMs = 0
   /** The longest pause between two reads. */
   #longestGapMs = 0
   #clientIsSlow = false
-  /** What must be done before more is read, e.g. a write to the disk. */
+  /** The work that must be done before more is read, e.g. a write to the disk. */
   #pause: Promise<unknown> | undefined
-  /** The reply has ended while that was waited for. */
+  /** Whether the reply has ended during that work. */
   #hasEnded = false
   #isOpened = false
   #error: CallError | undefined
-  /** Tells whoever waits that the call has gone on. */
+  /** Notifies the waiter that the call has advanced. */
   #tell: (() => void) | undefined
 
-  /** @param part of the parts in which the target is asked, from 0 */
+  /** @param part the index of the part of a request that is made in parts */
   constructor(
     conversation: Conversation,
     target: CallTarget,
@@ -162,7 +162,10 @@ export class UpstreamCall implements ReplyListener, Watched {
     this.#end(error)
   }
 
-  /** Ends the call if a tier is exceeded. @returns when to look again */
+  /**
+   * Ends the call if a tier is exceeded.
+   * @returns the time of the next check
+   */
   look(nowMs: number): number {
     const [tier, dueMs] = this.#due()
     if (dueMs > nowMs) return dueMs
@@ -170,7 +173,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     return Number.POSITIVE_INFINITY
   }
 
-  /** The tier that ends first, and when. */
+  /** The tier that ends first, and its time. */
   #due(): readonly [Tier, number] {
     const { connect, ttfb, idle } = this.#timeouts
     switch (this.#stage) {
@@ -185,7 +188,8 @@ export class UpstreamCall implements ReplyListener, Watched {
           ? ["idle", this.#readAtMs + idle]
           : ["ttfb", this.#connectedAtMs + ttfb]
       case "frames":
-        // Any byte resets the idle tier, keep-alive comments too, but what says nothing does so for twice as long at most.
+        // Any byte resets the idle tier, including keep-alive comments; but without content the idle tier lasts at most twice as
+        // long.
         return ["idle", this.#clientIsSlow ? Number.POSITIVE_INFINITY : this.#idleDueMs(idle)]
       case "start":
       case "over":
@@ -234,7 +238,7 @@ export class UpstreamCall implements ReplyListener, Watched {
       this,
     )
     this.#wire = started
-    // It may have ended while it was started.
+    // The call may have ended while it was started.
     if (this.#isOver()) started.abort()
   }
 
@@ -254,7 +258,10 @@ export class UpstreamCall implements ReplyListener, Watched {
     else if (isEnd) this.#end(disconnected())
   }
 
-  /** The first frame that a client could use has arrived, or the whole body: with the last part of the request there is no other target. */
+  /**
+   * The first frame that a client could use has arrived, or the whole body. After the last part of the request there is no
+   * other target.
+   */
   #open(reader: Reader, isEnd: boolean): void {
     const c = this.#conversation
     const { fault } = reader
@@ -287,7 +294,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     else if (stream?.hasRoom === false) this.#waitForClient()
   }
 
-  /** Stops reading while the client has too much to take; its own deadline is the stall. */
+  /** Stops reading while too much waits for the client; the client's own deadline is the stall. */
   #waitForClient(): void {
     const { stream, nowMs, lookBy } = this.#conversation
     if (stream === undefined) return
@@ -305,14 +312,14 @@ export class UpstreamCall implements ReplyListener, Watched {
     stream.onRoom = goOn
   }
 
-  /** Stops reading until something is done. */
+  /** Stops reading until that work is done. */
   #waitFor(written: Promise<unknown>): void {
     this.#wire?.pause()
     const all = Promise.all([this.#pause, written])
     this.#pause = all
     all.then(
       () => {
-        // More may have come, of the read that was under way.
+        // The read that was under way may have brought more.
         if (this.#pause !== all || this.#isOver()) return
         this.#pause = undefined
         this.#readAtMs = this.#conversation.nowMs()
@@ -330,7 +337,7 @@ export class UpstreamCall implements ReplyListener, Watched {
     return this.#rejected(withWait(fault, headers, this.#conversation.nowMs()))
   }
 
-  /** A fault with the client's own name of the field, or with none. */
+  /** A fault with the client's own name of the field, or with no field. */
   #rejected({ field, mentioned = [], ...fault }: VendorFault): VendorRejected {
     const { work } = this.#conversation
     const named = fault.blame === "request" ? work.clientField?.(field, mentioned) : undefined
@@ -381,7 +388,7 @@ export class UpstreamCall implements ReplyListener, Watched {
         this.#conversation.call = this
         this.#start()
       }
-      // What was reached before, or while it was started, is told now.
+      // A state that was reached before, or during the start, is reported now.
       this.#tell?.()
       return Effect.sync(() => {
         signal.listen(undefined)

@@ -1,4 +1,4 @@
-/** What the vendor calls of one call of any kind do: how each target is asked, and how its reply is read. */
+/** The work of the vendor calls of one call, of any kind: how each target is asked, and how its reply is read. */
 import type { Effect, Result } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { VendorFault } from "../../dialects/vendor/faults.ts"
@@ -9,7 +9,7 @@ import type { SpanOptions } from "../../telemetry/tracing.ts"
 import type { UpstreamHead } from "../../upstream/client.ts"
 import type { CallFailure } from "./operation.ts"
 
-/** What became of the bytes that were read: more must come, the reply is whole, or it broke off with a fault. */
+/** The state after a read: more must come, the reply is whole, or it broke off with a fault. */
 export type Delivered = "more" | "whole" | VendorFault
 
 /** Reads one reply of one target. Reading and delivery are two steps: a fault that is read first fails the target. */
@@ -20,7 +20,7 @@ export interface Reader {
   readonly read: (bytes: Uint8Array) => boolean
   /** The reply has ended. @returns whether its end brought something that a client could use */
   readonly readEnd: () => boolean
-  /** What must be done before more is read: a write to the disk, or the turn of others; undefined if nothing must. */
+  /** The work that must be done before more is read: a write to the disk, or the turn of others; undefined if there is none. */
   readonly written?: () => Promise<unknown> | undefined
   /** The fault at the beginning of what was read. */
   readonly fault: VendorFault | undefined
@@ -31,27 +31,28 @@ export interface Reader {
 export interface Work {
   /** Requests that a target needs, one after the other; one if absent. */
   readonly partsAt?: (target: CallTarget) => number
-  /** What comes before a target is asked, where that takes time. */
+  /** The preparation before a target is asked, if it takes time. */
   readonly prepare?: ((target: CallTarget) => Effect.Effect<void, ServiceError<"internal_error">>) | undefined
   readonly encode: (target: CallTarget, part: number) => Result.Result<SentRequest, EncodeRefusal>
   readonly reader: (target: CallTarget, head: UpstreamHead, part: number) => Reader
   /** The largest whole reply; 32 MiB if absent. */
   readonly maxBodyBytes?: number
   /**
-   * The target refused what others have sealed in the thread: the next request to it has nothing of that.
+   * Called if the target refused content that other vendors have sealed in the thread: the next request to it leaves that
+   * out.
    * @returns whether that would be another request
    */
   readonly unseal?: (target: CallTarget) => boolean
-  /** Whether another target is asked after every refusal: where no request can be at fault. */
+  /** Whether another target is asked after every refusal, because no request can be at fault. */
   readonly triesAfterRefusal?: boolean
   /**
    * The client's own name of a field that the vendor refuses, where the vendor that is asked got the client's own request.
    * @param field that the vendor names @param mentioned names in its text
    */
   readonly clientField?: (field: string | undefined, mentioned: ReadonlyArray<string>) => string | undefined
-  /** Whether clients are told the vendor's machine code of a refusal. */
+  /** Whether clients get the vendor's machine code of a refusal. */
   readonly tellsCode?: boolean
-  /** What has been received so far. */
+  /** The content that has been received so far. */
   readonly received: {
     /** Bytes of content. */
     readonly outputBytes: number

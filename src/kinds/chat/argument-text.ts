@@ -1,14 +1,14 @@
-/** The text in the arguments of a function that stands for a tool of texts, as the arguments come. */
+/** The text in the arguments of a function that replaces a tool of texts, as the arguments arrive. */
 import { field, textOfArguments } from "./offer.ts"
 
-/** The arguments up to the text. */
+/** The arguments before the text. */
 const head = new RegExp(String.raw`^\s*\{\s*"${field}"\s*:\s*"`)
-/** Arguments that have not come to their text by then are of another form, which is read when they are whole. */
+/** Arguments without a text up to this length are of another form, which is read when they are whole. */
 const longestHead = 64
 
 export class ArgumentText {
   #state: "head" | "text" | "other" | "end" = "head"
-  /** Arguments that are not told: the head, all of another form, or the beginning of an escape. */
+  /** Arguments that are not forwarded: the head, all of another form, or the beginning of an escape. */
   #held = ""
 
   /** @returns the text in these arguments */
@@ -58,7 +58,7 @@ export class ArgumentText {
   }
 }
 
-/** A model may write what is no escape; then it is as it came. */
+/** A model may write an invalid escape; it is then kept unchanged. */
 const unescaped = (written: string): string => {
   try {
     return String(JSON.parse(`"${written}"`))

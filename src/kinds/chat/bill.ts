@@ -1,7 +1,6 @@
 /**
- * Whether an exchange is billed, and for what. Pure. Sources: decisions "Client gone" and "usage"; field lessons 2, 8
- * and 11: nothing before the vendor's first content; the vendor's usage once it has ended, as far as it can be true; in
- * between, the known input plus the output received.
+ * Decides whether an exchange is billed, and its counts. Pure. Nothing is billed before the vendor's first content; after the
+ * end, the vendor's usage is billed as far as it can be true; in between, the known input plus the output received.
  */
 
 import type { Bill } from "../../calls/settle/bill.ts"
@@ -26,7 +25,7 @@ export interface UsageLimits {
   readonly outTokens: number
 }
 
-/** What a vendor's report is worth, by side; uses of hosted tools are priced separately. */
+/** The validity of a vendor's report, by side; uses of hosted tools are priced separately. */
 type Verdict = "reported" | "missing" | "implausible"
 type Verdicts = Readonly<Record<UsageSide | "uses", Verdict>>
 
@@ -48,7 +47,7 @@ const judge = (usage: VendorUsage, { contentSeen, textSeen }: Seen, limits: Usag
   }
 }
 
-/** Whether the vendor has made its final report, and there is something to bill. */
+/** Whether the vendor has made its final report, and there is content to bill. */
 const isReported = ({ usage, usageIsFinal, done, contentSeen }: Seen): boolean =>
   usage !== undefined && usageIsFinal && (done || contentSeen)
 
@@ -65,7 +64,7 @@ export const isImplausible = (seen: Seen, limits: UsageLimits): boolean =>
   seen.usage !== undefined && Object.values(judge(seen.usage, seen, limits)).includes("implausible")
 
 /**
- * @param broken why the exchange ended before the vendor's terminal event; undefined if it ended normally
+ * @param broken the reason why the exchange ended before the vendor's terminal event; undefined if it ended normally
  * @param counted the counts to bill if the vendor reported none, as far as they are within the limits
  * @returns undefined if nothing is billed
  */
@@ -115,7 +114,7 @@ const inputDims: ReadonlyArray<string> = ["audio_in", "image_in", "cache_write_1
 const outputDims: ReadonlyArray<string> = ["reasoning", "audio_out"]
 const units: ReadonlySet<string> = new Set(hostedUnits)
 
-/** The reported counts, with estimates in the place of sides that are missing or implausible. */
+/** The reported counts; estimates replace sides that are missing or implausible. */
 const believedCounts = (usage: VendorUsage, verdicts: Verdicts, estimated: Estimated): Counts => {
   const input = verdicts.input === "reported" ? usage : estimatedCounts(estimated)
   const outTokens = verdicts.output === "reported" ? usage.outTokens : estimated.outTokens

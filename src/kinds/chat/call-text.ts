@@ -1,4 +1,7 @@
-/** The word `json` of a call in a thread: the text of its input. It goes to vendors instead of the input, so it must mean the same. */
+/**
+ * The field `json` of a call in a thread: the text of its input. It goes to vendors instead of the input, so it must mean the
+ * same.
+ */
 import type { Message } from "../../protocol/block.ts"
 import { type InputIssue, maxIssues } from "../../protocol/json/find-issues.ts"
 import { countJson, loopLimits } from "../../protocol/json/json-size.ts"

@@ -19,7 +19,7 @@ export const calledBlock = (id: string, name: string, args: string): ToolCallBlo
 /** The maximum depth of a request, so that a reply can be sent back. */
 const maxInputDepth = 48
 
-/** A call whose input would change if it were written again: in JSON, its input is the text that came. */
+/** A call whose input would change if it were written again: its JSON has the text of the input as it arrived. */
 class ExactCall implements ToolCallBlock {
   readonly t = "tool_call"
   readonly id: string

@@ -1,4 +1,7 @@
-/** A prompt that a client sent in an API of its own: vendors of that API get it as it came, others in the words of twp/1. */
+/**
+ * A prompt that a client sent in an API of its own: vendors of that API get it unchanged, others get it translated from
+ * twp/1.
+ */
 import { Effect, Result } from "effect"
 import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { ClientApiName, OwnRequest, SentBody } from "../../dialects/carry/carried-request.ts"
@@ -27,7 +30,7 @@ import { mediaBytes } from "./prompt-tokens.ts"
 export interface SentPrompt extends Omit<SentBody, "edited"> {
   readonly api: ClientApiName
   readonly body: Uint8Array
-  /** Where its members stand. */
+  /** The positions of its members. */
   readonly marks: JsonMarks
   /** Whether the reply is a stream. */
   readonly isStreamed: boolean
@@ -43,7 +46,7 @@ export class CarriedPrompt extends OwnPrompt {
 
   override get tokens(): number {
     const counted = super.tokens + tokensOfBytes(this.#sent.own.newBytes)
-    // A long body is text but for its media, wherever it stands.
+    // A long body is text except for its media, at any position.
     const { length } = this.#sent.body
     return length < longBytes ? counted : Math.max(counted, tokensOfBytes(length - mediaBytes(this.read().thread)))
   }
@@ -52,19 +55,19 @@ export class CarriedPrompt extends OwnPrompt {
     return super.hasRemoteMedia || this.#sent.own.hosted.some(readsMore)
   }
 
-  /** What twp/1 has no words for cannot be written anew. */
+  /** Fields that twp/1 does not support cannot be written again. */
   override get canUnseal(): boolean {
     return super.canUnseal && this.#sent.own.lack === undefined
   }
 
-  /** All that a vendor of the same API reads: also what twp/1 has no words for. */
+  /** All fields that a vendor of the same API reads, including those that twp/1 does not support. */
   override get reviewed(): Effect.Effect<string> {
     return Effect.map(super.reviewed, (text) => [text, ...textsOfJson(jsonOf(this.#sent.body))].join("\n"))
   }
 
   override get ownSameness(): Effect.Effect<object | undefined> {
     const { api, isStreamed, betas, own } = this.#sent
-    // What a vendor reads elsewhere may change.
+    // Content that a vendor's tool reads elsewhere may change.
     if (own.hosted.some(readsMore)) return Effect.undefined
     return Effect.map(this.sameness, (prompt) => prompt && { api, isStreamed, betas, sent: this.#meaning() })
   }
@@ -74,7 +77,7 @@ export class CarriedPrompt extends OwnPrompt {
     const own = target.vendor?.hostedTools === "carry" ? withPaidTools(sentOwn) : sentOwn
     const { chat } = target.dialect
     const { lack, newFields } = own
-    // The request as it came would be refused again: without its seals it is written anew.
+    // The unchanged request would be refused again: without its seals it is written again.
     if (chat?.carry?.api === api && params.isUnsealed !== true) {
       const [newField] = newFields
       if (newField !== undefined && target.vendor?.newFields === "refuse") return unfit(newField, unknownField)
@@ -101,8 +104,8 @@ export class CarriedPrompt extends OwnPrompt {
     }
     const hasOthers = this.hasTools
     const translated = lack === undefined ? super.encode(target, params) : unfit(lack.path, lack.message)
-    // Of the tools that vendors run, others have a plain web search alone. Agents offer them always, beside tools of their own,
-    // and go on with those.
+    // If other tools of vendors are left out, only a plain web search remains. Agents always offer such tools, beside tools of
+    // their own, and go on with those.
     const lost = own.hosted.filter(({ isPlainSearch }) => !isPlainSearch || translated.isSearching !== true)
     const { lostTools = hasOthers ? "omit" : "refuse" } = params
     return (
@@ -113,7 +116,7 @@ export class CarriedPrompt extends OwnPrompt {
     )
   }
 
-  /** The body as it came, without what changes no answer: numbers that are one to a parser may be two to a vendor. */
+  /** The unchanged body, without the members that change no answer: numbers that are equal to a parser may differ to a vendor. */
   #meaning(): string {
     const { body, marks } = this.#sent
     const edits = meaningless.map((name) => cut(name))
@@ -153,14 +156,14 @@ const lackOf = ({ type, unit, isForced }: HostedTool): string => {
   return `is ${type.slice(0, 64)}, which no vendor of this model may run as it is asked for${needs ?? ""}${remedy}`
 }
 
-/** Uses of hosted tools without web searches, where the vendor cannot make them beside the rest of the request. */
+/** Uses of hosted tools without web searches, if the vendor cannot search for a request with these fields. */
 const hostedAt = (chat: ChatDialect, request: VendorRequest): HostedUses | undefined => {
   const { hosted } = request
   if (hosted === undefined || chat.canSearch(request)) return hosted
   return { ...hosted, allowed: hosted.allowed.filter((unit) => unit !== "web_search") }
 }
 
-/** Bytes of a body that may be anywhere in it. */
+/** Bytes of a body that may be at any position in it. */
 const longBytes = 8 * 1024
 
 const unknownField = "is not a field of this API that the gateway knows"

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { ExchangeResponse } from "../../protocol/exchange.ts"
 
-/** Beside the words of twp/1 it may be its vendor's own, in JSON, for a client of the same API: then it has no blocks. */
+/** A reply in twp/1; for a client of the vendor's own API it may have the vendor's JSON instead, and then it has no blocks. */
 export const ChatReply = Schema.Struct({
   ...ExchangeResponse.fields,
   carried: Schema.optionalKey(Schema.String),

@@ -1,4 +1,4 @@
-/** An exchange as its API asked for it. */
+/** An exchange as the client's API asked for it. */
 
 import type { ClientApiName } from "../../dialects/carry/carried-request.ts"
 import type { FieldRefusal } from "../../dialects/client/fields.ts"
@@ -10,34 +10,34 @@ import { OwnPrompt, type Prompt, type PromptContent, type PromptSource } from ".
 
 export interface ChatRequest extends Omit<ExchangeRequest, "thread" | "tools"> {
   readonly prompt: Prompt
-  /** Present if a vendor of the same API gets it as it came. */
+  /** Present if a vendor of the same API gets the request unchanged. */
   readonly carried?: CarriedRequest | undefined
 }
 
 /** The facts of a request in a client's own API that an exchange needs. */
 export interface CarriedRequest {
   readonly api: ClientApiName
-  /** The first thing for which only this API has words. */
+  /** The first field that only this API supports. */
   readonly lack?: FieldRefusal | undefined
   /** Ids of the client's own users. */
   readonly endUsers: ReadonlyArray<string>
   /** Tools that a vendor runs. */
   readonly hosted: ReadonlyArray<HostedTool>
-  /** The most uses of them all that the client allows. */
+  /** The most uses of all of them that the client allows. */
   readonly maxHostedUses?: number | undefined
   /** Whether its vendor may summarise the thread beside the answer. */
   readonly compacts?: boolean | undefined
 }
 
-/** A body of so many bytes stays as it came, instead of as what was read of it. */
+/** The size from which a body stays as it was sent, instead of the values that were read from it. */
 const longBytes = 16 * 1024
 
 /** The body that a request was read from. */
 export interface RequestSource {
   readonly body: Uint8Array
-  /** Where it has JSON that goes on as its text. */
+  /** The positions of JSON that is forwarded as its text. */
   readonly exact: ExactPlaces | undefined
-  /** Keeps nothing of what was read before. */
+  /** Drops everything that was read before. */
   readonly read: (body: Uint8Array) => PromptContent
 }
 
@@ -47,7 +47,7 @@ export const chatRequestOf = ({ thread, tools, ...request }: ExchangeRequest, so
   prompt: new OwnPrompt({ thread, ...(tools !== undefined && { tools }) }, source && promptSource(source, request)),
 })
 
-/** A request that a vendor of the same API gets as it came. */
+/** A request that a vendor of the same API gets unchanged. */
 export const carriedRequestOf = (
   { thread, tools, ...request }: ExchangeRequest,
   source: RequestSource,

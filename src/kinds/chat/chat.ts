@@ -1,4 +1,4 @@
-/** Exchanges with a model: the kind `chat`. Source: interface.md "Exchange request". */
+/** Exchanges with a model: the kind `chat`. */
 
 import { Effect, Result } from "effect"
 import type { Asked, Kind, Task } from "../../calls/kind.ts"
@@ -125,7 +125,7 @@ class ChatTask extends ChatWork implements Task<ChatReply>, Cacheable {
     })
   }
 
-  /** Uses of tools that were not asked for are the vendor's own: Anthropic runs the code of its searches for nothing. */
+  /** Uses of tools that were not asked for are the vendor's own: Anthropic runs the code of its searches without charge. */
   #asAsked(bill: Bill | undefined): Bill | undefined {
     const asked = this.#asked.request.carried?.hosted.map(({ unit }) => unit) ?? []
     const others = hostedUnits.filter((unit) => unit !== "web_search" && !asked.includes(unit))
@@ -148,7 +148,7 @@ class ChatTask extends ChatWork implements Task<ChatReply>, Cacheable {
     return { ...bill, counts: { ...counts, dims: { ...counts.dims, [tierDimension(tier)]: 1 } } }
   }
 
-  /** The tier that is billed: the one asked for, unless the vendor says that it answered at another. */
+  /** The tier that is billed: the one asked for, unless the vendor reports another. */
   #tier(): string | undefined {
     const { serviceTier: asked } = this.#plan.vendorRequest.extras ?? {}
     const { tier: served } = this.meter
@@ -175,7 +175,7 @@ class ChatTask extends ChatWork implements Task<ChatReply>, Cacheable {
 
   stops(): ReadonlyArray<Stop> | undefined {
     if (this.#plan.n === 1) return undefined
-    // A vendor may send fewer than it was asked for.
+    // A vendor may send fewer replies than it was asked for.
     return Array.from({ length: this.meter.replies }, (_, reply) => this.meter.stopOf(reply) ?? "end")
   }
 

@@ -3,7 +3,7 @@ import type { VendorEvent } from "../../dialects/chat-dialect.ts"
 import { mostCitations } from "../../protocol/citation.ts"
 
 export class CitedBlocks {
-  /** How many citations each block has. */
+  /** The number of citations of each block. */
   readonly #counts = new Map<string, number>()
 
   limited(events: ReadonlyArray<VendorEvent>): ReadonlyArray<VendorEvent> {

@@ -5,9 +5,9 @@ import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { PromptParams } from "./prompt.ts"
 
 /**
- * @param orgId two organisations' users are not the same, whatever they are called
- * @param masterKey without one there are no hashes, and nothing is told
- * @returns what stands for each id at a vendor; undefined if there are none
+ * @param orgId users of two organisations are different, even if their ids are equal
+ * @param masterKey without one there are no hashes, and no id is sent
+ * @returns the replacement of each id at a vendor; undefined if there are none
  */
 export const endUsersOf = (
   ids: ReadonlyArray<string> | undefined,

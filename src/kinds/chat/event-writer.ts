@@ -5,7 +5,7 @@ import type { CloseEvent, Delta, EventName, ImageDelta, OpenEvent, TextDelta, Wa
 import type { Segment } from "../../protocol/kinds/transcription.ts"
 import type { Usage } from "../../protocol/usage.ts"
 
-/** What all streams of t.* events have; how one event is framed is their own. */
+/** The part that all streams of t.* events share; each stream frames an event in its own way. */
 export abstract class TwpEvents implements EventEncoder {
   abstract readonly heartbeat: string
 

@@ -8,7 +8,7 @@ import { textUnlike } from "../../protocol/json/json-text.ts"
 import { textsAt } from "../../protocol/json/json-texts.ts"
 import { isFunctionTool, type TextTool, type VendorTool } from "../../protocol/tool.ts"
 
-/** The body of a request, and where it has such texts. */
+/** The body of a request, and the positions of such texts in it. */
 export interface ExactSource {
   readonly body: Uint8Array
   readonly places: ExactPlaces
@@ -19,13 +19,13 @@ export type ExactTool = OfferedTool | TextTool | VendorTool
 export interface ExactContent {
   readonly thread: ReadonlyArray<Message>
   readonly tools: ReadonlyArray<ExactTool>
-  /** The text of the output's schema, where writing it would give another. */
+  /** The text of the output's schema, if writing it would give another. */
   readonly outputJson?: string | undefined
 }
 
 /**
- * The places in an exchange of twp/1 itself; undefined if it has nothing of this kind.
- * @param before the exchange in its body, e.g. `exchange.`
+ * The positions in an exchange of twp/1 itself; undefined if it has nothing of this kind.
+ * @param before the path of the exchange in its body, e.g. `exchange.`
  */
 export const placesOfExchange = (
   { thread, tools = [], params }: Pick<ExchangeRequest, "thread" | "tools" | "params">,
@@ -115,7 +115,7 @@ const stringIn = (text: string): string => {
   return typeof value === "string" ? value : ""
 }
 
-/** A text, if it is another than what was written of its value. Arguments that are no JSON object have become another value. */
+/** A text, if it differs from what was written of its value. Arguments that are no JSON object have become another value. */
 const sameText = (text: string, written: string): string | undefined => {
   if (text === written) return undefined
   const value = parseObject(text)

@@ -1,4 +1,4 @@
-/** The tools of an exchange, and the calls in its thread, as the dialect of a target can say them. Pure. */
+/** The tools of an exchange, and the calls in its thread, in the form that the dialect of a target supports. Pure. */
 import { Result } from "effect"
 import type { ChatDialect, OfferedTool, VendorRequest } from "../../dialects/chat-dialect.ts"
 import { parseObject } from "../../dialects/parse/json.ts"
@@ -9,7 +9,7 @@ import { isFunctionTool, isTextTool, type TextTool, type VendorTool } from "../.
 import type { ExactTool } from "./exact-content.ts"
 
 export interface Offer extends Pick<VendorRequest, "thread" | "tools" | "textTools" | "ownTools"> {
-  /** Tools of texts for which functions stand. */
+  /** Tools of texts that functions replace. */
   readonly functionsOfTexts: ReadonlyArray<string>
 }
 
@@ -52,7 +52,7 @@ const lackOf = (tool: VendorTool, why: string): EncodeRefusal => ({
   message: `this model has no tool ${nameOfTool(tool)}: ${why}`,
 })
 
-/** The one field of a function that stands for a tool of texts. */
+/** The single field of a function that replaces a tool of texts. */
 export const field = "input"
 
 const functionOf = ({ name, description, grammar }: TextTool): OfferedTool => {

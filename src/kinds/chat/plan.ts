@@ -1,6 +1,6 @@
 /**
- * The plan of an exchange, before money or vendors are involved: model, price, allowed parameters, and the maximum
- * cost. Pure. Source: interface.md exchange field rules and rules 5 to 7.
+ * The plan of an exchange, before money or vendors are involved: model, price, allowed parameters, and the maximum cost.
+ * Pure.
  */
 
 import { Result } from "effect"
@@ -31,7 +31,7 @@ export interface Plan {
   readonly promptTokens: number
   /** The most tokens of all replies. */
   readonly outTokens: number
-  /** Replies to the prompt. */
+  /** The number of replies to the prompt. */
   readonly n: number
   readonly holdAmount: Amount
   /** The highest counts that the model can use for this request. */
@@ -64,12 +64,12 @@ export const makePlan = (
     if (refusal !== undefined) return Result.fail(refusal)
     const hosted = hostedUses(request.carried, caller, price, entry.targets)
     const promptTokens = heldPromptTokens(request, entry, params.maxTokens)
-    // Each of several replies may use them as often.
+    // Each of several replies may use that many.
     const uses = hosted && { ...hosted, most: hosted.most * n }
     const compacted =
       request.carried?.compacts === true ? { inTokens: promptTokens, outTokens: tokensOfCompaction } : none
     const inTokens = promptTokens + compacted.inTokens + tokensOfUse * (uses?.most ?? 0)
-    // What was predicted and not said is billed as output.
+    // Predicted text that the reply does not have is billed as output.
     const outTokens = (params.maxTokens + tokensOfBytes(Buffer.byteLength(prediction))) * n + compacted.outTokens
     const mostInTokens = Math.min(mostTokensOf(inTokens), entry.model.contextWindow ?? largestContextWindow)
     const charged = (each: Price) => maxCharge(each, inTokens, outTokens, uses, mostInTokens)
@@ -91,7 +91,7 @@ export const makePlan = (
     })
   })
 
-/** Refuses what only a vendor of the client's own API understands, if the model has no such target. */
+/** Refuses a field that only a vendor of the client's own API supports, if the model has no such target. */
 const untranslatable = ({ carried }: ChatRequest, { targets }: ModelEntry): PlanError | undefined =>
   carried?.lack === undefined || targets.some(({ dialect }) => dialect.chat?.carry?.api === carried.api)
     ? undefined
@@ -109,11 +109,11 @@ const heldPromptTokens = (
   Math.max(
     params?.promptTokensEstimate ?? 0,
     prompt.tokens + (typeof params?.output === "object" ? tokensOfSchema(params.output.schema) : 0),
-    // Media, and kept contents, of unknown size can fill the model's context window.
+    // Media and stored contents of unknown size can fill the model's context window.
     prompt.hasRemoteMedia || params?.vendorOptions?.gemini?.cachedContent !== undefined ? contextWindow - maxTokens : 0,
   )
 
-/** A tier of service has its price, or is not to be had. */
+/** A service tier needs a price; without one it is refused. */
 const tierRefusal = (tier: string | undefined, { tiers }: Price): PlanError | undefined =>
   tier === undefined || entryOf(tiers ?? {}, tier) !== undefined
     ? undefined
@@ -125,12 +125,12 @@ const tierRefusal = (tier: string | undefined, { tiers }: Price): PlanError | un
 const tokensOfCompaction = 20_000
 const none = { inTokens: 0, outTokens: 0 }
 
-/** What the results of one use of a hosted tool add to a prompt, as the hold reckons. */
+/** The tokens that the results of one use of a hosted tool add to a prompt, as the hold estimates them. */
 const tokensOfUse = 10_000
 
 /**
- * Tools that a vendor runs are for organisations with the capability, and for models whose price names them. A vendor that carries all
- * tools runs them for every organisation: they are held where a price names them.
+ * Tools that a vendor runs are for organisations with the capability, and for models whose price names them. A vendor that
+ * carries all tools runs them for every organisation: money is held for those that a price names.
  */
 const hostedUses = (
   carried: ChatRequest["carried"],
@@ -150,7 +150,7 @@ const hostedUses = (
   return { units, most: Math.min(carried.maxHostedUses ?? asked, mostHostedUses), allowed: units.filter(isAllowed) }
 }
 
-/** The searches that any vendor may make, if that is all its client asks of a search. */
+/** The searches that any vendor may make, if the client asks for a search without further options. */
 const searchesOf = (carried: ChatRequest["carried"], hosted: HostedUses | undefined): number | undefined => {
   const search = carried?.hosted.find(({ isPlainSearch }) => isPlainSearch)
   if (search === undefined || hosted === undefined || !hosted.allowed.includes("web_search")) return undefined
@@ -217,7 +217,7 @@ function overflowOf(
   })
 }
 
-/** The largest context window that vendors sell; holds for models whose window the catalogue does not state. */
+/** The largest context window that vendors sell; used for models whose window the catalogue does not state. */
 const largestContextWindow = 2_000_000
 /** Vendors count a few tokens differently, and treat very small limits as larger ones. */
 const defaultUsageMargin = 2
@@ -231,7 +231,7 @@ function usageLimits({ model }: ModelEntry, maxTokens: number): UsageLimits {
   }
 }
 
-/** The level of reasoning; a budget alone stands for the level whose usual budget it is. */
+/** The level of reasoning; a budget alone is replaced by the level whose usual budget it is. */
 export function levelOf({ reasoning, reasoningBudget }: ExchangeParams): ReasoningLevel | undefined {
   if (reasoning !== undefined || reasoningBudget === undefined) return reasoning
   return budgetLevels.find(([budget]) => reasoningBudget <= budget)?.[1] ?? "max"
@@ -262,7 +262,7 @@ const copy = <Name extends keyof ExtraParams>(from: ExtraParams, into: Extras, n
   if (value !== undefined) into[name] = value
 }
 
-/** The parameters that not every vendor has, within a profile; undefined if there are none. */
+/** The optional parameters, within a profile; undefined if there are none. */
 export const extrasOf = (asked: ExchangeParams, profile: ParamsProfile): ExtraParams | undefined => {
   const extras: Extras = {}
   for (const name of ranged) {

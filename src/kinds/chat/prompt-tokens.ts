@@ -4,19 +4,19 @@ import { pictureIn } from "../../dialects/vendor/reply-pictures.ts"
 import { type Block, everyBlock, type Message, type VendorBlock } from "../../protocol/block.ts"
 import type { Tool } from "../../protocol/tool.ts"
 
-/** Vendors count this much for a large image. */
+/** The tokens that vendors count for a large image. */
 const tokensPerImage = 1600
-/** A picture without any reduction has patches of as many: https://platform.openai.com/docs/guides/images-vision */
+/** The patches of a picture without any reduction: https://platform.openai.com/docs/guides/images-vision */
 const tokensPerOriginal = 10_000
 /** A PDF page is about 50 kB and 3,000 tokens. */
 const fileBytesPerToken = 16
 const tokensPerMessage = 8
-/** Of what is named by its address: a page or so of a document, minutes of sound, a few minutes of video. */
+/** Tokens of media that are named by an address: a page or so of a document, minutes of sound, a few minutes of video. */
 const tokensOfAddress = { file: tokensPerImage, audio: 10_000, video: 50_000 }
 
 export interface PromptParts {
   readonly text: string
-  /** Of images and files, and of what stands between messages. */
+  /** Tokens of images and files, and of the structure between messages. */
   readonly tokens: number
 }
 
@@ -79,7 +79,7 @@ type MediaBlock = Extract<Block, { readonly t: "image" | "file" | "video" | "aud
 const isMedia = (block: Block): block is MediaBlock =>
   block.t === "image" || block.t === "file" || block.t === "video" || block.t === "audio"
 
-/** Bytes of media that were sent along, as they stand in a body. */
+/** Bytes of media that were sent along, as they are written in a body. */
 export const mediaBytes = (thread: ReadonlyArray<Message>): number =>
   everyBlock(thread).reduce((bytes, block) => bytes + (isMedia(block) ? (block.data?.length ?? 0) : 0), 0)
 

@@ -1,6 +1,6 @@
 /**
- * The prompt of an exchange: its thread and its tools. An exchange sees it from outside only, because that of a large request
- * is with a worker, so that no stream waits while it is read and written.
+ * The prompt of an exchange: its thread and its tools. An exchange uses it through an interface, because a worker has the
+ * prompt of a large request, so that no stream waits while it is read and written.
  */
 import { Effect, Result } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"
@@ -24,9 +24,9 @@ import { samenessOfPrompt } from "./sameness.ts"
 
 /** A vendor's request without its prompt. */
 export interface PromptParams extends Omit<VendorRequest, "thread" | "tools"> {
-  /** Whether what vendors have sealed is left out: the target cannot open it. */
+  /** Whether sealed blocks of other vendors are left out: the target cannot open them. */
   readonly isUnsealed?: true
-  /** What the organisation says of tools that vendors run, where the target has them not. */
+  /** The organisation's rule for tools that vendors run, if the target does not have them. */
   readonly lostTools?: Org["hostedTools"]
 }
 
@@ -35,27 +35,27 @@ export interface EncodingTarget extends Pick<CallTarget, "dialect"> {
   readonly vendor?: Pick<Vendor, "newFields" | "hostedTools">
 }
 
-/** A request in a vendor's words. */
+/** A request in a vendor's format. */
 export interface EncodedPrompt {
   readonly wire: Result.Result<WireRequest<string | Uint8Array>, EncodeRefusal>
-  /** Whether the vendor may search the web, where the client asked for that. */
+  /** Whether the vendor may search the web, if the client asked for that. */
   readonly isSearching?: boolean | undefined
   /** Types of tools that vendors run, which are left out. */
   readonly omittedTools?: ReadonlyArray<string> | undefined
-  /** Types of blocks of other vendors' tools, which this one cannot read, and words that it lacks. */
+  /** Types of blocks of other vendors' tools, which this one cannot read, and fields that it lacks. */
   readonly omitted?: ReadonlyArray<string> | undefined
   /** Parameters that the model takes with other values, or not at all. */
   readonly clamped?: ReadonlyArray<string> | undefined
-  /** Functions that stand for the client's tools of texts. */
+  /** Functions that replace the client's tools of texts. */
   readonly functionsOfTexts?: ReadonlyArray<string> | undefined
   /** Present if it is the client's own request: its vendor has the same API. */
   readonly carried?: CarryingNotes | undefined
-  /** The fields of the client's own request, as the vendor may name them; they are looked for when it refuses. */
+  /** The fields of the client's own request, as the vendor may name them; computed when the vendor refuses. */
   readonly written?: (() => WrittenFields) | undefined
 }
 
 export interface Prompt {
-  /** The kinds of its blocks; text is taken to be among them. */
+  /** The kinds of its blocks; text is always among them. */
   readonly kinds: ReadonlySet<Block["t"]>
   readonly hasTools: boolean
   /** A conservative count, tools included. */
@@ -64,15 +64,15 @@ export interface Prompt {
   readonly hasRemoteMedia: boolean
   /** Whether it has reasoning that vendors seal, and can be written without it. */
   readonly canUnseal: boolean
-  /** What policies read. */
+  /** The texts that policies read. */
   readonly reviewed: Effect.Effect<string>
-  /** What is counted where a vendor reports nothing. */
+  /** The texts that are counted if a vendor reports no usage. */
   readonly parts: Effect.Effect<PromptParts>
-  /** What can change the answer; undefined if it names what may change by itself. */
+  /** The fields that can change the answer; undefined if the prompt names content that may change later. */
   readonly sameness: Effect.Effect<object | undefined>
-  /** The same where a vendor of the client's own API may answer: its reply is kept as it came, as a stream or whole. */
+  /** The same if a vendor of the client's own API may answer: its reply is stored unchanged, as a stream or whole. */
   readonly ownSameness: Effect.Effect<object | undefined>
-  /** What comes before {@link encode} at a target; absent where that is nothing. */
+  /** The preparation before {@link encode} at a target; absent if there is none. */
   readonly prepare?: (target: CallTarget, params: PromptParams) => Effect.Effect<void, ServiceError<"internal_error">>
   readonly encode: (target: EncodingTarget, params: PromptParams) => EncodedPrompt
 }
@@ -90,8 +90,8 @@ export interface PromptSource {
 export type PromptContent = Pick<ExchangeRequest, "thread" | "tools">
 
 /**
- * A prompt that is here. One that can be read again is let go when it has been written for a target: nobody needs it
- * then, unless that target fails or reports no usage, and most of a call's time, and its memory, is after that.
+ * A prompt in memory. A prompt that can be read again is released when it has been written for a target: it is needed again
+ * only if that target fails or reports no usage, and most of a call's time and memory comes after that.
  */
 export class OwnPrompt implements Prompt {
   #content: PromptContent | undefined
@@ -108,7 +108,7 @@ export class OwnPrompt implements Prompt {
     return { thread, tools }
   }
 
-  /** The same with the texts that its client wrote. They are looked for when it is written for a vendor, and not before. */
+  /** The same prompt with the texts that its client wrote. They are found when it is written for a vendor, and not before. */
   #exact(output?: AskedOutput): ExactContent {
     const { exact } = this.#source
     const content = this.read()
@@ -170,7 +170,7 @@ export class OwnPrompt implements Prompt {
   }
 }
 
-/** Most prompts are: they share it. */
+/** Most prompts have only text: they share this set. */
 const textAlone: ReadonlySet<Block["t"]> = new Set(["text"])
 
 export const kindsOf = (thread: ReadonlyArray<Message>): ReadonlySet<Block["t"]> => {
@@ -206,7 +206,7 @@ export const encodePrompt = (
   return { wire: chat.encode(request), isSearching, omitted, clamped, functionsOfTexts }
 }
 
-/** Sealed reasoning becomes text that nobody signed, or nothing where there is none. */
+/** Sealed reasoning becomes unsigned text, or nothing if it has no text. */
 const withoutSeals = (message: Message): ReadonlyArray<Message> => {
   if (message.role !== "assistant") return [message]
   const blocks = message.blocks.flatMap((block): ReadonlyArray<ReplyBlock> => {
@@ -216,7 +216,7 @@ const withoutSeals = (message: Message): ReadonlyArray<Message> => {
   return blocks.length === 0 ? [] : [{ ...message, blocks }]
 }
 
-/** A request whose searches are left out where a vendor cannot make them. */
+/** A request without its searches, if a vendor cannot make them. */
 export const withSearches = (
   chat: ChatDialect,
   request: VendorRequest,

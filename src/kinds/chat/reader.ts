@@ -20,16 +20,19 @@ export interface ChatClient {
 export interface ReaderOptions {
   /** Absent if the reply is kept whole. */
   readonly client?: ChatClient | undefined
-  /** Told when a reply begins. @returns the first events of a stream */
+  /**
+   * Called when a reply begins.
+   * @returns the first events of a stream
+   */
   readonly opening: () => string
-  /** Told what is taken. */
+  /** Called with each part that is taken. */
   readonly tap?: ((events: ReadonlyArray<VendorEvent>) => void) | undefined
   readonly maxReplyBytes: number
   /** A stream ends when its text and its tools' arguments are longer. */
   readonly maxOutputBytes: number
-  /** How many replies were asked for; a vendor's others are left out. */
+  /** The number of replies that were asked for; further replies of a vendor are left out. */
   readonly replies: number
-  /** Functions that stand for the client's tools of texts. */
+  /** Functions that replace the client's tools of texts. */
   readonly functionsOfTexts?: ReadonlyArray<string> | undefined
   /** Whether the client gets what the vendor sends. */
   readonly carries?: boolean | undefined
@@ -60,12 +63,15 @@ export const takeEvents = (
 const replyOf = (event: VendorEvent): number =>
   (event.kind === "delta" ? event.delta.reply : event.kind === "stop" ? event.reply : 0) ?? 0
 
-/** The vendor goes on beyond the limit that it was given. */
+/** The vendor goes on beyond its limit. */
 const outputTooLong: VendorFault = { status: 502, code: "output_too_long", blame: "moment" }
 
 const noEvents: ReadonlyArray<VendorEvent> = []
 
-/** Whether a client could use an event: counts, tiers and regions say nothing, and vendors begin with them before they fail. */
+/**
+ * Whether a client could use an event: counts, tiers and regions have no content, and vendors send them first before they
+ * fail.
+ */
 const isUsable = ({ kind }: VendorEvent): boolean =>
   kind !== "usage" && kind !== "tier" && kind !== "region" && kind !== "frame"
 
@@ -76,7 +82,7 @@ const lastOfEach = (events: ReadonlyArray<VendorEvent>): ReadonlyArray<VendorEve
   return [...frames, ...others.values()]
 }
 
-/** Vendors begin with one or two frames, and keep connections open with others that say nothing. */
+/** Vendors begin with one or two frames, and keep connections open with others that have no content. */
 const mostEarlyFrames = 16
 
 export class ChatReader implements Reader {
@@ -90,7 +96,7 @@ export class ChatReader implements Reader {
   /** Whether something has come that a client could use. */
   #isBegun = false
   #bytes = 0
-  /** Of a reply that is not streamed. */
+  /** The body of a reply that is not streamed. */
   readonly #chunks: Array<Uint8Array> = []
 
   constructor(dialect: ChatDialect, isStreamed: boolean, meter: UsageMeter, options: ReaderOptions) {
@@ -146,7 +152,7 @@ export class ChatReader implements Reader {
     return this.#meter.done || (isEnd && this.#meter.stop !== undefined) ? "whole" : "more"
   }
 
-  /** Output is counted only where the bytes of the stream can hold as much. */
+  /** Output is counted only if the bytes of the stream can contain that much. */
   get #isTooLong(): boolean {
     const { maxOutputBytes } = this.#options
     return this.#bytes > maxOutputBytes && this.#meter.outputBytes > maxOutputBytes

@@ -3,7 +3,7 @@
 import type { CarryingNotes } from "../../calls/connection.ts"
 import type { VendorEvent } from "../../dialects/chat-dialect.ts"
 
-/** What the client was told at the beginning. */
+/** The values that the client got at the beginning. */
 export interface ReplyNotes {
   readonly omittedTools?: ReadonlyArray<string> | undefined
   readonly omitted?: ReadonlyArray<string> | undefined

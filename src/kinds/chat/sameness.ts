@@ -1,4 +1,7 @@
-/** What can change the answer to an exchange: all that a vendor is told, but for what only its own cache reads. */
+/**
+ * The fields that can change the answer to an exchange: all that a vendor gets, except for those that only its own cache
+ * reads.
+ */
 import type { VendorRequest } from "../../dialects/chat-dialect.ts"
 import { type Block, everyBlock, type Message, type ToolResultBlock } from "../../protocol/block.ts"
 import type { ExactContent, ExactTool } from "./exact-content.ts"
@@ -9,7 +12,7 @@ export const samenessOf = (
   prompt: object | undefined,
 ): object | undefined => prompt && { ...params, prompt }
 
-/** Undefined if a prompt names links, or files that a vendor keeps: what is behind them may change. */
+/** Undefined if a prompt names links, or files that are stored at a vendor: their content may change. */
 export const samenessOfPrompt = ({ thread, tools, outputJson }: ExactContent): object | undefined =>
   everyBlock(thread).some(isLinked)
     ? undefined
@@ -29,7 +32,7 @@ const meaningOfTool = (tool: ExactTool): object => {
 
 type ResultPart = NonNullable<ToolResultBlock["blocks"]>[number]
 
-/** Marks of a vendor's cache, and what a reply told beside its text, mean nothing to a model. */
+/** Marks of a vendor's cache, and metadata of an earlier reply's text, mean nothing to a model. */
 const meaningOf = (block: Block | ResultPart): object => {
   const {
     cacheable: _cacheable,

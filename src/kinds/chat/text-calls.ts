@@ -1,4 +1,4 @@
-/** Calls of functions that stand for tools of texts: a client gets them as it asked for them. */
+/** Calls of functions that replace tools of texts: a client gets them in the form that it asked for. */
 import type { VendorEvent } from "../../dialects/chat-dialect.ts"
 import type { Delta } from "../../protocol/event.ts"
 import { ArgumentText } from "./argument-text.ts"

@@ -1,4 +1,4 @@
-/** What has been received of a vendor's reply: blocks, usage, progress. */
+/** The received part of a vendor's reply: blocks, usage, progress. */
 
 import type { VendorEvent, VendorUsage } from "../../dialects/chat-dialect.ts"
 import type { ReplyBlock, SealingDialect } from "../../protocol/block.ts"
@@ -25,7 +25,7 @@ interface OpenBlock {
 
 type ReplyEnd = Extract<VendorEvent, { readonly kind: "stop" }>
 
-/** How much of a streamed answer is kept, to count its tokens if the vendor does not. */
+/** The length of a streamed answer that is kept, to count its tokens if the vendor does not. */
 const maxKeptBytes = 64 * 1024
 /** A stream's text is counted and kept in parts of about this many characters: until then, each delta of it is an object. */
 const pieceLength = 256
@@ -33,7 +33,7 @@ const pieceLength = 256
 export class UsageMeter {
   /** Whether blocks are kept for a whole reply; a stream does not need them. */
   readonly #keepsBlocks: boolean
-  /** Of each reply to the prompt; most often there is one. */
+  /** The state of each reply to the prompt; most often there is one. */
   readonly #replies: Array<Array<OpenBlock>> = [[]]
   #kept = ""
   /** Text that is not counted yet. */
@@ -77,22 +77,22 @@ export class UsageMeter {
     return this.#usageIsFinal
   }
 
-  /** Why the reply ended, if the vendor has reported it. */
+  /** The reason why the reply ended, if the vendor has reported it. */
   get stop(): Stop | undefined {
     return this.stopOf(0)
   }
 
-  /** How many replies have ended or begun; only a whole reply's are known before their end. */
+  /** The number of replies that have ended or begun; only a whole reply's are known before their end. */
   get replies(): number {
     return Math.max(this.#ends.length, this.#replies.length)
   }
 
-  /** Why one of several replies ended. */
+  /** The stop reason of one of several replies. */
   stopOf(reply: number): Stop | undefined {
     return this.#ends[reply]?.stop
   }
 
-  /** The stop sequence that ended one of several replies, if the vendor tells it. */
+  /** The stop sequence that ended one of several replies, if the vendor reports it. */
   sequenceOf(reply: number): string | undefined {
     return this.#ends[reply]?.sequence
   }
@@ -102,12 +102,12 @@ export class UsageMeter {
     return this.#tier
   }
 
-  /** Where the vendor answers, if its reply has said. */
+  /** The region in which the vendor answers, if its reply has reported it. */
   get region(): string | undefined {
     return this.#region
   }
 
-  /** The vendor's whole reply, if its client gets it as it came. */
+  /** The vendor's whole reply, if its client gets it unchanged. */
   get carried(): string | undefined {
     return this.#carried
   }
@@ -154,7 +154,7 @@ export class UsageMeter {
   #addDelta(delta: Delta): void {
     const text = delta.t === "tool_call" ? (delta.args ?? delta.text ?? "") : delta.v
     if (delta.t === "vendor") {
-      // What a vendor's tool did is no output of the model.
+      // The output of a vendor's tool is no output of the model.
       if (this.#keepsBlocks) {
         const block = this.#blockAt(delta)
         block.text = text
@@ -207,7 +207,7 @@ export class UsageMeter {
     const text = this.#uncounted
     if (text === "") return
     this.#uncounted = ""
-    // V8 joins the deltas to one object when it looks at their bytes.
+    // V8 joins the deltas to one object when their bytes are read.
     this.#outputBytes += Buffer.byteLength(text)
     if (!this.#keepsBlocks && this.#outputBytes <= maxKeptBytes) this.#kept += text
   }

@@ -25,11 +25,11 @@ export interface ChatWorkOptions extends ReaderOptions {
   readonly vendorRequest: Omit<PromptParams, "model">
   readonly warnings: ReadonlyArray<WarnEvent>
   readonly omittingTools?: (types: ReadonlyArray<string>) => void
-  /** What the organisation says of tools that vendors run, where a target has them not. */
+  /** The organisation's rule for tools that vendors run, if a target does not have them. */
   readonly lostTools?: PromptParams["lostTools"]
-  /** Told which blocks of vendors' tools the vendor that is asked cannot read. */
+  /** Receives the blocks of vendors' tools that the vendor that is asked cannot read. */
   readonly omitting?: (types: ReadonlyArray<string>) => void
-  /** Told which parameters the model that is asked takes with other values, or not at all. */
+  /** Receives the parameters that the model that is asked takes with other values, or not at all. */
   readonly clamping?: (names: ReadonlyArray<string>) => void
   /** Takes the losses of the client's own request on its way; undefined if it is translated. */
   readonly carrying?: (notes: CarryingNotes | undefined) => void
@@ -39,7 +39,7 @@ export interface ChatWorkOptions extends ReaderOptions {
 }
 
 export class ChatWork implements Work {
-  /** Told the lines of the reply as they come. */
+  /** Receives the lines of the reply as they arrive. */
   tap: Cacheable["tap"]
   readonly meter: UsageMeter
   readonly warnings: Array<WarnEvent>
@@ -48,11 +48,11 @@ export class ChatWork implements Work {
   #carries = false
   /** The fields of the client's own request, if that target got it. */
   #written: EncodedPrompt["written"]
-  /** Functions of the target that was asked last, which stand for the client's tools of texts. */
+  /** Functions of the target that was asked last, which replace the client's tools of texts. */
   #functionsOfTexts: ReadonlyArray<string> = []
-  /** The target that gets nothing that others have sealed. */
+  /** The target that gets no sealed blocks of other vendors. */
   #unsealedFor: string | undefined
-  /** What was told at the beginning, until it is in a line. */
+  /** The values that the client got at the beginning, until a line has them. */
   #notes: ReplyNotes = {}
 
   constructor(options: ChatWorkOptions) {
@@ -114,7 +114,7 @@ export class ChatWork implements Work {
       tap?.(lineOf({ ...this.#notes, events }))
       this.#notes = {}
     }
-    // A vendor may stream what was asked for whole, and the other way round: that is translated.
+    // A vendor may stream although the client asked for a whole reply, or the reverse: that is translated.
     const carries = this.#carries && isEventStream(head) === (this.#options.client !== undefined)
     const functionsOfTexts = this.#functionsOfTexts
     const options = { ...this.#options, carries, functionsOfTexts, ...(tap !== undefined && { tap: told }) }

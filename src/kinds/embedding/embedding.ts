@@ -1,4 +1,4 @@
-/** Embeddings: the kind `embedding`. Source: calls "twp/1 shapes", embeddings. */
+/** Embeddings: the kind `embedding`. */
 import { Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import { modelFor, targetsFor } from "../../calls/model.ts"
@@ -88,7 +88,7 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
   },
 }
 
-/** @param tell gives the mark of a written vector, which has the encoding already; it is read if absent */
+/** @param tell returns the placeholder of a written vector, which has the encoding already; the vector is read if absent */
 const inEncoding = (
   vectors: ReadonlyArray<Vector>,
   encoding: "float" | "base64",

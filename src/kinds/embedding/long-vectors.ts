@@ -1,5 +1,5 @@
 /**
- * Takes the vectors out of a long reply as it comes: to read 2,048 of them as numbers, and to write them again, would stop
+ * Takes the vectors out of a long reply while it arrives: reading 2,048 of them as numbers and writing them again would stop
  * the event loop for a second. A vector in the other encoding is converted when it has come.
  */
 import { maxKeptBytes } from "../../calls/reply/replay-record.ts"
@@ -11,12 +11,12 @@ import { EventLoopBudget } from "../../event-loop-budget.ts"
 import type { LongParts } from "../../media/marked.ts"
 import type { WrittenVectors } from "./written-vectors.ts"
 
-/** A shorter reply is read as a whole; one that is not longer may be kept for its request id, by the contract. */
+/** The length up to which a reply is read as a whole; such a reply may be kept for its request id. */
 export const longReplyBytes = maxKeptBytes
 /** A shorter array or string stays where it is. */
 const shortBytes = 64
 
-/** A conversion takes 5 ms for so much. */
+/** The size of a conversion that takes 5 ms. */
 const turn = new EventLoopBudget(64 * 1024)
 
 const [quote, backslash, open] = [0x22, 0x5c, 0x5b]
@@ -31,14 +31,14 @@ export class LongVectors implements LongParts {
   /** The beginning of a reply that is not long yet. */
   #begun: Array<Uint8Array> | undefined = []
   #bytes = 0
-  /** What was read in this turn. */
+  /** The bytes that were read in this turn. */
   #readBytes = 0
   #state: State = "outside"
   #array = new NumberArray()
   #isEscaped = false
   /** Whether the string has an escape: it is not base64 then. */
   #hasEscape = false
-  /** What came of the array or string. */
+  /** The bytes of the array or string. */
   #content: Array<Uint8Array> = []
   #out: Array<Uint8Array> = []
 
@@ -129,7 +129,10 @@ export class LongVectors implements LongParts {
     return bytes.length
   }
 
-  /** The end of an array or a string. @param read gives the vector that it is, if it is one */
+  /**
+   * The end of an array or a string.
+   * @param read returns its vector, if it is one
+   */
   #end(read: (json: Buffer) => WrittenVector | undefined): void {
     const json = Buffer.concat(this.#content.splice(0))
     const vector = json.length < shortBytes ? undefined : read(json)

@@ -1,6 +1,6 @@
 /**
- * The vectors of a long reply: they are not in the reply's JSON while that is read and written. A mark stands for each, in
- * the vendor's words and in the client's; its text takes the place of the mark.
+ * The vectors of a long reply, which are not in the reply's JSON while that is read and written. A placeholder replaces each
+ * of them, in the vendor's format and in the client's; the vector's text replaces it at the end.
  */
 import { randomBytes } from "node:crypto"
 import { isObject, type JsonObject } from "../../dialects/parse/json.ts"
@@ -25,7 +25,10 @@ export class WrittenVectors implements Marked {
     return !this.#isTold
   }
 
-  /** Takes a vector out. @returns what stands in its place in JSON */
+  /**
+   * Takes a vector out.
+   * @returns its placeholder in JSON
+   */
   add(vector: WrittenVector): Buffer {
     this.#vectors.push(vector)
     return Buffer.from(`${this.#markOf(this.#vectors.length - 1)}"`)
@@ -36,7 +39,7 @@ export class WrittenVectors implements Marked {
     return this.#vectors.length === 0 ? json : this.#restoreFields(json)
   }
 
-  /** What stands for a vector in the client's reply. */
+  /** The placeholder of a vector in the client's reply. */
   tell(vector: WrittenVector): string {
     this.#isTold = true
     this.#vectors.push(vector)
@@ -59,7 +62,7 @@ export class WrittenVectors implements Marked {
   }
 
   #markOf(at: number): string {
-    // Most replies are short, and have no marks.
+    // Most replies are short, and have no placeholders.
     if (this.#token === "") this.#token = `"${randomBytes(16).toString("hex")}`
     return this.#token + String(at).padStart(numberDigits, "0")
   }

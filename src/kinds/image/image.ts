@@ -1,4 +1,4 @@
-/** Pictures: the kind `image`. Source: calls "twp/1 shapes", images; "Money". */
+/** Pictures: the kind `image`. */
 import { Result } from "effect"
 import type { Asked, Kind } from "../../calls/kind.ts"
 import { modelFor, orNotConfigured, targetsFor } from "../../calls/model.ts"
@@ -27,7 +27,7 @@ export interface ImageCall extends ImageFields {
 
 /** Tokens of one picture, held before the call; the models of today count fewer. */
 const tokensPerImage = 8192
-/** What a model that thinks or draws in steps may count for one picture. */
+/** The tokens that a model that reasons or draws in steps may count for one picture. */
 const mostTokensPerImage = 65_536
 
 /** The largest reply with pictures. */
@@ -128,7 +128,7 @@ const tokensOf = (price: Price, prompt: string, n: number, sources: number) => {
   }
 }
 
-/** Partial pictures as they come, then the whole ones. */
+/** Partial pictures as they arrive, then the whole ones. */
 const streamOf = ({
   reply,
 }: Pick<Asked<ImageCall, ImageResponse>, "reply">): Omit<WholeStream<Pictured>, "opening" | "brokenBill"> => {

@@ -1,4 +1,4 @@
-/** What a call about pictures or sound is billed by: units, and tokens where its price has any. */
+/** The bill of a call about pictures or sound: units, and tokens if its price has any. */
 import type { Bill } from "../../calls/settle/bill.ts"
 import type { ReportedUsage } from "../../dialects/media-dialect.ts"
 import type { Price } from "../../money/pricing.ts"
@@ -19,7 +19,7 @@ export interface MediaTokens {
   readonly price: Price
   /** A conservative estimate, before the call. */
   readonly held: TokenCounts
-  /** The most that a vendor can have counted. */
+  /** The highest count that a vendor can report. */
   readonly limit: TokenCounts
 }
 
@@ -28,7 +28,7 @@ interface ReportedSum extends TokenCounts {
   readonly audioIn: number
 }
 
-/** The sum of what the parts of a call reported; undefined if one of them reported nothing. */
+/** The sum of the reports of a call's parts; undefined if one of them reported nothing. */
 const sumOf = (reports: ReadonlyArray<ReportedUsage | undefined>): ReportedSum | undefined => {
   const sum = { inTokens: 0, outTokens: 0, imageIn: 0, audioIn: 0 }
   for (const report of reports) {
@@ -41,7 +41,7 @@ const sumOf = (reports: ReadonlyArray<ReportedUsage | undefined>): ReportedSum |
   return sum
 }
 
-/** Why a report is not believed; undefined if it is, or if nothing depends on it. */
+/** The reason why a report is not believed; undefined if it is, or if nothing depends on it. */
 export const doubtOf = (
   { price, limit }: MediaTokens,
   reports: ReadonlyArray<ReportedUsage | undefined>,
@@ -54,7 +54,7 @@ export const doubtOf = (
   return canBe ? undefined : "upstream_usage_implausible"
 }
 
-/** @param units the counts of units; with the names of what was asked for where that has a price of its own */
+/** @param units the counts of units; with the exact names of what was asked for if these have a price of their own */
 export const mediaBill = (
   tokens: MediaTokens,
   reports: ReadonlyArray<ReportedUsage | undefined>,

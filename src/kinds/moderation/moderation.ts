@@ -1,4 +1,4 @@
-/** Moderation: the kind `moderation`. Source: calls "twp/1 shapes", moderations. */
+/** Moderation: the kind `moderation`. */
 import { Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import { modelFor, targetsFor } from "../../calls/model.ts"
@@ -58,7 +58,7 @@ export const moderation: Kind<ModerationRequest, ModerationResponse> = {
   },
 }
 
-/** Whether what is behind an input may change. */
+/** Whether the content of an input may change later. */
 const hasLinks = ({ input }: ModerationAsked): boolean =>
   input.some((part) => typeof part !== "string" && part.data === undefined)
 

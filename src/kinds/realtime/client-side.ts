@@ -1,4 +1,4 @@
-/** The client's side of a session: which of its events go on to the vendor, after which job, and what they count. */
+/** The client's side of a session: the events that go on to the vendor, the job before each of them, and their counts. */
 import { Effect } from "effect"
 import {
   type ClientEvent,
@@ -66,7 +66,7 @@ export class ClientSide {
     }
   }
 
-  /** What the vendor may answer by itself goes on while a response is covered. */
+  /** Sends an event that the vendor may answer without a request, if a response is covered. */
   #sendCovered(sent: string | Buffer, count: () => void): void {
     const { mailbox, sockets } = this.#parts
     if (mailbox.isDraining) return

@@ -1,4 +1,7 @@
-/** The mailbox of a session: what concerns money or limits is a job, and jobs run one after the other until the session ends. */
+/**
+ * The mailbox of a session: each step that concerns money or limits is a job, and jobs run one after the other until the
+ * session ends.
+ */
 import { Effect, Queue } from "effect"
 import type { ClosingCode } from "../../protocol/closing-code.ts"
 import type { ServiceError } from "../../protocol/error.ts"
@@ -6,9 +9,9 @@ import type { EstimatedReason } from "../../protocol/usage.ts"
 
 export type Job = Effect.Effect<void>
 
-/** How a session ends. */
+/** The end of a session. */
 export interface Ending {
-  /** Why what was running is estimated. */
+  /** The reason why the usage of the running response is estimated. */
   readonly reason: EstimatedReason
   readonly code: ClosingCode
   readonly error?: ServiceError
@@ -17,7 +20,7 @@ export interface Ending {
 export class Mailbox {
   readonly #jobs: Queue.Queue<Job>
   #ending: Ending | undefined
-  /** Whether the session takes nothing new, and ends when what runs has ended. */
+  /** Whether the session takes no new responses, and ends when the running ones have ended. */
   isDraining = false
 
   constructor(jobs: Queue.Queue<Job>) {

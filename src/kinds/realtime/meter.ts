@@ -1,4 +1,7 @@
-/** What a realtime session has sent and received, counted as it passes: for what a vendor does not report. */
+/**
+ * The sound and text that a realtime session has sent and received, counted as they pass: used if a vendor does not report
+ * them.
+ */
 
 import { inTokensPerSecond, outTokensPerSecond, usualBytesPerSecond } from "../../dialects/openai-realtime/audio.ts"
 import type { Added } from "../../dialects/openai-realtime/client-events.ts"
@@ -20,7 +23,7 @@ export class SessionMeter {
   secondsOut = 0
   /** Tokens of the conversation, as the vendor has last reported them. */
   #reported = 0
-  /** Since that report. */
+  /** Tokens since that report. */
   #textBytes = 0
   #images = 0
   #audioSeconds = 0
@@ -94,7 +97,7 @@ export class SessionMeter {
     return this.#reported + text + audio + this.#images * imageTokens
   }
 
-  /** What a response has used, as far as it has come. */
+  /** The usage of a response so far. */
   estimate(output: Output): Counts {
     const { audio: audioIn } = estimatedTokens(0, this.#audioSeconds, inTokensPerSecond)
     const out = estimatedTokens(output.textBytes, output.audioBytes / this.outBytesPerSecond, outTokensPerSecond)

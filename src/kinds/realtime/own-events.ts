@@ -1,4 +1,4 @@
-/** Events that the gateway itself sends to the client of a session, as the vendor writes its own. */
+/** Events that the gateway itself sends to the client of a session, in the vendor's format. */
 import { chatError } from "../../dialects/openai-chat/client-reply.ts"
 import { errorBody, errorStatus, type ServiceError, shuttingDown } from "../../protocol/error.ts"
 import { fieldOf } from "../../protocol/json/issues.ts"
@@ -21,7 +21,7 @@ export class OwnEvents {
     this.#send("error", { error: { ...told, event_id: eventId ?? null, ...more } })
   }
 
-  /** Says that the session takes nothing new. */
+  /** Reports that the session takes no new responses. */
   draining(): void {
     this.#send("session.ending", { retry: true })
     this.error(shuttingDown(), undefined, { retry: true })

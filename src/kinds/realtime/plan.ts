@@ -1,4 +1,4 @@
-/** The plan of a realtime session: model, price, and what one response can cost at most. Pure. Source: sockets "Life and money". */
+/** The plan of a realtime session: model, price, and the highest cost of one response. Pure. */
 import { Result } from "effect"
 import { modelFor, type PricedModel, targetsFor } from "../../calls/model.ts"
 import { mostTokensOf, tokensOfBytes } from "../../calls/tokens/tokens.ts"
@@ -48,7 +48,10 @@ export const makeRealtimePlan = (
     }
   })
 
-/** What a client may add before the next response begins, beside what it has added: a minute of sound, and a page of text. */
+/**
+ * The most that a client may add before the next response begins, beside what it has added: a minute of sound, and a page of
+ * text.
+ */
 const turnSeconds = 60
 const pageTokens = 1000
 const turnTokens = turnSeconds * inTokensPerSecond + pageTokens
@@ -69,7 +72,7 @@ export const transcriptUnits = ({ price, isOwn }: Pick<RealtimePlan, "price" | "
   return units
 }
 
-/** What one response holds. */
+/** The amount that one response holds. */
 export interface Need {
   readonly amount: Amount
   readonly tokens: number
@@ -95,10 +98,10 @@ export const needOf = (
   }
 }
 
-/** Tokens of a picture, where a vendor reports none. */
+/** Tokens of a picture, if a vendor reports none. */
 export const imageTokens = 1500
 
-/** Tokens of text and sound, where a vendor reports none. */
+/** Tokens of text and sound, if a vendor reports none. */
 export const estimatedTokens = (textBytes: number, audioSeconds: number, perSecond: number) => ({
   text: tokensOfBytes(textBytes),
   audio: Math.ceil(audioSeconds * perSecond),
@@ -115,7 +118,7 @@ export const isPlausible = ({ entry, contextWindow, maxOutTokens }: RealtimePlan
   return inputTokens(counts) <= most(contextWindow) && counts.outTokens <= most(maxOutTokens)
 }
 
-/** Transcripts are billed where the price list has a price for them. */
+/** Transcripts are billed if the price list has a price for them. */
 export const withTranscripts = (price: Price, counts: Counts, transcripts: TranscriptUsage): Counts => ({
   ...counts,
   dims: { ...counts.dims, ...transcriptDims(price, transcripts) },

@@ -33,12 +33,12 @@ export interface RealtimeRequest {
   readonly again: Effect.Effect<Caller, ServiceError | StoreUnavailable>
   /** The model's handle. */
   readonly model: string
-  /** As the client named it. */
+  /** The model as the client named it. */
   readonly named: string
   /** The session of the caller that it is part of; one of its own if absent. */
   readonly sessionId: string | undefined
   readonly purpose: string | undefined
-  /** What the vendor must know of the client, such as the preview of the API that it speaks. */
+  /** The headers of the client that the vendor must know, such as the preview of the API that it speaks. */
   readonly headers: Readonly<Record<string, string>>
   /** Accepts the upgrade; undefined if the client has left. */
   readonly accept: () => AcceptedClient | undefined
@@ -62,7 +62,7 @@ export class Realtime extends Context.Service<
 
       const asked = (caller: Caller) => ({ owner: caller.org.id, keyId: caller.keyId, rates: rateWindows(caller) })
 
-      /** A session takes a place among those that its caller may have at a time. */
+      /** A session counts among those that its caller may have at a time. */
       const enter = ({ caller, sessionId }: RealtimeRequest) =>
         sessionId === undefined
           ? sessions.heartbeat(asked(caller), caller, undefined)
@@ -99,7 +99,7 @@ export class Realtime extends Context.Service<
           const ended = client.running(session)
           yield* Effect.ensuring(session.run, Effect.sync(ended))
         })
-        // One of its own ends with it.
+        // A session that was opened for it ends with it.
         const leave = request.sessionId === undefined ? Effect.ignore(sessions.archive(caller, sessionId)) : Effect.void
         yield* Effect.ensuring(opened, Effect.andThen(money.end("client_disconnected"), leave))
       })

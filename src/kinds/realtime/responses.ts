@@ -1,6 +1,6 @@
 /**
- * The responses of a session: each is admitted and held before it begins, whether its client asks for it or the vendor
- * begins it by itself, and is settled when it ends.
+ * The responses of a session: each is admitted and held before it begins, whether its client asks for it or the vendor begins
+ * it without a request, and is settled when it ends.
  */
 import { Effect } from "effect"
 import { rateWindows } from "../../admission/rates.ts"
@@ -14,7 +14,7 @@ import type { SessionParts } from "./session-parts.ts"
 
 export class Responses {
   readonly #parts: SessionParts
-  /** Why no hold could be made for the next response; it is tried once more when the client asks for one. */
+  /** The reason why no hold could be made for the next response; it is tried again when the client asks for one. */
   #short: ServiceError | undefined
 
   constructor(parts: SessionParts) {
@@ -68,7 +68,7 @@ export class Responses {
     if (!isHeld) mailbox.add(orCancel(money.cover(), (error) => this.#endShort(error)))
   }
 
-  /** The vendor has refused what it was asked for last: it does not begin. */
+  /** The vendor has refused the last request: that response does not begin. */
   refused(): void {
     const { money } = this.#parts
     money.promised = Math.max(0, money.promised - 1)
@@ -102,7 +102,7 @@ export class Responses {
     )
   }
 
-  /** A caller that is no longer one loses its session; one that is only too fast does not. */
+  /** A revoked caller loses its session; one that only exceeds a rate does not. */
   #notAdmitted(error: ServiceError | StoreUnavailable, eventId?: string): void {
     const known = toServiceError(error)
     const mayTryAgain = known.code === "rate_limited" || known.code === "internal_error"
@@ -114,7 +114,7 @@ export class Responses {
     this.#parts.mailbox.end({ reason: "client_disconnected", code: closing.policy, error: toServiceError(error) })
   }
 
-  /** Holds for the next response; whether that failed is told when it is asked for. */
+  /** Holds for the next response; a failure is reported when that response is asked for. */
   #covered(): Job {
     const { money, mailbox, options } = this.#parts
     const next = Effect.suspend(

@@ -1,4 +1,4 @@
-/** What ends a session from outside its jobs: its tiers, silence of both sides, and a client that does not read. */
+/** The events that end a session from outside its jobs: its tiers, silence of both sides, and a client that does not read. */
 import { Stall } from "../../calls/reply/stall.ts"
 import { tierTimeout } from "../../calls/vendor/errors.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"

@@ -1,6 +1,6 @@
 /**
- * The money of a realtime session: a hold is made before a response begins, and each response is settled once, with a
- * usage record of its own. One hold is ready at any time, because a vendor may begin a response by itself.
+ * The money of a realtime session: a hold is made before a response begins, and each response is settled once, with a usage
+ * record of its own. One hold is ready at any time, because a vendor may begin a response without a request.
  */
 import { Effect } from "effect"
 import { callerView, targetView } from "../../calls/call-view.ts"
@@ -29,7 +29,7 @@ interface Running extends Partial<Reserved> {
   leased?: Member<RunningCall>
 }
 
-/** How a response ended, by the vendor's own word. */
+/** The end of a response, as the vendor reports it. */
 export interface Done {
   readonly usage: ResponseUsage | undefined
   readonly stop: Stop
@@ -47,9 +47,9 @@ export class SessionMoney {
   promised = 0
   /** Responses that have ended. */
   ended = 0
-  /** The most tokens of a response, as the session says. */
+  /** The most tokens of a response, as the session sets them. */
   maxOutTokens: number
-  /** Whom the vendor bills; set when it is reached. */
+  /** The target that is billed; set when it is reached. */
   target: CallTarget | undefined
 
   constructor(services: CallServices, facts: SessionFacts) {
@@ -67,7 +67,7 @@ export class SessionMoney {
     return this.#ready.length > this.promised
   }
 
-  /** Sees to it that one more response is covered, and those that have begun without a hold. */
+  /** Ensures that one more response is covered, and those that have begun without a hold. */
   cover(maxOutTokens: number = this.maxOutTokens): Effect.Effect<void, HoldError> {
     return Effect.gen({ self: this }, function* () {
       const { plan } = this.#facts
@@ -123,7 +123,7 @@ export class SessionMoney {
     if (running !== undefined) this.meter.output(running.output, audioBytes, textBytes)
   }
 
-  /** Settles a response with what the vendor has reported of it, or with what was counted. */
+  /** Settles a response with the vendor's report of it, or with the gateway's own counts. */
   settle(id: string, { usage, stop, hasFailed }: Done): Effect.Effect<void> {
     const running = this.#take(id)
     if (running === undefined) return Effect.void
@@ -165,7 +165,7 @@ export class SessionMoney {
     })
   }
 
-  /** Settles what runs with what was counted, and gives back what is not used. */
+  /** Settles running responses with the gateway's own counts, and releases unused holds. */
   end(reason: EstimatedReason): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const { plan } = this.#facts

@@ -1,4 +1,4 @@
-/** What a session begins with. */
+/** The options with which a session begins. */
 import type { Effect } from "effect"
 import type { CallServices } from "../../calls/services.ts"
 import type { Caller } from "../../identity/caller.ts"
@@ -19,9 +19,9 @@ export interface SessionOptions extends SessionFacts {
   readonly requestId: string
   /** Names of its model that the client may use. */
   readonly models: ReadonlyArray<string>
-  /** How long it may be without an event from either side. */
+  /** The time for which it may be without an event from either side. */
   readonly idleMs: number
-  /** The caller as it is now: a key may have been revoked. */
+  /** Reads the caller as it is now: a key may have been revoked. */
   readonly again: Effect.Effect<Caller, ServiceError | StoreUnavailable>
   /** Renews it, as a session of its caller. */
   readonly renew: Effect.Effect<void>

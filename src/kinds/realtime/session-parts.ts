@@ -1,4 +1,4 @@
-/** What the two sides of a session and its responses share. */
+/** The state that the two sides of a session and its responses share. */
 import type { Mailbox } from "./mailbox.ts"
 import type { SessionMeter } from "./meter.ts"
 import type { OwnEvents } from "./own-events.ts"

@@ -1,6 +1,6 @@
 /**
- * A realtime session: an actor with two sockets and one hold a response. Frames pass as they come; what concerns money
- * or limits is a job of its mailbox.
+ * A realtime session: an actor with two sockets and one hold a response. Frames are forwarded as they arrive; each step that
+ * concerns money or limits is a job of its mailbox.
  */
 import { Effect, Exit, type Queue } from "effect"
 import { callerView, targetView } from "../../calls/call-view.ts"
@@ -53,7 +53,7 @@ export class RealtimeSession {
     money.target = reached.target
   }
 
-  /** Runs the session to its end; what was begun is settled, however it ends. */
+  /** Runs the session to its end; responses that have begun are settled, however it ends. */
   get run(): Effect.Effect<void> {
     return Effect.uninterruptibleMask((restore) => {
       const { mailbox } = this.#parts
@@ -65,7 +65,7 @@ export class RealtimeSession {
     })
   }
 
-  /** Takes nothing new, and ends when what runs has ended. */
+  /** Takes no new responses, and ends when the running ones have ended. */
   drain(): void {
     const { mailbox, events } = this.#parts
     if (mailbox.isDraining) return
@@ -74,7 +74,7 @@ export class RealtimeSession {
     this.#responses.endIfDrained()
   }
 
-  /** Ends now; what runs is settled. */
+  /** Ends now; running responses are settled. */
   endNow(): void {
     this.#parts.mailbox.end({ reason: "gateway_lost", code: closing.restart })
   }
@@ -109,7 +109,7 @@ export class RealtimeSession {
         yield* withRequestId(requestId)(Effect.logInfo("A realtime session ended", { code: error.code }))
       }
       sockets.client.close(code, error?.code)
-      // What the vendor has reported before the end is settled as reported.
+      // Usage that the vendor has reported before the end is settled as reported.
       yield* mailbox.rest
       yield* money.end(reason)
       recordRealtimeSeconds(services.context, "in", meter.secondsIn)

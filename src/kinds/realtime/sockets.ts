@@ -1,4 +1,4 @@
-/** The two sockets of a session, and what it needs of its client's. */
+/** The two sockets of a session, and the events of its client's socket. */
 import type { ClosingCode } from "../../protocol/closing-code.ts"
 import type { VendorSocket } from "../../upstream/vendor-sockets.ts"
 
@@ -17,7 +17,7 @@ export interface ClientConnection extends Omit<VendorSocket, "listen" | "close">
   readonly takenBytes: () => number
 }
 
-/** The sockets of one session. Whoever sends more than the other takes is read no further. */
+/** The sockets of one session. If one side sends more than the other takes, its socket is not read until there is room. */
 export class SocketPair {
   readonly client: ClientConnection
   readonly vendor: VendorSocket

@@ -1,4 +1,4 @@
-/** The vendor's side of a session: its events go to the client as they came, and what they mean is counted and settled. */
+/** The vendor's side of a session: its events go to the client unchanged, and their usage is counted and settled. */
 
 import { readVendorEvent, type VendorEvent } from "../../dialects/openai-realtime/vendor-events.ts"
 import { objectAt, parseObject, stringAt } from "../../dialects/parse/json.ts"
@@ -8,13 +8,13 @@ import { serviceError } from "../../protocol/error.ts"
 import type { Responses } from "./responses.ts"
 import type { SessionParts } from "./session-parts.ts"
 
-/** Parts of what was said that are kept for policies. */
+/** Parts of the spoken text that are kept for policies. */
 const mostWords = 20_000
 
 export class VendorSide {
   readonly #parts: SessionParts
   readonly #responses: Responses
-  /** What the vendor said, for policies that read it. */
+  /** The vendor's text, for policies that read it. */
   readonly #said: Array<string> = []
 
   constructor(parts: SessionParts, responses: Responses) {

@@ -1,4 +1,4 @@
-/** Reranking: the kind `rerank`. Source: calls "twp/1 shapes", rerank. */
+/** Reranking: the kind `rerank`. */
 import { Effect, Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import { modelFor, targetsFor } from "../../calls/model.ts"
@@ -38,7 +38,7 @@ export const rerank: Kind<RerankRequest, RerankResponse> = {
         const { counts, estimatedReason } = tokens.bill(parts, isBySearches ? { searches: searches.of(parts) } : {})
         if (isByTokens) return { counts, ...(estimatedReason !== undefined && { estimatedReason }) }
         const doubt = searches.doubt(parts)
-        // Tokens have no price: what the vendor did not report is not counted.
+        // Tokens have no price: if the vendor does not report them, they are not counted.
         const inTokens = estimatedReason === undefined ? counts.inTokens : 0
         return { counts: { ...counts, inTokens }, ...(doubt !== undefined && { estimatedReason: doubt }) }
       }

@@ -7,10 +7,10 @@ import type { RerankAsked, Reranked } from "../../dialects/whole-dialect.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 
 const documentsPerUnit = 100
-/** Of a document and its query, in tokens. */
+/** The size of a document and its query, in tokens. */
 const tokensPerDocument = 500
 
-/** @param tokensOf how many tokens a text of so many bytes may have */
+/** @param tokensOf the most tokens that a text of so many bytes may have */
 const unitsOf = ({ query, documents }: RerankAsked, tokensOf: (bytes: number) => number): number => {
   const queryBytes = Buffer.byteLength(query)
   const pieces = documents.reduce(
@@ -21,7 +21,7 @@ const unitsOf = ({ query, documents }: RerankAsked, tokensOf: (bytes: number) =>
 }
 
 export class SearchUnits {
-  /** What is held, and what is billed where the vendor reports none. */
+  /** The units that are held, and that are billed if the vendor reports none. */
   readonly expected: number
   readonly #asked: RerankAsked
 
@@ -36,7 +36,7 @@ export class SearchUnits {
     return units === undefined || this.doubt(parts) !== undefined ? this.expected : units
   }
 
-  /** Why a report is not believed. A token takes at least one byte. */
+  /** The reason why a report is not believed. A token takes at least one byte. */
   doubt(parts: ReadonlyArray<Reranked>): EstimatedReason | undefined {
     const units = reported(parts)
     if (units === undefined || units === 0) return "upstream_usage_missing"

@@ -1,4 +1,4 @@
-/** The search providers for a search, in order. Source: interface.md "POST /t1/websearch". */
+/** The search providers for a search, in order. */
 
 import { Result } from "effect"
 import { priceOf, weightOf } from "../../catalogue/search-directory.ts"

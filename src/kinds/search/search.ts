@@ -1,7 +1,4 @@
-/**
- * Web search: one call to one provider, billed by the call. The query is only in the request to the provider.
- * Source: interface.md "POST /t1/websearch".
- */
+/** Web search: one call to one provider, billed by the call. The query is only in the request to the provider. */
 import { Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import { withOwnKeys } from "../../calls/model.ts"

@@ -1,4 +1,4 @@
-/** Gives sound to the client as it comes. */
+/** Sends sound to the client as it arrives. */
 import type { ClientReply } from "../../calls/reply/reply.ts"
 import type { Delivered, Reader } from "../../calls/vendor/work.ts"
 import type { SpeechStream } from "../../dialects/media-dialect.ts"
@@ -7,7 +7,7 @@ import { speechMime } from "../../protocol/kinds/speech.ts"
 
 export interface SoundReaderOptions<Body extends object> {
   readonly reply: ClientReply<Body>
-  /** The first events of a stream; empty where the reply is bytes. */
+  /** The first events of a stream; empty if the reply is bytes. */
   readonly opening: () => string
   readonly sent: (bytes: number) => void
   readonly whole: () => void

@@ -1,4 +1,4 @@
-/** Speech: the kind `speech`. Source: calls "twp/1 shapes", speech; "Money". */
+/** Speech: the kind `speech`. */
 import { Effect, Result } from "effect"
 import type { Asked, Kind, Task } from "../../calls/kind.ts"
 import { modelFor, orNotConfigured, type PricedModel, targetsFor } from "../../calls/model.ts"

@@ -1,4 +1,4 @@
-/** Transcription and translation of speech: the kind `transcription`. Source: calls "twp/1 shapes", "Money". */
+/** Transcription and translation of speech: the kind `transcription`. */
 import { Result } from "effect"
 import type { Asked, Kind } from "../../calls/kind.ts"
 import { modelFor, orNotConfigured, targetsFor } from "../../calls/model.ts"
@@ -31,7 +31,7 @@ export interface TranscriptionCall extends TranscriptionFields {
 /** Tokens of a second: sound that is read, and words that are spoken at most. */
 const soundTokensPerSecond = 50
 const wordTokensPerSecond = 25
-/** What is left of plausible between the clock of a vendor and that of the file. */
+/** The plausible difference between a vendor's clock and that of the file. */
 const spareSeconds = 2
 
 export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
@@ -61,7 +61,7 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
       }
       const units = (count: number) =>
         hasUnitPrice(price, "audio_seconds") ? unitDims(price, "audio_seconds", count) : { audio_seconds: count }
-      // A vendor cannot have heard more than there is.
+      // A vendor cannot have heard more than the recording has.
       const heard = ({ seconds: told }: Transcribed): number | undefined =>
         told !== undefined && told > 0 && told <= most + spareSeconds ? Math.ceil(told) : undefined
       const asking = askedOf(request, hasUnitPrice(price, "audio_seconds"))
@@ -126,7 +126,7 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
 
 const dialectAt = ({ dialect }: CallTarget): TranscriptionDialect | undefined => dialect.transcription
 
-/** Why seconds that the vendor did not tell are an estimate; undefined where they are counted. */
+/** The reason why seconds that the vendor did not report are an estimate; undefined if they are counted. */
 const guessReason = ({ seconds }: Transcribed, isCounted: boolean): EstimatedReason | undefined => {
   if (seconds !== undefined) return "upstream_usage_implausible"
   return isCounted ? undefined : "upstream_usage_missing"
@@ -157,7 +157,7 @@ const askedOf = (
   }
 }
 
-/** A reply without the times or the speakers that were asked for does not answer; silence has none. */
+/** A reply without the requested times or speakers is no answer; silence has none. */
 const hasTimes = ({ text, segments, words }: Transcribed, { times, diarize }: TranscriptionAsked): boolean =>
   text.trim() === "" ||
   (times.every((time) => (time === "word" ? words : segments) !== undefined) &&

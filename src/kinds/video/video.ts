@@ -1,4 +1,4 @@
-/** Videos: the kind `video`. The call gives the work to a vendor; a job follows it. Source: calls "Money". */
+/** Videos: the kind `video`. The call gives the work to a vendor; a job follows it. */
 import { Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import { modelFor, orNotConfigured, targetsFor } from "../../calls/model.ts"
@@ -16,7 +16,7 @@ import { WholeTask } from "../whole/whole-task.ts"
 /** A request with its picture as a file. */
 export interface VideoCall extends VideoFields {
   readonly image: NamedFile | undefined
-  /** The finished video that is made anew. */
+  /** The finished video that is changed. */
   readonly source?: VideoSource
 }
 

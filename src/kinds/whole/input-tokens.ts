@@ -1,4 +1,7 @@
-/** Tokens of the input of a whole call: what is held, what a vendor's report can be, and the count where it has none. */
+/**
+ * Tokens of the input of a whole call: the number that is held, the limit of a vendor's report, and the count if the vendor
+ * reports none.
+ */
 import { Effect } from "effect"
 import type { Bill } from "../../calls/settle/bill.ts"
 import type { Tokenizer } from "../../calls/tokens/tokenizer.ts"
@@ -6,15 +9,15 @@ import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { ReportedTokens } from "../../dialects/whole-dialect.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 
-/** What tokenizers add to each text, such as its beginning and its end. */
+/** The tokens that tokenizers add to each text, such as its beginning and its end. */
 const tokensPerText = 64
-/** What vendors add to a request. */
+/** The tokens that vendors add to a request. */
 const spareTokens = 1024
 
 export interface InputText {
-  /** All that the vendor reads, to count it. */
+  /** The text that the vendor reads, to count it. */
   readonly text: () => string
-  /** Bytes that the vendor reads at most, where it reads a part of the text again and again. */
+  /** The most bytes that the vendor reads, if it reads a part of the text repeatedly. */
   readonly bytes: number
   readonly texts: number
 }
@@ -63,7 +66,7 @@ export class InputTokens {
       : undefined
   }
 
-  /** Why a report is not believed. */
+  /** The reason why a report is not believed. */
   #doubt(parts: ReadonlyArray<ReportedTokens>): EstimatedReason | undefined {
     const tokens = reported(parts)
     if (tokens === undefined || tokens === 0) return "upstream_usage_missing"
@@ -71,7 +74,7 @@ export class InputTokens {
   }
 }
 
-/** Of all parts together; undefined if one of them has no report. */
+/** The sum of all parts; undefined if one of them has no report. */
 const reported = (parts: ReadonlyArray<ReportedTokens>): number | undefined =>
   parts.reduce<number | undefined>(
     (sum, { inTokens }) => (sum === undefined || inTokens === undefined ? undefined : sum + inTokens),

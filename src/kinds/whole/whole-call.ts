@@ -1,4 +1,4 @@
-/** What the plans of whole calls share. */
+/** The parts that the plans of whole calls share. */
 import { Result } from "effect"
 import type { Asked, CallRequest } from "../../calls/kind.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"

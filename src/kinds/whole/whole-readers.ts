@@ -1,4 +1,4 @@
-/** Readers of a whole call's reply: a body at its end, or a vendor's events as they come. */
+/** Readers of a whole call's reply: a body at its end, or a vendor's events as they arrive. */
 import type { Bill } from "../../calls/settle/bill.ts"
 import type { BrokenReason } from "../../calls/settle/outcome.ts"
 import { wholeBody } from "../../calls/vendor/whole-body.ts"
@@ -9,12 +9,12 @@ import { JsonEvents } from "../../dialects/parse/json-events.ts"
 import { malformedReply, type VendorFault } from "../../dialects/vendor/faults.ts"
 import type { LongParts } from "../../media/marked.ts"
 
-/** A reply in events: as the vendor's events come, or all at its end. */
+/** A reply in events: as the vendor's events arrive, or all at its end. */
 export interface WholeStream<Got> {
   readonly write: (events: string) => void
   /** The first events. */
   readonly opening: () => string
-  /** What is billed of a stream that broke off after its first event. */
+  /** The bill of a stream that broke off after its first event. */
   readonly brokenBill: (broken: BrokenReason) => Bill
   /** The events of a reply that came whole. */
   readonly told: (parts: ReadonlyArray<Got>) => string
@@ -38,8 +38,8 @@ export class BodyReader implements Reader {
   fault: VendorFault | undefined
 
   /**
-   * @param tell gives the reply to a client that takes events
-   * @param take reads a body, which had so many bytes with its long parts, and returns the fault if it cannot be used
+   * @param tell sends the reply to a client that takes events
+   * @param take reads a body, whose size includes its long parts, and returns the fault if it cannot be used
    * @param long takes its long parts out
    */
   constructor(tell: () => void, take: (body: Buffer, bytes: number) => VendorFault | undefined, long?: LongParts) {
@@ -142,6 +142,6 @@ export class EventReader<Got> implements Reader {
   }
 }
 
-/** An empty delta is nothing that a client could use. */
+/** An empty delta has no content for a client. */
 const saysSomething = <Got>(step: VendorStep<Got>): boolean =>
   !("events" in step) || "whole" in step || step.events !== ""

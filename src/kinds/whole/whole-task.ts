@@ -24,7 +24,7 @@ import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
 import { BodyReader, EventReader, type WholeStream } from "./whole-readers.ts"
 
-/** What is particular to one planned call. @typeParam Got what a dialect reads of one part */
+/** The part of one planned call that depends on its kind. @typeParam Got the value that a dialect reads of one part */
 export interface WholeCall<Got, Body extends object> {
   readonly model: string
   /** In failover order. */
@@ -41,9 +41,9 @@ export interface WholeCall<Got, Body extends object> {
   readonly encode: (target: CallTarget, part: number) => Result.Result<AnyWireRequest, EncodeRefusal>
   /** @returns undefined if the reply does not answer what was asked */
   readonly decode: (target: CallTarget, body: JsonObject, part: number, headers: ReplyHeaders) => Got | undefined
-  /** Why a reply that was not decoded has nothing; undefined if it is malformed. */
+  /** The reason why a reply that was not decoded has nothing; undefined if it is malformed. */
   readonly faultIn?: (target: CallTarget, body: JsonObject) => VendorFault | undefined
-  /** Whether clients are told the vendor's machine code of a refusal. */
+  /** Whether clients get the vendor's machine code of a refusal. */
   readonly tellsCode?: boolean
   readonly triesAfterRefusal?: boolean
   readonly maxBodyBytes?: number
@@ -59,23 +59,23 @@ export interface WholeCall<Got, Body extends object> {
   /** The job that the vendor works on now; {@link Task.job}. */
   readonly job?: (parts: ReadonlyArray<Got>, target: CallTarget) => JobFacts | undefined
   readonly status?: number
-  /** How its reply is told as events, if the client asked for these. */
+  /** The events of its reply, if the client asked for events. */
   readonly stream?: WholeStream<Got>
   /** The text that outbound policies read. */
   readonly answered?: (parts: ReadonlyArray<Got>) => string
-  /** How its reply is kept and given again, where it is. */
+  /** The way to keep its reply and give it again, if it is kept. */
   readonly keeping?: Keeping<Got>
 }
 
 export interface LongReply {
   readonly marked: Marked
-  /** Takes them out of the vendor's reply to one part of the request; undefined if it has none by its head. */
+  /** Takes them out of the vendor's reply to one part of the request; undefined if the reply's head shows that it has none. */
   readonly taken: (head: UpstreamHead) => LongParts | undefined
   /** The vendor's reply with its parts in their places, if its dialect reads them. */
   readonly restored?: (json: JsonObject) => JsonObject
 }
 
-/** What {@link Cacheable} needs of a kind. */
+/** The parts of {@link Cacheable} that depend on a kind. */
 export interface Keeping<Got> {
   readonly sameness: () => object | undefined
   readonly share: Amount | undefined

@@ -1,6 +1,6 @@
 /**
- * Tells that an organisation's balance is below its `warnBelow`: once, over all nodes, until it was above again. A node
- * looks at the balances that it has just charged.
+ * Reports that an organisation's balance is below its `warnBelow`: once, over all nodes, until it was above again. A node
+ * checks the balances that it has just charged.
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -12,7 +12,7 @@ import { type ByKey, makeCharged, type OfOrg } from "./charged.ts"
 export class BalanceWarnings extends Context.Service<
   BalanceWarnings,
   {
-    /** Something was charged to an organisation: its balance is looked at within a second. */
+    /** An organisation was charged: its balance is checked within a second. */
     readonly charged: (org: Pick<Org, "id" | "currency" | "warnBelow">) => void
   }
 >()("weir/money/BalanceWarnings") {

@@ -1,4 +1,4 @@
-/** What budgets must know of the platform and of organisations. Its layer is `tenants/budget-directory.ts`. */
+/** The facts about the platform and organisations that budgets need. Its layer is `tenants/budget-directory.ts`. */
 import { Context, type Effect } from "effect"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import type { BudgetIndex, Subjects } from "./budget.ts"
@@ -8,7 +8,7 @@ export class BudgetDirectory extends Context.Service<
   {
     /** The budgets of the catalogue in force. */
     readonly platform: () => BudgetIndex
-    /** All that an organisation has of each scope; people and end users come without being declared too. */
+    /** All subjects of each scope that an organisation has declared; people and end users may exist without being declared. */
     readonly subjects: (orgId: string) => Effect.Effect<Subjects, StoreUnavailable>
   }
 >()("weir/money/BudgetDirectory") {}

@@ -1,6 +1,6 @@
 /**
- * Mail to an organisation's owners when one of its budgets has reached a threshold. One node sends it; where that dies
- * before the mail has left, another does a minute later, with the same message id.
+ * Mail to an organisation's owners when one of its budgets has reached a threshold. One node sends it; if that node dies
+ * before the mail has left, another sends it a minute later, with the same message id.
  */
 import { createHash } from "node:crypto"
 import { Context, Effect, Layer, Option, Schema } from "effect"
@@ -14,7 +14,7 @@ import { type Letter, OwnerMail } from "./owner-mail.ts"
 export class BudgetMail extends Context.Service<
   BudgetMail,
   {
-    /** Sends what is due. Nothing is due where mail is not configured. */
+    /** Sends the mail that is due. No mail is due if mail is not configured. */
     readonly send: Effect.Effect<void, StoreUnavailable>
   }
 >()("weir/money/BudgetMail") {
@@ -68,7 +68,7 @@ interface DueRow {
   readonly warning: unknown
 }
 
-/** As `budget_warn` has written it. */
+/** A warning as `budget_warn` has stored it. */
 const Warning = Schema.Struct({
   ...BudgetState.mapFields(({ used, left, ...rest }) => rest).fields,
   percent: Schema.Int,

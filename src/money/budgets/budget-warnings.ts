@@ -1,6 +1,6 @@
 /**
- * Warnings at thresholds of budgets: each once a period, over all nodes and restarts. A node looks at what is used of the
- * budgets that it has just settled against, and the first to find a threshold reached writes it down.
+ * Warnings at thresholds of budgets: each once a period, over all nodes and restarts. A node checks the budgets that it has
+ * just settled against, and the first node that finds a threshold reached records it.
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -20,11 +20,14 @@ interface Looked extends OfOrg {
 export class BudgetWarnings extends Context.Service<
   BudgetWarnings,
   {
-    /** Something was charged to these budgets: they are looked at within a second. */
+    /** These budgets were charged: they are checked within a second. */
     readonly charged: (orgId: string, currency: string, covering: ReadonlyArray<CoveringBudget>) => void
-    /** What this node has found of these budgets and told nobody, as far as the caller may know it. Each is told once. */
+    /**
+     * The warnings that this node has found for these budgets and that no caller has got, as far as the caller may see them.
+     * Each is returned once.
+     */
     readonly take: (orgId: string, covering: ReadonlyArray<CoveringBudget>) => ReadonlyArray<NearBudget>
-    /** Looks now. */
+    /** Checks now. */
     readonly look: Effect.Effect<void, StoreUnavailable>
   }
 >()("weir/money/BudgetWarnings") {
@@ -36,7 +39,7 @@ export class BudgetWarnings extends Context.Service<
       const context = yield* Effect.context<never>()
       const untold = new Map<string, NearBudget>()
 
-      /** Warns of those of a shard that have reached a threshold, then tells of those that are used up. */
+      /** Sends warnings for the budgets of a shard that have reached a threshold, then events for those that are used up. */
       const lookIn = Effect.fnUntraced(function* (shard: Shard, own: ByKey<Looked>) {
         for (const [row, looked] of yield* near(shard, own, ({ thresholds }) => thresholds)) {
           yield* warn(row, looked)
@@ -112,7 +115,7 @@ interface NearRow {
 }
 
 const none: ReadonlyArray<never> = []
-/** Warnings that wait for an exchange; mail and audit log have them too. */
+/** Warnings that wait for an exchange; mail and the audit log get them too. */
 const mostUntold = 10_000
 
 const keyOf = (orgId: string, counter: string): string => `${orgId} ${counter}`
@@ -125,7 +128,7 @@ const itemOf = (
   return thresholds.length === 0 ? [] : [{ org: orgId, counter, thresholds }]
 }
 
-/** Where nobody asked to be warned that a budget is used up, it is told to webhooks all the same. */
+/** Webhooks get the event that a budget is used up even if no warning is configured. */
 const unwarnedLimit = ({ thresholds, limit }: Budget): Budget["thresholds"] =>
   thresholds.some(({ percent }) => percent === 100) ? [] : [{ percent: 100, amount: limit }]
 

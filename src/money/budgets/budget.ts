@@ -1,6 +1,6 @@
 /**
- * Budgets: what a subject may spend in a period, each a counter of its organisation. Pure. A budget without a subject
- * holds for each subject of its scope.
+ * Budgets: limits of what a subject may spend in a period. Each budget and subject has a counter of the organisation. Pure. A
+ * budget without a subject holds for each subject of its scope.
  */
 
 import { type BudgetPeriod, BudgetScope, type BudgetTerms } from "../../protocol/catalogue/budget.ts"
@@ -15,24 +15,27 @@ import { tokensOf } from "../counters.ts"
 import { type Period, periodOf } from "../periods.ts"
 import type { BudgetCounter } from "../settlement.ts"
 
-/** Who has set a budget: the catalogue, an organisation for itself, or the organisation's plan. */
+/** The owner of a budget: the catalogue, an organisation for itself, or the organisation's plan. */
 export type BudgetSource = BudgetState["source"]
 
 export interface Budget {
   readonly id: string
-  /** In counters, if it is not the id: `~ID` if the organisation has set it, `^ID` if the platform has for this one. */
+  /**
+   * The name in counters, if it is not the id: `~ID` for a budget of the organisation's own, `^ID` for one that the platform
+   * set for this organisation.
+   */
   readonly name?: string | undefined
   readonly source: BudgetSource
   readonly scope: BudgetScope
-  /** Absent if the budget holds for each of its scope. */
+  /** Absent if the budget holds for each subject of its scope. */
   readonly subject?: string | undefined
   readonly unit: BudgetCounter["unit"]
   readonly period: BudgetPeriod
-  /** In the organisation's currency, or in whole tokens. */
+  /** The limit, in the organisation's currency or in whole tokens. */
   readonly limit: Amount
-  /** Otherwise it only counts what it would refuse. */
+  /** Whether calls are refused; if not, the budget only counts the calls that it would refuse. */
   readonly isEnforced: boolean
-  /** Where the organisation is warned, the lowest first. */
+  /** The thresholds of warnings, the lowest first. */
   readonly thresholds: ReadonlyArray<Threshold>
 }
 
@@ -82,16 +85,16 @@ export const tightestLimit = (
   return tightest
 }
 
-/** Who calls, by scope: budgets of these subjects cover the call. */
+/** The caller by scope: budgets of these subjects cover the call. */
 export type Subjects = Readonly<Record<BudgetScope, ReadonlyArray<string>>>
 
-/** Budgets by whom they cover: many organisations have budgets, and a call must not look at all of them. */
+/** Budgets by the subject that they cover: many organisations have budgets, and a call must not look at all of them. */
 export interface BudgetIndex {
-  /** Those that hold for each of their scope. */
+  /** The budgets that hold for each subject of their scope. */
   readonly general: ReadonlyArray<Budget>
-  /** By their names in counters. */
+  /** The budgets by their names in counters. */
   readonly byName: ReadonlyMap<string, Budget>
-  /** By scope and subject. */
+  /** The budgets by scope and subject. */
   readonly bySubject: ReadonlyMap<string, ReadonlyArray<Budget>>
 }
 
@@ -123,17 +126,17 @@ const none: ReadonlyArray<never> = []
 
 const coveringOf = (budget: Budget, subject: string, nowMs: number, isTold: boolean): CoveringBudget => {
   const period = periodOf(budget.period, nowMs)
-  // The day's tokens are counted of every call, whatever its plan.
+  // Every call counts into the day's tokens, whatever its plan.
   const { counter } =
     budget.source === "plan" ? tokensOf(period.firstDay) : { counter: counterOf(budget, subject, period) }
   return { counter, period, unit: budget.unit, budget, subject, isTold }
 }
 
-/** The name of a budget's counter. With another unit or period the budget counts anew. */
+/** The name of a budget's counter. With another unit or period the budget starts a new counter. */
 const counterOf = ({ id, name = id, unit, period }: Budget, subject: string, { firstDay }: Period): string =>
   `budget:${name}:${unit}/${period}:${subject}:${firstDay}`
 
-/** The budget's name and the subject in the name of a counter, see {@link counterOf}; empty if it is none of a budget. */
+/** The budget's name and the subject in the name of a counter, see {@link counterOf}; empty if the counter is not of a budget. */
 const readCounter = (counter: string): readonly [name: string, subject: string] => {
   const [, name = "", subject = ""] = /^budget:([^:]+):[a-z/]+:(.*):[^:]+$/.exec(counter) ?? []
   return [name, subject]
@@ -142,7 +145,7 @@ const readCounter = (counter: string): readonly [name: string, subject: string] 
 /**
  * The budgets of an organisation: those that name it or a subject of it, and those of which one of its subjects has used
  * something in the present period.
- * @param used counters of the organisation that have something
+ * @param used counters of the organisation that are above zero
  */
 export const budgetsWithin = (
   index: BudgetIndex,
@@ -157,7 +160,7 @@ export const budgetsWithin = (
     const budget = index.byName.get(name)
     if (budget === undefined || known.has(counter)) continue
     const covering = coveringOf(budget, subject, nowMs, true)
-    // A counter of an earlier period, or of what the budget named before, is not the present one.
+    // A counter of an earlier period, or of an earlier unit of the budget, is not the present one.
     if (covering.counter === counter && (budget.subject ?? subject) === subject) known.set(counter, covering)
   }
   return [...known.values()]
@@ -201,12 +204,12 @@ const dailyBudgetOf = (plan: Plan, dailyTokens: number): Budget => {
 export const planBudget = (plan: Plan, orgId: string, nowMs: number, isTold: boolean): CoveringBudget | undefined =>
   plan.dailyTokens === undefined ? undefined : coveringOf(dailyBudgetOf(plan, plan.dailyTokens), orgId, nowMs, isTold)
 
-/** What a call takes of one budget. */
+/** The amount that a call takes of one budget. */
 export interface BudgetNeed extends CoveringBudget {
   readonly amount: Amount
 }
 
-/** @param most the most that the call can cost; what is 0 is not counted */
+/** @param most the highest cost of the call; units of which it is 0 are not counted */
 export const needsOf = (
   covering: ReadonlyArray<CoveringBudget>,
   most: Readonly<Record<BudgetCounter["unit"], Amount>>,
@@ -215,11 +218,11 @@ export const needsOf = (
     ? none
     : covering.flatMap((budget) => (most[budget.unit] === 0n ? [] : [{ ...budget, amount: most[budget.unit] }]))
 
-/** An amount as it is told: a decimal of money, a number of tokens. */
+/** An amount as it is sent: a decimal of money, a number of tokens. */
 const shown = (unit: BudgetCounter["unit"], amount: Amount): string | number =>
   unit === "money" ? formatAmount(amount) : Number(amount / wholeAmount(1))
 
-/** What is left of a budget. */
+/** The remaining amount of a budget. */
 export const stateOf = ({ budget, subject, unit, period: { endMs } }: CoveringBudget, used: Amount): BudgetState => {
   const { id, source, scope, period, limit, isEnforced } = budget
   return {
@@ -237,13 +240,13 @@ export const stateOf = ({ budget, subject, unit, period: { endMs } }: CoveringBu
   }
 }
 
-/** A budget of which a threshold was reached. */
+/** A budget that has reached a threshold. */
 export interface NearBudget {
   readonly covering: CoveringBudget
   readonly percent: number
 }
 
-/** For a caller that may know of the budget. */
+/** The warning for a caller that may see the budget. */
 export const nearWarning = ({ covering, percent }: NearBudget): WarnEvent => {
   const { id, scope, unit, period } = covering.budget
   const resetAt = new Date(covering.period.endMs).toISOString()
@@ -260,7 +263,7 @@ export const nearNotice = (near: ReadonlyArray<NearBudget>): string | undefined 
     ? undefined
     : `budget_near=${near.map(({ covering }) => encodeURIComponent(covering.budget.id)).join(",")}`
 
-/** @param available what is left at all nodes; less than was needed */
+/** @param available the remaining amount at all nodes, which is less than was needed */
 export const budgetExceeded = (need: BudgetNeed, available: Amount, nowMs: number): ServiceError => {
   const { budget, subject, isTold, unit } = need
   const { endMs } = need.period

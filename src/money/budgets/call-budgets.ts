@@ -28,11 +28,11 @@ interface Holder {
 export class CallBudgets extends Context.Service<
   CallBudgets,
   {
-    /** Those that cover a call. An end user may know of its own only. */
+    /** The budgets that cover a call. An end user may see its own only. */
     readonly covering: (holder: Holder, subjects: Subjects, nowMs: number) => ReadonlyArray<CoveringBudget>
-    /** Those of an organisation: that name it or a subject of it, and those of which something was used. */
+    /** The budgets of an organisation: those that name it or a subject of it, and those of which something was used. */
     readonly within: (holder: Holder) => Effect.Effect<ReadonlyArray<CoveringBudget>, StoreUnavailable>
-    /** What is left of budgets of an organisation, by the books. */
+    /** The remaining amounts of an organisation's budgets, by the books. */
     readonly states: (
       orgId: string,
       covering: ReadonlyArray<CoveringBudget>,

@@ -1,4 +1,7 @@
-/** What was charged and must be looked at: within a second, each once however often it was charged, in its own shard. */
+/**
+ * The accounts that were charged and must be checked: within a second, each once however often it was charged, in its own
+ * shard.
+ */
 import { Effect, type Scope } from "effect"
 import { forAll, runEvery } from "../../background.ts"
 import type { Shard } from "../../store/shards/shard.ts"
@@ -11,14 +14,17 @@ export interface OfOrg {
 
 export type ByKey<A> = ReadonlyArray<readonly [key: string, item: A]>
 
-/** @param what the job, as a log line names it @param lookIn looks at what was charged in one shard */
+/**
+ * @param what the job, as a log line names it
+ * @param lookIn checks what was charged in one shard
+ */
 export const makeCharged = Effect.fnUntraced(function* <A extends OfOrg>(
   what: string,
   lookIn: (shard: Shard, own: ByKey<A>) => Effect.Effect<void, StoreUnavailable>,
 ): Effect.fn.Return<
   {
     readonly add: (key: string, item: A) => void
-    /** Looks now. */
+    /** Checks now. */
     readonly look: Effect.Effect<void, StoreUnavailable>
   },
   never,
@@ -28,7 +34,7 @@ export const makeCharged = Effect.fnUntraced(function* <A extends OfOrg>(
   const waiting = new Map<string, A>()
 
   const add = (key: string, item: A) => {
-    // While the database does not answer, those that come first are remembered.
+    // While the database does not answer, only the first ones are kept.
     if (waiting.size < mostWaiting || waiting.has(key)) waiting.set(key, item)
   }
 
@@ -40,7 +46,7 @@ export const makeCharged = Effect.fnUntraced(function* <A extends OfOrg>(
       Effect.sync(() => {
         for (const [key, item] of own) if (!waiting.has(key)) add(key, item)
       })
-    // A shard that does not answer is looked at again, after the others.
+    // A shard that does not answer is asked again, after the others.
     yield* forAll(
       Map.groupBy(part, ([, { orgId }]) => shards.of(orgId)),
       ([shard, own]) => Effect.tapError(lookIn(shard, own), () => lookAgain(own)),
@@ -52,6 +58,6 @@ export const makeCharged = Effect.fnUntraced(function* <A extends OfOrg>(
   return { add, look }
 })
 
-/** What one statement looks at. */
+/** The maximum number that one statement checks. */
 const page = 500
 const mostWaiting = 50_000

@@ -62,7 +62,7 @@ export class OrgBudgets extends Context.Service<
 export const indexOrgBudgets = (stored: unknown): BudgetIndex | undefined => {
   const terms = Option.getOrUndefined(decodeBudgets(stored))
   const own = Object.entries(terms ?? {}).map(([key, each]) =>
-    // Ids do not begin so.
+    // No id begins with this character.
     key.startsWith("^")
       ? readBudget(key.slice(1), each, "platform", key)
       : readBudget(key, each, "organisation", `~${key}`),
@@ -70,7 +70,7 @@ export const indexOrgBudgets = (stored: unknown): BudgetIndex | undefined => {
   return own.length === 0 ? undefined : indexBudgets(own)
 }
 
-/** Every exchange is held against those that cover it. */
+/** Every exchange is held against the budgets that cover it. */
 const mostBudgets = 100
 const full = serviceError("limit_exceeded", "An organisation may have 100 budgets of its own", {
   detail: { limit: mostBudgets },

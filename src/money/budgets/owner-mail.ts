@@ -3,7 +3,7 @@ import { Context, Data, type Effect } from "effect"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 
 export interface Letter {
-  /** The same for the same letter, so that one that is sent twice is seen as one. RFC 5322 section 3.6.4. */
+  /** The message id, the same for the same letter, so that a letter that is sent twice is seen as one. RFC 5322 section 3.6.4. */
   readonly id: string
   readonly subject: string
   readonly text: string

@@ -1,4 +1,4 @@
-/** Budgets in shadow: they refuse nothing, and count what they would refuse. */
+/** Budgets in shadow: they refuse nothing, and count the calls that they would refuse. */
 import type { Budget, BudgetNeed } from "./budget.ts"
 
 interface Holding {
@@ -6,21 +6,21 @@ interface Holding {
   readonly budgets?: ReadonlyArray<BudgetNeed>
 }
 
-/** For how long a budget that has nothing left is not asked for. */
+/** The time for which a budget that has nothing left is not asked for. */
 const restMs = 1000
-/** More counters than these are not remembered: each may belong to an end user who does not come back. */
+/** The maximum number of counters that are remembered: each may belong to an end user who does not come back. */
 const maxResting = 10_000
 
 export class ShadowBudgets {
   readonly #wouldReject: (budget: Budget) => void
-  /** Until when counters are taken for used up, by organisation and counter. */
+  /** The time until which a counter counts as used up, by organisation and counter. */
   readonly #restingUntilMs = new Map<string, number>()
 
   constructor(wouldReject: (budget: Budget) => void) {
     this.#wouldReject = wouldReject
   }
 
-  /** The budgets to hold of; those in shadow that were used up just now are left out, and counted. */
+  /** The budgets to hold against; those in shadow that were used up a moment ago are left out, and counted. */
   pass({ orgId, budgets = [] }: Holding, nowMs: number): ReadonlyArray<BudgetNeed> {
     if (this.#restingUntilMs.size === 0) return budgets
     return budgets.filter(({ budget, counter }) => {
