@@ -14,6 +14,7 @@ import { transcriptUnits } from "./plan.ts"
 import type { Responses } from "./responses.ts"
 import type { SessionParts } from "./session-parts.ts"
 
+type PassedEvent = Extract<ClientEvent, { readonly is: "audio" | "added" }>
 type ReviewedEvent = Extract<ClientEvent, { readonly is: "added" | "update" | "respond" }>
 
 export class ClientSide {
@@ -46,18 +47,17 @@ export class ClientSide {
   }
 
   #read(bytes: Buffer): void {
-    const { mailbox, meter } = this.#parts
-    if (mailbox.ending !== undefined) return
+    if (this.#parts.mailbox.ending !== undefined) return
     const event = readClientEvent(bytes, this.#limits)
     switch (event.is) {
       case "refused":
         this.#refuse(event.refusal)
         return
       case "audio":
-        this.#sendCovered(event.sent, () => meter.audio(event.audioBytes))
+        this.#sendCovered(event)
         return
       case "added":
-        if (event.mayAnswer) this.#sendCovered(event.sent, () => meter.add(event.added))
+        if (event.mayAnswer) this.#sendCovered(event)
         else this.#review(event)
         return
       case "update":
@@ -66,16 +66,18 @@ export class ClientSide {
     }
   }
 
-  /** Sends an event that the vendor may answer without a request, if a response is covered. */
-  #sendCovered(sent: string | Buffer, count: () => void): void {
-    const { mailbox, sockets } = this.#parts
-    if (mailbox.isDraining) return
-    const pass = () => {
-      count()
-      sockets.toVendor(sent)
-    }
-    if (this.#responses.isShort) this.#wait(this.#responses.whenCovered(pass))
-    else pass()
+  /** Sends an event that the vendor may answer without a request, if a response is covered. Frames of sound allocate nothing here. */
+  #sendCovered(event: PassedEvent): void {
+    if (this.#parts.mailbox.isDraining) return
+    if (this.#responses.isShort) this.#wait(this.#responses.whenCovered(() => this.#pass(event)))
+    else this.#pass(event)
+  }
+
+  #pass(event: PassedEvent): void {
+    const { meter, sockets } = this.#parts
+    if (event.is === "audio") meter.audio(event.audioBytes)
+    else meter.add(event.added)
+    sockets.toVendor(event.sent)
   }
 
   #review(event: ReviewedEvent): void {
