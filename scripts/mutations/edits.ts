@@ -214,7 +214,7 @@ export const allEdits: ReadonlyArray<Edit> = [
     ],
     ["    where job is null and to_timestamp(at / 1000) < now() - interval '5 minutes'\n", "    where false\n"],
     ["select org, cur, node, sum(cost) from charge group by", "select org, cur, node, -sum(cost) from charge group by"],
-    ["'tokens:' || day, node, sum(tokens) from charge", "'tokens:' || day, node, sum(in_tokens) from charge"],
+    ["'tokens:' || day, node, sum(tokens) from charge", "'tokens:' || day, node, sum((usage).in_tokens) from charge"],
     ["sum(case u.value when 'money' then c.cost else c.tokens end)\n    from charge", "sum(c.tokens)\n    from charge"],
     ["do update set spent = a.spent + excluded.spent\n  ), moved", "do nothing\n  ), moved"],
     ["    from charge where cost > 0\n  ), account", "    from charge where cost > 1\n  ), account"],
@@ -244,5 +244,69 @@ export const allEdits: ReadonlyArray<Edit> = [
       "      update counters k set granted = k.granted where",
     ],
     ["      perform ledger_move(a.org_id, a.counter, a.node, -rest, a.node);\n", "\n"],
+  ),
+  ...edits(
+    "migrations/functions/books/holds.sql",
+    ["    where x.first and (x.req is null or f.ref is not null)\n", "    where x.first\n"],
+    [
+      "from x where h.org_id = x.org and h.ref = x.ref and h.state = 'open';",
+      "from x where h.org_id = x.org and h.ref = x.ref;",
+    ],
+    ["do update set state = 'settled' where holds.state = 'open'", "do nothing"],
+    [
+      "    where h.org_id = x.org and h.ref = x.ref and h.state = 'open'\n",
+      "    where h.org_id = x.org and h.ref = x.ref\n",
+    ],
+    ["s.request_id = c.request_id and s.day = spent_day(c.request_id)\n    and s.ref = c.ref;", "false;"],
+  ),
+  ...edits(
+    "migrations/functions/books/ledger.sql",
+    [
+      "k.counter = r.counter for update;\n  end loop;\n  for r in\n    select x.item",
+      "k.counter = r.counter;\n  end loop;\n  for r in\n    select x.item",
+    ],
+    [
+      "select from nodes n where n.id = x.node and n.lease_until > now()) as alive",
+      "select from nodes n where n.id = x.node) as alive",
+    ],
+    ["coalesce(y.limit, k.funded) - k.granted - coalesce((", "coalesce(y.limit, k.funded) - coalesce(("],
+    [
+      "            select sum(a.spent - a.granted) from allotments a\n",
+      "            select 0 * sum(a.spent - a.granted) from allotments a\n",
+    ],
+    ["        if c.free is null or c.free < c.need then\n", "        if c.free is null or c.free <= c.need then\n"],
+    ["          others := c.others;\n", "          others := 0;\n"],
+    [
+      "share := greatest(c.need, least(c.want, trunc(c.free / 8, 10)));",
+      "share := greatest(c.need, least(c.want, c.free));",
+    ],
+    ["        if c.free / 8 < c.want then\n", "        if false then\n"],
+    [
+      "        update counters k set granted = k.granted + c.share where",
+      "        update counters k set granted = k.granted where",
+    ],
+    ["do update set granted = a.granted + excluded.granted;", "do update set granted = excluded.granted;"],
+    ["        perform ledger_move(r.org, c.counter, r.node, c.share, r.node);\n", "\n"],
+    [
+      "    if found then\n      update counters k set granted = k.granted - r.amount where",
+      "    if true then\n      update counters k set granted = k.granted - r.amount where",
+    ],
+    ["a.node = r.node and a.granted = a.spent;", "a.node = r.node;"],
+    ["case when p_amount > 0 then 'allot' else 'return' end, p_ref", "'allot', p_ref"],
+    ["  where p_amount <> 0 and p_counter not like '%:%'\n", "  where p_amount <> 0\n"],
+    [
+      "    + coalesce((select sum(granted - spent) from allotments where",
+      "    + coalesce((select sum(granted) from allotments where",
+    ],
+  ),
+  ...edits(
+    "migrations/functions/books/jobs.sql",
+    ["    u.dims := p_record;\n", "\n"],
+    ["    u.cost := j.held - rest;\n", "    u.cost := 0;\n"],
+    [
+      "    update allotments a set granted = a.granted - rest, spent = a.spent - rest\n",
+      "    update allotments a set granted = a.granted\n",
+    ],
+    ["  rest := j.held - least(p_cost, j.held);\n", "  rest := j.held - p_cost;\n"],
   ),
 ]
