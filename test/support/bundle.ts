@@ -9,10 +9,11 @@ import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
 import config from "../../scripts/bundle.ts"
 import { preparedDatabase } from "../../scripts/prepared-database.ts"
+import { cacheFolder } from "./temporary.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 /** Where the dependencies are found that are not bundled. */
-const cache = join(root, "node_modules/.cache/weir-test")
+const cache = join(cacheFolder, "bundles")
 
 const hashOfInputs = (database: string): string => {
   const hash = createHash("sha256").update(database)

@@ -1,38 +1,45 @@
 /**
  * One migrated embedded database for all tests: that of the package, unpacked once, then copied. Vitest runs `setup` before
- * the first test. It is kept in the temporary directory under the archive's name, so that later runs find it.
+ * the first test. It is kept under the archive's name, so that later runs find it.
  */
 import { execFileSync } from "node:child_process"
 import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from "node:fs"
-import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { gunzipSync } from "node:zlib"
 import { preparedDatabase } from "../../scripts/prepared-database.ts"
 import { createFiles } from "../../src/store/embedded-files.ts"
+import { cacheFolder } from "./temporary.ts"
 
-/** Vitest has said by then where temporary files are. @param archive path of the package's database */
-const directory = (archive: string): string => join(tmpdir(), `weir-test-template-${basename(archive, ".tgz")}`)
+const templates = join(cacheFolder, "templates")
+const hourMs = 3_600_000
 
 export const setup = async (): Promise<void> => {
   const archive = await preparedDatabase()
-  const made = directory(archive)
+  mkdirSync(templates, { recursive: true })
+  const made = join(templates, basename(archive, ".tgz"))
   if (!existsSync(made)) unpack(archive, made)
-  // What nobody has used for an hour is removed.
   utimesSync(made, new Date(), new Date())
+  // Those of other sources that no run has used for an hour.
+  for (const name of readdirSync(templates)) {
+    const path = join(templates, name)
+    if (statSync(path).mtimeMs < Date.now() - hourMs) rmSync(path, { recursive: true, force: true })
+  }
   process.env["SVC_TEST_EMBEDDED_TEMPLATE"] = join(made, "dump.tar")
 }
 
 const unpack = (archive: string, made: string): void => {
-  const draft = mkdtempSync(join(tmpdir(), "weir-test-template-draft-"))
+  const draft = mkdtempSync(join(templates, "draft-"))
   const bytes = readFileSync(archive)
   writeFileSync(join(draft, "dump.tar"), gunzipSync(bytes))
   createFiles(join(draft, "postgres"), bytes)

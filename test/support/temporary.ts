@@ -1,18 +1,20 @@
 /**
  * Where tests make their folders: in memory where there is room, or else beside the dependencies. A database has a thousand
- * files, and on some disks making one takes a millisecond. Vitest runs `setup` before the first test.
+ * files, and on some disks making one takes a millisecond. Vitest runs `setup` before the first test, and then `teardown`:
+ * memory that a run has taken is free after it.
  */
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, readdirSync, rmSync, statfsSync, statSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const memory = "/dev/shm"
 const neededBytes = 2 * 1024 ** 3
 const hourMs = 3_600_000
+/** What later runs find again. */
+export const cacheFolder = fileURLToPath(new URL("../../node_modules/.cache/weir-test", import.meta.url))
 /** It grows with each change of the sources: it is made anew each day. */
-const compileCache = "weir-test-compile-cache"
+const compileCache = join(cacheFolder, "compiled")
 
 const hasRoom = (): boolean => {
   if (!existsSync(memory)) return false
@@ -20,25 +22,32 @@ const hasRoom = (): boolean => {
   return bavail * bsize >= neededBytes
 }
 
+let folder: string | undefined
+
 export const setup = (): void => {
-  place()
+  mkdirSync(cacheFolder, { recursive: true })
+  if (existsSync(compileCache) && statSync(compileCache).birthtimeMs < Date.now() - 24 * hourMs) {
+    rmSync(compileCache, { recursive: true, force: true })
+  }
   // Modules compiled once are read by all processes and threads.
-  process.env["NODE_COMPILE_CACHE"] ??= join(tmpdir(), compileCache)
+  process.env["NODE_COMPILE_CACHE"] ??= compileCache
+  // Servers that tests start as another user may not be able to reach it.
+  if (process.env["SVC_TEST_DATABASE_URL"] === undefined) process.env["TMPDIR"] = folder = makeFolder()
 }
 
-const place = (): void => {
-  // Servers that tests start as another user may not be able to reach it.
-  if (process.env["SVC_TEST_DATABASE_URL"] !== undefined) return
-  const beside = fileURLToPath(new URL("../../node_modules/.cache/weir-tmp", import.meta.url))
-  const folder = hasRoom()
-    ? join(memory, `weir-tmp-${createHash("sha256").update(beside).digest("hex").slice(0, 8)}`)
-    : beside
-  mkdirSync(folder, { recursive: true })
-  for (const name of readdirSync(folder)) {
-    const { birthtimeMs, mtimeMs } = statSync(join(folder, name))
-    const isOld = name === compileCache ? birthtimeMs < Date.now() - 24 * hourMs : mtimeMs < Date.now() - hourMs
-    // It was left by a run that was killed, or by one of other sources.
-    if (isOld) rmSync(join(folder, name), { recursive: true, force: true })
+export const teardown = (): void => {
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+}
+
+/** One for each run: several may run at once. */
+const makeFolder = (): string => {
+  const inMemory = hasRoom()
+  const parent = inMemory ? memory : cacheFolder
+  const prefix = `weir-tmp-${createHash("sha256").update(cacheFolder).digest("hex").slice(0, 8)}-`
+  for (const name of readdirSync(parent)) {
+    // It was left by a run that was killed.
+    const isOld = name.startsWith(prefix) && statSync(join(parent, name)).mtimeMs < Date.now() - hourMs
+    if (isOld) rmSync(join(parent, name), { recursive: true, force: true })
   }
-  process.env["TMPDIR"] = folder
+  return mkdtempSync(join(parent, prefix))
 }

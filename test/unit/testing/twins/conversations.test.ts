@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest"
 import { type Broken, clientNames, converse, newTally, targets } from "./random-conversations.ts"
 
-const conversations = 200
+/** As a first look: the checks of a change run 200 of each pair (`.ci/run`). */
+const conversations = 50
 
 describe.each(clientNames)("%s", (client) => {
   it.each(targets)("with $name", (target) => {
