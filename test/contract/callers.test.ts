@@ -12,7 +12,7 @@ import {
   type TestGateway,
   testCatalogue,
 } from "../../src/testing/index.ts"
-import { errorOf, lastUsage, replyOf, useGateway } from "../support/gateway.ts"
+import { errorOf, eventually, lastUsage, replyOf, useGateway } from "../support/gateway.ts"
 
 type Headers = Record<string, string | undefined>
 const nobody: Headers = { "x-svc-key-id": undefined, "x-svc-key": undefined }
@@ -190,7 +190,9 @@ describe("an end user's token", () => {
       const disabled = yield* call()
       expect(yield* Effect.promise(() => errorOf(disabled))).toMatchObject({ status: 403, code: "app_disabled" })
       yield* to.catalogue.apply(testCatalogue(urls, of).replace(/keys:\n.*\n/, ""), { prune: true })
-      yield* Effect.sleep("300 millis")
+      yield* Effect.promise(() =>
+        eventually(async () => (await to.call("POST", "/t1/exchange", hello, headers)).status === 401),
+      )
       const revoked = yield* call()
       expect(yield* Effect.promise(() => errorOf(revoked))).toMatchObject({ status: 401, code: "app_key_invalid" })
     })

@@ -4,7 +4,7 @@
  * memory that a run has taken is free after it.
  */
 import { createHash } from "node:crypto"
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -49,5 +49,8 @@ const makeFolder = (): string => {
     const isOld = name.startsWith(prefix) && statSync(join(parent, name)).mtimeMs < Date.now() - hourMs
     if (isOld) rmSync(join(parent, name), { recursive: true, force: true })
   }
-  return mkdtempSync(join(parent, prefix))
+  const made = mkdtempSync(join(parent, prefix))
+  // PostgreSQL runs as another user.
+  chmodSync(made, 0o755)
+  return made
 }

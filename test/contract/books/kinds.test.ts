@@ -1,5 +1,4 @@
 /** Embeddings, reranking and moderation: each has everything that an exchange has. */
-import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import { EmbeddingResponse } from "../../../src/protocol/kinds/embedding.ts"
@@ -255,7 +254,7 @@ describe("embeddings", () => {
 
   it("whose client leaves while the vendor thinks cost nothing", async () => {
     gateway().vendor.script((call) => call.wait(1000))
-    const before = await balanceOf(gateway())
+    const [before, calls] = [await balanceOf(gateway()), gateway().vendor.calls.length]
     const aborted = new AbortController()
     const { keyId, key, baseUrl } = gateway()
     const gone = fetch(`${baseUrl}/t1/embeddings`, {
@@ -264,7 +263,7 @@ describe("embeddings", () => {
       body: JSON.stringify({ model: "embed", input: ["a"] }),
       signal: aborted.signal,
     }).catch(() => undefined)
-    await sleep(150)
+    await eventually(() => gateway().vendor.calls.length > calls)
     aborted.abort()
     await gone
     await eventually(() => gateway().vendor.calls.at(-1)?.hungUpAt !== undefined)
