@@ -1,7 +1,4 @@
-/**
- * Mints end-user tokens within the plan's limits. A token takes no concurrency slot. Source: interface.md "POST
- * /v1/app-tokens".
- */
+/** Mints end-user tokens within the plan's limits. A token takes no concurrency slot. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
 import type { AppCaller } from "../identity/app-keys.ts"

@@ -1,6 +1,6 @@
 /**
- * How many exchanges a process can have open, by what its machine gives it: open files, ephemeral ports and memory. Source:
- * HAProxy's `maxconn`, which is worked out from the limit of open files.
+ * The number of exchanges that a process can have open, by the limits of its machine: open files, ephemeral ports and
+ * memory. Source: HAProxy's `maxconn`, which is worked out from the limit of open files.
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { heapLimitBytes, heapUsedBytes } from "../memory.ts"
@@ -11,7 +11,7 @@ export interface Machine {
   readonly openFiles: number
   /** Ports for connections to vendors; undefined if it is not known. */
   readonly ports: number | undefined
-  /** What the heap may grow by, and the container if it has less. */
+  /** The bytes that the heap may still grow, or the container if it has less. */
   readonly freeBytes: number
 }
 
@@ -19,7 +19,7 @@ export type CapacityLimit = "configured" | "files" | "ports" | "memory"
 
 export interface Capacity {
   readonly exchanges: number
-  /** What allows no more. */
+  /** The resource that sets the limit. */
   readonly by: CapacityLimit
   /** Connections of clients, so that files are left for vendors; undefined without a known limit. */
   readonly connections: number | undefined
@@ -34,11 +34,11 @@ const callerShare = 0.2
 const maxCallers = 128
 const portShare = 0.8
 /**
- * What an exchange takes: its objects, a read of its vendor's socket, and what its client's socket buffers. What waits
- * for slow clients beyond that has a limit of its own.
+ * The bytes that an exchange takes: its objects, a read of its vendor's socket, and the buffer of its client's socket.
+ * Bytes that wait for slow clients beyond that have a limit of their own.
  */
 const bytesPerExchange = 128 * 1024
-/** Of the memory that is free at the start; above it, calls are refused by what is used. */
+/** The share of the memory that is free at the start; above it, calls are refused by the memory in use. */
 const memoryShare = 0.8
 
 /** @param configured the operator's limit @param storeFiles files that stores will take beside those that are open */
@@ -60,7 +60,7 @@ export const capacityOf = (
 const exchangesOf = (freeFiles: number): number =>
   Math.floor((freeFiles - Math.min(freeFiles * callerShare, maxCallers)) / filesPerExchange)
 
-/** The limits of this process and its machine, as Linux tells them. */
+/** The limits of this process and its machine, as Linux reports them. */
 export const readMachine = (): Machine => ({
   maxFiles: numberIn("/proc/self/limits", /^Max open files\s+(\d+)/m),
   openFiles: countOf("/proc/self/fd"),

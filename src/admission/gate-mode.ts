@@ -1,6 +1,6 @@
 /**
- * What happens when the gate's store does not answer: `enforce` fails closed, `shadow` and `off` fail open; a metric
- * counts both. Source: interface.md heartbeat rule 8; field lesson 17.
+ * The gate's mode while its store does not answer: `enforce` fails closed, `shadow` and `off` fail open; a metric
+ * counts both.
  */
 import { Effect, Layer } from "effect"
 import { needsGateStore, WeirConfig } from "../config.ts"

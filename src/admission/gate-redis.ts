@@ -47,14 +47,14 @@ const endSession = makeScript(endSessionScript)
 const activeSessions = makeScript(activeSessionsScript)
 const peaks = makeScript(peaksScript)
 
-/** How long the gate remembers a session; after that it is read from the database. */
+/** The time that the gate remembers a session; after that it is read from the database. */
 const sessionRetentionMs = 86_400_000
-/** The time since when records are kept starts anew after this: ids are looked up more often then. */
+/** The start of the records is forgotten after this and set again: ids are looked up more often then. */
 const sinceKeepMs = 30 * 86_400_000
 /** A day's peaks are written to the database on the following day. */
 const peaksKeepMs = 3 * 86_400_000
 
-/** Where something is that a client of a key has chosen the id of. */
+/** The Redis key of an entry whose id a client of an application key has chosen. */
 const sentKey = (owner: string, what: "request" | "nonce", keyId: string, sent: string) =>
   `weir:{${owner}}:${what}:${beforeSeparator(keyId, ":")}:${sent}`
 

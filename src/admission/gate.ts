@@ -2,18 +2,17 @@
  * Admission: may this caller do this now? One atomic step per request, with the same rules for one node and for many.
  *
  * The checks, in order; nothing is counted unless all pass: the nonce is new, every rate window and every daily count
- * has room, the idempotency key is free, the session belongs to the caller and its plan has room for it. Sources:
- * interface.md "Request signature" 3, "Limits", the state tables "Exchange request id" and "Session".
+ * has room, the idempotency key is free, the session belongs to the caller and its plan has room for it.
  */
 import { Context, Effect, Schedule } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
-/** How long a nonce cannot be reused with the same key id. */
+/** The time in which a nonce cannot be reused with the same key id. */
 export const nonceWindowMs = 600_000
 
 export interface RateWindow {
-  /** What is counted, within the owner: e.g. `key:key_demo`. */
+  /** The counter within the owner: e.g. `key:key_demo`. */
   readonly bucket: string
   readonly limit: number
   readonly windowMs: number
@@ -42,7 +41,7 @@ export type QuotaErrorCode =
 export interface DailyCount {
   readonly bucket: string
   readonly limit: number
-  /** Of the refusal when it is used up. */
+  /** The error code of the refusal when it is used up. */
   readonly code: QuotaErrorCode
   /** e.g. `2026-11-21`. */
   readonly day: string
@@ -58,7 +57,7 @@ export interface SessionClaim {
   readonly cap: number | undefined
   /** Whether a full plan refuses; otherwise the refusal is only reported. */
   readonly enforces: boolean
-  /** What to do with an id that the gate does not know: register it, or return `UnknownSession`. */
+  /** Whether an id that the gate does not know is registered, or reported as `UnknownSession`. */
   readonly ifUnknown: "register" | "report"
   /** When the session was last seen, according to the database; for a session that the gate does not know. */
   readonly lastSeenMs?: number | undefined
@@ -77,7 +76,7 @@ export interface AdmitRequest {
         readonly claim: string
         /** Hash of the payload, independent of key order. */
         readonly payloadHash: string
-        /** How long the claim is valid if this node dies. */
+        /** The time that the claim stays valid if this node dies. */
         readonly leaseMs: number
       }
     | undefined
@@ -197,7 +196,6 @@ export const readPeaks = (reply: unknown): ReadonlyArray<number | undefined> => 
   return peaks
 }
 
-/** Source: interface.md "Limits". */
 const concurrencyRetryAfterMs = 30_000
 
 export const concurrencyExceeded = (): ServiceError<"plan_concurrency_exceeded"> =>

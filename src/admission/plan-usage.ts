@@ -1,6 +1,6 @@
 /**
  * A plan's concurrency over time: peaks recorded by the gate, stored in the database once their day has ended. Any node
- * may store them, any number of times. Source: interface.md "GET /v1/plan/usage".
+ * may store them, any number of times.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"

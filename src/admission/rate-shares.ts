@@ -1,11 +1,11 @@
 /**
- * Rates leased to this node: it takes a share of what a window has left, and counts in its memory until the share is used
- * up. A limit is never exceeded: a share is counted in the store as used, and ends before its window does. What is not used
- * goes back after {@link shareMs}. Source: hot-path "Admission without waiting". Pure: the store is {@link RateStore}'s.
+ * Rates leased to this node: it takes a share of what a window has left, and counts in its memory until the share is
+ * used up. A limit is never exceeded: a share is counted in the store as used, and ends before its window does. What is
+ * not used goes back after {@link shareMs}. Pure: the store is {@link RateStore}'s.
  */
 import type { RateWindow } from "./gate.ts"
 
-/** How long a share may be used. */
+/** The time in which a share may be used. */
 export const shareMs = 2000
 /**
  * A share is what its node uses in {@link shareMs}, and there is none where that is more than this part of what the window has
@@ -20,14 +20,14 @@ export interface RateAsk {
   readonly key: string
   readonly limit: number
   readonly windowMs: number
-  /** What this node would like to have beyond this call. */
+  /** The count that this node would like to have beyond this call. */
   readonly want: number
-  /** What it has not used of its last share, and when that share's window ends, in the store's time. */
+  /** The unused count of its last share, and the end of that share's window in the store's time. */
   readonly back: number
   readonly backEndMs: number
 }
 
-/** What the store gives beyond the call itself. */
+/** The count that the store gives beyond the call itself. */
 export interface GrantedShare {
   readonly count: number
   /** Until the window ends. */
@@ -73,7 +73,7 @@ class Share {
     this.usedAtMs = nowMs
   }
 
-  /** What was used lately. One call is no reason to take more. */
+  /** The count that was used lately. One call is no reason to take more. */
   lately(nowMs: number): number {
     this.#turn(nowMs)
     const most = Math.max(this.#used, this.#usedBefore)
@@ -126,7 +126,7 @@ export class RateShares {
     return keys.every((key) => (this.#shares.get(key)?.lately(nowMs) ?? 0) >= busyCalls)
   }
 
-  /** What to ask for a call that is not covered; what is left goes back with it. */
+  /** The counts to ask for when a call is not covered; the unused rest goes back with them. */
   ask(keys: ReadonlyArray<string>, rates: ReadonlyArray<RateWindow>, nowMs: number): ReadonlyArray<RateAsk> {
     return rates.map(({ limit, windowMs }, at) => {
       const key = keys[at] ?? ""

@@ -1,4 +1,4 @@
-/** Rate windows of a caller. Source: interface.md "Limits" and the code rate_limited. */
+/** Rate windows of a caller. */
 import { type Caller, endUserName } from "../identity/caller.ts"
 import type { RateWindow } from "./gate.ts"
 

@@ -3,7 +3,7 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { dayMs } from "../protocol/values/instant.ts"
 import { timeOfId, timeOfUlid } from "../protocol/values/ulid.ts"
 
-/** How far a caller's clock may be ahead. */
+/** The time that a caller's clock may be ahead. */
 const maxAheadMs = 300_000
 
 /**

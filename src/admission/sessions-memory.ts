@@ -23,7 +23,7 @@ export type Judgement =
   | { readonly _tag: "Unknown" }
   | { readonly _tag: "Refused"; readonly error: Refusal }
 
-/** How long this node remembers a session; after that it is read from the database. */
+/** The time that this node remembers a session; after that it is read from the database. */
 const retentionMs = 86_400_000
 
 export class MemorySessions {

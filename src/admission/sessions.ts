@@ -1,7 +1,6 @@
 /**
  * Sessions: stored in the database at first sight, kept active by the gate, ended for good. Inside the window no
- * request waits for a write: last-seen times are written in the background. Source: interface.md "Session", the state
- * table "Session", heartbeat rules 5 to 8.
+ * request waits for a write: last-seen times are written in the background.
  */
 import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -179,7 +178,7 @@ export class Sessions extends Context.Service<
         return `${row.org_id} ${row.caller}` === ownerOf(caller) && row.last_seen_at.getTime() > sinceMs
       })
 
-      // The database has a clock of its own: it is told how long ago a session was seen.
+      // The database has a clock of its own: it is given the time since a session was seen.
       const writeBehind = Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
         const rows = [...unwritten].flatMap((id) => {
           const seen = recent.get(id)
@@ -237,7 +236,7 @@ interface SessionRow {
   readonly last_seen_at: Date
 }
 
-/** How often last-seen times are written. */
+/** The interval at which last-seen times are written. */
 const writeBehindEvery = "2 seconds"
 
 /** Last-seen times kept for the next write and for when the gate does not answer; the oldest are dropped first. */

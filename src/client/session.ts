@@ -1,6 +1,6 @@
 /**
  * A session that maintains itself: it sends heartbeats, fetches the configuration when its own is stale, and opens a
- * new session when it was archived. Source: interface.md "States and transitions" (Session).
+ * new session when it was archived.
  */
 import { Effect, Ref, type Scope, Semaphore, Stream } from "effect"
 import type { Bundle } from "../protocol/control/bundle.ts"

@@ -1,7 +1,7 @@
 /**
  * Access tokens of people: JWTs of 15 minutes, signed with Ed25519 keys derived from the key ring and published as a
- * JWK set; and the tokens of their browsers' cookies, which are valid for eight hours and nowhere else.
- * Source: decisions "Control routes", RFC 7519, RFC 7517, RFC 8037.
+ * JWK set; and the tokens of their browsers' cookies, which are valid for eight hours and nowhere else. Source: RFC
+ * 7519, RFC 7517, RFC 8037.
  */
 import { createPrivateKey, createPublicKey } from "node:crypto"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"

@@ -1,7 +1,4 @@
-/**
- * Personal access tokens and device keys, sent as bearer tokens: stored and found by their hash.
- * Source: interface.md "Credential kinds", decisions "Control routes".
- */
+/** Personal access tokens and device keys, sent as bearer tokens: stored and found by their hash. */
 import { Clock, Context, Effect, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
 import type { KeyScope } from "../protocol/catalogue/tenant.ts"
@@ -22,7 +19,7 @@ export interface Bearer {
   readonly orgId: string
   /** Absent if the token belongs to the organisation itself. */
   readonly person: { readonly id: string; readonly email: string | undefined } | undefined
-  /** Of an organisation's own token; a person's token has the person's current role. */
+  /** The role of an organisation's own token; a person's token has the person's current role. */
   readonly role: OrgTokenRole
 }
 
@@ -52,7 +49,7 @@ export class AccessTokens extends Context.Service<
       readonly kind: AccessTokenKind
       readonly orgId: string
       readonly userId?: string | undefined
-      /** Of an organisation's own token; `owner` if absent. */
+      /** The role of an organisation's own token; `owner` if absent. */
       readonly role?: OrgTokenRole | undefined
       readonly name?: string | undefined
       readonly scopes: ReadonlyArray<KeyScope>

@@ -1,7 +1,4 @@
-/**
- * Accounts of people, one for each verified address. Source: interface.md "POST /v1/auth/otp/verify", decisions "Control
- * routes".
- */
+/** Accounts of people, one for each verified address. */
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"

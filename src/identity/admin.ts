@@ -11,7 +11,7 @@ export class AdminKey extends Context.Service<
   {
     /** Requires the admin key. Fails if none is configured. */
     readonly check: (given: string | undefined) => Effect.Effect<void, ServiceError<"admin_key_invalid">>
-    /** Tells one admin key from the next without saying anything of either; undefined if none is configured. */
+    /** A value that changes with the admin key and reveals nothing of it; undefined if no key is configured. */
     readonly generation: () => string | undefined
   }
 >()("weir/identity/AdminKey") {}

@@ -1,6 +1,6 @@
 /**
  * Application keys: authentication of runtime callers. Checks scope, status, expiry, address, signature and licence, in
- * this order; the secret is hashed at rest and compared in constant time. Source: interface.md "Authentication".
+ * this order; the secret is hashed at rest and compared in constant time.
  */
 import { timingSafeEqual } from "node:crypto"
 import { Clock, Context, Effect, Layer } from "effect"
@@ -34,7 +34,7 @@ export interface AppCaller extends Caller {
   readonly app: App
 }
 
-/** A caller, and the nonce if its request was signed: whoever takes the caller has the gate accept the nonce first. */
+/** A caller, and the nonce if its request was signed: the gate must accept the nonce before the caller is trusted. */
 export interface Verified<C extends Caller = Caller> {
   readonly caller: C
   readonly nonce: string | undefined

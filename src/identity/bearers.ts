@@ -1,6 +1,6 @@
 /**
  * The principal of a bearer token on control routes: a person by login or personal access token, or an organisation by
- * its own token. Source: interface.md "Authentication".
+ * its own token.
  */
 import { Context, Effect, Layer } from "effect"
 import { serviceError } from "../protocol/error.ts"

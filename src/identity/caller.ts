@@ -8,7 +8,7 @@ export interface Caller extends OrgEntry {
   readonly keyId: string
   /** Absent if a person calls with a device key or a token. */
   readonly app: AppEntry["app"] | undefined
-  /** What its organisation has configured for the application. */
+  /** The configuration of the application by its organisation. */
   readonly config?: AppEntry["config"]
   /** The application's end user, if the caller has an end-user token. */
   readonly endUserId: string | undefined
@@ -16,12 +16,12 @@ export interface Caller extends OrgEntry {
   readonly person?: { readonly id: string; readonly teams: ReadonlyArray<string> } | undefined
 }
 
-/** Who calls, by ids alone. */
+/** The ids of a caller, without its records. */
 export interface CallerIds extends Pick<Caller, "keyId" | "endUserId" | "person"> {
   readonly app: { readonly id: string } | undefined
 }
 
-/** Whose budgets cover the caller. */
+/** The ids of everything that has a budget for the caller. */
 export const budgetSubjects = ({ org, app, keyId, person, endUserId }: Caller): Subjects => ({
   org: [org.id],
   team: person?.teams ?? [],
@@ -32,8 +32,8 @@ export const budgetSubjects = ({ org, app, keyId, person, endUserId }: Caller): 
 })
 
 /**
- * An id as it stands before a separator, behind which clients choose what follows: ids may have `:` and `/` themselves, and
- * nothing that one key's clients send may name what is another key's.
+ * An id, escaped so that it can be written before a separator and a part that clients choose. Ids may contain `:` and `/`
+ * themselves, and a client of one key must not be able to name an entry of another key.
  */
 export const beforeSeparator = (id: string, separator: ":" | "/"): string =>
   id.replaceAll(separator, encodeURIComponent(separator))

@@ -1,6 +1,6 @@
 /**
  * Authentication of runtime routes: an application by key pair, an end user by token, or a person by device key or
- * personal access token. Source: interface.md "Credential kinds".
+ * personal access token.
  */
 import { Context, Effect, Layer } from "effect"
 import type { NetAddress } from "effect/net"

@@ -1,7 +1,4 @@
-/**
- * Device login: a device gets tokens after a person approves it elsewhere. Source: interface.md "POST
- * /v1/auth/device/code", RFC 8628.
- */
+/** Device login: a device gets tokens after a person approves it elsewhere. Source: RFC 8628. */
 import { randomInt } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -40,8 +37,8 @@ export class DeviceLogin extends Context.Service<
     /** The device of a user code, while it waits. */
     readonly pending: (userCode: string) => Effect.Effect<PendingDevice | undefined, StoreUnavailable>
     /**
-     * Approves or denies a device; an unknown, expired or decided code is not found. The device's tokens act where the
-     * login of whoever approves acts.
+     * Approves or denies a device; an unknown, expired or decided code is not found. The device's tokens act in the same
+     * organisation as the login of the person who approves.
      */
     readonly decide: (
       userCode: string,

@@ -1,7 +1,6 @@
 /**
  * End-user tokens: short-lived JWTs that a back end mints with its application key for one of its end users. The first
- * key of the ring signs, all keys verify; revoking the application or key revokes the tokens. Source: interface.md "App
- * end-user token", decisions "Runtime routes".
+ * key of the ring signs, all keys verify; revoking the application or key revokes the tokens.
  */
 import { randomBytes } from "node:crypto"
 import { Clock, Context, Effect, Layer, Option, Schema } from "effect"

@@ -136,7 +136,7 @@ const byEitherSecret = (secret: string): ClientAuth => {
   }
 }
 
-/** What Weir is at a provider: one organisation's, most often. */
+/** The OAuth client that Weir is at a provider. Most often it belongs to one organisation. */
 interface Client {
   readonly issuer: string
   readonly clientId: string

@@ -1,4 +1,4 @@
-/** Minting and revoking application keys, with audit records. Source: decisions "Admin". */
+/** Minting and revoking application keys, with audit records. */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { KeyScope } from "../protocol/catalogue/tenant.ts"

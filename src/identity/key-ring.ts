@@ -1,6 +1,6 @@
 /**
  * The keys that sign tokens: the first one signs, all of them verify, so that keys can be rotated without invalidating
- * tokens. A key is derived for each purpose. Source: decisions "Runtime routes".
+ * tokens. A key is derived for each purpose.
  */
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"

@@ -1,6 +1,6 @@
 /**
  * Licences: issued with a code, activated once, suspended, or revoked for good. Each step is one statement that
- * includes its audit record. Source: interface.md "Licence", "POST /v1/org-licenses/activate".
+ * includes its audit record.
  */
 
 import { Context, Effect, Layer } from "effect"

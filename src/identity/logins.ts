@@ -1,6 +1,6 @@
 /**
  * Logins: a short-lived access token and a refresh token that is valid for one use. A refresh token that is used twice
- * ends its login. Source: decisions "Control routes", RFC 9700 section 4.14.
+ * ends its login. Source: RFC 9700 section 4.14.
  */
 
 import { Context, Effect, Layer } from "effect"

@@ -1,6 +1,6 @@
 /**
  * Login by a mailed code; the first verification of an address creates its account. The reply to a request and its
- * timing do not reveal whether there is an account. Source: interface.md "POST /v1/auth/otp/verify".
+ * timing do not reveal whether there is an account.
  */
 import { Context, Effect, Layer } from "effect"
 import type { ServiceError } from "../protocol/error.ts"

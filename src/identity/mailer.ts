@@ -1,4 +1,4 @@
-/** Sends mail by SMTP. In development without a server, mail is printed. Source: decisions "Control routes". */
+/** Sends mail by SMTP. In development without a server, mail is printed. */
 import { Context, Data, Effect, Layer, Redacted } from "effect"
 import { isDevelopment, WeirConfig } from "../config.ts"
 

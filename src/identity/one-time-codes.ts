@@ -1,6 +1,6 @@
 /**
  * One-time codes: six digits, valid for ten minutes and one use. Stored as a keyed hash, because six digits can be
- * guessed from a plain hash. Source: interface.md "POST /v1/auth/otp/verify", RFC 6238 section 5.2 (single use).
+ * guessed from a plain hash. Source: RFC 6238 section 5.2 (single use).
  */
 import { createHmac, randomInt } from "node:crypto"
 import { Context, Effect, Layer } from "effect"
@@ -72,10 +72,10 @@ export class OneTimeCodes extends Context.Service<
 export const codeTtlMs = 600_000
 /**
  * Limits: codes that are valid beside the newest, wrong attempts per code, wrong attempts per subject and hour, codes per
- * subject and hour. Anybody may ask for a login of any address: its limit is that of all who ask together, and whoever asks
- * has a lower one (anonymous.ts). So a code stays valid when the next ones are made. A wrong attempt counts for each code that
- * is valid then, and the attempts of an hour are bounded in sum: three codes of six digits and 15 attempts are guessed with a
- * chance of 45 in a million.
+ * subject and hour. Anybody may ask for a login of any address: all who ask share the limit of the address, and each of
+ * them has a lower limit of its own (anonymous.ts). So a code stays valid when the next ones are made. A wrong attempt
+ * counts for each code that is valid then, and the attempts of an hour are bounded in sum: three codes of six digits and
+ * 15 attempts are guessed with a chance of 45 in a million.
  */
 const maxEarlier = 2
 const maxWrong = 5

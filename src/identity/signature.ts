@@ -1,7 +1,4 @@
-/**
- * Request signatures: HMAC-SHA256 over six parts, keyed by the raw SHA-256 digest of the plaintext secret.
- * Source: interface.md "Request signature (optional)", points 1 to 5.
- */
+/** Request signatures: HMAC-SHA256 over six parts, keyed by the raw SHA-256 digest of the plaintext secret. */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
 import { signatureLabel } from "../protocol/signature.ts"
 

@@ -1,7 +1,6 @@
 /**
  * Login at an organisation's identity provider. A new subject is linked to a member after the member confirms with a
- * mailed code; every step is valid once. Source: interface.md "POST /v1/auth/sso/link/confirm", decisions "Control
- * routes".
+ * mailed code; every step is valid once.
  */
 
 import { Context, Effect, Layer } from "effect"
@@ -23,7 +22,7 @@ import { mayAssert } from "./sso-claims.ts"
 import { type FlowSecrets, flowSecrets, newBrowserSecret } from "./sso-flow.ts"
 import { makeSsoPeople } from "./sso-people.ts"
 
-/** Where a finished login continues. */
+/** The page where a finished login continues. */
 export interface Onward {
   /** An address that the catalogue allows; Weir's own pages if absent. */
   readonly returnTo: string | undefined
@@ -171,7 +170,7 @@ export class SsoLogin extends Context.Service<
         return row?.bound === true ? { code, onward: onwardOf(link) } : yield* noSuchLink
       })
 
-      /** Tells operators why somebody could not log in; nothing of what a provider says is written down. */
+      /** Logs for operators why a login failed; nothing that the provider says is logged. */
       const logRefusal = <A, E extends AnswerError>(orgId: string, login: Effect.Effect<A, E>) =>
         Effect.tapError(login, (error) =>
           error._tag === "ServiceError"

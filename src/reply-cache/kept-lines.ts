@@ -5,7 +5,7 @@ import type { Sealer } from "../store/seal.ts"
 import type { ReplyFacts } from "./flights.ts"
 import type { CachePlace } from "./store.ts"
 
-/** Larger replies are not kept. Source: reply-cache, "What is kept". */
+/** Larger replies are not kept. */
 const maxSealedBytes = 256 * 1024
 
 export interface KeptLines {

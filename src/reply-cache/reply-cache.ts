@@ -1,6 +1,6 @@
 /**
  * The cache of replies: equal requests of one organisation, application or person get the reply that the first of them
- * got. Off until the catalogue turns it on. Source: reply-cache; what others can learn is in the README here.
+ * got. Off until the catalogue turns it on. What others can learn is in the README here.
  */
 import { createHmac } from "node:crypto"
 import { Context, Effect, Fiber, Layer } from "effect"

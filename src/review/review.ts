@@ -1,6 +1,6 @@
 /**
  * Safety review: requests are denied before a hold is made, whole replies are withheld, and finished streams are
- * sampled. Texts are never logged. Source: interface.md exchange rule 5.
+ * sampled. Texts are never logged.
  */
 import { Context, Effect, FiberSet, Layer } from "effect"
 import { WeirConfig } from "../config.ts"

@@ -15,10 +15,7 @@ export const audioFeature = "platform-audio"
 /** Clients without the header, or with unknown words only, get the baseline; owners always get everything. */
 export type Tier = "baseline" | "full"
 
-/**
- * Source: interface.md "Capability header": comma-separated, case-insensitive, unknown words ignored; end-user path
- * only.
- */
+/** Capabilities of the header: comma-separated, case-insensitive; unknown words are ignored. End-user path only. */
 export const tierOf = ({ endUserId }: Caller, header: string | undefined): Tier => {
   if (endUserId === undefined) return "full"
   const declared = (header ?? "").split(",").map((word) => word.trim().toLowerCase())

@@ -1,7 +1,6 @@
 /**
  * The settings delivered to a caller: of the platform and the organisation, and, for a person, of their teams and of
- * themselves. Cached briefly, because every heartbeat needs them. Source: interface.md "GET /v1/config/effective", rule
- * 2.
+ * themselves. Cached briefly, because every heartbeat needs them.
  */
 import { Context, Effect, Layer } from "effect"
 import { Catalogue } from "../catalogue/catalogue.ts"

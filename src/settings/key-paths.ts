@@ -42,7 +42,7 @@ export const leavesOf = (path: string, value: Json): ReadonlyArray<readonly [pat
 export const hasPaths = (value: Json): boolean =>
   !isObject(value) || Object.entries(value).every(([key, member]) => isSegment(key) && hasPaths(member))
 
-/** Sections that are never delivered. Source: interface.md "Effective settings preview". */
+/** Sections that are never delivered. */
 const excludedSections = new Set(["permissions", "hooks", "mcpServers", "policy", "workspaceTrust", "memory"])
 
 /** Paths that every client consumes, in addition to the catalogue's. */

@@ -1,6 +1,6 @@
 /**
  * Merges layers of settings: objects merge by member, arrays and scalars replace; a layer's enforced locks protect a
- * key from all lower layers. Pure. Source: interface.md "Effective settings preview".
+ * key from all lower layers. Pure.
  */
 import type { SettingScope } from "../protocol/control/settings.ts"
 import { containersOf, isObject, isWithin, type Json, type JsonObject, leavesOf } from "./key-paths.ts"

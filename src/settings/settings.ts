@@ -1,7 +1,4 @@
-/**
- * Stored settings: read per layer; written with revision, locks and audit record in one statement. Source: interface.md
- * "GET /v1/config/effective", "GET /v1/config-revisions".
- */
+/** Stored settings: read per layer; written with revision, locks and audit record in one statement. */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type {
@@ -129,7 +126,6 @@ export class Settings extends Context.Service<
   )
 }
 
-/** Source: interface.md "Limits". */
 export const maxLocks = 64
 const maxKeys = 1000
 const maxRevisions = 100

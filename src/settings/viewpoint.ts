@@ -1,6 +1,4 @@
-/**
- * Viewpoints of the settings preview, and their layers. Source: interface.md "GET /v1/config/effective", rules 1 to 6.
- */
+/** Viewpoints of the settings preview, and their layers. */
 import { Effect } from "effect"
 import type { SettingsPreview } from "../protocol/control/settings.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"

@@ -1,6 +1,6 @@
 /**
  * The audit log: append-only, each entry chained to the previous one by its hash. An entry is written by the statement
- * that makes the change (`audit_append`), so that neither exists without the other. Source: interface.md "Events".
+ * that makes the change (`audit_append`), so that neither exists without the other.
  */
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,6 +1,6 @@
 /**
  * Credential records with a short cache, so that revocation takes effect soon. While the database does not answer,
- * stale records keep known callers working. Field lesson 15.
+ * stale records keep known callers working.
  */
 import { Cache, Clock, Duration, Effect, Exit } from "effect"
 import { atBackgroundSpeed } from "../background.ts"

@@ -21,7 +21,7 @@ export interface Search {
   readonly search?: string | undefined
 }
 
-/** How many applications and members an organisation has. */
+/** The number of applications and members of an organisation. */
 export interface OrgSizes {
   readonly id: string
   readonly apps: number

@@ -1,6 +1,6 @@
 /**
  * Rows of the tenants that are active, in memory: read when they are needed, many with one query, bounded by bytes, and
- * forgotten when they change. While the database does not answer, known rows stand in. Field lesson 15.
+ * forgotten when they change. While the database does not answer, known rows stand in.
  */
 import { Array as Arr, Clock, Effect, Exit, Request, RequestResolver, Semaphore } from "effect"
 import { WeirConfig } from "../config.ts"
@@ -42,7 +42,7 @@ export const makeRowCache = Effect.gen(function* () {
 
   const rows = new BoundedMap<TenantRow>(tenantCacheBytes)
   const absent = new BoundedMap<true>(tenantCacheBytes / absentShare)
-  /** What changed during each query that is under way: its rows may be older. */
+  /** The changes during each query that is under way: its rows may be older. */
   const underWay = new Set<{ readonly changed: Set<string>; isAll: boolean }>()
 
   yield* feed.subscribe((subjects) => {

@@ -14,14 +14,14 @@ export interface OrgRow {
   readonly kind: "org"
   readonly org: Org
   readonly status: TenantStatus
-  /** Those that it has set for itself. */
+  /** The budgets that it has set for itself. */
   readonly budgets: BudgetIndex | undefined
   readonly upstreamKeys: ReadonlyArray<SealedUpstreamKey>
 }
 
 export interface AppRow {
   readonly kind: "app"
-  /** With what its organisation has configured. */
+  /** The application, with the configuration by its organisation. */
   readonly app: App
   readonly isClosed: boolean
   readonly config: AppConfig
@@ -85,7 +85,7 @@ export const readRows = Effect.fnUntraced(function* (
   return rows
 })
 
-/** What a row takes beside its texts, about. */
+/** The approximate bytes of a row without its texts. */
 const rowBytes = 600
 
 interface TextRow {

@@ -1,6 +1,6 @@
 /**
  * Changes of tenants: each is checked against the platform, written with an audit record, and in force here at once, on
- * other nodes within two seconds. Source: decisions "Control routes" (admin).
+ * other nodes within two seconds.
  */
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -68,7 +68,7 @@ export class TenantChanges extends Context.Service<
       const tenants = yield* Tenants
       const bounded = yield* queryDeadline
 
-      /** How many of its kind an organisation may have, by its plan. */
+      /** The number of tenants of a kind that the plan of an organisation allows. */
       const mostOf = Effect.fnUntraced(function* (kind: TenantKind, orgId: string, made: ReadonlyMap<string, string>) {
         if (kind !== "user" && kind !== "app") return undefined
         const planId = made.get(orgId)
@@ -76,7 +76,7 @@ export class TenantChanges extends Context.Service<
         return kind === "user" ? plan?.maxMembers : plan?.maxApps
       })
 
-      /** What the database is asked to do, or why it is not asked. */
+      /** The change that the database is asked to make, or the reason why it is not asked. */
       const planOf = Effect.fnUntraced(function* (
         change: TenantChange | ServiceError,
         made: Map<string, string>,
@@ -162,7 +162,7 @@ export class TenantChanges extends Context.Service<
 /** A batch of 1,000 writes an audit record for each. */
 const batchDeadline = "30 seconds"
 
-/** As `tenant_change` takes it; a change that is refused before has its outcome. */
+/** A change in the form that `tenant_change` takes, or the outcome of a change that was refused before. */
 type PlannedChange =
   | {
       readonly op: BatchItem["op"]
@@ -170,7 +170,7 @@ type PlannedChange =
       readonly id: string
       readonly org?: string
       readonly document?: Schema.JsonObject
-      /** What changes of the document; null removes a member. RFC 7396, one level deep. */
+      /** A patch of the document; null removes a member. RFC 7396, one level deep. */
       readonly patch?: Schema.JsonObject
       readonly status?: string | undefined
       readonly revision?: string

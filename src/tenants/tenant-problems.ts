@@ -1,4 +1,4 @@
-/** What is wrong with a new or changed tenant beyond its shape. Pure. */
+/** The problems of a new or changed tenant beyond its shape. Pure. */
 import { unstorable } from "../catalogue/load.ts"
 import type { Problem } from "../catalogue/references.ts"
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"

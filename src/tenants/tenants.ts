@@ -23,7 +23,7 @@ export interface OrgEntry {
   readonly plan: Plan | undefined
   /** The organisation's safety policies, in its order. */
   readonly policies: Readonly<Record<Direction, ReadonlyArray<ReviewPolicy>>>
-  /** Those that the organisation has set for itself. */
+  /** The budgets that the organisation has set for itself. */
   readonly budgets?: BudgetIndex | undefined
   /** Its own keys for vendors, by vendor. */
   readonly upstreamKeys?: ReadonlyMap<string, UpstreamKey> | undefined
@@ -33,7 +33,7 @@ export interface OrgEntry {
 
 export interface AppEntry extends OrgEntry {
   readonly app: App
-  /** What its organisation has configured. */
+  /** The configuration by its organisation. */
   readonly config: AppRow["config"]
   /** Empty allows every address. */
   readonly ipAllow: AppRow["ipAllow"]

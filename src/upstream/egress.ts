@@ -1,7 +1,7 @@
 /**
  * The egress guard for requests to addresses that a user chose. HTTPS only; every address of a host name must be
  * public; the connection uses the address that was checked, because the check is the connection's own lookup. Source:
- * interface.md exchange rule 6; IANA's special-purpose address registries (RFC 6890).
+ * IANA's special-purpose address registries (RFC 6890).
  */
 import { lookup as systemLookup } from "node:dns/promises"
 import { isIP, type LookupFunction } from "node:net"

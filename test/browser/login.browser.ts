@@ -1,6 +1,6 @@
 /**
- * Logins with a real browser: by code, at an identity provider, and for a waiting command. The pages
- * must do without script. Source: decisions "Control routes" (pages), RFC 8628 section 3.3.
+ * Logins with a real browser: by code, at an identity provider, and for a waiting command. The pages must do without
+ * script. Source: RFC 8628 section 3.3.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"

@@ -1,4 +1,4 @@
-/** The reply cache: who gets which reply again, at which price, and who does not. Source: reply-cache. */
+/** The reply cache: who gets which reply again, at which price, and who does not. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"

@@ -1,6 +1,6 @@
 /**
- * Permissions: every control route with every kind of caller, and the status that it gives. The matrix is printed.
- * Source: interface.md "Authentication", decisions "Control routes" (roles: owner, admin, member).
+ * Permissions: every control route with every kind of caller, and the status that it gives. The matrix is printed. The
+ * roles are owner, admin and member.
  */
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"

@@ -1,6 +1,4 @@
-/**
- * The HTML pages, in a browser without script. Source: decisions "Control routes" (pages).
- */
+/** The HTML pages, in a browser without script. */
 import { randomUUID } from "node:crypto"
 import { Redacted, Schema } from "effect"
 import { afterAll, describe, expect, it } from "vitest"

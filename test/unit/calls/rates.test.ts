@@ -1,4 +1,4 @@
-/** Which windows a call counts in. Source: interface.md, rows "Key-level rate window" and `rate_limited`. */
+/** Which windows a call counts in. */
 import { describe, expect, it } from "vitest"
 import { rateWindows } from "../../../src/admission/rates.ts"
 

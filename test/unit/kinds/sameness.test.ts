@@ -1,6 +1,6 @@
 /**
- * What can change the answer to a request: for each field of the schema a change of it alone asks for another answer, or it
- * is listed as one that cannot. Source: reply-cache, "What is the same".
+ * What can change the answer to a request: for each field of the schema a change of it alone asks for another answer,
+ * or it is listed as one that cannot.
  */
 import { Effect, Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** A store of replies that is slow or down costs no call more than 20 ms, and fails none. Source: reply-cache. */
+/** A store of replies that is slow or down costs no call more than 20 ms, and fails none. */
 import { Effect, Layer } from "effect"
 import { describe, expect, it } from "vitest"
 import { WeirConfig } from "../../../src/config.ts"

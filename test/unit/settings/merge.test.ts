@@ -1,4 +1,4 @@
-/** Merging layers: rules by table, algebraic laws by property. Source: interface.md "Effective settings preview". */
+/** Merging layers: rules by table, algebraic laws by property. */
 
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
