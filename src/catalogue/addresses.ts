@@ -1,4 +1,4 @@
-/** Where a vendor is, if the catalogue leaves it to the region or the location of a cloud. */
+/** The address of a vendor, if the catalogue leaves it to the region or the location of a cloud. */
 import type { Vendor } from "../protocol/catalogue/vendor.ts"
 
 /** Undefined if nothing says it. */

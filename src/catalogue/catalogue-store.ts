@@ -1,4 +1,7 @@
-/** What applying a catalogue writes: its revision, tenants, keys, top-ups, and when search providers changed. In batches. */
+/**
+ * Writes a catalogue that is applied, in batches: its revision, tenants, keys, top-ups, and the times when search
+ * providers changed.
+ */
 import { Array as Arr, Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { formatAmount, parseAmount } from "../money/amount.ts"
@@ -21,7 +24,7 @@ const batch = 1000
 export interface Storing {
   readonly document: PlatformDocument
   readonly reading: Reading
-  /** Those that may differ from what is stored. */
+  /** The keys that may differ from the stored ones. */
   readonly keys: ReadonlyArray<PlannedKey>
   readonly inForce: { readonly revision: bigint; readonly fingerprint: string }
   /** SHA-256 of the text; null if more than the text is in force. */

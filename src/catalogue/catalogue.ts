@@ -47,7 +47,7 @@ export interface Applied {
   readonly minted: ReadonlyArray<{ readonly keyId: string; readonly secret: string }>
   /** Top-ups that this call credited. */
   readonly credited: ReadonlyArray<string>
-  /** What needs an action before it works, e.g. a credential that is not set. */
+  /** Parts that need an action before they work, e.g. a credential that is not set. */
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -65,7 +65,7 @@ export interface ApplyOptions {
   readonly dryRun?: boolean | undefined
   /** Whether organisations, people, teams, applications, keys and budgets that the text no longer contains are removed. */
   readonly prune?: boolean | undefined
-  /** Who applies it, for its history. */
+  /** The author of the change, for its history. */
   readonly by?: AppliedBy | undefined
   readonly onProgress?: ((progress: ApplyProgress) => void) | undefined
   /** SHA-256 digests, in hex, of key secrets by reference; they take precedence over what the gateway resolves. */
@@ -196,7 +196,7 @@ export class Catalogue extends Context.Service<
           return { revision: snapshot.revision, changes: [], dropped: [], minted: [], credited: [], warnings }
         }
         const inForce = yield* bounded(storedCatalogue(sql, snapshot.revision))
-        // The catalogue that development brought along is in nobody's file, and ends with the first one.
+        // The catalogue that development brought along is in no file, and ends with the first one that is applied.
         const isOwn = inForce.by === "development"
         const removes = prune || isOwn
         const plan = Effect.fnUntraced(function* (reading: Reading) {
@@ -292,7 +292,7 @@ const noCatalogue = new TextEncoder().encode("{}")
 /** A file may contain many keys and top-ups, all stored in one transaction. */
 const applyDeadline = "30 seconds"
 
-/** What nodes do not keep in memory, see {@link PlatformDocument}. */
+/** The sections that nodes do not keep in memory, see {@link PlatformDocument}. */
 const tenantSections = ["orgs", "users", "teams", "apps", "keys", "topups"]
 
 const missingCredentials = (

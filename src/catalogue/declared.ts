@@ -1,4 +1,4 @@
-/** What a catalogue declares beside the platform, by what changed. Pure. */
+/** Entries that a catalogue declares beside the platform, with only those that changed. Pure. */
 import { Schema } from "effect"
 import { Topup } from "../protocol/catalogue/document.ts"
 import { Key } from "../protocol/catalogue/tenant.ts"
@@ -19,7 +19,7 @@ export interface DeclaredTenant extends TenantName {
 export interface DeclaredKey extends Schema.Schema.Type<typeof Key> {
   /** Its place among the keys. */
   readonly at: number
-  /** Of its secret, in the text. */
+  /** The line of its secret in the text. */
   readonly line: number
 }
 
@@ -31,9 +31,9 @@ export interface Declared {
   /** Tenants that are new or changed. */
   readonly changed: ReadonlyArray<DeclaredTenant>
   readonly removed: ReadonlyArray<TenantName>
-  /** Those that are new or changed, and those that are not stored as the catalogue in force says. */
+  /** The keys that are new or changed, and keys that are not stored as the catalogue in force says. */
   readonly keys: ReadonlyArray<DeclaredKey>
-  /** Those that are new or changed: the others were credited with the catalogue in force. */
+  /** The top-ups that are new or changed: the others were credited with the catalogue in force. */
   readonly topups: ReadonlyArray<DeclaredTopup>
   /** References to the secrets of organisations' identity providers. */
   readonly credentials: ReadonlyArray<{ readonly id: string; readonly credential: string }>
@@ -49,7 +49,7 @@ const sections = [
   { section: "apps", kind: "app", orgIn: "org" },
 ] as const
 
-/** What is known of the keys of a text. */
+/** The stored state of the keys of a text. */
 export interface KeysOfText {
   /** Keys that are not stored as the catalogue in force says. */
   readonly stray: ReadonlySet<string>

@@ -1,4 +1,4 @@
-/** What applying a catalogue would change, entry by entry. */
+/** The changes that applying a catalogue would make, entry by entry. */
 import type { Schema } from "effect"
 import { canonicalJson } from "../protocol/values/canonical.ts"
 import { duration } from "../protocol/values/duration.ts"
@@ -20,7 +20,7 @@ export interface FieldChange {
   readonly after?: string
 }
 
-/** A change of many tenants is not told field by field. */
+/** A change of more entries than this is not listed field by field. */
 const mostEntriesWithFields = 100
 const mostFields = 16
 const mostCharacters = 200
@@ -82,7 +82,7 @@ const isObject = (value: Schema.Json | undefined): value is { readonly [name: st
   typeof value === "object" && value !== null && !isList(value)
 
 const textOf = (value: Schema.Json | undefined): string | undefined => {
-  // Stored in milliseconds, and told as people write them.
+  // Durations are stored in milliseconds, and printed in the form that people write.
   if (typeof value === "string" && /^\d+ms$/.test(value)) return duration(Number.parseInt(value, 10))
   const text = value === undefined ? undefined : canonicalJson(value)
   return text === undefined || text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters)}…`

@@ -33,7 +33,7 @@ export const keyReferences = (sql: SqlClient.SqlClient, revision: bigint) =>
 
 /**
  * Keys of a revision that are not stored as they would be now: their reference has another secret, or an operator has
- * revoked them. All others of it have nothing to write, and nothing to tell.
+ * revoked them. All other keys have nothing to write and nothing to report.
  */
 export const strayKeys = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

@@ -1,6 +1,6 @@
 /**
- * What is new in the platform's part of a catalogue, compared with the one in force: entries that did not change stay the same objects, so that
- * taking up a change costs what it changes. Pure.
+ * The difference between the platform's part of a catalogue and the one in force: entries that did not change stay the
+ * same objects, so that the cost of taking up a change depends on its size. Pure.
  */
 import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import { type Entries, entryName, isList, type JsonDocument } from "./diff.ts"
@@ -19,7 +19,7 @@ export interface Patch {
   readonly order: Order
 }
 
-/** Where the entries of a document come from, and those that are not known. */
+/** The origin of each entry of a document, and the entries that are not known. */
 export const orderOf = (
   document: JsonDocument,
   known: JsonDocument,

@@ -1,4 +1,4 @@
-/** What a model of a kind is billed by. Pure. */
+/** The units that a model of a kind is billed by. Pure. */
 import { hasUnitPrice, type Price, type Unit } from "../money/pricing.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 

@@ -5,7 +5,7 @@ import type { Declared } from "./declared.ts"
 import type { CatalogueIssue } from "./load.ts"
 import type { Reading, TextOptions } from "./reading.ts"
 
-/** What to read, or that the part before was taken. */
+/** A text to read, or the message that the previous part was taken. */
 export type ToReader =
   | { readonly kind: "text"; readonly input: string; readonly known: Uint8Array; readonly options: TextOptions }
   | { readonly kind: "stored"; readonly input: Uint8Array; readonly known: Uint8Array }

@@ -9,7 +9,7 @@ import { type CatalogueIssue, loadCatalogue } from "./load.ts"
 import { orderOf, type Patch } from "./patch.ts"
 
 export interface Reading extends Patch {
-  /** As it is stored: JSON in UTF-8. */
+  /** The document in its stored form: JSON in UTF-8. */
   readonly json: Uint8Array
   readonly fingerprint: string
   readonly changes: ReadonlyArray<Change>
@@ -77,7 +77,7 @@ const compare = (json: Uint8Array, document: JsonDocument, before: JsonDocument,
   }
 }
 
-/** What this gateway has written. */
+/** Decodes JSON that this gateway has written. */
 const decodeJson = (json: Uint8Array): JsonDocument => JSON.parse(new TextDecoder().decode(json))
 /** Leaves out what is not the platform's. */
 const decodePlatform = Schema.decodeUnknownSync(PlatformDocument)

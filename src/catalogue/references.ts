@@ -78,7 +78,7 @@ const azureProblem = (
     : undefined
 }
 
-/** What an export's place needs, and what it does not take. */
+/** The problem of an export's place: a field that it needs, or one that it does not take. */
 const exportProblem = (entry: Export): string | undefined => {
   const { to, region, endpoint, credentials } = entry
   const { aws, google, azure } = accessesOfExport(entry)

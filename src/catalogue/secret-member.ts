@@ -4,7 +4,7 @@ import { parseShallow } from "../secret-stores/store.ts"
 
 export interface PickedSecret {
   readonly value: string | undefined
-  /** Why there is none, without anything of the secret. */
+  /** The reason why there is no value, without anything of the secret. */
   readonly problem: string | undefined
 }
 

@@ -29,15 +29,15 @@ export interface VendorEntry {
   readonly dialect: Dialect
   /** Undefined if the catalogue names none, or it cannot be resolved. */
   readonly credential: Redacted.Redacted | undefined
-  /** What calls carry instead of a credential, where the catalogue has one that can be resolved. */
+  /** The identity that calls carry instead of a credential, if the catalogue has one that can be resolved. */
   readonly identity: Identity | undefined
   /** How its address is reached, where the catalogue says so. */
   readonly network: Network | undefined
-  /** Of its address, e.g. `api.openai.com`. */
+  /** The host of its address, e.g. `api.openai.com`. */
   readonly host: string
 }
 
-/** Where a call of any kind can be made. */
+/** A target at which a call of any kind can be made. */
 export interface CallTarget extends Pooled, Omit<VendorEntry, "host" | "vendor"> {
   readonly vendor: TargetVendor
   /** The vendor's own name of the model. */
@@ -51,7 +51,7 @@ export interface CallTarget extends Pooled, Omit<VendorEntry, "host" | "vendor">
   readonly isGuarded: boolean
 }
 
-/** What a call must know of its vendor: of models, or of searches. */
+/** The fields that a call needs of its vendor, which serves models or searches. */
 export interface TargetVendor
   extends Pick<
     AddressedVendor,
@@ -263,11 +263,11 @@ function indexVendors(document: PlatformDocument, resolve: ResolveRef): Readonly
 const needsIdentity = ({ vendor: { aws, google, azure }, credential }: VendorEntry): boolean =>
   (aws ?? google ?? azure) !== undefined && credential === undefined
 
-/** Why calls would lack it; undefined if it works, or was not needed yet. */
+/** The reason why calls would lack it; undefined if it works, or was not needed yet. */
 const identityProblem = ({ identity }: VendorEntry): string | undefined =>
   identity === undefined ? "a secret that the catalogue references is not set here" : identity.problem()
 
-/** Those that do not work. */
+/** The identities that do not work. */
 export const identityProblems = ({ identities }: CatalogueSnapshot) =>
   identities().flatMap(({ vendor, problem }) => (problem === undefined ? [] : [{ vendor, problem }]))
 
@@ -284,7 +284,7 @@ function indexSearchProviders(
   return entries.sort(byDirectoryOrder)
 }
 
-/** By weight, then the most recently changed, then by id: the order of the directory, and of failover. */
+/** Compares by weight, then by the latest change, then by id: the order of the directory, and of failover. */
 function byDirectoryOrder(a: SearchProviderEntry, b: SearchProviderEntry): number {
   const byWeight = (b.provider.weight ?? 1) - (a.provider.weight ?? 1)
   return byWeight || b.changedAtMs - a.changedAtMs || (a.provider.id < b.provider.id ? -1 : 1)
@@ -319,7 +319,7 @@ function makeTarget(
   }
 }
 
-/** Those that are in range, newest first. */
+/** The prices whose dates are in range, newest first. */
 function datedPrices(entries: ReadonlyArray<PriceEntry>): ReadonlyArray<DatedPrice> {
   const dated = entries.flatMap((entry) => {
     const price = readPrice(entry)

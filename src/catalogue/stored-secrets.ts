@@ -20,7 +20,7 @@ import { type PickedSecret, pickSecret } from "./secret-member.ts"
 
 export interface Unresolved {
   readonly ref: string
-  /** Why, in a sentence without the secret. */
+  /** The reason, in a sentence without the secret. */
   readonly problem: string
 }
 
@@ -31,7 +31,7 @@ export class StoredSecrets extends Context.Service<
     readonly read: (refs: Iterable<string>) => Effect.Effect<ReadonlyArray<Unresolved>>
     /** Reads those that were not read within the period, or failed just now. */
     readonly readOld: (refs: Iterable<string>) => Effect.Effect<ReadonlyArray<Unresolved>>
-    /** Keeps reading these, and tells what fails, in place of those that were followed before. */
+    /** Keeps reading these and reports failures, in place of the references that were followed before. */
     readonly follow: (refs: Iterable<string>) => Effect.Effect<void>
     /** The value that was read last. */
     readonly resolve: (ref: StoreReference) => string | undefined
@@ -179,7 +179,7 @@ class Entry {
   dueAtMs = 0
   /** When its store was asked last. */
   readAtMs = 0
-  /** The problem that operators were told last. */
+  /** The problem that was last reported to operators. */
   told: string | undefined
   #text: string | undefined
   #failure: string | undefined
@@ -194,7 +194,7 @@ class Entry {
     return this.#text !== undefined
   }
 
-  /** Why it, or a member that was asked for, could not be read the last time. */
+  /** The reason why it, or a member that was asked for, could not be read the last time. */
   get problem(): string | undefined {
     return this.#failure ?? [...this.#picked.values()].find(({ problem }) => problem !== undefined)?.problem
   }
@@ -227,7 +227,7 @@ class Entry {
 
 /** Secrets that are read at once. */
 const mostAtOnce = 8
-/** How long a catalogue waits for all of its secrets. */
+/** The time that a catalogue waits for all of its secrets. */
 const deadline = "20 seconds"
 /** Pauses before a store is asked again that may answer in a moment. */
 const pauses = Schedule.exponential("200 millis", 4)
@@ -237,5 +237,5 @@ const firstPauseMs = 2000
 const justReadMs = 10_000
 /** Nodes that were started together do not ask together. */
 const jitter = 0.1
-/** How long a secret is kept that no catalogue in force names, such as that of an identity provider. */
+/** The time that a secret is kept if no catalogue in force names it, such as a secret of an identity provider. */
 const forgottenAfterMs = 3_600_000

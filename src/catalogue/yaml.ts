@@ -1,4 +1,4 @@
-/** YAML 1.2 (core schema) that knows where each node stands: https://yaml.org/spec/1.2.2/. */
+/** YAML 1.2 (core schema) that knows the position of each node: https://yaml.org/spec/1.2.2/. */
 import { Result } from "effect"
 import { constructFromEvents, EVENT_ID, type Event, getScalarValue, parseEvents, YAMLException } from "js-yaml"
 import type { Path } from "./references.ts"
@@ -22,7 +22,7 @@ export const parseYaml = (text: string): Result.Result<Yaml, YamlFault> => parse
 
 /**
  * YAML wants closing brackets to be indented more than what they belong to; people, and most parsers, do not. A bracket
- * that is the only fault is indented: it stands in a flow collection, where spaces mean nothing.
+ * that is the only fault is indented: it is in a flow collection, where spaces mean nothing.
  */
 const parse = (text: string, moved: number): Result.Result<Yaml, YamlFault> => {
   const lines = lineIndex(text)
@@ -129,7 +129,7 @@ const firstBadAlias = (
 /** A value with the place where it begins. */
 interface Place {
   readonly offset: number
-  /** Of a list or a map; empty for anything else. */
+  /** The members of a list or a map; empty for anything else. */
   readonly members: ReadonlyMap<string | number, Place>
 }
 
@@ -141,7 +141,7 @@ const placesOf = (text: string, events: ReadonlyArray<Event>): Place => {
   let last = 0
   const next = () => {
     const event = events[at++]
-    // A value that is left out stands at its key.
+    // A value that is left out has the position of its key.
     last = Math.max(last, startOf(event))
     return event
   }

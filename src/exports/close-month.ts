@@ -24,7 +24,7 @@ export interface NextMonth {
   readonly until_at: Date
   /** The hash of the month before; empty for the first. */
   readonly previous: string
-  /** What keeps it open, if anything does. */
+  /** The reason why it is still open, if there is one. */
   readonly problem: string | null
 }
 
@@ -42,7 +42,7 @@ export const nextMonth = ({ run }: Shard, days: number) =>
     ([row]) => row,
   )
 
-/** Why a month is not closed yet; undefined if it can be. @param shard its name */
+/** The reason why a month is not closed yet; undefined if it can be. @param shard its name */
 export const waitsFor = (
   { until_at, problem }: NextMonth,
   shard: string,
@@ -78,7 +78,7 @@ export const closeMonth = Effect.fnUntraced(function* (
   yield* Effect.logInfo("A month of the books is closed", { month, shard: shard.name, transfers, path })
 })
 
-/** What is left of a month, by account. */
+/** The balances that are left of a month, by account. */
 const stage = Effect.fnUntraced(function* (shard: Shard, { month, until_at }: NextMonth) {
   const { sql: coordinator } = yield* LongQueries
   let after = ""

@@ -6,7 +6,7 @@ import { LongQueries } from "../store/connections.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import type { Mark } from "./export-store.ts"
 
-/** How often it is asked whether transactions have ended. */
+/** The interval at which the database is asked whether transactions have ended. */
 const askEvery = "50 millis"
 
 /**

@@ -1,4 +1,4 @@
-/** Where exports are, in the database: how far each has come, and the windows that it has written or has to write. */
+/** The positions of exports in the database, and the windows that each has written or has to write. */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ExportFill, ExportFormat, ExportRecords } from "../protocol/control/export.ts"
@@ -19,7 +19,7 @@ export interface Mark {
   readonly since: Date
 }
 
-/** Who has a lease: an export's records, or the closing of months. */
+/** The name of a lease: an export's records, or the closing of months. */
 export type LeaseName = PositionName<ExportRecords | "months">
 
 export interface Lease extends LeaseName {

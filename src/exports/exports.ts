@@ -20,11 +20,11 @@ import { nextWindow } from "./next-window.ts"
 import { targetOf } from "./target.ts"
 import { writeWindow } from "./write-window.ts"
 
-/** How often a node looks for what is due. */
+/** The interval at which a node looks for windows that are due. */
 const lookEvery = "1 second"
 /** Windows that a node writes at once. */
 const mostAtOnce = 2
-/** How long a window may take to be written, and to be closed: a transaction that has not ended keeps it open. */
+/** The time in which a window must be written, and closed: a transaction that has not ended keeps it open. */
 const longestWindow = "15 minutes"
 const longestClose = "1 minute"
 const defaultBuckets = 16
@@ -32,7 +32,7 @@ const defaultBuckets = 16
 export class Exports extends Context.Service<
   Exports,
   {
-    /** Those of the catalogue, and how far they have come. */
+    /** The exports of the catalogue, and their positions. */
     readonly list: Effect.Effect<ReadonlyArray<ExportEntry>, StoreUnavailable>
     /** Has the files of a period written again, and those of hours before the export was started. Undefined if there is none. */
     readonly fill: (
@@ -186,7 +186,7 @@ interface Lag {
   readonly seconds: number
 }
 
-/** How far each export is behind with each kind of records: as far as the shard that is behind most. */
+/** The time that each export is behind with each kind of records: the time of the shard that is behind most. */
 export const lags = (
   positions: ReadonlyArray<Pick<Position, "export" | "records" | "at" | "is_active">>,
   nowMs: number,

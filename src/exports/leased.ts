@@ -11,7 +11,7 @@ interface Work<E, R> {
   readonly work: Effect.Effect<void, E, R>
   /** When it is due again after it was done. */
   readonly everyMs: number
-  /** What a line of the log says if it fails. */
+  /** The work, as a line of the log names it if it fails. */
   readonly what: string
   readonly onFailure: () => void
 }
@@ -42,7 +42,7 @@ export const leased = Effect.fnUntraced(function* <E, R>(
   yield* store.release(lease, node, againAfter(lease.failures), problem)
 })
 
-/** Why it was not done, in words for operators. */
+/** The reason why it was not done, in a sentence that operators can read. */
 const problemOf = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   if (error instanceof TargetFailed) return error.problem

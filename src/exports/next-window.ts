@@ -54,7 +54,7 @@ const leastMs = 3 * nearMs
 
 const shifted = (at: Date, ms: number): Date => new Date(at.getTime() + ms)
 
-/** Those that have no lower place were written not long before its time. */
+/** The end before a record. Records whose place is not lower were written at most shortly before the record's time. */
 const endBefore = ({ place, at }: { readonly place: bigint; readonly at: Date }, from: Date): Mark => ({
   place,
   since: new Date(Math.max(from.getTime(), at.getTime() - nearMs)),

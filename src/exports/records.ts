@@ -1,5 +1,5 @@
 /**
- * What files of an export contain: the columns of each kind of record, under their names in the database. A new column
+ * The contents of an export's files: the columns of each kind of record, under their names in the database. A new column
  * comes at the end; anything else is a new version, in a folder of its own.
  */
 import { Struct } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Where files of an export go: a bucket at S3 (or a server that speaks its protocol), Google or Azure, or a folder. A file is
- * whole or not there, and replaces one of its name.
+ * The target of an export's files: a bucket at S3 (or a server that speaks its protocol), Google or Azure, or a folder. A
+ * file is written whole or not at all, and replaces the file that has its name.
  * Sources: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html,
  * https://cloud.google.com/storage/docs/xml-api/put-object-upload,
  * https://learn.microsoft.com/rest/api/storageservices/put-blob
@@ -106,7 +106,7 @@ const headersOf: { readonly [K in Kind]: (bytes: Uint8Array) => Record<string, s
 interface Address {
   readonly kind: Kind
   readonly baseUrl: string
-  /** What stands before each path. */
+  /** The segments before each path. */
   readonly prefix: ReadonlyArray<string>
 }
 

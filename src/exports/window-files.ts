@@ -12,9 +12,9 @@ export interface WindowPlan {
   readonly format: ExportFormat
   /** Folders for organisations in an hour, by the hash of their ids. */
   readonly buckets: number
-  /** The same whoever writes the window. */
+  /** The name of the file. It is the same on each node that writes the window. */
   readonly name: string
-  /** Where all files are, numbered in their order; by hour and organisation without it. */
+  /** The folder of all files, numbered in their order; without it, files are by hour and organisation. */
   readonly folder?: string
 }
 
@@ -25,7 +25,7 @@ export interface WrittenFile {
   readonly sha256: string
 }
 
-/** Where files of a kind of record are. */
+/** The folder of the files of a kind of record. */
 export const folderOf = (records: ExportRecords): string => `${records}/v${recordsSchemas[records].version}`
 
 export class WindowFiles {

@@ -62,7 +62,7 @@ const inPages = <E, R>(
 export const hasRecords = (client: ShardClient, records: ExportRecords, window: Window) =>
   Effect.map(client.sql`select from (${queries[records](client, window)}) w limit 1`, (rows) => rows.length > 0)
 
-/** How many there are. */
+/** The number of records in a window. */
 export const countWindow = (client: ShardClient, records: ExportRecords, window: Window) =>
   Effect.map(
     client.sql<{ count: bigint }>`select count(*) as count from (${queries[records](client, window)}) w`,
@@ -77,7 +77,7 @@ export const firstRecord = (
 ) => {
   const { table, column } = sources[records]
   const stored = sql.literal(column)
-  // Of one that came late, the time does not tell when it was written.
+  // The time of a late record does not show when it was written.
   const isPunctual =
     records === "usage"
       ? sql`not exists (select from ${books}usage_late l where l.org_id = r.org_id and l.place = r.place)`

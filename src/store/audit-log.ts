@@ -8,7 +8,7 @@ import { LongQueries } from "./connections.ts"
 import { withDeadline } from "./database.ts"
 import type { StoreUnavailable } from "./unavailable.ts"
 
-/** Who does what is written: a person, an organisation by its own token, or an operator. */
+/** The author of a change: a person, an organisation by its own token, or an operator. */
 export interface Actor {
   readonly type: "user" | "org" | "service"
   readonly id: string

@@ -1,6 +1,6 @@
 /**
- * What is done before migrations, each statement by itself, so that exchanges go on: in the transaction of the migrations, it
- * would hold a lock for as long as it reads a table.
+ * Statements before migrations, each by itself, so that exchanges go on: in the transaction of the migrations, they would
+ * hold a lock for as long as they read a table.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

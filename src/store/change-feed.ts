@@ -1,5 +1,5 @@
 /**
- * What other nodes changed of what this one keeps in memory: read from the table `changes` after every `NOTIFY`, and
+ * Changes by other nodes to rows that this one keeps in memory: read from the table `changes` after every `NOTIFY`, and
  * every two seconds, because notifications may be lost.
  */
 import type * as PgClient from "@effect/sql-pg/PgClient"
@@ -12,14 +12,14 @@ import { queryDeadline, refreshEvery } from "./database.ts"
 import { listenTo } from "./listen.ts"
 import type { StoreUnavailable } from "./unavailable.ts"
 
-/** Forgets what is kept of the subjects, e.g. `org:acme`; of all if they are too many to be told. */
+/** Forgets what is kept of the subjects, e.g. `org:acme`; of all subjects if they are too many to be listed. */
 type Forget = (subjects: Iterable<string> | "all") => void
 
 export class ChangeFeed extends Context.Service<
   ChangeFeed,
   {
     readonly subscribe: (forget: Forget) => Effect.Effect<void>
-    /** Tells all nodes, this one too, of something that is no row. */
+    /** Notifies all nodes, this one too, of a change that is not a change of a row. */
     readonly note: (subject: string) => Effect.Effect<void, StoreUnavailable>
     /** Reads what has changed. What this node wrote itself is in force after it. */
     readonly catchUp: Effect.Effect<void, StoreUnavailable>
@@ -89,7 +89,7 @@ interface LookRow {
   readonly changes: ReadonlyArray<{ readonly id: string; readonly subject: string }>
 }
 
-/** Where more has changed, everything is forgotten. */
+/** The number of changes beyond which everything is forgotten. */
 const most = 10_000
-/** How long changes are kept. A node that has not looked for half of it forgets everything. */
+/** The time that changes are kept. A node that has not looked for half of it forgets everything. */
 const keptMs = 3_600_000

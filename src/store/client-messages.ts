@@ -1,4 +1,4 @@
-/** What a client of PostgreSQL sends, cut into messages (PostgreSQL's documentation, "Message Formats"). */
+/** The bytes of a client of PostgreSQL, cut into messages (PostgreSQL's documentation, "Message Formats"). */
 
 const encryptionRequests = new Set([80877103, 80877104])
 const cancelRequest = 80877102
@@ -11,9 +11,9 @@ export type ClientMessage =
   | { readonly is: "encryption request" }
   /** The statement of another connection is to end. */
   | { readonly is: "cancel request" }
-  /** Who begins a connection, and with which parameters. */
+  /** The user that begins a connection, and the parameters of the connection. */
   | { readonly is: "startup"; readonly bytes: Uint8Array }
-  /** What comes after the startup: an answer to the request for a password. One message, without what was sent after it. */
+  /** The message after the startup: an answer to the request for a password. It is one message, without later bytes. */
   | { readonly is: "password"; readonly bytes: Uint8Array }
   /** One message or several, each whole. */
   | { readonly is: "work"; readonly bytes: Uint8Array }
@@ -27,7 +27,7 @@ const nonsense = { is: "nonsense" } as const
 export class ClientMessages {
   readonly #pieces: Array<Buffer> = []
   #size = 0
-  /** How much there must be for the first message to be whole, as far as is known. */
+  /** The bytes that make the first message whole, as far as is known. */
   #needed = 8
   #expects: "startup" | "password" | "work" = "startup"
 

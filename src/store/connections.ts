@@ -17,7 +17,7 @@ import { keepAliveMs, serverSockets } from "./server-socket.ts"
 import type { Connect } from "./shards/server-clients.ts"
 import type { Shards } from "./shards/shards.ts"
 
-/** What a call asks for: credentials, sessions, what it spends. */
+/** The queries of a call: credentials, sessions, its spending. */
 export class CallQueries extends Context.Service<CallQueries, { readonly sql: SqlClient.SqlClient }>()(
   "weir/store/CallQueries",
 ) {}
@@ -60,7 +60,7 @@ export const connectionsOf = (number: number, deadlineMs: number): Connections =
 }
 
 interface Pool extends Pick<PgClient.PgPoolConfig, "multiplex" | "minConnections" | "maxConnections"> {
-  /** How long the server may owe an answer. */
+  /** The time in which the server must answer. */
   readonly silenceMs?: number
 }
 

@@ -55,7 +55,7 @@ const prepare = Effect.fnUntraced(function* (migrates: boolean) {
   yield* migrate
 })
 
-/** Those of a server, or of several that it coordinates. */
+/** The connections to a server, or to several servers that it coordinates. */
 const serverQueries = (databaseUrl: Redacted.Redacted, connections: Connections) =>
   Layer.effectContext(
     Effect.gen(function* () {
@@ -122,7 +122,7 @@ export const withDeadline =
 /** {@link withDeadline} with the configured deadline (`SVC_DATABASE_DEADLINE_MS`). */
 export const queryDeadline = Effect.map(WeirConfig, ({ databaseDeadlineMs }) => withDeadline(databaseDeadlineMs))
 
-/** How often nodes poll the database for changes that other nodes made. */
+/** The interval at which nodes poll the database for changes by other nodes. */
 export const refreshEvery = "2 seconds"
 
 /**

@@ -11,7 +11,7 @@ import { ClientMessages } from "./client-messages.ts"
 export interface EmbeddedServer {
   /** Host and port. */
   readonly address: string
-  /** Of this start: others of the machine reach the port, and do not know it. */
+  /** The password, new at each start: other programs of the machine can reach the port, and do not know it. */
   readonly password: string
   /** Waits until the client that is served has left. */
   readonly idle: () => Promise<void>
@@ -112,7 +112,7 @@ const execute = (db: PGlite, socket: Socket, bytes: Uint8Array): Promise<void> =
     socket.uncork()
   })
 
-/** What a client has begun ends with its connection, as at a server. */
+/** Ends a transaction that a client has begun when its connection ends, as a server does. */
 const rollBack = async (db: PGlite): Promise<void> => {
   if (db.isInTransaction()) await db.exec("rollback")
 }

@@ -10,11 +10,11 @@ import { StoreUnavailable } from "./unavailable.ts"
 export interface EmbeddedAddress {
   readonly host: string
   readonly port: number
-  /** Of this start. */
+  /** The password, new at each start. */
   readonly password: Redacted.Redacted
 }
 
-/** Where the database is under `SVC_DATA_DIR`; undefined if it is in memory. */
+/** The folder of the database under `SVC_DATA_DIR`; undefined if the database is in memory. */
 export const embeddedDirectory = (dataDir: string): string | undefined =>
   dataDir === ":memory:" ? undefined : join(dataDir, "postgres")
 
@@ -25,8 +25,8 @@ export const startEmbedded = (dataDir: string | undefined): Started =>
   dataDir === undefined ? startWorker({}) : Effect.andThen(lock(dataDir), startWorker({ dataDir }))
 
 /**
- * What starts the database. `weir serve` replaces it by one that has begun to start before the gateway's modules are
- * loaded; tests by migrated ones that are reused.
+ * The function that starts the database. `weir serve` replaces it by one whose database has begun to start before the
+ * gateway's modules are loaded; tests replace it by one that reuses migrated databases.
  */
 export const EmbeddedDatabase = Context.Reference<(dataDir: string | undefined) => Started>(
   "weir/store/EmbeddedDatabase",

@@ -67,11 +67,11 @@ export interface MigrationNote {
   readonly name: string
   /** Whether nodes of older versions must be stopped before. */
   readonly stopsOldNodes: boolean
-  /** What older nodes cannot do beside it, if they may run. */
+  /** The limits of older nodes beside it, if they may run. */
   readonly limits: string
 }
 
-/** What a migration says of itself. */
+/** The note that a migration has about itself. */
 export const noteOf = (name: string): MigrationNote => {
   const [, verdict = "may run", limits = ""] =
     /^-- Old nodes: (may run|must stop)[,.]? ?(.*)$/m.exec(textOf(name)) ?? []

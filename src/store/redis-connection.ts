@@ -19,7 +19,7 @@ interface Place {
 
 export type Driver = Pick<typeof import("ioredis"), "Redis" | "Cluster">
 
-/** @throws if the URL cannot be read, which {@link parseRedisUrl} tells before */
+/** @throws if the URL cannot be read, which {@link parseRedisUrl} reports before */
 export const connectToRedis = (driver: Driver, { url, tlsFiles, deadlineMs }: Place): Client | Cluster => {
   const read = () => Result.getOrThrow(parseRedisUrl(Redacted.value(url())))
   const { nodes, isCluster, masterName, isTls, db } = read()
@@ -70,7 +70,7 @@ const sentinelOptions = (
   // A Sentinel that does not answer is left for the next one.
   sentinelCommandTimeout: connectTimeout,
   sentinelRetryStrategy: (tries: number) => Math.min(50 * tries, 1000),
-  // The Sentinels tell of a failover, so that a master that has vanished is left at once.
+  // The Sentinels report a failover, so that a master that has vanished is left at once.
   failoverDetector: true,
   ...(tls !== undefined && { sentinelTLS: tls, enableTLSForSentinelMode: true }),
 })

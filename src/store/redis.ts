@@ -121,7 +121,7 @@ const pingKeepMs = 60_000
 /** A cluster is ready if one of these can be written: a node that is down refuses calls of some organisations only. */
 const clusterPingKeys = Array.from({ length: 8 }, (_, at) => `weir:{ready-${at}}`)
 
-/** What is sent to a single server in one turn of the event loop goes out in one write. */
+/** Writes all commands to a single server of one turn of the event loop together. */
 const oneWriteATurn = (client: Client | Cluster) => () => {
   if (!("stream" in client) || client.stream.writableCorked > 0) return
   const { stream } = client

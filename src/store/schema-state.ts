@@ -53,7 +53,7 @@ export const schemaState: Effect.Effect<SchemaState, SqlError.SqlError, SqlClien
   }
 })
 
-/** Connections of nodes that do not know a migration. Those of before 0024 do not tell their version. */
+/** Connections of nodes that do not know a migration. Nodes from before 0024 do not report their version. */
 const connectionsBefore = Effect.fnUntraced(function* (migration: number) {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ open: number }>`
@@ -73,7 +73,7 @@ export const missingMigrations = (missing: SchemaState["missing"]): SchemaMismat
     message: `The database lacks ${missing.length === 1 ? "migration" : "migrations"} ${namesOf(missing)}: run weir migrate, as a role that may, or start without SVC_MIGRATE=0`,
   })
 
-/** Undefined if nothing stands in the way of applying the missing migrations. */
+/** The reason why the missing migrations cannot be applied now; undefined if they can. */
 export const blockedMigration = ({ missing, oldConnections }: SchemaState): SchemaMismatch | undefined => {
   if (oldConnections === 0) return undefined
   const breaking = missing.filter(({ stopsOldNodes }) => stopsOldNodes)
@@ -82,7 +82,7 @@ export const blockedMigration = ({ missing, oldConnections }: SchemaState): Sche
   })
 }
 
-/** What applying the missing migrations means for nodes of older versions, in a line. */
+/** The effect of the missing migrations on nodes of older versions, in a line. */
 export const describeUpgrade = ({ missing }: SchemaState): string => {
   const breaking = missing.filter(({ stopsOldNodes }) => stopsOldNodes)
   const limits = missing.flatMap(({ name, limits }) => (limits === "" ? [] : [`${name}: ${limits}`]))

@@ -7,7 +7,7 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { WeirConfig } from "../config.ts"
 
 export interface Sealer {
-  /** @param context what the text belongs to; opening requires the same context */
+  /** @param context the entry that the text belongs to; opening requires the same context */
   readonly seal: (text: string, context?: string) => string
   readonly open: (sealed: string, context?: string) => string | undefined
   /** The same for bytes. */

@@ -7,8 +7,8 @@ import { connect, type NetConnectOpts, type Socket } from "node:net"
 import { Redacted } from "effect"
 
 /**
- * @param silenceMs how long a server may owe an answer, at first
- * @returns opens a socket; undefined where the server is on this machine, which tells of its end
+ * @param silenceMs the time in which a server must answer, at first
+ * @returns a function that opens a socket; undefined if the server is on this machine, which reports the server's end
  */
 export const serverSockets = (url: Redacted.Redacted, silenceMs: number): (() => Socket) | undefined => {
   const address = addressOf(Redacted.value(url))
@@ -21,10 +21,10 @@ export const serverSockets = (url: Redacted.Redacted, silenceMs: number): (() =>
   }
 }
 
-/** Of a server that is not asked, keepalive finds out: this, and ten seconds. */
+/** The idle time before keepalive finds out about a server that is not asked. It takes ten seconds more. */
 export const keepAliveMs = 10_000
 
-/** As `@effect/sql-pg` reads it, which also tells what is wrong with it: parameters go before the authority. */
+/** The address, read like `@effect/sql-pg` does, which also reports its errors: parameters go before the authority. */
 const addressOf = (url: string): NetConnectOpts | undefined => {
   if (!URL.canParse(url)) return undefined
   const { hostname, port, searchParams } = new URL(url)
@@ -38,8 +38,8 @@ const addressOf = (url: string): NetConnectOpts | undefined => {
 }
 
 /**
- * How long a server may be silent: longer each time that a socket was left. A server that is only slow works on at what
- * nobody waits for, so it would collect connections.
+ * The time that a server may be silent: longer each time that a socket was left. A server that is only slow still works
+ * for sockets that were left, so it would collect connections.
  */
 class Patience {
   /** At first. */
@@ -69,8 +69,8 @@ const calmMs = 600_000
 const mostTimes = 8
 
 /**
- * What was written after the last answer is owed one; what was written as it came is found when more is. Until the first
- * answer, a connection has a deadline of its own.
+ * Watches that a server answers. Bytes that were written after its last answer need an answer; bytes that were written
+ * while it came are noticed with the next write. Until the first answer, a connection has a deadline of its own.
  */
 const watch = (socket: Socket, patience: Patience): void => {
   let read = 0

@@ -17,7 +17,7 @@ import type { Event } from "./message.ts"
 export const bodyOf = ({ type, at, org_id, data }: Event): string =>
   JSON.stringify({ type, timestamp: at.toISOString(), data: { ...(org_id !== "" && { org: org_id }), ...data } })
 
-/** What an answer means: 2xx is accepted; 410 asks for no more (Standard Webhooks). */
+/** The outcome by status: 2xx accepts the delivery; 410 asks for no more deliveries (Standard Webhooks). */
 export const outcomeOf = (status: number): Outcome => {
   if (status >= 200 && status < 300) return "delivered"
   return status === 410 ? "failed" : "again"
@@ -25,10 +25,10 @@ export const outcomeOf = (status: number): Outcome => {
 
 const waits = [5, 30, 120, 600, 1800, 3600].map((seconds) => seconds * 1000)
 
-/** How long before a delivery is given up it is tried for the last time, whatever its receiver asks for. */
+/** The last attempt is made this time before a delivery is given up, whatever its receiver asks for. */
 const lastTryMs = 60_000
 
-/** How long a receiver asks to wait: with 429 and 503, and not beyond the time until which the delivery is tried. */
+/** The wait that a receiver asks for: with 429 and 503, and not beyond the time until which the delivery is tried. */
 export const askedWaitMs = ({ status, headers }: Answer, givesUpAt: Date, nowMs: number): number => {
   if (status !== 429 && status !== 503) return 0
   const mostMs = Math.max(0, givesUpAt.getTime() - nowMs - lastTryMs)
@@ -39,7 +39,7 @@ export const askedWaitMs = ({ status, headers }: Answer, givesUpAt: Date, nowMs:
 export const againAfter = (attempts: number, random: number): number =>
   (waits[Math.min(attempts, waits.length) - 1] ?? 0) * (0.8 + 0.4 * random)
 
-/** Why no answer came, in words for the webhook's owner: nothing of what the receiver sent. */
+/** The reason why no answer came, for the webhook's owner: without anything that the receiver sent. */
 export const problemOf = (broken: UpstreamBroken): string => {
   if (isShortage(broken)) return "this gateway has no connection to spare"
   return isBlocked(broken.cause) ? "the address is not allowed" : "the address cannot be reached"

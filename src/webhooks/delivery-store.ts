@@ -8,7 +8,7 @@ import type { Shard } from "../store/shards/shard.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
-/** Whose webhook, and which. */
+/** The owner of a webhook, and its id. */
 export interface WebhookName {
   /** An organisation; empty for the platform. */
   readonly owner: string
@@ -75,7 +75,7 @@ export class DeliveryStore extends Context.Service<
       most: number,
       leaseMs: number,
     ) => Effect.Effect<ReadonlyArray<DeliveryRow>, StoreUnavailable>
-    /** What an attempt came to. @returns the state; undefined if another node has taken it meanwhile */
+    /** Stores the outcome of an attempt. @returns the state; undefined if another node has taken it meanwhile */
     readonly attempted: (
       row: DeliveryRow,
       attempted: Attempted,

@@ -16,7 +16,7 @@ export interface Message {
 
 export type Event = Pick<DeliveryRow, "event_id" | "type" | "org_id" | "subject" | "data" | "at">
 
-/** Only the fields below are told: another that an event gets later is not, until it is added here. */
+/** The message of an event. Only the fields below are sent: a field that an event gets later must be added here. */
 export const messageOf = (event: Event): Message => {
   const words = wordsOf(event)
   const known = [
@@ -71,7 +71,7 @@ const wordsOf = ({ type, subject, data, org_id: org }: Event): Words => {
   }
 }
 
-/** Fields of events, with their labels, in the order in which they are told. */
+/** Fields of events, with their labels, in the order of the message. */
 const labels: ReadonlyArray<readonly [field: string, label: string]> = [
   ["scope", "Scope"],
   ["subject", "Subject"],

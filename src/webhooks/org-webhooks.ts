@@ -171,7 +171,7 @@ const mostWebhooks = 5
 const mostFormerSecrets = 2
 const usualFormerHours = 24
 const hourMs = 3_600_000
-/** Of all organisations, in one list. */
+/** The most webhooks of all organisations in one list. */
 const mostListed = 1000
 
 const full = serviceError("limit_exceeded", "An organisation may have 5 webhooks", { detail: { limit: mostWebhooks } })

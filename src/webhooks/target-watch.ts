@@ -1,4 +1,7 @@
-/** Tells when calls to a target begin to fail or to be refused, and when they work again: once, whatever the number of nodes. */
+/**
+ * Writes an event when calls to a target begin to fail or to be refused, and when they work again: once, whatever the
+ * number of nodes.
+ */
 import { Effect, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { queryDeadline } from "../store/database.ts"
@@ -12,7 +15,7 @@ export const layerTargetWatch = Layer.effectDiscard(
     const write = ({ target, isDown, reason }: TargetTurn) =>
       bounded(sql`select target_turned(${target}, ${isDown}, ${reason ?? null})`).pipe(
         Effect.retry({ times: 3 }),
-        Effect.catch((cause) => Effect.logWarning("A change of a target could not be told", cause)),
+        Effect.catch((cause) => Effect.logWarning("The event of a target's change could not be written", cause)),
       )
     yield* Effect.forkScoped(Stream.runForEach(turns, write), { startImmediately: true })
   }),

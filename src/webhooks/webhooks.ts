@@ -17,7 +17,7 @@ import { forms } from "./forms/forms.ts"
 import { pagerdutyUrl } from "./forms/pagerduty.ts"
 import { OrgWebhooks, withoutQuery } from "./org-webhooks.ts"
 
-/** How often a node looks for what has happened, and for what is due. */
+/** The interval at which a node looks for new events, and for deliveries that are due. */
 const lookEvery = "1 second"
 /** Deliveries of one webhook that a node sends at once. */
 const mostAtOnce = 16
@@ -26,7 +26,7 @@ const mostOfAll = 512
 const replyMs = 15_000
 const leaseMs = 2 * replyMs
 
-/** Where deliveries of a webhook go now, or why they cannot. */
+/** The current address of a webhook's deliveries, or the reason why it has none. */
 type Address = Pick<UpstreamRequest, "network" | "isGuarded"> & {
   readonly form: WebhookForm
   readonly url: string
@@ -34,9 +34,9 @@ type Address = Pick<UpstreamRequest, "network" | "isGuarded"> & {
   readonly secrets: ReadonlyArray<Redacted.Redacted>
 }
 
-/** What an attempt came to. */
+/** The outcome of an attempt. */
 interface Came extends Omit<Attempted, "againMs"> {
-  /** How long the receiver asks to wait. */
+  /** The time that the receiver asks to wait. */
   readonly askedMs?: number
 }
 
@@ -152,7 +152,7 @@ export class Webhooks extends Context.Service<
       }
 
       const send = Effect.gen(function* () {
-        // A node that has an older catalogue does not know whom to tell.
+        // A node that has an older catalogue does not know all webhooks.
         yield* store.fanOut(Effect.map(catalogue.refresh, platform))
         const due = yield* store.due(platform().map(({ id }) => id))
         yield* Effect.forEach(due, start, { discard: true })

@@ -5,7 +5,7 @@ import { inTransaction } from "../transaction.ts"
 import { isSpread, readPlacement } from "./placement.ts"
 import { bookTables, transferId } from "./shard-schema.ts"
 
-/** Why it cannot be done now; the message contains the remedy. */
+/** The reason why the books cannot be distributed now; the message contains the remedy. */
 export class NotDistributed extends Data.TaggedError("NotDistributed")<{ readonly message: string }> {}
 
 export interface Plan {
@@ -13,7 +13,7 @@ export interface Plan {
   readonly bytes: number
 }
 
-/** What would be moved, or why nothing can be. */
+/** The tables that would be moved, or the reason why nothing can be moved. */
 export const planDistribution = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [citus] = yield* sql<{ known: boolean }>`
@@ -69,7 +69,7 @@ const spreadTables = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, shar
   yield* replaceFunctions(sql)
 })
 
-/** A shard moves by logical replication, which tells rows by their keys. */
+/** A shard moves by logical replication, which identifies rows by their keys. */
 const makeMovable = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   yield* sql`drop index replies_by_org`
   yield* sql`alter table replies add primary key (org_id, at, ref)`
@@ -114,7 +114,7 @@ const nameWholes = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
     from first_frame_rollups u, ${shard} where ${ofShard} group by step, k.key, at, model, vendor, up_to_ms`
 })
 
-/** What the coordinator does not do any more, or does in another way. */
+/** Replaces the functions that the coordinator does not run any more, or runs in another way. */
 const replaceFunctions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
   // A gateway that does not know that the books are spread changes nothing.
   yield* sql.unsafe(`create or replace function books_moved() returns boolean language plpgsql as $fn$ begin

@@ -1,4 +1,4 @@
-/** Which shards there are and which server has each, from the catalogue of Citus. */
+/** The shards and the server of each, from the catalogue of Citus. */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import { textHash } from "./text-hash.ts"
@@ -12,7 +12,7 @@ export interface PlacedShard {
   readonly min: number
   readonly max: number
   readonly key: string
-  /** Where it is. */
+  /** The host of the server that has it. */
   readonly host: string
   readonly port: number
 }

@@ -9,7 +9,7 @@ import { functionFiles, functionsIn, migrationsTable, newestMigration } from "..
 import { inTransaction } from "../transaction.ts"
 import type { PlacedShard } from "./placement.ts"
 
-/** What belongs to organisations and changes with every call: one shard has all of it. */
+/** The tables that belong to organisations and change with every call: one shard has all rows of an organisation. */
 export const bookTables = [
   "counters",
   "allotments",

@@ -5,13 +5,13 @@ import type { SqlClient, SqlError, Statement } from "effect/sql"
 /** The server that has a shard. */
 export interface ShardClient {
   readonly sql: SqlClient.SqlClient
-  /** Stands before the name of each function of the books in a statement. */
+  /** The prefix of the name of each function of the books in a statement. */
   readonly books: Statement.Fragment
 }
 
 export interface Shard {
   readonly name: string
-  /** Whose name the rows have that belong to the whole shard. */
+  /** The name in `org_id` of rows that belong to the whole shard. */
   readonly key: string
   /** The host and the port of the server that has it; empty where there is one. */
   readonly server: () => string

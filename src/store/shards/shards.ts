@@ -1,7 +1,7 @@
 /**
- * Where the books of organisations are. On one server there is one shard with all of them. On Citus there are several,
- * each on one server at a time: an organisation's is told by the hash of its id, and what is asked of a shard goes straight
- * to the server that has it.
+ * The shards that have the books of organisations. On one server there is one shard with all of them. On Citus there are
+ * several, each on one server at a time: the hash of an organisation's id names its shard, and a statement for a shard
+ * goes straight to the server that has it.
  */
 import { Context, Effect, Result } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -34,7 +34,7 @@ export const inEach = <A, R>(
     (rows) => rows.flat(),
   )
 
-/** As {@link inEach}, of the shards that answer: work goes on although a server is down. Fails if none answers. */
+/** Like {@link inEach}, but only in shards that answer: work goes on although a server is down. Fails if none answers. */
 export const inThoseThatAnswer = <A, R>(
   { all }: Shards["Service"],
   query: (client: ShardClient) => Effect.Effect<ReadonlyArray<A>, SqlError.SqlError, R>,

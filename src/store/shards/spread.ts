@@ -36,7 +36,7 @@ export const makeSpread = Effect.fnUntraced(function* (
   // A server that was replaced by another has another address.
   yield* runEvery("10 seconds", "Looking where the shards are", look)
 
-  /** Where a shard's schema was seen. */
+  /** The places where a shard's schema was seen. */
   const ready = new Set<string>()
 
   const shardAt = (clients: ServerClients, index: number, { id, name, key }: PlacedShard): Shard => {
@@ -93,7 +93,7 @@ const placeOf = ({ id, host, port }: PlacedShard): string => `${id}@${host}:${po
 /** A schema, a table or a function is not there: a shard has moved, and Citus has removed what was left of it. */
 const schemaCodes: ReadonlySet<unknown> = new Set(["3F000", "42P01", "42883"])
 
-/** How often a statement is sent in all: to where its shard is now, more than once if that moves on. */
+/** The number of times that a statement is sent in all: each time to the place of its shard, which may move again. */
 const attemptsAfter = (error: SqlError.SqlError): number => {
   const { code } = serverErrorOf(error)
   if (code === movedCode) return 20

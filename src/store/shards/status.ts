@@ -1,4 +1,4 @@
-/** What each shard has, as its server tells. */
+/** The contents of each shard, as its server reports them. */
 import { Effect, Result } from "effect"
 import { withDeadline } from "../database.ts"
 import type { Shard } from "./shard.ts"

@@ -13,7 +13,7 @@ export interface Sending {
 
 export interface Judged {
   readonly outcome: Outcome
-  /** Why it was refused, in words for the webhook's owner: nothing of what the receiver sent. */
+  /** The reason why it was refused, for the webhook's owner: without anything that the receiver sent. */
   readonly problem?: string
 }
 

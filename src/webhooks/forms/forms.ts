@@ -1,4 +1,4 @@
-/** The forms in which a webhook is told of events, by their names. */
+/** The forms in which events are sent to a webhook, by their names. */
 import type { WebhookForm } from "../../protocol/control/webhook.ts"
 import type { Form } from "./form.ts"
 import { pagerduty } from "./pagerduty.ts"

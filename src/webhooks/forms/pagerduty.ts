@@ -6,7 +6,7 @@ import { hash } from "node:crypto"
 import { messageOf } from "../message.ts"
 import { type Form, json, judgeBy, shortReply } from "./form.ts"
 
-/** Where events go if a webhook names no address; the service region of Europe has its own. */
+/** The address of events if a webhook names none; the service region of Europe has its own. */
 export const pagerdutyUrl = "https://events.pagerduty.com/v2/enqueue"
 
 export const pagerduty: Form = {
