@@ -1,8 +1,8 @@
 /** Parameters that not every vendor has, in the words of each: what is sent, and what is refused by its name. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { extraExamples } from "../../../scripts/pairs.ts"
-import { chatPlaces } from "../../../scripts/parameter-table.ts"
+import { extraExamples } from "../../../scripts/docs/pairs.ts"
+import { chatPlaces } from "../../../scripts/docs/parameter-table.ts"
 import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
 import { dialectOf } from "../../../src/dialects/index.ts"
 import { parseObject } from "../../../src/dialects/parse/json.ts"

@@ -1,7 +1,7 @@
 /** The tables of vendors and of profiles are complete. */
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
-import { withTables } from "../../../scripts/vendor-table.ts"
+import { withTables } from "../../../scripts/docs/vendor-table.ts"
 import { ChatProfileName, DialectName } from "../../../src/protocol/catalogue/vendor.ts"
 
 const readme = readFileSync(new URL("../../../src/dialects/README.md", import.meta.url), "utf8")

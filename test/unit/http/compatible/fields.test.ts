@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import { page, withLists } from "../../../../scripts/field-lists.ts"
+import { page, withLists } from "../../../../scripts/docs/field-lists.ts"
 import { messagesFields } from "../../../../src/dialects/anthropic/client-request.ts"
 import type { FieldTable } from "../../../../src/dialects/client/fields.ts"
 import { generateFields, generationFields } from "../../../../src/dialects/gemini/client-request.ts"

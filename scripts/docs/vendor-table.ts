@@ -1,16 +1,15 @@
 /**
- * `node scripts/vendor-table.ts`: writes which vendor can do which kind of call, how it is signed in to, and which
- * parameters it has, into src/dialects/README.md, from the dialects themselves.
+ * The tables of src/dialects/README.md, from the dialects themselves: the kinds of calls that a vendor can do, how it is
+ * signed in to, and the parameters that it has.
  */
-import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { profilesOf } from "../src/catalogue/references.ts"
-import { dialectOf } from "../src/dialects/index.ts"
-import { DialectName, type Vendor } from "../src/protocol/catalogue/vendor.ts"
-import { ModelKind } from "../src/protocol/kinds/call-kind.ts"
+import { profilesOf } from "../../src/catalogue/references.ts"
+import { dialectOf } from "../../src/dialects/index.ts"
+import { DialectName, type Vendor } from "../../src/protocol/catalogue/vendor.ts"
+import { ModelKind } from "../../src/protocol/kinds/call-kind.ts"
 import { parameterTable } from "./parameter-table.ts"
 
-export const page = fileURLToPath(new URL("../src/dialects/README.md", import.meta.url))
+export const page = fileURLToPath(new URL("../../src/dialects/README.md", import.meta.url))
 
 type Place = Pick<Vendor, "dialect" | "profile">
 
@@ -56,7 +55,7 @@ const tables: ReadonlyArray<readonly [name: string, table: () => string]> = [
   ["parameters", parameterTable],
 ]
 
-const begin = (name: string) => `<!-- Made by scripts/vendor-table.ts from the dialects: ${name}. -->`
+const begin = (name: string) => `<!-- Made by npm run docs from the dialects: ${name}. -->`
 const end = "<!-- End of the table. -->"
 
 /** The page with the tables of the code. */
@@ -65,5 +64,3 @@ export const withTables = (text: string): string =>
     const [before = "", rest = ""] = page.split(begin(name))
     return `${before}${begin(name)}\n\n${table()}\n\n${rest.slice(rest.indexOf(end))}`
   }, text)
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(page, withTables(readFileSync(page, "utf8")))

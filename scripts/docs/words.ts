@@ -4,16 +4,16 @@
  * its own dialect wrote reads back with it. A reply likewise, the other way round.
  */
 import { Result } from "effect"
-import { type ClientApiName, clientApiNames } from "../src/dialects/carry/carried-request.ts"
-import { clientApis } from "../src/dialects/client/client-apis.ts"
-import { chatDialects } from "../src/dialects/index.ts"
-import { pathOf } from "../src/dialects/parse/exact-places.ts"
-import { isObject, parseObject } from "../src/dialects/parse/json.ts"
-import { extrasOf, levelOf, vendorRequestOf } from "../src/kinds/chat/plan.ts"
-import { encodePrompt } from "../src/kinds/chat/prompt.ts"
-import { UsageMeter } from "../src/kinds/chat/usage-meter.ts"
-import { writeJson } from "../src/protocol/json/json-text.ts"
-import { textsAt } from "../src/protocol/json/json-texts.ts"
+import { type ClientApiName, clientApiNames } from "../../src/dialects/carry/carried-request.ts"
+import { clientApis } from "../../src/dialects/client/client-apis.ts"
+import { chatDialects } from "../../src/dialects/index.ts"
+import { pathOf } from "../../src/dialects/parse/exact-places.ts"
+import { isObject, parseObject } from "../../src/dialects/parse/json.ts"
+import { extrasOf, levelOf, vendorRequestOf } from "../../src/kinds/chat/plan.ts"
+import { encodePrompt } from "../../src/kinds/chat/prompt.ts"
+import { UsageMeter } from "../../src/kinds/chat/usage-meter.ts"
+import { writeJson } from "../../src/protocol/json/json-text.ts"
+import { textsAt } from "../../src/protocol/json/json-texts.ts"
 import { type Asked, replyWords, requestWords, type Said, type Word } from "./word-examples.ts"
 
 /** Models that have as many of the words as any of their vendor. */
@@ -166,5 +166,3 @@ Of a reply:
 
 ${tableOf(clientApiNames, replyWords, replyCell)}
 `
-
-if (process.argv[1] === import.meta.filename) console.log(wordTables())

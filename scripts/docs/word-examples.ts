@@ -1,6 +1,6 @@
 /** An example of each word of twp/1 that not every API has, beside the same without the word. */
-import type { ReplyBlock } from "../src/protocol/block.ts"
-import type { ExchangeRequest, ExchangeResponse } from "../src/protocol/exchange.ts"
+import type { ReplyBlock } from "../../src/protocol/block.ts"
+import type { ExchangeRequest, ExchangeResponse } from "../../src/protocol/exchange.ts"
 
 export type Asked = Pick<ExchangeRequest, "thread" | "tools" | "params">
 

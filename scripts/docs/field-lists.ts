@@ -1,27 +1,26 @@
 /**
- * `node scripts/field-lists.ts`: writes what becomes of each field of the compatible APIs into src/http/compatible/README.md,
- * from the tables by which requests are decoded, and what becomes of a request at each vendor.
+ * The lists of src/http/compatible/README.md: the outcome of each field of the compatible APIs, from the tables by which
+ * requests are decoded, and the outcome of a request at each vendor.
  */
-import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { messagesApi } from "../src/dialects/anthropic/client.ts"
-import type { ClientApi } from "../src/dialects/client/client-api.ts"
-import type { FieldRule, FieldTable } from "../src/dialects/client/fields.ts"
-import { cohereEmbed, cohereRerankClient } from "../src/dialects/cohere/whole-client.ts"
-import { generateApi } from "../src/dialects/gemini/client.ts"
-import { generationFields } from "../src/dialects/gemini/client-request.ts"
-import { embedContent } from "../src/dialects/gemini/whole-client.ts"
-import { chatApi } from "../src/dialects/openai-chat/client.ts"
-import { completionApi } from "../src/dialects/openai-chat/completion-client.ts"
-import { openaiEdits, openaiGenerations, openaiSpeechClient } from "../src/dialects/openai-chat/media-client.ts"
-import { openaiTranscriptions } from "../src/dialects/openai-chat/transcription-client.ts"
-import { openaiRemixes, openaiVideos } from "../src/dialects/openai-chat/video-client.ts"
-import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../src/dialects/openai-chat/whole-client.ts"
-import { responsesApi } from "../src/dialects/openai-responses/client.ts"
+import { messagesApi } from "../../src/dialects/anthropic/client.ts"
+import type { ClientApi } from "../../src/dialects/client/client-api.ts"
+import type { FieldRule, FieldTable } from "../../src/dialects/client/fields.ts"
+import { cohereEmbed, cohereRerankClient } from "../../src/dialects/cohere/whole-client.ts"
+import { generateApi } from "../../src/dialects/gemini/client.ts"
+import { generationFields } from "../../src/dialects/gemini/client-request.ts"
+import { embedContent } from "../../src/dialects/gemini/whole-client.ts"
+import { chatApi } from "../../src/dialects/openai-chat/client.ts"
+import { completionApi } from "../../src/dialects/openai-chat/completion-client.ts"
+import { openaiEdits, openaiGenerations, openaiSpeechClient } from "../../src/dialects/openai-chat/media-client.ts"
+import { openaiTranscriptions } from "../../src/dialects/openai-chat/transcription-client.ts"
+import { openaiRemixes, openaiVideos } from "../../src/dialects/openai-chat/video-client.ts"
+import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../../src/dialects/openai-chat/whole-client.ts"
+import { responsesApi } from "../../src/dialects/openai-responses/client.ts"
 import { pairTable } from "./pairs.ts"
 import { wordTables } from "./words.ts"
 
-export const page = fileURLToPath(new URL("../src/http/compatible/README.md", import.meta.url))
+export const page = fileURLToPath(new URL("../../src/http/compatible/README.md", import.meta.url))
 
 const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable]> = [
   [chatApi, "", chatApi.fields],
@@ -78,7 +77,7 @@ const tableOf = ([api, part, fields]: (typeof lists)[number]): string => {
 `
 }
 
-const mark = "<!-- Made by scripts/field-lists.ts from the tables in src/dialects. -->\n"
+const mark = "<!-- Made by npm run docs from the tables in src/dialects. -->\n"
 
 /** The page with its lists as the code has them. */
 export const withLists = (text: string): string =>
@@ -97,5 +96,3 @@ Words of \`twp/1\` that not every API has, for models that have them. A client's
 \`(to vendors)\` and \`(to clients)\` are what only one side of the gateway says.
 
 ${wordTables()}`
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(page, withLists(readFileSync(page, "utf8")))

@@ -1,11 +1,11 @@
 /** Which parameters and blocks each dialect and profile has words for, found by trying. */
 import { Result } from "effect"
-import { profilesOf } from "../src/catalogue/references.ts"
-import type { VendorRequest } from "../src/dialects/chat-dialect.ts"
-import { dialectOf } from "../src/dialects/index.ts"
-import type { MediaBlock } from "../src/protocol/block.ts"
-import { type ChatDialectName, chatDialectNames, type Vendor } from "../src/protocol/catalogue/vendor.ts"
-import { extraNames } from "../src/protocol/extra-params.ts"
+import { profilesOf } from "../../src/catalogue/references.ts"
+import type { VendorRequest } from "../../src/dialects/chat-dialect.ts"
+import { dialectOf } from "../../src/dialects/index.ts"
+import type { MediaBlock } from "../../src/protocol/block.ts"
+import { type ChatDialectName, chatDialectNames, type Vendor } from "../../src/protocol/catalogue/vendor.ts"
+import { extraNames } from "../../src/protocol/extra-params.ts"
 import { extraExamples } from "./pairs.ts"
 
 type Place = Pick<Vendor, "dialect" | "profile">
