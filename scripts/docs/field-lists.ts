@@ -83,16 +83,16 @@ const mark = "<!-- Made by npm run docs from the tables in src/dialects. -->\n"
 export const withLists = (text: string): string =>
   `${text.slice(0, text.indexOf(mark) + mark.length)}\n${lists.map(tableOf).join("\n")}\n${pairs()}\n${words()}`
 
-const pairs = (): string => `## What becomes of it at each vendor
+const pairs = (): string => `## The handling at each vendor
 
-Whatever a client's API has words for is carried to each dialect, but for what this table names; a request that cannot be honoured
-is a \`bad_request\` with \`detail.capability\`, or goes to the model's next target. Reasoning reaches the vendor that signed it.
+Each field of a client's API reaches each dialect, except for the fields in this table. A request that a target does not support
+goes to the model's next target, or is a \`bad_request\` with \`detail.capability\`. Reasoning reaches the vendor that signed it.
 
 ${pairTable()}`
 
-const words = (): string => `## What words are called in each API
+const words = (): string => `## The names of fields in each API
 
-Words of \`twp/1\` that not every API has, for models that have them. A client's API and its vendors' say a word in the same place;
-\`(to vendors)\` and \`(to clients)\` are what only one side of the gateway says.
+Fields of \`twp/1\` that not every API has, for models that support them. A client's API and its vendors' API have a field in the
+same place; \`(to vendors)\` and \`(to clients)\` mark what only one side of the gateway writes.
 
 ${wordTables()}`

@@ -38,14 +38,14 @@ export interface AskedOutput extends StructuredOutput {
 export interface VendorRequest {
   /** The vendor's own name of the model. */
   readonly model: string
-  /** The model as its maker names it, where that is another name. */
+  /** The model as its maker names it, if that is another name. */
   readonly family?: string | undefined
   readonly thread: ReadonlyArray<Message>
   /** Functions. */
   readonly tools: ReadonlyArray<OfferedTool>
   /** Only for a dialect that takes them. */
   readonly textTools?: ReadonlyArray<TextTool> | undefined
-  /** Tools in the vendor's own words. */
+  /** Tools in the vendor's own format. */
   readonly ownTools?: ReadonlyArray<VendorTool> | undefined
   readonly toolChoice?: ToolChoice | undefined
   readonly maxTokens: number
@@ -63,7 +63,7 @@ export interface VendorRequest {
   readonly output?: AskedOutput | undefined
   /** Whether the answer is any JSON object. */
   readonly anyJson?: true | undefined
-  /** Parameters that not every vendor has; see `extras.ts`. */
+  /** Optional parameters, which not every vendor has; see `extras.ts`. */
   readonly extras?: ExtraParams | undefined
   /** The most web searches that the vendor may make by itself; absent if it may make none. */
   readonly searches?: number | undefined
@@ -95,16 +95,20 @@ export type VendorEvent =
   | { readonly kind: "delta"; readonly delta: Delta; readonly json?: string }
   /** All usage known so far; the last report wins. */
   | { readonly kind: "usage"; readonly usage: VendorUsage; readonly final: boolean }
-  /** Why a reply ended. @param sequence the stop sequence that matched @param reply of several; the first if absent */
+  /**
+   * The reason why a reply ended.
+   * @param sequence the stop sequence that matched
+   * @param reply the number of the reply, if there are several; the first if absent
+   */
   | { readonly kind: "stop"; readonly stop: Stop; readonly sequence?: string | undefined; readonly reply?: number }
-  /** The service tier at which the vendor answers, in twp/1's words. */
+  /** The service tier at which the vendor answers, by twp/1's name. */
   | { readonly kind: "tier"; readonly tier: string }
-  /** Where the vendor says that it answers. */
+  /** The region in which the vendor says that it answers. */
   | { readonly kind: "region"; readonly region: string }
   /** The vendor's terminal event: the reply is complete. */
   | { readonly kind: "done" }
   | { readonly kind: "fault"; readonly fault: VendorFault }
-  /** A frame as it came, for a client of the same API; its meaning comes as events too. */
+  /** A frame as it arrived, for a client of the same API; its meaning comes as events too. */
   | { readonly kind: "frame"; readonly frame: VendorFrame }
 
 export interface Decoder {
@@ -114,17 +118,20 @@ export interface Decoder {
   readonly end: () => ReadonlyArray<VendorEvent>
 }
 
-/** How a dialect takes the requests of its own API. */
+/** The way in which a dialect forwards requests of its own API. */
 export interface Carry {
   readonly api: ClientApiName
-  /** Undefined if this vendor needs it rewritten. @param request what the same request is in the words of twp/1 */
+  /**
+   * Undefined if the request must be translated for this vendor.
+   * @param request the same request in twp/1
+   */
   readonly encode: (
     request: VendorRequest,
     sent: SentBody,
   ) => Result.Result<WireRequest<string | Uint8Array>, EncodeRefusal> | undefined
 }
 
-/** The words of a target that others lack. */
+/** Fields that a target supports and others lack. */
 export interface HasWords {
   /** `detail` of a picture. */
   readonly detail: boolean
@@ -132,7 +139,7 @@ export interface HasWords {
   readonly effort: boolean
   /** `reasoningDisplay`. */
   readonly display: boolean
-  /** Where `cacheable` marks the end of a prefix; nowhere if absent. */
+  /** The positions where `cacheable` can mark the end of a prefix; none if absent. */
   readonly marks?: "everywhere" | "blocks" | "texts"
 }
 
@@ -141,16 +148,16 @@ export interface ChatDialect extends VendorAccess {
   readonly encode: (request: VendorRequest) => Result.Result<WireRequest, EncodeRefusal>
   /** The request with the parameters that its model takes; absent if all models of the vendor take the same. */
   readonly fit?: (request: VendorRequest) => Result.Result<VendorRequest, EncodeRefusal>
-  /** How requests of its own API are carried; absent if it takes none. */
+  /** The way to forward requests of its own API; absent if it takes none. */
   readonly carry?: Carry
-  /** Whose own blocks it takes back; absent if it has none. */
+  /** The dialect whose blocks it takes back; absent if it takes none. */
   readonly seals?: SealingDialect
   /** Whether it has tools that take a text, and calls of them. */
   readonly takesTexts?: boolean
   readonly hasWords: (request: VendorRequest) => HasWords
   /** Whether the vendor can search the web for this request; otherwise it is encoded without `searches`. */
   readonly canSearch: (request: VendorRequest) => boolean
-  /** @param carries whether frames are told too */
+  /** @param carries whether frames are emitted too */
   readonly decoder: (carries?: boolean) => Decoder
   readonly decodeBody: (body: string) => ReadonlyArray<VendorEvent>
 }

@@ -1,4 +1,4 @@
-/** Calls about pictures and sound, in a vendor's words: pure translation, like {@link WholeDialect}. */
+/** Calls about pictures and sound, in a vendor's format: pure translation, like {@link WholeDialect}. */
 import type { Result } from "effect"
 import type { MediaBody, NamedFile } from "../media/media-file.ts"
 import type { ImageRequest, MadeFigures, MadeImage } from "../protocol/kinds/image.ts"
@@ -29,7 +29,7 @@ export interface Pictured {
   readonly usage: ReportedUsage | undefined
 }
 
-/** What one event of a stream brings. */
+/** The content of one event of a stream. */
 export type PictureEvent =
   | { readonly partial: MadeImage }
   | { readonly whole: Pictured }
@@ -38,18 +38,18 @@ export type PictureEvent =
 export interface ImageDialect extends WholeDialect<ImageAsked, Pictured, string | MediaBody> {
   /** Pictures that the vendor makes in one request. */
   readonly maxImages: (family: string) => number
-  /** Reads one event of a stream; undefined if it says nothing of a picture. Absent if the vendor does not stream. */
+  /** Reads one event of a stream; undefined if it has nothing of a picture. Absent if the vendor does not stream. */
   readonly event?: (event: JsonObject) => PictureEvent | undefined
 }
 
 export interface SpeechAsked extends Pick<SpeechRequest, "input" | "voice" | "speed" | "instructions"> {
-  /** Undefined is what the vendor makes best: mp3, or wav. */
+  /** The format; undefined is the vendor's best: mp3, or wav. */
   readonly format: SpeechFormat | undefined
-  /** Whether the call is billed by tokens: then the vendor must tell them. */
+  /** Whether the call is billed by tokens: then the vendor must report them. */
   readonly needsTokens: boolean
 }
 
-/** Sound as it comes. */
+/** Reads sound as it arrives. */
 export interface SpeechStream {
   readonly format: SpeechFormat
   /** Reads bytes of the reply. @returns the sound in them */
@@ -58,13 +58,13 @@ export interface SpeechStream {
   readonly end: () => ReadonlyArray<Uint8Array>
   readonly fault: VendorFault | undefined
   readonly usage: ReportedUsage | undefined
-  /** Whether this was all. */
+  /** Whether this was the end. */
   readonly isWhole: boolean
 }
 
 export interface SpeechDialect {
   readonly encode: (asked: SpeechAsked, model: string, family: string) => Result.Result<AnyWireRequest, EncodeRefusal>
-  /** @param contentType of the reply */
+  /** @param contentType the content type of the reply */
   readonly reader: (asked: SpeechAsked, contentType: string) => SpeechStream
 }
 
@@ -72,19 +72,19 @@ export interface TranscriptionAsked
   extends Pick<TranscriptionRequest, "language" | "prompt" | "temperature" | "chunking" | "speakers" | "logprobs"> {
   readonly file: NamedFile
   readonly translate: boolean
-  /** What the reply must tell the times of. */
+  /** The units whose times the reply must report. */
   readonly times: ReadonlyArray<Timed>
-  /** Whether the reply must tell who speaks. */
+  /** Whether the reply must report the speakers. */
   readonly diarize: boolean
   readonly stream: boolean
-  /** Whether the call is billed by its length, which the vendor should tell. */
+  /** Whether the call is billed by its length, which the vendor should report. */
   readonly needsSeconds: boolean
 }
 
 export interface Transcribed {
   readonly text: string
   readonly language?: string | undefined
-  /** Of the sound, as the vendor has it. */
+  /** The length of the sound, as the vendor reports it. */
   readonly seconds?: number | undefined
   readonly segments?: ReadonlyArray<Segment> | undefined
   readonly words?: ReadonlyArray<Word> | undefined
@@ -92,7 +92,7 @@ export interface Transcribed {
   readonly usage?: ReportedUsage | undefined
 }
 
-/** What one event of a stream brings. */
+/** The content of one event of a stream. */
 export type TranscriptEvent =
   | { readonly text: string }
   | { readonly segment: Segment }
@@ -105,32 +105,35 @@ export interface TranscriptionDialect extends WholeDialect<TranscriptionAsked, T
 
 export interface VideoAsked extends Pick<VideoFields, "prompt" | "seconds" | "size"> {
   readonly image: NamedFile | undefined
-  /** The vendor's name of the video that is made anew. */
+  /** The vendor's id of the video that is changed. */
   readonly source?: string
 }
 
-/** What a vendor says of a job. */
+/** The vendor's report of a job. */
 export interface VendorJob {
   readonly state: "queued" | "running" | "done" | "failed"
-  /** The vendor's word for a state that the dialect does not know; the job counts as running. */
+  /** The vendor's name of a state that the dialect does not know; the job counts as running. */
   readonly unknownState?: string | undefined
-  /** Per cent. */
+  /** The progress in per cent. */
   readonly progress?: number | undefined
-  /** Why it failed. */
+  /** The error of a job that failed. */
   readonly fault?: VendorFault | undefined
-  /** Where the result is: a path or an address, as the dialect reads it. */
+  /** The location of the result: a path or an address, as the dialect reads it. */
   readonly content?: string | undefined
 }
 
-/** What a video is asked for by. */
+/** A vendor's API of videos. */
 export interface VideoDialect extends WholeDialect<VideoAsked, { readonly job: string }, string | MediaBody> {
   readonly poll: (job: string) => WireRequest
   readonly status: (body: JsonObject) => VendorJob | undefined
-  /** Absent if the vendor has no such thing. */
+  /** Absent if the vendor does not support it. */
   readonly cancel?: (job: string) => WireRequest
   /** The parts of a finished video that the vendor has. */
   readonly variants: ReadonlyArray<VideoVariant>
-  /** Fetches the result. @returns undefined if it is somewhere else than at the vendor */
+  /**
+   * Fetches the result.
+   * @returns undefined if it is not at the vendor
+   */
   readonly content: (
     job: string,
     content: string | undefined,

@@ -1,4 +1,4 @@
-/** Calls whose reply is whole, in a vendor's words: pure translation, like {@link ChatDialect} for chat. */
+/** Calls whose reply is whole, in a vendor's format: pure translation, like {@link ChatDialect} for chat. */
 import type { Result } from "effect"
 import type { MediaBody } from "../media/media-file.ts"
 import type { EmbeddingRequest } from "../protocol/kinds/embedding.ts"
@@ -16,9 +16,9 @@ export interface WholeDialect<Asked, Got, Body extends string | MediaBody = stri
    * @param family the model as its maker names it
    */
   readonly encode: (asked: Asked, model: string, family: string) => Result.Result<WireRequest<Body>, EncodeRefusal>
-  /** What the vendor answered; undefined if it is not in the vendor's format, or answers something else. */
+  /** The vendor's answer; undefined if it is not in the vendor's format, or does not answer the request. */
   readonly decode: (body: JsonObject, asked: Asked, headers: ReplyHeaders) => Got | undefined
-  /** Why a reply that was not decoded has nothing, e.g. because of a filter; undefined if it is malformed. */
+  /** The reason why a reply that was not decoded has nothing, e.g. because of a filter; undefined if it is malformed. */
   readonly faultIn?: (body: JsonObject) => VendorFault | undefined
 }
 
@@ -33,16 +33,16 @@ export interface ReportedTokens {
 
 export type EmbeddingAsked = Pick<EmbeddingRequest, "input" | "inputType" | "dimensions" | "truncate" | "encoding">
 
-/** As the vendor sent it: numbers, or base64 of little-endian float32; of a long reply, as the client gets it. */
+/** The vector as the vendor sent it: numbers, or base64 of little-endian float32; in a long reply, as the client gets it. */
 export type Vector = ReadonlyArray<number> | string | WrittenVector
 
 export interface Embedded extends ReportedTokens {
-  /** In the order of the input. */
+  /** The vectors in the order of the input. */
   readonly vectors: ReadonlyArray<Vector>
 }
 
 export interface EmbeddingDialect extends WholeDialect<EmbeddingAsked, Embedded> {
-  /** Texts that the vendor takes at once. */
+  /** The number of texts that the vendor takes in one request. */
   readonly maxInputs: (family: string) => number
 }
 
@@ -50,12 +50,12 @@ export type RerankAsked = Pick<RerankRequest, "query" | "documents" | "topN" | "
 
 export interface Reranked extends ReportedTokens {
   readonly results: ReadonlyArray<RerankResult>
-  /** Search units, where the vendor bills these. */
+  /** Search units, if the vendor bills these. */
   readonly searches: number | undefined
 }
 
 export interface RerankDialect extends WholeDialect<RerankAsked, Reranked> {
-  /** Documents that the vendor takes at once. */
+  /** The number of documents that the vendor takes in one request. */
   readonly maxDocuments: number
 }
 

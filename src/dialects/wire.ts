@@ -1,4 +1,4 @@
-/** What all dialects share: how a vendor's API is called, and how it fails. */
+/** The part that all dialects share: calls of a vendor's API, and their failures. */
 import type { MediaBody } from "../media/media-file.ts"
 import type { VendorFault } from "./vendor/faults.ts"
 
@@ -16,7 +16,7 @@ export interface WireRequest<Body extends string | Uint8Array | MediaBody = stri
 /** A request of any kind of call, as dialects make it. */
 export type AnyWireRequest = WireRequest<string | MediaBody>
 
-/** As it is sent: the text of a large one may be bytes already. */
+/** The body as it is sent: the text of a large one may be bytes already. */
 export type SentRequest = WireRequest<string | Uint8Array | MediaBody>
 
 /** A feature that this dialect does not support, e.g. a file by URL. */
@@ -27,7 +27,7 @@ export interface EncodeRefusal {
   readonly issue?: { readonly path: string; readonly message: string }
 }
 
-/** How a vendor's API is called, whatever is asked. */
+/** A vendor's API, for all kinds of calls. */
 export interface VendorAccess {
   /** Headers that carry the credential. */
   readonly authorize: (credential: string) => Readonly<Record<string, string>>

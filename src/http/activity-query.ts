@@ -86,13 +86,13 @@ export const logFilterOf = Effect.fnUntraced(function* (query: Query): Effect.fn
   }
 })
 
-/** When an exchange ended. */
+/** The time when an exchange ended. */
 export const endOf = Effect.fnUntraced(function* (query: Query): Effect.fn.Return<number, Bad> {
   const atMs = yield* instantOf(query, "at")
   return atMs ?? (yield* invalidInput([{ path: "at", message: "is required: the time in the list" }]))
 })
 
-/** A page of audit entries. @param org only of this organisation */
+/** A page of audit entries. @param org returns only this organisation's */
 export const auditPage = Effect.fnUntraced(function* (
   log: AuditLog["Service"],
   query: Query & PageQuery,

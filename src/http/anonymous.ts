@@ -1,7 +1,4 @@
-/**
- * Routes for callers who are not authenticated yet, behind the strict rate limit: requests per minute and address.
- * Source: interface.md "Errors" (rate_limited).
- */
+/** Routes for callers who are not authenticated yet, behind the strict rate limit: requests per minute and address. */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { IpNetwork, NetAddress } from "effect/net"
@@ -41,8 +38,8 @@ export const makeAnonymousRoutes = Effect.gen(function* () {
   }
 
   /**
-   * Whether a code may be sent to an address, by who asks: a limit of the address alone is one that anybody can use up for its
-   * owner.
+   * Whether a code may be sent to an address, counted by the caller's source: with a limit of the address alone, anybody
+   * could use it up and lock its owner out.
    */
   const mayAskFor = (request: Request, email: string) => {
     const subject = createHash("sha256").update(normalEmail(email)).digest("hex")

@@ -1,8 +1,7 @@
 /**
- * Authentication of a runtime request in two steps. The credential is checked before anything of the body is read, so that
- * nobody else fills memory or takes the event loop's time. A signature covers the body: it is verified once that has been
- * read, and its nonce is accepted once. No handler can leave the second step out: it has no other way to a caller.
- * Source: interface.md "Request signature (optional)".
+ * Authentication of a runtime request in two steps. The credential is checked before any of the body is read, so that unknown
+ * callers cannot fill the memory or take the event loop's time. A signature covers the body: it is verified after the body
+ * has been read, and its nonce is accepted once. No handler can omit the second step: it has no other way to a caller.
  */
 import { Effect } from "effect"
 import { Gate } from "../admission/gate.ts"
@@ -25,7 +24,7 @@ export interface SentRequest extends Pick<Request, "remoteAddress"> {
   readonly url: string
 }
 
-/** Which callers a route accepts. */
+/** The callers that a route accepts. */
 export type Check<C extends Caller> = (request: CallerRequest) => Effect.Effect<Verified<C>, RouteError>
 
 export const makeAuthenticate = Effect.gen(function* () {
@@ -39,7 +38,7 @@ export const makeAuthenticate = Effect.gen(function* () {
     return check({ headers, address: () => callerAddress(request), method, target, body })
   }
 
-  /** @param read reads the body. @returns its content, and what a signature of it covers */
+  /** @param read reads the body. @returns its content, and the bytes that a signature of it covers */
   const authenticate = <C extends Caller, A, E, R>(
     check: Check<C>,
     request: SentRequest,

@@ -4,10 +4,13 @@ import type { Effect, Scope } from "effect"
 import { eventsOf, type NodeServer } from "./listener.ts"
 import { interceptRequests } from "./request-interceptor.ts"
 
-/** Outside the prefix nothing is found. */
+/** A path outside the prefix does not exist. */
 const outside = "/.outside"
 
-/** To be installed after the other interceptors, and after what answers upgrades. @param basePath e.g. `/genai/gw` */
+/**
+ * Must be installed after the other interceptors, and after the listener that answers upgrades.
+ * @param basePath e.g. `/genai/gw`
+ */
 export const serveBelow = (node: NodeServer, basePath: string): Effect.Effect<void, never, Scope.Scope> => {
   const seen = new WeakSet<object>()
   const withoutPrefix = (request: Pick<IncomingMessage, "url">): void => {

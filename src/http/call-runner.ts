@@ -1,4 +1,4 @@
-/** Runs a call that came to a hot route, of any kind and in the words of any API. */
+/** Runs a call of a hot route, of any kind and in the format of any API. */
 import { Effect, Result, type Scope } from "effect"
 import { Overload } from "../admission/overload.ts"
 import { Calls } from "../calls/calls.ts"
@@ -22,7 +22,7 @@ import { makeRevocation } from "./revocation.ts"
 
 /** How an API answers a call. */
 interface Answering<Body extends object> {
-  /** Where a refusal goes that comes before the body is read. */
+  /** The destination of a refusal that comes before the body is read. */
   readonly refusedAt: () => Pick<Connection<Body>, "refuse">
   /** The status of the reply. */
   readonly status: () => number

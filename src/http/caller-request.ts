@@ -1,4 +1,4 @@
-/** Requests of runtime routes: who calls, and then the body, read once. */
+/** Requests of runtime routes: the caller is identified, then the body is read once. */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../calls/calls.ts"
@@ -42,7 +42,7 @@ export const fromRouter = (request: Request): RuntimeRequest => ({
 export interface Authenticated<C extends Caller = Caller> {
   readonly requestId: string
   readonly caller: C
-  /** Without its content encoding. */
+  /** The body without its content encoding. */
   readonly body: Uint8Array
   readonly request: RuntimeRequest
 }
@@ -60,7 +60,10 @@ export const makeForCaller = Effect.gen(function* () {
   const { authenticate, anyCaller, application, hasCredential, again } = yield* makeAuthenticate
   const tracing = yield* Tracing
 
-  /** Identifies the caller and reads the body, in this order; that of a request that should have none only if it is signed. */
+  /**
+   * Identifies the caller and reads the body, in this order. If the request should have no body, it is read only for a
+   * signature.
+   */
   const identify = <C extends Caller, R>(
     check: Check<C>,
     request: RuntimeRequest,
@@ -82,7 +85,10 @@ export const makeForCaller = Effect.gen(function* () {
     )
   }
 
-  /** The same for a body that is read in another way. @returns what it says, with its SHA-256 */
+  /**
+   * The same for a body that is read in another way.
+   * @returns its content, with its SHA-256
+   */
   const identifyUpload = <A extends { readonly sha256: string }, E, R>(
     request: UploadRequest,
     read: Effect.Effect<A, E, R>,
@@ -93,7 +99,7 @@ export const makeForCaller = Effect.gen(function* () {
       Effect.map(read, (content) => ({ content, signed: content })),
     )
 
-  /** @param statusOf of a reply that the effect writes by itself */
+  /** @param statusOf returns the status of a reply that the effect writes itself */
   const traced = (request: RuntimeRequest, requestId: string, statusOf?: () => number) =>
     tracing.trace(() => ({
       name: `${request.method} ${routeOf(request.url)}`,

@@ -1,7 +1,7 @@
 /**
- * Keeps connections of clients within their share of files. When they are short, those that nobody needs are closed first:
- * what waits for a next request, and what sends a request whose caller is not known. The rules are the same for HTTP/1.1,
- * HTTP/2 and requests for WebSockets.
+ * Keeps connections of clients within their share of files. When few are left, connections without a known caller are closed
+ * first: those that wait for a next request, and those that send a request whose caller is not known. The rules are the same
+ * for HTTP/1.1, HTTP/2 and requests for WebSockets.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Http2ServerRequest, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2"
@@ -9,14 +9,14 @@ import type { Socket } from "node:net"
 import { Server as TlsServer } from "node:tls"
 import { eventsOf, type NodeServer } from "./listener.ts"
 
-/** Above this share of its connections, a server closes those that nobody needs. */
+/** The share of its connections above which a server closes those without a known caller. */
 const neededShare = 0.75
-/** How long a connection may take for a request of nobody while connections are short. */
+/** The time that a connection may take for a request of an unknown caller while connections are short. */
 const sendingMs = 1000
-/** How long the gateway may take to answer it. */
+/** The time that the gateway may take to answer it. */
 const answeringMs = 30_000
 
-/** A socket, or a session of HTTP/2, whose sockets no request knows. */
+/** A socket, or a session of HTTP/2, whose sockets no request has. */
 interface Connection {
   readonly destroyed: boolean
   readonly destroy: () => void
@@ -27,24 +27,24 @@ export interface ConnectionLimit {
   readonly upgrade: (request: IncomingMessage) => void
 }
 
-/** How the connection of a request keeps its place. */
+/** The protection of a request's connection from being closed. */
 const places = new WeakMap<object, () => void>()
 
 /** The caller of a request is known: its connection is not closed for others as long as the request runs. */
 export const keepPlace = (request: object): void => places.get(request)?.()
 
 /**
- * Limits a server's connections.
- * Node's own `closeIdleConnections` also closes connections that were just accepted, whose request is on its way.
+ * Limits a server's connections. Node's own `closeIdleConnections` also closes connections that were just accepted, whose
+ * request is on its way.
  *
- * @returns what must hear of every request, before it is answered, and of every upgrade
+ * @returns the functions to call for every request, before it is answered, and for every upgrade
  */
 export const limitConnections = (server: NodeServer, most: number | undefined): ConnectionLimit => {
   if (most === undefined) return { request: () => {}, upgrade: () => {} }
   server.maxConnections = most
   const keepMost = most * neededShare
   let open = 0
-  /** Connections that nobody needs, the longest waiting first, with the time from which they may be closed. */
+  /** Connections without a known caller, the longest waiting first, with the time from which they may be closed. */
   const unneeded = new Map<Connection, number>()
   /** Requests of known callers that run on a connection. */
   const needs = new Map<Connection, number>()
@@ -75,7 +75,7 @@ export const limitConnections = (server: NodeServer, most: number | undefined): 
   })
   events.on("drop", () => closeUnneeded(open - keepMost))
 
-  /** @returns what must be called when the request has its answer */
+  /** @returns the function to call when the request has its answer */
   const begin = (request: IncomingMessage, connection: Connection) => {
     let isKnown = false
     let isOver = false
@@ -103,7 +103,7 @@ export const limitConnections = (server: NodeServer, most: number | undefined): 
 
   const request = (request: IncomingMessage, response: ServerResponse) => {
     const connection = connectionOf(request)
-    // Room is made before somebody needs it, and the client is told: a connection beyond the limit is closed at once.
+    // Room is made in advance, and the client is notified: a connection beyond the limit is closed at once.
     if (connection === request.socket && open > keepMost) response.shouldKeepAlive = false
     response.once("close", begin(request, connection))
   }

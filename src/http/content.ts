@@ -13,9 +13,12 @@ import { decodeContent } from "./content-encoding.ts"
 import { grown, type Room } from "./large/room.ts"
 
 export interface Content {
-  /** Of the body as it was sent. */
+  /** The SHA-256 of the body as it was sent. */
   readonly sha256: string
-  /** The fields of JSON, or those of a form as text; those that a form names twice, or as `name[]`, are lists; `name[member]` is of an object, and `name[0]` of a list. */
+  /**
+   * The fields of JSON, or those of a form as text. If a form names a field twice, or as `name[]`, it is a list;
+   * `name[member]` is a member of an object, and `name[0]` an element of a list.
+   */
   readonly fields: Decoded<Schema.JsonObject>
   readonly isForm: boolean
   readonly files: ReadonlyMap<string, ReadonlyArray<NamedFile>>

@@ -46,7 +46,7 @@ const optionsHeaders = {
 
 const isRuntime = (path: string): boolean => path.startsWith("/t1/") || apiBelow(path) !== undefined
 
-/** SDKs of other APIs send many headers of their own: below their bases, those that a browser asks for are allowed. */
+/** SDKs of other APIs send many headers of their own: below their bases, all headers that a browser asks for are allowed. */
 const allowedFor = ({ url = "", headers }: IncomingMessage): string => {
   const asked = headers["access-control-request-headers"]
   return url.startsWith("/t1/") || asked === undefined ? allowedHeaders.join(", ") : asked

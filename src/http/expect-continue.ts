@@ -1,12 +1,12 @@
 /**
- * Requests with `Expect: 100-continue`, which curl sends with every body above 1 MiB: they take the way of all others,
- * and their client is asked for the body when somebody reads it. Whoever is refused before does not send it.
- * Source: RFC 9110 section 10.1.1.
+ * Requests with `Expect: 100-continue`, which curl sends with every body above 1 MiB. They are handled like all others, and
+ * their client is asked for the body when a handler reads it. A client that is refused before does not send it. Source: RFC
+ * 9110 section 10.1.1.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { eventsOf, type NodeServer } from "./listener.ts"
 
-/** Takes the place of the router's own listener, which would answer them past the interceptors. */
+/** Replaces the router's own listener, which would answer them without the interceptors. */
 export const continueRequests = (server: NodeServer): void => {
   const emitter = eventsOf(server)
   emitter.removeAllListeners("checkContinue")
@@ -19,7 +19,7 @@ export const continueRequests = (server: NodeServer): void => {
 const continueWhenRead = (request: IncomingMessage, response: ServerResponse): void => {
   const { _read: read } = request
   const wasKeptAlive = response.shouldKeepAlive
-  // A client that is refused may send its body or not: what comes next on its connection cannot be told apart.
+  // A client that is refused may send its body or not: the next bytes on its connection are ambiguous.
   response.shouldKeepAlive = false
   const continueFirst = (size: number) => {
     request._read = read

@@ -1,7 +1,6 @@
 /**
- * Bytes that somebody else made, on the origin that has our cookies: their type is one of a list, they run no script,
- * and browsers store them and do not show them.
- * Source: OWASP File Upload Cheat Sheet; CSP Level 3, "sandbox".
+ * Bytes from outside, on the origin that has our cookies: their type is one of a list, they run no script, and browsers
+ * download them and do not show them. Source: OWASP File Upload Cheat Sheet; CSP Level 3, "sandbox".
  */
 
 /** The types that may be sent on, with the ending of a file's name. No type of them can carry a script. */

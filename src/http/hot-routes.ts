@@ -58,7 +58,7 @@ export const fromNode = (request: IncomingMessage): UploadRequest => ({
   url: request.url ?? "",
   remoteAddress: Option.fromUndefinedOr(request.socket.remoteAddress),
   body: (maxBytes, room) => readAll(request, maxBytes, room),
-  // The reply needs the connection, also when the body was not read to its end.
+  // The reply needs the connection, even if the body was not read to its end.
   chunks: () => request.iterator({ destroyOnReturn: false }),
 })
 
@@ -92,7 +92,7 @@ const readAll = (
     const onError = () => resume(Effect.fail(serviceError("bad_request", "The body could not be read")))
     request.on("data", onData)
     request.once("end", () => {
-      // Listeners would keep the body as long as the reply is streamed.
+      // Listeners would keep the body in memory as long as the reply is streamed.
       request.off("data", onData).off("error", onError)
       resume(Effect.succeed(chunks.length === 1 ? (chunks[0] ?? empty) : joinChunks(chunks)))
     })

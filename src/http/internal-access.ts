@@ -1,8 +1,8 @@
 /**
- * What this process tells of its inside: metrics, the reference page, the state of its stores. Open in development;
- * elsewhere for the admin key, as `x-svc-admin-key`, for an operator who has signed in to the console, or for a
- * scraper's token (`SVC_METRICS_TOKEN`). Key and token may also be a bearer token, or the password of HTTP's basic
- * authentication, as browsers and Prometheus send it.
+ * The internal details of this process: metrics, the reference page, the state of its stores. Open in development; elsewhere
+ * for the admin key, as `x-svc-admin-key`, for an operator who has signed in to the console, or for a scraper's token
+ * (`SVC_METRICS_TOKEN`). Key and token may also be a bearer token, or the password of HTTP's basic authentication, as
+ * browsers and Prometheus send it.
  */
 import { Effect, Redacted } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -20,10 +20,10 @@ import { envelope } from "./respond.ts"
 /** Whether a request may see details. */
 export type Access = (request: HttpServerRequest.HttpServerRequest) => Effect.Effect<boolean>
 
-/** For a port that only the operator's network reaches. */
+/** Access on a port that only the operator's network reaches. */
 export const openAccess: Access = () => Effect.succeed(true)
 
-/** For the port of clients. */
+/** Access on the port of clients. */
 export const makeAccess = Effect.gen(function* () {
   const config = yield* WeirConfig
   if (config.openDetails ?? isDevelopment(config)) return openAccess
@@ -47,7 +47,7 @@ export const makeAccess = Effect.gen(function* () {
   return access
 })
 
-/** Answers those who have access; browsers ask for a password otherwise. */
+/** Answers callers with access; from others, browsers ask for a password. */
 export const guarded = <E, R>(access: Access, page: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.gen(function* () {
     if (yield* access(yield* HttpServerRequest.HttpServerRequest)) return yield* page

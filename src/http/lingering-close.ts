@@ -1,7 +1,7 @@
 /**
- * Refuses a request whose body is still on its way. Many clients read when they have sent all; a connection that is closed
- * meanwhile is reset, and the refusal is lost with it. So what they send is read and dropped for a while.
- * Source: RFC 9112 section 9.6.
+ * Refuses a request whose body is still on its way. Many clients read only when they have sent everything. If the connection
+ * is closed before, it is reset, and the refusal is lost. So the rest of the body is read and discarded for a while. Source:
+ * RFC 9112 section 9.6.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { EventLoopBudget } from "../event-loop-budget.ts"
@@ -10,7 +10,7 @@ import { isShared } from "./listener.ts"
 
 /** Bytes of a refused request's body that are still read, so that the connection can be reused. */
 const maxReadOnBytes = 256 * 1024
-/** How long a client may send nothing, and how long it may go on. */
+/** The time for which a client may send nothing, and the time for which it may go on. */
 const idleMs = 5000
 const longestMs = 30_000
 
@@ -28,7 +28,7 @@ export const closeIfSending = (response: ServerResponse): void => {
 
 const linger = (request: IncomingMessage): void => {
   const { socket } = request
-  // Node calls it next, and would reset the connection.
+  // Node calls this next, and would reset the connection.
   const destroySoon = () => void socket.end()
   socket.destroySoon = destroySoon
   const longest = setTimeout(() => socket.destroy(), longestMs).unref()

@@ -29,13 +29,13 @@ const responseBufferBytes = 16 * 1024
 
 /** Limits of connections of any protocol. */
 export interface ConnectionTimes {
-  /** How long a connection may be without a whole head of a request. */
+  /** The time for which a connection may be without a whole head of a request. */
   readonly idleMs: number
-  /** How long a request may take to its last byte. */
+  /** The time that a request may take to its last byte. */
   readonly requestMs: number
 }
 
-/** How long a session that was told of its end may take for it. */
+/** The time that a session may take to end after it was asked to. */
 const closingMs = 1000
 
 const usualTimes: ConnectionTimes = { idleMs: 65_000, requestMs: 300_000 }
@@ -49,7 +49,7 @@ export const makePlainServer = ({ idleMs, requestMs }: ConnectionTimes = usualTi
     noDelay: true,
   })
 
-/** The server for clients. Its certificate is taken up anew when the files change; connections stay as they are. */
+/** The server for clients. Its certificate is loaded again when the files change; open connections continue. */
 export const makeListener = (
   tls: WeirConfig["Service"]["tls"],
   times: ConnectionTimes = usualTimes,
@@ -79,7 +79,7 @@ const makeSecureServer = Effect.fnUntraced(function* (
     highWaterMark: responseBufferBytes,
     noDelay: true,
   })
-  // For its connections of HTTP/1.1; Node has no option for them.
+  // The timeouts of its connections of HTTP/1.1; Node has no option for them.
   Object.assign(server, { keepAliveTimeout: times.idleMs, requestTimeout: times.requestMs })
   server.on("session", (session) => limitSession(session, times))
   yield* watchFiles({
@@ -98,7 +98,7 @@ const makeSecureServer = Effect.fnUntraced(function* (
 
 /** Streams that one connection may have open; a client that needs more opens another one. */
 const maxConcurrentStreams = 250
-/** Of one connection, in megabytes: room for as many streams whose client is slow. */
+/** The window of one connection, in megabytes: room for as many streams whose client is slow. */
 const maxSessionMemory = 64
 
 /** Whether texts are a certificate and its key in PEM. */
@@ -112,8 +112,8 @@ export const isPair = (pair: { readonly cert: string; readonly key: string }): b
 }
 
 /**
- * HTTP/2 has no such times of its own. A session without streams ends like an idle connection of HTTP/1, whatever frames
- * come meanwhile; a stream whose request is not whole in time ends alone.
+ * HTTP/2 has no such timeouts of its own. A session without streams ends like an idle connection of HTTP/1, even if it sends
+ * frames; a stream whose request is not whole in time ends alone.
  */
 const limitSession = (session: ServerHttp2Session, { idleMs, requestMs }: ConnectionTimes): void => {
   let open = 0
@@ -121,7 +121,7 @@ const limitSession = (session: ServerHttp2Session, { idleMs, requestMs }: Connec
   const wait = () => {
     clearTimeout(idle)
     idle = setTimeout(() => {
-      // It tells the client, which then begins nothing more.
+      // This notifies the client, which then begins no new request.
       session.close()
       idle = setTimeout(() => session.destroy(), closingMs).unref()
     }, idleMs).unref()
@@ -144,7 +144,10 @@ const limitSession = (session: ServerHttp2Session, { idleMs, requestMs }: Connec
   })
 }
 
-/** Gives a request of HTTP/2 what listeners for HTTP/1 expect: a host, and a reply that ends broken when destroyed. */
+/**
+ * Gives a request of HTTP/2 the properties that listeners for HTTP/1 expect: a host, and a reply that ends broken when
+ * destroyed.
+ */
 export const likeHttp1 = (request: unknown, response: unknown): void => {
   if (!(request instanceof Http2ServerRequest && response instanceof Http2ServerResponse)) return
   const { headers } = request
@@ -154,7 +157,7 @@ export const likeHttp1 = (request: unknown, response: unknown): void => {
     return response
   }
   response.destroy = destroy
-  // What was refused before its body ended is not read to its end. RFC 9113 section 8.1.
+  // The body of a refused request is not read to its end. RFC 9113 section 8.1.
   response.stream.once("finish", () => {
     if (!request.complete) response.stream.close(constants.NGHTTP2_NO_ERROR)
   })

@@ -26,10 +26,10 @@ export const sendResponse = (
   response.end(body.body)
 }
 
-/** The bytes are the connection's from here on. */
+/** The connection owns the bytes from here on. */
 const writeAndFree = (response: ServerResponse, bytes: Uint8Array): boolean =>
   response.write(bytes, (error) => {
-    // What was not written may still be with the socket.
+    // Bytes that were not written may still be with the socket.
     if (error == null) freeChunk(bytes)
   })
 
@@ -42,12 +42,12 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
   readonly #requestId: string
   #listener: ConnectionListener | undefined
   #notices: ReadonlyArray<string> = none
-  /** Of the target that is asked last. */
+  /** The notes of the target that is asked last. */
   #omitted: ReadonlyArray<string> = none
   #clamped: ReadonlyArray<string> = none
   #cacheState: CacheState | undefined
   #isClosed = false
-  /** Of a reply that shares its connection: the connection's own count is not the reply's. */
+  /** The byte count of a reply that shares its connection: the connection's own count is not the reply's. */
   #writtenBytes = 0
 
   constructor(response: ServerResponse, requestId: string, events: EventEncoder = new EventWriter()) {
@@ -60,7 +60,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
     })
   }
 
-  /** Of a reply of any kind. */
+  /** The headers of a reply of any kind. */
   protected headers(): Readonly<Record<string, string>> {
     const notices = this.notices()
     return {
@@ -70,7 +70,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
     }
   }
 
-  /** What `x-svc-warning` tells, e.g. `budget_near=ID`. */
+  /** The parts of `x-svc-warning`, e.g. `budget_near=ID`. */
   protected notices(): ReadonlyArray<string> {
     return [
       ...warningHeader("blocks_omitted", this.#omitted),
@@ -113,12 +113,12 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
 
   refuse(failure: ReplyError): void {
     const error = toServiceError(failure)
-    // A caller that must come again later keeps no file meanwhile.
+    // A caller that must come again later occupies no file descriptor until then.
     if (error.code === "rate_limited" && error.detail?.["scope"] === "gateway") this.#response.shouldKeepAlive = false
     this.sendError(error)
   }
 
-  /** Sends a refusal in the words of the client's API. */
+  /** Sends a refusal in the format of the client's API. */
   protected sendError(error: ServiceError): void {
     if (!this.#isClosed) sendResponse(errorResponse(error, this.#requestId), this.#response)
   }

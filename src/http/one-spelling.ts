@@ -1,6 +1,6 @@
 /**
- * Paths in one spelling, and requests for one host. Rules of a proxy in front of the gateway are about paths as they are
- * written: what is written in another way is no route here. Sources: RFC 3986 section 6.2.2; RFC 9112 section 3.2.
+ * Paths in one spelling, and requests for one host. A proxy in front of the gateway has rules about paths as they are
+ * written, so a path in another spelling is no route here. Sources: RFC 3986 section 6.2.2; RFC 9112 section 3.2.
  */
 import type { IncomingMessage } from "node:http"
 import { Effect, SchemaAST, type Scope } from "effect"
@@ -38,7 +38,10 @@ export const refuseOddRequests = (node: NodeServer): Effect.Effect<void, never, 
     })
   })
 
-/** A target in absolute form, as proxies get it, is its path: which host it names decides nothing. Source: RFC 9112, 3.2.2. */
+/**
+ * A target in absolute form, as proxies send it, is reduced to its path: the host that it names is ignored. Source: RFC 9112,
+ * 3.2.2.
+ */
 const originForm = (target: string): string => {
   if (target.startsWith("/")) return target
   const path = target.replace(/^https?:\/\/[^/?#]*/i, "")
@@ -56,7 +59,7 @@ const problemOf = (request: IncomingMessage): ServiceError | undefined => {
 
 const severalHosts = serviceError("bad_request", "A request has one Host header")
 
-/** Node keeps the first of several and says nothing. */
+/** Node keeps the first of several and ignores the others. */
 const hostsOf = ({ rawHeaders, headers }: IncomingMessage): number => {
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -67,7 +70,7 @@ const hostsOf = ({ rawHeaders, headers }: IncomingMessage): number => {
   return authority !== undefined && host !== undefined && authority !== host ? 2 : hosts
 }
 
-/** Routes whose query another party makes. */
+/** Routes whose query another party builds. */
 const othersMakeQuery: ReadonlySet<string> = new Set(["/v1/auth/sso/callback"])
 
 /** A field of a query that a documented route does not have is refused like one of a body. */
@@ -89,7 +92,7 @@ interface Documented {
 
 let documented: ReadonlyArray<Documented> | undefined
 
-/** Made when first needed. Exact paths stand before those with parameters. */
+/** The table is made when first needed. Exact paths come before those with parameters. */
 const documentedFields = (): ReadonlyArray<Documented> => {
   if (documented !== undefined) return documented
   const found: Array<Documented & { readonly parameters: number }> = []

@@ -1,6 +1,6 @@
 /**
- * Requests that a server has accepted and not yet answered. At shutdown they are waited for, also those that are not calls
- * yet because their credential is being checked: their sender was not told that they are refused.
+ * Requests that a server has accepted and not yet answered. A shutdown waits for them, including those that are not calls yet
+ * because their credential is being checked: their sender does not expect a refusal.
  */
 import { Effect } from "effect"
 import { beforeRequest, type NodeServer } from "./listener.ts"

@@ -1,4 +1,4 @@
-/** The page of a list, `limit` and `cursor`, and what narrows the list. */
+/** The page of a list (`limit` and `cursor`), and the filters of the list. */
 import { Effect, Schema } from "effect"
 import type { Page } from "../money/statements.ts"
 import { TenantStatus } from "../protocol/control/tenants.ts"

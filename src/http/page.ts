@@ -28,7 +28,7 @@ export const pageHeaders = {
   "cross-origin-opener-policy": "same-origin",
 }
 
-/** The gateway's own address, relative to a request's: it holds below a path prefix that a proxy removes. */
+/** The gateway's own address, relative to a request's: it is right also below a path prefix that a proxy removes. */
 export const rootOf = ({ url }: Request): string => {
   const [path = ""] = url.split("?", 1)
   const depth = path.split("/").length - 2

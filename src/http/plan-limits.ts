@@ -1,4 +1,4 @@
-/** The plan of an organisation, and what it limits. */
+/** The plan of an organisation, and its limits. */
 import { Effect } from "effect"
 import { AppTokens } from "../admission/app-tokens.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"

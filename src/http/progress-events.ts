@@ -1,4 +1,4 @@
-/** Long work as server-sent events: how far it is, then its result or its error. */
+/** Long work as server-sent events: its progress, then its result or its error. */
 import { Cause, Effect, Queue, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { HttpServerResponse } from "effect/http"
@@ -10,7 +10,7 @@ import { failureOf, type RouteError } from "./respond.ts"
 
 /**
  * Answers with events `progress`, and one `result` or `error` at the end. A caller that leaves stops the work.
- * @param work gets what tells how far it is
+ * @param work the work, which gets the function that reports its progress
  */
 export const progressEvents = <P, A>(
   work: (tell: (progress: P) => void) => Effect.Effect<A, RouteError>,

@@ -30,7 +30,7 @@ export const readBody = (
         }),
       )
 
-/** A body for which nobody has a reason to take long: those of login routes, whose senders are not known yet. */
+/** The timeout of a body that no honest client sends slowly: bodies of login routes, whose senders are not known yet. */
 const smallBytes = 16 * 1024
 const smallBodyMs = 10_000
 /** The times that a connection of HTTP/1.1 may take. */
@@ -88,9 +88,9 @@ export const ifMatchOf = ({
 }
 
 /**
- * The caller's address. `X-Forwarded-For` is trusted only as far as trusted proxies wrote it: read from the right, the
- * first address that is not a trusted proxy is the caller. What cannot be read ends the search: left of it is what
- * anybody may have written.
+ * The caller's address. `X-Forwarded-For` is trusted only as far as trusted proxies wrote it: read from the right, the first
+ * address that is not a trusted proxy is the caller. An unreadable address ends the search: anybody may have written the part
+ * to the left of it.
  */
 export const makeCallerAddress = (trustedProxies: ReadonlyArray<string>) => {
   const trusted = trustedProxies.flatMap((network) => {
@@ -131,8 +131,8 @@ export const isHttps = ({ publicUrl, tls }: Pick<WeirConfig["Service"], "publicU
 type Places = Pick<WeirConfig["Service"], "publicUrl" | "publicHosts" | "tls" | "basePath">
 
 /**
- * The public address of this service: the configured URL, otherwise the request's host and the path below which it serves.
- * Where hosts are configured, it is one of them whatever the request says.
+ * The public address of this service: the configured URL, otherwise the request's host and the path below which it serves. If
+ * hosts are configured, it is one of them for any request.
  */
 export const originOf = (
   { publicUrl, publicHosts, tls, basePath }: Places,
@@ -145,8 +145,8 @@ export const originOf = (
 }
 
 /**
- * The origin for links in mails, which reach others than the sender of the request: undefined if only the request's `Host`
- * tells it, and everybody can send any, outside development.
+ * The origin for links in mails, which reach other people than the sender of the request. Outside development, undefined if
+ * only the request's `Host` has it, because everybody can send any `Host`.
  */
 export const mailOriginOf = (
   config: Places & Pick<WeirConfig["Service"], "env">,

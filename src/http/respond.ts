@@ -20,7 +20,7 @@ export const respond = <R>(
     return failureReply(requestId, failureOf(cause))
   })
 
-/** What a reply tells of a cause. */
+/** The message of a cause, for the reply. */
 export const failureOf = (cause: Cause.Cause<RouteError>): RouteError =>
   Option.getOrElse(Cause.findErrorOption(cause), () =>
     serviceError("internal_error", "The service could not complete the request", { cause }),
@@ -61,7 +61,7 @@ export const errorHead = ({ code, retry, retryAfterMs }: ServiceError, requestId
   headers: {
     "x-svc-request-id": requestId,
     ...(retryAfterMs !== undefined && { "retry-after": String(Math.ceil(retryAfterMs / 1000)) }),
-    // SDKs read this header: the code alone would say that a vendor's refusal may pass.
+    // SDKs read this header: with the code alone they would retry a vendor's refusal.
     ...(retry === "never" && { "x-should-retry": "false" }),
   },
 })

@@ -1,6 +1,7 @@
 /**
- * Calls that run when their credential is revoked: with `SVC_REVOKED_GRACE_MS`, streams, results, sockets and realtime sessions end
- * within that time, and what they used is billed. A token that expires, or a store that does not answer, ends nothing.
+ * Ends running calls when their credential is revoked: with `SVC_REVOKED_GRACE_MS`, streams, results, sockets and realtime
+ * sessions end within that time, and their usage is billed. A token that expires, or a store that does not answer, ends
+ * nothing.
  */
 import { Effect, Stream } from "effect"
 import { makeForkIn } from "../collections.ts"
@@ -10,16 +11,16 @@ import { serviceError } from "../protocol/error.ts"
 import type { RouteError } from "./respond.ts"
 import type { ClientSocket } from "./sockets/client-socket.ts"
 
-/** The caller as it is now. */
+/** Reads the caller as it is now. */
 type Again = Effect.Effect<unknown, RouteError>
 
 export const makeRevocation = Effect.gen(function* () {
   const { revokedGraceMs } = yield* WeirConfig
   const forkIn = yield* makeForkIn
-  // Two looks in the time: the second is early enough whenever the revocation was.
+  // Two checks in the time: the second is early enough for any time of the revocation.
   const pauseMs = (revokedGraceMs ?? 0) / 2
 
-  /** Succeeds when the credential is not valid any more, or nobody is there whom it concerns. */
+  /** Succeeds when the credential is not valid any more, or when there is nothing left to end. */
   const revoked = (again: Again, isOver: () => boolean): Effect.Effect<void> =>
     Effect.gen(function* () {
       while (true) {
@@ -29,7 +30,10 @@ export const makeRevocation = Effect.gen(function* () {
     })
 
   return {
-    /** Runs until the end, or until the credential is revoked. @param again made only if operators want that */
+    /**
+     * Runs until the end, or until the credential is revoked.
+     * @param again identifies the caller again; only called if operators want the check
+     */
     whileValid: <A, E, R>(again: () => Again, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
       revokedGraceMs === undefined
         ? work
@@ -41,7 +45,7 @@ export const makeRevocation = Effect.gen(function* () {
             ),
           ),
 
-    /** The same for a body that is sent after its head. It fails then: it must not look whole. */
+    /** The same for a body that is sent after its head. It then fails, because the body must not look complete. */
     streamWhileValid: <A, E, R>(again: () => Again, stream: Stream.Stream<A, E, R>) =>
       revokedGraceMs === undefined
         ? stream
@@ -53,7 +57,7 @@ export const makeRevocation = Effect.gen(function* () {
             ),
           ),
 
-    /** Closes a socket when the credential is revoked, which ends what runs on it. */
+    /** Closes a socket when the credential is revoked, which ends the calls that run on it. */
     watch: (again: Again, socket: ClientSocket): void => {
       if (revokedGraceMs === undefined) return
       const end = Effect.sync(() => socket.close(closing.policy, "the credential is not valid any more"))

@@ -23,7 +23,10 @@ export const isSameOrigin = ({ headers }: Request, origin: string): boolean => {
   return host !== undefined && host === URL.parse(origin)?.host
 }
 
-/** Requires that a request with a cookie comes from the console: to read, not from another site; to change, for sure. */
+/**
+ * Requires that a request with a cookie comes from the console: a read not from another site; a change certainly from the
+ * console.
+ */
 export const requireSameOrigin = (request: Request, origin: string): Effect.Effect<void, ServiceError<"forbidden">> => {
   const { headers, method } = request
   const isReading = method === "GET" || method === "HEAD"
@@ -35,8 +38,8 @@ export const requireSameOrigin = (request: Request, origin: string): Effect.Effe
 }
 
 /**
- * Checks the credential of a request: that of a header, or else a cookie, with which only our own pages may act. The
- * connection of a known caller keeps its place.
+ * Checks the credential of a request: a header, or else a cookie, with which only our own pages may act. The connection of a
+ * known caller is kept.
  */
 export const checkCredential = <A, E extends RouteError>(
   request: Request,

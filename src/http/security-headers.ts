@@ -1,6 +1,6 @@
 /**
- * Headers of every reply: no content is taken for another type than it has, and a gateway that is reached by HTTPS is never
- * asked over HTTP again. Sources: Fetch Standard, "X-Content-Type-Options"; RFC 6797.
+ * Headers of every reply: browsers must not guess another content type, and must not use HTTP for a gateway that they have
+ * reached by HTTPS. Sources: Fetch Standard, "X-Content-Type-Options"; RFC 6797.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { WeirConfig } from "../config.ts"
@@ -8,7 +8,7 @@ import { isHttps } from "./request.ts"
 
 export const noSniff = ["x-content-type-options", "nosniff"] as const
 
-/** A year. Without subdomains, which may be somebody else's. */
+/** A year. Subdomains are not included, because somebody else may own them. */
 const strictTransport = "max-age=31536000"
 
 export const makeSecurityHeaders = (config: Pick<WeirConfig["Service"], "publicUrl" | "tls">) => {

@@ -65,7 +65,7 @@ import { OpenSockets } from "./sockets/open-sockets.ts"
 import { answerUpgrades } from "./sockets/upgrades.ts"
 import { answerUnreadable } from "./unreadable-request.ts"
 
-/** The document names where this gateway is: generated clients call that. */
+/** The document contains the address of this gateway, which generated clients call. */
 const apiAt = ({ publicUrl, basePath }: WeirConfig["Service"]) =>
   Api.annotateMerge(
     OpenApi.annotations({ servers: [{ url: publicUrl ?? (basePath || "/"), description: "This gateway" }] }),
@@ -115,7 +115,7 @@ const docs = (access: Access) =>
     }),
   )
 
-/** Serves all routes on the configured address; if a port for metrics is set, what operators look at is open there. */
+/** Serves all routes on the configured address; if a port for metrics is set, operators' routes are open there. */
 export const layerServer = Layer.unwrap(
   Effect.gen(function* () {
     const config = yield* WeirConfig
@@ -140,7 +140,7 @@ export const layerServer = Layer.unwrap(
       yield* refuseOddRequests(node)
       yield* answerUpgrades(node, yield* socketRoutes, limit.upgrade)
       if (basePath !== "") yield* serveBelow(node, basePath)
-      // Last, so that they hear of every request, also of those that an interceptor answers.
+      // These are last, so that they see every request, including those that an interceptor answers.
       continueRequests(node)
       beforeRequest(node, limit.request)
       beforeRequest(node, makeSecurityHeaders(config))
@@ -157,9 +157,7 @@ export const layerServer = Layer.unwrap(
   }),
 ).pipe(Layer.provide(Layer.merge(OperatorSessions.layer, LargeRequests.layer)))
 
-/**
- * The envelope for what fails before a handler runs: unknown paths, and parts of a request that their schema refuses.
- */
+/** The envelope for failures before a handler runs: unknown paths, and parts of a request that their schema refuses. */
 const envelopes = HttpRouter.middleware(
   (answer) =>
     answer.pipe(
@@ -188,17 +186,17 @@ const serve = <E, R>(
   HttpRouter.serve(Layer.merge(routes, envelopes), {
     disableLogger: true,
     disableListenLog: true,
-    // No shorter than a URL can be: a parameter that is too long is refused by its schema, and not as an unknown route.
-    // Paths have one spelling (one-spelling.ts).
+    // This is at least the maximum length of a URL: a parameter that is too long is refused by its schema, and not as an unknown
+    // route. Paths have one spelling (one-spelling.ts).
     routerConfig: { maxParamLength: maxHeaderSize, caseSensitive: true, ignoreDuplicateSlashes: false },
   }).pipe(Layer.provideMerge(NodeHttpServer.layer(() => node, { ...listen, gracefulShutdownTimeout: closeGraceMs })))
 
-/** How long connections stay open after the last exchange, so that its last bytes are delivered. */
+/** The time for which connections stay open after the last exchange, so that its last bytes are delivered. */
 const closeGraceMs = 3000
 
 /**
- * At shutdown: fails readiness and serves on until balancers have found out; then stops accepting, and waits for exchanges
- * before their services close.
+ * The shutdown: fails readiness and serves on until load balancers have noticed; then stops accepting, and waits for
+ * exchanges before their services close.
  */
 const drainAtShutdown = (node: NodeServer) =>
   Layer.effectDiscard(
@@ -208,7 +206,7 @@ const drainAtShutdown = (node: NodeServer) =>
       const sockets = yield* OpenSockets
       const lameDuckMs = lameDuckMsOf(yield* WeirConfig)
       beforeRequest(node, ({ httpVersionMajor }, response) => {
-        // A client that goes on with its connection would be on it when it is closed.
+        // A client that sends its next request on the connection would lose it when the connection is closed.
         if (draining.isDraining() && httpVersionMajor === 1) response.shouldKeepAlive = false
       })
       const beLameDuck = Effect.suspend(() => {
@@ -220,7 +218,7 @@ const drainAtShutdown = (node: NodeServer) =>
       })
       const connections = trackConnections(node)
       const requests = trackRequests(node)
-      // A request that was accepted may become a call only now.
+      // A request that was accepted may become a call only later.
       const drainCalls = Effect.all([calls.drain, Effect.timeoutOption(requests.whenNone, closeGraceMs)], {
         concurrency: "unbounded",
       }).pipe(Effect.andThen(calls.drain))

@@ -1,4 +1,4 @@
-/** A stream of sound as bytes: nothing but the sound, and what it cost in trailers. */
+/** A stream of sound as bytes: only the sound, and its cost in trailers. */
 import type { EventEncoder } from "../dialects/client/client-api.ts"
 import type { Usage } from "../protocol/usage.ts"
 

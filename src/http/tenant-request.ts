@@ -1,4 +1,4 @@
-/** Changes of tenants as requests say them, and tenants as replies have them. */
+/** Changes of tenants in requests, and tenants in replies. */
 import { Effect, Schema } from "effect"
 import { BatchItem, type TenantKind } from "../protocol/control/tenants.ts"
 import { strictly } from "../protocol/json/find-issues.ts"
@@ -18,7 +18,7 @@ export const decodeItem = (item: unknown) =>
         refusedIn(BatchItem, item).map(({ path, message }) => ({ path: path.replace(/^value\.?/u, ""), message })),
       ),
     ),
-    // Checked where names are made, and not where they are read: those that are stored stay.
+    // Names are checked when they are set, and not when they are read: stored names stay.
     Effect.filterOrFail(
       (change) => !("value" in change && "name" in change.value && hasUnseen(change.value.name ?? "")),
       () => invalidInput([{ path: "name", message: "must have no control or invisible characters" }]),
@@ -26,7 +26,7 @@ export const decodeItem = (item: unknown) =>
   )
 
 /**
- * The change that a request asks for: its body, `If-Match`, and what the route knows.
+ * The change that a request asks for: its body, `If-Match`, and the parameters of its route.
  * @param org the organisation of the caller, who chooses neither it nor ids
  */
 export const readChange = Effect.fnUntraced(function* (
@@ -44,11 +44,11 @@ export const readChange = Effect.fnUntraced(function* (
   return yield* decodeItem({ op, kind, ...target, value })
 })
 
-/** What a request is about, and the revision on which it is based. */
+/** The tenant of a request, and the revision on which the change is based. */
 export const targetOf = (request: Request, id: string) =>
   Effect.map(ifMatchOf(request), (revision) => ({ id, ...(revision !== undefined && { revision: String(revision) }) }))
 
-/** A tenant as a reply has it. */
+/** A tenant as a reply shows it. */
 export const recordOf = ({ document, declared, status, invited, revision, createdAt, changedAt }: StoredTenant) => ({
   ...document,
   declared,

@@ -1,7 +1,7 @@
 /**
- * Answers what Node's parser refuses, before there is a request that a route could answer: with the envelope, like every
- * other failure, and the connection ends. Without it Node sends a bare 431, 408 or 400.
- * Source: https://nodejs.org/api/http.html, "Event: 'clientError'".
+ * Answers requests that Node's parser refuses, before a route could answer: with the envelope, like every other failure, and
+ * the connection ends. Without this, Node sends a bare 431, 408 or 400. Source: https://nodejs.org/api/http.html, "Event:
+ * 'clientError'".
  */
 import type { Duplex } from "node:stream"
 import { Predicate } from "effect"
@@ -20,11 +20,11 @@ const refusals = new Map([
   ["ERR_HTTP_REQUEST_TIMEOUT", tooSlow],
 ])
 
-/** Answers for connections of HTTP/1.1; HTTP/2 has codes of its own for what cannot be read. */
+/** Answers for connections of HTTP/1.1; HTTP/2 has its own codes for unreadable requests. */
 export const answerUnreadable = (server: NodeServer): void => {
   eventsOf(server).on("clientError", (error: unknown, socket: Duplex) => {
     const code = Predicate.hasProperty(error, "code") ? String(error.code) : ""
-    // As Node's own listener does: a reply that is under way must not get a second head.
+    // Node's own listener checks this too: a reply that is under way must not get a second head.
     const isAnswering = Predicate.hasProperty(socket, "_httpMessage") && socket._httpMessage !== null
     if (code !== "ECONNRESET" && socket.writable && !isAnswering) socket.write(replyOf(refusals.get(code) ?? notHttp))
     socket.destroy()

@@ -1,10 +1,13 @@
-/** Parts of the header `x-svc-warning`: a name and what it lists, e.g. `tools_omitted=web_search`. */
+/** Parts of the header `x-svc-warning`: a name and its list, e.g. `tools_omitted=web_search`. */
 
-/** A header has room for so many. */
+/** The maximum number of names in a header. */
 const mostListed = 16
 const longestListed = 64
 
-/** None if the list is empty. @param values of a client's choice: any text */
+/**
+ * The part; none if the list is empty.
+ * @param values text that a client chooses
+ */
 export const warningHeader = (name: string, values: ReadonlyArray<string>): ReadonlyArray<string> =>
   values.length === 0 ? [] : [`${name}=${[...new Set(values)].slice(0, mostListed).map(listed).join(",")}`]
 

@@ -11,7 +11,7 @@ import type { BrokenReason } from "./outcome.ts"
 
 export interface AmountDue {
   readonly bill: Bill
-  /** The cost that the client sees. */
+  /** The charge, as the client sees it. */
   readonly charge: Charge
   readonly settlement: Settlement
   /** The amount that the reply cache saved. */

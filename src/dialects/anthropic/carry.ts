@@ -51,8 +51,8 @@ export const messageEdits = (request: VendorRequest, sent: SentBody, isCloud: bo
 ]
 
 /**
- * Whether the model's profile, or the model, does not think; without effort, a model may think all the same. A model whose name does not
- * tell its version knows what its client knows of it: it is asked to think as it likes, also beside a tool that it must call.
+ * Whether the request loses its thinking or its effort, because the model's profile or the model does not allow it. Adaptive
+ * thinking of a model whose name does not show its version stays as the client wrote it.
  */
 const isLost = (request: VendorRequest, sent: SentBody): boolean =>
   !(claudeVersion(request) === 0 && request.canReason && modeOf(sent) === "adaptive") &&
@@ -90,7 +90,7 @@ const effortEdits = (
   return [Object.keys(config ?? {}).length === 1 ? cut("output_config") : cut("output_config", "effort")]
 }
 
-/** A search is made as often as it is held. */
+/** The vendor makes at most as many searches as are held. */
 const searchEdits = ({ hosted }: VendorRequest, { own }: SentBody): ReadonlyArray<JsonEdit> => {
   if (hosted === undefined || !hosted.units.includes("web_search")) return []
   let left = hosted.most
@@ -103,7 +103,7 @@ const searchEdits = ({ hosted }: VendorRequest, { own }: SentBody): ReadonlyArra
     })
 }
 
-/** The features that its client asked for, and those that its blocks need. */
+/** The features that its client asked for, and the features that its blocks need. */
 export const betasFor = (request: VendorRequest, { betas }: SentBody): ReadonlyArray<string> => [
   ...new Set([...betas, ...betasOf(request)]),
 ]

@@ -171,7 +171,7 @@ const partsOf = (delta: Delta): ReadonlyArray<object> => {
   ]
 }
 
-/** Blocks of other vendors' tools have no words here, pictures neither. */
+/** Blocks of other vendors' tools and pictures have no form here. */
 const hasWords = ({ dialect }: Pick<VendorBlock, "dialect">): boolean => dialect === "anthropic"
 
 export const wholeMessage = (context: ReplyContext, reply: ExchangeResponse) => ({
@@ -218,8 +218,8 @@ export const messagesError = ({ code, message, requestId, detail }: ErrorBody, s
 })
 
 /**
- * Tells Anthropic's SDKs to go on without a thread that the server holds: they send all messages then.
- * Source: `ThreadUnsupportedRequestErrorDetails` of Anthropic's SDKs
+ * Asks Anthropic's SDKs to go on without a thread that the server holds: they then send all messages. Source:
+ * `ThreadUnsupportedRequestErrorDetails` of Anthropic's SDKs
  */
 const unthreaded = { error_code: "thread_unsupported_request" }
 

@@ -51,11 +51,11 @@ export const toolsIn = (messages: unknown): ReadonlyArray<FoundTool> => {
   })
 }
 
-/** A tool, and where it stands in the body. */
+/** A tool, and its position in the body. */
 interface FoundTool {
   readonly tool: unknown
   readonly place: string
-  /** The part of the body that is taken out with it. */
+  /** The part of the body that is removed with it. */
   readonly whole: JsonPath
 }
 

@@ -10,8 +10,8 @@ const addingBetas =
   /^(context-1m|computer-use|code-execution|mcp-client|web-fetch|skills|advisor|browser|tool-search|advanced-tool-use)-/
 
 /**
- * Features that are asked for at Anthropic too. Each changes only what fields of the request say: its tools, its thinking, its
- * context, its output, what it marks for the cache. A larger context window has another price, and is not among them.
+ * Features that are asked for at Anthropic too. Each changes only the effect of fields of the request: its tools, its
+ * thinking, its context, its output, its cache marks. A larger context window has another price, and is not among them.
  * Source: https://platform.claude.com/docs/en/api/beta-headers
  */
 const carriedBetas =

@@ -1,7 +1,8 @@
 /**
- * Claude on the clouds: the same messages, with another way in. The model is in the path and the version of the API in
- * the body, except on Azure. Sources: https://docs.anthropic.com/en/api/claude-on-vertex-ai,
- * https://docs.anthropic.com/en/api/claude-on-amazon-bedrock, https://learn.microsoft.com/azure/ai-foundry/foundry-models/concepts/models-from-partners
+ * Claude on the clouds: the same messages, with another address and credential. The model is in the path and the version of
+ * the API in the body, except on Azure. Sources: https://docs.anthropic.com/en/api/claude-on-vertex-ai,
+ * https://docs.anthropic.com/en/api/claude-on-amazon-bedrock,
+ * https://learn.microsoft.com/azure/ai-foundry/foundry-models/concepts/models-from-partners
  */
 import { Result } from "effect"
 import { everyBlock } from "../../protocol/block.ts"
@@ -134,7 +135,7 @@ function decodeChunks(carries = false): Decoder {
   }
 }
 
-/** The version is a header, and stays one where a token takes the place of the key. */
+/** The version is a header, and stays one if a token replaces the key. */
 const versioned = <Body extends string | Uint8Array>(wire: WireRequest<Body>): WireRequest<Body> => ({
   ...wire,
   headers: { ...wire.headers, "anthropic-version": anthropicVersion },

@@ -1,4 +1,4 @@
-/** How Anthropic refuses. Source: https://docs.anthropic.com/en/api/errors */
+/** Anthropic's refusals. Source: https://docs.anthropic.com/en/api/errors */
 
 import { type JsonObject, objectAt, parseRefusal, stringAt } from "../parse/json.ts"
 import { type FaultTable, faultBy, type VendorFault } from "../vendor/faults.ts"

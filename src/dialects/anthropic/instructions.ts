@@ -12,7 +12,7 @@ import { claudeVersion } from "./thinking.ts"
 
 export const instructionDocs = "https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages"
 
-/** The places of messages by their roles; undefined for those that are no instructions. */
+/** The positions of messages by their roles; undefined for those that are no instructions. */
 export const instructionPlaces = (roles: ReadonlyArray<string>): ReadonlyArray<InstructionPlace | undefined> => {
   const before = othersBefore(roles)
   const after = othersBefore(roles.toReversed()).toReversed()
@@ -58,7 +58,7 @@ const blocksIn = (content: unknown): ReadonlyArray<unknown> => {
   return Array.isArray(content) ? content : []
 }
 
-/** Instructions where the model takes them; a model that is not known keeps those that may stand somewhere. */
+/** The instructions that the model takes at their position; a model that is not known keeps those that some models take. */
 export const instructionEdits = (
   request: Named,
   sent: SentInstructions | undefined,

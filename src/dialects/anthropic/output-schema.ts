@@ -1,6 +1,7 @@
 /**
- * Schemas of structured output as Claude takes them: keywords that it refuses become words of the description, as in Anthropic's
- * own SDKs. Source: https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
+ * Schemas of structured output as Claude takes them: keywords that it refuses become a part of the description, as in
+ * Anthropic's own SDKs. Source:
+ * https://platform.claude.com/docs/en/build-with-claude/structured-outputs#json-schema-limitations
  */
 import type { StructuredOutput } from "../../protocol/exchange.ts"
 import { isJsonObject, mapSchemas } from "../vendor/schemas.ts"
@@ -34,7 +35,7 @@ export const claudeSchema = (schema: Schema): Schema => {
   for (const [name, value] of Object.entries(inside)) {
     if (name === "$schema") continue
     if (isTaken(name, value)) kept[name] = value
-    // Which of several branches fits is not checked by the model.
+    // The model does not check which of several branches fits.
     else if (name === "oneOf" && inside["anyOf"] === undefined) kept["anyOf"] = value
     else told.push(`${name}: ${JSON.stringify(value)}`)
   }

@@ -41,7 +41,7 @@ const loopLacksThinking = ({ thread }: VendorRequest): boolean => {
 export const isBlank = ({ t, ...block }: Message["blocks"][number]): boolean =>
   t === "text" && "v" in block && block.v.trim() === ""
 
-/** The last message may begin what the model says, and is then blank or not. */
+/** The last message may begin the model's own reply, and may be blank. */
 const withoutBlankText = (request: VendorRequest): VendorRequest =>
   request.thread.some(({ blocks }) => blocks.some(isBlank))
     ? { ...request, thread: request.thread.flatMap(withWords) }
@@ -68,7 +68,7 @@ const prefillRefusal = (request: VendorRequest): EncodeRefusal | undefined =>
     ? { capability: "prefill", message: "this model does not go on with what a thread makes it say" }
     : undefined
 
-/** The text that a model goes on with does not end with a space. */
+/** The text that a model continues must not end with a space. */
 const withTrimmedEnd = (request: VendorRequest): VendorRequest => {
   const last = request.thread.at(-1)
   const block = last?.blocks.at(-1)
@@ -86,7 +86,7 @@ const withEffort = (request: VendorRequest): VendorRequest => {
   const { reasoning, effort: asked } = request
   const name = makersName(request)
   const isHigh = asked === "xhigh" || asked === "max"
-  // From 5 on, a model does not work hardest without thinking.
+  // From 5 on, a model does not work at the highest effort without thinking.
   const effort = effortOf(name, isHigh && reasoning === "off" && versionOf(name) >= 5 ? "high" : asked)
   const level = reasoning === "xhigh" && versionOf(name) >= 4.6 ? effortOf(name, reasoning) : reasoning
   return effort === asked && level === reasoning ? request : { ...request, effort, reasoning: level }
@@ -99,7 +99,7 @@ const withOneSampler = (request: VendorRequest): VendorRequest => {
   return withoutSampling(request, temperature === neutral && topP !== neutral ? ["temperature"] : ["topP"])
 }
 
-/** The lowest share that a model thinks with. */
+/** The lowest `topP` with which a model thinks. */
 const leastTopP = 0.95
 
 const withoutSamplingBesideThinking = (request: VendorRequest): VendorRequest => {
@@ -125,7 +125,7 @@ const withClaudeOutput = (request: VendorRequest): VendorRequest => {
 
 const noMessage: EncodeRefusal = { capability: "thread", message: "this model needs a message with words" }
 
-/** The requirements of Anthropic's models, also where another API is in front of them. */
+/** The requirements of Anthropic's models, also behind another API. */
 export const claudeRequirements: ReadonlyArray<Requirement> = [
   {
     rule: "no forced tool beside a thinking budget",

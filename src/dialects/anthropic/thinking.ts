@@ -1,4 +1,4 @@
-/** How Claude is asked to think, wherever it runs. */
+/** The request for thinking, for Claude on every platform. */
 import type { Effort, ReasoningLevel } from "../../protocol/exchange.ts"
 import type { VendorRequest } from "../chat-dialect.ts"
 import { makersName } from "../vendor/family.ts"
@@ -35,7 +35,7 @@ const efforts: Readonly<Record<Level, Effort>> = {
 }
 
 /**
- * The effort that a model is told: Opus 4.5 and models from 4.6 on take one, `max` came with 4.6, and `xhigh` with 4.7. Source:
+ * The effort that a model gets: Opus 4.5 and models from 4.6 on take one, `max` came with 4.6, and `xhigh` with 4.7. Source:
  * https://platform.claude.com/docs/en/build-with-claude/effort
  */
 export const effortOf = (model: string, effort: Effort | undefined): Effort | undefined => {

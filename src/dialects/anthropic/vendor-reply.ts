@@ -54,14 +54,14 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
   return events
 }
 
-/** The text of a part of a block, as it came. */
+/** The text of a part of a block, as it arrived. */
 type TextIn = (...path: ReadonlyArray<string>) => string | undefined
 
 /** A block of Anthropic's own tools that is being read. */
 interface OwnBlock {
   /** The JSON of the block as it began. */
   readonly json: string
-  /** The JSON of its input as far as it has come. */
+  /** The JSON of its input received so far. */
   input: string
   /** Members that came later. */
   readonly later: Map<string, unknown>
@@ -75,7 +75,7 @@ export class ReplyReader {
   #region: string | undefined
   /** Searches, and runs of code in the vendor's containers. */
   readonly #uses = { web_search: 0, code_execution: 0 }
-  /** Some vendors begin again within a stream: the blocks of each beginning are others. */
+  /** Some vendors start again within a stream: the blocks after each start are new ones. */
   #messages = 0
   /** Blocks of Anthropic's own tools that are being read, by their index. */
   readonly #own = new Map<string, OwnBlock>()
@@ -121,7 +121,10 @@ export class ReplyReader {
     }
   }
 
-  /** Whole blocks. @param place of the list in the text */
+  /**
+   * Whole blocks.
+   * @param place the position of the list in the text
+   */
   readBlocks(message: JsonObject | undefined, text: string, place: JsonPath, events: Array<VendorEvent>): void {
     const blocks = placedObjectsAt(message, "content")
     if (blocks.length === 0) return
@@ -168,13 +171,13 @@ export class ReplyReader {
       }
       default:
         this.#countUse(block, events)
-        // Whatever else there is belongs to Anthropic's own tools, those of later versions too.
+        // All other blocks belong to Anthropic's own tools, including those of later versions.
         if (stringAt(block, "type") !== undefined)
           this.#own.set(key, { json: textIn() ?? "{}", input: "", later: new Map() })
     }
   }
 
-  /** Each use is told at once, because a reply that breaks off reports none. */
+  /** Each use is reported at once, because a reply that breaks off reports none. */
   #countUse(block: JsonObject | undefined, events: Array<VendorEvent>): void {
     if (stringAt(block, "type") !== "server_tool_use") return
     const name = stringAt(block, "name") ?? ""
@@ -268,7 +271,7 @@ const stops: Readonly<Record<string, Stop>> = {
   tool_use: "tool_call",
   refusal: "refusal",
   pause_turn: "pause",
-  // After a compaction that the client wanted to see.
+  // The block follows a compaction that the client wanted to see.
   compaction: "pause",
 }
 

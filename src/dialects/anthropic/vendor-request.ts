@@ -64,7 +64,7 @@ const writeMessages = (request: VendorRequest, isCloud: boolean): Result.Result<
   })
 }
 
-/** Tiers have words of their own: `auto` is priority where there is some. */
+/** Anthropic's names of tiers: `auto` is priority if the account has some. */
 const tierWords: Readonly<Record<string, string>> = { priority: "auto", standard: "standard_only" }
 
 export const words: ExtraWords = {
@@ -189,8 +189,8 @@ interface Turns {
 const roles = { system: "system", user: "user", assistant: "assistant", tool: "user" } as const
 
 /**
- * Tool results have the role user; adjacent messages of one role are merged. Instructions stay where the model takes them there;
- * those behind the model's last words are a user's, which it answers.
+ * Tool results have the role user; adjacent messages of one role are merged. Instructions stay if the model takes them at
+ * their position; those behind the model's last text become a message of the user, which the model answers.
  */
 function mergeTurns(thread: ReadonlyArray<Message>, keepsInstructions: boolean): Turns {
   const turns = thread

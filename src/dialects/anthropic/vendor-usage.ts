@@ -1,11 +1,12 @@
-/** Counts that Anthropic reports of a message. Source: https://platform.claude.com/docs/en/api/messages */
+/** The counts that Anthropic reports for a message. Source: https://platform.claude.com/docs/en/api/messages */
 import { missingSides, nonZero, type VendorUsage } from "../chat-dialect.ts"
 import { countAt, type JsonObject, objectAt, objectsAt } from "../parse/json.ts"
 
 /**
- * The counts of the message, and of a compaction, which the vendor bills beside it. An advisor is another model with a price of
- * its own: its tokens are observed alone. https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage
- * @param uses of its tools in the reply's blocks: it reports searches at the end, and runs of code never
+ * The counts of the message, and of a compaction, which the vendor bills beside it. An advisor is another model with a price
+ * of its own: its tokens are observed alone.
+ * https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage
+ * @param uses the uses of its tools in the reply's blocks: the vendor reports searches at the end, and runs of code never
  */
 export function usageOf(
   report: JsonObject,

@@ -1,4 +1,4 @@
-/** Blocks of a thread in Anthropic's words. */
+/** Blocks of a thread in Anthropic's format. */
 import type { Block, FileBlock, ImageBlock, ReasoningBlock, TextBlock, VendorBlock } from "../../protocol/block.ts"
 import { cut, editJsonText, set } from "../../protocol/json/json-edit.ts"
 import { JsonText } from "../../protocol/json/json-text.ts"
@@ -59,7 +59,7 @@ const encodePart = (part: Block): ReadonlyArray<WireBlock> => {
   return blocks
 }
 
-/** A block of Anthropic's tools goes back as it is; a block of other vendors' tools is the text that it showed. */
+/** A block of Anthropic's tools goes back unchanged; a block of other vendors' tools becomes the text that it showed. */
 function encodeOwn(block: VendorBlock): ReadonlyArray<WireBlock> {
   const own = ownBlock("anthropic", block)
   if (own !== undefined && typeof own["type"] === "string") return [{ ...own, type: own["type"], [ownText]: block.v }]

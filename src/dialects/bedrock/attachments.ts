@@ -53,7 +53,7 @@ const videoFormats: Readonly<Record<string, string>> = {
 const formatOf = ({ t, mime }: MediaBlock): string | undefined =>
   t === "image" ? entryOf(imageFormats, mime) : t === "video" ? entryOf(videoFormats, mime) : documentFormat(mime)
 
-/** What Converse cannot express: addresses, and other formats. */
+/** The media that Converse cannot express: addresses, and other formats. */
 export const fileRefusal = (thread: ReadonlyArray<Message>): EncodeRefusal | undefined => {
   for (const block of everyBlock(thread)) {
     if (block.t === "audio") return lacks("audio")

@@ -1,6 +1,6 @@
 /**
- * What a model of Bedrock is, by its id: `anthropic.claude-…`, with a region before it (`us.anthropic.…`) for an
- * inference profile. The ARN of a profile of one's own tells nothing. Source:
+ * The family of a Bedrock model, by its id: `anthropic.claude-…`, with a region before it (`us.anthropic.…`) for an inference
+ * profile. The ARN of a custom profile does not show the family. Source:
  * https://docs.aws.amazon.com/bedrock/latest/userguide/models-supported.html
  */
 import type { VendorRequest } from "../chat-dialect.ts"
@@ -31,8 +31,8 @@ export const takesOutput = (request: Named, claudeVersion: number): boolean => {
 }
 
 /**
- * How models can be made to call a tool: any of them, or one by its name; models of publishers that are not listed may be made to.
- * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolChoice.html
+ * The ways in which models can be made to call a tool: any of them, or one by its name; for models of publishers that are not
+ * listed, both are tried. Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolChoice.html
  */
 const choices: ReadonlyArray<readonly [pattern: RegExp, choices: ReadonlyArray<"any" | "tool">]> = [
   [/(^|anthropic\.)claude|amazon\.nova/, ["any", "tool"]],

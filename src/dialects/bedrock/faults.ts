@@ -1,6 +1,6 @@
 /**
- * How Bedrock refuses, in a reply's status and in an exception that comes in a stream.
- * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html#API_runtime_ConverseStream_Errors
+ * Bedrock's refusals, in a reply's status and in an exception within a stream. Source:
+ * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html#API_runtime_ConverseStream_Errors
  * and https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html
  */
 import { fieldIn } from "../anthropic/faults.ts"
@@ -40,14 +40,14 @@ const table: FaultTable = {
 /** Failures of the model itself come as client errors: 408 ModelTimeoutException, 424 ModelErrorException. */
 const modelFailures: Readonly<Record<number, number>> = { 408: 504, 424: 502 }
 
-/** With a Bedrock API key. */
+/** The access with a Bedrock API key. */
 export const bedrockAccess: VendorAccess = {
   authorize: (credential) => ({ authorization: `Bearer ${credential}` }),
   decodeError: (status, body) =>
     faultOf(modelFailures[status] ?? status, stringAt(parseObject(body), "__type") ?? `status_${status}`, body),
 }
 
-/** The status of an exception that comes in a stream. */
+/** The status of an exception within a stream. */
 const exceptions: ReadonlyMap<string, number> = new Map([
   ["validationException", 400],
   ["throttlingException", 429],
@@ -71,7 +71,7 @@ const faultOf = (status: number, type: string, body: string): VendorFault => {
     status,
     codes: [type.split("#").at(-1)],
     text,
-    // Claude refuses in its own words.
+    // Claude's own refusals.
     field: fieldIn(text),
     retryAfterMs: seconds !== undefined && seconds > 0 ? Math.ceil(seconds * 1000) : undefined,
   })

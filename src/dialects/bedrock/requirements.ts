@@ -15,7 +15,7 @@ const ofClaude =
   (request: VendorRequest): Met =>
     familyOf(request) === "claude" ? meet(request) : mends((same) => same)(request)
 
-/** Where there is one tool, any tool is that one. */
+/** If there is only one tool, "any tool" is that one. */
 const withAnyTool = (request: VendorRequest): VendorRequest => {
   const { tools, toolChoice } = request
   const choices = choicesOf(request)

@@ -102,7 +102,7 @@ class ReplyReader {
       default: // messageStart, contentBlockStop, and future kinds
         return
     }
-    // They come in this order, and are needed both.
+    // They come in this order, and both are needed.
     if (this.#stopReason !== undefined && this.#metadata !== undefined) this.complete(this.#metadata, events)
   }
 
@@ -165,7 +165,7 @@ class ReplyReader {
     if (signature) events.push(signatureDelta(this.#blocks.of(key), signFor("anthropic", signature)))
     const redacted = stringAt(reasoning, "redactedContent")
     if (redacted) {
-      // A blob in base64; what it contains is the text that Claude's own API has.
+      // A blob in base64; it contains the text that Claude's own API has.
       const v = Buffer.from(redacted, "base64").toString("utf8")
       events.push({ kind: "delta", delta: { i: this.#blocks.of(key), t: "reasoning", v, redacted: true } })
     }
@@ -185,7 +185,7 @@ class ReplyReader {
   }
 }
 
-/** Media in a reply, for which chat has no words. */
+/** Media in a reply, which twp/1's chat does not support. */
 const unread = ["image", "document", "video", "audio"]
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html */

@@ -87,7 +87,10 @@ const writeConverse = (request: VendorRequest): Result.Result<object, EncodeRefu
   })
 }
 
-/** Beside the tier, which all models have. https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html */
+/**
+ * Parameters beside the tier, which all models have.
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html
+ */
 export const words: Readonly<Partial<Record<ModelFamily, ExtraWords>>> = {
   claude: { topK: (top_k) => ({ top_k }) },
   nova: { topK: (topK) => ({ inferenceConfig: { topK } }) },
@@ -161,7 +164,7 @@ const encodeClaudeThinking = (request: VendorRequest): ReasoningFields => {
   }
 }
 
-/** Each family has its own fields; other models reason as they do, or not. */
+/** Each family has its own fields for reasoning; other models keep their default. */
 const encodeReasoningLevel = (request: VendorRequest, family: ModelFamily): ReasoningFields | undefined => {
   const { reasoning } = request
   if (family === "claude") return encodeClaudeThinking(request)
@@ -269,7 +272,7 @@ const encodeResult = (result: ToolResultBlock, family: ModelFamily): WireBlock =
   }
 }
 
-/** Claude signs its reasoning in the same way wherever it runs. Without a signature it is refused, so it is omitted. */
+/** Claude signs its reasoning in the same way on every platform. Without a signature it is refused, so it is omitted. */
 const encodeReasoning = ({ v, signature, redacted }: ReasoningBlock): ReadonlyArray<WireBlock> => {
   if (redacted === true) return [{ reasoningContent: { redactedContent: Buffer.from(v).toString("base64") } }]
   const own = signatureFor("anthropic", signature)
@@ -289,7 +292,7 @@ const markEnd = (system: ReadonlyArray<WireBlock>, messages: ReadonlyArray<WireM
 const takesLives = (request: VendorRequest, family: ModelFamily): boolean =>
   family === "unknown" || (family === "claude" && claudeVersion(request) >= 4.5)
 
-/** Claude's tools have cache points; Nova refuses them there, also behind a name that does not tell its family. */
+/** Claude's tools have cache points; Nova refuses them there, so a name that does not show its family gets none. */
 export const marksTools = (family: ModelFamily): boolean => family === "claude"
 
 /** Keeps the last cache points that fit. Nothing may be kept for an hour after what is kept for less. */

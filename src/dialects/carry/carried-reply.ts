@@ -1,6 +1,6 @@
 /**
- * Replies of a vendor for clients of the same API: its frames and its bodies as they came, with the edits of each API's
- * `carried-reply.ts`. What is billed is read from the same bytes beside it. Pure.
+ * Replies of a vendor for clients of the same API: its frames and its bodies unchanged, except for the edits of each API's
+ * `carried-reply.ts`. The billed usage is read from the same bytes. Pure.
  */
 import { randomUUID } from "node:crypto"
 import { Sse } from "effect/encoding"
@@ -19,22 +19,22 @@ interface WrittenFrame {
   readonly json: string
 }
 
-/** The edits of a frame, and when it is written. */
+/** The edits of a frame, and the time when it is written. */
 export interface FrameEdits {
   readonly edits: ReadonlyArray<JsonEdit>
-  /** Whether it comes after the settlement only. */
+  /** Whether it is written only after the settlement. */
   readonly isHeld?: boolean
-  /** Whether the charge stands in it. */
+  /** Whether it contains the charge. */
   readonly tellsCharge?: boolean
 }
 
-/** How an API's frames are edited; one for each stream. */
+/** The editor of an API's frames; one for each stream. */
 export interface FrameRules {
-  /** Whether frames of a name are written as they came. */
+  /** Whether frames of a name are written unchanged. */
   readonly isPlain?: (name: string | undefined) => boolean
   /** Undefined if it is left out. */
   readonly edit: (frame: JsonObject) => FrameEdits | undefined
-  /** A frame with the usage, where the client waits for one and the vendor has sent none. */
+  /** A frame with the usage, if the client waits for one and the vendor has sent none. */
   readonly usage?: (usage: Usage) => string
   /** The end of a stream, after its last frame. */
   readonly last?: string
@@ -42,10 +42,13 @@ export interface FrameRules {
   readonly write?: (frame: WrittenFrame, isFirst: boolean) => string
 }
 
-/** Members that tell of the vendor's account. */
+/** Members about the vendor's account. */
 const ofAccount = ["billing", "organization", "organization_id", "project_id", "workspace_id"]
 
-/** The edits of a reply: its names for the client, and nothing of the vendor's account. @param path of the object that has them */
+/**
+ * The edits of a reply: it gets the client's names, and loses the members about the vendor's account.
+ * @param path the path of the object that has them
+ */
 export const replyEdits = (names: Readonly<Record<string, string>>, ...path: JsonPath): ReadonlyArray<JsonEdit> => [
   ...Object.entries(names).map(([name, value]) => set(value, ...path, name)),
   ...ofAccount.map((name) => cut(...path, name)),
@@ -57,7 +60,7 @@ export class CarriedEvents implements EventEncoder {
   readonly contentType?: string
   readonly #translated: EventEncoder
   readonly #makeRules: () => FrameRules
-  /** Made with the first frame: a translated reply, and a whole one, need none. */
+  /** They are made with the first frame: a translated reply, and a whole one, need none. */
   #rules: FrameRules | undefined
   #isFirst = true
   #template: Template | undefined
@@ -122,7 +125,7 @@ export class CarriedEvents implements EventEncoder {
     return ""
   }
 
-  /** A frame that has the bytes of one before it, except for its text. */
+  /** A frame with the same bytes as one before it, except for its text. */
   #repeated(rules: FrameRules, envelope: TextEnvelope, text: string): string {
     if (this.#template?.envelope !== envelope) this.#template = this.#learn(rules, envelope)
     const { parts, name, json } = this.#template
@@ -132,7 +135,7 @@ export class CarriedEvents implements EventEncoder {
   }
 
   #learn(rules: FrameRules, envelope: TextEnvelope): Template {
-    // The quotes of the text are the envelope's.
+    // The quotes of the text are a part of the envelope.
     const frame = frameIn(envelope.before.slice(0, -1) + placeholder + envelope.after.slice(1))
     const held = this.#held.length
     const written = this.#one(rules, frame)
@@ -148,16 +151,16 @@ export class CarriedEvents implements EventEncoder {
   }
 }
 
-/** Stands for a text in JSON; no vendor can know it. */
+/** A placeholder for a text in JSON; no vendor can know it. */
 const placeholder = `"${randomUUID()}"`
 
 interface Template extends WrittenFrame {
   readonly envelope: TextEnvelope
-  /** The written text before and after the frame's own; undefined if the frame is not written as it comes. */
+  /** The written text before and after the frame's own; undefined if the frame is edited otherwise. */
   readonly parts: readonly [before: string, after: string] | undefined
 }
 
-/** The frame in the text of one. */
+/** The frame from its text. */
 const frameIn = (text: string): WrittenFrame => {
   let found: WrittenFrame = { json: "" }
   const parser = Sse.makeParser((event) => {

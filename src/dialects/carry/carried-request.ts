@@ -1,4 +1,4 @@
-/** A request that goes to a vendor of the same API as it came, and what must be known of it. */
+/** A request that goes unchanged to a vendor of the same API, and the facts about it that the gateway needs. */
 import type { ExchangeParams } from "../../protocol/exchange.ts"
 import type { JsonEdit, JsonPath } from "../../protocol/json/json-edit.ts"
 import type { FieldRefusal } from "../client/fields.ts"
@@ -9,15 +9,15 @@ import type { HostedTool } from "../vendor/hosted-tools.ts"
 export const clientApiNames = ["openai-chat", "openai-responses", "anthropic", "gemini"] as const
 export type ClientApiName = (typeof clientApiNames)[number]
 
-/** A request as a vendor of the same API gets it: as it came, but for what is listed here. */
+/** A request as a vendor of the same API gets it: unchanged, except for the parts that are listed here. */
 export interface OwnRequest {
-  /** The first thing for which only this API has words. */
+  /** The first field that only this API supports. */
   readonly lack?: FieldRefusal | undefined
   /** Fields that the gateway does not know. */
   readonly newFields: ReadonlyArray<string>
-  /** Bytes of their values, and of others for which twp/1 has no words. */
+  /** The bytes of their values, and of other fields that twp/1 does not support. */
   readonly newBytes: number
-  /** Places of parts that belong to another vendor and are taken out. */
+  /** The positions of parts that belong to another vendor and are removed. */
   readonly foreign: ReadonlyArray<JsonPath>
   /** Its tools that a vendor runs. */
   readonly hosted: ReadonlyArray<HostedTool>
@@ -25,30 +25,30 @@ export interface OwnRequest {
   readonly maxHostedUses?: number
   /** Whether its vendor may summarise the thread beside the answer, and bills that too. */
   readonly compacts?: boolean
-  /** How many tools it has. */
+  /** The number of its tools. */
   readonly tools: number
   /** Ids of the client's own user, with their places. */
   readonly endUsers: ReadonlyArray<{ readonly path: JsonPath; readonly id: string }>
   /** Messages of the role `system` in a thread of Anthropic's. */
   readonly instructions?: SentInstructions | undefined
-  /** Other places that a dialect edits, by a name of its API's. */
+  /** Other positions that a dialect edits, by a name of its API's. */
   readonly places?: Readonly<Record<string, ReadonlyArray<JsonPath>>>
 }
 
-/** A client's request as it came. */
+/** A client's request as it was sent. */
 export interface SentBody {
   /** Its bytes with edits. */
   readonly edited: (edits: ReadonlyArray<JsonEdit>) => Uint8Array
-  /** Its members but for the prompt. */
+  /** Its members, except for the prompt. */
   readonly head: JsonObject
-  /** Its parameters in the words of twp/1. */
+  /** Its parameters in twp/1. */
   readonly asked: ExchangeParams
   readonly own: OwnRequest
   /** Features of the API that its headers ask for. */
   readonly betas: ReadonlyArray<string>
 }
 
-/** Where instructions stand in a thread of Anthropic's: only those after a user, and before the model, may stay. */
+/** The positions of instructions in a thread of Anthropic's: only those after a user and before the model may stay. */
 export type InstructionPlace = "first" | "after a user" | "at the end" | "elsewhere"
 
 /** The instructions in a thread of a client's own request. */

@@ -10,14 +10,14 @@ import { isObject } from "../parse/json.ts"
 import type { HostedTool } from "../vendor/hosted-tools.ts"
 import type { OwnRequest, SentBody } from "./carried-request.ts"
 
-/** Hosted tools that are taken out of a request: those that cost more than is held. */
+/** Hosted tools that are removed from a request: those that cost more than is held. */
 export const omittedTools = (
   { hosted }: Pick<VendorRequest, "hosted">,
   own: Pick<OwnRequest, "hosted">,
 ): ReadonlyArray<HostedTool> =>
   own.hosted.filter(({ isFree, unit }) => !isFree && !(unit !== undefined && hosted?.allowed.includes(unit) === true))
 
-/** The edits of every API: what belongs to others, ids of end users, tools. */
+/** The edits of every API: parts of other vendors, ids of end users, tools. */
 export const commonEdits = (
   request: VendorRequest,
   { own }: SentBody,
@@ -28,20 +28,20 @@ export const commonEdits = (
     ...own.foreign.map(takenOut),
     ...own.endUsers.flatMap(({ path, id }) => endUserEdit(path, request.endUsers?.[id])),
   ]
-  // A list of no tools, and a choice among them, are refused.
+  // An empty list of tools, and a choice among them, are refused.
   const whole = omitted.filter(
     ({ path: [name, at, ...part] }) => name === "tools" && typeof at !== "string" && part.length === 0,
   )
   if (own.tools > 0 && whole.length === own.tools) {
     const { toolChoice, parallel } = names
-    // Others stand elsewhere: in the thread, and beside the list.
+    // Others are at other positions: in the thread, and beside the list.
     edits.push(cut("tools"), cut(toolChoice), ...(parallel === undefined ? [] : [cut(parallel)]))
     return [...edits, ...omitted.filter(({ path: [name] }) => name !== "tools").map(({ path }) => takenOut(path))]
   }
   return [...edits, ...omitted.map(({ path }) => takenOut(path))]
 }
 
-/** No message is empty, and no group of tools. */
+/** No message is left empty, and no group of tools. */
 const takenOut = (path: JsonPath): JsonEdit => {
   const isInGroup = path[0] === "tools" && path.length === 4
   return isInGroup || path.at(-2) === "content" || path.at(-2) === "parts" ? cutPart(...path) : cut(...path)
@@ -52,17 +52,17 @@ const endUserEdit = (path: JsonPath, replaced: string | undefined): ReadonlyArra
   return [replaced === "" ? cut(...path) : set(replaced, ...path)]
 }
 
-/** Whether the model's profile, or the model, takes away the reasoning, or the effort, that was asked for. */
+/** Whether the model's profile, or the model, removes the reasoning, or the effort, that was asked for. */
 export const losesReasoning = ({ reasoning, effort }: VendorRequest, { asked }: SentBody): boolean =>
   (reasoning === undefined && (asked.reasoning !== undefined || asked.reasoningBudget !== undefined)) ||
   (effort === undefined && asked.effort !== undefined)
 
 type Params = Omit<ExchangeParams, keyof ExtraParams> & ExtraParams
 
-/** Where an API says a parameter; the first place is edited, the others are taken out with it. */
+/** The positions of a parameter in an API; the first one is edited, the others are removed with it. */
 export type ParamPlaces = { readonly [Name in keyof Params]?: ReadonlyArray<JsonPath> }
 
-/** Parameters that the model's profile changes or takes away. The limit of the output has a rule of its own. */
+/** Parameters that the model's profile changes or removes. The limit of the output has a rule of its own. */
 export const paramEdits = (request: VendorRequest, asked: ExchangeParams, places: ParamPlaces): Array<JsonEdit> => {
   const { temperature, topP, stop, extras } = request
   const allowed: { readonly [Name in keyof Params]?: Params[Name] | undefined } = {
@@ -84,7 +84,7 @@ export const paramEdits = (request: VendorRequest, asked: ExchangeParams, places
 
 const changeable = ["temperature", "topP", "stop", ...extraNames] as const
 
-/** Takes parameters out that a vendor does not have, whose values ask for what happens anyway. */
+/** Removes parameters that a vendor does not have, if their values ask for the default. */
 export const lackedEdits = (
   { head }: SentBody,
   names: ReadonlyArray<keyof Params>,
@@ -98,7 +98,10 @@ export const lackedEdits = (
 const isAt = (value: unknown, [name, ...rest]: JsonPath): boolean =>
   name === undefined || (isObject(value) && Object.hasOwn(value, name) && isAt(value[name], rest))
 
-/** The limit of the output: clamped, or added where the client gave none. @param path where it stands, or is added */
+/**
+ * The limit of the output: clamped, or added if the client gave none.
+ * @param path its position, or the position where it is added
+ */
 export const limitEdit = (
   { maxTokens }: VendorRequest,
   asked: ExchangeParams,

@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../parse/json.ts"
 import type { HostedTools } from "../vendor/hosted-tools.ts"
 import type { OwnRequest } from "./carried-request.ts"
 
-/** @param tools what its vendor defines, and how many tools there are @param places by a name of the API's */
+/** @param tools the tools that its vendor defines, and the number of all tools @param places positions by a name of the API's */
 export const ownRequest = (
   { lack, newFields, newBytes, foreign }: FieldReader,
   endUsers: OwnRequest["endUsers"],

@@ -2,9 +2,9 @@
 
 /** The bytes around the text of a frame, from its first byte to its blank line. */
 export interface TextEnvelope {
-  /** Up to and including the opening quote. */
+  /** The bytes up to and including the opening quote. */
   readonly before: string
-  /** From the closing quote on. */
+  /** The bytes from the closing quote on. */
   readonly after: string
   readonly block: number
 }

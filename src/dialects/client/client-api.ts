@@ -31,17 +31,17 @@ export interface EventEncoder {
   readonly warn: (data: WarnEvent) => string
   readonly usage: (data: Usage) => string
   readonly close: (data: typeof CloseEvent.Type) => string
-  /** Empty if a stream has no words for errors: then its connection is closed. */
+  /** The error as events; empty if a stream of the API has no form for errors: then its connection is closed. */
   readonly error: (data: ErrorBody) => string
   /** `text/event-stream` if absent. */
   readonly contentType?: string
-  /** What clients ignore; bridges silence. Empty if there is no such thing. */
+  /** A comment that clients ignore and that bridges silence; empty if the API has none. */
   readonly heartbeat: string
   /** Headers after the stream: their names before it, and their values at its end. */
   readonly trailers?: { readonly names: string; readonly values: () => Readonly<Record<string, string>> }
 }
 
-/** What an API says in a request's path. */
+/** The facts in the path of an API's request. */
 export interface RequestPlace {
   readonly model: string
   readonly stream: boolean
@@ -51,19 +51,19 @@ export interface RequestPlace {
   readonly counts: boolean
 }
 
-/** A client's request in the words of twp/1. */
+/** A client's request in twp/1. */
 export interface ClientRequest {
-  /** To be checked by the schema of twp/1; `meta` is the edge's. */
+  /** The fields, to be checked by the schema of twp/1; `meta` is added by the HTTP layer. */
   readonly exchange: JsonObject
-  /** What its reply must know. */
+  /** The facts that its reply needs. */
   readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups">
-  /** Where the body has JSON that goes on as its text. */
+  /** The positions of JSON in the body that is forwarded as its text. */
   readonly exact?: ExactPlaces | undefined
   /** The same request for a vendor of the same API; absent if it is carried to none. */
   readonly own?: OwnRequest | undefined
 }
 
-/** What is needed of a request once its exchange has been read. */
+/** The facts of a request that are needed once its exchange has been read. */
 export type ClientContext = Omit<ClientRequest, "exchange" | "exact">
 
 /** Tools that came in groups, by the name that a vendor sees. */
@@ -76,11 +76,11 @@ export interface GroupedTool {
 
 export interface ReplyContext {
   readonly requestId: string
-  /** As the client named it. */
+  /** The model as the client named it. */
   readonly model: string
   /** When the reply began, in seconds since 1970. */
   readonly createdS: number
-  /** Whether a stream tells its usage in an event of its own. */
+  /** Whether a stream reports its usage in an event of its own. */
   readonly includesUsage: boolean
   readonly groups?: ToolGroups
   /** Whether a stream is one array of JSON. */
@@ -94,22 +94,22 @@ export interface CarriedApi {
   readonly prompt: ReadonlyArray<string>
   /** The vendor's whole reply for its client. */
   readonly whole: (context: ReplyContext, json: string) => string
-  /** The features of a request's headers that are asked for at the vendor too. */
+  /** The features in a request's headers that are requested from the vendor too. */
   readonly betas?: (headers: Readonly<Record<string, string | undefined>>) => ReadonlyArray<string>
 }
 
 export interface ClientApi {
   /** The name in documentation, logs and errors. */
   readonly name: string
-  /** How its requests reach a vendor of the same API; absent if all are translated. */
+  /** The form in which its requests reach a vendor of the same API; absent if all are translated. */
   readonly carried?: CarriedApi
-  /** What becomes of each field of a request. */
+  /** The handling of each field of a request. */
   readonly fields: FieldTable
   readonly decode: (body: JsonObject, place: RequestPlace) => Result.Result<ClientRequest, FieldRefusal>
   readonly events: (context: ReplyContext) => EventEncoder
   readonly whole: (context: ReplyContext, response: ExchangeResponse) => object
   readonly error: (error: ErrorBody, status: number, path?: string) => object
-  /** What a header asks for and cannot be had, to be told. */
+  /** Features that a header asks for and that are not available, for a warning. */
   readonly omittedFeatures?: (
     headers: Readonly<Record<string, string | undefined>>,
     isCarried: boolean,
@@ -120,7 +120,7 @@ export interface ClientApi {
   readonly fieldNames: ReadonlyArray<readonly [ours: string, theirs: string]>
 }
 
-/** What the streams of other APIs have in common: they have no words for warnings and for usage before the end. */
+/** The shared part of the streams of other APIs: they do not support warnings, nor usage before the end. */
 export abstract class ClientEvents {
   readonly heartbeat: string = ": hb\n\n"
 
@@ -136,9 +136,9 @@ export abstract class ClientEvents {
 /** One id over all parts of a reply. */
 export const replyId = ({ requestId }: ReplyContext): string => requestId.slice("req_".length)
 
-/** Remarks beside a reply, for which its API has no word. */
+/** Remarks beside a reply that its API does not support. */
 export interface ReplyNotes {
-  /** Why a reply ended. */
+  /** The stop reason of a reply. */
   readonly stop?: Stop
   /** Types of blocks that were left out. */
   readonly blocks_omitted?: ReadonlyArray<string>
@@ -157,14 +157,17 @@ export const chargeOf = ({ cost, balance, currency }: Usage, notes: ReplyNotes =
   ...notes,
 })
 
-/** The ends of a reply for which an API has no word. */
+/** The stop reasons that an API does not support. */
 export const unnamedStop = (stop: Stop, ...unnamed: ReadonlyArray<Stop>): Stop | undefined =>
   unnamed.includes(stop) ? stop : undefined
 
 /** The notes of a whole reply, whose charge is in headers. */
 export const toldIn = (notes: ReplyNotes) => (Object.keys(notes).length === 0 ? {} : { x_svc: notes })
 
-/** The types of a reply's blocks for which an API has no words. @param hasWords whether it has some for a vendor's block */
+/**
+ * The types of a reply's blocks that an API does not support.
+ * @param hasWords whether it supports a vendor's block
+ */
 export const omittedOf = (
   { replies, blocks }: Pick<ExchangeResponse, "replies" | "blocks">,
   hasWords: (block: VendorBlock) => boolean,

@@ -5,9 +5,9 @@ import { isObject } from "../parse/json.ts"
 export interface WrittenFields {
   /** Names of the members of the client's body. */
   readonly members: ReadonlyArray<string>
-  /** Names of members within them, but for the prompt's. */
+  /** Names of members within them, except for the prompt's. */
   readonly inner: ReadonlyArray<string>
-  /** Places of what was taken out of lists: the vendor counts without it. */
+  /** The positions of elements that were removed from lists: the vendor counts without them. */
   readonly cuts: ReadonlyArray<JsonPath>
 }
 
@@ -15,13 +15,13 @@ export interface WrittenFields {
 export interface WrittenBody {
   /** Names of its members. */
   readonly members: ReadonlyArray<string>
-  /** Its members but for the prompt. */
+  /** Its members, except for the prompt. */
   readonly head: object
-  /** All of it; read only where edits have emptied lists. */
+  /** The whole body; read only if edits have emptied lists. */
   readonly whole: () => unknown
 }
 
-/** @param edits that were made */
+/** @param edits the edits that were made */
 export const writtenFields = (
   { members, head, whole }: WrittenBody,
   edits: ReadonlyArray<JsonEdit>,
@@ -68,13 +68,13 @@ const isPlace = (name: string | number | undefined): boolean => name !== undefin
 
 const isBelow = (path: JsonPath, list: JsonPath): boolean => list.every((name, at) => isSame(String(name), path[at]))
 
-/** Gemini takes names in two spellings, and tells one. */
+/** Gemini accepts names in two spellings, and reports one. */
 const isSame = (name: string, other: string | number | undefined): boolean => plain(name) === plain(String(other))
 const plain = (name: string): string => name.replaceAll("_", "").toLowerCase()
 
 /**
- * @param field that the vendor names as such
- * @param mentioned names in its text, which are told only as far as the client wrote them
+ * @param field the field that the vendor names as such
+ * @param mentioned names in its text, which are returned only if the client wrote them
  */
 export const clientField = (
   written: WrittenFields,

@@ -7,7 +7,7 @@ import { entryOf } from "../../protocol/values/entry.ts"
 import { isObject, type JsonObject, parseObject } from "../parse/json.ts"
 import { all, carried, type FieldReader, type FieldTable, isAbsent, present } from "./fields.ts"
 
-/** A tool's arguments as a JSON text; what is not an object, or has a number that is not finite, is kept as it is. */
+/** A tool's arguments as a JSON text; a value that is no object, or has a number that is not finite, is kept unchanged. */
 export const argumentsOf = (text: string): JsonObject => {
   if (text === "") return {}
   const input = parseObject(text)
@@ -39,7 +39,10 @@ export const imageMimeOf = (url: string): string =>
 
 const details: Readonly<Record<Detail, Detail>> = { low: "low", high: "high", auto: "auto", original: "original" }
 
-/** The detail of a picture in OpenAI's APIs; `auto` happens anyway. @param path of the picture */
+/**
+ * The detail of a picture in OpenAI's APIs; `auto` is the default.
+ * @param path of the picture
+ */
 export const detailIn = (reader: FieldReader, value: unknown, path: string): Detail | undefined =>
   value === "auto" ? undefined : reader.word(details, value, `${path}.detail`)
 
@@ -90,11 +93,11 @@ export const schemaIn = (reader: FieldReader, value: unknown, path: string): unk
 /** An empty list of stop sequences is none. */
 export const stopsOf = (stop: unknown): unknown => (Array.isArray(stop) && stop.length === 0 ? undefined : stop)
 
-/** A penalty, a count or a tier that a client names to ask for what happens anyway. */
+/** A penalty, a count or a tier whose value is the default. */
 export const unless = (value: unknown, ...usual: ReadonlyArray<unknown>): unknown =>
   usual.includes(value) ? undefined : value
 
-/** Tiers that vendors answer at by themselves. */
+/** Tiers that vendors use by default. */
 export const tierOf = (tier: unknown): unknown =>
   unless(
     typeof tier === "string" ? tier.toLowerCase() : tier,
@@ -123,7 +126,10 @@ export const keptFile = (reader: FieldReader, { file_id: id }: JsonObject, path:
 
 export const textToolFields: FieldTable = all(carried, "type", "name", "description", "format", "defer_loading")
 
-/** OpenAI's tool that takes a text. @param grammarIn where its format has the grammar */
+/**
+ * OpenAI's tool that takes a text.
+ * @param grammarIn the position of the grammar in its format
+ */
 export const textTool = (
   reader: FieldReader,
   { name, description, format }: JsonObject,
@@ -140,7 +146,7 @@ export const textTool = (
 /** The strict form of a tool, only where it is asked for. */
 export const strictly = (strict: unknown) => (strict === true ? { strict } : {})
 
-/** OpenAI's words for how much a model reasons. */
+/** OpenAI's names for the levels of reasoning. */
 export const openaiEfforts: Readonly<Record<string, ReasoningLevel>> = {
   none: "off",
   minimal: "minimal",
@@ -151,7 +157,11 @@ export const openaiEfforts: Readonly<Record<string, ReasoningLevel>> = {
   max: "max",
 }
 
-/** OpenAI's answer as JSON. @param described what has the schema @param schemaPath where that stands */
+/**
+ * OpenAI's answer as JSON.
+ * @param described the object that has the schema
+ * @param schemaPath the path of the schema
+ */
 export const openaiOutput = (
   reader: FieldReader,
   type: unknown,
@@ -174,7 +184,7 @@ export const openaiOutput = (
   }
 }
 
-/** "any" is Mistral's word. */
+/** "any" is Mistral's name for it. */
 export const toolChoices = { auto: "auto", none: "none", required: "required", any: "required" } as const
 
 export interface ClientToolChoice {

@@ -7,7 +7,7 @@ import { Result } from "effect"
 import { type ExactPlaces, placesIn } from "../parse/exact-places.ts"
 import { isObject, type JsonObject } from "../parse/json.ts"
 
-/** Why a request cannot become one of twp/1. */
+/** The reason why a request cannot become one of twp/1. */
 export interface FieldRefusal {
   /** The field, as the client named it, e.g. `messages.0.content`. */
   readonly path: string
@@ -37,21 +37,24 @@ export const all = <Name extends string>(rule: FieldRule, ...names: ReadonlyArra
 /** Reads a request, and remembers the first field that cannot be honoured. */
 export class FieldReader {
   refusal: FieldRefusal | undefined
-  /** The first thing for which only a vendor of the same API has words. */
+  /** The first field that only a vendor of the same API supports. */
   lack: FieldRefusal | undefined
   /** Fields that are in no table. */
   readonly newFields: Array<string> = []
-  /** Bytes of their values, and of others for which twp/1 has no words: a vendor may count them. */
+  /** The bytes of their values, and of other fields that twp/1 does not support: a vendor may count them. */
   newBytes = 0
   /** Fields that are left out, because they change no answer. */
   readonly omitted: Array<string> = []
   /** Parts of the request that belong to another vendor. */
   readonly foreign: Array<string> = []
 
-  /** Where the client's own JSON stands, by what was made of it. */
+  /** The positions of the client's own JSON, by the values that were made of it. */
   readonly #exact = new Map<unknown, string>()
 
-  /** Remembers where something stands whose text goes on as it came. @param read what was made of it */
+  /**
+   * Remembers the position of JSON whose text is forwarded unchanged.
+   * @param read the value that was made of it
+   */
   exactly<A>(read: A, path: string): A {
     if (isObject(read)) this.#exact.set(read, path)
     return read
@@ -61,7 +64,7 @@ export class FieldReader {
     this.refusal ??= { path, message }
   }
 
-  /** Says that other APIs have no words for something. */
+  /** Records that other APIs do not support a field. */
   lacks(path: string, message: string): void {
     this.lack ??= { path, message }
   }
@@ -142,7 +145,7 @@ export class FieldReader {
     return isAbsent(value) ? [] : this.list(value, path)
   }
 
-  /** The read request, unless there are no words for a field. */
+  /** The read request, unless it has a field that is not supported. */
   result<A>(read: A): Result.Result<A, FieldRefusal> {
     const refusal = this.refusal ?? this.lack
     return refusal === undefined ? Result.succeed(read) : Result.fail(refusal)
@@ -156,7 +159,7 @@ export class FieldReader {
     return Result.succeed({ ...read, exact: placesIn(read.exchange, this.#exact) })
   }
 
-  /** The value that an API's word stands for. */
+  /** The value for an API's name. */
   word<A>(words: Readonly<Record<string, A>>, value: unknown, path: string): A | undefined {
     if (isAbsent(value)) return undefined
     if (typeof value === "string" && Object.hasOwn(words, value)) return words[value]
@@ -167,10 +170,13 @@ export class FieldReader {
 
 export const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined
 
-/** Leaves out what is absent; null is absent. @param fields named by us, not by a client */
+/**
+ * Leaves out absent fields; null is absent.
+ * @param fields named by us, not by a client
+ */
 export const present = (fields: JsonObject): JsonObject => presentIfAny(fields) ?? {}
 
-/** {@link present}, or nothing where all is absent: what is not there need not be checked. */
+/** {@link present}, or nothing if all are absent: then there is nothing to check. */
 export const presentIfAny = (fields: JsonObject): JsonObject | undefined => {
   let kept: Record<string, JsonObject[string]> | undefined
   for (const name in fields) {
@@ -187,7 +193,7 @@ const at = (path: string, name: string): string => (path === "" ? name : `${path
 /** Names that every object has in some languages. */
 const inherited: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"])
 
-/** An API has few fields that are new at once; each is told. */
+/** The maximum number of new fields: an API has few at once, and each is named in a warning. */
 const mostNewFields = 64
 
 const knownSpellings = new WeakMap<FieldTable, ReadonlySet<string>>()

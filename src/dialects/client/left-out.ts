@@ -1,11 +1,11 @@
 /**
- * Words that say how much a model looks, does and shows, which not every vendor has: a target without them answers all the same,
- * and the client is told which it did not get.
+ * Fields about how much a model looks, works and shows, which not every vendor has: a target without them answers
+ * nevertheless, and the client gets a warning that names those that were left out.
  */
 import { type Cacheable, everyBlock } from "../../protocol/block.ts"
 import type { HasWords, VendorRequest } from "../chat-dialect.ts"
 
-/** The words of a request that its target lacks; undefined if it has none of them. */
+/** The fields of a request that its target lacks; undefined if there are none. */
 export const leftOut = (request: VendorRequest, has: HasWords): ReadonlyArray<string> | undefined => {
   const { thread, effort, reasoningDisplay } = request
   const unmarked = unmarkedIn(request, has.marks)
@@ -22,7 +22,7 @@ export const leftOut = (request: VendorRequest, has: HasWords): ReadonlyArray<st
 
 const isAsked = (detail: string | undefined): boolean => detail !== undefined && detail !== "auto"
 
-/** The kinds of marks of a cache that the target cannot have there. */
+/** The kinds of cache marks that the target cannot have at their position. */
 const unmarkedIn = ({ thread, tools, cache }: VendorRequest, marks: HasWords["marks"]): ReadonlyArray<string> => {
   if (marks === "everywhere" || !cache.enabled) return []
   const kinds = new Set<string>()

@@ -4,16 +4,16 @@ import type { ErrorBody } from "../../protocol/error.ts"
 import type { JsonObject } from "../parse/json.ts"
 import type { FieldRefusal, FieldTable } from "./fields.ts"
 
-/** How an API tells its clients of errors, whatever was asked. */
+/** The form of an API's errors, for all its routes. */
 export interface ErrorWords {
   readonly error: (error: ErrorBody, status: number, path?: string) => object
   /** The header in which this API's clients look for a request id. */
   readonly requestIdHeader: string
 }
 
-/** A request in the words of twp/1, and how its reply is written. */
+/** A request in twp/1, and the way to write its reply. */
 export interface WholeAsked<Body> {
-  /** To be checked by the schema of twp/1; `model` is as the client named it, `meta` is the edge's. */
+  /** The fields, to be checked by the schema of twp/1; `model` is as the client named it, `meta` is added by the HTTP layer. */
   readonly request: JsonObject
   readonly model: string
   readonly reply: (response: Body) => object
@@ -25,7 +25,7 @@ export interface WholeClient<Body> {
   /** The name in documentation, logs and errors. */
   readonly name: string
   readonly errors: ErrorWords
-  /** What becomes of each field of a request. */
+  /** The handling of each field of a request. */
   readonly fields: FieldTable
   /** @param model in the path, where the API has it there */
   readonly decode: (body: JsonObject, model: string) => Result.Result<WholeAsked<Body>, FieldRefusal>

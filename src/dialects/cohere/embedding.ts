@@ -1,10 +1,10 @@
-/** Embeddings in Cohere's words. Source: https://docs.cohere.com/reference/embed */
+/** Embeddings in Cohere's format. Source: https://docs.cohere.com/reference/embed */
 import { Result } from "effect"
 import { objectAt, reportedCountAt } from "../parse/json.ts"
 import { readVectors } from "../vendor/vectors.ts"
 import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole-dialect.ts"
 
-/** The API needs one; it has no word for similarity, for which clusters are the nearest. */
+/** The purpose of the vectors, which the API requires; it has no value for similarity, for which clusters are the nearest. */
 export const cohereInputTypes: Readonly<Record<NonNullable<EmbeddingAsked["inputType"]>, string>> = {
   query: "search_query",
   document: "search_document",

@@ -1,4 +1,4 @@
-/** How Cohere refuses: errors have a text alone. Source: https://docs.cohere.com/reference/errors */
+/** Cohere's refusals: errors have a text alone. Source: https://docs.cohere.com/reference/errors */
 
 import { parseObject, stringAt } from "../parse/json.ts"
 import { type FaultTable, faultBy, type VendorFault } from "../vendor/faults.ts"
@@ -9,7 +9,7 @@ const table: FaultTable = {
     [/trial key.*(limit|exceed)|calls? ?\/ ?month/i, "credit"],
     [/model .*(not found|was removed|does not exist)/i, "model"],
   ],
-  // A request that was blocked for what it has.
+  // A request that was blocked for its content.
   statuses: { 498: "filter" },
 }
 
@@ -17,14 +17,14 @@ const table: FaultTable = {
 export const cohereRefusal = (status: number, body: string): VendorFault =>
   faultBy(table, { status, codes: [`status_${status}`], text: stringAt(parseObject(body), "message") })
 
-/** Ends of a reply that are failures of the vendor, with the status that they correspond to. */
+/** Stop reasons that are failures of the vendor, with the corresponding status. */
 const ends: ReadonlyMap<string, number> = new Map([
   ["ERROR", 502],
   ["ERROR_LIMIT", 502],
   ["TIMEOUT", 504],
 ])
 
-/** Undefined if a reply that ended so is whole. */
+/** Undefined if a reply with this stop reason is whole. */
 export const cohereFault = (finishReason: string): VendorFault | undefined => {
   const status = ends.get(finishReason)
   return status === undefined ? undefined : faultBy(table, { status, codes: [finishReason.toLowerCase()] })

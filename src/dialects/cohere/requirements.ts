@@ -38,7 +38,7 @@ const rangeRefusal = ({ stop, topP, extras }: VendorRequest): EncodeRefusal | un
   return undefined
 }
 
-/** All tokens are looked at if nothing is said. */
+/** All tokens are considered if the request sets no limit. */
 const withoutNeutralTopP = (request: VendorRequest): VendorRequest =>
   request.topP === 1 ? { ...request, topP: undefined } : request
 

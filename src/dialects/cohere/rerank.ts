@@ -1,4 +1,4 @@
-/** Reranking in Cohere's words, billed by search units. Source: https://docs.cohere.com/reference/rerank */
+/** Reranking in Cohere's format, billed by search units. Source: https://docs.cohere.com/reference/rerank */
 import { Result } from "effect"
 import { objectAt, reportedCountAt } from "../parse/json.ts"
 import { readRanks } from "../vendor/ranks.ts"

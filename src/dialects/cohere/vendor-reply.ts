@@ -1,4 +1,4 @@
-/** Chat in Cohere's words: the reply, streamed and whole. Source: https://docs.cohere.com/v2/docs/streaming */
+/** Chat in Cohere's format: the reply, streamed and whole. Source: https://docs.cohere.com/v2/docs/streaming */
 
 import { type Citation, citationWith } from "../../protocol/citation.ts"
 import type { Stop } from "../../protocol/exchange.ts"
@@ -73,7 +73,7 @@ class ReplyReader {
     }
   }
 
-  /** What the model plans to do with its tools. */
+  /** The model's plan for its tools. */
   readPlan(message: JsonObject | undefined, events: Array<VendorEvent>): void {
     const plan = stringAt(message, "tool_plan")
     if (plan) events.push(reasoningDelta(this.#blocks.of("plan"), plan))

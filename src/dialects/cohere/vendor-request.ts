@@ -1,4 +1,4 @@
-/** Chat in Cohere's words: the request. Source: https://docs.cohere.com/reference/chat */
+/** Chat in Cohere's format: the request. Source: https://docs.cohere.com/reference/chat */
 import { Result } from "effect"
 import { type Block, everyBlock, type Message, sourceUrl, type ToolResultBlock } from "../../protocol/block.ts"
 import type { VendorRequest } from "../chat-dialect.ts"
@@ -26,7 +26,7 @@ const writeChat = (request: VendorRequest): Result.Result<object, EncodeRefusal>
   const extras = encodeExtras(request.extras, words)
   if (Result.isFailure(extras)) return Result.fail(extras.failure)
   const named = typeof toolChoice === "object" ? toolChoice.name : undefined
-  // There is no choice of one tool: it is the only one that is offered.
+  // Cohere cannot choose one tool: so it is the only one that is offered.
   const offered = named === undefined ? tools : tools.filter(({ name }) => name === named)
   return Result.succeed({
     model: request.model,
@@ -38,7 +38,7 @@ const writeChat = (request: VendorRequest): Result.Result<object, EncodeRefusal>
     ...(request.stop.length > 0 && { stop_sequences: request.stop }),
     ...extras.success,
     ...(reasoning !== undefined && { thinking: thinkingOf(reasoning, reasoningBudget) }),
-    // Beside tools there is the instruction alone.
+    // If there are tools, the instruction is the only way to ask for JSON.
     ...(request.anyJson === true && tools.length === 0 && { response_format: { type: "json_object" } }),
     ...(output !== undefined && {
       response_format: {

@@ -16,7 +16,7 @@ const transcription: TranscriptionDialect = {
     } = asked
     const refusal = refusalOf(asked)
     if (refusal !== undefined) return Result.fail(refusal)
-    // It reads a recording in one way.
+    // The vendor has only one way to read a recording.
     if (temperature !== undefined && temperature > 0) {
       return Result.fail({ capability: "temperature", message: "this vendor has no temperature" })
     }
@@ -56,7 +56,7 @@ const wordOf = (word: JsonObject) => {
     : [{ word: said, start, end, speaker: speaker === undefined ? undefined : String(speaker) }]
 }
 
-/** Statuses say it all. Source: https://developers.deepgram.com/docs/errors */
+/** The status of an error says everything. Source: https://developers.deepgram.com/docs/errors */
 const faults: FaultTable = { codes: {} }
 
 export const deepgram: Dialect = {

@@ -9,11 +9,11 @@ const formats: Readonly<Partial<Record<SpeechFormat, string>>> = {
   mp3: "mp3_44100_128",
   opus: "opus_48000_64",
   pcm: "pcm_24000",
-  // The head is written here: the vendor's own has no known length either.
+  // The gateway writes the head of the WAV file: the vendor's own has no known length either.
   wav: "pcm_24000",
 }
 
-/** In the path, where anything else could name another one. */
+/** The voice is in the path, so other characters could change the path. */
 const voiceId = /^[A-Za-z0-9_-]{1,128}$/
 
 export const elevenlabsSpeech: SpeechDialect = {

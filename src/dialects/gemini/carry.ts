@@ -45,7 +45,7 @@ const editsOf = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit
   return [
     // Signatures of other vendors are taken out where none are needed.
     ...unsigned.map((path) => (needsSignatures(makersName(request)) ? set(geminiBypass, ...path) : cut(...path))),
-    // The path names it.
+    // The model is in the path.
     ...(isAbsent(head["model"]) ? [] : [cut("model")]),
     ...limitEdit(request, asked, inConfig("maxOutputTokens")),
     ...paramEdits(request, asked, places),
@@ -56,7 +56,7 @@ const editsOf = (request: VendorRequest, sent: SentBody): ReadonlyArray<JsonEdit
   ]
 }
 
-/** Thinking by a level or by a budget, as the model is told it. Names without a number get what they are told. */
+/** Thinking by a level or by a budget, in the form that the model takes. A name without a number keeps the client's form. */
 const thinkingEdits = (
   request: VendorRequest,
   { asked }: SentBody,

@@ -4,17 +4,17 @@ import type { PlacedCitation } from "../parse/joined-text.ts"
 import { countAt, type JsonObject, objectAt, objectsAt, stringAt } from "../parse/json.ts"
 import { Utf8Places } from "./utf8-places.ts"
 
-/** The place in the text, from one in its UTF-8; undefined if there is no such place. */
+/** The position in the text for a position in its UTF-8; undefined if there is no such position. */
 type PlaceOf = (byte: number) => number | undefined
 
-/** The sources of a reply, of which each of its parts tells some. */
+/** The sources of a reply, of which each part of the reply reports some. */
 export class Grounding {
   #sources: ReadonlyArray<JsonObject> = []
   #supports: ReadonlyArray<JsonObject> = []
   readonly #works = new Map<string, JsonObject>()
   #isTaken = false
 
-  /** A later part repeats what an earlier one told, or adds to it. */
+  /** A later part repeats the sources of an earlier one, or adds to them. */
   add(candidate: JsonObject): void {
     const grounding = objectAt(candidate, "groundingMetadata")
     const sources = objectsAt(grounding, "groundingChunks")

@@ -102,7 +102,7 @@ const geminiLogprobs = (tokens: ReadonlyArray<TokenLogprob>): object => {
   }
 }
 
-/** A part of Gemini's own tools, or a picture; blocks of other vendors' tools have no words here. */
+/** A part of Gemini's own tools, or a picture; blocks of other vendors' tools have no form here. */
 const partOf = (block: Pick<VendorBlock, "dialect" | "v">): object | undefined => {
   if (block.dialect === "gemini") return parseObject(block.v) === undefined ? undefined : new JsonText(block.v)
   const picture = pictureIn(block)
@@ -112,7 +112,7 @@ const partOf = (block: Pick<VendorBlock, "dialect" | "v">): object | undefined =
 interface OpenCall {
   readonly id: string
   readonly name: string
-  /** Of the thoughts before it. */
+  /** The signature of the thoughts before it. */
   readonly signature: string | undefined
   args: string
 }
@@ -131,7 +131,7 @@ const signed = (part: object, signature: string | undefined): object => {
  */
 class PartWriter {
   #done: Array<object> = []
-  /** By their block's number in twp/1. */
+  /** The open calls by their block's number in twp/1. */
   readonly #calls = new Map<number, OpenCall>()
   #signature: string | undefined
   #logprobs: Array<TokenLogprob> = []
@@ -174,7 +174,7 @@ class PartWriter {
     return parts
   }
 
-  /** Of the parts that are complete. */
+  /** The probabilities of tokens in the parts that are complete. */
   takeLogprobs(): ReadonlyArray<TokenLogprob> {
     const tokens = this.#logprobs
     this.#logprobs = []
@@ -217,12 +217,12 @@ class PartWriter {
   }
 }
 
-/** As server-sent events, or as an array of JSON. */
+/** Writes the events as server-sent events, or as an array of JSON. */
 export class ContentEvents extends ClientEvents implements EventEncoder {
   readonly contentType: string
   override readonly heartbeat: string
   readonly #context: ReplyContext
-  /** Of each candidate. */
+  /** The parts of each candidate. */
   readonly #parts: Array<PartWriter> = []
   readonly #isArray: boolean
   readonly #omitted = new Set<string>()

@@ -55,7 +55,7 @@ export class Turns {
   #calls = 0
   /** Whether the step has called something; contents of the model that follow each other are one step. */
   #hasCalled = false
-  /** Places of signatures that Gemini needs, and did not give: on the first call of each step. */
+  /** The positions of signatures that Gemini requires and that the client did not send: on the first call of each step. */
   readonly unsigned: Array<string> = []
 
   constructor(reader: GenerateReader) {
@@ -119,7 +119,7 @@ export class Turns {
     } else if (text !== "") blocks.push(textBlock(reader.string(text, `${path}.text`)))
   }
 
-  /** @param place of its arguments in the body */
+  /** @param place the position of its arguments in the body */
   #call({ id, name, args }: JsonObject, path: string, place: string): JsonObject {
     const called = this.#reader.string(name, `${path}.functionCall.name`)
     const callId = typeof id === "string" && id !== "" ? id : `call_${this.#calls}`
@@ -128,7 +128,7 @@ export class Turns {
     return { t: "tool_call", id: callId, name: called, input: isAbsent(args) ? {} : this.#reader.exactly(args, place) }
   }
 
-  /** @param path of the result, as it was sent */
+  /** @param path the path of the result, as it was sent */
   #result({ id, name, response, parts }: JsonObject, path: string): JsonObject {
     const at = this.#unanswered.findIndex((call) => (id ? call.id === id : call.name === name))
     const [call] = at === -1 ? [] : this.#unanswered.splice(at, 1)
@@ -189,7 +189,7 @@ export class Turns {
     return this.#reader.word(details, typeof level === "string" ? level.toUpperCase() : level, `${at}.level`)
   }
 
-  /** The part of a video that is looked at. */
+  /** The part of a video that the model sees. */
   #clip({ videoMetadata }: JsonObject, path: string): JsonObject {
     if (isAbsent(videoMetadata)) return {}
     const at = `${path}.videoMetadata`
@@ -202,7 +202,7 @@ export class Turns {
     return { clip }
   }
 
-  /** `12.5s` */
+  /** A duration such as `12.5s`. */
   #seconds(offset: unknown, path: string): number | undefined {
     if (isAbsent(offset)) return undefined
     const [, seconds] = /^(\d{1,7}(?:\.\d{1,9})?)s$/.exec(String(offset)) ?? []
@@ -211,7 +211,7 @@ export class Turns {
   }
 }
 
-/** Between low and high there is no word. */
+/** There is no value between low and high. */
 const details: Readonly<Record<string, Detail>> = {
   MEDIA_RESOLUTION_UNSPECIFIED: "auto",
   MEDIA_RESOLUTION_LOW: "low",

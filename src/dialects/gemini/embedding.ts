@@ -1,4 +1,4 @@
-/** Embeddings in Gemini's words. Source: https://ai.google.dev/api/embeddings */
+/** Embeddings in Gemini's format. Source: https://ai.google.dev/api/embeddings */
 import { Result } from "effect"
 import { objectAt, objectsAt, reportedCountAt } from "../parse/json.ts"
 import { readVectors } from "../vendor/vectors.ts"

@@ -1,5 +1,5 @@
 /**
- * How Google refuses: a status by its name, and details. Sources: https://ai.google.dev/gemini-api/docs/troubleshooting,
+ * Google's refusals: a status by its name, and details. Sources: https://ai.google.dev/gemini-api/docs/troubleshooting,
  * https://cloud.google.com/apis/design/errors#error_details (`ErrorInfo`, `RetryInfo`, `QuotaFailure`)
  */
 
@@ -22,12 +22,12 @@ const table: FaultTable = {
     service_disabled: "permission",
     billing_disabled: "credit",
     location_policy_violated: "region",
-    // A quota of a day: no minute gives it back.
+    // A quota of a day: waiting a minute does not help.
     quota_used_up: "credit",
   },
   texts: [
     [/thought[_ ]?signature/i, "seal"],
-    // A file that a client names, here or in Cloud Storage: what may be read of others is not what may be called.
+    // A file that a client names, here or in Cloud Storage: the permission to read it is not the permission to call the model.
     [/permission to access the file|file .*(does not|may not) exist|storage\.objects\.|gs:\/\//i, "request"],
     [/user location is not supported/i, "region"],
     [/free tier is not available|enable billing/i, "credit"],
@@ -39,11 +39,11 @@ const table: FaultTable = {
 export const geminiRefusal = (status: number, body: string): VendorFault =>
   geminiFault(objectAt(parseRefusal(body), "error"), status)
 
-/** Whether a refusal is in Google's form, which names a status: so Google refuses with every API that it offers. */
+/** Whether a refusal is in Google's form, which names a status: Google uses it in all its APIs. */
 export const isGoogles = (body: string): boolean =>
   stringAt(objectAt(parseRefusal(body), "error"), "status") !== undefined
 
-/** @param status of the reply; a failure inside a stream states its own */
+/** @param status the status of the reply; a failure inside a stream states its own */
 export const geminiFault = (error: JsonObject | undefined, status = numberAt(error, "code") ?? 502): VendorFault => {
   const details = objectsAt(error, "details")
   return faultBy(table, {
@@ -60,13 +60,16 @@ export const geminiFault = (error: JsonObject | undefined, status = numberAt(err
   })
 }
 
-/** A name that Google does not know, at its place: `Unknown name "a" at 'generation_config': Cannot find field.` */
+/** A name that Google does not know, at its position: `Unknown name "a" at 'generation_config': Cannot find field.` */
 const unknownIn = (text: string): ReadonlyArray<string> => {
   const [, name, place] = /Unknown name "(\w{1,64})"(?: at '([\w.[\]]{1,128})')?/.exec(text) ?? []
   return name === undefined ? [] : [place === undefined ? name : `${place}.${name}`]
 }
 
-/** Why a reply has nothing: a filter blocked its prompt, or what was made. @see https://ai.google.dev/gemini-api/docs/safety-settings */
+/**
+ * The reason why a reply is empty: a filter blocked its prompt, or the generated content.
+ * @see https://ai.google.dev/gemini-api/docs/safety-settings
+ */
 export const geminiFilter = (body: JsonObject): VendorFault | undefined => {
   const reasons = objectsAt(body, "candidates").map((candidate) => stringAt(candidate, "finishReason") ?? "")
   const isFiltered =
@@ -92,7 +95,7 @@ const filterReasons: ReadonlySet<string> = new Set([
 const detailOf = (details: ReadonlyArray<JsonObject>, name: string): JsonObject | undefined =>
   details.find((detail) => stringAt(detail, "@type") === `type.googleapis.com/google.rpc.${name}`)
 
-/** A quota of a day tells the same short wait as one of a minute. */
+/** A quota of a day reports the same short wait as one of a minute. */
 const isUsedUp = (details: ReadonlyArray<JsonObject>): boolean =>
   objectsAt(detailOf(details, "QuotaFailure"), "violations").some((violation) =>
     /PerDay/.test(stringAt(violation, "quotaId") ?? ""),

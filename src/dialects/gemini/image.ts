@@ -1,6 +1,6 @@
 /**
- * Pictures in Gemini's words: `generateContent` with the modality of pictures, `predict` for Imagen.
- * Source: https://ai.google.dev/gemini-api/docs/image-generation, https://ai.google.dev/gemini-api/docs/imagen
+ * Pictures in Gemini's format: `generateContent` with the modality of pictures, `predict` for Imagen. Source:
+ * https://ai.google.dev/gemini-api/docs/image-generation, https://ai.google.dev/gemini-api/docs/imagen
  */
 import { Result } from "effect"
 import type { MediaBody, NamedFile } from "../../media/media-file.ts"
@@ -33,7 +33,7 @@ export const geminiImage: ImageDialect = {
     const predicted = objectsAt(body, "predictions").map(({ bytesBase64Encoded }) => bytesBase64Encoded)
     const generated = objectsAt(body, "candidates").flatMap((candidate) =>
       objectsAt(objectAt(candidate, "content"), "parts").flatMap((part) => {
-        // Drafts of a model that thinks are no pictures of the reply.
+        // Drafts of a model that reasons are no pictures of the reply.
         const inline = part["thought"] === true ? undefined : objectAt(part, "inlineData")
         return inline === undefined ? [] : [inline["data"]]
       }),
@@ -44,7 +44,7 @@ export const geminiImage: ImageDialect = {
   faultIn: geminiFilter,
 }
 
-/** Words that only other vendors have, and what changes nothing. */
+/** Fields that only other vendors have; values that change nothing are accepted. */
 const others = { quality: "auto", compression: 100, fidelity: "low", moderation: "auto", style: "vivid" } as const
 const otherNames = ["quality", "compression", "fidelity", "moderation", "style"] as const
 

@@ -23,10 +23,10 @@ import type { MediaClient } from "../openai-chat/media-client.ts"
 import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
 import { geminiErrors } from "./whole-client.ts"
 
-/** What a request of `generateContent` asks for beside text. */
+/** The media that a request of `generateContent` asks for beside text. */
 export const mediaAskedOf = (bytes: Uint8Array): "image" | "speech" | undefined => {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-  // Most requests have no such word, and are not parsed here.
+  // Most requests have no such field, and are not parsed here.
   if (!body.includes('"responseModalities"')) return undefined
   const modalities = objectAt(parseObject(body.toString("utf8")), "generationConfig")?.["responseModalities"]
   if (!Array.isArray(modalities)) return undefined
@@ -184,7 +184,7 @@ export const generateSpeech = (model: string, isStream: boolean): MediaClient<ob
     return reader.result({
       omitted: reader.omitted,
       model,
-      // The API has samples without a head.
+      // The API has samples without a WAV head.
       request: present({ input: textIn(parts), voice, format: "pcm", stream: true }),
       reply: (response) => response,
       events: () => new SpokenEvents(model, isStream),
@@ -206,17 +206,17 @@ const generated = (model: string, parts: ReadonlyArray<object>, usage: Usage | u
 
 const samplesMime = "audio/L16;codec=pcm;rate=24000"
 
-/** Stands for the sound; it comes before the model's name, which is text of the caller. */
+/** A placeholder for the sound; it comes before the model's name, which is text of the caller. */
 const placeOfSound = "sound"
 
-/** Sound as events, or within one object, which is written as the sound comes: the API's own reply is not bytes. */
+/** Sound as events, or within one object, which is written while the sound arrives: the API's own reply is not bytes. */
 class SpokenEvents extends ClientEvents implements EventEncoder {
   readonly contentType: string
   override readonly heartbeat: string
   readonly #model: string
   readonly #isStream: boolean
   #hasBegun = false
-  /** Bytes for which base64 has no whole letters yet. */
+  /** Bytes that do not fill a group of base64 yet. */
   #rest: Uint8Array = new Uint8Array()
 
   constructor(model: string, isStream: boolean) {
@@ -252,7 +252,7 @@ class SpokenEvents extends ClientEvents implements EventEncoder {
     return Buffer.from(this.#rest).toString("base64") + end
   }
 
-  /** A reply that is one object has no words for an error after its head. */
+  /** A reply that is one object has no form for an error after its head. */
   error(error: ErrorBody): string {
     return this.#isStream ? this.#event(geminiErrors.error(error, 500)) : ""
   }

@@ -1,4 +1,4 @@
-/** How Gemini's models are told to think: up to 2.5 by a budget of tokens, later ones by a level. */
+/** The ways in which Gemini's models take thinking: up to 2.5 by a budget of tokens, later ones by a level. */
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import type { VendorRequest } from "../chat-dialect.ts"
 import { makersName } from "../vendor/family.ts"

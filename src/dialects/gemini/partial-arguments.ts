@@ -41,7 +41,7 @@ export class PartialArguments {
   }
 }
 
-/** Members stand in the order in which they came. */
+/** Members are in the order in which they came. */
 const jsonOf = (value: Value): string => {
   if (value instanceof Map) {
     return `{${[...value].map(([name, member]) => `${JSON.stringify(name)}:${jsonOf(member)}`).join(",")}}`

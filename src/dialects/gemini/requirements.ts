@@ -1,4 +1,4 @@
-/** The requirements of Gemini, wherever it runs. */
+/** The requirements of Gemini, on every platform. */
 import { Result } from "effect"
 import type { Message } from "../../protocol/block.ts"
 import { JsonText } from "../../protocol/json/json-text.ts"
@@ -107,7 +107,7 @@ export const geminiRequirements: ReadonlyArray<Requirement> = [
   },
   {
     ...levels,
-    // A budget is taken instead, also by models that have levels.
+    // A budget is used instead, also for models that have levels.
     meet: (request) =>
       (request.reasoningBudget ?? 0) > 0
         ? Result.succeed(request)

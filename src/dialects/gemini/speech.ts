@@ -1,4 +1,4 @@
-/** Speech in Gemini's words: 24 kHz samples without a head. Source: https://ai.google.dev/gemini-api/docs/speech-generation */
+/** Speech in Gemini's format: 24 kHz samples without a head. Source: https://ai.google.dev/gemini-api/docs/speech-generation */
 import { Result } from "effect"
 import { voiceName } from "../../protocol/kinds/speech.ts"
 import type { SpeechDialect } from "../media-dialect.ts"

@@ -1,8 +1,11 @@
-/** Places in a text, and places in its UTF-8. A reply may cite thousands of them, so that a piece is read for each, not all. */
+/**
+ * Positions in a text, and positions in its UTF-8. A reply may have thousands of citations, so each lookup reads one piece of
+ * the text, and not all of it.
+ */
 
 interface Piece {
   readonly text: string
-  /** Where it begins: in the text, and in its UTF-8. */
+  /** The beginning of the piece: in the text, and in its UTF-8. */
   readonly place: number
   readonly byte: number
 }
@@ -10,9 +13,9 @@ interface Piece {
 const pieceLength = 8192
 
 export class Utf8Places {
-  /** Text that is ASCII is counted only. */
+  /** The length of the text's beginning that is ASCII, which is only counted. */
   #ascii = 0
-  /** The text after it: pieces, and what is not cut yet. */
+  /** The text after it: pieces, and the part that is not cut yet. */
   readonly #pieces: Array<Piece> = []
   #rest = ""
 
@@ -22,7 +25,7 @@ export class Utf8Places {
     else this.#rest += text
   }
 
-  /** The place in the text; undefined if its UTF-8 has no such place. */
+  /** The position in the text; undefined if its UTF-8 has no such position. */
   placeAt(byte: number): number | undefined {
     if (byte <= this.#ascii) return byte
     const piece = this.#pieceWith((begin) => begin.byte <= byte)
@@ -31,14 +34,14 @@ export class Utf8Places {
     return within > bytes.length ? undefined : piece.place + bytes.toString("utf8", 0, within).length
   }
 
-  /** The place in the UTF-8; its end for a place behind the end of the text. */
+  /** The position in the UTF-8; its end for a position behind the end of the text. */
   byteAt(place: number): number {
     if (place <= this.#ascii) return place
     const piece = this.#pieceWith((begin) => begin.place <= place)
     return piece.byte + Buffer.byteLength(piece.text.slice(0, place - piece.place))
   }
 
-  /** The last piece that begins at a place, or before it. */
+  /** The last piece that begins at a position, or before it. */
   #pieceWith(isBefore: (piece: Piece) => boolean): Piece {
     while (this.#rest.length > pieceLength) this.#cut()
     const rest = { text: this.#rest, ...this.#end() }

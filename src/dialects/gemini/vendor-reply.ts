@@ -66,9 +66,9 @@ export function decodeBody(body: string): ReadonlyArray<VendorEvent> {
 
 type OpenBlock = "text" | "reasoning"
 
-/** Reads replies: their candidates, each by its own reader, and what is said of them all. */
+/** Reads replies: their candidates, each by its own reader, and the fields about all of them. */
 class ReplyReader {
-  /** By their index; most often there is one. */
+  /** The readers by index; most often there is one. */
   readonly #candidates: Array<CandidateReader> = []
   #stop: Stop | undefined
   #tier: string | undefined
@@ -76,7 +76,7 @@ class ReplyReader {
   readonly #searches: Array<number> = []
   #usesMaps = false
 
-  /** @param json of a whole reply, or of a part of one */
+  /** @param json the JSON of a whole reply, or of a part of one */
   readReply(json: string, events: Array<VendorEvent>): void {
     const reply = parseObject(json)
     const error = objectAt(reply, "error")
@@ -136,10 +136,10 @@ class ReplyReader {
   }
 }
 
-/** The text of a part of a call, as it came. */
+/** The text of a part of a call, as it arrived. */
 type TextIn = (...path: JsonPath) => string | undefined
 
-/** The texts of the parts of a reply; their places are looked for when the first one is asked for. */
+/** The texts of the parts of a reply; their positions are found when the first one is asked for. */
 class PartTexts {
   readonly #json: string
   readonly #reply: JsonObject | undefined
@@ -177,19 +177,19 @@ class CandidateReader {
   /** A call whose arguments arrive in parts. */
   #partial: { readonly index: number; readonly args: PartialArguments } | undefined
   #replyId = ""
-  /** The text block that grounding is about, and the places in it. */
+  /** The text block that grounding is about, and the positions in it. */
   #text: { readonly index: number; readonly places: Utf8Places } | undefined
   #called = false
   readonly #grounding = new Grounding()
   #isEnded = false
-  /** Of the text that is read next. */
+  /** The logprobs of the text that is read next. */
   #logprobs: ReadonlyArray<TokenLogprob> | undefined
 
   constructor(index: number) {
     this.#index = index
   }
 
-  /** @returns why it ended, if it has */
+  /** @returns the stop reason, if it has ended */
   read(
     candidate: JsonObject,
     replyId: string | undefined,
@@ -245,7 +245,7 @@ class CandidateReader {
     this.#logprobs = undefined
   }
 
-  /** Once the reply has ended: its places are known then. */
+  /** This comes after the reply has ended: its positions are known then. */
   #cite(events: Array<VendorEvent>): void {
     if (this.#text === undefined) return
     const { index, places } = this.#text
@@ -363,7 +363,7 @@ const stops: Readonly<Record<string, Stop>> = {
   PROHIBITED_CONTENT: "filtered",
   SPII: "filtered",
   IMAGE_SAFETY: "filtered",
-  // Of Vertex AI: https://cloud.google.com/security-command-center/docs/model-armor-vertex-integration
+  // A reason of Vertex AI: https://cloud.google.com/security-command-center/docs/model-armor-vertex-integration
   MODEL_ARMOR: "filtered",
   IMAGE_PROHIBITED_CONTENT: "filtered",
   IMAGE_RECITATION: "filtered",
@@ -371,7 +371,7 @@ const stops: Readonly<Record<string, Stop>> = {
   UNEXPECTED_TOOL_CALL: "malformed_call",
   TOO_MANY_TOOL_CALLS: "malformed_call",
   MALFORMED_RESPONSE: "malformed_call",
-  // The model stopped without having ended.
+  // The model stopped without a regular end.
   OTHER: "interrupted",
   NO_IMAGE: "interrupted",
   IMAGE_OTHER: "interrupted",

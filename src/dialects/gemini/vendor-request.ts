@@ -90,7 +90,7 @@ const writeGenerate = (request: VendorRequest): Result.Result<object, EncodeRefu
   })
 }
 
-/** The tier has its place beside them. */
+/** The tier is a field beside them. */
 export const words: ExtraWords = {
   seed: sameAs("seed"),
   frequencyPenalty: sameAs("frequencyPenalty"),
@@ -132,7 +132,7 @@ export const thinkingBudget = (request: VendorRequest, level: ReasoningLevel): n
   return budgets === undefined ? budget : budgetWithin(budget, budgets)
 }
 
-/** The level that the model has for one that is asked for. */
+/** The level that the model has for the requested one. */
 export const thinkingLevel = (asked: ReasoningLevel, name: string): string => {
   const level = levelFor(asked, ruleOf(geminiModels, { model: name }) ?? {}) ?? asked
   const least = name.includes("pro") ? "low" : "minimal"
@@ -248,7 +248,7 @@ const encodeClip = ({ from, to, fps }: NonNullable<VideoBlock["clip"]>): object 
   ...(fps !== undefined && { fps }),
 })
 
-/** What Gemini's tools left goes back to it as it is; of others' tools there is the text that they showed. */
+/** Blocks of Gemini's tools go back to it unchanged; blocks of others' tools become the text that they showed. */
 const encodeOwn = (block: VendorBlock): Part | JsonText =>
   ownBlock("gemini", block) === undefined ? { text: shownText(block) } : new JsonText(block.v)
 
@@ -257,9 +257,9 @@ const encodeCall = (call: ToolCallBlock): Part => ({
 })
 
 /**
- * A result must be an object: its text stands under a key of Gemini's documentation. JSON in it is not opened, because Gemini
- * would read a part of it as its own: `$ref` as the name of a picture, `error` as a failure.
- * Source: https://ai.google.dev/gemini-api/docs/function-calling
+ * A result must be an object: its text is put under a key of Gemini's documentation. JSON in it is not parsed, because Gemini
+ * would interpret a part of it: `$ref` as the name of a picture, `error` as a failure. Source:
+ * https://ai.google.dev/gemini-api/docs/function-calling
  */
 const encodeResult = (result: ToolResultBlock, name: string): Part => {
   const text = resultText(result)

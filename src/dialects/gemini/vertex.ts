@@ -91,6 +91,6 @@ const contentOf = ({ input: [text = ""], dimensions, truncate }: EmbeddingAsked)
   ...(dimensions !== undefined && { outputDimensionality: dimensions }),
 })
 
-/** Undefined if one is. */
+/** The sum; undefined if one of the counts is. */
 const sumOf = (counts: ReadonlyArray<number | undefined>): number | undefined =>
   counts.reduce((sum, count) => (sum === undefined || count === undefined ? undefined : sum + count), 0)

@@ -1,4 +1,4 @@
-/** Videos in Gemini's words: a long-running operation. Source: https://ai.google.dev/gemini-api/docs/video */
+/** Videos in Gemini's format: a long-running operation. Source: https://ai.google.dev/gemini-api/docs/video */
 
 import { Result } from "effect"
 import type { MediaBody } from "../../media/media-file.ts"
@@ -15,7 +15,7 @@ interface Format {
   readonly resolution?: string
 }
 
-/** What the vendor calls sizes: a ratio and a number of lines. */
+/** The vendor's names of sizes: a ratio and a number of lines. */
 const sizes: Readonly<Record<string, Format>> = {
   "16:9": { aspectRatio: "16:9" },
   "9:16": { aspectRatio: "9:16" },
@@ -33,7 +33,8 @@ const plain = { headers: { accept: "application/json" }, body: "" }
 
 export const geminiVideo: VideoDialect = {
   encode: ({ prompt, seconds, size, image, source }: VideoAsked, model, family) => {
-    if (source !== undefined) return Result.fail({ capability: "source", message: "this vendor makes no video anew" })
+    if (source !== undefined)
+      return Result.fail({ capability: "source", message: "this vendor does not change finished videos" })
     const format = size === undefined ? noSize : entryOf(sizes, size)
     if (format === undefined) {
       const refused: EncodeRefusal = {
@@ -81,7 +82,7 @@ export const geminiVideo: VideoDialect = {
   content: (_job, content = "", baseUrl) => {
     if (!URL.canParse(content)) return undefined
     const { origin, pathname, search } = new URL(content)
-    // The key goes to no other host.
+    // The key is sent to no other host.
     return origin === new URL(baseUrl).origin
       ? { headers: { accept: "*/*" }, body: "", method: "GET", path: `${pathname}${search}` }
       : undefined

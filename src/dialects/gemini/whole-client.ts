@@ -1,4 +1,4 @@
-/** Embeddings towards clients of Gemini's API, one and many. Source: https://ai.google.dev/api/embeddings */
+/** Embeddings towards clients of Gemini's API, one and several. Source: https://ai.google.dev/api/embeddings */
 import type { Result } from "effect"
 import { type EmbeddingResponse, maxEmbeddingInputs } from "../../protocol/kinds/embedding.ts"
 import { all, carried, FieldReader, type FieldRefusal, type FieldTable, present, refused } from "../client/fields.ts"

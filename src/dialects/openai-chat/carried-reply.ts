@@ -13,8 +13,8 @@ export const carriedCompletion = (context: ReplyContext, json: string): string =
   editJsonText(json, replyEdits(namesOf(context)))
 
 /**
- * The end of a choice, and the usage, come after the settlement. The usage is left out where the client did not ask for it. Some
- * vendors tell it beside an empty choice, after the end.
+ * The end of a choice, and the usage, come after the settlement. The usage is left out if the client did not ask for it. Some
+ * vendors send it beside an empty choice, after the end.
  */
 export const chunkRules: MakeRules = (context) => {
   const { includesUsage } = context

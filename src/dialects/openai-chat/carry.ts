@@ -99,8 +99,8 @@ const editsOf = (request: VendorRequest, sent: SentBody, profile: ChatProfile): 
 }
 
 /**
- * The limit that is held is the only one that a vendor can read. OpenAI knows both words; other vendors know one, and a
- * server that is not known gets the one that all know beside the client's.
+ * The limit that is held is the only one that a vendor can read. OpenAI accepts both names; other vendors accept one, and an
+ * unknown server gets the common one beside the client's.
  */
 const limitEdits = (
   request: VendorRequest,
@@ -124,7 +124,7 @@ const limits = ["max_completion_tokens", "max_tokens"] as const
 
 const reasoningWords = ["reasoning_effort", "thinking", "reasoning"] as const
 
-/** Reasoning in the vendor's own words stays; in those of another vendor with this API it is translated. */
+/** Reasoning in the vendor's own fields stays; reasoning in the fields of another vendor with this API is translated. */
 const reasoningEdits = (
   request: VendorRequest,
   { head, own, asked }: SentBody,
@@ -135,7 +135,7 @@ const reasoningEdits = (
   const given = profile.reasoningBack === undefined ? (own.places?.["reasoning"] ?? []) : []
   const edits = given.map((path) => cut(...path))
   if (said.length === 0) return edits
-  // A level that Weir does not know is for the vendor to judge.
+  // A level that Weir does not know goes to the vendor, which decides.
   if (request.reasoning === undefined && asked.reasoning === undefined && request.canReason) return edits
   if (request.reasoning === undefined) return [...edits, ...said.map((word) => cut(word))]
   const { reasoning, reasoningBudget, reasoningDisplay } = request
@@ -147,7 +147,7 @@ const reasoningEdits = (
   return [...edits, ...said.map((word) => cut(word)), ...words.map(([word, value]) => set(value, word))]
 }
 
-/** Whether the vendor has the word, and takes its value. */
+/** Whether the vendor has the parameter, and takes its value. */
 const isOwnWord = (
   word: string,
   value: unknown,
@@ -165,7 +165,7 @@ const owned = {
   search_settings: "groq",
 } as const
 
-/** Words of other vendors with this API are refused by most: a server that is not known gets them all. */
+/** Fields of other vendors with this API are refused by most: an unknown server gets them all. */
 const ownWords = ({ head }: SentBody, { options, cache, takesAll }: ChatProfile): ReadonlyArray<JsonEdit> => {
   if (takesAll === true) return []
   const others = Object.entries(owned).filter(([name, owner]) => owner !== options && !isAbsent(head[name]))
@@ -173,7 +173,7 @@ const ownWords = ({ head }: SentBody, { options, cache, takesAll }: ChatProfile)
   return [...others.map(([name]) => cut(name)), ...(isKeyed ? [cut("prompt_cache_key")] : [])]
 }
 
-/** OpenAI's words for the usual tier; other vendors have words of their own. */
+/** OpenAI's names for the default tier; other vendors have their own names. */
 const usualTiers: ReadonlyArray<unknown> = ["default", "standard"]
 
 const tierEdits = ({ head }: SentBody, { options, takesAll }: ChatProfile): ReadonlyArray<JsonEdit> =>

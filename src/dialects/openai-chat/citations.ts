@@ -25,7 +25,7 @@ export const citationOf = (annotation: JsonObject): Citation | undefined => {
 
 const isPlace = (place: number | undefined): place is number => Number.isSafeInteger(place) && Number(place) >= 0
 
-/** Addresses beside the choices, as Perplexity and xAI tell them. */
+/** Addresses beside the choices, as Perplexity and xAI send them. */
 export const citedAddresses = (reply: JsonObject): ReadonlyArray<Citation> => {
   const results = objectsAt(reply, "search_results").flatMap((result) => citationOf(result) ?? [])
   const { citations } = reply
@@ -45,7 +45,7 @@ export const chatAnnotation = ({ url, title, text, start, end, source }: PlacedC
   },
 })
 
-/** An annotation of responses. @param length of the text, all of which is meant where the citation has no place */
+/** An annotation of responses. @param length the length of the text, which is used if the citation has no position */
 export const responsesAnnotation = ({ url, title, start = 0, end, source = "" }: Citation, length: number) =>
   url === undefined
     ? { type: "file_citation", file_id: source, filename: title ?? source, index: end ?? length }

@@ -72,7 +72,7 @@ const partFields: FieldTable = {
   prompt_cache_breakpoint: withoutEffect("send cache_control"),
 }
 
-/** Remembers where messages give reasoning back, and what else replies had beside their words: not every vendor takes it. */
+/** Remembers the positions of reasoning in messages, and of other members of earlier replies: not every vendor takes them. */
 export class ChatFieldReader extends FieldReader {
   readonly reasoning: Array<string> = []
   readonly echoes: Array<string> = []
@@ -146,7 +146,7 @@ const assistantOf = (
   const text = isAbsent(content) ? "" : plainText(reader, content, `${path}.content`)
   const said = text + (isAbsent(refusal) ? "" : reader.string(refusal, `${path}.refusal`))
   const thought = isAbsent(reasoning) ? "" : reader.string(reasoning, `${path}.reasoning_content`)
-  // No vendor takes back the pictures that a model made: that they are left out is told.
+  // No vendor takes back the pictures that a model made: a warning says that they are left out.
   const drawn = reader
     .optionalList(message["images"], `${path}.images`)
     .map(() => sealedBlock("gemini", { inlineData: {} }))

@@ -66,10 +66,10 @@ export const completionId = (context: ReplyContext): string => `chatcmpl-${reply
 
 export class ChatEvents extends ClientEvents implements EventEncoder {
   readonly #context: ReplyContext
-  /** What all chunks begin with, made with the first: a whole reply has none. */
+  /** The beginning of all chunks, made with the first: a whole reply has none. */
   #begin: string | undefined
   readonly #texts: Array<JoinedText> = []
-  /** How many pictures each reply has. */
+  /** The number of pictures of each reply. */
   readonly #pictures: Array<number> = []
   readonly #omitted = new Set<string>()
   /** Each reply's tool calls, by their block. */
@@ -142,7 +142,7 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
     return `${this.#head()}"choices":[{"index":${reply},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}]${more}}\n\n`
   }
 
-  /** The citations whose places are known with a delta. */
+  /** The citations whose positions are known with a delta. */
   #citedBy(delta: Delta): ReadonlyArray<PlacedCitation> {
     const text = this.#textOf(delta.reply ?? 0)
     if (delta.t !== "text") return text.end()
@@ -156,7 +156,7 @@ export class ChatEvents extends ClientEvents implements EventEncoder {
     return this.#chunk(JSON.stringify({ content: "", annotations: citations.map(chatAnnotation) }), { reply })
   }
 
-  /** A picture; other blocks of vendors' tools have no words here. */
+  /** A picture; other blocks of vendors' tools have no form here. */
   #drawn(delta: Extract<Delta, { t: "vendor" }>, reply: number): string {
     const picture = pictureIn(delta)
     if (picture === undefined) {
@@ -204,7 +204,7 @@ interface OpenCall {
   hasArguments: boolean
 }
 
-/** A chunk that tells the usage alone. */
+/** A chunk that has only the usage. */
 export const usageChunk = (context: ReplyContext, usage: Usage, notes?: ReplyNotes): string => {
   const { model, createdS: created } = context
   const head = { id: completionId(context), object: "chat.completion.chunk", created, model, choices: [] }
@@ -213,7 +213,7 @@ export const usageChunk = (context: ReplyContext, usage: Usage, notes?: ReplyNot
 
 const opening = `{"role":"assistant","content":"","refusal":null}`
 
-/** What a chunk says beside its delta. */
+/** The fields of a chunk beside its delta. */
 interface Chunk {
   readonly reply?: number
   readonly finish?: string

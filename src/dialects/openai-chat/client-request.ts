@@ -80,7 +80,7 @@ export const chatFields: FieldTable = {
   ...all(withoutEffect("the catalogue says what vendors may keep"), "prompt_cache_retention"),
   web_search_options: carried,
   store: own(false),
-  // Some of other vendors with this API.
+  // Parameters of other vendors with this API.
   ...all(carried, "thinking", "reasoning", ...extraFields),
   include_reasoning: carried,
   separate_reasoning: withoutEffect("reasoning comes apart from the answer"),
@@ -203,14 +203,14 @@ const predictionOf = (reader: FieldReader, value: unknown): string | undefined =
   return plainText(reader, content, "prediction.content")
 }
 
-/** OpenRouter's words for what is shown of what a model thought. */
+/** OpenRouter's field for the reasoning that is shown. */
 const displayOf = ({ include_reasoning: isIncluded, reasoning }: JsonObject): string | undefined =>
   isIncluded === false || (isObject(reasoning) && reasoning["exclude"] === true) ? "omitted" : undefined
 
-/** OpenAI's effort, or how vendors with its API say it. */
+/** OpenAI's effort, or the field of other vendors with its API. */
 const reasoningOf = (reader: FieldReader, body: JsonObject): JsonObject => {
   const { thinking, reasoning, reasoning_effort: effort } = body
-  // "default" is Groq's word for the model's own amount.
+  // "default" is Groq's name for the model's own level.
   if (!isAbsent(effort) && effort !== "default")
     return { reasoning: reader.word(openaiEfforts, effort, "reasoning_effort") }
   if (!isAbsent(thinking)) {

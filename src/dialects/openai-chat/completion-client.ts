@@ -87,7 +87,7 @@ const decode = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> =>
   return reader.result({ exchange, context })
 }
 
-/** As OpenAI documents it. */
+/** The default of OpenAI's documentation. */
 const defaultMaxTokens = 16
 
 /** One prompt, alone or in a list. */
@@ -104,7 +104,7 @@ interface Piece {
   readonly finish?: string
 }
 
-/** Texts alone: what else a model says has no place here. */
+/** Only texts: other blocks have no place here. */
 class CompletionEvents extends ClientEvents implements EventEncoder {
   readonly #context: ReplyContext
   readonly #offsets: Array<number> = []
@@ -159,7 +159,10 @@ const choiceOf = ({ text, reply, logprobs = null, finish }: Piece) => ({
   finish_reason: finish ?? null,
 })
 
-/** In lists side by side. @param offset where the text of these tokens begins */
+/**
+ * The logprobs in parallel lists.
+ * @param offset the position where the text of these tokens begins
+ */
 const logprobsOf = (tokens: ReadonlyArray<TokenLogprob>, offset = 0) => {
   let at = offset
   return {

@@ -1,11 +1,11 @@
-/** Embeddings in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/embeddings */
+/** Embeddings in OpenAI's format, which many vendors share. Source: https://platform.openai.com/docs/api-reference/embeddings */
 import { Result } from "effect"
 import { objectAt, reportedCountAt } from "../parse/json.ts"
 import { inOrder, readVectors } from "../vendor/vectors.ts"
 import { type EmbeddingDialect, jsonRequest } from "../whole-dialect.ts"
 import type { EmbeddingProfile } from "./kind-profiles.ts"
 
-/** Older than the parameter: https://platform.openai.com/docs/api-reference/embeddings/create */
+/** A model that is older than the parameter: https://platform.openai.com/docs/api-reference/embeddings/create */
 const hasOneLength = "text-embedding-ada-002"
 
 export const makeEmbedding = ({
@@ -27,7 +27,7 @@ export const makeEmbedding = ({
         ...(purposes !== undefined && { input_type: purposes[inputType] }),
         ...(truncates === true && { truncate: truncate === true ? "END" : "NONE" }),
         ...(dimensions !== undefined && { [lengthField]: dimensions }),
-        // Numbers are what vendors send anyway.
+        // Numbers are the default of vendors.
         ...(encoding === "base64" && knowsBase64 === true && { encoding_format: "base64" }),
       }),
     )

@@ -1,6 +1,6 @@
 /**
- * How vendors with OpenAI's API refuse. They share its form, not its codes: each adds its own, and none contradicts another.
- * Sources, by vendor, are beside their codes.
+ * The refusals of vendors with OpenAI's API. They share its form, not its codes: each adds its own, and none contradicts
+ * another. Sources, by vendor, are beside their codes.
  */
 
 import { geminiRefusal, isGoogles } from "../gemini/faults.ts"
@@ -60,7 +60,8 @@ const table: FaultTable = {
     [/used all available credits|spending limit/i, "credit"],
     // DeepSeek: https://api-docs.deepseek.com/quick_start/error_codes
     [/content exists risk/i, "filter"],
-    // OpenRouter, of requests whose parameters no provider takes: https://openrouter.ai/docs/api/reference/errors-and-debugging
+    // Codes of OpenRouter for requests whose parameters no provider takes:
+    // https://openrouter.ai/docs/api/reference/errors-and-debugging
     [/no endpoints found that support/i, "request"],
     // Anthropic's models by OpenAI's API.
     [/credit balance is too low/i, "credit"],
@@ -92,7 +93,7 @@ export const faultOf = (status: number, json: JsonObject | undefined): VendorFau
   })
 }
 
-/** Places as FastAPI tells them, and so Mistral and vLLM: https://docs.pydantic.dev/latest/errors/errors/ */
+/** Paths as FastAPI writes them, and so Mistral and vLLM: https://docs.pydantic.dev/latest/errors/errors/ */
 const locationsIn = (json: JsonObject | undefined): ReadonlyArray<string> =>
   objectsAt(json, "detail").flatMap(({ loc }) =>
     Array.isArray(loc) ? [loc.filter((name) => name !== "body").join(".")] : [],
@@ -110,7 +111,10 @@ export const eventFault = (event: JsonObject): VendorFault => {
   return openaiFault(objectAt(event, "error") ?? { code: "stream_error", ...event, type: undefined })
 }
 
-/** Codes of what a request has, in replies of Responses. Source: https://platform.openai.com/docs/api-reference/responses/object, `error` */
+/**
+ * Codes of faults in a request's content, in replies of Responses. Source:
+ * https://platform.openai.com/docs/api-reference/responses/object, `error`
+ */
 const requestCodes = [
   "invalid_request_error",
   "invalid_prompt",

@@ -1,4 +1,4 @@
-/** The words that models of pictures with OpenAI's API have, by family and by vendor. */
+/** The fields of models of pictures with OpenAI's API, by family and by vendor. */
 import { Result } from "effect"
 import type { ImageAsked } from "../media-dialect.ts"
 import { readSize } from "../vendor/sizes.ts"
@@ -10,10 +10,10 @@ export interface ImageFamily {
   /** Models that answer with the picture itself; others are asked for it. */
   readonly isOwn: boolean
   readonly streams: boolean
-  /** Pictures of one request. */
+  /** The maximum number of pictures of one request. */
   readonly maxImages: number
   readonly words: ReadonlyArray<ImageWord>
-  /** The form of a size; as it is asked for if absent. */
+  /** The form of a size; as requested if absent. */
   readonly size?: ImageProfile["size"]
   readonly data: "b64_json" | "base64"
   readonly path: "/images/generations" | "/images"
@@ -23,7 +23,7 @@ export interface ImageFamily {
 
 export interface EditForm {
   readonly path: "/images/edits" | ImageFamily["path"]
-  /** The field of a single picture, where it has one of its own. */
+  /** The field of a single picture, if it has one of its own. */
   readonly one?: string
   readonly many: string
   /** The text before the data URL of each, and after it. */
@@ -41,7 +41,7 @@ const editForms: Readonly<Record<NonNullable<ImageProfile["edits"]>, EditForm>> 
   },
 }
 
-/** https://platform.openai.com/docs/api-reference/images/create; its models have a style no more. */
+/** https://platform.openai.com/docs/api-reference/images/create; its models no longer have a style. */
 const own: ImageFamily = {
   isOwn: true,
   streams: true,
@@ -51,7 +51,7 @@ const own: ImageFamily = {
   path: "/images/generations",
 }
 
-/** A server that is not known: what it is asked for is sent, and it is asked for the picture. */
+/** An unknown server: the request is sent unchanged, and it asks for the picture itself. */
 const other: ImageFamily = { ...own, isOwn: false, streams: false, words: ["quality", "background", "style", "seed"] }
 
 const addresses: EditForm = { path: "/images/generations", many: "image", before: "", after: "" }
@@ -60,7 +60,7 @@ const families: ReadonlyArray<readonly [name: RegExp, family: ImageFamily]> = [
   [/^(gpt|chatgpt)-image/, own],
   [/^dall-e-3/, { ...other, words: ["quality", "style"], maxImages: 1 }],
   [/^dall-e/, { ...other, words: [] }],
-  /** https://docs.byteplus.com/en/docs/ModelArk/1541523: pictures to change stand beside the prompt; one is made at a time. */
+  /** https://docs.byteplus.com/en/docs/ModelArk/1541523: pictures to change are sent beside the prompt; one is made at a time. */
   [/seedream/, { ...other, words: ["seed"], maxImages: 1, edits: addresses }],
 ]
 
@@ -80,7 +80,7 @@ export const imageFamilyOf = (profile: ImageProfile, name: string): ImageFamily 
   }
 }
 
-/** The fields beside model, prompt and pictures; or what the model has no word for. */
+/** The fields beside model, prompt and pictures; or the first field that the model does not support. */
 export const imageFields = (
   asked: ImageAsked,
   family: ImageFamily,

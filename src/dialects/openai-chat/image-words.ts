@@ -1,4 +1,4 @@
-/** Words of a request for pictures that not every model has: the fields of OpenAI's API, and the values that change nothing. */
+/** Optional fields of a request for pictures: the fields of OpenAI's API, and the values that change nothing. */
 
 export const imageWords = {
   quality: { field: "quality", neutral: "auto" },

@@ -1,4 +1,4 @@
-/** Pictures in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/images */
+/** Pictures in OpenAI's format, which many vendors share. Source: https://platform.openai.com/docs/api-reference/images */
 
 import { Result } from "effect"
 import type { MediaBody, NamedFile } from "../../media/media-file.ts"
@@ -53,7 +53,7 @@ export const makeImage = (profile: ImageProfile = {}): ImageDialect => ({
   },
 })
 
-/** Partial pictures before the whole one, where the client does not say. */
+/** The number of partial pictures before the whole one, if the client does not set it. */
 const usualPartials = 2
 
 const streaming = (
@@ -98,7 +98,7 @@ const promptOf = (item: JsonObject | undefined) => {
   return prompt === undefined ? {} : { revisedPrompt: prompt }
 }
 
-/** Size, quality and background as the vendor names them: it chooses where `auto` was asked for. */
+/** Size, quality and background as the vendor names them: it chooses if the request says `auto`. */
 const figuresOf = (body: JsonObject): MadeFigures => {
   const [size, quality, background] = ["size", "quality", "background"].map((name) => stringAt(body, name))
   return {

@@ -1,6 +1,6 @@
 /**
- * Differences of vendors with OpenAI's API beside chat: what each takes at once, how it names what all have, what it
- * requires, and how it replies. A vendor that is not here speaks as OpenAI does. Each names the documentation that it follows.
+ * Differences of vendors with OpenAI's API in kinds other than chat: limits, names of fields, requirements, and forms of
+ * replies. A vendor that is not here has OpenAI's own form. Each entry names the documentation that it follows.
  */
 import type { ChatProfileName } from "../../protocol/catalogue/vendor.ts"
 import type { EmbeddingPurpose } from "../../protocol/kinds/embedding.ts"
@@ -16,13 +16,13 @@ export interface KindProfile {
 }
 
 export interface EmbeddingProfile {
-  /** Texts at once; 2,048 if absent. */
+  /** The number of texts in one request; 2,048 if absent. */
   readonly maxInputs?: number
   /** The field for the length of a vector; `dimensions` if absent. */
   readonly dimensions?: "dimensions" | "output_dimension"
-  /** The purposes of vectors, where the vendor must be told. */
+  /** The purposes of vectors, if the vendor requires one. */
   readonly purposes?: Readonly<Record<EmbeddingPurpose, string>>
-  /** Whether it is said that a text may be cut. */
+  /** Whether the vendor has a field that allows it to cut a text. */
   readonly truncates?: true
   /** Whether vectors are asked for as base64, which is shorter; not all vendors know it, and some refuse it. */
   readonly knowsBase64?: true
@@ -41,13 +41,13 @@ export interface ModerationProfile {
 }
 
 export interface ImageProfile {
-  /** Whether a model whose name says nothing is OpenAI's own. */
+  /** Whether a model with an unknown name is OpenAI's own. */
   readonly isOwn?: true
-  /** The form of a size, where it is another than in OpenAI's API: `words` has a field for each of its forms. */
+  /** The form of a size, if it differs from OpenAI's API: `words` has a field for each of its forms. */
   readonly size?: "ratio" | "sides" | "words"
-  /** The word for the picture itself; `b64_json` if absent. */
+  /** The value that asks for the picture itself; `b64_json` if absent. */
   readonly data?: "base64"
-  /** The words that the vendor's models know beside a prompt and a size. */
+  /** The fields that the vendor's models support beside a prompt and a size. */
   readonly words?: ReadonlyArray<ImageWord>
   /** `/images/generations` if absent; another is the same for all families. */
   readonly path?: "/images"
@@ -64,7 +64,7 @@ export interface TranscriptionProfile {
   readonly form?: "mistral"
   /** Whether a stream has the events of OpenAI's API, for any model. */
   readonly streams?: true
-  /** Whether it is a server that is not known: it is asked for what a client asks for, and streams as OpenAI does. */
+  /** Whether it is an unknown server: the request is sent unchanged, and streams are OpenAI's. */
   readonly isUnknown?: true
 }
 

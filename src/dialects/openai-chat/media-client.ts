@@ -25,16 +25,16 @@ import { ImageEvents, SpeechEvents } from "./media-events.ts"
 import { imageUsage } from "./media-usage.ts"
 import { openaiErrors } from "./whole-client.ts"
 
-/** A request in the words of twp/1, and how its reply is written. */
+/** A request in twp/1, and the way to write its reply. */
 export interface MediaAsked<Body> {
-  /** Without its files; to be checked by the schema of twp/1. */
+  /** The fields without files; to be checked by the schema of twp/1. */
   readonly request: JsonObject
   readonly model: string
   /** An object, or text with its type. */
   readonly reply: (response: Body) => object | PlainText
   /** Fields that are left out, because they change no answer. */
   readonly omitted: ReadonlyArray<string>
-  /** Of a stream of events; absent if the API's own stream is of bytes. */
+  /** The encoder of a stream of events; absent if the API's own stream is of bytes. */
   readonly events?: () => EventEncoder
 }
 
@@ -53,11 +53,11 @@ export interface MediaClient<Body> {
   readonly errors: ErrorWords
   readonly fields: FieldTable
   readonly fieldNames: ReadonlyArray<readonly [ours: string, theirs: string]>
-  /** How fields of a form are read. */
+  /** The types of a form's fields. */
   readonly types: { readonly numbers?: ReadonlyArray<string>; readonly flags?: ReadonlyArray<string> }
-  /** Parts with files, by the name that twp/1 has for them. */
+  /** Parts with files, by their name in twp/1. */
   readonly files: Readonly<Record<string, string>>
-  /** A field that is optional in twp/1, and that this route cannot do without. */
+  /** A field that is optional in twp/1, and that this route requires. */
   readonly requires?: string
   readonly decode: (fields: JsonObject) => Result.Result<MediaAsked<Body>, FieldRefusal>
 }

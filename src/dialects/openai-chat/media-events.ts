@@ -1,4 +1,4 @@
-/** Streams of pictures, sound and transcripts in the words of OpenAI's API. */
+/** Streams of pictures, sound and transcripts in the format of OpenAI's API. */
 import type { ErrorBody } from "../../protocol/error.ts"
 import { errorStatus } from "../../protocol/error.ts"
 import type { CloseEvent, Delta, ImageDelta } from "../../protocol/event.ts"
@@ -69,7 +69,7 @@ export class SpeechEvents extends OpenaiEvents implements EventEncoder {
   }
 }
 
-/** The words of one speaker. */
+/** The text of one speaker. */
 export const spokenSegment = ({ text, start, end, speaker = "" }: Segment, id: number): object => ({
   type: "transcript.text.segment",
   id: `seg_${id}`,

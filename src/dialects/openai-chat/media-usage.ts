@@ -1,4 +1,4 @@
-/** Usage of calls about pictures and sound, as OpenAI's API tells it. */
+/** Usage of calls about pictures and sound, as OpenAI's API reports it. */
 import type { Usage } from "../../protocol/usage.ts"
 import { chargeOf } from "../client/client-api.ts"
 

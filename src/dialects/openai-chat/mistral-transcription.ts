@@ -31,9 +31,9 @@ const refusalHere = (asked: TranscriptionAsked): EncodeRefusal | undefined => {
   const refusal = refusalOf(asked)
   if (refusal !== undefined) return refusal
   if (asked.language !== undefined && toldBy(asked).length > 0) {
-    return { capability: "language", message: "this vendor tells no times where the language is named" }
+    return { capability: "language", message: "this vendor reports no times if the language is set" }
   }
   return asked.times.length > 1
-    ? { capability: "timestamps", message: "this vendor tells the times of words or of segments" }
+    ? { capability: "timestamps", message: "this vendor reports the times of words or of segments, not of both" }
     : undefined
 }

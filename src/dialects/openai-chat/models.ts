@@ -34,7 +34,7 @@ export const openaiModels: ReadonlyArray<ModelRule> = [
   { names: /^gpt-5(\.1)?-codex(?!-max)/, levels: threeLevels, ...reasons },
   { names: /^gpt-5\.\d+-codex/, levels: [...threeLevels, "xhigh"], ...reasons },
   { names: /^gpt-5(-mini|-nano)?(-\d{4}|$)/, levels: ["minimal", ...threeLevels], ...reasons },
-  // Models that can be told not to reason take sampling parameters then.
+  // Models that can be made not to reason then take sampling parameters.
   { names: /^gpt-5\.1(?!\d)/, levels: ["off", ...threeLevels], ...reasons, whereReasoning: "told" },
   { names: /^gpt-5\.[2-4](?!\d)/, levels: ["off", ...threeLevels, "xhigh"], ...reasons, whereReasoning: "told" },
   { names: /^gpt-5\.5(?!\d)/, levels: ["off", ...threeLevels, "xhigh"], ...reasons, whereReasoning: "unless off" },
@@ -63,17 +63,23 @@ export const openaiWords: Readonly<Record<ReasoningLevel, string>> = {
   max: "xhigh",
 }
 
-/** OpenAI's word for a level. @param model as its maker names it */
+/**
+ * OpenAI's name of a level.
+ * @param model as its maker names it
+ */
 export const openaiEffort = (level: ReasoningLevel, model: string): string =>
   level === "max" && ruleOf(openaiModels, { model })?.levels?.includes("max") === true ? "max" : openaiWords[level]
 
-/** The words that a model takes; undefined if it is not known. @param model as its maker names it */
+/**
+ * The names of levels that a model takes; undefined if it is not known.
+ * @param model as its maker names it
+ */
 export const openaiEfforts = (model: string): ReadonlyArray<string> | undefined =>
   ruleOf(openaiModels, { model })?.levels?.map((level) => openaiEffort(level, model))
 
 export const xaiModelDocs = "https://docs.x.ai/docs/guides/reasoning"
 
-/** Models of xAI that reason answer by errors to these. */
+/** Models of xAI that reason answer these with errors. */
 const grokReasons = { lacks: penalties, refuses: ["stop"], offIsUnsaid: true } as const
 
 /** xAI's models: https://docs.x.ai/developers/model-capabilities/text/reasoning. A name without a number may be any model. */
@@ -88,7 +94,7 @@ export const xaiModels: ReadonlyArray<ModelRule> = [
   { names: /^/, levels: ["low", "high"], offIsUnsaid: true },
 ]
 
-/** The words that a model of xAI's takes. */
+/** The names of levels that a model of xAI's takes. */
 export const xaiEfforts = (model: string): ReadonlyArray<string> | undefined =>
   ruleOf(xaiModels, { model })?.levels?.map((level) => openaiWords[level])
 

@@ -1,4 +1,4 @@
-/** Moderation in OpenAI's words. Source: https://platform.openai.com/docs/api-reference/moderations */
+/** Moderation in OpenAI's format. Source: https://platform.openai.com/docs/api-reference/moderations */
 import { Result } from "effect"
 import { sourceUrl } from "../../protocol/block.ts"
 import { InputType, type ModerationResult } from "../../protocol/kinds/moderation.ts"
@@ -33,8 +33,8 @@ export const makeModeration = ({ textsOnly }: ModerationProfile = {}): Moderatio
 })
 
 /**
- * Whether a result flags its input. Mistral tells categories alone: https://docs.mistral.ai/api/endpoint/classifiers.
- * @returns undefined if it does not say
+ * Whether a result flags its input. Mistral reports only categories: https://docs.mistral.ai/api/endpoint/classifiers.
+ * @returns undefined if the result does not say
  */
 export const isFlagged = ({ flagged, categories }: JsonObject): boolean | undefined => {
   if (typeof flagged === "boolean") return flagged

@@ -41,7 +41,7 @@ export const choiceRefusal =
 const withoutForbiddenTools = (request: VendorRequest): VendorRequest =>
   request.toolChoice === "none" ? { ...request, tools: [], toolChoice: undefined } : request
 
-/** Some models think if nothing is said. */
+/** Some models reason by default. */
 const withoutThinking = (request: VendorRequest): VendorRequest =>
   request.canReason && request.reasoning !== "off" ? { ...request, reasoning: "off" } : request
 
@@ -117,7 +117,7 @@ const tableOf = (profile: ChatProfile): ReadonlyArray<Requirement> => [
         { rule: "four stops", source: chat, ofModel: true as const, meet: refuses(tooMany(profile, "stops")) },
         { rule: "128 tools", source: tools, meet: refuses(tooMany(profile, "tools")) },
         { rule: "strict schemas of tools", source: outputs },
-        // Both words of the limit are of the writer, and of the edits of a carried request.
+        // Both names of the limit are met by the writer, and by the edits of a carried request.
         { rule: "limits of a model", source: openaiModelDocs },
         { rule: "strict schemas of output", source: outputs, meet: mends(strictIfPossible) },
         { rule: "usage of streams", source: chat },

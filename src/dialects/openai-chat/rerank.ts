@@ -27,8 +27,8 @@ export const makeRerank = ({ path = "/rerank", ranking }: RerankProfile = {}): R
 })
 
 /**
- * Where the results are: `data` at Fireworks (https://docs.fireworks.ai/api-reference/rerank-documents), a list alone at
- * SGLang (https://docs.sglang.ai/supported_models/rerank_models.html).
+ * The list of results: `data` at Fireworks (https://docs.fireworks.ai/api-reference/rerank-documents), a list alone at SGLang
+ * (https://docs.sglang.ai/supported_models/rerank_models.html).
  */
 const lists = ["results", "data", "rankings", "list"]
 

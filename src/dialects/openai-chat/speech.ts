@@ -1,4 +1,7 @@
-/** Speech in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/audio/createSpeech */
+/**
+ * Speech in OpenAI's format, which many vendors share. Source:
+ * https://platform.openai.com/docs/api-reference/audio/createSpeech
+ */
 
 import { Result } from "effect"
 import { voiceName } from "../../protocol/kinds/speech.ts"
@@ -31,13 +34,13 @@ const encodeOpenai: SpeechDialect["encode"] = (
       response_format: format,
       ...(speed !== undefined && { speed }),
       ...(instructions !== undefined && { instructions }),
-      // Bytes alone do not tell what they cost.
+      // A reply of bytes does not report its cost.
       ...(needsTokens && { stream_format: "sse" }),
     }),
     headers: { accept: needsTokens ? "text/event-stream" : "*/*" },
   })
 
-/** Its samples are of 32 bit. Source: https://docs.mistral.ai/api/endpoint/audio/speech */
+/** Its samples have 32 bits. Source: https://docs.mistral.ai/api/endpoint/audio/speech */
 const mistralFormats = ["mp3", "wav", "opus", "flac"]
 
 const encodeMistral: SpeechDialect["encode"] = ({ input, voice, format = "mp3", speed, instructions }, model) => {

@@ -1,6 +1,6 @@
 /**
- * Tool calls of a reply that vendors stream in many forms: calls with one index, without one, heads before all arguments, names
- * in a later chunk, arguments as an object. Each is told whole before the next one begins.
+ * Tool calls of a reply that vendors stream in many forms: calls with one index, without one, heads before all arguments,
+ * names in a later chunk, arguments as an object. Each call is emitted whole before the next one begins.
  */
 
 import { malformed, type VendorEvent } from "../chat-dialect.ts"
@@ -11,16 +11,16 @@ import { JsonEnd } from "./json-end.ts"
 interface StreamedCall {
   readonly id: string | undefined
   name: string
-  /** Whether it is of a tool that takes a text. */
+  /** Whether the call is of a tool that takes a text. */
   isText: boolean
-  /** The part of its arguments, or of its text, that is not told yet: what is told is not touched again. */
+  /** The part of its arguments, or of its text, that is not emitted yet: an emitted part is not read again. */
   untold: string
-  /** The part of its arguments in which their end has not been looked for. */
+  /** The part of its arguments that was not searched for their end yet. */
   unread: string
   readonly end: JsonEnd
   /** Whether it has ended, and another one has begun. */
   isOver: boolean
-  /** Its block; absent until it is told. */
+  /** Its block; absent until it is emitted. */
   block?: number
 }
 
@@ -28,7 +28,7 @@ export class StreamedCalls {
   /** Takes the number of the next block. */
   readonly #nextBlock: () => number
   readonly #atIndex = new Map<number, StreamedCall>()
-  /** The call that is told, and those that wait for its end. */
+  /** The call that is being emitted, and the calls that wait for its end. */
   readonly #open: Array<StreamedCall> = []
   #last: StreamedCall | undefined
 
@@ -36,7 +36,7 @@ export class StreamedCalls {
     this.#nextBlock = nextBlock
   }
 
-  /** @param calls of one chunk, or of a whole reply: there each is a call of its own */
+  /** @param calls the calls of one chunk, or of a whole reply, where each is a call of its own */
   read(calls: ReadonlyArray<JsonObject>, isWhole: boolean, events: Array<VendorEvent>): void {
     for (const [position, piece] of calls.entries()) {
       const index = numberAt(piece, "index") ?? (calls.length > 1 ? position : undefined)
@@ -56,12 +56,15 @@ export class StreamedCalls {
     else this.#tell(events)
   }
 
-  /** The end of the reply: whatever waits is told. */
+  /** The end of the reply: all waiting calls are emitted. */
   end(events: Array<VendorEvent>): void {
     for (const call of this.#open.splice(0)) this.#tellOne(call, events)
   }
 
-  /** The call that a piece goes on; undefined if it begins one. A vendor that makes up an id for each piece names its call once. */
+  /**
+   * The call that a piece continues; undefined if it begins one. A vendor that makes up an id for each piece names its call
+   * once.
+   */
   #known(piece: JsonObject, index: number | undefined): StreamedCall | undefined {
     const known = index === undefined ? this.#last : this.#atIndex.get(index)
     const id = stringAt(piece, "id") || undefined
@@ -86,8 +89,8 @@ export class StreamedCalls {
   }
 
   /**
-   * Tells the first open call as far as it has come; it ends where another one waits and its arguments are whole. The end of a
-   * text is known at the end of the reply alone.
+   * Emits the received part of the first open call. The call ends if another one waits and its arguments are whole. The end
+   * of a text is known only at the end of the reply.
    */
   #tell(events: Array<VendorEvent>): void {
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Texts that a client sends as tokens of OpenAI's embedding models, which some SDKs do by themselves. The vocabulary is
- * loaded when the first such request comes. Source: https://platform.openai.com/docs/api-reference/embeddings/create
+ * Texts that a client sends as tokens of OpenAI's embedding models, as some SDKs do by default. The vocabulary is loaded when
+ * the first such request comes. Source: https://platform.openai.com/docs/api-reference/embeddings/create
  */
 import { createRequire } from "node:module"
 
@@ -31,7 +31,7 @@ const decode = (tokens: ReadonlyArray<number>): string | undefined => {
 const isTokens = (value: unknown): value is ReadonlyArray<number> =>
   Array.isArray(value) && value.length > 0 && value.every((each) => Number.isInteger(each) && each >= 0)
 
-/** A list of texts, from one text, one list of tokens, or a list of either; anything else is left as it is. */
+/** A list of texts, from one text, one list of tokens, or a list of either; any other value is left unchanged. */
 export const tokensToText = (input: unknown): unknown => {
   if (typeof input === "string") return [input]
   if (isTokens(input)) return [decode(input) ?? input]

@@ -21,7 +21,10 @@ export const readTranscript = (body: JsonObject): Transcribed | undefined => {
   }
 }
 
-/** Figures of segments: ours, and theirs. Source: https://platform.openai.com/docs/api-reference/audio/verbose-json-object */
+/**
+ * Figures of segments by their names in twp/1 and at the vendor. Source:
+ * https://platform.openai.com/docs/api-reference/audio/verbose-json-object
+ */
 export const segmentFigures = [
   ["seek", "seek"],
   ["temperature", "temperature"],

@@ -101,7 +101,7 @@ const textTypes: Readonly<Record<string, string>> = {
   vtt: "text/vtt; charset=utf-8",
 }
 
-/** The reply as text, where a format is text; undefined for JSON. */
+/** The reply as text, if its format is text; undefined for JSON. */
 export const plainTranscript = (format: unknown, text: string): PlainText | undefined => {
   const type = typeof format === "string" ? entryOf(textTypes, format) : undefined
   return type === undefined ? undefined : new PlainText(format === "text" ? `${text}\n` : text, type)

@@ -1,4 +1,4 @@
-/** Transcription in OpenAI's words, which many vendors share. Source: https://platform.openai.com/docs/api-reference/audio */
+/** Transcription in OpenAI's format, which many vendors share. Source: https://platform.openai.com/docs/api-reference/audio */
 
 import { Result } from "effect"
 import type { Chunking } from "../../protocol/kinds/transcription.ts"
@@ -41,7 +41,10 @@ export const makeTranscription = (profile: TranscriptionProfile = {}): Transcrip
   },
 })
 
-/** The parts of a reply that a family of models can tell: only needed ones are asked for, because servers know different forms. */
+/**
+ * The parts of a reply that a family of models can report: only needed ones are asked for, because servers support different
+ * forms.
+ */
 interface Family {
   readonly tellsTimes: boolean
   readonly tellsSpeakers: boolean
@@ -49,9 +52,9 @@ interface Family {
   readonly takesPrompt: boolean
   readonly translates: boolean
   readonly streams: boolean
-  /** Whether a long recording is refused unless it is said how it is cut. */
+  /** Whether a long recording is refused unless the request says how to cut it. */
   readonly needsChunking?: true
-  /** Whether the form with times is asked for where only that tells how long a recording is. */
+  /** Whether the form with times is requested if only that reports the length of a recording. */
   readonly tellsSeconds: boolean
 }
 
@@ -92,10 +95,10 @@ const familyOf = ({ streams, isUnknown }: TranscriptionProfile, name: string): F
 const refusalOf = (asked: TranscriptionAsked, family: Family): EncodeRefusal | undefined => {
   const { times, translate, diarize, speakers, logprobs, prompt } = asked
   const refuse = (capability: string, message: string): EncodeRefusal => ({ capability, message })
-  if (times.length > 0 && !family.tellsTimes) return refuse("timestamps", "this model tells no times")
-  if (diarize && !family.tellsSpeakers) return refuse("format", "this model tells no speakers")
-  if (speakers !== undefined && !family.tellsSpeakers) return refuse("speakers", "this model tells no speakers")
-  if (logprobs === true && !family.tellsLogprobs) return refuse("logprobs", "this model tells no probabilities")
+  if (times.length > 0 && !family.tellsTimes) return refuse("timestamps", "this model reports no times")
+  if (diarize && !family.tellsSpeakers) return refuse("format", "this model reports no speakers")
+  if (speakers !== undefined && !family.tellsSpeakers) return refuse("speakers", "this model reports no speakers")
+  if (logprobs === true && !family.tellsLogprobs) return refuse("logprobs", "this model reports no probabilities")
   if (prompt !== undefined && !family.takesPrompt) return refuse("prompt", "this model takes no prompt")
   return translate && !family.translates ? refuse("translate", "this model does not translate") : undefined
 }

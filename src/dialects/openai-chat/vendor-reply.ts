@@ -53,7 +53,7 @@ export function decodeChatBody(body: string): ReadonlyArray<VendorEvent> {
 
 /** Decodes whole replies and chunks: a chunk's `delta` and a reply's `message` have the same fields. */
 class ReplyReader {
-  /** By their index; most often there is one. */
+  /** The readers by index; most often there is one. */
   readonly #choices = [new ChoiceReader(0)]
   #tier: string | undefined
 
@@ -86,19 +86,19 @@ class ReplyReader {
       reader.read(choice, objectAt(choice, isWhole ? "message" : content) ?? textOf(choice), isWhole, events)
     }
     this.#readAddresses(reply, choices[0], events)
-    // Usage is read wherever it is: beside choices, after them, inside one (Moonshot), or in its own object (Groq).
+    // Usage is read at every position: beside choices, after them, inside one (Moonshot), or in its own object (Groq).
     const usage =
       objectAt(reply, "usage") ?? objectAt(choices[0], "usage") ?? objectAt(objectAt(reply, "x_groq"), "usage")
     if (usage !== undefined) events.push({ kind: "usage", usage: readUsage(usage), final: true })
     for (const choice of choices) this.#choices[numberAt(choice, "index") ?? 0]?.end(choice, events)
   }
 
-  /** Tells all that still waits: not every reply says why it ends. */
+  /** Emits everything that still waits: not every reply has a stop reason. */
   close(events: Array<VendorEvent>): void {
     for (const choice of this.#choices) choice?.close(events)
   }
 
-  /** Some vendors tell addresses beside the choices, in each chunk: they are read at the end, where no choice has its own. */
+  /** Addresses beside the choices, which some vendors send in each chunk: they are used at the end, if no choice has its own. */
   #readAddresses(reply: JsonObject, choice: JsonObject | undefined, events: Array<VendorEvent>): void {
     const [first] = this.#choices
     if (first === undefined || first.isCited || !stringAt(choice, "finish_reason")) return
@@ -119,7 +119,7 @@ const textOf = (choice: JsonObject): JsonObject | undefined => {
 }
 
 class ChoiceReader {
-  /** Whether it told citations of its own. */
+  /** Whether it sent citations of its own. */
   isCited = false
   /** Blocks are numbered as they begin; content of another kind begins the next one. */
   #blocks = 0
@@ -166,7 +166,7 @@ class ChoiceReader {
   end(choice: JsonObject, events: Array<VendorEvent>): void {
     const finish = stringAt(choice, "finish_reason")
     const error = objectAt(choice, "error")
-    // An error beside a reason to stop that vendors document is a remark.
+    // An error beside a documented stop reason is a remark.
     if (failures.has(finish ?? "") || (error !== undefined && entryOf(stops, finish) === undefined)) {
       events.push({ kind: "fault", fault: openaiFault(error ?? { code: finish }) })
       return
@@ -174,7 +174,7 @@ class ChoiceReader {
     if (!finish) return
     this.close(events)
     const first = events.length
-    // vLLM tells the sequence that matched beside the word.
+    // vLLM sends the sequence that matched beside the stop reason.
     const sequence = stringAt(choice, "stop_reason")
     events.push({ kind: "stop", stop: this.#stopOf(finish, sequence), sequence })
     markReply(events, first, this.#index)
@@ -189,7 +189,7 @@ class ChoiceReader {
     markReply(events, first, this.#index)
   }
 
-  /** Some vendors say `stop` beside a call, and `tool_calls` without one: there the reply itself says why it ended. */
+  /** Some vendors say `stop` beside a call, and `tool_calls` without one: then the content of the reply shows why it ended. */
   #stopOf(finish: string, sequence: string | undefined): Stop {
     if (this.#refused) return "refusal"
     const stop = entryOf(stops, finish) ?? "end"
@@ -245,7 +245,7 @@ class ChoiceReader {
     this.#readText(refusal, events)
   }
 
-  /** The sources of the text: those of a place belong to the block that has it, others to the last one. */
+  /** The sources of the text: those with a position belong to the block that has it, others to the last one. */
   cite(citations: ReadonlyArray<Citation>, events: Array<VendorEvent>): void {
     if (citations.length === 0) return
     const [first] = this.#texts
@@ -303,7 +303,7 @@ const stops: Readonly<Record<string, Stop>> = {
 }
 
 /**
- * Reasons that are failures: of OpenRouter and Mistral, Zhipu, and DeepSeek.
+ * Stop reasons that are failures: of OpenRouter and Mistral, Zhipu, and DeepSeek.
  * https://openrouter.ai/docs/api/reference/overview, https://api-docs.deepseek.com/api/create-chat-completion
  */
 const failures: ReadonlySet<string> = new Set(["error", "network_error", "insufficient_system_resource"])
@@ -326,8 +326,8 @@ function readUsage(usage: JsonObject): VendorUsage {
   const completionTokens = countAt(usage, "completion_tokens") || countAt(usage, "output_tokens")
   const reasoning = countAt(output, "reasoning_tokens")
   const [read, written] = [cachedTokens(usage), writtenTokens(input)]
-  // xAI counts reasoning in addition to the completion, and Google's API for OpenAI's clients thoughts: their total shows that.
-  // Others leave out of the prompt what their cache had.
+  // xAI counts reasoning in addition to the completion, and Google's API for OpenAI's clients counts thoughts so: their total
+  // shows that. Other vendors do not count cached tokens in the prompt.
   const beside = Math.max(0, countAt(usage, "total_tokens") - promptTokens - completionTokens)
   const isCached = beside > 0 && beside !== reasoning && [read, written, read + written].includes(beside)
   return {

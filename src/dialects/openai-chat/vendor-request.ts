@@ -33,7 +33,7 @@ import { chatRequirements } from "./requirements.ts"
 export const encodeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> =>
   Result.flatMap(meetAll(chatRequirements(profile), request), (met) => writeChat(withMediaBehind(met), profile))
 
-/** Results are text here: pictures and files in them stand in the message of a user after them. */
+/** Results are text here: pictures and files in them follow in a message of a user. */
 const withMediaBehind = movesMedia(() => false)
 
 const writeChat = (request: VendorRequest, profile: ChatProfile): Result.Result<object, EncodeRefusal> => {
@@ -104,7 +104,7 @@ const encodeTools = ({ tools, textTools = [] }: VendorRequest): ReadonlyArray<ob
   })),
 ]
 
-/** Any object, where only a schema can say it. */
+/** A schema of any object, if the vendor takes only schemas. */
 const anyObject = encodeOutput({ schema: { type: "object" } })
 
 const encodeToolChoice = ({ toolChoice, textTools }: VendorRequest, { requiredChoice }: ChatProfile): unknown => {
@@ -201,7 +201,7 @@ class MessageWriter {
     return this.#marksCache && cacheable !== false
   }
 
-  /** A message without words is refused by most vendors: the vendor does not take back what the model thought. */
+  /** A message without text is refused by most vendors: they do not take back the model's reasoning. */
   #encodeAssistant(blocks: ReadonlyArray<Block>): ReadonlyArray<object> {
     const text = joinText(blocks)
     const calls = blocks.filter((block): block is ToolCallBlock => block.t === "tool_call")
@@ -217,7 +217,7 @@ class MessageWriter {
     ]
   }
 
-  /** The model's words are a string, unless a part of them must carry a mark. */
+  /** The model's text is a string, unless a part of it must carry a mark. */
   #saidContent(blocks: ReadonlyArray<Block>, text: string): unknown {
     const said = blocks.filter((block) => block.t !== "tool_result" && textOf(block) !== "")
     const isMarked = said.some((block) => block.t === "text" && this.#isMarked(block))
@@ -272,17 +272,17 @@ class MessageWriter {
   }
 }
 
-/** Other vendors than those that take texts get functions. */
+/** Vendors that do not support tools of texts get functions. */
 const encodeCall = (call: ToolCallBlock): object =>
   call.text === undefined
     ? { id: call.id, type: "function", function: { name: call.name, arguments: inputText(call) } }
     : { id: call.id, type: "custom", custom: { name: call.name, input: call.text } }
-/** A cache breakpoint in Anthropic's words. */
+/** A cache breakpoint in Anthropic's format. */
 const cacheMark = (cacheable: Cacheable = true): object => ({
   cache_control: { type: "ephemeral", ...(typeof cacheable === "string" && { ttl: cacheable }) },
 })
 
-/** Chat completions have no word for the original. */
+/** Chat completions have no value for the original. */
 export const detailOf = ({ detail }: ImageBlock): object =>
   detail === undefined ? {} : { detail: detail === "original" ? "high" : detail }
 

@@ -6,7 +6,7 @@ import { openaiErrors } from "./whole-client.ts"
 
 const videoFields: FieldTable = all(carried, "model", "prompt", "seconds", "size", "input_reference")
 
-/** As the API has it. */
+/** The default of the API. */
 const defaultSeconds = "4"
 
 export const openaiVideos: MediaClient<VideoJob> = {
@@ -72,7 +72,7 @@ export const openaiVideoOf = ({ id, status, model, progress, createdAt, endedAt,
   progress,
   created_at: secondsOf(createdAt),
   completed_at: endedAt !== undefined && status === "done" ? secondsOf(endedAt) : null,
-  // Neither is known here: a vendor keeps its videos as long as it does, and prompts are not kept.
+  // Neither is known here: a vendor decides how long it stores its videos, and prompts are not stored.
   expires_at: null,
   prompt: null,
   remixed_from_video_id: job.remixedFrom ?? null,

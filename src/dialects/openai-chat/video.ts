@@ -1,4 +1,4 @@
-/** Videos in OpenAI's words. Source: https://platform.openai.com/docs/api-reference/videos */
+/** Videos in OpenAI's format. Source: https://platform.openai.com/docs/api-reference/videos */
 
 import { Result } from "effect"
 import { VideoVariant } from "../../protocol/kinds/video.ts"
@@ -32,7 +32,7 @@ const stateOf = (body: JsonObject): VendorJob["state"] | undefined => entryOf(st
 const mostStateCharacters = 64
 
 const at = (job: string): string => `/videos/${encodeURIComponent(job)}`
-/** Its code says what failed: a filter, or the vendor. */
+/** The code shows the fault: a filter, or the vendor. */
 const failureOf = (body: JsonObject): VendorFault =>
   openaiFault(objectAt(body, "error") ?? { code: stringAt(body, "status") ?? "failed" })
 

@@ -28,7 +28,7 @@ const embeddingFields: FieldTable = {
   ...all(withoutEffect("it labels a request for its vendor"), "user"),
 }
 
-/** Purposes of vectors in the words of NVIDIA, Voyage and Cohere, whose clients speak this API too. */
+/** Purposes of vectors by the names of NVIDIA, Voyage and Cohere, whose clients use this API too. */
 const purposes = {
   query: "query",
   search_query: "query",

@@ -1,7 +1,7 @@
-/** Sound in realtime sessions: how long bytes are, and about how many tokens. Pure. */
+/** Sound in realtime sessions: the length of bytes, and an estimate of their tokens. Pure. */
 import { isObject } from "../parse/json.ts"
 
-/** 16 bits, 24,000 times a second: what a session begins with. */
+/** The format with which a session begins: 16 bits, 24,000 times a second. */
 export const usualBytesPerSecond = 48_000
 
 /** Tokens of a second of sound, where a vendor reports none. Source: OpenAI, "Managing Realtime costs". */
@@ -23,5 +23,5 @@ export const bytesPerSecond = (format: unknown): number | undefined => {
   return format === "g711_ulaw" || format === "g711_alaw" ? 8000 : undefined
 }
 
-/** Bytes that base64 stands for. */
+/** The number of bytes in a base64 text. */
 export const bytesOfBase64 = (characters: number): number => Math.floor((characters * 3) / 4)

@@ -1,11 +1,12 @@
 /**
- * A client's events of a realtime session: what may go to the vendor, and what it means. Pure. Events that would change
- * what was admitted are refused; so are those that are not known. Source: OpenAI API reference, "Realtime client events".
+ * A client's events of a realtime session: the events that may go to the vendor, and their meaning. Pure. Events that would
+ * change what was admitted are refused; so are those that are not known. Source: OpenAI API reference, "Realtime client
+ * events".
  */
 import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
 import { bytesOfBase64, bytesPerSecond } from "./audio.ts"
 
-/** What the session was admitted with. */
+/** The limits with which the session was admitted. */
 export interface SessionLimits {
   /** Names of its model: the handle, an alias, and the vendor's own. */
   readonly models: ReadonlyArray<string>
@@ -18,12 +19,12 @@ export interface SessionLimits {
 
 export type TranscriptUnit = "seconds" | "tokens"
 
-/** What an event adds to the conversation. */
+/** The amounts that an event adds to the conversation. */
 export interface Added {
   readonly audioBytes: number
   readonly textBytes: number
   readonly images: number
-  /** What policies read. */
+  /** The texts that policies read. */
   readonly words: string
 }
 
@@ -35,15 +36,15 @@ export interface EventRefusal {
 }
 
 export type ClientEvent =
-  /** Sound; the vendor may answer it by itself. */
+  /** Sound, which the vendor may answer without a request. */
   | { readonly is: "audio"; readonly audioBytes: number; readonly sent: Buffer | string }
-  /** @property mayAnswer whether the vendor may answer it by itself */
+  /** @property mayAnswer whether the vendor may answer it without a request */
   | { readonly is: "added"; readonly added: Added; readonly sent: string; readonly mayAnswer: boolean }
   | {
       readonly is: "respond"
       readonly added: Added
       readonly sent: string
-      /** Of this response only. */
+      /** The limit of this response only. */
       readonly maxOutTokens: number | undefined
       readonly eventId: string | undefined
     }
@@ -57,7 +58,7 @@ export type ClientEvent =
     }
   | { readonly is: "refused"; readonly refusal: EventRefusal }
 
-/** Exactly sound, whatever else JSON could say: it goes on as it came. */
+/** Sound and nothing else: it is forwarded unchanged. */
 const plainAudio = /^\{\s*"type":\s*"input_audio_buffer\.append",\s*"audio":\s*"([A-Za-z0-9+/]*={0,2})"\s*\}$/
 
 export const readClientEvent = (bytes: Buffer, limits: SessionLimits): ClientEvent => {
@@ -69,7 +70,7 @@ export const readClientEvent = (bytes: Buffer, limits: SessionLimits): ClientEve
   const type = stringAt(event, "type")
   const refused = (message: string, param?: string) =>
     refuse({ message, ...(param !== undefined && { param }), ...(eventId !== undefined && { eventId }) })
-  // Written again, because a key that comes twice is read differently by others.
+  // The event is written again, because readers disagree on a key that comes twice.
   const sent = () => JSON.stringify(event)
   switch (type) {
     case "input_audio_buffer.append": {
@@ -141,7 +142,7 @@ const itemRefusal = (item: JsonObject | undefined, at: string): Refusal => {
 const inputRefusal = (response: JsonObject | undefined): Refusal =>
   objectsAt(response, "input").reduce<Refusal>((found, item) => found ?? itemRefusal(item, "response.input"), undefined)
 
-/** What a session and a single response have alike. */
+/** The fields that a session and a single response share. */
 const configRefusal = (config: JsonObject | undefined, at: string, limits: SessionLimits): Refusal => {
   if (config === undefined) return undefined
   const tools = config["tools"]
@@ -187,9 +188,9 @@ const sessionRefusal = (session: JsonObject, { models, transcriptUnits }: Sessio
 const mostNameCharacters = 64
 
 /**
- * The units by which a model's transcripts are billed; none if they are part of the session's price. A name that is not
- * known, as one of a deployment, may be billed by either unit.
- * Source: OpenAI API pricing, "Transcription and speech"; xAI API reference, "Voice Agent API", which bills by the minute.
+ * The units by which a model's transcripts are billed; none if they are part of the session's price. An unknown name, such as
+ * one of a deployment, may be billed by either unit. Source: OpenAI API pricing, "Transcription and speech"; xAI API
+ * reference, "Voice Agent API", which bills by the minute.
  */
 const unitsOfTranscripts = (model: string): ReadonlyArray<TranscriptUnit> => {
   if (model.startsWith("gpt-4o")) return ["tokens"]
@@ -197,7 +198,7 @@ const unitsOfTranscripts = (model: string): ReadonlyArray<TranscriptUnit> => {
   return model.includes("whisper") || model.startsWith("gpt-live-") ? ["seconds"] : ["seconds", "tokens"]
 }
 
-/** Of today's API, and of the preview. */
+/** The names of the limit: of today's API, and of the preview. */
 const maxOutNames = ["max_output_tokens", "max_response_output_tokens"]
 
 const maxOutOf = (config: JsonObject | undefined): number | undefined => {
@@ -209,7 +210,7 @@ const maxOutOf = (config: JsonObject | undefined): number | undefined => {
   return undefined
 }
 
-/** The texts of a session's or a response's configuration: instructions, tools, and what a transcription is told. */
+/** The texts of a session's or a response's configuration: instructions, tools, and the prompt of a transcription. */
 const configWords = (config: JsonObject | undefined): ReadonlyArray<string> => {
   const tools = objectsAt(config, "tools")
   return [
@@ -229,7 +230,7 @@ const transcriptionsOf = (config: JsonObject | undefined): ReadonlyArray<readonl
   ]
 }
 
-/** What items and texts of a configuration add. */
+/** The amounts that items and texts of a configuration add. */
 const addedBy = (items: ReadonlyArray<JsonObject>, configured: ReadonlyArray<string> = []): Added => {
   const words: Array<string> = [...configured]
   let audioBytes = 0

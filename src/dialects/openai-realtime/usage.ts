@@ -2,7 +2,7 @@
 import type { VendorUsage } from "../chat-dialect.ts"
 import { type JsonObject, objectAt } from "../parse/json.ts"
 
-/** What a vendor has reported of one response. */
+/** The usage that a vendor has reported for one response. */
 export interface ResponseUsage {
   readonly counts: VendorUsage
   /** Seconds that a vendor bills beside tokens. */
@@ -10,7 +10,7 @@ export interface ResponseUsage {
 }
 
 /**
- * Reads the usage of `response.done`. xAI leaves that of the response empty, and states it beside the response.
+ * Reads the usage of `response.done`. xAI leaves the response's usage empty, and states it beside the response.
  *
  * @returns undefined if the event states none
  */

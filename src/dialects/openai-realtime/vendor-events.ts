@@ -1,5 +1,5 @@
 /**
- * What a vendor's event of a realtime session means for money. The event itself goes to the client as it came. Pure.
+ * The meaning of a vendor's event of a realtime session for money. The event itself goes to the client unchanged. Pure.
  * Source: OpenAI API reference, "Realtime server events", with the names of the preview.
  */
 import type { Stop } from "../../protocol/exchange.ts"
@@ -19,15 +19,15 @@ export type VendorEvent =
       /** Whether the vendor could not answer. */
       readonly hasFailed: boolean
     }
-  /** The session is as the vendor says. */
+  /** The session, as the vendor reports it. */
   | { readonly is: "session"; readonly inBytesPerSecond?: number; readonly outBytesPerSecond?: number }
   | { readonly is: "transcribed"; readonly usage: TranscriptUsage }
-  /** Of a kind that tells of the account, not of what the client sent: then its text is not the client's. */
+  /** Whether the error is about the account, not about the client's event: then its text is not for the client. */
   | { readonly is: "error"; readonly ofAccount: boolean; readonly event: JsonObject }
   | { readonly is: "other" }
   | { readonly is: "malformed" }
 
-/** Events begin with their type; the first bytes tell it without reading the rest. */
+/** Events begin with their type; the first bytes show it without reading the rest. */
 const peekBytes = 96
 const typeAtStart = /^\{\s*"type"\s*:\s*"([\w.]{1,80})"/
 
@@ -68,7 +68,10 @@ const idField = Buffer.from('"response_id":"')
 const deltaField = Buffer.from('"delta":"')
 const quote = 0x22
 
-/** Without parsing: they are by far the most frequent. @returns undefined if it is not written as vendors write it */
+/**
+ * The delta, without parsing: deltas are by far the most frequent.
+ * @returns undefined if it is not in the usual form
+ */
 const readDelta = (bytes: Buffer, isAudio: boolean): VendorEvent | undefined => {
   const idAt = bytes.indexOf(idField)
   const deltaAt = bytes.indexOf(deltaField)

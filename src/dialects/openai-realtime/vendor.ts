@@ -1,4 +1,4 @@
-/** Where a vendor with OpenAI's Realtime API is asked for a session. Source: OpenAI API reference, "Realtime". */
+/** The request for a session to a vendor with OpenAI's Realtime API. Source: OpenAI API reference, "Realtime". */
 export interface RealtimeDialect {
   /** The path of the socket below the vendor's base URL. */
   readonly path: (model: string) => string

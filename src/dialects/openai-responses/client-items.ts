@@ -41,7 +41,7 @@ const itemFields: Readonly<Record<string, FieldTable>> = {
   reasoning: { ...all(carried, "type", "summary", "encrypted_content"), ...all(itemMarks, "id", "status", "content") },
 }
 
-/** Items that bring tools along. */
+/** Items that define tools. */
 const toolItems = new Set(["tool_search_output", "additional_tools"])
 
 interface ThreadMessage extends JsonObject {
@@ -114,7 +114,7 @@ const reasoningItem = (reader: FieldReader, item: JsonObject, path: string): Rea
   }
   const parts = reader.optionalList(item["summary"], `${path}.summary`)
   const v = parts.map((part) => (isObject(part) && typeof part["text"] === "string" ? part["text"] : "")).join("\n\n")
-  // Reasoning that nobody signed is of no use to a vendor.
+  // Unsigned reasoning is of no use to a vendor.
   if (v === "" && isAbsent(sealed)) return []
   const signature = isAbsent(sealed)
     ? undefined

@@ -31,7 +31,7 @@ import { pictureIn } from "../vendor/reply-pictures.ts"
 import { signatureToResponses } from "../vendor/signature.ts"
 import { ownBlock, typeOfBlock } from "../vendor/vendor-blocks.ts"
 
-/** Before opaque reasoning, in the field where a client gives it back. */
+/** A prefix of opaque reasoning, in the field in which a client sends it back. */
 export const redactedMark = "redacted:"
 
 const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} }: Usage) => {
@@ -104,7 +104,7 @@ export const wholeResponse = (context: ReplyContext, reply: ExchangeResponse) =>
   return { ...response, ...toldIn(notesOf(unnamed(stop), omittedOf(reply, hasWords))) }
 }
 
-/** Of blocks of other vendors' tools, pictures have words here. */
+/** Pictures are the only blocks of other vendors' tools that have a form here. */
 const hasWords = (block: ReplyBlock | Extract<Delta, { t: "vendor" }>): boolean =>
   block.t !== "vendor" || block.dialect === "openai" || pictureIn(block) !== undefined
 
@@ -183,7 +183,7 @@ interface OpenItem {
   signature: string | undefined
   readonly logprobs: Array<TokenLogprob>
   readonly citations: Array<Citation>
-  /** How many of its citations have been told. */
+  /** The number of its citations that have been sent. */
   told: number
 }
 
@@ -303,7 +303,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     return this.#event("response.custom_tool_call_input.delta", { ...at, delta: text })
   }
 
-  /** A text with what is told beside it. */
+  /** A text with its citations and logprobs. */
   #said(item: OpenItem, { v, logprobs = [], citations = [] }: Extract<Delta, { t: "text" }>): string {
     item.logprobs.push(...logprobs)
     item.citations.push(...citations)
@@ -313,7 +313,10 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     return said + this.#cited(item, !this.#open.includes(item))
   }
 
-  /** The citations that have not been told: one without a place means all of its text, which is known when that has ended. */
+  /**
+   * The citations that have not been sent. A citation without a position means all of its text, whose length is known when
+   * that has ended.
+   */
   #cited(item: OpenItem, isEnded: boolean): string {
     const untold = item.citations.slice(item.told)
     const firstWhole = isEnded ? -1 : untold.findIndex(({ end }) => end === undefined)
@@ -393,7 +396,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
 const lacksArguments = ({ delta, text }: OpenItem): boolean =>
   delta.t === "tool_call" && delta.text === undefined && text.trim() === ""
 
-/** What an item has so far. A call's arguments are kept as they were written. */
+/** The received part of an item. A call's arguments are kept unchanged. */
 const blockOf = ({ delta, text, signature, logprobs, citations }: OpenItem): ReplyBlock => {
   switch (delta.t) {
     case "text":

@@ -22,14 +22,14 @@ const toolFields: FieldTable = {
   output_schema: withoutEffect("results are the client's"),
 }
 
-/** Tools that a thread brings along. */
+/** Tools that a thread defines. */
 export const toolsIn = (items: ReadonlyArray<unknown>): ReadonlyArray<FoundTool> =>
   items.flatMap((item, index) => {
     if (!isObject(item) || !Array.isArray(item["tools"])) return []
     return item["tools"].map((tool: unknown, at) => ({ tool, place: `input.${index}.tools.${at}` }))
   })
 
-/** A tool, and where it stands in the body. */
+/** A tool, and its position in the body. */
 interface FoundTool {
   readonly tool: unknown
   readonly place: string

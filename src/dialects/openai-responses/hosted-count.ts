@@ -8,7 +8,10 @@ export class HostedCount {
   readonly #known = new Set<number>()
   readonly #containers = new Set<string | undefined>()
 
-  /** @param index of an item of the output, which may come twice @param item whole @returns whether it is one more use */
+  /**
+   * @param index the index of an item of the output, which may come twice @param item the whole item @returns whether it is
+   * one more use
+   */
   add(index: number, item: JsonObject | undefined): boolean {
     if (this.#known.has(index)) return false
     const before = this.#total
@@ -35,7 +38,7 @@ export class HostedCount {
         this.#pictures++
         return
       case "code_interpreter_call":
-        // What runs in one container is one session.
+        // Several runs in one container are one session.
         this.#containers.add(stringAt(item, "container_id"))
     }
   }

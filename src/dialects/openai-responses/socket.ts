@@ -1,6 +1,6 @@
 /**
- * OpenAI's Responses over a WebSocket: what comes beside the words of HTTP. One conversation; each response may go on from
- * the last one, which the connection remembers. Pure. Source: https://developers.openai.com/api/docs/guides/websocket-mode
+ * OpenAI's Responses over a WebSocket: the differences from HTTP. There is one conversation; each response may continue the
+ * last one, which the connection remembers. Pure. Source: https://developers.openai.com/api/docs/guides/websocket-mode
  */
 import { Result } from "effect"
 import type { JsonPath } from "../../protocol/json/json-edit.ts"
@@ -10,11 +10,11 @@ import type { ReplyContext } from "../client/client-api.ts"
 import { isObject, type JsonObject, objectAt, parseObject, placedObjectsAt, stringAt } from "../parse/json.ts"
 import { wholeResponse } from "./client-reply.ts"
 
-/** What a connection remembers: the last response, with all that led to it. */
+/** The state of a connection: the last response, with all items before it. */
 export interface Conversation {
   readonly responseId: string
   readonly items: ReadonlyArray<unknown>
-  /** Of the items as JSON. */
+  /** The size of the items as JSON. */
   readonly bytes: number
 }
 
@@ -38,7 +38,11 @@ const refused = (message: string, param: string | null, code = "invalid_value") 
 /** Fields that exist on a socket alone, and those that it does not have. */
 const ownFields: ReadonlySet<string> = new Set(["type", "stream", "generate", "previous_response_id"])
 
-/** Reads a client's event. @param text of it @param known what the connection remembers */
+/**
+ * Reads a client's event.
+ * @param text the text of the event
+ * @param known the state of the connection
+ */
 export const readResponseCreate = (
   event: unknown,
   text: Uint8Array,
@@ -73,7 +77,7 @@ export const readResponseCreate = (
 
 const itemsAt = (id: unknown, known: Conversation | undefined) => (known?.responseId === id ? known?.items : undefined)
 
-/** A part of a text that was read: it is written as it came. */
+/** A part of a text that was read: it is written unchanged. */
 const textIn = (source: JsonSource, ...path: JsonPath): JsonText => new JsonText(source.textAt(path) ?? "null")
 
 const itemsOf = (input: unknown, source: JsonSource): ReadonlyArray<unknown> | undefined => {
@@ -98,10 +102,10 @@ export const messagesOf = (events: string): ReadonlyArray<string> => {
 /** Data of several lines has a field for each; its strings have no line breaks. */
 const linesJoined = (data: string): string => (data.includes("\n") ? data.replaceAll("\ndata: ", "\n") : data)
 
-/** How each response begins that has ended well, also one that is incomplete. */
+/** The beginnings of the events with which a response ends well; an incomplete one counts too. */
 const atEnd = /"type":\s*"response\.(completed|incomplete)"/
 
-/** What is remembered after a message; undefined if it does not end a response. */
+/** The state after a message; undefined if it does not end a response. */
 export const conversationAfter = (
   message: string,
   input: ReadonlyArray<unknown>,
@@ -128,7 +132,7 @@ const noUsage = {
   cacheNetSaving: "0",
 }
 
-/** A response that was not generated: its id can be gone on from. */
+/** A response that was not generated: its id can be continued. */
 export const warmed = (
   context: ReplyContext,
 ): { readonly responseId: string; readonly messages: ReadonlyArray<string> } => {

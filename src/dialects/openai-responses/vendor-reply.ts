@@ -76,7 +76,7 @@ class ReplyReader {
   readonly #blocks = new BlockNumbers()
   /** Parts whose content arrived in deltas; the event that closes them repeats it. */
   readonly #emitted = new Set<string>()
-  /** How many annotations of a part arrived in events of their own. */
+  /** The number of annotations of a part that arrived in events of their own. */
   readonly #annotations = new Map<string, number>()
   /** The phases of messages, by their item; models of one phase have none. */
   #phases: Map<number, string> | undefined
@@ -124,7 +124,7 @@ class ReplyReader {
       case "response.output_item.done":
         this.closeItem(index, objectAt(frame, "item"), events, () => new JsonSource(data).textAt(["item"]))
         return
-      // Some servers tell a text whole.
+      // Some servers send a text whole.
       case "response.output_text.done":
         if (!this.#emitted.has(`text ${index} ${part}`)) {
           this.#readText(index, part, stringAt(frame, "text") ?? "", events, tokensOf(objectsAt(frame, "logprobs")))
@@ -158,7 +158,7 @@ class ReplyReader {
     }
   }
 
-  /** A closed item, or one of a whole reply: emits what has not been emitted yet. @param textOf the item, as it came */
+  /** A closed item, or one of a whole reply: emits the rest of it. @param textOf returns the JSON of the item */
   closeItem(index: number, item: JsonObject | undefined, events: Array<VendorEvent>, textOf: TextOf): void {
     this.#hasClosed = true
     switch (stringAt(item, "type")) {
@@ -212,7 +212,7 @@ class ReplyReader {
 
   /** An item of OpenAI's own tools, those of later versions too. */
   #readOwn(index: number, item: JsonObject | undefined, events: Array<VendorEvent>, textOf: TextOf): void {
-    // Each use is told at once, because a reply that breaks off reports no usage.
+    // Each use is reported at once, because a reply that breaks off reports no usage.
     if (this.#uses.add(index, item)) events.push({ kind: "usage", usage: usageOf({}, this.#uses), final: false })
     if (stringAt(item, "type") !== undefined)
       events.push(vendorDelta(this.#blocks.of(`own ${index}`), "openai", textOf() ?? "{}"))
@@ -295,7 +295,7 @@ class ReplyReader {
   }
 }
 
-/** @param usage that the vendor reports; empty until it does */
+/** @param usage the usage that the vendor reports; empty until then */
 function usageOf(usage: JsonObject, uses: HostedCount): VendorUsage {
   const input = objectAt(usage, "input_tokens_details")
   return {

@@ -80,7 +80,7 @@ const writeResponses = (request: VendorRequest): Result.Result<object, EncodeRef
   })
 }
 
-/** Verbosity and logprobs have places of their own. */
+/** Verbosity and logprobs have fields of their own. */
 export const words: ExtraWords = { serviceTier: sameAs("service_tier") }
 
 const findRefusal = ({ thread }: VendorRequest): EncodeRefusal | undefined => {
@@ -116,7 +116,7 @@ const encodeTools = ({ tools, textTools = [], ownTools = [], searches }: VendorR
   return own.length > 0 ? { tools: own } : {}
 }
 
-/** A model of OpenAI's that reasons does no more for its answer than it reasons. */
+/** For an OpenAI model that reasons, the level of reasoning is also its effort. */
 const encodeReasoningLevel = (request: VendorRequest): object => {
   const { reasoning, effort, reasoningDisplay, canReason } = request
   const word = (level: ReasoningLevel) => openaiEffort(level, makersName(request))
@@ -141,7 +141,7 @@ const encodeToolChoice = ({ toolChoice, textTools }: VendorRequest): unknown => 
   return { type: textTools?.some((tool) => tool.name === name) ? "custom" : "function", name }
 }
 
-/** A result of a tool that takes a text is told apart from that of a function. */
+/** A result of a tool that takes a text has another type than that of a function. */
 const encodeThread = (thread: ReadonlyArray<Message>): ReadonlyArray<object> => {
   const texts = new Set(
     thread.flatMap(({ blocks }) =>
@@ -178,7 +178,7 @@ function encodeMessage(message: Message, texts: ReadonlySet<string>): ReadonlyAr
   return items
 }
 
-/** Models that tell phases are to get them back. Source: https://platform.openai.com/docs/guides/latest-model */
+/** Models that send phases must get them back. Source: https://platform.openai.com/docs/guides/latest-model */
 const phaseOf = (message: Message, block: Block): string | undefined =>
   message.role === "assistant" && block.t === "text" ? (block.phase ?? message.phase) : undefined
 

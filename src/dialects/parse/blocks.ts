@@ -73,13 +73,16 @@ export const textCallPart = (i: number, text: string): DeltaEvent => ({
   delta: { i, t: "tool_call", text },
 })
 
-/** A block of a vendor's own tool. @param v its JSON as it came */
+/**
+ * A block of a vendor's own tool.
+ * @param v its JSON as it arrived
+ */
 export const vendorDelta = (i: number, dialect: SealingDialect, v: string): DeltaEvent => ({
   kind: "delta",
   delta: { i, t: "vendor", dialect, v },
 })
 
-/** Says of events, from the first of them, to which of several replies they belong. */
+/** Adds to events, from the first of them, the number of the reply that they belong to. */
 export const markReply = (events: Array<VendorEvent>, first: number, reply: number): void => {
   if (reply === 0) return
   for (let at = first; at < events.length; at++) {

@@ -1,4 +1,7 @@
-/** JSON that is a client's, a model's or a vendor's own: it is written as its text where that is known, and else as its value. */
+/**
+ * JSON that is a client's, a model's or a vendor's own: it is written as its text if the text is known, and otherwise as its
+ * value.
+ */
 import type { ToolCallBlock } from "../../protocol/block.ts"
 import { JsonText, textUnlike } from "../../protocol/json/json-text.ts"
 import type { AskedOutput, OfferedTool } from "../chat-dialect.ts"
@@ -14,7 +17,7 @@ export const inputOf = ({ input, json }: Call): object => exact(input, json)
 /** The input of a call, as a text. */
 export const inputText = ({ input, json }: Call): string => json ?? JSON.stringify(input)
 
-/** The same for the client of a reply: arguments that were not a JSON object are given as the model wrote them. */
+/** The same for the client of a reply: arguments that were no JSON object are returned as the model wrote them. */
 export const argumentsText = (call: Call): string => {
   const { $raw } = call.input
   return typeof $raw === "string" && Object.keys(call.input).length === 1 ? $raw : inputText(call)

@@ -1,9 +1,12 @@
-/** Where a body has JSON of its client's own, which goes on as its text: `tools.0.parameters`, `messages.2.content.0.input`. */
+/**
+ * The positions of a client's own JSON in a body, which is forwarded as its text: `tools.0.parameters`,
+ * `messages.2.content.0.input`.
+ */
 import type { JsonPath } from "../../protocol/json/json-edit.ts"
 import { isObject, type JsonObject } from "./json.ts"
 
 export interface ExactPlaces {
-  /** Inputs of calls, and what became the text `v` of a block. */
+  /** Inputs of calls, and JSON that became the text `v` of a block. */
   readonly blocks: ReadonlyArray<{ readonly message: number; readonly block: number; readonly path: string }>
   /** Schemas of tools. */
   readonly tools: ReadonlyArray<{ readonly tool: number; readonly path: string }>
@@ -16,8 +19,8 @@ export const pathOf = (path: string): JsonPath =>
   path.split(".").map((name) => (/^\d+$/.test(name) ? Number(name) : name))
 
 /**
- * The places of what an exchange has of a body; undefined if it has nothing of it.
- * @param found the paths of inputs, schemas and blocks, by what was made of them
+ * The positions of an exchange's own JSON in a body; undefined if there is none.
+ * @param found the paths of inputs, schemas and blocks, by the values that were made of them
  */
 export const placesIn = (
   { thread, tools, params }: JsonObject,

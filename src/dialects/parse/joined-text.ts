@@ -1,6 +1,6 @@
 /**
- * The texts of a reply's blocks as one text, as some clients read it, and its citations with their places in it. A citation
- * without a place means all of its block: its place is known when the block has ended.
+ * The texts of a reply's blocks as one text, as some clients read it, and its citations with their positions in it. A
+ * citation without a position means all of its block: its position is known when the block has ended.
  */
 import type { Citation } from "../../protocol/citation.ts"
 
@@ -19,7 +19,7 @@ export class JoinedText {
   /** The block that may go on, and its number. */
   #open: JoinedBlock | undefined
   #number = -1
-  /** Citations of the open block that are told when it ends. */
+  /** Citations of the open block that are returned when it ends. */
   #waiting: Array<Citation> = []
 
   /** @returns the citations of a block that ended with it */
@@ -30,7 +30,7 @@ export class JoinedText {
     return ended
   }
 
-  /** @returns the citations whose places are known, of a block that ended with them too */
+  /** @returns the citations whose positions are known, and those of a block that ended with them */
   cite(block: number, citations: ReadonlyArray<Citation>): ReadonlyArray<PlacedCitation> {
     const known = this.#blocks.get(block)
     if (known !== undefined && known !== this.#open) return citations.map((citation) => placedIn(known, citation))

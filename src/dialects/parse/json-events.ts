@@ -10,7 +10,7 @@ export class JsonEvents {
   readonly #decoder = new StringDecoder("utf8")
   readonly #parser: Sse.Parser
   #events: Array<JsonObject> = []
-  /** Whether something came that is no JSON, or too large. */
+  /** Whether an event was no JSON, or too large. */
   isMalformed = false
 
   constructor() {

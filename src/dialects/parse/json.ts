@@ -15,7 +15,7 @@ const maxDepth = 64
 /** A shorter text cannot be nested too deeply and is not checked. */
 const harmlessLength = 1024
 
-/** A shorter text is parsed in a few milliseconds, whatever it has. */
+/** A shorter text is parsed in a few milliseconds, with any content. */
 const briefLength = 256 * 1024
 
 /** Parses a JSON object; undefined for everything else, and for more values than the event loop has time for. */
@@ -30,7 +30,7 @@ export const parseObject = (text: string): JsonObject | undefined => {
   }
 }
 
-/** Parses a whole reply. Some servers answer with a list alone, which is the member `list` here. */
+/** Parses a whole reply. Some servers answer with only a list, which becomes the member `list` here. */
 export const parseReply = (text: string): JsonObject | undefined =>
   text.trimStart().startsWith("[") ? parseObject(`{"list":${text}}`) : parseObject(text)
 
@@ -50,7 +50,7 @@ export const objectsAt = (value: JsonObject | undefined, key: string): ReadonlyA
   return Array.isArray(field) ? field.filter(isObject) : []
 }
 
-/** The objects of a list with their places in it. */
+/** The objects of a list with their indices in it. */
 export const placedObjectsAt = (
   value: JsonObject | undefined,
   key: string,

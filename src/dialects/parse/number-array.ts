@@ -1,6 +1,6 @@
 /**
- * Follows an array of numbers in JSON byte by byte, so that its text can go on as it came. Pure.
- * Source: RFC 8259 sections 5 and 6.
+ * Follows an array of numbers in JSON byte by byte, so that its text can be forwarded unchanged. Pure. Source: RFC 8259
+ * sections 5 and 6.
  */
 
 const [space, comma, minus, plus, zero, digit, point, exponent, close, other] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
@@ -21,8 +21,8 @@ for (const [text, to] of [
   for (const byte of Buffer.from(text)) classOf[byte] = to
 
 /**
- * What was read last. `done` and `failed` are ends; an array without numbers fails. A number with `power` may be too large for
- * a float64, one with `fall` is not.
+ * The state after the last byte. `done` and `failed` are ends; an array without numbers fails. A number with `power` may be
+ * too large for a float64, one with `fall` is not.
  */
 const [begin, sign, naught, digits, dot, fraction, mark, rise, power, drop, fall, after, done, failed] = [
   0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
@@ -84,7 +84,7 @@ export class NumberArray {
   /** Whether a number may be too large for a float64. */
   mayBeInfinite = false
 
-  /** How many numbers there are, after the end. */
+  /** The count of numbers, after the end. */
   get count(): number {
     return this.#count
   }
@@ -97,14 +97,17 @@ export class NumberArray {
     return this.#state === failed
   }
 
-  /** Takes bytes after the opening bracket. @returns where the next byte is that is not taken: after the end, or at a failure */
+  /**
+   * Takes bytes after the opening bracket.
+   * @returns the position of the next byte that is not taken: after the end, or at a failure
+   */
   take(bytes: Uint8Array, from: number): number {
     let state = this.#state
     let at = from
     let beganAt = from - this.#numberBytes
     for (; at < bytes.length && state < done; at++) {
       let byte = bytes[at] ?? 0
-      // Most of it are digits after digits.
+      // Most bytes are digits after digits.
       if (state === fraction || state === digits) {
         while (isDigit(byte) && ++at < bytes.length) byte = bytes[at] ?? 0
         if (at === bytes.length) break

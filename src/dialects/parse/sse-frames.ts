@@ -18,7 +18,7 @@ type ReadFrame = (data: string, events: Array<VendorEvent>) => void
 /**
  * A decoder of event streams: keeps incomplete frames, and emits `malformed` for unreadable ones.
  * @param readFrame returns the events of one frame's data (multi-line data joined by line feeds)
- * @param carries whether each frame is told too, before its events; one with a fault is not
+ * @param carries whether each frame is emitted too, before its events, except for frames with a fault
  * @param close returns the events that are known only at the end of the connection
  */
 export const makeSseDecoder = (
@@ -106,7 +106,7 @@ class SseDecoder implements Decoder {
   }
 }
 
-/** Tells a frame before its events, unless it is a fault: a vendor's words of that are for nobody. */
+/** Emits a frame before its events, unless it is a fault, because a vendor's error text is not forwarded. */
 export const addFrame = (events: Array<VendorEvent>, before: number, event: string, json: string): void => {
   for (let at = before; at < events.length; at++) if (events[at]?.kind === "fault") return
   events.splice(before, 0, { kind: "frame", frame: { name: nameOfEvent(event), json } })
@@ -132,7 +132,7 @@ class TextPieces {
     return this.#decoder === undefined ? buffer.toString("utf8") : this.#decoder.write(buffer)
   }
 
-  /** What is left of a character that was cut for good. */
+  /** The rest of a character that was cut for good. */
   end(): string {
     return this.#decoder?.end() ?? ""
   }

@@ -13,7 +13,7 @@ import type { VendorEvent } from "../chat-dialect.ts"
 
 export interface Repeated {
   readonly event: Extract<VendorEvent, { readonly kind: "delta" }>
-  /** Where the frame ends. */
+  /** The position of the frame's end. */
   readonly end: number
 }
 

@@ -1,4 +1,4 @@
-/** A vector as it is written in JSON: an array of numbers, or a string of base64. It is not read as numbers. */
+/** A vector as it is written in JSON: an array of numbers, or a string of base64. It is not parsed. */
 export class WrittenVector {
   readonly json: Uint8Array
   readonly dimensions: number
@@ -8,7 +8,7 @@ export class WrittenVector {
     this.dimensions = dimensions
   }
 
-  /** As it is in a reply that is kept. */
+  /** The vector in a reply that is stored. */
   toJSON(): unknown {
     return JSON.parse(Buffer.from(this.json.buffer, this.json.byteOffset, this.json.length).toString("latin1"))
   }

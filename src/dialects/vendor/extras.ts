@@ -1,6 +1,6 @@
 /**
- * Parameters that not every vendor has: a dialect, or a vendor's profile of it, lists the words that it has. A parameter
- * without words makes the target unfit, unless its value changes nothing.
+ * Optional parameters: a dialect, or a vendor's profile of it, lists those that it supports. A parameter that a target does
+ * not support makes it unfit, unless its value changes nothing.
  */
 import { Result } from "effect"
 import { type ExtraName, type ExtraParams, extraNames } from "../../protocol/extra-params.ts"
@@ -8,17 +8,17 @@ import type { EncodeRefusal } from "../wire.ts"
 
 type Values = { readonly [Name in ExtraName]: NonNullable<ExtraParams[Name]> }
 
-/** A vendor's words for a parameter: fields of its request; undefined if it has none for this value. */
+/** The vendor's form of a parameter: fields of its request; undefined if it does not support this value. */
 export type ExtraWords = {
   readonly [Name in ExtraName]?: (value: Values[Name]) => object | undefined
 }
 
-/** The same name for the same value. */
+/** The same name and value as in twp/1. */
 export const sameAs =
   (field: string) =>
   (value: unknown): object => ({ [field]: value })
 
-/** Values that ask for what happens anyway. */
+/** Values that ask for the default. */
 const isNeutral: { readonly [Name in ExtraName]?: (value: Values[Name]) => boolean } = {
   frequencyPenalty: (value) => value === 0,
   presencePenalty: (value) => value === 0,
@@ -35,7 +35,10 @@ export const isAsked = <Name extends ExtraName>(name: Name, extras: Partial<Valu
   return value !== undefined && isNeutral[name]?.(value) !== true
 }
 
-/** The fields of a request for its parameters. Content that Gemini keeps is the prompt's beginning: others lack it. */
+/**
+ * The fields of a request for its parameters. Content that is stored at Gemini is the prompt's beginning: other vendors lack
+ * it.
+ */
 export const encodeExtras = (
   extras: ExtraParams | undefined,
   words: ExtraWords,

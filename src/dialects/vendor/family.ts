@@ -1,6 +1,6 @@
 /**
- * The model as its maker names it, by which its words are known: what an operator calls a deployment or an endpoint says
- * nothing, and routers put a publisher before the name, e.g. `openai/gpt-image-1`.
+ * The model as its maker names it, which decides what it supports: an operator's name of a deployment or an endpoint does not
+ * show the model, and routers put a publisher before the name, e.g. `openai/gpt-image-1`.
  */
 export const makersName = ({
   model,

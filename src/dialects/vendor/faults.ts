@@ -1,9 +1,9 @@
 /**
- * The fault of a refused call: it lies with the request, the target, or the moment. The consequence (another
- * target, a cooldown, what the client is told) is the same for every kind of call; see `calls/vendor/errors.ts`.
+ * The fault of a refused call: it lies with the request, the target, or the moment. The consequence (another target, a
+ * target, cooldown, the client's error) is the same for every kind of call; see `calls/vendor/errors.ts`.
  *
- * **Details**: each dialect has a table of its vendors' machine codes. A text decides first, then a code, then the
- * status as the table reads it, then the status as HTTP means it. A client error that nobody explains is the request's.
+ * **Details**: each dialect has a table of its vendors' machine codes. A text decides first, then a code, then the status as
+ * the table reads it, then the status as HTTP means it. A client error that no table explains is the request's.
  */
 import { entryOf } from "../../protocol/values/entry.ts"
 
@@ -12,9 +12,9 @@ export const targetFaults = ["credential", "credit", "permission", "model", "reg
 export type TargetFault = (typeof targetFaults)[number]
 
 /**
- * `seal`: what another account or vendor has sealed in the thread; without it the same target may take the request. `request`:
- * another target would refuse it too. `filter`: a vendor's content filter refused it, which no other target is
- * asked to get around. `moment`: the same call may succeed later. All others: the target's.
+ * `seal`: blocks that another account or vendor has sealed in the thread; without them the same target may take the request.
+ * `request`: another target would refuse it too. `filter`: a vendor's content filter refused it; no other target is asked to
+ * get around the filter. `moment`: the same call may succeed later. All others are faults of the target.
  */
 export type Blame = "request" | "filter" | "moment" | "seal" | TargetFault
 
@@ -27,15 +27,15 @@ export interface VendorFault {
   readonly blame: Blame
   /** The field of the request that the vendor names, in its own words: a name and nothing else. */
   readonly field?: string | undefined
-  /** Names in its text that may be fields of the request; never told but where the client wrote them. */
+  /** Names in its text that may be fields of the request; only returned if the client wrote them. */
   readonly mentioned?: ReadonlyArray<string>
-  /** How long the vendor asks to wait. */
+  /** The wait that the vendor asks for. */
   readonly retryAfterMs?: number | undefined
 }
 
 export interface FaultTable {
   readonly codes: Readonly<Record<string, Blame>>
-  /** Patterns of a text, where a vendor has one code for several things. The first that matches counts. */
+  /** Patterns of a text, if a vendor uses one code for several faults. The first that matches counts. */
   readonly texts?: ReadonlyArray<readonly [text: RegExp, blame: Blame]>
   /** Statuses that the vendor uses in a way of its own. */
   readonly statuses?: Readonly<Record<number, Blame>>
@@ -44,16 +44,16 @@ export interface FaultTable {
 /** The parts of a vendor's refusal. */
 export interface Said {
   readonly status: number
-  /** From the most exact to the least; the first that there is is the vendor's machine code. */
+  /** Paths of codes, from the most exact to the least; the first that exists is the vendor's machine code. */
   readonly codes: ReadonlyArray<string | undefined>
   readonly text?: string | undefined
   readonly field?: string | undefined
-  /** Places of fields that stand neither there nor in the text. */
+  /** Other positions of a field's name. */
   readonly fields?: ReadonlyArray<string>
   readonly retryAfterMs?: number | undefined
 }
 
-/** How much of a text is read: a vendor may send much, and patterns read it more than once. */
+/** The length of a text that is read: a vendor may send much, and patterns read it more than once. */
 const readCharacters = 2000
 
 export const isTargets = (blame: Blame): blame is TargetFault => targetFaults.some((each) => each === blame)
@@ -77,7 +77,10 @@ export const faultBy = (
   }
 }
 
-/** `tools[0].function.parameters`, `messages.0.content`; whatever has other characters is text, and is not told. */
+/**
+ * The path of a field: `tools[0].function.parameters`, `messages.0.content`; a value with other characters is text, and is
+ * not returned.
+ */
 const fieldName = /^[A-Za-z_]\w{0,63}(?:(?:\.\w{1,64})|(?:\[\d{1,5}\])){0,12}$/
 
 /** Names in a text: in quotes or brackets, at its beginning, before a colon, or listed at its end. */
@@ -91,7 +94,7 @@ const nameInText =
 
 const mostMentioned = 16
 
-/** A code as it is logged and told; what is longer or has other characters is text, in which a credential may be. */
+/** A code as it is logged and returned; a longer value, or one with other characters, is text, which may contain a credential. */
 export const machineCode = (code: string | undefined): string =>
   code !== undefined && /^[A-Za-z0-9_.-]{1,64}$/.test(code) ? code : "unknown"
 

@@ -1,4 +1,4 @@
-/** Fits a request to the model that is asked, and tells which parameters that changes. */
+/** Fits a request to the model that is asked, and names the parameters that change. */
 import { Result } from "effect"
 import { extraNames } from "../../protocol/extra-params.ts"
 import type { ChatDialect, VendorRequest } from "../chat-dialect.ts"

@@ -25,11 +25,11 @@ const partOf = (boundary: string, name: string, value: string | number | NamedFi
   return [`${head}; filename="${quoted(filename ?? fileName(mime))}"\r\ncontent-type: ${mime}\r\n\r\n`, file, "\r\n"]
 }
 
-/** Vendors know formats by the end of a name. */
+/** Vendors recognise formats by the ending of a file's name. */
 const fileName = (mime: string): string =>
   `file.${entryOf(endings, mime) ?? mime.split("/")[1]?.replace(/^x-/, "") ?? "bin"}`
 
 const endings: Readonly<Record<string, string>> = { "audio/mpeg": "mp3", "image/jpeg": "jpg", "audio/mp4": "m4a" }
 
-/** As browsers do it. */
+/** Escapes a name like browsers do. */
 const quoted = (text: string): string => text.replaceAll("\r", "%0D").replaceAll("\n", "%0A").replaceAll('"', "%22")

@@ -10,7 +10,7 @@ export interface HostedTool {
   readonly type: string
   /** The field that asks for it. */
   readonly place: string
-  /** The part of the body that is taken out with it. */
+  /** The part of the body that is removed with it. */
   readonly path: JsonPath
   /** The unit of its uses that a price may name; absent if it has none, or its uses are not held. */
   readonly unit?: HostedUnit | undefined
@@ -40,9 +40,9 @@ export class HostedTools {
   readonly #isCounted: boolean
 
   /**
-   * @param choice among tools, as the client said it
-   * @param kinds of tools that are not hosted
-   * @param isCounted whether replies of the API tell the uses
+   * @param choice the choice among tools, as the client sent it
+   * @param kinds the kinds of tools that are not hosted
+   * @param isCounted whether replies of the API report the uses
    */
   constructor(
     reader: FieldReader,
@@ -55,7 +55,7 @@ export class HostedTools {
     this.#isCounted = isCounted
   }
 
-  /** @param path of the part that is taken out with it. What a thread brings along is not held. */
+  /** @param path the path of the part that is removed with it. Tools that a thread defines are not held. */
   add(type: string, tool: JsonObject, place: string, path: JsonPath): void {
     const meant = nearestName(type, this.#kinds)
     if (meant !== undefined) this.#reader.refuse(place, `is not a kind of tool; did you mean ${meant}?`)
@@ -117,8 +117,8 @@ const units: ReadonlyArray<readonly [RegExp, HostedUnit]> = [
 const unitOf = (type: string): HostedUnit | undefined => units.find(([form]) => form.test(type))?.[1]
 
 /**
- * Tools that cost no more than their tokens: those that the client runs, those that find other tools, and those whose vendors
- * bill what they read as input. Sources: https://platform.claude.com/docs/en/about-claude/pricing,
+ * Tools that cost no more than their tokens: those that the client runs, those that find other tools, and those whose results
+ * their vendors bill as input. Sources: https://platform.claude.com/docs/en/about-claude/pricing,
  * https://platform.openai.com/docs/pricing, https://ai.google.dev/gemini-api/docs/pricing
  */
 const freeTools =

@@ -1,8 +1,8 @@
-/** Files that a vendor keeps: they go by their id, and to that vendor alone. */
+/** Files that are stored at a vendor: they are sent by their id, and to that vendor alone. */
 import type { Block, SealingDialect } from "../../protocol/block.ts"
 import type { EncodeRefusal } from "../wire.ts"
 
-/** Whether a block names a file that a target cannot have. @param dialect of the target; undefined if it keeps none */
+/** Whether a block names a file that a target cannot have. @param dialect of the target; undefined if it stores none */
 export const isKeptElsewhere = (block: Block, dialect: SealingDialect | undefined): boolean =>
   (block.t === "image" || block.t === "file") && block.kept !== undefined && block.kept.dialect !== dialect
 

@@ -23,11 +23,11 @@ export const tokensOf = (tokens: ReadonlyArray<JsonObject>): ReadonlyArray<Token
   return read.length === 0 ? undefined : read
 }
 
-/** Of a choice of a chat completion. */
+/** The logprobs of a choice of a chat completion. */
 export const logprobsOf = (logprobs: JsonObject | undefined): ReadonlyArray<TokenLogprob> | undefined =>
   logprobs === undefined ? undefined : tokensOf(objectsAt(logprobs, "content"))
 
-/** In OpenAI's words. */
+/** The logprobs in OpenAI's format. */
 export const openaiLogprobs = (tokens: ReadonlyArray<TokenLogprob>) =>
   tokens.map(({ top, ...token }) => ({ ...openaiToken(token), top_logprobs: top.map(openaiToken) }))
 

@@ -1,7 +1,7 @@
 /**
- * The parameters that the models of a vendor take, by the names of their makers. A model that no rule names gets what it is asked
- * for. A level of reasoning becomes the nearest one that the model has; a way to sample that it lacks is left out; what changes
- * the form of an answer passes the target over.
+ * The parameters that the models of a vendor take, by the names of their makers. A model that no rule names gets the request
+ * unchanged. A level of reasoning becomes the nearest one that the model has; a sampling parameter that it lacks is left out;
+ * if it lacks a parameter that changes the form of an answer, the target is skipped.
  */
 import type { ReasoningLevel } from "../../protocol/exchange.ts"
 import type { ExtraName, ExtraParams } from "../../protocol/extra-params.ts"
@@ -16,13 +16,13 @@ export interface ModelRule {
   readonly names: RegExp
   /** The levels of reasoning that they take, from the lowest; all if absent, and none if they do not reason. */
   readonly levels?: ReadonlyArray<ReasoningLevel>
-  /** Whether they reason by themselves if told nothing, where they have no other level below. */
+  /** Whether they reason by default, if they have no level below their others. */
   readonly offIsUnsaid?: true
-  /** Parameters without which they answer all the same. */
+  /** Parameters without which the answer has the same form: they are left out. */
   readonly lacks?: ReadonlyArray<Sampling>
-  /** Parameters without which an answer is another. */
+  /** Parameters without which the answer would have another form: the target is skipped. */
   readonly refuses?: ReadonlyArray<Forming>
-  /** Whether these are lacking only where they reason, and if so, whether they reason where no level is told. */
+  /** Whether these are lacking only if the model reasons, and in that case, whether it reasons if the request has no level. */
   readonly whereReasoning?: "told" | "unless off"
   /** Whether the older name of the output limit, `max_tokens`, is refused. */
   readonly refusesMaxTokens?: true
@@ -72,12 +72,12 @@ const withLevel = (request: VendorRequest, rule: ModelRule): VendorRequest => {
     ...request,
     reasoning: level,
     effort: word === "off" || word === "minimal" ? undefined : word,
-    // A client that asked for no thoughts is shown none.
+    // A client that asked for no thoughts gets none.
     ...(reasoning === "off" && level !== undefined && { reasoningDisplay: "omitted" }),
   }
 }
 
-/** Whether the model lacks what its rule names. */
+/** Whether the model lacks the parameter of its rule. */
 export const isLacking = ({ whereReasoning }: ModelRule, reasoning: ReasoningLevel | undefined): boolean =>
   whereReasoning === undefined || (reasoning === undefined ? whereReasoning === "unless off" : reasoning !== "off")
 
@@ -108,7 +108,7 @@ const refusalOf = ({ stop, extras }: VendorRequest, names: ReadonlyArray<Forming
   return found === undefined ? undefined : { capability: found, message: `this model does not support ${found}` }
 }
 
-/** Applies the rule of a request's model, or `none` where no rule names it. */
+/** Applies the rule of a request's model, or `none` if no rule names it. */
 const byRule =
   <A>(rules: Rules, none: (request: VendorRequest) => A, apply: (rule: ModelRule, request: VendorRequest) => A) =>
   (request: VendorRequest): A => {

@@ -17,7 +17,10 @@ const beginnings: ReadonlyArray<readonly [string, string]> = [
   ["UklGR", "image/webp"],
 ]
 
-/** A picture in base64; its format is what its first bytes say. @param format if they say nothing */
+/**
+ * A picture in base64; its first bytes show the format.
+ * @param format the format if they do not
+ */
 export const pictureOf = (data: unknown, format: ImageFormat = "png"): MadeImage | undefined => {
   if (typeof data !== "string" || data === "" || !base64.test(data.slice(0, 64))) return undefined
   const known = beginnings.find(([beginning]) => data.startsWith(beginning))
@@ -26,7 +29,7 @@ export const pictureOf = (data: unknown, format: ImageFormat = "png"): MadeImage
 
 const base64 = /^[A-Za-z0-9+/]+={0,2}$/
 
-/** All of them, if there is at least one and no more than were asked for. */
+/** All pictures, if there is at least one and no more than were asked for. */
 export const picturesOf = (
   found: ReadonlyArray<unknown>,
   n: number,

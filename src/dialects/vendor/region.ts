@@ -1,12 +1,11 @@
 /**
- * Where a vendor says that it answered: a region of its cloud, or the geography of the inference.
- * Azure OpenAI and Groq say it in a header; Anthropic in `usage.inference_geo`.
- * https://platform.claude.com/docs/en/manage-claude/data-residency
+ * The region or geography in which a vendor says that it answered. Azure OpenAI and Groq send it in a header; Anthropic in
+ * `usage.inference_geo`. https://platform.claude.com/docs/en/manage-claude/data-residency
  */
 
 const headers = ["x-ms-region", "x-groq-region"] as const
 
-/** The region that the head of a reply names; undefined if it names none, or something that is no name. */
+/** The region that the head of a reply names; undefined if it names none, or a value that is no name. */
 export const regionOfHead = (head: Readonly<Record<string, unknown>>): string | undefined => {
   for (const name of headers) {
     const region = regionName(head[name])

@@ -1,4 +1,4 @@
-/** Pictures in replies of chat: vendors that have them tell them in blocks of their own. */
+/** Pictures in replies of chat: vendors that have them send them in blocks of their own. */
 import type { VendorBlock } from "../../protocol/block.ts"
 import type { MadeImage } from "../../protocol/kinds/image.ts"
 import { objectAt, parseObject, stringAt } from "../parse/json.ts"
@@ -17,7 +17,10 @@ export const pictureIn = ({ dialect, v }: Told): MadeImage | undefined => {
   return mime.startsWith("image/") && data !== "" ? { mime, data } : undefined
 }
 
-/** A picture as chat completions have it at vendors whose models draw: https://openrouter.ai/docs/features/multimodal/image-generation */
+/**
+ * A picture in the form of chat completions, at vendors whose models draw:
+ * https://openrouter.ai/docs/features/multimodal/image-generation
+ */
 export const chatPicture = ({ mime, data }: MadeImage, index: number) => ({
   type: "image_url",
   image_url: { url: `data:${mime};base64,${data}` },

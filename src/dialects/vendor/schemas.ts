@@ -1,4 +1,4 @@
-/** JSON Schemas as vendors take them. A schema that a vendor takes as it is, is not copied. */
+/** JSON Schemas in the form that vendors take. A schema that a vendor takes unchanged is not copied. */
 import type { Message } from "../../protocol/block.ts"
 import type { FunctionTool } from "../../protocol/tool.ts"
 import type { VendorRequest } from "../chat-dialect.ts"
@@ -19,21 +19,21 @@ export const withToolSchemas =
     return tools.every((tool, at) => tool === request.tools[at]) ? request : { ...request, tools }
   }
 
-/** A schema for any object: so JSON mode is said. */
+/** A schema for any object: the form of JSON mode. */
 export const isAnyObject = (schema: Schema): boolean =>
   schema["type"] === "object" &&
   Object.entries(schema).every(
     ([name, value]) => name === "type" || (name === "additionalProperties" && value === true),
   )
 
-/** Says that any JSON object is wanted: vendors take their JSON mode only where a thread says so. */
+/** Adds an instruction that any JSON object is wanted: vendors take their JSON mode only if a thread says so. */
 export const withJsonSaid = (request: VendorRequest): VendorRequest =>
   request.anyJson !== true ||
   request.thread.some(({ blocks }) => blocks.some((block) => block.t === "text" && /json/i.test(block.v)))
     ? request
     : withJsonAsked(request)
 
-/** The same for models without such a mode, which do what they are told. */
+/** The same for models without such a mode, which follow instructions. */
 export const withJsonAsked = (request: VendorRequest): VendorRequest => {
   const { anyJson, thread } = request
   if (anyJson !== true) return request
@@ -59,7 +59,7 @@ export const withProperties = (schema: Schema): Schema => {
   return types.includes("object") && !isObject(schema["properties"]) ? { ...completed, properties: {} } : completed
 }
 
-/** Asks for OpenAI's guaranteed form where it can be had; without it, a schema is followed too. */
+/** Asks for OpenAI's guaranteed form if the schema allows it; without it, a schema is followed too. */
 export const strictIfPossible = (request: VendorRequest): VendorRequest => {
   const { output } = request
   return output?.strict !== true || isStrict(output.schema)
@@ -131,5 +131,5 @@ const changedIn = (name: string, value: Schema[string], change: (inner: Schema) 
 
 export const isJsonObject = (value: Schema[string] | undefined): value is Schema => isObject(value)
 
-/** JSON again, of what was put together from JSON. */
+/** A value as JSON, which was built from JSON. */
 const jsonOf = (schema: JsonObject): Schema => JSON.parse(JSON.stringify(schema))

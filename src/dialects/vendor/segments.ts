@@ -1,9 +1,9 @@
-/** Segments of speech, where a vendor tells the times of words only, and perhaps who says them. */
+/** Segments of speech, for vendors that report only the times of words, and perhaps the speakers. */
 import type { Segment, Word } from "../../protocol/kinds/transcription.ts"
 import type { Transcribed, TranscriptionAsked } from "../media-dialect.ts"
 import type { EncodeRefusal } from "../wire.ts"
 
-/** Two lines of a subtitle. */
+/** The length of two lines of a subtitle. */
 const mostCharacters = 84
 /** A pause that ends a segment. */
 const pauseSeconds = 1
@@ -12,7 +12,7 @@ export interface SpokenWord extends Word {
   readonly speaker: string | undefined
 }
 
-/** The first thing for which vendors of words have no parameter. */
+/** The first field that vendors of words do not support. */
 export const refusalOf = ({
   translate,
   prompt,
@@ -25,7 +25,7 @@ export const refusalOf = ({
   if (prompt !== undefined) return refuse("prompt", "this vendor takes no prompt")
   if (chunking !== undefined && chunking !== "auto") return refuse("chunking", "this vendor cuts recordings by itself")
   if (speakers !== undefined) return refuse("speakers", "this vendor knows no voices")
-  return logprobs === true ? refuse("logprobs", "this vendor tells no probabilities") : undefined
+  return logprobs === true ? refuse("logprobs", "this vendor reports no probabilities") : undefined
 }
 
 /** Words, and segments made of them; nothing if there are none. */

@@ -18,7 +18,7 @@ export const signatureFor = (dialect: SigningDialect, signature: string | undefi
   return tag === `${dialect}:` ? signature.slice(tag.length) : undefined
 }
 
-/** The stand-in for a signature that nobody has: https://ai.google.dev/gemini-api/docs/thought-signatures */
+/** The stand-in for a missing signature: https://ai.google.dev/gemini-api/docs/thought-signatures */
 export const geminiBypass = "skip_thought_signature_validator"
 
 /** Marks a signature of another vendor where a client of Gemini's API keeps bytes in base64. */
@@ -28,7 +28,7 @@ const wrapping = "weir:"
 export const signatureToGemini = (signature: string): string =>
   signatureFor("gemini", signature) ?? Buffer.from(wrapping + signature).toString("base64")
 
-/** What such a client sends back; a thread may have begun at Google itself. */
+/** The signature that such a client sends back; a thread may have begun at Google itself. */
 export const signatureFromGemini = (sent: string): string => {
   const text = Buffer.from(sent, "base64").toString("utf8")
   return text.startsWith(wrapping) ? text.slice(wrapping.length) : signFor("gemini", sent)
@@ -40,7 +40,10 @@ const ofAnthropic = "anthropic:"
 export const signatureToResponses = (signature: string): string =>
   tagged.test(signature) ? signature : ofAnthropic + signature
 
-/** What such a client sends back; a thread may have begun at OpenAI itself. @param id of the item */
+/**
+ * The signature that such a client sends back; a thread may have begun at OpenAI itself.
+ * @param id of the item
+ */
 export const signatureFromResponses = (sent: string, id: string): string => {
   if (tagged.test(sent)) return sent
   return sent.startsWith(ofAnthropic) ? sent.slice(ofAnthropic.length) : signFor("openai", `${id}:${sent}`)

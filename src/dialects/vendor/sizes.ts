@@ -1,15 +1,15 @@
-/** Sizes of pictures in the words of vendors: pixels, a ratio, or lines. */
+/** Sizes of pictures in the forms of vendors: pixels, a ratio, or lines. */
 
 export interface Size {
   readonly width?: number
   readonly height?: number
-  /** In its lowest terms, e.g. `16:9`. */
+  /** The ratio in its lowest terms, e.g. `16:9`. */
   readonly ratio?: string
-  /** In thousands of pixels of a side, e.g. `2K`. */
+  /** The resolution in thousands of pixels of a side, e.g. `2K`. */
   readonly lines?: string
 }
 
-/** @param resolution lines, where the size is a ratio */
+/** @param resolution the lines, if the size is a ratio */
 export const readSize = (size: string | undefined, resolution: string | undefined): Size => {
   const lines = resolution?.toUpperCase()
   if (size === undefined || size === "auto") return lines === undefined ? {} : { lines }

@@ -15,13 +15,13 @@ const beginnings: ReadonlyArray<readonly [beginning: RegExp, format: SpeechForma
   [/^\xff[\xf1\xf9]/, "aac"],
 ]
 
-/** The format that the first bytes tell: servers that make one format give that, whatever they are asked for. */
+/** The format by the first bytes: servers that make only one format return that, for any request. */
 const formatIn = (bytes: Uint8Array): SpeechFormat | undefined => {
   const begin = Buffer.from(bytes.subarray(0, 4)).toString("latin1")
   return beginnings.find(([beginning]) => beginning.test(begin))?.[1]
 }
 
-/** Bytes as they come; the end of the connection is the end of the sound. */
+/** Bytes as they arrive; the end of the connection is the end of the sound. */
 export class PlainSound implements SpeechStream {
   format: SpeechFormat
   /** A reply of text is no sound. */
@@ -48,7 +48,7 @@ export class PlainSound implements SpeechStream {
   }
 }
 
-/** What one event of a stream of sound brings. */
+/** The content of one event of a stream of sound. */
 export interface SoundEvent {
   /** In base64. */
   readonly audio?: string | undefined
@@ -163,7 +163,7 @@ export class WavSound implements SpeechStream {
 
 const rate = 24_000
 const bytesPerSample = 2
-/** Of a stream whose length nobody knows, as other programs write it. */
+/** The length in the head of a WAV file if it is not known, as other programs write it. */
 const unknownLength = 0xffffffff
 
 const makeWavHead = (): Buffer => {

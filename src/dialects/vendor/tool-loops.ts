@@ -1,7 +1,7 @@
 /**
- * Calls of tools and their results, in the order that vendors require: the results directly after the turn that called, in the
- * order of its calls, each call with one result. Threads that were interrupted, or that have words between a call and its
- * result, are put in order; the words come after the results.
+ * Calls of tools and their results, in the order that vendors require: the results directly after the turn that called, in
+ * the order of its calls, each call with one result. Threads that were interrupted, or that have text between a call and its
+ * result, are put in order; the text comes after the results.
  */
 import { createHash } from "node:crypto"
 import { Result } from "effect"
@@ -15,7 +15,7 @@ interface Step {
   result: ToolResultBlock | undefined
 }
 
-/** A turn of the model, with nobody else between, and the calls in it. */
+/** A turn of the model, and the calls in it. */
 interface Turn {
   readonly role: "assistant"
   readonly blocks: Array<ReplyBlock>
@@ -58,7 +58,7 @@ export const pairCalls = (request: VendorRequest): Met => {
 const hasToolBlocks = (thread: ReadonlyArray<Message>): boolean =>
   thread.some(({ blocks }) => blocks.some(({ t }) => t === "tool_call" || t === "tool_result"))
 
-/** Two messages of a model without anybody between are one turn if there are calls in them. */
+/** Two messages of a model, one directly after the other, are one turn if there are calls in them. */
 const turnFor = (turns: Array<Turn | Other>, blocks: ReadonlyArray<ReplyBlock>): Turn => {
   const last = turns.at(-1)
   const calls = blocks.some(({ t }) => t === "tool_call")
@@ -94,7 +94,7 @@ const inOrder = (turn: Turn | Other): ReadonlyArray<Message> => {
   return [said, { role: "tool", blocks: steps.map(({ call, result }) => result ?? interrupted(call)) }]
 }
 
-/** No vendor takes a call that nobody has answered. */
+/** No vendor takes a call without a result. */
 const interrupted = ({ id }: ToolCallBlock): ToolResultBlock => ({
   t: "tool_result",
   id,

@@ -32,13 +32,13 @@ export const readVectors = (values: unknown): ReadonlyArray<Vector> | undefined 
   return vectors
 }
 
-/** Where base64 is decoded to be looked at: a vector that is only passed on is not copied. */
+/** A buffer in which base64 is decoded for checks: a vector that is only forwarded is not copied. */
 let room = new Uint32Array(4096)
 let roomBytes = Buffer.from(room.buffer)
 
 /**
- * How many numbers there are in base64 of little-endian float32, which {@link room} has then; undefined if it is none,
- * or if one is not finite. Machines that run Node are little-endian.
+ * The count of numbers in base64 of little-endian float32, which {@link room} then contains; undefined if it is none, or if
+ * one is not finite. Machines that run Node are little-endian.
  */
 const decode = (text: string): number | undefined => {
   // Other characters are skipped: then there are fewer bytes than the text's length says.
@@ -61,7 +61,7 @@ export const dimensionsOf = (vector: Vector): number => {
   return typeof vector === "string" ? Buffer.byteLength(vector, "base64") / float32Bytes : vector.length
 }
 
-/** A vector that can be looked at; undefined if what is written is none. */
+/** A vector whose numbers can be read; undefined if the text is none. */
 const readWritten = (vector: Vector): ReadonlyArray<number> | string => {
   if (!(vector instanceof WrittenVector)) return vector
   const read = readVector(vector.toJSON())
@@ -82,7 +82,7 @@ export const toNumbers = (given: Vector): ReadonlyArray<number> => {
   return typeof vector === "string" ? Array.from(floatsIn(vector), shortest) : vector
 }
 
-/** A float32 has at most nine digits that tell. */
+/** A float32 has at most nine significant digits. */
 const shortest = (value: number): number => {
   for (const digits of [7, 8]) {
     const shorter = Number(value.toPrecision(digits))

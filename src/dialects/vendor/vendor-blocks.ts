@@ -1,12 +1,13 @@
-/** What a vendor's own tools left in a thread: JSON of one block, which goes back to the vendor that made it. */
+/** The blocks of a vendor's own tools in a thread: JSON of one block, which goes back to the vendor that made it. */
 import type { Message, SealingDialect, VendorBlock } from "../../protocol/block.ts"
 import { countJson, workerLimits } from "../../protocol/json/json-size.ts"
 import { namesIn } from "../../protocol/json/json-text.ts"
 import { isObject, type JsonObject, parseObject } from "../parse/json.ts"
 
 /**
- * The block as its vendor made it; undefined if it is another vendor's, or none of its tools': whatever else a vendor
- * can be sent has a block of its own, which is checked and counted. Of a member that is named twice, its vendor may read the other.
+ * The block as its vendor made it; undefined if it is another vendor's, or none of its tools': all other content for a vendor
+ * has blocks of its own, which are checked and counted. It is also undefined if a member is named twice, because the vendor
+ * may read the other one.
  */
 export const ownBlock = (dialect: SealingDialect, block: VendorBlock): JsonObject | undefined => {
   const made = block.dialect === dialect ? parseObject(block.v) : undefined
@@ -16,7 +17,7 @@ export const ownBlock = (dialect: SealingDialect, block: VendorBlock): JsonObjec
 const namesTwice = (text: string, made: JsonObject): boolean =>
   countJson(Buffer.from(text), workerLimits).names !== namesIn(made)
 
-/** What it showed its user; empty if there is no text. */
+/** The text that it showed to the user; empty if there is none. */
 export const shownText = ({ text = "" }: VendorBlock): string => text
 
 /** A block of a client's thread. */
@@ -25,7 +26,10 @@ export const sealedBlock = (dialect: SealingDialect, made: JsonObject): JsonObje
   return { t: "vendor", dialect, v: JSON.stringify(made), ...(text !== "" && { text }) }
 }
 
-/** Types of blocks that a target cannot read and that have no text. @param seals whose blocks it takes */
+/**
+ * Types of blocks that a target cannot read and that have no text.
+ * @param seals the dialect whose blocks it takes
+ */
 export const omittedBlocks = (
   thread: ReadonlyArray<Message>,
   seals: SealingDialect | undefined,
@@ -41,7 +45,7 @@ export const omittedBlocks = (
   return [...types]
 }
 
-/** The type by which a block is told. */
+/** The type of a block in warnings. */
 export const typeOfBlock = ({ v }: Pick<VendorBlock, "v">): string => {
   const made = parseObject(v)
   const { type } = made ?? {}
@@ -61,10 +65,10 @@ const shownFields = [
   "content",
   "codeExecutionResult",
 ]
-/** A result is as deep as this. */
+/** The depth of a result. */
 const deepest = 6
 
-/** What a user saw of a result: its texts, in order. Calls show nothing. */
+/** The text of a result that a user saw: its texts, in order. Calls show nothing. */
 const textIn = (value: unknown, depth = 0): string => {
   if (typeof value === "string") return value
   if (depth > deepest) return ""

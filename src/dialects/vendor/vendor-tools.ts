@@ -1,6 +1,6 @@
 /**
- * Tools that a vendor defines and the client runs. They cost their tokens and nothing else; whatever else a vendor defines has
- * rules of its own, and does not pass as one of these.
+ * Tools that a vendor defines and the client runs. They cost only their tokens; all other tools of a vendor have rules of
+ * their own, and are not accepted as one of these.
  */
 import type { SealingDialect } from "../../protocol/block.ts"
 import type { VendorTool } from "../../protocol/tool.ts"
@@ -13,10 +13,10 @@ const clientTools = {
   gemini: /^computerUse$/,
 } as const satisfies Readonly<Record<SealingDialect, RegExp>>
 
-/** Tools that find others, which a client tells of. */
+/** Tools that find other tools, which a client has reported. */
 const toolSearches = /^tool_search(_tool_(bm25|regex)(_\d{8})?)?$/
 
-/** Such a tool in the words of twp/1; undefined if it is none. A shell may be the vendor's own machine. */
+/** The tool in twp/1; undefined if it is not one of these. A shell may run on the vendor's own machine. */
 export const clientToolOf = (dialect: SealingDialect, type: unknown, tool: JsonObject): VendorTool | undefined => {
   const isOwn = typeof type === "string" && clientTools[dialect].test(type) && !isHostedShell(tool)
   return isOwn ? { kind: "vendor", dialect, v: JSON.stringify(tool) } : undefined
@@ -25,7 +25,10 @@ export const clientToolOf = (dialect: SealingDialect, type: unknown, tool: JsonO
 const isHostedShell = ({ type, environment }: JsonObject): boolean =>
   type === "shell" && isObject(environment) && environment["type"] !== "local"
 
-/** A tool that a client of twp/1 names, written anew: what the gateway read is what its vendor reads. Undefined if it is none. */
+/**
+ * A tool that a client of twp/1 names, written again, so that the vendor reads the same as the gateway. Undefined if it is
+ * none.
+ */
 export const checkedTool = ({ dialect, v }: VendorTool): VendorTool | undefined => {
   const tool = parseObject(v)
   if (tool === undefined) return undefined
@@ -34,14 +37,14 @@ export const checkedTool = ({ dialect, v }: VendorTool): VendorTool | undefined 
   return isSearch ? { kind: "vendor", dialect, v: JSON.stringify(tool) } : clientToolOf(dialect, type, tool)
 }
 
-/** Gemini's tools are told by their name, one in each. */
+/** Gemini's tools are identified by their name, one in each. */
 const typeOf = (dialect: SealingDialect, tool: JsonObject): unknown => {
   if (dialect !== "gemini") return tool["type"]
   const [name, ...more] = Object.keys(tool)
   return more.length === 0 ? name : undefined
 }
 
-/** The name by which such a tool is refused. */
+/** The name of such a tool in an error. */
 export const nameOfTool = ({ dialect, v }: VendorTool): string => {
   const tool = parseObject(v) ?? {}
   const { type, name } = tool

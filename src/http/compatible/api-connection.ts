@@ -1,4 +1,4 @@
-/** The client's connection of a compatible route: replies and errors in the words of its API. */
+/** The client's connection of a compatible route: replies and errors in the format of its API. */
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
 import type { WholeReply } from "../../calls/connection.ts"
@@ -15,11 +15,11 @@ const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvel
 
 export interface ApiWords<Body extends object> {
   readonly errors: ErrorWords
-  /** Reads a reply that was kept. */
+  /** Reads a stored reply. */
   readonly readKept: (text: string) => Body | undefined
   /** Undefined if the request could not be read. */
   readonly reply: ((response: Body) => object) | undefined
-  /** Names a field that no target of the model has, as the client did. */
+  /** Names a field that no target of the model supports, as the client named it. */
   readonly named?: (error: ServiceError) => ServiceError
   /** Fields that are left out, because they change no answer. */
   readonly omitted?: ReadonlyArray<string> | undefined
@@ -44,7 +44,7 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
     const { reply: write, readKept, errors } = this.#words
     const isGood = status === 200 || status === 202
     const response = typeof body === "string" ? (isGood ? readKept(body) : undefined) : body
-    // Only twp/1 tells with a status that a job goes on; without a reply, it is the call that does.
+    // Only twp/1 has a status for a job that goes on; in other APIs a call without a reply counts as running.
     if (status === 202 && response === undefined) this.refuse(inProgress)
     else if (response !== undefined && write !== undefined) {
       const written = write(response)

@@ -12,7 +12,7 @@ import { serviceError } from "../../protocol/error.ts"
 import type { Authenticated } from "../caller-request.ts"
 import { decodeBody, headerOf } from "../request.ts"
 
-/** What a session begins with is for its client to say: a token does not carry it. */
+/** The fields with which a session begins, which its client sends itself: a token does not carry them. */
 const SecretRequest = Schema.Struct({
   expires_after: Schema.optionalKey(
     Schema.Struct({
@@ -29,7 +29,7 @@ const SecretRequest = Schema.Struct({
 })
 
 const usualSeconds = 600
-/** Of end users' tokens. */
+/** The shortest lifetime of end users' tokens. */
 const leastSeconds = 60
 /** The end user of a request that names none. */
 const nobody = "anonymous"

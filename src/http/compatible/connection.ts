@@ -1,4 +1,4 @@
-/** The client's connection of an exchange on a compatible route, with what its API says of tools. */
+/** The client's connection of an exchange on a compatible route, with the API's rules for tools. */
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"

@@ -1,4 +1,4 @@
-/** Error replies of compatible routes, with what SDKs read to decide on a retry. */
+/** Error replies of compatible routes, with the headers that SDKs read to decide on a retry. */
 import type { WholeReply } from "../../calls/connection.ts"
 import { retryAfterMs } from "../../calls/reply/reply-body.ts"
 import type { ErrorWords } from "../../dialects/client/whole-client.ts"
@@ -17,7 +17,7 @@ export const inProgress = serviceError(
 
 const unreadable = serviceError("internal_error", "The service could not complete the request")
 
-/** An error reply, with what SDKs read to decide on a retry. */
+/** An error reply, with the headers that SDKs read to decide on a retry. */
 export const errorReply = (api: ErrorWords, error: ServiceError, requestId: string): TextReply => {
   const status = statusOf(error)
   return {
@@ -27,10 +27,10 @@ export const errorReply = (api: ErrorWords, error: ServiceError, requestId: stri
   }
 }
 
-/** Other APIs have a status of their own for vendors that are all busy. */
+/** Other APIs have a status of their own if all vendors are busy. */
 const statusOf = ({ code, retry }: ServiceError): number => (retry === "later" ? 429 : errorStatus[code])
 
-/** SDKs wait no longer than this, and try sooner if they are asked to: in vain. */
+/** The longest wait that SDKs accept; if they are asked to wait longer, they retry sooner, in vain. */
 const longestWaitMs = 60_000
 
 /** SDKs retry 408, 409, 429 and 5xx by themselves. */

@@ -26,7 +26,7 @@ import { makeAnswerIn } from "./reply.ts"
 import { readCompatible } from "./request.ts"
 import { wholeRoutes } from "./whole.ts"
 
-/** What a path asks for. */
+/** The action that a path asks for. */
 interface Place extends RequestPlace {
   readonly api: ClientApi
 }

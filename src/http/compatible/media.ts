@@ -44,12 +44,12 @@ import { withCredential } from "./credential.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
 import { handleOf, inWordsOf, metaOf, namingCapability } from "./request.ts"
 
-/** How a kind reads a request that is in the words of twp/1, and a reply that was kept. */
+/** The way in which a kind reads a request in twp/1, and a stored reply. */
 interface Served<Request extends CallRequest, Body extends object> {
   readonly kind: Kind<Request, Body>
   readonly decode: (asked: MediaAsked, caller: Caller) => Effect.Effect<Decoded<DecodedCall<Request>>, StoreUnavailable>
   readonly readKept: (text: string) => Option.Option<Body>
-  /** Of a reply that is no stream of events; absent if it is whole then. */
+  /** The encoder of a reply that is a stream of bytes; absent if such a reply is whole. */
   readonly bytes?: () => EventEncoder
 }
 
@@ -68,7 +68,7 @@ const videos = {
   decode: decodeVideo,
   readKept: Schema.decodeUnknownOption(Schema.fromJsonString(VideoJob)),
 }
-/** @param id of the video that is made anew */
+/** @param id the id of the video that is changed */
 const remixes = (store: JobStore["Service"], id: string) => ({
   ...videos,
   decode: (asked: MediaAsked, { org, endUserId }: Caller) =>

@@ -1,6 +1,6 @@
 /** A model's handle in a path of Gemini's API. Pure. */
 
-/** What a path may have as a model, before a colon and a method. */
+/** The characters of a model in a path, before a colon and a method. */
 export const modelPattern = "([\\w.~%-]+)"
 
 /** The handle: handles are plain, and escapes of other characters name no model. */

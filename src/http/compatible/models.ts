@@ -3,7 +3,7 @@ import type { ModelEntry } from "../../catalogue/snapshot.ts"
 
 type Model = ModelEntry["model"]
 
-/** Lists do not say when a model began. */
+/** The time of creation in lists; models have none. */
 const epochS = 0
 const epoch = new Date(epochS).toISOString()
 

@@ -94,7 +94,7 @@ const promptReader =
 
 const asObject = (value: unknown) => (isObject(value) ? value : {})
 
-/** What every API has in headers. */
+/** The fields that every API has in headers. */
 export const metaOf = (headers: RuntimeRequest["headers"]) => {
   const { "idempotency-key": requestId, "x-svc-session-id": sessionId, "x-svc-purpose": purpose } = headers
   if (requestId === undefined && sessionId === undefined && purpose === undefined) return undefined
@@ -105,7 +105,7 @@ export const metaOf = (headers: RuntimeRequest["headers"]) => {
   }
 }
 
-/** How a request steers the reply cache. Sources: reply-cache; RFC 9111, 5.2.1. */
+/** The settings of the reply cache in a request. Source: RFC 9111, 5.2.1. */
 const cachingIn = ({ "x-svc-cache": asked, "cache-control": control = "" }: RuntimeRequest["headers"]) => {
   if (asked !== undefined) return asked
   const directives = control.split(",").map((directive) => directive.trim().toLowerCase())
@@ -113,7 +113,10 @@ const cachingIn = ({ "x-svc-cache": asked, "cache-control": control = "" }: Runt
   return directives.includes("no-cache") ? "refresh" : undefined
 }
 
-/** The field `cache` of a request; absent if it would be empty. @param own what its body says */
+/**
+ * The field `cache` of a request; absent if it would be empty.
+ * @param own the field in its body
+ */
 export const cacheOf = (own: object, headers: RuntimeRequest["headers"]) => {
   const reply = cachingIn(headers)
   const cache = reply === undefined ? own : { ...own, reply }
@@ -137,7 +140,7 @@ const headerNames: ClientApi["fieldNames"] = [
   ["cache.reply", "x-svc-cache"],
 ]
 
-/** Names the fields of a refused request as its client did. */
+/** Renames the fields in the error of a refused request to the client's names. */
 export const inWordsOf = (
   { fieldNames }: Pick<ClientApi, "fieldNames">,
   error: ServiceError<"bad_request">,
@@ -157,7 +160,7 @@ const nameIn = (fieldNames: ClientApi["fieldNames"], path: string): string => {
 
 const isExtra = (name: string): name is ExtraName => extraNames.some((known) => known === name)
 
-/** Where a request of twp/1 asks for what a target may lack. */
+/** The fields of a request of twp/1 that a target may lack. */
 const placesOfCapabilities: Readonly<Record<string, string>> = {
   output: "params.output",
   temperature: "params.temperature",
@@ -181,7 +184,7 @@ const placesOfCapabilities: Readonly<Record<string, string>> = {
 const placeOf = (capability: string): string | undefined =>
   isExtra(capability) ? `params.${capability}` : entryOf(placesOfCapabilities, capability)
 
-/** Names the field for which no target of the model has what it asks for, as its client did. */
+/** Names the field that no target of the model supports, as its client named it. */
 export const namingField = ({ fieldNames }: Pick<ClientApi, "fieldNames">, error: ServiceError): ServiceError => {
   const { code, message, detail } = error
   const lacking = detail?.["capability"]
@@ -192,7 +195,7 @@ export const namingField = ({ fieldNames }: Pick<ClientApi, "fieldNames">, error
   return serviceError("bad_request", `${path}: ${why}`, { detail: { ...detail, issues: [{ path, message: why }] } })
 }
 
-/** Names the field of a call beside chat that no target of the model has, as its client did. */
+/** Names the field of a call beside chat that no target of the model supports, as its client named it. */
 export const namingCapability = (
   { fields, fieldNames, files = {} }: Pick<WholeClient<never>, "fields" | "fieldNames"> & { readonly files?: object },
   error: ServiceError,

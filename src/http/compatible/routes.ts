@@ -1,4 +1,4 @@
-/** Routes of other APIs that are no calls: lists of models, what became of videos, tokens for realtime sessions. */
+/** Routes of other APIs that are no calls: lists of models, states of videos, tokens for realtime sessions. */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
@@ -19,7 +19,7 @@ import { anthropicModels, geminiModels, type ModelForm, openaiModels } from "./m
 import { failureIn, makeAnswerIn } from "./reply.ts"
 import { handleOf } from "./request.ts"
 
-/** What these APIs have and the gateway has not, with what to do instead; below each path too. */
+/** Features of these APIs that the gateway does not support, with an alternative; also for the paths below each path. */
 const refusedPaths: ReadonlyArray<readonly [path: `/${string}`, api: ClientApi, why: string]> = [
   ["/openai/v1/realtime/calls", chatApi, "open a session over a WebSocket"],
   ["/openai/v1/realtime/sessions", chatApi, "make a client secret"],
@@ -106,7 +106,7 @@ export const compatibleRoutes = HttpRouter.use(
       const refusal = serviceError("bad_request", `${path} is not supported: ${why}`)
       yield* router.add("*", `${path}/*`, () => failureIn(api)(newRequestId(), refusal))
     }
-    // Clients look whether the base answers.
+    // Clients request the base to check whether it answers.
     yield* router.add("*", "/anthropic", ({ method }) =>
       method === "HEAD"
         ? Effect.succeed(HttpServerResponse.empty({ status: 200 }))

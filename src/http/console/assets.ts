@@ -16,7 +16,7 @@ export interface Asset {
 }
 
 const ConsoleFiles = Schema.Struct({
-  /** By their paths below the console. */
+  /** The files by their paths below the console. */
   files: Schema.Record(Schema.String, Schema.Struct({ type: Schema.String, text: Schema.String })),
   /** Paths of the modules that the document runs, in order. */
   entries: Schema.Array(Schema.String),
@@ -42,7 +42,7 @@ const libraries: Readonly<Record<string, { readonly path: string; readonly file:
   uplot: { path: "lib/uplot.js", file: "uplot/dist/uPlot.esm.js" },
 }
 
-/** What the document runs: who uses the browser is asked while the rest loads. */
+/** The script of the document: it requests the session of the browser while the rest loads. */
 export const entries: ReadonlyArray<string> = ["console/session.ts", "console/main.ts"]
 export const startPage = "console/pages/overview.ts"
 export const style = "console.css"

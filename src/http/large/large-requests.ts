@@ -1,6 +1,6 @@
 /**
- * Large requests: read and written by workers, and bounded in bytes, so that neither their number nor their size stops a
- * stream or takes the memory. Source: hot-path "Large requests leave the event loop".
+ * Large requests: workers read and write them, and their bytes are limited, so that neither their number nor their size stops
+ * a stream or fills the memory.
  */
 import { availableParallelism } from "node:os"
 import { Context, Effect, Layer, Result, type Scope } from "effect"
@@ -17,11 +17,11 @@ import { type Ask, type FromWorker, isAnswer, type Question, type SentIn } from 
 import { RemotePrompt, requestLost } from "./remote-prompt.ts"
 import type { Room } from "./room.ts"
 
-/** From this size on a hop to a worker costs streams less than reading the request here. */
+/** The size from which a worker delays streams less than reading the request here. */
 export const largeBytes = 256 * 1024
 
 export interface LargeRead {
-  /** Of a compatible route; undefined if the body cannot be read. */
+  /** The context of a request on a compatible route; undefined if the body cannot be read. */
   readonly sent: ClientContext | undefined
   readonly decoded: Decoded<DecodedCall<ChatRequest>>
 }
@@ -29,7 +29,10 @@ export interface LargeRead {
 export class LargeRequests extends Context.Service<
   LargeRequests,
   {
-    /** Takes room for a body until the scope closes. @param bytes of the body, as its length says */
+    /**
+     * Takes room for a body until the scope closes.
+     * @param bytes the length that the request declares
+     */
     readonly reserve: (bytes: number) => Effect.Effect<Room, ServiceError<"rate_limited">, Scope.Scope>
     /** Reads an exchange, whose parts are given away; its prompt stays with a worker until the scope closes. */
     readonly read: (
@@ -50,7 +53,7 @@ export class LargeRequests extends Context.Service<
         Effect.promise(async () => void (await Promise.all(pool.map((each) => each?.stop())))),
       )
 
-      /** The one with the fewest requests. A worker is started when it is needed, and stays. */
+      /** The worker with the fewest requests. A worker is started when it is needed, and is not stopped. */
       const threadOf = (): WorkerThread => {
         const loads = pool.map((thread) => (thread === undefined || thread.isGone ? 0 : thread.requests))
         const at = loads.indexOf(Math.min(...loads))
@@ -70,7 +73,7 @@ export class LargeRequests extends Context.Service<
               const grow = (whole: number) => {
                 const more = whole - own
                 if (more <= 0) return undefined
-                // One body always has room.
+                // There is always room for one body.
                 if (taken > own && taken + more > largeBodyBytes) return noRoom()
                 taken += more
                 own = whole
@@ -122,7 +125,7 @@ export class LargeRequests extends Context.Service<
   )
 }
 
-/** One is for each core beside the event loop's, and two are enough. */
+/** The maximum number of workers: one for each core beside the event loop's, and at most two. */
 const poolSize = Math.max(1, Math.min(2, availableParallelism() - 1))
 
 const noRoom = () =>
@@ -131,7 +134,7 @@ const noRoom = () =>
     retryAfterMs: 1000 + Math.random() * 2000,
   })
 
-/** Bytes that are the whole of their memory, so that they can be given away. */
+/** Bytes that fill their whole memory buffer, so that they can be transferred. */
 const wholeOf = (bytes: Uint8Array): Uint8Array =>
   bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
 
@@ -145,7 +148,7 @@ class WorkerThread {
   })
   readonly #waiting = new Keyed<(reply: FromWorker) => void>()
   #lastAsk = 0
-  /** Requests that it has. */
+  /** The number of its requests. */
   requests = 0
   isGone = false
 
@@ -159,7 +162,7 @@ class WorkerThread {
     })
   }
 
-  /** Lets a request go. */
+  /** Releases a request. */
   end(id: number): void {
     const question: Question = { ask: 0, message: { op: "end", id } }
     if (!this.isGone) this.#worker.postMessage(question)
@@ -169,7 +172,7 @@ class WorkerThread {
     await this.#worker.terminate()
   }
 
-  /** What it had is lost; the next request starts another worker. */
+  /** Its requests are lost; the next request starts another worker. */
   #leave(): void {
     this.isGone = true
     for (const [ask] of this.#waiting.entries()) this.#waiting.take(ask)?.(failed)

@@ -1,4 +1,4 @@
-/** The thread that reads large requests and writes them for vendors: streams must not wait for that. */
+/** The thread that reads large requests and writes them for vendors, so that streams do not wait for that. */
 import { createHash } from "node:crypto"
 import { readlinkSync } from "node:fs"
 import { constants as osConstants, setPriority } from "node:os"
@@ -32,12 +32,12 @@ import {
 
 const apis = new Map([chatApi, completionApi, responsesApi, messagesApi, generateApi].map((api) => [api.name, api]))
 
-/** Where both want a core, the event loop comes first. Linux has priorities of threads; elsewhere it stays as it is. */
+/** The priority of the thread: if both want a core, the event loop comes first. Only Linux has priorities of threads. */
 const stepBack = (): void => {
   try {
     setPriority(Number(basename(readlinkSync("/proc/thread-self"))), osConstants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // The thread is as urgent as the others.
+    // The thread keeps its usual priority.
   }
 }
 stepBack()
@@ -57,7 +57,7 @@ parentPort?.on("message", (message: unknown) => {
   parentPort?.postMessage(told, reply.kind === "encoded" ? givenAway(reply.body) : [])
 })
 
-/** A short body is a part of memory that Node shares among buffers, and cannot be given away: it is copied. */
+/** A short body is a part of memory that Node shares among buffers, and cannot be transferred: it is copied. */
 const givenAway = ({ buffer, byteLength }: Uint8Array): Array<ArrayBuffer> =>
   buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : []
 
@@ -107,7 +107,7 @@ const textOf = (prompt: Prompt, of: TextOf): { readonly text: string; readonly t
   }
 }
 
-/** The body that is sent to a vendor, which is given away: a copy where it is the client's own, which is needed once more. */
+/** The body that is sent to a vendor, which is transferred: a copy if it is the client's own, which is needed again. */
 const keptBeside = (source: Uint8Array, body: Uint8Array): Uint8Array =>
   body.buffer === source.buffer ? Buffer.from(body) : body
 

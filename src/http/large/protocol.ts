@@ -9,7 +9,7 @@ import type { Block } from "../../protocol/block.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { ErrorDetail } from "../../protocol/error.ts"
 
-/** Of a compatible route: which API, and what its path and headers say. */
+/** The request of a compatible route: its API, path and headers. */
 export interface SentIn {
   readonly api: string
   readonly place: RequestPlace
@@ -29,12 +29,15 @@ export type ToWorker =
   | { readonly op: "text"; readonly id: number; readonly of: TextOf }
   | { readonly op: "end"; readonly id: number }
 
-/** `sameness` and `ownSameness` are hashes of what can change the answer; empty if that may change by itself. */
+/**
+ * `sameness` and `ownSameness` are hashes of the fields that can change the answer; empty if content behind them may change
+ * later.
+ */
 export type TextOf = "reviewed" | "parts" | "sameness" | "ownSameness"
 
 export type Ask = Exclude<ToWorker, { readonly op: "end" }>
 
-/** What an exchange must know of its prompt. */
+/** The facts about its prompt that an exchange needs. */
 export interface PromptFacts {
   readonly kinds: ReadonlySet<Block["t"]>
   readonly hasTools: boolean
@@ -45,7 +48,7 @@ export interface PromptFacts {
 
 export interface ReadReply {
   readonly kind: "read"
-  /** Of a compatible route. */
+  /** The facts about a request of a compatible route. */
   readonly sent?: ClientContext | undefined
   readonly outcome:
     | {

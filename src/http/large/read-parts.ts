@@ -12,9 +12,9 @@ const joinedBytes = 1024 * 1024
 const firstBytes = 64 * 1024
 
 export interface SentParts {
-  /** Of the body as it was sent, if a signature covers it; empty otherwise. */
+  /** The SHA-256 of the body as it was sent, if a signature covers it; empty otherwise. */
   readonly sha256: string
-  /** Without its content encoding. */
+  /** The body without its content encoding. */
   readonly parts: ReadonlyArray<Uint8Array>
   readonly bytes: number
 }
@@ -54,8 +54,8 @@ export const readParts = Effect.fnUntraced(function* (
 })
 
 /**
- * Joins what is read into parts of a MiB: to give away hundreds of small ones takes the event loop's time. What they have
- * beyond the body would be collected, which takes longer than all the rest of a request.
+ * Joins the chunks into parts of a MiB, because transferring hundreds of small ones takes the event loop's time. Memory that
+ * the chunks have beyond the body would have to be collected, which takes longer than the rest of a request.
  */
 class Joined {
   readonly #full: Array<Uint8Array> = []
@@ -63,7 +63,7 @@ class Joined {
   #open: Uint8Array | undefined
   #used = 0
 
-  /** @param expected bytes; 0 if that is not known */
+  /** @param expected the number of bytes; 0 if it is not known */
   constructor(expected: number) {
     this.#expected = expected
   }

@@ -21,7 +21,7 @@ export class RemotePrompt implements Prompt {
   readonly canUnseal: boolean
   readonly #worker: PromptWorker
   readonly #vendorOf: (id: string) => Vendor | undefined
-  /** What the worker made for the target that is asked next. */
+  /** The body that the worker made for the target that is asked next. */
   #encoded: EncodedPrompt | undefined
 
   constructor(facts: PromptFacts, worker: PromptWorker, vendorOf: (id: string) => Vendor | undefined) {
@@ -36,7 +36,7 @@ export class RemotePrompt implements Prompt {
 
   get reviewed(): Effect.Effect<string> {
     return Effect.flatMap(this.#worker.text("reviewed"), (reply) =>
-      // What cannot be reviewed must not pass.
+      // A text that cannot be reviewed must not pass.
       reply.kind === "text" ? Effect.succeed(reply.text) : Effect.die(new Error("A large request cannot be reviewed")),
     )
   }
@@ -72,7 +72,7 @@ export class RemotePrompt implements Prompt {
     })
   }
 
-  /** What was made for a target is let go with its call. */
+  /** The body that was made for a target is released with its call. */
   encode(): EncodedPrompt {
     const encoded = this.#encoded
     if (encoded === undefined) throw new Error("A large request was not prepared for its target")

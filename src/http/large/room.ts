@@ -3,11 +3,14 @@ import { Effect } from "effect"
 import type { ServiceError } from "../../protocol/error.ts"
 
 export interface Room {
-  /** Takes more, for a body that turns out to be larger than it said. @returns the refusal, if there is none */
+  /**
+   * Takes more, for a body that is larger than declared.
+   * @returns the refusal, if there is none
+   */
   readonly grow: (bytes: number) => ServiceError<"rate_limited"> | undefined
 }
 
-/** Bytes that may be more than the body said. */
+/** Takes bytes beyond the declared length. */
 export const grown = (
   room: Room | undefined,
   bytes: Uint8Array,

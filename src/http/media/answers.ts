@@ -30,7 +30,7 @@ import {
 
 /** The handlers by their paths. */
 export const mediaAnswers = ({ run, upload }: CallRunner): ReadonlyArray<readonly [string, DirectHandler]> => {
-  /** @param connect how a reply is sent, for what was asked */
+  /** @param connect returns the connection of the reply, for the kind of the request */
   const uploaded =
     <Request extends CallRequest, Body extends object>(
       kind: Kind<Request, Body>,
@@ -116,7 +116,7 @@ const decodeAs = <A, E>(
 
 const readKept = Schema.decodeUnknownOption(Schema.fromJsonString(TranscriptionResponse))
 
-/** A transcript as it was made, or as it was kept for a repeated request id. */
+/** A transcript, new or stored for a repeated request id. */
 const readTranscript = (body: TranscriptionResponse | string): TranscriptionResponse | undefined =>
   typeof body === "string" ? Option.getOrUndefined(readKept(body)) : body
 

@@ -12,7 +12,7 @@ import type { RuntimeRequest } from "../caller-request.ts"
 export interface Content {
   /** 200, 206, or 416 without bytes. */
   readonly status: number
-  /** The vendor's name of it. */
+  /** The vendor's id of the result. */
   readonly contentType: string | undefined
   /** Length, range and version, as far as they are well formed. */
   readonly headers: Readonly<Record<string, string>>
@@ -21,11 +21,11 @@ export interface Content {
 
 export interface ContentLimits {
   readonly deadlines: Deadlines
-  /** Until the head of the reply. */
+  /** The time until the head of the reply. */
   readonly headMs: number
-  /** Between two reads from the vendor. */
+  /** The time between two reads from the vendor. */
   readonly idleMs: number
-  /** How long the client may take nothing. */
+  /** The time for which the client may take nothing. */
   readonly stallMs: number
 }
 
@@ -41,7 +41,7 @@ export const rangeOf = ({ headers }: Pick<RuntimeRequest, "headers">): Readonly<
   return { range, ...(ifRange !== undefined && validator.test(ifRange) && { "if-range": ifRange }) }
 }
 
-/** Headers of a vendor's reply that are sent on, and what each must look like. */
+/** Headers of a vendor's reply that are sent on, and the form that each must have. */
 const passedHeaders: ReadonlyArray<readonly [name: string, shape: RegExp]> = [
   ["content-length", /^\d{1,15}$/],
   ["content-range", /^bytes (?:\d{1,15}-\d{1,15}|\*)\/(?:\d{1,15}|\*)$/],
@@ -58,7 +58,7 @@ const passedOf = ({ headers }: UpstreamHead): Readonly<Record<string, string>> =
     }),
   )
 
-/** A part is sent on only if it was asked for and says which part it is. */
+/** A part is sent on only if it was requested and its headers say which part it is. */
 const isUsable = ({ status, headers }: UpstreamHead, asked: UpstreamRequest["headers"]): boolean =>
   status === 200 || (asked["range"] !== undefined && (status === 416 || (status === 206 && hasRange(headers))))
 
@@ -97,14 +97,14 @@ export const openContent = (
             done(error)
           },
         })
-        // A client that leaves destroys it; nobody else hears of that.
+        // A client that leaves destroys it; no other event reports that.
         body.on("error", () => {})
         head.promise.catch(() => {})
         call = client.start(request, {
           connected: () => {},
           head: (found) => {
             if (!isUsable(found, request.headers)) return fail(`the vendor answered ${found.status}`)
-            // From here on the client is waited for: it has not asked for bytes yet.
+            // From here on the time counts for the client: it has not asked for bytes yet.
             wait(stallMs, "the client took nothing")
             head.resolve(found)
           },

@@ -21,11 +21,11 @@ import type { Content } from "../content.ts"
 
 type Files = Content["files"]
 
-/** A request in the words of twp/1, from JSON or from a form. */
+/** A request in twp/1, from JSON or from a form. */
 export interface MediaAsked {
   readonly fields: JsonObject
   readonly files: Files
-  /** What a second call with the same idempotency key must repeat, beside the files. */
+  /** The fields that a second call with the same idempotency key must repeat, beside the files. */
   readonly sent: Schema.Json
 }
 
@@ -52,14 +52,14 @@ export const decodeImage = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCal
     return Result.succeed(callOf(asked, { ...fields.success, images: images.success, mask }, all))
   })
 
-/** What the beginning of a file is; undefined if that is nothing known, or broken. */
+/** The type of a file by its beginning; undefined if it is unknown or broken. */
 const typeOf = ({ head }: MediaFile) =>
   Effect.orElseSucceed(
     Effect.tryPromise(() => fileTypeFromBuffer(head)),
     () => undefined,
   )
 
-/** Why a file is not the picture that it is said to be. */
+/** The reason why a file is not the picture that it claims to be. */
 const pictureFault = ({ file, mime }: NamedFile): Effect.Effect<string | undefined> =>
   Effect.map(typeOf(file), (type) => {
     if (type === undefined || !pictureTypes.has(type.mime)) return "is not a picture in png, jpeg, webp or gif"
@@ -82,7 +82,7 @@ export const decodeTranscription = (asked: MediaAsked): Effect.Effect<Decoded<De
     if (found.file.bytes === 0) return refuse("file", "is empty")
     const type = yield* typeOf(found.file)
     const mime = type?.mime ?? found.mime
-    // Frames without a head are known by the name that the client gives them.
+    // Frames without a head are identified by the file name that the client sends.
     if (!/^(audio|video)\//.test(mime) && mime !== "application/ogg") return refuse("file", "is not a recording")
     const length = yield* Effect.promise(() => soundLength(found.file, mime))
     const file: NamedFile = { ...found, mime }
@@ -161,7 +161,7 @@ const callOf = <Request extends { readonly meta?: { readonly requestId?: string 
       : fingerprint(files.size === 0 ? sent : [sent, used.map(({ file, mime }) => [file.sha256, mime])]),
 })
 
-/** Fields of a form are text: numbers, truth values and JSON of them are read here; what is none stays text. */
+/** Fields of a form are text: numbers, truth values and JSON among them are parsed here; other text stays text. */
 export const typedFields = (fields: JsonObject, { numbers = [], flags = [], json = [] }: FieldTypes): JsonObject =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => {

@@ -1,4 +1,4 @@
-/** The error page: what a browser gets instead of the error envelope. */
+/** The error page, which a browser gets instead of the error envelope. */
 import { html } from "./html.ts"
 import type { Page } from "./layout.ts"
 

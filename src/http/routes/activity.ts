@@ -66,7 +66,7 @@ export const activityRoutes = HttpApiBuilder.group(
 
 const orgOf = ({ org }: Member): string => org.org.id
 
-/** Members see what they used themselves. A member without a person has the organisation's token. */
+/** Members see only their own usage. A member without a person has the organisation's token. */
 const personOf = ({ role, principal }: Member): string | undefined =>
   role === "member" ? (principal.person?.id ?? "") : undefined
 

@@ -1,4 +1,4 @@
-/** Admin routes for organisations, people, keys and licences. Source: decisions "Control routes" (admin). */
+/** Admin routes for organisations, people, keys and licences. */
 import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { type Account, Accounts } from "../../identity/accounts.ts"
@@ -70,7 +70,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
       } satisfies OrgList
     })
 
-    /** An organisation that exists, or is closed: its books stay. */
+    /** An organisation that exists or is closed, because the books of closed ones are kept. */
     const everKnown = (org: string) =>
       Effect.flatMap(changes.find("org", org), (found) =>
         found === undefined ? Effect.fail(serviceError("not_found", "The organisation does not exist")) : Effect.void,

@@ -25,7 +25,7 @@ export const adminExportRoutes = HttpApiBuilder.group(
       if (toMs === undefined || toMs > nowMs)
         return yield* wrong("to", "must be a date or an instant, not in the future")
       if (toMs <= fromMs) return yield* wrong("to", "must be after from")
-      // Files of records that are gone would be written without them.
+      // Files of a period whose records were deleted would be written without them.
       const keptMs = nowMs - (retentionDays - 1) * dayMs
       if (fromMs < keptMs) {
         return yield* wrong(

@@ -1,4 +1,4 @@
-/** Admin routes for organisations, teams, members and applications. Source: decisions "Control routes" (admin). */
+/** Admin routes for organisations, teams, members and applications. */
 import { createHash } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
@@ -58,7 +58,7 @@ export const adminTenantRoutes = HttpApiBuilder.group(
       )
 
     const batch = Effect.fnUntraced(function* (request: Request) {
-      // The router takes what follows the colon for a parameter.
+      // The router takes the text after the colon for a parameter.
       if (!/\/tenants:batch(\?|$)/u.test(request.url)) return yield* routeNotFound
       const key = yield* headerOf("idempotency-key", BatchKey, request)
       const body = yield* readContent(request, maxBodyBytes)
@@ -92,5 +92,5 @@ export const adminTenantRoutes = HttpApiBuilder.group(
   }),
 )
 
-/** A batch, of which each item is checked for itself. */
+/** A batch, whose items are checked one by one. */
 const AnyBatch = Schema.Struct({ items: Schema.Array(Schema.Unknown).check(...batchSize) })

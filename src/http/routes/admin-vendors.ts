@@ -82,7 +82,10 @@ export const adminVendorRoutes = HttpApiBuilder.group(
   }),
 )
 
-/** What an organisation brings, as it is stored. @param vendor undefined for a search provider, which has keys alone */
+/**
+ * An organisation's own credential, as it is stored.
+ * @param vendor undefined for a search provider, which has keys alone
+ */
 const broughtBy = (
   { key = "", aws, google, azure }: UpstreamKeyRequest,
   vendor: Vendor | undefined,

@@ -57,7 +57,7 @@ export const adminRoutes = HttpApiBuilder.group(
       const inForce = (environment: string) =>
         resolveTimeout(tier, {
           environment,
-          // They are this gateway's.
+          // The variables are this gateway's: they count for its own environment only.
           variables: environment === env ? upstreamTimeouts : {},
           model: model?.model.timeouts,
           vendor,
@@ -88,7 +88,7 @@ export const adminRoutes = HttpApiBuilder.group(
       return { ...applied, dropped, warnings, revision: String(applied.revision) } satisfies ApplyResponse
     })
 
-    /** Dropped entries with the money that they have. */
+    /** Dropped entries with their balances. */
     const withBalances = Effect.fnUntraced(function* (entries: ReadonlyArray<string>) {
       const ids = entries.flatMap((entry) => (entry.startsWith(orgEntry) ? [entry.slice(orgEntry.length)] : []))
       const rows = ids.length === 0 ? [] : yield* books.balances(ids.slice(0, mostBalances))
@@ -179,7 +179,7 @@ const endsWith = (file: string): string =>
 
 /** The beginning of an organisation's entry. */
 const orgEntry = "orgs/"
-/** Organisations whose money is told when a text drops them: more than anybody reads. */
+/** The maximum number of dropped organisations whose balances are returned: more than anybody reads. */
 const mostBalances = 100
 
 const isInstant = Schema.is(Instant)

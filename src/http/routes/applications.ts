@@ -49,7 +49,7 @@ export const applicationRoutes = HttpApiBuilder.group(
       })
     })
 
-    /** An application of the member's organisation. Other applications are not found. */
+    /** An application of the member's organisation. Applications of other organisations do not exist for the member. */
     const ownApp = ({ org }: Member, id: string) =>
       Effect.flatMap(tenants.app(id), (entry) =>
         entry?.org.id === org.org.id

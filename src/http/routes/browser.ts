@@ -1,4 +1,4 @@
-/** Routes of a browser's session: who uses it, signing in as an operator, signing out. */
+/** Routes of a browser's session: the persons who use it, signing in as an operator, signing out. */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -31,7 +31,7 @@ export const browserRoutes = HttpApiBuilder.group(
     const invitations = yield* Invitations
     const config = yield* WeirConfig
 
-    /** What has ended, or is not valid, is absent. */
+    /** A session that has ended, or is not valid, is absent. */
     const read = Effect.fnUntraced(function* (request: Request) {
       const origin = originOf(config, request)
       yield* requireSameOrigin(request, origin)
@@ -93,7 +93,10 @@ export const browserRoutes = HttpApiBuilder.group(
   }),
 )
 
-/** Whom a cookie stands for; undefined if there is none, or if it is not valid any more. A store that is away is an error. */
+/**
+ * The owner of a cookie; undefined if there is no cookie, or if it is not valid any more. A store that does not answer is an
+ * error.
+ */
 const ifValid = <A>(
   cookie: string | undefined,
   check: (cookie: string) => Effect.Effect<A, RouteError>,

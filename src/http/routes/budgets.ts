@@ -1,4 +1,4 @@
-/** Budgets of an organisation: what its members may see, and what owners and admins set. */
+/** Budgets of an organisation: those that its members may see, and those that owners and admins set. */
 import { Clock, Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"
@@ -121,7 +121,7 @@ export const makeReadTerms = Effect.gen(function* () {
   })
 })
 
-/** Whose budgets cover a member. */
+/** The subjects whose budgets cover a member. */
 const subjectsOf = ({ org, teams, principal }: Member): Subjects => ({
   org: [org.org.id],
   team: teams,

@@ -1,7 +1,4 @@
-/**
- * Routes of the device login. Source: interface.md "POST /v1/auth/device/code", "POST /v1/auth/device/approve", RFC
- * 8628.
- */
+/** Routes of the device login. Source: RFC 8628. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { WeirConfig } from "../../config.ts"

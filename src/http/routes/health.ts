@@ -1,7 +1,6 @@
 /**
- * `/healthz`: this process is alive. `/readyz`: a call would be admitted and written down, the node has its catalogue, and it
- * is not draining.
- * `/metrics`: Prometheus text. Liveness never depends on a store.
+ * `/healthz`: this process is alive. `/readyz`: a call would be admitted and recorded, the node has its catalogue, and it is
+ * not draining. `/metrics`: Prometheus text. Liveness never depends on a store.
  */
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -24,12 +23,12 @@ const readiness = (access: Access) =>
       const queries = yield* CallQueries
       const catalogue = yield* Catalogue
       const config = yield* WeirConfig
-      // A gateway that is given no catalogue waits for one to be applied, which needs it to be called.
+      // A gateway without a catalogue is ready, because applying one needs a request to it.
       const isGiven = config.catalogueFile !== undefined || isDevelopment(config)
       const draining = yield* Draining
       const answers = (check: Effect.Effect<unknown, unknown>) =>
         Effect.map(Effect.exit(check), (exit) => exit._tag === "Success")
-      // It writes, and whoever reaches this port may ask.
+      // The check writes to the database, and anybody who reaches this port may request it.
       const database = yield* Effect.cachedWithTTL(
         answers(
           probe.pipe(
@@ -55,7 +54,7 @@ const readiness = (access: Access) =>
             gate: gateStore,
             catalogue: hasCatalogue,
             draining: draining.isDraining(),
-            // It serves the other vendors.
+            // The node serves the other vendors.
             ...(identities.length > 0 && { identities }),
           }
           return HttpServerResponse.jsonUnsafe(
@@ -67,7 +66,7 @@ const readiness = (access: Access) =>
     }),
   )
 
-/** How often the database is asked at most. */
+/** The shortest interval between two checks of the database. */
 const probeEvery = "1 second"
 
 /** `/metrics` of all workers. */

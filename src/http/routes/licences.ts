@@ -1,4 +1,4 @@
-/** Routes of licences. Source: interface.md "POST /v1/org-licenses/activate", decisions "Control routes". */
+/** Routes of licences. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import type { Principal } from "../../identity/bearers.ts"

@@ -1,4 +1,4 @@
-/** Routes of logging in by one-time code, refreshing and logging out. Source: decisions "Control routes". */
+/** Routes of logging in by one-time code, refreshing and logging out. */
 import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
@@ -27,7 +27,7 @@ export const loginRoutes = HttpApiBuilder.group(
 
     const requestCode = Effect.fnUntraced(function* (request: Request) {
       const { email } = yield* readJson(OtpRequest, request, maxLoginBytes)
-      // The reply is the same, and tells nothing of the address.
+      // The reply is always the same, and does not show whether the address has an account.
       yield* mailLogin.request(email, mayAskFor(request, email))
       return { status: "accepted", expiresIn: codeTtlMs / 1000 } satisfies OtpAccepted
     })

@@ -1,4 +1,4 @@
-/** Routes with which owners and admins manage their own organisation. Source: decisions "Control routes". */
+/** Routes with which owners and admins manage their own organisation. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Gate } from "../../admission/gate.ts"
@@ -41,7 +41,7 @@ export const organisationRoutes = HttpApiBuilder.group(
         }),
       )
 
-    /** The change, if the caller may make it: only owners make, change and remove owners. */
+    /** The change, if the caller may make it: only owners create, change and remove owners. */
     const allowed = Effect.fnUntraced(function* (
       member: Member,
       change: TenantChange,
@@ -52,7 +52,7 @@ export const organisationRoutes = HttpApiBuilder.group(
       if (known?.document["role"] === "owner" || becomes === "owner") {
         yield* requireOwner(member)
       }
-      // Somebody who becomes an owner meanwhile is not changed.
+      // A member who becomes an owner at the same time is not changed.
       return change.op === "create" || known === undefined ? change : { revision: known.revision, ...change }
     })
 

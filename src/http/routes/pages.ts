@@ -1,4 +1,4 @@
-/** The pages `/login`, `/activate` and `/auth/sso/link`. Source: decisions "Control routes" (pages). */
+/** The pages `/login`, `/activate` and `/auth/sso/link`. */
 import { Effect, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 import { WeirConfig } from "../../config.ts"

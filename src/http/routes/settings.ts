@@ -1,4 +1,4 @@
-/** Routes of layered settings: preview, one layer, revisions. Source: interface.md "GET /v1/config/effective". */
+/** Routes of layered settings: preview, one layer, revisions. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalogue } from "../../catalogue/catalogue.ts"

@@ -1,7 +1,4 @@
-/**
- * Routes of logging in at an identity provider. Source: interface.md "POST /v1/auth/sso/link/confirm", decisions
- * "Control routes".
- */
+/** Routes of logging in at an identity provider. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { newRequestId } from "../../calls/calls.ts"
@@ -77,7 +74,7 @@ export const ssoRoutes = HttpApiBuilder.group(
 
 const decodeStart = (query: unknown) => Effect.fromResult(decodeJson(SsoStart, query))
 
-/** Where a login that a back end started returns to, with the code to exchange. */
+/** The address to which a login that a back end started returns, with the code to exchange. */
 export const backEndUrl = ({ code, onward: { returnTo, clientState } }: LoginCode): string | undefined => {
   if (returnTo === undefined) return undefined
   const url = new URL(returnTo)
@@ -86,7 +83,7 @@ export const backEndUrl = ({ code, onward: { returnTo, clientState } }: LoginCod
   return url.href
 }
 
-/** Where a login that our own pages started returns to. */
+/** The address to which a login that our own pages started returns. */
 export const ownPage = ({ onward: { userCode } }: Pick<LoginCode, "onward">): string =>
   userCode === undefined ? "/login" : activatePath(userCode)
 

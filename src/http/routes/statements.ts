@@ -1,4 +1,4 @@
-/** Routes of usage records and ledger entries. Source: decisions "Control routes". */
+/** Routes of usage records and ledger entries. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { newRequestId } from "../../calls/calls.ts"
@@ -19,7 +19,7 @@ export const statementRoutes = HttpApiBuilder.group(
 
     const pageFor = (member: Member, query: PageQuery) => Effect.andThen(requireAdmin(member), pageOf(query))
 
-    /** A link cannot have headers: it names its organisation in the query. */
+    /** A link cannot have headers: its query names the organisation. */
     const csv = Effect.fnUntraced(function* (request: Request, org: string | undefined) {
       const member = yield* memberIn(request, yield* principalOf(request), org)
       yield* requireAdmin(member)

@@ -1,4 +1,4 @@
-/** Routes of personal access tokens. Source: decisions "Control routes". */
+/** Routes of personal access tokens. */
 import { Clock, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { AccessTokens, type KnownToken } from "../../identity/access-tokens.ts"
@@ -53,7 +53,7 @@ export const tokenRoutes = HttpApiBuilder.group(
       const nowMs = yield* Clock.currentTimeMillis
       const expiresAt = expiresInDays === undefined ? undefined : new Date(nowMs + expiresInDays * dayMs)
       const unique = [...new Set(scopes)]
-      // Nobody gets more rights by a token than they have.
+      // A token never has more rights than its creator.
       const role = owner === "person" ? undefined : member.role === "owner" ? "owner" : "admin"
       const { id, secret } = yield* tokens.issue({ kind: "pat", orgId, userId, role, name, scopes: unique, expiresAt })
       const known = { id, name, orgId, userId, scopes: unique, createdAt: new Date(nowMs), expiresAt }

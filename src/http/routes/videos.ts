@@ -1,4 +1,4 @@
-/** `/t1/videos/{id}`: what became of a job, its result, and its end. */
+/** `/t1/videos/{id}`: the state of a job, its result, and its cancellation. */
 import { Effect, Schema, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { makeTimeouts } from "../../calls/vendor/timeouts.ts"
@@ -152,7 +152,7 @@ export const viewOf = ({ id, state, model, progress, createdAt, endedAt, view, e
   ...seconds(view),
   ...size(view),
   ...remixedFrom(view),
-  // The vendor's own words are not told.
+  // The vendor's own text is not forwarded.
   ...(state === "failed" && {
     error: errorOf(errorCode),
   }),

@@ -1,6 +1,6 @@
 /**
- * `GET /t1/socket`: many exchanges over one connection, with the same handlers as `POST /t1/exchange` and
- * `POST /t1/heartbeat`. Source: sockets "Three sockets".
+ * `GET /t1/socket`: many exchanges over one connection, with the same handlers as `POST /t1/exchange` and `POST
+ * /t1/heartbeat`.
  */
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
@@ -42,7 +42,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
   const run = yield* makeForkIn
 
   const serve = (socket: ClientSocket, from: SocketCaller) => {
-    /** Those that may still send something, by their ids. */
+    /** Exchanges that may still send messages, by their ids. */
     const streams = new Keyed<ExchangeStream>()
     let running = 0
     let beats = 0
@@ -83,7 +83,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
       )
     }
 
-    /** It has ended without a last message of its own. */
+    /** It has ended without a last message. */
     const cancelled = (id: string, stream: ExchangeStream) => {
       streams.delete(id)
       socket.sendFrames(stream.events.message('"cancelled":true'))

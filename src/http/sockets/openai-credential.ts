@@ -7,7 +7,7 @@ import type { Upgrade } from "./upgrades.ts"
 /** Source: OpenAI, "Realtime API with WebSockets", connecting from a browser. */
 const keyProtocol = "openai-insecure-api-key."
 
-/** The request with its credential where twp/1 has it. */
+/** The request with its credential in the headers of twp/1. */
 export const withSocketCredential = (
   request: RuntimeRequest,
   { protocols }: Pick<Upgrade, "protocols">,
@@ -18,7 +18,7 @@ export const withSocketCredential = (
   )
 }
 
-/** Why a credential in the query is refused; undefined if there is none. */
+/** The reason why a credential in the query is refused; undefined if there is none. */
 export const queryCredential = ({ url }: RuntimeRequest): ServiceError<"unauthorized"> | undefined => {
   const query = new URL(url, "http://gateway").searchParams
   return ["key", "api_key", "api-key", "token", "access_token"].some((name) => query.has(name))

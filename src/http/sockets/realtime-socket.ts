@@ -1,4 +1,4 @@
-/** `GET /openai/v1/realtime?model=`: OpenAI's Realtime API. Source: sockets "Three sockets". */
+/** `GET /openai/v1/realtime?model=`: OpenAI's Realtime API. */
 import { Effect, Schema } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"

@@ -1,4 +1,4 @@
-/** A refused upgrade: a plain reply of HTTP in the words of its API. */
+/** A refused upgrade: a plain HTTP reply in the format of its API. */
 import type { ErrorWords } from "../../dialects/client/whole-client.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { ApiConnection } from "../compatible/api-connection.ts"

@@ -1,6 +1,6 @@
 /**
  * `GET /openai/v1/responses` with an upgrade: OpenAI's Responses over a WebSocket. One conversation, one response after the
- * other; each is an exchange, as over HTTP. Source: sockets "Three sockets".
+ * other; each is an exchange, as over HTTP.
  */
 
 import { Effect, Result } from "effect"
@@ -59,7 +59,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
     processBytes: largeBodyBytes,
   })
 
-  /** Of the conversations that connections remember. */
+  /** The memory of the conversations that connections keep. */
   let keptBytes = 0
 
   const serve = (socket: ClientSocket, from: SocketCaller) => {
@@ -85,7 +85,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
       known = undefined
     }
 
-    /** The connection goes on from here; a conversation for which there is no room is forgotten, and sent again by its client. */
+    /** The connection goes on from here; a conversation for which there is no room is dropped, and its client sends it again. */
     const remember = ({ responseId, items }: Omit<Conversation, "bytes">) => {
       forget()
       const bytes = Buffer.byteLength(writeJson(items))
@@ -99,7 +99,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
       const caller = yield* from.again
       const bytes = Buffer.from(writeJson(body))
       if (bytes.length > bodyMaxBytes) return yield* bodyTooLarge(bodyMaxBytes)
-      // A key of the upgrade would be that of each response.
+      // A key of the upgrade would become that of each response.
       const { "idempotency-key": _, ...headers } = from.request.headers
       const { aliases } = caller.org
       const { sent, decoded } =

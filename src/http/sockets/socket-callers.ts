@@ -1,6 +1,6 @@
 /**
- * Who calls over a socket. The caller is identified before the upgrade, and again before each exchange: keys that were
- * revoked and tokens that have expired do not live on in open sockets.
+ * The callers of sockets. A caller is identified before the upgrade, and again before each exchange: keys that were revoked
+ * and tokens that have expired are not valid in open sockets.
  */
 import { Effect } from "effect"
 import type { Caller } from "../../identity/caller.ts"
@@ -12,10 +12,10 @@ import type { ClientSocket } from "./client-socket.ts"
 import type { Upgrade } from "./upgrades.ts"
 
 export interface SocketCaller {
-  /** The upgrade, without what identified it. */
+  /** The upgrade, without the credential that identified it. */
   readonly request: RuntimeRequest
   readonly caller: Caller
-  /** The caller as it is now. */
+  /** Reads the caller as it is now. */
   readonly again: Effect.Effect<Caller, RouteError>
   /** Closes the accepted socket when the credential is revoked, if operators want that. */
   readonly watch: (socket: ClientSocket) => void
@@ -26,14 +26,14 @@ export const makeSocketCallers = Effect.gen(function* () {
   const { watch } = yield* makeRevocation
 
   return {
-    /** @param withCredential puts a credential of another API where twp/1 has it */
+    /** @param withCredential moves a credential of another API to the headers of twp/1 */
     first: Effect.fnUntraced(function* (
       upgrade: Upgrade,
       withCredential: (request: RuntimeRequest) => RuntimeRequest = (request) => request,
     ): Effect.fn.Return<SocketCaller, RouteError> {
       const request = withCredential(withProtocolToken(upgrade))
       const { caller } = yield* authenticate(anyCaller, request, noBody)
-      // The signature is the upgrade's, and is not valid as long as a socket may be open.
+      // A signature is for the upgrade, and expires before the socket ends.
       const now = again(request)
       return { request, caller, again: now, watch: (socket) => watch(now, socket) }
     }),

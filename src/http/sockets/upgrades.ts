@@ -1,6 +1,6 @@
 /**
- * Upgrades to WebSockets. Only the paths of sockets are upgraded; a request for another path that asks for an upgrade
- * is answered like any request. What is refused gets a plain HTTP reply. Sources: RFC 6455 section 4.2; RFC 9110 section 7.8.
+ * Upgrades to WebSockets. Only the paths of sockets are upgraded; a request for another path that asks for an upgrade is
+ * answered like any request. A refused upgrade gets a plain HTTP reply. Sources: RFC 6455 section 4.2; RFC 9110 section 7.8.
  */
 import { type IncomingMessage, ServerResponse } from "node:http"
 import { Socket } from "node:net"
@@ -19,7 +19,7 @@ export interface Upgrade {
   readonly protocols: ReadonlyArray<string>
   /** Makes the handshake. Undefined if it cannot be made: the client has its reply then, or has left. */
   readonly accept: (protocol: string | undefined) => ClientSocket | undefined
-  /** Where a refusal is written; the connection ends after it. */
+  /** Writes a refusal; the connection ends after it. */
   readonly refusedAt: () => ServerResponse
 }
 
@@ -32,10 +32,10 @@ export interface SocketRoute {
 }
 
 /**
- * Hands requests for upgrades to the handlers of their paths, until the scope closes. Takes the place of the router's own
- * listener, which would answer them too.
+ * Hands requests for upgrades to the handlers of their paths, until the scope closes. Replaces the router's own listener,
+ * which would answer them too.
  *
- * @param before hears of each of them
+ * @param before called with each of them
  */
 export const answerUpgrades = Effect.fnUntraced(function* (
   server: NodeServer,
@@ -82,7 +82,7 @@ const socketsWith = (frameBytes: number): WebSocketServer =>
     response.writeHead(400, { "content-type": "text/plain", upgrade: "websocket" }).end(`${message}\n`)
   })
 
-/** How long a client may take to end a socket that the gateway has ended; the types of the library lack it. */
+/** The time in which a client may end a socket that the gateway has ended; the library's types lack this option. */
 const ending = { closeTimeout: 5000 }
 
 /** The subprotocol that was chosen for a request. */

@@ -1,6 +1,6 @@
 /**
- * Events of sockets that wait for the response before them: counted in bytes, of a socket, of a key and of the process.
- * Their number alone says little of the memory that they take.
+ * Events of sockets that wait for the response before them. They are counted in bytes, for a socket, a key and the process,
+ * because their number says little about their memory.
  */
 export interface WaitingLimits {
   readonly socketBytes: number

@@ -37,7 +37,7 @@ export interface RequestSource {
   readonly body: Uint8Array
   /** The positions of JSON that is forwarded as its text. */
   readonly exact: ExactPlaces | undefined
-  /** Drops everything that was read before. */
+  /** Reads the body again, and uses nothing that was read before. */
   readonly read: (body: Uint8Array) => PromptContent
 }
 

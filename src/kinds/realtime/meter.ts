@@ -23,7 +23,7 @@ export class SessionMeter {
   secondsOut = 0
   /** Tokens of the conversation, as the vendor has last reported them. */
   #reported = 0
-  /** Tokens since that report. */
+  /** Bytes of text since that report. */
   #textBytes = 0
   #images = 0
   #audioSeconds = 0

@@ -18,7 +18,7 @@ import { PathId } from "../values/text.ts"
 import { callerErrors, errorsOf, everywhere, sessionErrors } from "./errors.ts"
 import { callerHeaders, featureHeaders, parameter } from "./parameters.ts"
 
-/** Headers that calls of every kind have. */
+/** The errors of every kind of call. */
 const callErrors = [
   ...everywhere,
   ...callerErrors,
