@@ -1,6 +1,6 @@
 /**
  * The fault of a refused call: it lies with the request, the target, or the moment. The consequence (another target, a
- * target, cooldown, the client's error) is the same for every kind of call; see `calls/vendor/errors.ts`.
+ * cooldown, the client's error) is the same for every kind of call; see `calls/vendor/errors.ts`.
  *
  * **Details**: each dialect has a table of its vendors' machine codes. A text decides first, then a code, then the status as
  * the table reads it, then the status as HTTP means it. A client error that no table explains is the request's.

@@ -13,6 +13,6 @@ export const SecretRef = Schema.String.check(
 
 export const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s?#]+$/, { expected: "an http(s) URL" }))
 
-/** What a member may do in an organisation. */
+/** The rights of a member in an organisation. */
 export const Role = Schema.Literals(["owner", "admin", "member"])
 export type Role = typeof Role.Type
