@@ -52,7 +52,7 @@ export const valueOrFile = (name: string): Config.Config<string | undefined> =>
 /** A secret: never shown. */
 const secret = (name: string) =>
   Config.map(valueOrFile(name), (value) => (value === undefined ? undefined : Redacted.make(value)))
-/** A secret whose form is checked; what is wrong is told without it. */
+/** A secret whose form is checked; the problem is reported without the secret. */
 const checked = (name: string, parse: (text: string) => Result.Result<unknown, string>) =>
   Config.flatMap(secret(name), (value) => {
     const problem = value === undefined ? undefined : Result.getFailure(parse(Redacted.value(value)))
@@ -200,7 +200,7 @@ const variables = {
     Config.withDefault("0"),
     Config.map((flag) => flag === "1"),
   ),
-  /** How often secrets are read again that the catalogue names in a store: `vault:`, `aws-sm:`, `gcp-sm:`, `azure-kv:`. */
+  /** Interval at which secrets of a store that the catalogue names are read again: `vault:`, `aws-sm:`, `gcp-sm:`, `azure-kv:`. */
   secretsRefreshMs: millis("SVC_SECRETS_REFRESH_MS", 300_000),
   /** HashiCorp Vault for `vault:`: its address, a namespace, the file of its certificate authority, and a token. */
   vault: Config.all({
@@ -232,7 +232,7 @@ const variables = {
     ]),
     ([region, fallback, url, urlOfAll]) => ({ region: region ?? fallback, url: url ?? urlOfAll }),
   ),
-  /** Where Google's Secret Manager is for `gcp-sm:`. */
+  /** The address of Google's Secret Manager, for `gcp-sm:`. */
   googleSecretsUrl: Config.schema(
     Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/?#]+$/, { expected: "an http(s) URL without a path" })),
     "SVC_GOOGLE_SECRETS_URL",
@@ -318,7 +318,7 @@ const variables = {
    * does not check.
    */
   gateMode: Config.schema(GateModes, "SVC_PLAN_GATE_MODE").pipe(Config.withDefault("enforce" as const)),
-  /** How long a session counts as active after it was last seen, in seconds. */
+  /** Time that a session counts as active after it was last seen, in seconds. */
   sessionWindowS: Config.schema(
     Schema.FiniteFromString.pipe(Schema.decodeTo(Seconds)),
     "SVC_PLAN_SESSION_WINDOW_S",
@@ -348,7 +348,7 @@ const variables = {
   streamHeartbeatMs: millis("SVC_STREAM_HEARTBEAT_MS", 15_000),
   /** Unsent bytes of one stream at which the gateway stops reading from the vendor; less while many clients are slow. */
   streamBufferBytes: bytes("SVC_STREAM_BUFFER_BYTES", 256 * 1024),
-  /** How long a client may accept no bytes while some are waiting. */
+  /** Time that a client may accept no bytes while some are waiting. */
   streamStallMs: millis("SVC_STREAM_STALL_MS", 30_000),
   /** The largest message on a socket of exchanges or responses, in bytes. */
   socketFrameBytes: bytes("SVC_SOCKET_FRAME_BYTES", 1024 * 1024),
@@ -356,15 +356,15 @@ const variables = {
   realtimeFrameBytes: bytes("SVC_REALTIME_FRAME_BYTES", 21 * 1024 * 1024),
   /** Maximum open sockets of one process; less where its files allow fewer. */
   socketsMax: count("SVC_SOCKETS_MAX", 10_000),
-  /** How long a realtime session may be without an event from either side. */
+  /** Time that a realtime session may be without an event from either side. */
   realtimeIdleMs: millis("SVC_REALTIME_IDLE_MS", 300_000),
-  /** How long a vendor's reply is read after its client left, if the catalogue says `clientGone: drain`. */
+  /** Time that a vendor's reply is still read after its client left, if the catalogue says `clientGone: drain`. */
   drainGoneMs: millis("SVC_DRAIN_GONE_MS", 30_000),
   /** Share of finished streams, 0 to 1, that outbound policies review in the background. */
   reviewStreamRate: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Share)), "SVC_REVIEW_STREAM_RATE").pipe(
     Config.withDefault(1),
   ),
-  /** How long what runs may go on after its credential was revoked: streams, sockets, realtime; to their end if absent. */
+  /** Time that streams, sockets and realtime may go on after their credential was revoked; to their end if absent. */
   revokedGraceMs: optionalMillis("SVC_REVOKED_GRACE_MS"),
   /** Maximum open exchanges of one process; further ones are refused with `rate_limited`. */
   maxOpenExchanges: count("SVC_MAX_OPEN_EXCHANGES", 20_000),
@@ -373,19 +373,19 @@ const variables = {
   /** Average wait for a hold above which calls are refused; it also bounds how many may wait. */
   shedWaitMs: millis("SVC_SHED_WAIT_MS", 250),
   /**
-   * How long new calls are served after SIGTERM, while `/readyz` fails: the time in which balancers find out. Absent: 5 s,
+   * Time that new calls are served after SIGTERM, while `/readyz` fails: the time in which balancers find out. Absent: 5 s,
    * and none in development.
    */
   lameDuckMs: Config.schema(MillisOrZero, "SVC_LAME_DUCK_MS").pipe(Config.option, toUndefined),
-  /** How long running exchanges may continue after that. */
+  /** Time that running exchanges may continue after that. */
   drainTimeoutMs: millis("SVC_DRAIN_TIMEOUT_MS", 30_000),
-  /** How long holds, allotments and claims of a killed node stay; then another node settles them or takes them back. */
+  /** Time that holds, allotments and claims of a killed node stay; then another node settles them or takes them back. */
   leaseMs: millis("SVC_LEASE_MS", 60_000),
   /** Interval at which leases are renewed and checkpoints written; well below three quarters of the lease. */
   checkpointMs: millis("SVC_CHECKPOINT_MS", 5000),
-  /** How long a settlement is retried before it goes to the journal in the data directory. */
+  /** Time that a settlement is retried before it goes to the journal in the data directory. */
   settlePatienceMs: millis("SVC_SETTLE_PATIENCE_MS", 10_000),
-  /** How long usage records are kept, in days. */
+  /** Time that usage records are kept, in days. */
   retentionDays: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Days)), "SVC_RETENTION_DAYS").pipe(
     Config.withDefault(400),
   ),
@@ -394,13 +394,13 @@ const variables = {
     Config.option,
     Config.map(Option.getOrUndefined),
   ),
-  /** How long request ids that are spent are kept, in days; at least as long as replies are stored, and a day. */
+  /** Time that spent request ids are kept, in days; at least as long as replies are stored, and a day. */
   spentIdsKeptDays: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Days)), "SVC_SPENT_IDS_KEPT_DAYS").pipe(
     Config.withDefault(90),
   ),
-  /** How long finished replies are stored for replay, in seconds. */
+  /** Time that finished replies are stored for replay, in seconds. */
   idempotencyTtlS: count("SVC_IDEMPOTENCY_TTL_S", 86_400, { maximum: maxIdempotencyTtlS }),
-  /** How long a known key stays valid while the database does not answer. */
+  /** Time that a known key stays valid while the database does not answer. */
   authStaleMs: millis("SVC_AUTH_STALE_MS", 60_000),
   /** Memory for tenants that were active: organisations, applications and keys. */
   tenantCacheBytes: bytes("SVC_TENANT_CACHE_BYTES", 64 * 1024 * 1024),
@@ -408,7 +408,7 @@ const variables = {
   bodyMaxBytes: bytes("SVC_BODY_MAX_BYTES", 32 * 1024 * 1024),
   /** Maximum size of a form with files: pictures to change, sound to transcribe. */
   mediaBodyBytes: bytes("SVC_MEDIA_BODY_BYTES", 100 * 1024 * 1024),
-  /** How long a job at a vendor, such as a video, may take; then it is ended at its vendor, and its money goes back. */
+  /** Time that a job at a vendor, such as a video, may take; then it is ended at its vendor, and its money goes back. */
   jobTimeoutMs: millis("SVC_JOB_TIMEOUT_MS", 3_600_000),
   /** Disk space below `SVC_DATA_DIR` for files of running calls, of one process. */
   mediaDiskBytes: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(DiskBytes)), "SVC_MEDIA_DISK_BYTES").pipe(
@@ -418,7 +418,7 @@ const variables = {
   replyCacheBytes: bytes("SVC_REPLY_CACHE_BYTES", 64 * 1024 * 1024),
   /** Bodies of large requests that may be in memory at once, of one process. */
   largeBodyBytes: bytes("SVC_LARGE_BODY_BYTES", 256 * 1024 * 1024),
-  /** How long a call waits for the store of kept replies; then it calls its vendor. */
+  /** Time that a call waits for the store of kept replies; then it calls its vendor. */
   replyCacheWaitMs: millis("SVC_REPLY_CACHE_WAIT_MS", 20),
   /** Files of running calls, of one process. */
   mediaMaxFiles: count("SVC_MEDIA_MAX_FILES", 512),
@@ -538,7 +538,7 @@ export class WeirConfig extends Context.Service<WeirConfig, Config.Success<typeo
     )
 }
 
-/** How long request ids that are spent are kept: longer than the registry of running and finished calls knows them. */
+/** The time that spent request ids are kept: longer than the registry of running and finished calls knows them. */
 export const spentIdsDays = ({ spentIdsKeptDays, idempotencyTtlS }: WeirConfig["Service"]): number =>
   Math.max(spentIdsKeptDays, Math.ceil(idempotencyTtlS / 86_400) + 1)
 
@@ -569,6 +569,6 @@ export const lackingOf = (config: WeirConfig["Service"]): ReadonlyArray<string> 
  */
 export const needsGateStore = ({ gateMode }: WeirConfig["Service"]): boolean => gateMode === "enforce"
 
-/** How long new calls are served after SIGTERM. */
+/** The time that new calls are served after SIGTERM. */
 export const lameDuckMsOf = (config: WeirConfig["Service"]): number =>
   config.lameDuckMs ?? (isDevelopment(config) ? 0 : 5000)

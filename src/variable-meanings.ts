@@ -22,13 +22,13 @@ export const meanings: Readonly<Record<string, string>> = {
   cataloguePrune:
     "`1`: organisations, people, teams, applications, keys and budgets that leave the file are removed; otherwise they stay as they are.",
   secretsRefreshMs:
-    "How often secrets are read again that the catalogue names in a store: `vault:`, `aws-sm:`, `gcp-sm:`, `azure-kv:`.",
+    "Interval at which secrets of a store that the catalogue names are read again: `vault:`, `aws-sm:`, `gcp-sm:`, `azure-kv:`.",
   vault: "HashiCorp Vault for `vault:`: its address, a namespace, the file of its certificate authority, and a token.",
   vaultLogin:
     "Logins at Vault where there is no token: a role for the service account of Kubernetes, whose token is in the file, or an AppRole. The path is where the method is mounted below `auth/`: `kubernetes` or `approle` if absent.",
   awsSecrets:
     "The region of `aws-sm:` without an ARN, and where Secrets Manager is, if not at AWS: the variables of AWS's own tools.",
-  googleSecretsUrl: "Where Google's Secret Manager is for `gcp-sm:`.",
+  googleSecretsUrl: "The address of Google's Secret Manager, for `gcp-sm:`.",
   azureVaultUrl:
     "The address of a key vault for `azure-kv:`, with `{vault}` for its name; national clouds have their own.",
   dataDir:
@@ -62,7 +62,7 @@ export const meanings: Readonly<Record<string, string>> = {
   adminKeySha256: "SHA-256 of the admin key, in hex. Development mints a key.",
   gateMode:
     "How the gate treats a full plan, and a store that does not answer: `enforce` refuses, `shadow` only counts, `off` does not check.",
-  sessionWindowS: "How long a session counts as active after it was last seen, in seconds.",
+  sessionWindowS: "Time that a session counts as active after it was last seen, in seconds.",
   requireSignature: "`1`: every runtime request must be signed.",
   trustedProxies: "Networks (CIDR, separated by commas) of proxies whose `X-Forwarded-For` is trusted.",
   upstreamTimeouts: "Timeout tiers of upstream calls, for an emergency: they override whatever the catalogue says.",
@@ -72,41 +72,41 @@ export const meanings: Readonly<Record<string, string>> = {
   streamHeartbeatMs: "Silence on a stream after which a heartbeat comment is sent.",
   streamBufferBytes:
     "Unsent bytes of one stream at which the gateway stops reading from the vendor; less while many clients are slow.",
-  streamStallMs: "How long a client may accept no bytes while some are waiting.",
+  streamStallMs: "Time that a client may accept no bytes while some are waiting.",
   socketFrameBytes: "The largest message on a socket of exchanges or responses, in bytes.",
   realtimeFrameBytes:
     "The largest message of a client in a realtime session, in bytes: 15 MiB of sound, as OpenAI takes it, in base64.",
   socketsMax: "Maximum open sockets of one process; less where its files allow fewer.",
-  realtimeIdleMs: "How long a realtime session may be without an event from either side.",
-  drainGoneMs: "How long a vendor's reply is read after its client left, if the catalogue says `clientGone: drain`.",
+  realtimeIdleMs: "Time that a realtime session may be without an event from either side.",
+  drainGoneMs:
+    "Time that a vendor's reply is still read after its client left, if the catalogue says `clientGone: drain`.",
   reviewStreamRate: "Share of finished streams, 0 to 1, that outbound policies review in the background.",
   revokedGraceMs:
-    "How long what runs may go on after its credential was revoked: streams, sockets, realtime; to their end if absent.",
+    "Time that streams, sockets and realtime may go on after their credential was revoked; to their end if absent.",
   maxOpenExchanges: "Maximum open exchanges of one process; further ones are refused with `rate_limited`.",
   shedLagMs: "Event loop lag above which calls are refused with `rate_limited`.",
   shedWaitMs: "Average wait for a hold above which calls are refused; it also bounds how many may wait.",
   lameDuckMs:
-    "How long new calls are served after SIGTERM, while `/readyz` fails: the time in which balancers find out. Absent: 5 s, and none in development.",
-  drainTimeoutMs: "How long running exchanges may continue after that.",
+    "Time that new calls are served after SIGTERM, while `/readyz` fails: the time in which balancers find out. Absent: 5 s, and none in development.",
+  drainTimeoutMs: "Time that running exchanges may continue after that.",
   leaseMs:
-    "How long holds, allotments and claims of a killed node stay; then another node settles them or takes them back.",
+    "Time that holds, allotments and claims of a killed node stay; then another node settles them or takes them back.",
   checkpointMs: "Interval at which leases are renewed and checkpoints written; well below three quarters of the lease.",
-  settlePatienceMs: "How long a settlement is retried before it goes to the journal in the data directory.",
-  retentionDays: "How long usage records are kept, in days.",
+  settlePatienceMs: "Time that a settlement is retried before it goes to the journal in the data directory.",
+  retentionDays: "Time that usage records are kept, in days.",
   booksKeptDays: "Months of transfers are closed so many days after their end; they are kept if it is not set.",
-  spentIdsKeptDays:
-    "How long request ids that are spent are kept, in days; at least as long as replies are stored, and a day.",
-  idempotencyTtlS: "How long finished replies are stored for replay, in seconds.",
-  authStaleMs: "How long a known key stays valid while the database does not answer.",
+  spentIdsKeptDays: "Time that spent request ids are kept, in days; at least as long as replies are stored, and a day.",
+  idempotencyTtlS: "Time that finished replies are stored for replay, in seconds.",
+  authStaleMs: "Time that a known key stays valid while the database does not answer.",
   tenantCacheBytes: "Memory for tenants that were active: organisations, applications and keys.",
   bodyMaxBytes: "Maximum size of a request body, before and after its content encoding is removed.",
   mediaBodyBytes: "Maximum size of a form with files: pictures to change, sound to transcribe.",
   jobTimeoutMs:
-    "How long a job at a vendor, such as a video, may take; then it is ended at its vendor, and its money goes back.",
+    "Time that a job at a vendor, such as a video, may take; then it is ended at its vendor, and its money goes back.",
   mediaDiskBytes: "Disk space below `SVC_DATA_DIR` for files of running calls, of one process.",
   replyCacheBytes: "Memory for replies that are kept for equal requests, where there is no Redis.",
   largeBodyBytes: "Bodies of large requests that may be in memory at once, of one process.",
-  replyCacheWaitMs: "How long a call waits for the store of kept replies; then it calls its vendor.",
+  replyCacheWaitMs: "Time that a call waits for the store of kept replies; then it calls its vendor.",
   mediaMaxFiles: "Files of running calls, of one process.",
   otlpUrl: "OpenTelemetry collector (OTLP over HTTP), e.g. `http://collector:4318`, for traces, metrics and logs.",
   otlpHeaders: "Headers for the collector, as `name=value` pairs separated by commas.",

@@ -19,7 +19,7 @@ export const search = Flag.String("search").pipe(
   Flag.optional,
 )
 
-/** Those of optional flags that were given. */
+/** The optional flags that were given. */
 export const givenOf = <Name extends string>(
   flags: Readonly<Record<Name, Option.Option<string>>>,
 ): { readonly [name in Name]?: string } => {

@@ -1,11 +1,11 @@
-/** The command line: runs one command, and tells its failure in a line. */
+/** The command line: runs one command, and prints its failure in a line. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect } from "effect"
 import { CliError, Command } from "effect/cli"
 import { version } from "../protocol/version.ts"
 import { commandsOf } from "./commands.ts"
 
-/** @param args after the command's own name. Fails with the failure that it has told */
+/** @param args after the command's own name. Fails with the failure that it has printed */
 export const weir = Effect.fnUntraced(
   function* (args: ReadonlyArray<string>) {
     const commands = yield* Effect.promise(() => commandsOf(args))

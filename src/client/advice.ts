@@ -1,4 +1,4 @@
-/** What a caller can do about each error code: eight cases instead of one per code. */
+/** Advice for callers on each error code: eight cases instead of one per code. */
 import type { ErrorCode } from "../protocol/error.ts"
 
 /**

@@ -37,7 +37,7 @@ export interface WeirClientShape {
   /** The sound of a text, as a whole. */
   readonly speak: (request: SpeechRequest) => Effect.Effect<Uint8Array, WeirError>
   readonly transcribe: (request: TranscriptionRequest) => Effect.Effect<TranscriptionResponse, WeirError>
-  /** Has a video made: a job, which {@link video} tells of until it has ended. */
+  /** Starts a job that makes a video; {@link video} returns its state. */
   readonly film: (request: VideoRequest) => Effect.Effect<VideoJob, WeirError>
   readonly video: (id: string) => Effect.Effect<VideoJob, WeirError>
   readonly videoContent: (id: string) => Effect.Effect<Uint8Array, WeirError>
@@ -45,14 +45,14 @@ export interface WeirClientShape {
   readonly embed: (request: EmbeddingRequest) => Effect.Effect<EmbeddingResponse, WeirError>
   /** Orders documents by how well they answer a query. */
   readonly rerank: (request: RerankRequest) => Effect.Effect<RerankResponse, WeirError>
-  /** Tells what texts and pictures are flagged for. */
+  /** Returns the categories for which texts and pictures are flagged. */
   readonly moderate: (request: ModerationRequest) => Effect.Effect<ModerationResponse, WeirError>
   readonly search: (request: SearchRequest) => Effect.Effect<SearchResponse, WeirError>
   readonly reportUsage: (report: UsageReport) => Effect.Effect<UsageReceipt, WeirError>
   readonly handshake: Effect.Effect<HandshakeResponse, WeirError>
   readonly heartbeat: (request: HeartbeatRequest) => Effect.Effect<HeartbeatResponse, WeirError>
   readonly endSession: (id: string) => Effect.Effect<void, WeirError>
-  /** What is left of the budgets that cover the caller. */
+  /** The rest of the budgets that cover the caller. */
   readonly budgets: Effect.Effect<Budgets, WeirError>
   /** The configuration. @param knownVersion the client's version; the result is undefined if it is still current */
   readonly config: (knownVersion?: string) => Effect.Effect<Bundle | undefined, WeirError>

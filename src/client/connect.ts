@@ -42,21 +42,21 @@ export interface Weir extends Exchanging {
   readonly embed: (request: EmbeddingRequest, options?: CallOptions) => Promise<EmbeddingResponse>
   /** Orders documents by how well they answer a query. */
   readonly rerank: (request: RerankRequest, options?: CallOptions) => Promise<RerankResponse>
-  /** Tells what texts and pictures are flagged for. */
+  /** Returns the categories for which texts and pictures are flagged. */
   readonly moderate: (request: ModerationRequest, options?: CallOptions) => Promise<ModerationResponse>
   /** Makes pictures, or changes those of the request. */
   readonly draw: (request: ImageRequest, options?: CallOptions) => Promise<ImageResponse>
   /** The sound of a text, as a whole. */
   readonly speak: (request: SpeechRequest, options?: CallOptions) => Promise<Uint8Array>
   readonly transcribe: (request: TranscriptionRequest, options?: CallOptions) => Promise<TranscriptionResponse>
-  /** Has a video made: a job, which `video` tells of until it has ended. */
+  /** Starts a job that makes a video; `video` returns its state. */
   readonly film: (request: VideoRequest, options?: CallOptions) => Promise<VideoJob>
   readonly video: (id: string, options?: CallOptions) => Promise<VideoJob>
   readonly videoContent: (id: string, options?: CallOptions) => Promise<Uint8Array>
   readonly cancelVideo: (id: string, options?: CallOptions) => Promise<VideoJob>
   readonly search: (request: SearchRequest, options?: CallOptions) => Promise<SearchResponse>
   readonly reportUsage: (report: UsageReport, options?: CallOptions) => Promise<UsageReceipt>
-  /** What is left of the budgets that cover the caller. */
+  /** Returns the rest of the budgets that cover the caller. */
   readonly budgets: (options?: CallOptions) => Promise<Budgets>
   readonly handshake: (options?: CallOptions) => Promise<HandshakeResponse>
   readonly config: (knownVersion?: string, options?: CallOptions) => Promise<Bundle | undefined>

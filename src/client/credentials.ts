@@ -46,7 +46,7 @@ const tokenOf = (token: Token): Effect.Effect<string, unknown> =>
     ? Effect.succeed(token)
     : Effect.tryPromise({ try: async () => token(), catch: (cause) => cause })
 
-/** Uses Web Crypto, which every runtime has. */
+/** The signature of a request. It uses Web Crypto, which every runtime has. */
 const signatureHeaders = (secret: string, { method, target, body }: Outgoing) =>
   Effect.tryPromise({
     try: async () => {

@@ -17,7 +17,7 @@ export class WeirRefused extends Data.TaggedError("WeirRefused")<{
   /** Whether the gateway says that the same call can never succeed. */
   readonly isFinal?: boolean | undefined
 }> {
-  /** What a caller can do about it. */
+  /** The advice for the caller on this error. */
   get advice(): Advice {
     return adviceFor(this.code)
   }

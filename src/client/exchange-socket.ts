@@ -115,7 +115,7 @@ export const makeExchangeSocket = (
     }
   })
 
-/** As the gateway counts them: of the message in UTF-8. */
+/** The bytes of a message in UTF-8, which is how the gateway counts them. */
 const bytesOf = (text: string): number => (ascii.test(text) ? text.length : encoder.encode(text).length)
 const ascii = /^[\0-\x7f]*$/
 const encoder = new TextEncoder()

@@ -20,7 +20,7 @@ export interface Opening {
   readonly tokenPrefix: string
 }
 
-/** Opens a socket, which is closed with the scope. @param listen is told of the socket before anything can come */
+/** Opens a socket, which is closed with the scope. @param listen gets the socket before any message can come */
 export const openSocket = (
   options: WeirOptions,
   { target, protocol, tokenPrefix }: Opening,

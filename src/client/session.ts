@@ -126,7 +126,7 @@ export const makeSession = (
 const notify = (listener: () => void): Effect.Effect<void> =>
   Effect.catchDefect(Effect.sync(listener), (defect) => Effect.logError("A listener of a session threw", defect))
 
-/** How long ending the session may take. */
+/** The time that ending the session may take. */
 const endingMs = 2000
 
 const isOver = (error: WeirError): boolean => error._tag === "WeirRefused" && error.code === "session_archived"

@@ -1,6 +1,6 @@
 /** A WebSocket as far as this client uses one, so that any can take its place. */
 
-/** What is used of a WebSocket. */
+/** The part of a WebSocket that is used. */
 export interface SocketLike {
   readonly send: (text: string) => void
   readonly close: (code?: number) => void

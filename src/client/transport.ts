@@ -13,7 +13,7 @@ export interface RetryOptions {
   readonly firstMs?: number
   /** The longest pause, also if the gateway asks for more: then the call fails; 10,000 if absent. */
   readonly longestMs?: number
-  /** How long to wait for the first call with the same `meta.requestId`; 600,000 if absent. */
+  /** The time to wait for the first call with the same `meta.requestId`; 600,000 if absent. */
   readonly inProgressMs?: number
 }
 
@@ -26,7 +26,7 @@ export interface WeirOptions {
   readonly client?: { readonly name: string; readonly version: string }
   /** Client features beyond the baseline, e.g. `platform-audio`. */
   readonly features?: ReadonlyArray<string>
-  /** How long a stream may be silent, heartbeat comments included, before it fails; 60,000 if absent. */
+  /** The time that a stream may be silent, heartbeat comments included, before it fails; 60,000 if absent. */
   readonly silenceMs?: number
   /** Replaces the runtime's `fetch`. */
   readonly fetch?: typeof fetch

@@ -78,7 +78,7 @@ export const closeMonth = Effect.fnUntraced(function* (
   yield* Effect.logInfo("A month of the books is closed", { month, shard: shard.name, transfers, path })
 })
 
-/** The balances that are left of a month, by account. */
+/** Copies the balances that are left of a month, by account. */
 const stage = Effect.fnUntraced(function* (shard: Shard, { month, until_at }: NextMonth) {
   const { sql: coordinator } = yield* LongQueries
   let after = ""

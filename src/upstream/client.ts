@@ -50,7 +50,7 @@ const hasShortage = (cause: unknown): boolean => {
   return cause instanceof Error && (("code" in cause && shortages.has(cause.code)) || hasShortage(cause.cause))
 }
 
-/** What happens to a call. After `ended` or `broken` nothing happens any more. */
+/** The listener of a call's events. After `ended` or `broken` there is no further event. */
 export interface ReplyListener {
   /** The connection is established and the request is being sent. */
   readonly connected: () => void
@@ -75,7 +75,7 @@ export interface UpstreamCall {
 export class VendorClient extends Context.Service<
   VendorClient,
   {
-    /** Starts a call; what happens is told to the listener, which may happen before this returns. */
+    /** Starts a call; its events go to the listener, perhaps before this returns. */
     readonly start: (request: UpstreamRequest, listener: ReplyListener) => UpstreamCall
   }
 >()("weir/upstream/VendorClient") {
@@ -104,7 +104,7 @@ export class VendorClient extends Context.Service<
 
 const tooSlow = "the reply did not come in time"
 
-/** How long a whole reply may take. */
+/** The time that a whole reply may take. */
 export interface Within {
   readonly deadlines: Deadlines
   readonly timeoutMs: number
@@ -155,7 +155,7 @@ export const fetchWhole = (
 /** A call that was not made. */
 const noCall: UpstreamCall = { pause: () => {}, resume: () => {}, leave: () => {}, abort: () => {} }
 
-/** How long a complete reply may take to end its body before its socket is destroyed. */
+/** The time in which a complete reply must end its body before its socket is destroyed. */
 const leaveMs = 500
 
 const jsonContent = { "content-type": "application/json" }
@@ -163,7 +163,7 @@ const jsonContent = { "content-type": "application/json" }
 /** A body of so many characters or bytes is let go as it is sent; a shorter one is one write with the head. */
 const longText = 16 * 1024
 
-/** A body as undici takes it, and its length where undici cannot tell. */
+/** A body in the form that undici takes, and its length if undici cannot find it. */
 const bodyOf = (
   body: UpstreamRequest["body"],
 ): readonly [string | Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>, length?: number] => {
@@ -177,7 +177,7 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined
   #chunks: Array<Uint8Array> = []
   #ended = false
-  /** Nothing is told any more. */
+  /** Whether the caller has left: the listener gets no more events. */
   #isLeft = false
   /** Ends the body of a reply that was left. */
   #leaving: NodeJS.Timeout | undefined
@@ -245,7 +245,7 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isLeft) return
-    // One read of the socket may bring many chunks: they are told together, in the same turn of the event loop.
+    // One read of the socket may bring many chunks: the listener gets them together, in the same turn of the event loop.
     if (this.#chunks.push(chunk) === 1) queueMicrotask(this.#tellBytes)
   }
 

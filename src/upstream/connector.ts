@@ -66,7 +66,7 @@ export const makeConnector = ({ proxyFor, tls, guard }: ConnectorOptions): build
 const secureOptions = (tls: Network["tls"] | undefined) =>
   tls?.ca === undefined ? tls : { ...tls, ca: [...getCACertificates("default"), tls.ca] }
 
-/** How long a proxy may take to open a tunnel: as long as the system tries to open a connection. */
+/** The time in which a proxy must open a tunnel: as long as the system tries to open a connection. */
 const tunnelPatienceMs = 130_000
 
 /** The proxy refused or broke the tunnel. Without a code, so that the HTTP client does not try again by itself. */

@@ -13,16 +13,16 @@ import { type StrikeCause, Strikes } from "./strikes.ts"
 /** The target is cooling down and is not called. */
 export class TargetCoolingDown extends Data.TaggedError("TargetCoolingDown")<Cooldown> {}
 
-/** What the beginning of a call says about its target; `ignored` says nothing. */
+/** The meaning of a call's beginning for its target; `ignored` says nothing. */
 export type Verdict = "healthy" | "failing" | "ignored"
 
 /**
- * Which cooldowns a call disregards because no other target is left: none, those that nobody asked for, or those of refused
- * targets too. What a vendor asked for is always respected.
+ * The cooldowns that a call disregards because no other target is left: none, those that no vendor asked for, or those of
+ * refused targets too. A cooldown that a vendor asked for is always respected.
  */
 export type Despite = "nothing" | "guess" | "refused"
 
-/** Why a target cools down: for as long as its vendor asks, or for a time that grows with each refusal. */
+/** The reason why a target cools down: for as long as its vendor asks, or for a time that grows with each refusal. */
 export type CoolingReason =
   | { readonly cause: "vendor"; readonly forMs: number }
   | { readonly cause: "busy" }
@@ -42,7 +42,7 @@ export interface TargetTurn {
   readonly reason?: TargetFault | "failing"
 }
 
-/** What all the own keys of organisations are called in metrics: there may be millions. */
+/** The one name of all own keys of organisations in metrics: there may be millions of keys. */
 const ownLabel = "organisation"
 
 /** The key of a vendor with which an organisation has a key of its own. No id has a space: it is nobody else's. */
@@ -86,7 +86,7 @@ export class TargetHealth extends Context.Service<
 
 /** A cooldown as nodes exchange it: each has a clock of its own. */
 export interface SharedCooldown extends Omit<Cooldown, "untilMs"> {
-  /** How long it still lasts. */
+  /** The time that it still lasts. */
   readonly forMs: number
   /** Refusals in a row, of a target that was refused. */
   readonly count: number
@@ -95,7 +95,7 @@ export interface SharedCooldown extends Omit<Cooldown, "untilMs"> {
 /** Exchanges cooldowns between nodes. */
 export interface SharedCooldowns {
   readonly publish: (target: string, cooldown: SharedCooldown) => Effect.Effect<void>
-  /** Those that were published since the last time, by any node; all that are kept, the first time. */
+  /** The cooldowns that any node has published since the last read; at the first read, all that are kept. */
   readonly added: Effect.Effect<ReadonlyArray<readonly [target: string, cooldown: SharedCooldown]>>
 }
 
@@ -105,11 +105,11 @@ const tripPolicy = CircuitBreaker.consecutive(5)
 const openDuration = Schedule.min([Schedule.exponential("1 second"), Schedule.spaced("30 seconds")])
 /** Upper bound of a cooldown that a vendor asks for. */
 const maxCooldownMs = 3_600_000
-/** How often a node reads the cooldowns of other nodes. */
+/** The interval at which a node reads the cooldowns of other nodes. */
 const refreshInterval = "250 millis"
-/** How often what is over is forgotten: organisations' own keys are targets of their own. */
+/** The interval at which ended cooldowns are forgotten: each own key of an organisation is a target. */
 const forgetInterval = "1 minute"
-/** How long a target is suspect without another call, as long as its breaker remembers. */
+/** The time that a target is suspect without another call: as long as its breaker remembers. */
 const suspectMs = 3_600_000
 
 const outcomes = {
@@ -223,7 +223,7 @@ export const makeTargetHealth = (
 
     const coolAsAsked = (target: string, askedMs: number, nowMs: number): Effect.Effect<void> => {
       const forMs = Math.min(askedMs, maxCooldownMs)
-      // Calls that were refused at once may each be told another time.
+      // Calls that are refused together may each get a different time from the vendor.
       const isLonger = own.add(target, { cause: "vendor", untilMs: nowMs + forMs })
       return isLonger ? publish(target, { cause: "vendor", forMs, count: 1 }) : Effect.void
     }

@@ -14,9 +14,9 @@ export interface Network {
   readonly key: string
   /** Absent: the one of the environment, if any. */
   readonly proxy: HttpProxy | "none" | undefined
-  /** As text in PEM; certificate authorities are in addition to the machine's. */
+  /** The certificates and the key, in PEM; certificate authorities are in addition to the machine's. */
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string }
-  /** Why no connection can be made. */
+  /** The reason why no connection can be made. */
   readonly problem: string | undefined
 }
 

@@ -32,7 +32,7 @@ class Pieces implements IterableIterator<Uint8Array, undefined> {
     if (this.#at < bytes.length) {
       const piece = bytes.subarray(this.#at, this.#at + this.#size)
       this.#at += piece.length
-      // A smaller one does not fill its socket: when it has been written cannot be told.
+      // A smaller piece does not fill its socket, so the time when it has been written is not known.
       if (this.#size < fullBytes) this.#bytes = undefined
       return { done: false, value: piece }
     }

@@ -1,6 +1,6 @@
 /**
- * How long a vendor asks to wait. Sources: RFC 9110 section 10.2.3; `retry-after-ms` of OpenAI and Azure; `x-amz-retry-after`
- * of AWS; `x-ratelimit-reset-*`, https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers;
+ * The time that a vendor asks to wait. Sources: RFC 9110 section 10.2.3; `retry-after-ms` of OpenAI and Azure;
+ * `x-amz-retry-after` of AWS; `x-ratelimit-reset-*`, https://platform.openai.com/docs/guides/rate-limits#rate-limits-in-headers;
  * `anthropic-ratelimit-*-reset`, https://docs.anthropic.com/en/api/rate-limits#response-headers
  */
 import type { VendorFault } from "../dialects/vendor/faults.ts"

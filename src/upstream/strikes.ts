@@ -17,7 +17,7 @@ const lengths: Readonly<Record<StrikeCause, { readonly firstMs: number; readonly
   refused: { firstMs: 30_000, mostMs: 600_000 },
 }
 
-/** How long refusals count after the last cooldown, without another call. */
+/** The time that refusals count after the last cooldown, without another call. */
 const rememberedMs = 3_600_000
 
 interface Strike extends Cooldown {

@@ -19,7 +19,7 @@ export interface UpstreamKey {
   readonly baseUrl: string | undefined
   /** Undefined if it cannot be opened because the master key that sealed it is gone. */
   readonly key: Redacted.Redacted | undefined
-  /** What the key stands for, if the organisation brought an identity at a cloud. */
+  /** The identity at a cloud that the organisation brought instead of a key. */
   readonly identity: OwnIdentity | undefined
   /** Another one for each key that is set: a key that a vendor refused says nothing of the next. */
   readonly version: string
@@ -69,7 +69,7 @@ export interface SetUpstreamKey {
   readonly baseUrl: string | undefined
   /** A key, or an identity as text. */
   readonly key: Redacted.Redacted
-  /** What people know it by: its last four characters. */
+  /** Its last four characters, by which people recognise it. */
   readonly hint: string
   /** An address that the identity names; it must pass the egress guard too. */
   readonly issuer?: string | undefined

@@ -33,15 +33,15 @@ export interface VendorSocketListener {
   readonly message: (bytes: Buffer) => void
   /** The vendor has taken what was waiting. */
   readonly room: () => void
-  /** Told once. */
+  /** Called once. */
   readonly closed: (code: number) => void
 }
 
 /** An open socket. */
 export interface VendorSocket {
-  /** What came before is told at once. */
+  /** Sets the listener. It gets the messages that came before at once. */
   readonly listen: (listener: VendorSocketListener) => void
-  /** @returns whether there is room for more; if not, the listener is told when there is */
+  /** @returns whether there is room for more; if not, the listener is called when there is */
   readonly send: (message: string | Buffer) => boolean
   /** Reads no further; messages of what was read already may still come. */
   readonly pause: () => void
@@ -153,7 +153,7 @@ const waitingBytes = 1024 * 1024
 class ConnectedSocket implements VendorSocket {
   readonly #ws: WebSocket
   readonly #connection: Socket
-  /** What came before somebody listened. */
+  /** The messages that came before a listener was set. */
   #early: Array<Buffer> | undefined = []
   #listener: VendorSocketListener | undefined
   #isClosed = false

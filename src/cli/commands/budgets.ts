@@ -1,4 +1,4 @@
-/** `weir budgets`: what is left of an organisation's budgets. */
+/** `weir budgets`: the rest of an organisation's budgets. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Command } from "effect/cli"
 import { AdminDirectory } from "../../protocol/api/admin-directory.ts"

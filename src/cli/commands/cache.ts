@@ -1,4 +1,4 @@
-/** `weir cache`: what the reply cache did, and emptying it. */
+/** `weir cache`: the results of the reply cache, and emptying it. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Command, Flag } from "effect/cli"
 import { AdminReplyCache } from "../../protocol/api/admin-reply-cache.ts"
@@ -8,7 +8,7 @@ import { table } from "../table.ts"
 import { operator, show } from "../target.ts"
 
 const by = Flag.Literals("by", ReportedBy.literals).pipe(
-  Flag.withDescription("What the rows are"),
+  Flag.withDescription("The grouping of the rows"),
   Flag.withDefault("model"),
 )
 const from = Flag.String("from").pipe(Flag.withDescription("A date or an instant; a day ago if absent"), Flag.optional)

@@ -1,6 +1,6 @@
 /**
- * `weir config`: each variable with its default, the value in force here, where that comes from, and what it means. What a
- * start would refuse, or not know, is told after the table.
+ * `weir config`: each variable with its default, the value in force here, the source of that value, and its meaning.
+ * Variables that a start would refuse or not know are listed after the table.
  */
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"

@@ -52,7 +52,7 @@ const spread = Command.make(
   "distribute",
   {
     shards: Flag.Int("shards").pipe(
-      Flag.withDescription("How many shards; each is on one server at a time. Without it, two for each server"),
+      Flag.withDescription("The number of shards; each is on one server at a time. Default: two for each server"),
       Flag.withDefault(0),
     ),
     apply: Flag.Boolean("apply").pipe(

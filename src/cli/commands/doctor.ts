@@ -241,7 +241,7 @@ const checkNode = (url: string, adminKey: Option.Option<string>) => {
     client.adminActivity.listProblems({ headers }),
   ).pipe(
     Effect.map(({ data }) => data.map(({ what, problem, since }) => failed(what, `${problem} (since ${since})`))),
-    // That it does not answer is told by other checks.
+    // Other checks report that it does not answer.
     Effect.catch(() => Effect.succeed([])),
   )
 }
@@ -272,7 +272,7 @@ const describeLost = ({ org, ref, model, at }: DoctorResponse["lostJobs"][number
   note: `${ref} of ${org} asked for a job of ${model} at ${at}, and its gateway died: the vendor may work on it; nobody paid`,
 })
 
-/** What is placed where; nothing where the books are on one server. */
+/** The shards and their servers; empty if the books are on one server. */
 const describeShards = (shards: DoctorResponse["shards"]): string =>
   shards.length === 1
     ? ""

@@ -43,7 +43,7 @@ const flags = {
     Flag.optional,
   ),
   markup: Flag.String("markup").pipe(
-    Flag.withDescription("What you add to the vendors' prices, such as 10%"),
+    Flag.withDescription("The markup on the vendors' prices, such as 10%"),
     Flag.withDefault("0%"),
   ),
   yes: Flag.Boolean("yes").pipe(Flag.withDescription("Ask nothing: take all, and write"), Flag.withDefault(false)),

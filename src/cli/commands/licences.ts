@@ -24,7 +24,7 @@ const issueLicence = Command.make(
     org,
     app: Argument.String("app").pipe(Argument.withDescription("The application's id")),
     days: Flag.Int("days").pipe(
-      Flag.withDescription("How long the activation code is valid, in days"),
+      Flag.withDescription("The validity of the activation code, in days"),
       Flag.withDefault(30),
     ),
     ...operator,

@@ -146,7 +146,7 @@ export const usage = Command.make(
     ),
 ).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
 
-/** What the reply cache had; empty where it was off. */
+/** The outcome in the reply cache; empty if the cache was off. */
 const cacheOf = (dims: Readonly<Record<string, number>>): string =>
   (["hit", "wait", "miss"] as const).find((outcome) => dims[cachedDims[outcome]] !== undefined) ?? ""
 

@@ -29,7 +29,7 @@ const importCommand = Command.make(
       Flag.withFallbackConfig(Config.String("SVC_CATALOGUE").pipe(Config.withDefault("weir.yaml"))),
     ),
     markup: Flag.String("markup").pipe(
-      Flag.withDescription("What you add to the vendor's prices, such as 10% or 2.5%"),
+      Flag.withDescription("The markup on the vendor's prices, such as 10% or 2.5%"),
       Flag.withDefault("0%"),
     ),
     from: Flag.String("from").pipe(

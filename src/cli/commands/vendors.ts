@@ -88,7 +88,7 @@ const describeFields = (fields: NonNullable<VendorCheckResponse["fields"]>): Rea
     ...(stripped.length === 0
       ? []
       : [
-          "For the model in the catalogue, so that calls with these parameters are served without them and told so:",
+          "For the model in the catalogue, so that calls with these parameters are served without them and get a warning:",
           `  params: { ${stripped.map(({ name }) => `${name}: { strip: true }`).join(", ")} }`,
         ]),
   ]

@@ -1,4 +1,4 @@
-/** `weir webhooks`: who is told of events, and what came of it. */
+/** `weir webhooks`: the receivers of events, and the outcome of each delivery. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

@@ -1,4 +1,4 @@
-/** What a gateway prints when it is ready: its addresses, and in development its keys and a line to try for each API. */
+/** The lines that a gateway prints when it is ready: its addresses; in development, keys and a command for each API. */
 import type { DevelopmentHandout } from "../../development/start.ts"
 import { version } from "../../protocol/version.ts"
 

@@ -1,4 +1,4 @@
-/** What `weir serve` runs: the services, the HTTP server, and the start itself. */
+/** The program of `weir serve`: the services, the HTTP server, and the start itself. */
 import { rmSync } from "node:fs"
 import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
@@ -61,7 +61,7 @@ export const layerGateway = start.pipe(
   Layer.provide(layerLogs),
 )
 
-/** Where a client on this machine reaches the gateway. */
+/** The URL of the gateway for a client on this machine. */
 const urlOf = (address: NetAddress.SocketAddress, { tls, basePath }: WeirConfig["Service"]): string => {
   const url = NetAddress.formatUrlUnsafe(address).replace("0.0.0.0", "127.0.0.1") + basePath
   return tls === undefined ? url : url.replace(/^http:/, "https:")
