@@ -1,7 +1,10 @@
 /** Work that a process does beside its requests: again and again, until the scope closes. */
 import { Cause, Context, Duration, Effect, type Scope } from "effect"
 
-/** How many times faster than usual work beside requests comes, and what is kept gets old: tests that wait for it raise it. */
+/**
+ * The factor by which background work comes sooner than usual, and by which kept entries get old sooner: tests that wait
+ * for it raise it.
+ */
 export const BackgroundSpeed = Context.Reference<number>("weir/background/BackgroundSpeed", { defaultValue: () => 1 })
 
 /** An interval of work beside requests, or how long something is kept, at the {@link BackgroundSpeed}. */

@@ -1,6 +1,6 @@
 /**
  * Deadlines of many calls: one heap, and one timer, which is armed for the earliest. A sign of life only writes a
- * number: an exchange that is looked at too early tells when to look again.
+ * number: an exchange that is looked at too early returns the time to look again.
  */
 import { Clock, Context, Effect, Fiber, Layer, type Scope } from "effect"
 
@@ -34,7 +34,7 @@ export class Deadlines {
     this.#arm = arm
   }
 
-  /** How many exchanges are watched. */
+  /** The number of exchanges that are watched. */
   get size(): number {
     return this.#heap.length
   }

@@ -1,11 +1,11 @@
 /**
- * What is read of large bodies, and done with it, in one turn of the event loop, of all connections together: many clients would fill a turn
- * with their reads, and streams would wait.
+ * The bytes of large bodies that are read and processed in one turn of the event loop, of all connections together:
+ * otherwise many clients would fill a turn with their reads, and streams would wait.
  */
 export class EventLoopBudget {
   readonly #bytes: number
   #left: number
-  /** Who has taken what was not there, oldest first. */
+  /** The readers that took more than was left, oldest first. */
   readonly #waiting: Array<{ readonly bytes: number; readonly goOn: () => void }> = []
   #isNextDue = false
 

@@ -1,4 +1,4 @@
-/** How much of its memory a process uses: of the heap that V8 may grow to, and of its container. */
+/** The memory that a process uses, of the heap that V8 may grow to, and of its container. */
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
@@ -19,17 +19,17 @@ const optionOf = (options: ReadonlyArray<string>): number | undefined => {
   return mebibytes === undefined ? undefined : Number(mebibytes) * 1024 * 1024
 }
 
-/** What the heap of objects that survive may grow to, in bytes. A process that needs more dies, however little is young. */
+/** The most bytes of surviving objects in the heap. A process that needs more dies, however few of its objects are young. */
 export const heapLimitBytes =
   optionOf([process.env["NODE_OPTIONS"] ?? "", ...process.execArgv]) ?? getHeapStatistics().heap_size_limit * oldShare
 
-/** What that heap has now, in bytes. */
+/** The present bytes of that heap. */
 export const heapUsedBytes = (): number => {
   const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")
   return getHeapStatistics().used_heap_size - (young?.space_used_size ?? 0)
 }
 
-/** Gives a function that tells whether memory runs short. @param nowMs a monotonic time */
+/** Makes a function that returns whether memory runs short. @param nowMs a monotonic time */
 export const makeMemoryWatch = (): ((nowMs: number) => boolean) => {
   const constrained = process.constrainedMemory()
   let residentShare = 0

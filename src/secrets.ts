@@ -16,7 +16,7 @@ export function resolveFromMachine(ref: string): string | undefined {
 
 export type ResolveRef = (ref: string) => string | undefined
 
-/** Remembers what references resolved to, to tell when they resolve to something else: a file was replaced. */
+/** Remembers the values of references, to notice when a value changes: a file was replaced. */
 export const rememberSecrets = (resolve: ResolveRef) => {
   const found = new Map<string, string | undefined>()
   return {

@@ -127,7 +127,7 @@ const identity = Layer.mergeAll(
   ),
 )
 
-/** Whom organisations consist of. */
+/** The services of tenants: organisations, their people and applications. */
 const tenants = Layer.mergeAll(People.layer, Directory.layer, TenantChanges.layer).pipe(
   Layer.provideMerge(Tenants.layer),
 )

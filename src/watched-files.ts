@@ -65,7 +65,7 @@ export const watchFiles = <E, R>({
   })
 
 /**
- * Follows the value of a secret variable: if it is given as a file, it is taken up anew whenever the file changes.
+ * Follows the value of a secret variable: if it is given as a file, it is read again whenever the file changes.
  *
  * @param value what it had when the configuration was read
  */
@@ -96,7 +96,7 @@ const readOrNothing = async (path: string): Promise<string> => {
   }
 }
 
-/** How often files are read. */
+/** The interval at which files are read. */
 const lookEvery = "2 seconds"
 /** A file that is missing, or empty, is being replaced; at so many looks in a row it is not. */
 const looksOfReplacement = 3

@@ -14,7 +14,7 @@ import { type Issued, KeptRenewed, sentenceBy } from "./renewed.ts"
 export interface AwsKeys {
   readonly accessKeyId: Redacted.Redacted
   readonly secretAccessKey: Redacted.Redacted
-  /** Of keys for a limited time. */
+  /** The session token of keys that are valid for a limited time. */
   readonly sessionToken?: Redacted.Redacted | undefined
 }
 
@@ -53,7 +53,7 @@ const plainKeys = ({ accessKeyId, secretAccessKey, sessionToken }: AwsKeys): Aws
   ...(sessionToken !== undefined && { sessionToken: Redacted.value(sessionToken) }),
 })
 
-/** Keys that tell no end are looked for again: a file may have changed. */
+/** The time after which keys without an end are looked for again: a file may have changed. */
 const lookAgainMs = 15 * 60_000
 
 const find = async ({ region, keys, role }: AwsAccessOptions, route: Route): Promise<Issued<AwsCredentialIdentity>> => {
@@ -86,7 +86,7 @@ interface SdkRequest {
   readonly body?: unknown
 }
 
-/** What AWS's clients send their requests with. */
+/** The handler with which AWS's clients send their requests. */
 const handlerBy = (route: Route) => {
   const fetch = fetchBy(route)
   return {

@@ -21,7 +21,7 @@ export interface AzureAccessOptions {
   readonly scope?: AzureScope
   /** An application, or what the machine has; then `clientId` names one of several managed identities. */
   readonly client: AzureClient | { readonly clientId: string | undefined }
-  /** Where Entra is, e.g. of a national cloud. */
+  /** The address of Entra, e.g. of a national cloud. */
   readonly authorityHost: string | undefined
 }
 

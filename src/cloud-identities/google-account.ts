@@ -16,7 +16,7 @@ const serviceAccount = {
   universe_domain: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[a-z0-9.-]{1,253}$/))),
 }
 
-/** What is needed of a service account's JSON. */
+/** The fields that are needed of a service account's JSON. */
 export const ServiceAccount = Schema.Struct({
   ...serviceAccount,
   token_uri: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^https?:\/\//))),

@@ -24,7 +24,7 @@ export interface Route {
 export interface Identity {
   /** The headers that carry it; rejected with {@link IdentityFailed} if there is none now. */
   readonly authorize: (request: OutgoingRequest, route: Route) => Promise<Readonly<Record<string, string>>>
-  /** What is wrong with it, in a sentence; undefined if it works, or was not needed yet. */
+  /** Its problem, in a sentence; undefined if it works, or was not needed yet. */
   readonly problem: () => string | undefined
 }
 

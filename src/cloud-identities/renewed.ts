@@ -17,7 +17,7 @@ const jitter = 0.1
 const marginMs = 5_000
 /** The pause after a renewal that failed, while the old one serves. */
 const retryMs = 5_000
-/** How long an issuer may take. */
+/** The time in which an issuer must answer. */
 const deadlineMs = 10_000
 /** Node's timers do not go further. */
 const longestTimerMs = 2 ** 31 - 1
@@ -53,7 +53,7 @@ export class Renewed<A> {
     this.#deadlineMs = options.deadlineMs ?? deadlineMs
   }
 
-  /** Why the last attempt to get one failed; undefined if it did not. */
+  /** The reason why the last attempt to get one failed; undefined if it did not. */
   get problem(): string | undefined {
     return this.#problem
   }
@@ -116,7 +116,7 @@ export class Renewed<A> {
   }
 }
 
-/** Why an issuer gave nothing: the first sentence whose pattern its error has. */
+/** The reason why an issuer gave nothing: the first sentence whose pattern its error has. */
 export const sentenceBy =
   (sentences: ReadonlyArray<readonly [pattern: RegExp, sentence: string]>, otherwise: string) =>
   (cause: unknown): string => {

@@ -34,7 +34,7 @@ export const identityOfExport = (entry: ExportAccess, resolve: Resolve) =>
 
 type ExportAccess = Pick<Export, "to" | "region" | "credentials">
 
-/** What an export says of its identity, in the words of vendors. */
+/** The identity of an export, in the form that vendors have. */
 export const accessesOfExport = ({ to, region, credentials }: ExportAccess): Accesses => {
   if (credentials === undefined || to.startsWith("file:")) return {}
   if (to.startsWith("gs:")) return typeof credentials === "string" ? { google: { credentials } } : {}

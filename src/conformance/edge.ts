@@ -28,7 +28,7 @@ export const edgeChecks: Group = {
           await probe.send("/t1/exchange", { body: probe.ask(), headers: { "x-svc-key": "wrong" } }),
           "app_key_invalid",
         )
-        expectThat(unknown.message === wrong.message, "the two refusals tell which keys exist")
+        expectThat(unknown.message === wrong.message, "the two refusals reveal which keys exist")
       },
     },
     {

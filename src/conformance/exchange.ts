@@ -17,7 +17,7 @@ export const exchangeChecks: Group = {
       },
     },
     {
-      name: "a stream opens, counts its events, tells its usage and closes once",
+      name: "a stream opens, counts its events, reports its usage and closes once",
       run: async (probe) => {
         const events = eventsOf(await probe.send("/t1/exchange", { body: probe.ask({ stream: true }) }))
         const names = events.map(({ event }) => event)

@@ -107,14 +107,14 @@ export const kindChecks: Group = {
       },
     },
     {
-      name: "a video is a job: 202, then what became of it, and cancelled for good",
+      name: "a video is a job: 202, then its state, and cancelled for good",
       run: async (probe) => {
         const model = await modelOf(probe, "video")
         const made = await probe.send("/t1/videos", { body: { model, prompt: "a river", seconds: 1 } })
         expectThat(made.status === 202, `the status is ${made.status}`)
         const { id } = Schema.decodeUnknownSync(Schema.fromJsonString(VideoJob))(made.text)
         const asked = decode(await probe.send(`/t1/videos/${id}`, { method: "GET" }), VideoJob)
-        expectThat(asked.id === id, "another job was told")
+        expectThat(asked.id === id, "another job was returned")
         const ended = decode(await probe.send(`/t1/videos/${id}`, { method: "DELETE" }), VideoJob)
         expectThat(ended.status === "cancelled" || ended.status === "done", `it is ${ended.status}`)
       },

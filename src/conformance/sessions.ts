@@ -45,7 +45,7 @@ export const sessionChecks: Group = {
       },
     },
     {
-      name: "what is left of the caller's budgets is told, and adds up",
+      name: "the rest of the caller's budgets is returned, and adds up",
       run: async (probe) => {
         const { budgets } = decode(await probe.send("/t1/budgets", { method: "GET" }), Budgets)
         for (const { id, unit, limit, used, left } of budgets) {

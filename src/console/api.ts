@@ -91,7 +91,7 @@ export const errorOf = async (response: Response): Promise<ApiError> => {
   return errorFrom(response.status, error)
 }
 
-/** The error that the gateway tells of in a reply or in an event. */
+/** The error that the gateway reports in a reply or in an event. */
 export const errorFrom = (status: number, error: ErrorText = {}): ApiError => {
   const { code = "unknown", message = `The gateway answered ${status}`, requestId, detail } = error
   return new ApiError(status, code, message, requestId, detail?.issues)

@@ -20,7 +20,7 @@ interface PageEntry {
   readonly path: string
   readonly name: string
   readonly load: () => Promise<{ readonly Page: ComponentType<PageProps> }>
-  /** Who has it in the navigation. */
+  /** The viewers that have it in the navigation. */
   readonly for: "all" | "operator" | "manager" | "person"
 }
 
@@ -130,7 +130,7 @@ const LoadedPage = ({ entry, parts, query }: { readonly entry: PageEntry } & Pag
   return html`<${data.Page} parts=${parts} query=${query} />`
 }
 
-/** Who looks, as whom else they could, the theme, and signing out. */
+/** The viewer, the other viewpoints that they can choose, the theme, and signing out. */
 const Foot = ({ viewer, session, choose }: FrameProps) => {
   const [theme, setTheme] = useState(readTheme)
   useEffect(() => applyTheme(theme), [theme])
@@ -162,7 +162,7 @@ const Foot = ({ viewer, session, choose }: FrameProps) => {
   </div>`
 }
 
-/** Told once the page stands: browsers take long to find out. */
+/** The time zone. It is shown after the page, because browsers take long to find it. */
 const TimeZone = () => {
   const [zone, setZone] = useState<string>()
   useEffect(() => {

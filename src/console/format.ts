@@ -52,7 +52,7 @@ const toTheSecond = { month: "short", day: "2-digit", hour: "2-digit", minute: "
 const sameYear = formatOf(toTheSecond)
 const dateTime = formatOf({ year: "2-digit", ...toTheSecond })
 
-/** The year is told where it is another. */
+/** A date and time. The year is shown if it is not this year. */
 export const instant = (text: string): string => {
   const date = new Date(text)
   return (date.getFullYear() === new Date().getFullYear() ? sameYear() : dateTime()).format(date)
@@ -61,13 +61,13 @@ export const instant = (text: string): string => {
 const clock = formatOf({ hour: "2-digit", minute: "2-digit" })
 const day = formatOf({ day: "numeric", month: "short" })
 
-/** A tick of a time axis, in seconds; midnight is told as its day. */
+/** A tick of a time axis, in seconds; midnight is shown as its day. */
 export const tick = (seconds: number): string => {
   const date = new Date(seconds * 1000)
   return (date.getHours() + date.getMinutes() === 0 ? day() : clock()).format(date)
 }
 
-/** How long ago, or how long something has lasted. */
+/** The time since an instant, in its largest unit. */
 export const since = (text: string, nowMs = Date.now()): string => {
   const seconds = Math.max(0, Math.round((nowMs - Date.parse(text)) / 1000))
   if (seconds < 60) return `${seconds} s`

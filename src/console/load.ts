@@ -15,8 +15,8 @@ export const asApiError = (error: unknown): ApiError =>
     : new ApiError(0, "unexpected", error instanceof Error ? error.message : String(error))
 
 /**
- * @param key what is loaded; it is loaded again when the key changes
- * @param everyMs how often it is loaded again; never if absent, and not while the page is hidden
+ * @param key names the data; they are loaded again when the key changes
+ * @param everyMs the interval at which they are loaded again; never if absent, and not while the page is hidden
  */
 export const useLoad = <A>(key: string, load: (signal: AbortSignal) => Promise<A>, everyMs?: number): Loaded<A> => {
   const [state, setState] = useState<{ key: string; data?: A; error?: ApiError; isLoading: boolean }>({

@@ -1,4 +1,4 @@
-/** What every page is given. */
+/** The properties of every page. */
 
 /** A page shows the rest of the address. */
 export interface PageProps {

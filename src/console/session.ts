@@ -1,4 +1,4 @@
-/** Who uses the browser. The document runs this module first, so that the answer comes while the others load. */
+/** The person that uses the browser. The document runs this module first, so that the answer comes while others load. */
 import type { BrowserSession } from "../protocol/control/activity.ts"
 import { get } from "./api.ts"
 

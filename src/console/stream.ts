@@ -10,7 +10,7 @@ export interface Turn {
 export interface StreamEvent extends ServerEvent {
   /** After the request was sent, in milliseconds. */
   readonly atMs: number
-  /** What it adds to the answer. */
+  /** The text that it adds to the answer. */
   readonly text: string
 }
 
@@ -53,7 +53,7 @@ const credentialOf = (key: string): Record<string, string> => {
     : { "x-svc-key-id": keyId, "x-svc-key": secret.join("~") }
 }
 
-/** What the replies of whole calls have; each kind has its own part. */
+/** The common part of the replies of whole calls; each kind has its own part too. */
 export interface WholeReply {
   readonly body: {
     readonly vectors?: ReadonlyArray<ReadonlyArray<number>>
@@ -83,7 +83,7 @@ export const callWhole = async (key: string, route: string, request: object): Pr
   return { body: await response.json(), cost }
 }
 
-/** What a media call gave, by its kind. */
+/** The result of a media call, by its kind. */
 export interface MediaReply {
   readonly images?: ReadonlyArray<{ readonly mime: string; readonly data: string }>
   readonly sound?: Blob

@@ -1,4 +1,4 @@
-/** Who looks, and what that means for routes. */
+/** The viewer, and the routes that the viewer may use. */
 import { createContext } from "preact"
 import { useContext } from "preact/hooks"
 

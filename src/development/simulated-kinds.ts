@@ -1,4 +1,4 @@
-/** What the simulated vendor answers beside chat: texts that share words have vectors and scores that are near. */
+/** The answers of the simulated vendor beside chat: texts that share words have vectors and scores that are near. */
 import { createHash } from "node:crypto"
 import { type JsonObject, numberAt, stringAt } from "../dialects/parse/json.ts"
 import { toBase64 } from "../dialects/vendor/vectors.ts"

@@ -1,4 +1,4 @@
-/** What the simulated vendor draws, says, hears and films: a plain picture, a tone, how long a recording is, and a job. */
+/** The media of the simulated vendor: a plain picture, a tone, the length of a recording, and a job for a video. */
 import { createHash } from "node:crypto"
 import { crc32, deflateSync } from "node:zlib"
 import { numberAt, stringAt } from "../dialects/parse/json.ts"
@@ -25,10 +25,10 @@ export const answerMedia = ({ path, body, sent }: VendorCall): MediaAnswer | und
   }
 }
 
-/** How long a video takes. */
+/** The time that a video takes. */
 const filmMs = 2000
 
-/** What became of a video; its id says when it was begun. Its content is the head of a file without pictures. */
+/** The state of a video; its id says when it was begun. Its content is the head of a file without pictures. */
 const film = (place: string): MediaAnswer => {
   const [id = "", content] = place.split("/")
   if (content === "content") return { type: "video/mp4", bytes: Buffer.from("\0\0\0\u0010ftypisom\0\0\0\0", "latin1") }
@@ -71,7 +71,7 @@ const chunk = (type: string, data: Buffer): Buffer => {
 }
 
 const rate = 24_000
-/** How long a character is spoken. */
+/** The time for which a character is spoken. */
 const secondsPerCharacter = 0.06
 
 /** A tone as long as the text; silence where the format has to be compressed. */

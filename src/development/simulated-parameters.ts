@@ -8,7 +8,7 @@ import { openaiFrame } from "../testing/vendor-replies.ts"
 
 const prefix = "without:"
 
-/** The first field of a request that its model is told to refuse. */
+/** The first field of a request that the name of its model says to refuse. */
 export const refusedField = ({ body }: VendorCall): string | undefined => {
   const model = stringAt(body, "model") ?? ""
   if (!model.startsWith(prefix)) return undefined

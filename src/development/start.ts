@@ -14,7 +14,7 @@ import { developmentCatalogue, developmentKeyId, developmentKeyRef, simulatedVen
 import { type DevelopmentSecrets, developmentSecrets } from "./secrets.ts"
 import { startSimulatedVendor } from "./simulated-vendor.ts"
 
-/** What the start prints and writes in development. */
+/** The values that the start prints and writes in development. */
 export interface DevelopmentHandout {
   /** Absent if the operator has set a key (`SVC_ADMIN_KEY_SHA256`). */
   readonly adminKey: string | undefined
@@ -81,7 +81,7 @@ export const layerSimulatedVendor = Layer.effect(
   }),
 )
 
-/** Where the catalogue in force says that the simulated vendor is. */
+/** The address of the simulated vendor in the catalogue in force. */
 const addressIn = (catalogue: Catalogue["Service"]): string | undefined => {
   const vendor = catalogue.current().document.vendors?.find(({ id }) => id === simulatedVendorId)
   return /^http:\/\/127\.0\.0\.1:\d+/.exec(vendor?.baseUrl ?? "")?.[0]

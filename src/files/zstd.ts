@@ -6,7 +6,7 @@ const chunkBytes = { least: 1024, most: 64 * 1024 }
 /** A reply compresses to a quarter or less. Node's own 16 KiB take longer to provide than a small reply to compress. */
 const usualRatio = 4
 
-/** @param expectedBytes of what comes out */
+/** @param expectedBytes the size of the output */
 const chunkSizeFor = (expectedBytes: number): number =>
   Math.min(Math.max(Math.ceil(expectedBytes), chunkBytes.least), chunkBytes.most)
 

@@ -51,8 +51,8 @@ export interface JobEnd {
 }
 
 /**
- * How long after its time a job's vendor may take to end it. Until then its money stays held, because the vendor may
- * complete the job and bill it.
+ * The time that a job's vendor may take to end it after its timeout. Until then its money stays held, because the vendor
+ * may complete the job and bill it.
  */
 export const endingMs = 15 * 60_000
 

@@ -17,12 +17,12 @@ import { fetchWhole, type UpstreamBroken, VendorClient } from "../upstream/clien
 import { makeJobTargets } from "./job-calls.ts"
 import { type Job, JobStore } from "./job-store.ts"
 
-/** How often a node looks for jobs that are due. */
+/** The interval at which a node looks for jobs that are due. */
 const lookEvery = "1 second"
 /** Jobs that a node asks for at once; those whose vendor is slow do not keep the others waiting. */
 const mostAtOnce = 64
 const replyMs = 20_000
-/** Of a node that dies. */
+/** The lease of a job: after it, another node takes the job of a node that died. */
 const leaseMs = 3 * replyMs
 const maxReplyBytes = 1024 * 1024
 
@@ -94,7 +94,7 @@ export class Jobs extends Context.Service<
       /** The next poll reads whether the vendor has ended it: an accepted request to cancel is no proof. */
       const endAtVendor = (job: Job): Effect.Effect<void> =>
         Effect.catch(tellVendor(job), (cause) =>
-          Effect.logWarning("A vendor could not be told to end a job that ran out of time", cause),
+          Effect.logWarning("A vendor could not be asked to end a job that ran out of time", cause),
         )
 
       /** Logs a state that no dialect knows, once a vendor. */
@@ -120,7 +120,7 @@ export class Jobs extends Context.Service<
           Effect.catch((cause) => Effect.logWarning("A job could not be asked for, and will be again", cause)),
         )
 
-      /** What the vendor says of a job; one that does not answer is asked again. */
+      /** The vendor's answer about a job; a vendor that does not answer is asked again. */
       const ask = Effect.fnUntraced(function* (job: Job): Effect.fn.Return<VendorJob, StoreUnavailable> {
         const same: VendorJob = { state: knownState(job) }
         const found = yield* targetOf(job)
@@ -168,7 +168,7 @@ export class Jobs extends Context.Service<
           const isEnded = yield* store.end(job, { state: "cancelled" })
           if (isEnded) {
             yield* Effect.catch(tellVendor(job), (cause) =>
-              Effect.logWarning("A vendor could not be told that a job is cancelled", cause),
+              Effect.logWarning("A vendor could not be asked to cancel a job", cause),
             )
           }
           return isEnded

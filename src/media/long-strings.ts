@@ -74,7 +74,7 @@ export class LongStrings implements LongParts {
     return ended.length === 0 ? open : Promise.all([...ended, open])
   }
 
-  /** Where a string ends, or the bytes. */
+  /** The index where a string ends, or the bytes. */
   #endOfString(bytes: Uint8Array, from: number): number {
     for (let at = from; at < bytes.length; at++) {
       const byte = bytes[at] ?? 0

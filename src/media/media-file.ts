@@ -3,7 +3,7 @@
 /** A file that came with a call. It can be read until the call ends, any number of times. */
 export interface MediaFile {
   readonly bytes: number
-  /** Of its content, in hexadecimal. */
+  /** The hash of its content, in hexadecimal. */
   readonly sha256: string
   /** Its beginning, up to {@link headBytes}. */
   readonly head: Buffer

@@ -1,6 +1,7 @@
 /**
- * How long a recording is. What its sender's head says is no limit to what a vendor hears, so it is held as long as its bytes
- * can be, unless its length is counted: the samples of a WAV file, and the frames of an MP3.
+ * The length of a recording. The length in a file's head may be too short, and the vendor may hear more. So the hold is
+ * for the longest recording of so many bytes, unless the length is counted: the samples of a WAV file, the frames of an
+ * MP3.
  */
 import { type IFormat, parseBuffer } from "music-metadata"
 import type { MediaFile } from "./media-file.ts"
@@ -10,7 +11,7 @@ import { wavSeconds } from "./wav-length.ts"
 export interface SoundLength {
   /** The most seconds that a vendor can hear, at least one: they are held. */
   readonly most: number
-  /** The seconds that are billed where the vendor tells none: counted, or by its head as far as that can be true. */
+  /** The seconds that are billed if the vendor reports none: counted, or by its head as far as that can be true. */
   readonly likely: number
   /** Whether they are counted. */
   readonly isCounted: boolean

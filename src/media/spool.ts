@@ -1,4 +1,4 @@
-/** Where files of calls are while the calls run: in memory up to 1 MiB, otherwise on the disk below `SVC_DATA_DIR`. */
+/** The store of files of running calls: in memory up to 1 MiB, otherwise on the disk below `SVC_DATA_DIR`. */
 import { createHash, type Hash } from "node:crypto"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

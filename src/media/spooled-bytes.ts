@@ -13,14 +13,14 @@ const chunkBytes = 64 * 1024
 /** Chunks of a reader: one that is written to a socket, one that waits, one that is read. */
 const liveChunks = 3
 
-/** What all files of this process take, and where they are. */
+/** The space that all files of this process take, its limits, and their folder. */
 export interface Room {
   files: number
   bytes: number
   readonly maxFiles: number
   readonly maxBytes: number
   readonly folder: string
-  /** Told when what they take has changed. */
+  /** Called when the space that they take has changed. */
   readonly changed: () => void
 }
 
@@ -34,7 +34,7 @@ export const noRoom = (): SpoolError =>
 
 const isNoRoom = (cause: unknown): cause is SpoolError => cause instanceof ServiceError && cause.code === "rate_limited"
 
-/** Why a write has failed: there is no room, or the disk is at fault. @param what was to be stored, e.g. `A file` */
+/** The error of a failed write: there is no room, or the disk is at fault. @param what was to be stored, e.g. `A file` */
 export const notStored = (what: string, cause: unknown): SpoolError | ServiceError<"internal_error"> =>
   isNoRoom(cause) ? cause : serviceError("internal_error", `${what} could not be stored`, { cause })
 

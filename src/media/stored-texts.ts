@@ -7,7 +7,7 @@ import { Result } from "effect"
 import type { Marked, StoredPart } from "./marked.ts"
 import type { SpoolError, SpooledBytes } from "./spooled-bytes.ts"
 
-/** How much of a text its mark begins with: enough to see its format. */
+/** The number of bytes of a text that its mark begins with: enough to see its format. */
 const beginningBytes = 60
 const numberDigits = 8
 /** Bytes that are written at a time. */

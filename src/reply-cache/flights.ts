@@ -1,12 +1,12 @@
 /**
  * Calls that run now and whose replies others wait for: the same request is made once on a node. A flight has the
- * reply's lines from its beginning; whoever joins gets them as they come.
+ * reply's lines from its beginning; a call that joins gets them as they come.
  */
 import type { Counts } from "../money/pricing.ts"
 
-/** What is known of a reply when it is whole, and not before. */
+/** The facts of a reply that are known when it is whole, and not before. */
 export interface ReplyFacts {
-  /** What its vendor call used. */
+  /** The counts that its vendor call used. */
   readonly counts: Counts
   /** Whether it was made with the organisation's own key, and costs nothing here. */
   readonly isOwn: boolean
@@ -25,7 +25,7 @@ export class Flight {
   #state: "running" | "whole" | "failed" = "running"
   #facts: ReplyFacts | undefined
   #isFromStore = false
-  /** Told when somebody joins. */
+  /** Called when another call joins. */
   onShared: (() => void) | undefined
 
   /** Parts of the reply so far, in JSON. */
@@ -83,7 +83,7 @@ export class Flight {
     this.#tell()
   }
 
-  /** Told after each change. @returns how to be told no longer */
+  /** Calls a function after each change. @returns a function that ends this */
   watch(changed: () => void): () => void {
     this.#watchers.add(changed)
     this.onShared?.()

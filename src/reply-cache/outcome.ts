@@ -1,4 +1,4 @@
-/** What became of the look for a kept reply. */
+/** The outcome of the look for a kept reply. */
 import type { Flight } from "./flights.ts"
 import type { LookedUp } from "./reply-cache.ts"
 import type { CachePlace } from "./store.ts"

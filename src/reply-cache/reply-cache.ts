@@ -14,7 +14,7 @@ import { Flight } from "./flights.ts"
 import { type KeptLines, openLines, sealLines } from "./kept-lines.ts"
 import { type CachePlace, ReplyStore } from "./store.ts"
 
-/** What must be the same. */
+/** The parts of two requests that must be the same. */
 export interface Sameness {
   readonly owner: string
   readonly model: string
@@ -136,7 +136,7 @@ export class ReplyCache extends Context.Service<
   )
 }
 
-/** The first word of the change that tells other nodes; organisations and models have no spaces. */
+/** The first word of the change that notifies other nodes; organisations and models have no spaces. */
 const clearing = "replies"
 /** Changes with the form of what is kept: older replies are not found then. */
 const format = 1

@@ -10,7 +10,7 @@ interface Entry {
   readonly untilMs: number
 }
 
-/** What an entry takes beside its bytes, about. */
+/** The approximate bytes of an entry without its reply. */
 const entryBytes = 400
 
 export const layerMemory = Layer.effect(

@@ -1,14 +1,14 @@
-/** Where replies are kept, sealed: Redis, or the memory of a node. It knows neither what they say nor what was asked. */
+/** The store of sealed replies: Redis, or the memory of a node. It knows neither their content nor the requests. */
 import { Context, type Effect } from "effect"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
-/** What a reply is kept under. */
+/** The key of a kept reply. */
 export interface CachePlace {
   /** The organisation. */
   readonly owner: string
   /** The model's handle. */
   readonly model: string
-  /** Of everything that must be the same; {@link placeOf}. */
+  /** The keyed hash of everything that must be the same; {@link placeOf}. */
   readonly key: string
 }
 
@@ -29,7 +29,7 @@ export class ReplyStore extends Context.Service<
       ttlMs: number,
       generation: string,
     ) => Effect.Effect<void, StoreUnavailable>
-    /** @param model of which; of all if absent @returns how many were removed */
+    /** @param model the model of the replies; all models if absent @returns how many were removed */
     readonly clear: (owner: string, model: string | undefined) => Effect.Effect<number, StoreUnavailable>
     /** Forgets what this node has in memory. @param owner of which; of all if absent */
     readonly forget: (owner?: string, model?: string) => void

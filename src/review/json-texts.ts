@@ -77,7 +77,7 @@ const decodedText = (text: string): string | undefined => {
 
 /**
  * Texts that a list has side by side, joined: one API has them as lines, another without anything between, so that a word
- * may be split over them. Messages are told apart by every model. @param name of the list
+ * may be split over them. Every model distinguishes messages. @param name of the list
  */
 export const joinedTextsOf = (value: unknown, name = ""): ReadonlyArray<string> => {
   if (isObject(value)) return Object.entries(value).flatMap(([member, each]) => joinedTextsOf(each, member))

@@ -36,7 +36,7 @@ export class ModerationEngine extends Context.Service<
 
 /** Endpoints limit the size of a text and accept several at once. */
 const inputChars = 32 * 1024
-/** What two pieces share: nothing that is denied hides in a cut. */
+/** The characters that two pieces share, so that no denied text hides in a cut. */
 const sharedChars = 1024
 const maxReplyBytes = 4 * 1024 * 1024
 

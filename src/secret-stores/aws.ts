@@ -18,7 +18,7 @@ import {
 export interface AwsSecretsOptions {
   /** The region of names; an ARN has its own. */
   readonly region: string | undefined
-  /** Where the service is, if not at AWS. */
+  /** The address of the service, if it is not at AWS. */
   readonly url: string | undefined
 }
 
@@ -56,7 +56,7 @@ export const readAws = (client: Client, options: AwsSecretsOptions): ReadSecret 
     return text ?? (yield* textOfBase64(binary ?? ""))
   })
 
-/** The type says why; its message may have names that are nobody's business. */
+/** The type says the reason; the message is not repeated, because it may have names that must not be shown. */
 const refusalOf = (status: number, body: string) => {
   const found = typeOfError(parseShallow(body))
   const type = found._tag === "Some" ? found.value.__type.replace(/^.*#/, "") : ""

@@ -1,4 +1,4 @@
-/** The common part of all stores of secrets: one request, its limits, and the words for what went wrong. */
+/** The common part of all stores of secrets: one request, its limits, and the messages of its errors. */
 import { Data, Effect, Schema } from "effect"
 import { type Identity, IdentityFailed } from "../cloud-identities/identity.ts"
 import { isDeeperThan } from "../protocol/json/depth.ts"
@@ -21,7 +21,7 @@ export type ReadSecret = (name: string) => Effect.Effect<string, SecretUnread>
 /** Vault's largest secret is 1 MiB, the others' 64 KiB; replies have them in base64 or escaped. */
 const maxReplyBytes = 2 * 1024 * 1024
 
-/** How long one request may take. */
+/** The time that one request may take. */
 const replyMs = 5000
 
 export interface StoreRequest extends Pick<UpstreamRequest, "method" | "baseUrl" | "path" | "network"> {
@@ -64,7 +64,7 @@ export const askAs = (
     ),
   )
 
-/** Why a status other than 200 has no secret. */
+/** The reason why a status other than 200 has no secret. */
 export const refusedWith = (store: string, status: number): SecretUnread => {
   if (status === 401 || status === 403) {
     return unread(`${store} answers ${status}: it does not know this gateway, or does not let it read this secret`)

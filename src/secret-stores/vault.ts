@@ -25,7 +25,7 @@ export interface VaultOptions {
 
 /** A method of `auth/` and what it is given. */
 export interface VaultLogin {
-  /** Where the method is mounted. */
+  /** The path where the method is mounted. */
   readonly mount: string
   readonly as: KubernetesLogin | AppRoleLogin
 }

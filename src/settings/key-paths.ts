@@ -50,7 +50,7 @@ const alwaysDeliverable = ["site.*", "mode.localProviders"]
 
 export type Undeliverable = "excluded_section" | "unknown_leaf"
 
-/** Why clients do not consume a leaf; undefined if they do. @param deliverable paths, also as `prefix.*` */
+/** The reason why clients do not consume a leaf; undefined if they do. @param deliverable paths, also as `prefix.*` */
 export const undeliverable = (path: string, deliverable: ReadonlyArray<string>): Undeliverable | undefined => {
   const [section = ""] = path.split(".")
   if (excludedSections.has(section)) return "excluded_section"

@@ -10,7 +10,7 @@ export type Additions = Partial<Pick<CatalogueEncoded, "vendors" | "models" | "p
 
 const sectionNames = ["vendors", "models", "prices", "plans"] as const
 
-/** Why entries cannot be added, for people. */
+/** The reason why entries cannot be added, for people. */
 export type AddRefusal =
   | { readonly _tag: "Invalid"; readonly issues: ReadonlyArray<CatalogueIssue> }
   | { readonly _tag: "NoPlace"; readonly sections: ReadonlyArray<string> }
@@ -48,7 +48,7 @@ export const addEntries = (text: string, additions: Additions): Result.Result<Ad
   return Result.fail(issues.length > 0 ? { _tag: "Invalid", issues } : { _tag: "NoPlace", sections })
 }
 
-/** As a catalogue encodes them: `90s` as `90000ms`. What is wrong stays as it is. */
+/** The additions as a catalogue encodes them: `90s` as `90000ms`. Invalid additions stay as they are. */
 const asStored = (additions: Additions): Additions =>
   Result.getOrElse(Result.map(decode({ version: 1, ...additions }), encode), () => additions)
 const decode = Schema.decodeUnknownResult(CatalogueDocument)

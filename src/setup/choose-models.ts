@@ -1,4 +1,4 @@
-/** Which of a vendor's models `weir init` offers. Pure. */
+/** The models of a vendor that `weir init` offers. Pure. */
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 import type { PriceFile } from "./price-file.ts"
 import { findPriced } from "./price-import.ts"

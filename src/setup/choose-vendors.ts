@@ -1,4 +1,4 @@
-/** Which vendors `weir init` sets up: those that are named, or those whose API keys are in the environment. */
+/** The vendors that `weir init` sets up: those that are named, or those whose API keys are in the environment. */
 import { Result } from "effect"
 import type { Vendor } from "../protocol/catalogue/vendor.ts"
 import { type KnownVendor, knownVendors } from "./known-vendors.ts"

@@ -1,4 +1,4 @@
-/** What is done with the text of a draft, see {@link Drafts}. Pure. */
+/** The work on the text of a draft, see {@link Drafts}. Pure. */
 import { Result } from "effect"
 import { type CatalogueIssue, type LoadedCatalogue, loadCatalogue } from "../catalogue/load.ts"
 import { dialectOf } from "../dialects/index.ts"
@@ -15,7 +15,7 @@ import { additionsOf } from "./starter.ts"
 /** A result, or what is wrong with the text or the request. */
 export type Checked<A> = Result.Result<A, ReadonlyArray<CatalogueIssue>>
 
-/** What is wrong with the request rather than with a line of the text. */
+/** A problem of the request rather than of a line of the text. */
 const issue = (path: string, message: string): CatalogueIssue => ({ path, line: 1, message })
 
 const newText = "version: 1\n"
@@ -28,7 +28,7 @@ export interface AddJob {
   readonly add: Additions
 }
 
-/** Adds entries; without any, it only tells what the text has. */
+/** Adds entries; without any, it only returns the contents of the text. */
 export const addToDraft = ({ text, add }: AddJob): Checked<Draft> =>
   Result.mapBoth(addEntries(textOf(text), add), {
     onFailure: (refusal) =>

@@ -22,15 +22,15 @@ export class Drafts extends Context.Service<
     /** Adds entries to a text; see {@link addToDraft}. */
     readonly add: (text: string, add: DraftEntries) => Effect.Effect<Draft, CatalogueRefused>
     /**
-     * What is needed to call a vendor of the text, which is about to happen: the audit log tells, because no catalogue in
-     * force does.
+     * A snapshot of the text, for a call of one of its vendors that is about to happen. The audit log records the call,
+     * because no catalogue in force has the vendor.
      */
     readonly vendor: (
       text: string,
       vendor: string,
       by: Actor,
     ) => Effect.Effect<CatalogueSnapshot, CatalogueRefused | StoreUnavailable>
-    /** What a vendor of the text lists, with its prices in a price file. */
+    /** The models that a vendor of the text lists, with their prices in a price file. */
     readonly offers: (
       vendor: string,
       asked: typeof OffersRequest.Type,

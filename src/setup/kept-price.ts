@@ -1,4 +1,4 @@
-/** What a new price keeps of the one in force: whatever its file does not say. */
+/** The parts that a new price keeps of the one in force: everything that its file does not state. */
 
 import type { PriceAbove, PriceEntry } from "../protocol/catalogue/price.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
@@ -31,7 +31,7 @@ export const keepUnsaid = (entry: PriceEntry, before: PriceEntry, kind: ModelKin
 const optional = ["cacheRead", "cacheWrite", "cacheWrite1h"] as const
 
 /**
- * What the prices of tokens keep. Other kinds than chat are billed by one unit, or by tokens: there only the sizes of a unit
+ * The parts that the prices of tokens keep. Other kinds than chat are billed by one unit, or by tokens: there only the sizes of a unit
  * that the file states are kept.
  */
 const unsaid = (stated: Stated, before: Stated, kind: ModelKind): Stated => {

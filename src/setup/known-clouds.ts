@@ -1,7 +1,7 @@
 /** How models at a cloud are called without an API key, by the variables that the cloud's own tools read. */
 import type { Vendor } from "../protocol/catalogue/vendor.ts"
 
-/** What an entry of the catalogue says of it. */
+/** The fields of a catalogue entry that describe the cloud. */
 export type CloudAccess = Pick<Vendor, "aws" | "google" | "azure" | "baseUrl">
 
 type VariableAt = (variable: string) => string | undefined

@@ -9,7 +9,7 @@ export interface KnownVendor {
   readonly variables: readonly [string, ...ReadonlyArray<string>]
   /** Its name in a price file. */
   readonly provider: string
-  /** Whether it has no list of its models that can be read: the price file tells them. */
+  /** Whether it has no list of its models that can be read: the price file lists them. */
   readonly hasNoList?: boolean
   /** How it is called without an API key, by the variables of its cloud; undefined if they are not set. */
   readonly access?: (variableAt: (variable: string) => string | undefined) => CloudAccess | undefined

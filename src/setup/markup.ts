@@ -1,4 +1,4 @@
-/** What is added to a vendor's price. */
+/** The markup on a vendor's price. */
 import { percentage } from "../protocol/control/draft.ts"
 
 /** Reads a percentage with at most two decimals, such as `10%`, in hundredths of a percent. */

@@ -1,4 +1,4 @@
-/** What a price file changes in a catalogue. */
+/** The changes that a price file makes in a catalogue. */
 
 import { isDeepStrictEqual } from "node:util"
 import type { CatalogueDocument } from "../protocol/catalogue/document.ts"
@@ -13,7 +13,7 @@ export interface PriceImport {
   readonly same: ReadonlyArray<string>
   /** Models that have a price from the same time on, or a later one. */
   readonly later: ReadonlyArray<string>
-  /** Models that another vendor serves first: one price is charged whoever serves. */
+  /** Models that another vendor serves first: one price is charged, whichever vendor serves. */
   readonly secondary: ReadonlyArray<string>
   /** Models of the vendor that the file does not price. */
   readonly unknown: ReadonlyArray<string>

@@ -24,7 +24,7 @@ export interface StarterTerms {
   readonly from: string
 }
 
-/** What the catalogue lacks of these vendors and models; undefined stands for no catalogue. */
+/** The entries of these vendors and models that the catalogue lacks; undefined stands for no catalogue. */
 export const additionsOf = (
   document: CatalogueDocument | undefined,
   vendors: ReadonlyArray<VendorEntry>,

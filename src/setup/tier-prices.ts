@@ -50,14 +50,17 @@ export const tierPricesOf = (
   return { base, above, uneven: [...new Set(uneven)] }
 }
 
-/** What a price of a tier is of the usual one, rounded up; undefined where there is none, or none that a catalogue can have. */
+/**
+ * The ratio of a tier's price to the usual one, rounded up; undefined if there is none, or none that a catalogue can
+ * have.
+ */
 const timesOf = (tiered: Amount | undefined, usual: Amount | undefined): Amount | undefined => {
   if (tiered === undefined || tiered <= 0n || usual === undefined || usual <= 0n) return undefined
   const factor = (tiered * one + usual - 1n) / usual
   return factor <= BigInt(maxTierFactor) * one ? factor : undefined
 }
 
-/** What all prices of a tier are of the usual ones. */
+/** The ratios of all prices of a tier to the usual ones. */
 const timesAll = (tiered: TokenPrices, usual: TokenPrices): ReadonlyArray<Amount> => {
   const usuals = new Map(amountsOf(usual))
   return amountsOf(tiered).flatMap(([name, amount]) => timesOf(amount, usuals.get(name)) ?? [])

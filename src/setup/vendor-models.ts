@@ -47,7 +47,7 @@ const paths: Readonly<Record<Vendor["dialect"], string>> = {
   anthropic: "/v1/models?limit=1000",
   gemini: "/v1beta/models?pageSize=1000",
   cohere: "/v1/models?page_size=1000",
-  // These have no list of this form: the price file tells their models.
+  // These have no list of this form: the price file lists their models.
   bedrock: "/models",
   voyage: "/models",
   elevenlabs: "/models",

@@ -146,7 +146,7 @@ class Tally<A extends object> {
     else known.calls += 1
   }
 
-  /** What was counted; starts anew. */
+  /** Returns the counts and sets them to zero. */
   take(): ReadonlyArray<A & { readonly calls: number }> {
     const counted = [...this.#counts.values()]
     this.#counts.clear()
@@ -161,5 +161,5 @@ const keep = (reports: Array<ExchangeReport>, report: ExchangeReport, most: numb
 const every = "2 seconds"
 /** A flood of refusals must not become a flood of rows: those of rate limits are only counted. */
 const reportsPerFlush = 50
-/** Of exchanges that succeeded at once and are traced; failures do not compete with them. */
+/** The most traced exchanges that succeeded at once, per flush; failures do not compete with them. */
 const tracedPerFlush = 500

@@ -1,4 +1,4 @@
-/** What a log entry says: a message, and flat fields beside it; as a line of JSON, or as a line for people. */
+/** A log entry: a message, and flat fields beside it; as a line of JSON, or as a line for people. */
 import { styleText } from "node:util"
 import { Array as Arr, Cause, Context, Formatter, type Logger, Predicate, References, Tracer } from "effect"
 

@@ -23,7 +23,7 @@ const histogram =
     Metric.histogram(name, { description, boundaries, attributes })
 
 const steps = [1, 1.5, 2, 3, 5, 7]
-/** Where limits usually are, a boundary is at most a quarter above the one before. */
+/** The steps of fine boundaries: in the usual range of limits, each is at most a quarter above the one before. */
 const fineSteps = [1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8]
 
 /** From a millisecond to an hour, six steps per power of ten; twice as many from a second to 100, to tune timeouts. */
@@ -114,7 +114,7 @@ const deliveries = counter(
 )
 const deliveryLag = gauge(
   "weir_webhook_oldest_pending_seconds",
-  "Age of the oldest event that a webhook was not told yet; webhooks of organisations are one series",
+  "Age of the oldest event that was not delivered to a webhook yet; webhooks of organisations are one series",
 )
 const exportedRows = counter("weir_export_records_total", "Records that are in files of exports, by export and kind")
 const exportedFiles = counter("weir_export_files_total", "Files that exports have written")
@@ -217,8 +217,8 @@ const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels
 }
 
 /**
- * Gauges of what comes and goes, such as a webhook. Each time the values of all are told, and what is not among them has
- * no series any more: its last value, and the alert about it, would stay until the process ends.
+ * Gauges of things that come and go, such as webhooks. Each update has the values of all, and a thing that is not among
+ * them has no series any more: its last value, and the alert about it, would stay until the process ends.
  */
 const seriesOf =
   <Labels extends ReadonlyArray<string>>(gaugeOf: (...labels: Labels) => Metric.Gauge<number>) =>
@@ -275,7 +275,7 @@ export const recordTierTimeout = (services: Services, tier: Tier, { vendor, mode
 const limitMetric = bound((tier: Tier, vendor: string, model: string, source: string) =>
   tierLimit({ tier, vendor, model, source }),
 )
-/** Where the limit of a target came from last: its series ends when the limit comes from elsewhere. */
+/** The last source of a target's limit: its series ends when the limit has another source. */
 const limitSource = bound((_tier: Tier, _vendor: string, _model: string) => ({ last: "" }))
 
 /** Records the timeouts in force for a target. */
@@ -396,7 +396,7 @@ const problemsMetric = bound((what: string) => problemsBegun({ what }))
 /** Counts a problem of this node when it begins, or becomes another: e.g. a file that was refused. */
 export const recordProblem = (services: Services, what: string): void => problemsMetric(what).updateUnsafe(1, services)
 
-/** What this node has, in units of the counter. */
+/** The allotments of this node, in units of the counter. */
 export const allottedSeries = seriesOf(bound((counter: string, state: "free" | "held") => allotted({ counter, state })))
 
 /** Records how long a hold waited for the database. */

@@ -47,7 +47,7 @@ export interface GatewayOptions {
   readonly realtime?: RealtimeScript
   /** Resolves host names for the egress guard; the system's resolver if absent. */
   readonly resolveHost?: (host: string) => Promise<ReadonlyArray<string>>
-  /** How many times faster than usual work beside requests comes, for tests that wait for it. */
+  /** The factor by which background work comes sooner than usual, for tests that wait for it. */
   readonly backgroundSpeed?: number
 }
 

@@ -19,7 +19,7 @@ export interface MemoryHold {
 /** The state of a memory ledger, for assertions. */
 export interface LedgerBook {
   readonly books: MemoryBooks
-  /** What an organisation has. */
+  /** The balance of an organisation. */
   readonly balance: (orgId: string) => Amount
   /** Every hold, by the gateway's request id. */
   readonly holds: Map<string, MemoryHold>

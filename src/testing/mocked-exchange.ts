@@ -54,7 +54,7 @@ export interface MockedOptions {
   /** Replaces the memory ledger, e.g. by one that fails. */
   readonly ledger?: Layer.Layer<Ledger>
   readonly config?: Partial<WeirConfig["Service"]>
-  /** What the client takes of a stream in a second; everything at once if absent. */
+  /** The bytes that the client takes of a stream in a second; everything at once if absent. */
   readonly takesBytesPerS?: number
 }
 

@@ -36,7 +36,7 @@ const schema = () =>
         where nspname = 'public') parts
     order by text`)
 
-/** What changes with each change of the schema, and is read in a tenth of its time. */
+/** A value that changes with each change of the schema. Reading it takes a tenth of the time of reading the schema. */
 const versionOfSchema = async () => {
   // Objects of the server itself have lower numbers.
   const last = Object.entries({
@@ -79,7 +79,7 @@ const hasFirstSchema = async (): Promise<boolean> => {
   return JSON.stringify(await schema()) === firstSchema
 }
 
-/** What is deleted leaves its place taken: a table of this size is truncated. */
+/** A table of this size is truncated, because deleted rows still take their space. */
 const muchBytes = 256 * 1024
 
 /** @returns whether the database is as it was first */

@@ -17,7 +17,7 @@ export interface RealtimeEvent {
 export interface RealtimeVendorSession {
   readonly path: string
   readonly headers: IncomingMessage["headers"]
-  /** What has come from the gateway, in order. */
+  /** The events that have come from the gateway, in order. */
   readonly received: ReadonlyArray<RealtimeEvent>
   readonly send: (event: RealtimeEvent | string) => void
   /** The next event that was not taken yet; undefined if the socket has closed. @param type skips others */
@@ -168,7 +168,7 @@ export const responseEvents = (
   },
 ]
 
-/** What vendors report of a response. */
+/** The usage that vendors report of a response. */
 export const realtimeUsage = (inText: number, inAudio: number, outText: number, outAudio: number, cached = 0) => ({
   total_tokens: inText + inAudio + outText + outAudio,
   input_tokens: inText + inAudio,

@@ -14,9 +14,9 @@ const sample = /^([a-zA-Z_:][a-zA-Z0-9_:]*(?:\{.*\})?) (\S+)$/
 
 type Merge = (a: number, b: number) => number
 
-/** Limits, and how old or late something in the stores is: each worker tells of the same. */
+/** Limits, and ages and delays of something in the stores: each worker reports the same value. */
 const isShared = /^\w+_(?:limit_ms|seconds)\b/
-/** What must hold in each of them. */
+/** Conditions that must hold in each worker. */
 const isCondition = /^\w+_valid\b/
 
 const mergeOf = ({ head }: Family, series: string): Merge => {

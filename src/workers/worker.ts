@@ -34,7 +34,7 @@ export const answerSupervisor = Effect.gen(function* () {
   )
 })
 
-/** How long to wait for a worker's metrics. */
+/** The time to wait for a worker's metrics. */
 export const metricsPatience = Duration.millis(500)
 
 /** The metrics of all workers; of this one if the supervisor does not answer. */

@@ -53,7 +53,7 @@ export const Page = ({ query }: PageProps) => {
   `
 }
 
-/** Verifies the chain part by part, and tells how far it is. */
+/** Verifies the chain part by part, and shows its progress. */
 const Verification = () => {
   const [state, setState] = useState<AuditResponse>()
   const { run, isRunning, error } = useAction(async () => {

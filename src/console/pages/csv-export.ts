@@ -1,4 +1,4 @@
-/** The button that saves all usage records of an organisation, and tells how many have come. */
+/** The button that saves all usage records of an organisation, and shows how many have come. */
 import { html } from "htm/preact"
 import { useRef, useState } from "preact/hooks"
 import { type Query, send } from "../api.ts"

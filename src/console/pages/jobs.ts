@@ -58,7 +58,7 @@ export const Page = ({ query }: PageProps) => {
                 name: "Actions",
                 show: (job: JobEntry) =>
                   job.endedAt === undefined &&
-                  html`<${ActionButton} name="Cancel" confirm="Cancel the job" title="Cancel ${job.id}?" tone="danger" explain="Its money goes back, and the vendor is told where it can be. This cannot be undone." act=${cancel(job)} />`,
+                  html`<${ActionButton} name="Cancel" confirm="Cancel the job" title="Cancel ${job.id}?" tone="danger" explain="Its money goes back, and its vendor is asked to cancel it if the vendor supports that. This cannot be undone." act=${cancel(job)} />`,
               },
             ]} />`
       }

@@ -23,7 +23,7 @@ export const Page = ({ parts: [org] }: PageProps) => {
   return org === undefined ? html`<${AllMoney} />` : html`<${OrgMoney} org=${org} />`
 }
 
-/** Of the whole gateway. */
+/** The money of the whole gateway. */
 const AllMoney = () => html`
   <${Head} title="Money" />
   <${Card} title="An organisation's money">
@@ -108,7 +108,7 @@ const entryColumns = [
   { name: "Request or top-up", show: ({ ref }: Pick<Entry, "ref">) => html`<code class="wrap">${ref}</code>` },
 ]
 
-/** Of the organisation of a person. */
+/** The money of a person's organisation. */
 const OwnMoney = () => {
   const viewer = useViewer()
   const pages = usePages("own ledger", (cursor, signal) => get<LedgerStatement>("v1/ledger", { cursor }, signal))
@@ -125,7 +125,7 @@ const OwnMoney = () => {
 type Finding = DoctorResponse["findings"][number]
 type Shard = DoctorResponse["shards"][number]
 
-/** Walks all books; each reply tells how far it is. */
+/** Walks all books; each reply has the progress. */
 const Books = () => {
   const first = useLoad("books", () => get<DoctorResponse>("v1/admin/doctor"))
   const [report, setReport] = useState<DoctorResponse>()

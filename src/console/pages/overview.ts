@@ -1,4 +1,4 @@
-/** What happens: exchanges, errors, tokens, spend, the first frame, and vendors; refreshed by itself. */
+/** The activity: exchanges, errors, tokens, spend, the first frame, and vendors; refreshed by itself. */
 import { html } from "htm/preact"
 import type { Targets } from "../../protocol/control/activity.ts"
 import type { OpenExchanges } from "../../protocol/control/exchange-log.ts"

@@ -1,4 +1,4 @@
-/** Webhooks: who is told of events, and what came of each delivery. */
+/** Webhooks: the receivers of events, and the outcome of each delivery. */
 import { html } from "htm/preact"
 import type { Deliveries, Delivery, WebhookEntry, WebhookList } from "../../protocol/control/webhook.ts"
 import { addressOf, call, get } from "../api.ts"
@@ -38,7 +38,7 @@ export const Page = ({ query }: PageProps) => {
   ]
   return html`
     <${Head} title="Webhooks" />
-    <${Card} title="Who is told">
+    <${Card} title="Receivers">
       <${ErrorBox} error=${webhooks.error} retry=${webhooks.reload} />
       ${
         webhooks.data === undefined
@@ -76,7 +76,7 @@ export const Page = ({ query }: PageProps) => {
   `
 }
 
-/** @param resend what a delivery that has ended is sent again with */
+/** @param resend makes the action that sends an ended delivery again */
 export const deliveryColumns = (resend: (delivery: Delivery) => () => Promise<void>) => [
   { name: "At", align: "nowrap" as const, show: ({ at }: Delivery) => instant(at) },
   { name: "Type", show: ({ type }: Delivery) => type },

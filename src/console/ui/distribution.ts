@@ -1,4 +1,4 @@
-/** How often something took how long, on a logarithmic axis, with limits. */
+/** A histogram of durations on a logarithmic axis, with limits. */
 import { html } from "htm/preact"
 import type { Bucket } from "../../telemetry/buckets.ts"
 import { count, millis } from "../format.ts"

@@ -1,4 +1,4 @@
-/** What every page is made of: headings, cards, figures, states, errors. */
+/** The parts of every page: headings, cards, figures, states, errors. */
 
 import { html } from "htm/preact"
 import type { ComponentChildren } from "preact"
@@ -45,7 +45,7 @@ export const Figures = ({ figures }: { readonly figures: ReadonlyArray<Figure> }
 export const Facts = ({ facts }: { readonly facts: ReadonlyArray<readonly [string, Children]> }) =>
   html`<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`
 
-/** What happened, what to do, and the id to quote. */
+/** An error, its remedy, and the id to quote. */
 export const ErrorBox = ({ error, retry }: { readonly error: ApiError | undefined; readonly retry?: () => void }) => {
   if (error === undefined) return null
   return html`<div class="error" role="alert">

@@ -1,4 +1,4 @@
-/** The one chart over time: lines or bars, a legend that tells values, and the same values as a table. */
+/** The one chart over time: lines or bars, a legend that shows values, and the same values as a table. */
 
 import { html } from "htm/preact"
 import { useEffect, useRef, useState } from "preact/hooks"
@@ -24,7 +24,7 @@ export interface TimeChartProps {
   readonly format: (value: number) => string
 }
 
-/** What a colour of the style is in the present theme. */
+/** The value of a colour of the style in the present theme. */
 const colorOf = (element: Element, name: string): string => {
   const probe = element.appendChild(document.createElement("i"))
   probe.style.color = `var(--${name})`

@@ -1,4 +1,4 @@
-/** What happened one after the other, as bars over time. */
+/** Events that followed each other, as bars over time. */
 import { html } from "htm/preact"
 import { millis } from "../format.ts"
 import { Empty } from "./parts.ts"

@@ -16,7 +16,7 @@ export interface Judged {
   /** Upper bound of the calls that were not ended. */
   readonly max: number | undefined
   readonly limitMs: number | undefined
-  /** Where the timeout in force comes from. */
+  /** The source of the timeout in force. */
   readonly source: string | undefined
   /** Share of calls, 0 to 1, that the timeout in force ended. */
   readonly timedOutShare: number

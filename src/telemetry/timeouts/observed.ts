@@ -13,7 +13,7 @@ export interface Observed {
   readonly ended: number
   /** The timeout in force, in milliseconds. */
   readonly limitMs: number | undefined
-  /** Where it comes from; undefined where that is not known. */
+  /** Its source; undefined if that is not known. */
   readonly source: string | undefined
 }
 

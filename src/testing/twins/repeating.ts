@@ -1,4 +1,4 @@
-/** A script for twins: it repeats what it was told, and calls a tool that it is asked for. */
+/** A script for twins: it repeats its input, and calls a tool that it is asked for. */
 import { type JsonObject, objectAt, parseObject, stringAt } from "../../dialects/parse/json.ts"
 import type { TwinAsked, TwinReply, TwinScript } from "./twin.ts"
 
@@ -14,7 +14,7 @@ type Call = Omit<Extract<TwinReply["blocks"][number], { readonly t: "call" }>, "
 
 /**
  * The tool that the last turn names, with the JSON object after its name, as in `weather {"city": "Oslo"}`, or the
- * tool that the request demands. Arguments that are not told are examples by the tool's schema. A tool that takes a text gets
+ * tool that the request demands. Arguments that are not given are examples by the tool's schema. A tool that takes a text gets
  * the object's `input`.
  */
 const askedTool = (asked: TwinAsked): Call | undefined => {

@@ -1,7 +1,7 @@
 /** The first place where a request leaves the shape of a vendor's API. */
 import { Result, Schema, type SchemaIssue } from "effect"
 
-/** Why a value does not fit. */
+/** The reason why a value does not fit. */
 export interface ShapeFault {
   readonly path: ReadonlyArray<string | number>
   readonly why: "unknown" | "missing" | "type" | "value"

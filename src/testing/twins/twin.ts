@@ -109,7 +109,7 @@ export interface WrittenReply {
   readonly blocks: ReadonlyArray<TwinBlock>
   readonly stop: TwinStop
   readonly usage: Required<TwinUsage>
-  /** Whether a stream tells its usage, where the API must be asked for that. */
+  /** Whether a stream reports its usage, if the API must be asked for that. */
   readonly tellsUsage: boolean
 }
 
@@ -122,7 +122,7 @@ export interface Twin {
   readonly frames: (reply: WrittenReply) => ReadonlyArray<string | Uint8Array>
   /** The type of streams; server-sent events if absent. */
   readonly contentType?: string
-  /** Whether a stream tells its usage. */
+  /** Whether a stream reports its usage. */
   readonly tellsUsage?: (call: TwinCall) => boolean
 }
 

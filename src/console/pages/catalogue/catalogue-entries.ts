@@ -68,7 +68,7 @@ const accessIn = (credential: string, { credential: usual, aws, google, azure }:
   }
 }
 
-/** Of prices: per million tokens, from a day on. */
+/** The fields of a price: per million tokens, from a day on. */
 const priceTerms = (today: string): ReadonlyArray<Field> => [
   { name: "input", label: "Price of input" },
   { name: "output", label: "Price of output" },

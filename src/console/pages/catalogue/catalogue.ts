@@ -63,7 +63,7 @@ export const Page = () => {
   `
 }
 
-/** Who applied a revision. */
+/** The authors of revisions, by their names. */
 const appliers: Readonly<Record<AppliedBy, string>> = {
   admin: "an operator",
   file: "the watched file",
@@ -136,7 +136,7 @@ const Editor = ({
   <//>`
 }
 
-/** Where a file is the truth, nothing is applied here. */
+/** The note that a watched file has the catalogue, so that nothing is applied here. */
 const Watched = ({ file: { path, isInForce } }: { readonly file: NonNullable<CatalogueText["watchedFile"]> }) => html`
   <p class="note">This gateway watches <code class="wrap">${path}</code>: what is in that file is applied at each start and change, and ends whatever else was applied. Change the text here, save it, and put it there.
     ${!isInForce && html`<strong>The catalogue in force is not what the file has: it lasts until then.</strong>`}</p>`

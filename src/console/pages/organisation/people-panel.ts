@@ -35,7 +35,7 @@ export const PeoplePanel = ({ place }: { readonly place: TenantPlace }) => {
     { name: "role", label: "Role", options: roles },
   ]} />`
   return html`<${Card} title="People" actions=${button}>
-    <${PagedTable} caption="People" pages=${pages} empty=${html`<${Empty} title="Nobody is a member yet">Invite somebody: they log in with a code that comes by mail, and accept.<//>`} columns=${[
+    <${PagedTable} caption="People" pages=${pages} empty=${html`<${Empty} title="Nobody is a member yet">Invite somebody: they log in with a code that is mailed to them, and accept.<//>`} columns=${[
       { name: "Address", show: ({ email }: Member) => html`<span class="wrap">${email}</span>` },
       { name: "Role", show: ({ role }: Member) => role },
       {

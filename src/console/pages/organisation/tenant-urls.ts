@@ -1,4 +1,4 @@
-/** Where what belongs to an organisation is read and changed: by operators, or by its own people. */
+/** The routes that read and change an organisation's data: for operators, or for its own people. */
 import type { Viewer } from "../../viewer.ts"
 
 export interface TenantPlace {
@@ -8,7 +8,7 @@ export interface TenantPlace {
   readonly keys: string
   readonly licences: string
   readonly budgets: string
-  /** What names the organisation in a list. */
+  /** The query that names the organisation in a list. */
   readonly query: Readonly<Record<string, string>>
   /** The same in a body that creates something. */
   readonly body: Readonly<Record<string, string>>

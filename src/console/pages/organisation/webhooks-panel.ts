@@ -44,7 +44,7 @@ export const WebhooksPanel = ({ org }: { readonly org: string }) => {
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       data !== undefined &&
-      html`<${Table} caption="Webhooks" rows=${data.webhooks} empty=${html`<${Empty} title="No webhook">Set one to be told of keys, budgets, jobs and a low balance.<//>`} columns=${[
+      html`<${Table} caption="Webhooks" rows=${data.webhooks} empty=${html`<${Empty} title="No webhook">Set one to be notified of keys, budgets, jobs and a low balance.<//>`} columns=${[
         { name: "Webhook", show: ({ id }: OwnWebhook) => html`<code class="wrap">${id}</code>` },
         { name: "Address", show: ({ url }: OwnWebhook) => html`<code class="wrap">${url}</code>` },
         { name: "Events", show: ({ events }: OwnWebhook) => events.join(", ") },

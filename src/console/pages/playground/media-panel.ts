@@ -16,7 +16,7 @@ const kinds: ReadonlyArray<readonly [kind: Kind, name: string, model: string]> =
   ["videos", "Have a video made", "film"],
 ]
 
-/** How often a job is asked for. */
+/** The interval at which a job is asked for. */
 const askEveryMs = 1000
 
 export const MediaPanel = ({ credential }: { readonly credential: string }) => {

@@ -220,7 +220,7 @@ const oneSampler: Check = (body) =>
     ? fault("", "`temperature` and `top_p` cannot both be specified for this model. Please use only one.")
     : undefined
 
-/** An effort that is not told is none. */
+/** Checks the effort. An effort that is not given is none. */
 const efforts: Check = (body) => {
   const effort = Effort.literals.find((each) => each === objectAt(body, "output_config")?.["effort"])
   if (effort === undefined) return undefined

@@ -35,7 +35,7 @@ export const cohereTwin: Twin = {
     const broken = brokenRule(cohereRules, call)
     return broken && refusal(broken.rule, broken.message)
   },
-  // Messages and tools have the form of chat completions; the choice has words of its own.
+  // Messages and tools have the form of chat completions; the choice has values of its own.
   asked: ({ body }) => ({ ...askedInChat(body), choice: choices.get(stringAt(body, "tool_choice")) ?? "auto" }),
   whole: wholeChat,
   frames: chatFrames,

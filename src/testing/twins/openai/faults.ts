@@ -30,7 +30,7 @@ const kindOf = (value: unknown): string => {
   return typeof value === "object" ? "an object" : `a ${typeof value}`
 }
 
-/** @param isFlat whether an unknown member of the body is told as chat completions tell it */
+/** @param isFlat whether an unknown member of the body is reported like in chat completions */
 export const shapeRefusal = (body: JsonObject, { path, why }: ShapeFault, isFlat: boolean): TwinRefusal => {
   const param = pathText(path)
   switch (why) {

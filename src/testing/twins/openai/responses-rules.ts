@@ -38,7 +38,7 @@ const uniqueIds: Check = (body) => {
   return id === undefined ? undefined : fault("input", `Duplicate item found with call_id ${id}.`)
 }
 
-/** An output stands after its call, and each call has one. */
+/** Checks that an output comes after its call, and that each call has one. */
 const callsHaveResults: Check = (body) => {
   const items = itemsOf(body)
   return firstOf(items, (item, at) => {
