@@ -39,7 +39,7 @@ const vendors = {
 export type TwinModel = keyof typeof vendors
 
 /**
- * The name of a twin's model for Codex, which tells by the beginning of a name what the model can do: those of `gpt-5.5` have
+ * The name of a twin's model for Codex, which derives from the beginning of a name what the model can do: those of `gpt-5.5` have
  * `apply_patch` with a text and a grammar.
  */
 export const patchingName = (model: string): string => `gpt-5.5-${model}`

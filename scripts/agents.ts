@@ -1,7 +1,7 @@
 /**
  * `npm run agents`: Claude Code, Codex (over SSE and over a WebSocket) and opencode, as they come from the npm registry, complete
  * a task with a tool call against a gateway with the simulated vendor, and against strict twins of vendors with another API than
- * the agent's. Each writes or edits a file, and tells what its tool said. An argument names the agents to run, by a part of their
+ * the agent's. Each writes or edits a file, and repeats what its tool said. An argument names the agents to run, by a part of their
  * name.
  */
 import { execFileSync, type SpawnOptions, spawn } from "node:child_process"
@@ -23,12 +23,12 @@ interface Agent {
   readonly task: (file: string, content: string) => string
   /** The text of the file before the task; there is no file if absent. */
   readonly before?: string
-  /** What it is told about the gateway: variables, and files in its home. */
+  /** Its settings for the gateway: variables, and files in its home. */
   readonly settings: (baseUrl: string, apiKey: string, home: string) => Readonly<Record<string, string>>
   readonly command: ReadonlyArray<string>
   /** The task is an argument, or the standard input. */
   readonly reads: "argument" | "input"
-  /** What the gateway's metrics have if it was called as the agent was told. */
+  /** A text that the gateway's metrics have if it was called by the agent's settings. */
   readonly seen?: string
   /** The twin that must have answered; the simulated vendor if absent. */
   readonly twin?: TwinModel

@@ -1,4 +1,7 @@
-/** What `npm run build` bundles for the package: the command and its threads, with Effect; a command starts in a fifth of the time. */
+/**
+ * The bundles of the package that `npm run build` makes: the command and its threads, with Effect. A command starts in a
+ * fifth of the time.
+ */
 import { defineConfig, type Plugin } from "rolldown"
 import manifest from "../package.json" with { type: "json" }
 

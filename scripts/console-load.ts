@@ -1,4 +1,4 @@
-/** How long the console takes to open with an empty cache, on computers that are slower than this one. */
+/** The time that the console takes to open with an empty cache, on computers that are slower than this one. */
 import type { Page } from "playwright-core"
 import { launchChromium } from "../test/support/chromium.ts"
 import { median } from "./bench/load.ts"
@@ -11,7 +11,8 @@ export interface ConsoleLoad {
 
 const runs = 5
 /**
- * By Lighthouse's benchmark index, a machine of 1,500 to 2,000 slowed twice is a slow laptop; slowed four times, a phone.
+ * The factors of slowness. In Lighthouse's benchmark index, a machine of 1,500 to 2,000 that is slowed twice is a slow
+ * laptop; slowed four times, a phone.
  */
 export const slowdowns = [2, 4] as const
 

@@ -31,7 +31,7 @@ const instructions: ReadonlyArray<Instruction> = readFileSync(join(root, "deploy
     return { name: line.slice(0, at), rest: line.slice(at + 1).trim() }
   })
 
-/** What a stage has when its steps are done. */
+/** A stage whose steps are done. */
 interface Stage {
   readonly path: string
   workdir: string
@@ -52,7 +52,7 @@ const install = (path: string, program: string, as = program): void => {
   }
 }
 
-/** As little of the base image as the steps and the gateway need: so that more would be noticed. */
+/** Makes a base image with no more than the steps and the gateway need: so that a further need would be noticed. */
 const baseImage = (path: string): void => {
   for (const folder of ["tmp", "proc", "dev", "etc", "var/lib"]) mkdirSync(join(path, folder), { recursive: true })
   writeFileSync(join(path, "etc/passwd"), "root:x:0:0::/root:/bin/sh\nnode:x:1000:1000::/home/node:/bin/sh\n")

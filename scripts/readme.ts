@@ -48,11 +48,11 @@ const elsewhere: ReadonlyArray<readonly [command: RegExp, there: string]> = [
 
 interface Command {
   readonly text: string
-  /** What must be seen of its output. */
+  /** The lines that its output must have. */
   readonly expected: ReadonlyArray<string>
 }
 
-/** Commands of one section, with the YAML that stands in it. */
+/** Commands of one section, with the YAML that is in it. */
 interface Section {
   readonly title: string
   readonly commands: ReadonlyArray<Command>

@@ -1,6 +1,6 @@
 /**
- * `npm run schemathesis`: what schemathesis (PyPI) generates from the OpenAPI document, sent to a gateway with an
- * operator's key, an application's key and an owner's token. It reports replies that the document does not have.
+ * `npm run schemathesis`: requests that schemathesis (PyPI) generates from the OpenAPI document, sent to a gateway with
+ * an operator's key, an application's key and an owner's token. It reports replies that the document does not have.
  *
  * `SVC_TEST_SCHEMATHESIS` is its program, `schemathesis` if absent; further arguments are its own, e.g. `--seed 7`.
  */

@@ -121,7 +121,7 @@ const exchange = async ({ baseUrl }: Node): Promise<boolean> => {
   return true
 }
 
-/** Calls until told to stop; what was answered and what was not. */
+/** Calls until it is stopped; counts the calls that were answered, and the others. */
 const keepCalling = (gateway: Node) => {
   let isOver = false
   const counted = { answered: 0, failures: [] as string[] }

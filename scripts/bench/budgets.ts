@@ -1,4 +1,4 @@
-/** What budgets add to a hold that this node's allotments cover: in this process, without a database. */
+/** The time that budgets add to a hold that this node's allotments cover: in this process, without a database. */
 import { Context, Effect, Layer } from "effect"
 import { wholeAmount } from "../../src/money/amount.ts"
 import { type Budget, budgetsOf, indexBudgets, needsOf, type Subjects } from "../../src/money/budgets/budget.ts"

@@ -1,4 +1,4 @@
-/** What requests cost, by subject. */
+/** The costs of requests, by subject. */
 import { cpuSeconds, drive, type Endpoint, median } from "./load.ts"
 import type { Subject } from "./subjects.ts"
 
@@ -40,7 +40,7 @@ export const costs = async (
   }))
 }
 
-/** What one costs, as a multiple of the other: the median by round, as the machine changes from one to the next. */
+/** The cost of one as a multiple of the other: the median by round, because the machine changes between rounds. */
 export const ratioByRound = (of: Cost, to: Cost): number =>
   median(of.rounds.map((us, round) => us / (to.rounds[round] ?? us)))
 

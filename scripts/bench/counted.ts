@@ -1,5 +1,5 @@
 /**
- * What an exchange takes that can be counted: bytes allocated, bytes that stay until all is collected, and system calls. None
+ * The resources of an exchange that can be counted: bytes allocated, bytes that stay until all is collected, and system calls. None
  * depends on the machine's mood.
  */
 import { spawn, spawnSync } from "node:child_process"
@@ -26,7 +26,7 @@ const callsOf = async (weir: Weir, endpoint: Endpoint, requests: number, file: s
   return Number(total) / requests
 }
 
-/** What is asked, and how often. */
+/** The requests, and the number of each. */
 const asked = (weir: Weir, scale: number) =>
   [
     ["JSON exchange", weir.exchange("short"), 4000 * scale],
@@ -44,7 +44,7 @@ export const counted: Scenario = async (subjects, effort) => [
   ...(await remains(subjects, effort)),
 ]
 
-/** What outlives the collections of young objects: it stays until V8 collects everything, which stops all streams. */
+/** The bytes that outlive the collections of young objects: they stay until V8 collects everything, which stops all streams. */
 const remains: Scenario = async (subjects, { scale }) => {
   const { weir, read: kept, remove } = await startMeasured(subjects, "kept")
   const rows: Array<Row> = []

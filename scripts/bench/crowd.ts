@@ -1,4 +1,4 @@
-/** Fifty requests of 20 MB at once beside 500 streams: how long the event loop stands still, and who is served. */
+/** Fifty requests of 20 MB at once beside 500 streams: how long the event loop is blocked, and which requests are served. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { drive, median, residentBytes } from "./load.ts"
 import { largeText } from "./long-requests.ts"

@@ -1,5 +1,5 @@
 /**
- * What an export costs: PostgreSQL's CPU and this process's for each record that it writes, beside the CPU of a hold and its
+ * The cost of an export: PostgreSQL's CPU and this process's for each record that it writes, beside the CPU of a hold and its
  * settlement. Each further export costs as much again. Starts its own server.
  */
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"

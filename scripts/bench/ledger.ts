@@ -1,4 +1,4 @@
-/** What the ledger costs: PostgreSQL's CPU and commits, and the time that holds add with a near and a distant database. */
+/** The cost of the ledger: PostgreSQL's CPU and commits, and the time that holds add with a near and a distant database. */
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { drive, median, percentileOfRounds } from "./load.ts"
@@ -28,7 +28,7 @@ interface Effort {
   readonly rounds: number
 }
 
-/** What the hand-written floor and Weir take of PostgreSQL, in turns. */
+/** The cost in PostgreSQL of the hand-written floor and of Weir, in turns. */
 const cost = async (
   subjects: Subjects,
   database: Database,

@@ -10,7 +10,7 @@ export interface Endpoint {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** What every reply must be; 200 when absent. */
+  /** The status that every reply must have; 200 if absent. */
   readonly status?: number
 }
 

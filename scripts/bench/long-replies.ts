@@ -1,4 +1,4 @@
-/** Long replies: how long the event loop stands still for the vectors of many texts, and what they cost. */
+/** Long replies: how long the event loop is blocked for the vectors of many texts, and what they cost. */
 import { cpuSeconds, drive, median } from "./load.ts"
 import { startMeasured } from "./preloaded.ts"
 import type { Row, Scenario } from "./scenario.ts"

@@ -1,4 +1,4 @@
-/** Long requests: what a coding agent's turn costs in each API, and how long the event loop stands still for larger ones. */
+/** Long requests: what a coding agent's turn costs in each API, and how long the event loop is blocked for larger ones. */
 import { costs, nothing, ratioByRound } from "./costs.ts"
 import { drive, type Endpoint, median } from "./load.ts"
 import { type Measured, startMeasured } from "./preloaded.ts"
@@ -69,7 +69,7 @@ export const longChat = (model: string) => ({
   tools: names(30).map((name) => ({ type: "function", function: { name, description: prose.repeat(3), parameters } })),
 })
 
-/** As Claude Code sends it: system blocks with cache marks, and 60 tools. */
+/** A request like those of Claude Code: system blocks with cache marks, and 60 tools. */
 const anthropic = (model: string) => ({
   model,
   max_tokens: 1000,

@@ -13,7 +13,7 @@ export interface OpenStreams {
   readonly close: () => Promise<void>
 }
 
-/** How many start at once, and the pause between: the start itself is not measured. */
+/** The number of streams that start at once, and the pause between: the start itself is not measured. */
 const batch = 50
 const apartMs = 120
 const blankLine = 0x0a

@@ -22,7 +22,7 @@ const folder = process.env["BENCH_PEERS_DIR"] ?? join(tmpdir(), "weir-bench-peer
 
 interface Peer {
   readonly name: string
-  /** What it does not do that Weir does; from its documentation, as it is started here. */
+  /** The work that Weir does and it does not; from its documentation, as it is started here. */
   readonly lacks: string
   readonly install: () => string
   /** Command and environment of a gateway on a port, in front of a vendor. */

@@ -1,4 +1,4 @@
-/** What a module preloaded into a gateway measures: it writes a number to a file on SIGUSR2. */
+/** The measurement of a module that is preloaded into a gateway: it writes a number to a file on SIGUSR2. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -19,7 +19,7 @@ const variables = { "longest-turn": "BENCH_LONGEST_TURN", allocated: "BENCH_ALLO
 
 export interface Measured {
   readonly weir: Weir
-  /** What its module has measured. */
+  /** Reads the number that its module has measured. */
   readonly read: () => Promise<number>
   /** A folder for what the scenario writes. */
   readonly dir: string

@@ -1,4 +1,4 @@
-/** What a scenario is: it measures its subjects, with some effort, and returns rows. */
+/** A scenario: it measures its subjects, with some effort, and returns rows. */
 import type { Subjects } from "./subjects.ts"
 
 export interface Row {

@@ -223,7 +223,7 @@ export const compatible: Scenario = async ({ weir }, { rounds, scale }) => {
   ]
 }
 
-/** What a signature of AWS's takes, of a request of 4 KB. */
+/** The time of AWS's signature of a request of 4 KB. */
 export const signing: Scenario = async (_, { rounds, scale }) => {
   const { authorize } = makeAwsIdentity({
     region: "us-east-1",
@@ -261,7 +261,7 @@ export const signing: Scenario = async (_, { rounds, scale }) => {
   ]
 }
 
-/** What five budgets add to a hold. */
+/** The time that five budgets add to a hold. */
 export const budgets: Scenario = async (_, { rounds }) => {
   const { withoutUs, underUs } = await holdCosts(20_000, rounds)
   return [
@@ -277,7 +277,7 @@ export const budgets: Scenario = async (_, { rounds }) => {
 
 /**
  * Thousands of streams that stay open, with a frame a second each: the memory of one more. The first ones also fill the
- * heap's room for young objects, which does not grow further; what each of the second half takes is told by itself.
+ * heap's room for young objects, which does not grow further; the memory of each of the second half is reported separately.
  */
 export const open: Scenario = async ({ floor, weir }, { scale }) => {
   // Only retained memory is meant.
@@ -462,7 +462,7 @@ const startSlow = async (weir: Weir, clients: number) => {
   return { stop: () => agent.destroy() }
 }
 
-/** What a file declares, on the embedded database; with a server, many more organisations as rows. */
+/** Tenants that a file declares, on the embedded database; with a server, many more organisations as rows. */
 export const tenants: Scenario = async (subjects, { scale }) => {
   const orgs = Math.round(5000 * scale)
   const few = await measureDeclared(1, 1)

@@ -1,5 +1,5 @@
 /**
- * What books on several servers cost: PostgreSQL's CPU and commits for a hold and its settlement, on one server and on Citus
+ * The cost of books on several servers: PostgreSQL's CPU and commits for a hold and its settlement, on one server and on Citus
  * with one worker and with two, and how much more two workers carry. Starts its own servers; needs Citus on this machine.
  */
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"

@@ -1,4 +1,4 @@
-/** What sockets cost: a frame beside the same over SSE, many exchanges on few connections, frames of sound. */
+/** The cost of sockets: a frame beside the same over SSE, many exchanges on few connections, frames of sound. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { WebSocket } from "ws"
 import { cpuSeconds, drive, median, residentBytes } from "./load.ts"

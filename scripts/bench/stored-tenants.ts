@@ -20,9 +20,9 @@ export interface Stored {
   /** Resident memory after the round. */
   readonly roundMiB: number
   readonly unknownUs: number
-  /** Of known organisations in turn. */
+  /** The time of a call of known organisations in turn. */
   readonly knownUs: number
-  /** Of one of them, in the same minute. */
+  /** The time of a call of one of them, in the same minute. */
   readonly oneUs: number
   readonly oneStallMs: number
   readonly batchStallMs: number

@@ -29,7 +29,7 @@ export const watchDatabase = (url: string) => {
       await sleep(1500)
       return number("select xact_commit from pg_stat_database where datname = current_database()")
     },
-    /** How many sessions at work wait for a lock of a row, sampled every few milliseconds. */
+    /** The number of sessions at work that wait for a lock of a row, sampled every few milliseconds. */
     sampleLocks: () => {
       let running = true
       const found = { locks: 0, samples: 0 }

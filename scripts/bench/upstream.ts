@@ -25,7 +25,7 @@ const envelope = {
 }
 
 const whole = openaiBody({ words: ["a short answer"], inTokens: 100, outTokens: 196 })
-/** With what a vendor's reply has beside: some gateways refuse one without. */
+/** A reply with the other members that a vendor sends: some gateways refuse one without them. */
 const body = JSON.stringify({ ...envelope, ...JSON.parse(whole) })
 const chunk = (delta: object, finish_reason: string | null = null) =>
   openaiFrame({ ...envelope, choices: [{ index: 0, delta, logprobs: null, finish_reason }] })

@@ -1,4 +1,7 @@
-/** What an exchange costs all processes together, against the second floor; and what a gateway takes when it has started. */
+/**
+ * The cost of an exchange in all processes together, against the second floor; and the resources of a gateway that has
+ * started.
+ */
 import { spawnSync } from "node:child_process"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"

@@ -1,5 +1,5 @@
 /**
- * What becomes of each part of a request, for the 16 pairs of a client's API and a vendor's dialect. Found by trying: a
+ * The outcome of each part of a request, for the 16 pairs of a client's API and a vendor's dialect. Found by trying: a
  * client's request is what the same API's dialect would send, since a dialect has two directions.
  */
 import { Result } from "effect"
@@ -144,7 +144,7 @@ const saidBy = (client: ClientApiName, request: VendorRequest) =>
     ? Result.getOrUndefined(anyChat.encode({ ...request, model: models[client] }))?.body
     : bodyOf(client, request)
 
-/** What a request is compared with: a part may need another one. */
+/** The request with which one is compared: a part may need another part. */
 const without = (name: string, part: Partial<VendorRequest>): VendorRequest => {
   switch (name) {
     case "tool choice":

@@ -1,4 +1,4 @@
-/** Which parameters and blocks each dialect and profile has words for, found by trying. */
+/** The parameters and blocks that each dialect and profile supports, found by trying. */
 import { Result } from "effect"
 import { profilesOf } from "../../src/catalogue/references.ts"
 import type { VendorRequest } from "../../src/dialects/chat-dialect.ts"

@@ -12,7 +12,7 @@ export interface Word<A> {
   readonly with: A
   /** The same in an API that says it in words of its own. */
   readonly at?: Readonly<Record<string, A>>
-  /** A tool without which an API does not have the word. */
+  /** A tool that an API needs to support the word. */
   readonly beside?: Readonly<Record<string, NonNullable<ExchangeRequest["tools"]>[number]>>
 }
 

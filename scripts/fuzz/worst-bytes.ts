@@ -11,7 +11,7 @@ export interface WorstBody {
 const isObject = (value: Json): value is { readonly [key: string]: Json } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Values that take long to check, to tell wrong, or to copy. */
+/** Values that take long to check, to refuse, or to copy. */
 const values = (scale: number): ReadonlyArray<readonly [name: string, json: string]> => {
   const count = Math.ceil(1_000_000 * scale)
   const fill = (member: string) => `[${`${member},`.repeat(count)}${member}]`

@@ -1,4 +1,4 @@
-/** Changes of critical lines, each of which a test must notice. A line stands once in its file. */
+/** Changes of critical lines, each of which a test must notice. A line is in its file once. */
 
 export interface Edit {
   readonly file: string

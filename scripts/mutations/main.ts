@@ -18,7 +18,7 @@ const { values } = parseArgs({
 })
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** By the folder of the source. */
+/** The tests that are run first, by the folder of the source. */
 const nearest: Readonly<Record<string, ReadonlyArray<string>>> = {
   money: ["test/unit/money", "test/books/money", "test/simulator"],
   functions: ["test/unit/money", "test/books/money", "test/simulator", "test/contract"],
@@ -35,7 +35,7 @@ const nearest: Readonly<Record<string, ReadonlyArray<string>>> = {
   ],
 }
 
-/** Of vitest's report. */
+/** Decodes vitest's report. */
 const decodeReport = Schema.decodeUnknownSync(
   Schema.fromJsonString(
     Schema.Struct({

@@ -30,7 +30,7 @@ const pages: ReadonlyArray<readonly [name: string, path: string]> = [
   ["audit", "console/#/audit"],
   ["playground", "console/#/playground"],
 ]
-/** What the README shows. */
+/** The pages that the README shows. */
 const shown = ["overview", "timeouts"]
 
 const gateway = new StartedGateway()
