@@ -124,7 +124,7 @@ interface AxeResult {
   readonly violations: ReadonlyArray<{ readonly id: string; readonly nodes: ReadonlyArray<{ readonly html: string }> }>
 }
 
-/** What axe-core finds on the page, by WCAG 2.2 AA. */
+/** The findings of axe-core on the page, by WCAG 2.2 AA. */
 const findings = async (page: Page): Promise<ReadonlyArray<string>> => {
   // Not as an inline script, which the policy of the page forbids.
   await page.evaluate(axe)
@@ -182,7 +182,7 @@ describe("every page", () => {
         await show(page, fragment, heading)
         expect(await findings(page), fragment).toEqual([])
         await page.setViewportSize({ width: 360, height: 800 })
-        // Charts are drawn anew for the width.
+        // Charts are drawn again for the width.
         const overflow = () => page.evaluate<number>("document.documentElement.scrollWidth - innerWidth")
         await expect.poll(overflow, { message: `${fragment} is wider than the screen` }).toBeLessThanOrEqual(0)
         await page.setViewportSize(wide)

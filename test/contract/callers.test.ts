@@ -1,4 +1,4 @@
-/** Who may call: end-user tokens, device keys, personal access tokens. Each test names its rule of interface.md. */
+/** Callers: end-user tokens, device keys, personal access tokens. */
 import { Effect, Redacted, Schema } from "effect"
 import { SignJWT } from "jose"
 import { beforeAll, describe, expect, it } from "vitest"

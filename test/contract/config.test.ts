@@ -1,4 +1,4 @@
-/** `/t1/config` and `/t1/handshake`. Rules of interface.md: heartbeat 2 to 4, "Capability header", "Versioning". */
+/** `/t1/config` and `/t1/handshake`: the bundle of a heartbeat, capabilities, versions. */
 import { Effect, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
 import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"

@@ -1,4 +1,4 @@
-/** Application keys, signatures and rate windows over HTTP: interface.md "Authentication", "Request signature". */
+/** Application keys, signatures and rate windows over HTTP. */
 import { randomBytes, randomUUID } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import { sign } from "../../src/identity/signature.ts"
@@ -207,7 +207,7 @@ describe("a signed request that is sent again", () => {
     }
     expect((await send()).status).not.toBe(401)
     const again = await send()
-    // Other APIs have words of their own for it.
+    // Other APIs have an error type of their own for it.
     expect(again.status).toBe(401)
     expect(again.text).toMatch(/nonce/)
   })

@@ -399,7 +399,7 @@ describe("transcription", () => {
   it.each([
     ["hear-azure", "json"],
     ["hear-vllm", "json"],
-    // Replies of a Whisper in plain JSON do not tell how long a recording is, by which it is billed.
+    // Replies of a Whisper in plain JSON do not have the length of a recording, by which it is billed.
     ["hear-generic", "verbose_json"],
     ["hear-groq", "verbose_json"],
   ])("of %s is asked for %s where the client needs no times", async (model, format) => {

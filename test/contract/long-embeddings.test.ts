@@ -44,7 +44,7 @@ const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value)
 
 interface Embeds {
   readonly dimensions?: number
-  /** What becomes of the vectors. */
+  /** The change of the vectors. */
   readonly change?: (vectors: ReadonlyArray<unknown>) => ReadonlyArray<unknown>
   /** The encoding that it answers in, whatever was asked for. */
   readonly encoding?: "float" | "base64"

@@ -28,7 +28,7 @@ interface Translated {
   readonly balance: string
 }
 
-/** Translates texts; its vendors are told the language in the path, and bill by words. */
+/** Translates texts; its vendors get the language in the path, and bill by words. */
 const translation: Kind<Translation, Translated> = {
   name: "translation",
   purpose: "translation",

@@ -1,4 +1,4 @@
-/** What plans and organisations allow of pictures, sound and video, and what the bundle says of it. */
+/** Limits of plans and organisations on pictures, sound and video, and their form in the bundle. */
 import { Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"

@@ -277,7 +277,7 @@ describe("speech", () => {
     expect(await openHolds()).toEqual([])
   })
 
-  /** All of the sound in an event, and what it used, if anything is told. */
+  /** All of the sound in an event, and its usage, if that is reported. */
   const soundEvents =
     (usage?: object): VendorScript =>
     async (call) => {
@@ -508,7 +508,7 @@ describe("transcription", () => {
         }),
       )
     })
-    // The first target tells no speakers.
+    // The first target names no speakers.
     const text = await (await hear({ stream: "true", format: "diarized" })).text()
     expect(text).toContain('{"i":0,"t":"segment","text":"Hello","start":0,"end":1,"speaker":"0"}')
     expect(text).toContain('{"i":0,"t":"text","v":"Hello"}')

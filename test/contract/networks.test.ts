@@ -1,4 +1,4 @@
-/** Vendors behind proxies, secrets in files, and what a gateway tells of itself, over HTTP. */
+/** Vendors behind proxies, secrets in files, and what a gateway reveals about itself, over HTTP. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { Socket } from "node:net"

@@ -1,4 +1,4 @@
-/** Owners and admins manage their organisation. Each test names its rule: decisions "Control routes". */
+/** Owners and admins manage their organisation. */
 import { randomUUID } from "node:crypto"
 import { connect } from "node:net"
 import { Effect, Redacted, Schema } from "effect"

@@ -1,4 +1,4 @@
-/** `GET /v1/plan/usage`: peaks of the gate, aggregated by day. Rules of interface.md "Plan usage curve". */
+/** `GET /v1/plan/usage`: peaks of the gate, aggregated by day. */
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { periodOf } from "../../src/money/periods.ts"

@@ -1,4 +1,4 @@
-/** Who shares kept replies: nobody gets what was made for another scope. */
+/** Sharing of kept replies: nobody gets a reply that was made for another scope. */
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { hello, newTestIds } from "../../src/testing/index.ts"

@@ -9,7 +9,7 @@ import { balanceOf, errorOf, eventually, replyOf, useGateway } from "../support/
 const ids = newTestIds()
 let urls = { vendor: "", second: "" }
 
-/** @param model what `main` has @param org what the organisation has */
+/** @param model the fields of `main` @param org the fields of the organisation */
 const cached = (model = "replyCache: { ttl: 10m }", org = ""): string =>
   testCatalogue(urls, ids)
     .replace("- handle: main\n", `- handle: main\n    ${model}\n`)
@@ -47,7 +47,7 @@ const ask = (body: unknown, headers: Record<string, string> = {}) =>
   gateway().call("POST", "/t1/exchange", body, headers)
 const stateOf = (reply: Response) => reply.headers.get("x-svc-cache")
 
-/** What may differ between a reply and the same from the cache. */
+/** A reply without the parts that may differ when the same reply comes from the cache. */
 const comparable = (text: string) =>
   text
     .replace(/req_[\w-]+/g, "req")

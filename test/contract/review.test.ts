@@ -1,4 +1,4 @@
-/** Safety review over HTTP. interface.md: exchange rule 5. */
+/** Safety review over HTTP. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { beforeEach, describe, expect, it } from "vitest"
 import { answering, hello, newTestIds, readEvents, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
@@ -31,7 +31,7 @@ const gateway = useGateway({
 })
 
 interface Result {
-  /** Mistral's moderations tell categories alone. */
+  /** Mistral's moderations return only categories. */
   readonly flagged?: boolean
   readonly categories?: Readonly<Record<string, boolean>>
 }

@@ -1,4 +1,4 @@
-/** With `SVC_REVOKED_GRACE_MS`: what runs ends after its key is revoked, and what it used is billed. */
+/** `SVC_REVOKED_GRACE_MS`: running calls end after their key is revoked, and their usage is billed. */
 import { Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import { KeyMinted } from "../../src/protocol/control/admin-directory.ts"

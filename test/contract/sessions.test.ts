@@ -1,7 +1,4 @@
-/**
- * Sessions over HTTP. Each test names its rule of interface.md: the state table "Session", "POST /t1/heartbeat",
- * "Limits".
- */
+/** Sessions over HTTP: their states, heartbeats and limits. */
 
 import { readFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"

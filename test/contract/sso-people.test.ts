@@ -96,7 +96,7 @@ const tenant = async (op: object): Promise<unknown> => {
 }
 const decodeBatch = Schema.decodeUnknownSync(TenantBatchReply)
 
-/** Logs in at the provider that answers as it is told. */
+/** Logs in at the provider that lies about a person. */
 const throughLiar = async (org: string, email: string) => {
   hostile.spoil({ claims: { email, sub: randomUUID() } })
   const browser = new Browser(isLocal)

@@ -1,4 +1,4 @@
-/** Tenants made, changed and deleted by operators. Each test names its rule: decisions "Control routes" (Admin). */
+/** Tenants that operators make, change and delete. */
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"

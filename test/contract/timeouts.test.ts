@@ -13,7 +13,7 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }, p
     .replace("params: { maxTokens", "timeouts: { development: { ttfb: 250ms } }\n    params: { maxTokens")
 
 const silent = () => new Promise<never>(() => {})
-/** Which limit ended a call to a vendor that says nothing. */
+/** The limit that ended a call to a vendor that says nothing. */
 const endedBy = async (gateway: TestGateway, model = "main") => {
   gateway.vendor.script(silent)
   const { code, detail } = await errorOf(await gateway.exchange({ ...hello, model }))

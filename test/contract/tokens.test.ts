@@ -1,4 +1,4 @@
-/** Personal access tokens and an organisation's own: "Authentication", decisions "Control routes". */
+/** Personal access tokens and an organisation's own. */
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"

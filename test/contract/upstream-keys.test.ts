@@ -1,4 +1,4 @@
-/** Upstream keys that organisations bring, over HTTP and TLS. interface.md: exchange rule 6. */
+/** Upstream keys that organisations bring, over HTTP and TLS. */
 import { randomUUID } from "node:crypto"
 import { createServer, type Server } from "node:https"
 import { rootCertificates, setDefaultCACertificates } from "node:tls"

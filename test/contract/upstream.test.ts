@@ -19,10 +19,10 @@ import { balanceOf, errorOf, eventually, holdsOf, lastUsage, useGateway } from "
 
 const timeouts = { connect: 300, ttfb: 600, idle: 400, total: 2500 }
 const gateway = useGateway({ backgroundSpeed: 10, config: { upstreamTimeouts: timeouts, streamHeartbeatMs: 100 } })
-/** With the default timeouts: on a busy machine, six megabytes take longer than the short ones allow. */
+/** A gateway with the default timeouts: on a busy machine, six megabytes take longer than the short ones allow. */
 const patient = useGateway()
 
-/** What is measured is told by model, and others call the others. */
+/** A model of its own: measurements are reported by model, and other tests call the other models. */
 const measuredModel = `measured-${randomUUID().slice(0, 8)}`
 const measuredIds = newTestIds()
 const measured = useGateway({

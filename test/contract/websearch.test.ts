@@ -1,4 +1,4 @@
-/** `POST /t1/websearch` and `GET /v1/search-providers`. Each test names its rule of interface.md. */
+/** `POST /t1/websearch` and `GET /v1/search-providers`. */
 import { Effect, Redacted, Schema } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"

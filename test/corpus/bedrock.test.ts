@@ -13,7 +13,7 @@ const dialect = chatOf({ dialect: "bedrock" })
 const recordings = recordingsOf("bedrock")
 const isOf = (type: string) => (entry: readonly [string, Recording]) => entry[1].response.contentType === type
 
-/** What the client got, in the words of Converse. */
+/** The content that the client got, in the form of Converse. */
 const contentOf = ({ blocks }: Folded): ReadonlyArray<object> =>
   blocks.flatMap((block): ReadonlyArray<object> => {
     switch (block.t) {
@@ -37,7 +37,7 @@ const contentOf = ({ blocks }: Folded): ReadonlyArray<object> =>
     }
   })
 
-/** What a client is meant to get of recorded content. */
+/** The content that a client is meant to get of recorded content. */
 const expectedOf = (content: ReadonlyArray<JsonObject>): ReadonlyArray<object> =>
   content.flatMap((block): ReadonlyArray<object> => {
     const call = objectAt(block, "toolUse")

@@ -27,7 +27,7 @@ describe.each(recorded)("recorded replies of $folder", ({ folder, dialect }) => 
   })
 })
 
-/** Members that a gateway makes anew, or that are its own. */
+/** Members that a gateway replaces, or that are its own. */
 const own: ReadonlySet<string> = new Set(["id", "model", "modelVersion", "responseId", "x_svc"])
 
 const plain = (value: unknown): unknown => {

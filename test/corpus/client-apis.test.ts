@@ -25,7 +25,7 @@ const placeOf = (path: string) => {
   return { model, stream: method.startsWith("stream"), isArray: false, counts: /count/i.test(path) }
 }
 
-/** Why a recorded request is refused; undefined if it is an exchange of twp/1. */
+/** The reason why a recorded request is refused; undefined if it is an exchange of twp/1. */
 const refusalOf = (api: ClientApi, path: string, body: unknown): { readonly path: string } | undefined => {
   if (!isObject(body)) return { path: "" }
   const sent = api.decode(body, placeOf(path))

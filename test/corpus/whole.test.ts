@@ -38,7 +38,7 @@ const tokensIn = (body: JsonObject): number | undefined => {
   return typeof found === "number" ? found : undefined
 }
 
-/** As float32, which is what vectors are. */
+/** The vectors as float32, which is their type. */
 const exact = (vectors: unknown): ReadonlyArray<string> =>
   Array.isArray(vectors) ? vectors.map((vector) => toBase64(vector)) : []
 
@@ -62,7 +62,7 @@ describe.each(embeddings)("%s", (folder, name, listOf) => {
     expect(got?.inTokens).toBe(counted === undefined ? tokensIn(body) : Number(counted))
   })
 
-  // Nova's TEXT_RETRIEVAL has no word in twp/1.
+  // Nova's TEXT_RETRIEVAL does not exist in twp/1.
   it.for(recordingsOf(folder).filter(([, one]) => !JSON.stringify(one.request).includes("TEXT_RETRIEVAL")))(
     "%s is asked the same way",
     ([, { request }]) => {

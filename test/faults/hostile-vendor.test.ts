@@ -1,5 +1,5 @@
 /**
- * What a vendor may send has limits: each violation gives a typed error, bills nothing that was not delivered, and
+ * Limits on the data of a vendor: each violation gives a typed error, bills nothing that was not delivered, and
  * does not harm the gateway.
  */
 import { createServer, type Server, type Socket } from "node:net"

@@ -59,7 +59,7 @@ describe.skipIf(!hasRedisServer)("Redis behind Sentinel", () => {
     askSentinel("failover", "weir")
     await eventually(() => replica.info("replication").includes("role:master"), 20_000)
     await eventually(async () => (await beat()) === 200, 20_000)
-    // The old master is told to be a replica of the new one a while later.
+    // The old master becomes a replica of the new one a while later.
     await eventually(() => master.info("replication").includes("master_link_status:up"), 30_000)
     expect(await beat()).toBe(200)
     await eventually(() => askSentinel("replicas", "weir").includes("master-link-status\nok"), 30_000)

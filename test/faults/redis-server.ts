@@ -12,7 +12,7 @@ export interface RedisServer {
   readonly port: number
   readonly process: ChildProcess
   readonly cli: (...args: ReadonlyArray<string>) => string
-  /** A section of what it tells of itself; empty while it breaks its connections off, as it does when its role changes. */
+  /** A section of its report on itself; empty while it breaks its connections off, as it does when its role changes. */
   readonly info: (section: string) => string
   readonly stop: () => void
 }

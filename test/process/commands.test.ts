@@ -1,4 +1,4 @@
-/** The table of commands: what is listed is what is loaded, and what is wrong is told with an example. */
+/** The table of commands: the listed commands are the loaded ones, and errors come with an example. */
 import { describe, expect, it } from "vitest"
 import { commandsOf } from "../../src/cli/commands.ts"
 import { useCommands } from "../support/use-commands.ts"

@@ -1,4 +1,4 @@
-/** Secrets as files: how they are read, refused and taken up anew. */
+/** Secrets as files: they are read, refused, and read again when they change. */
 import { createHash } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"

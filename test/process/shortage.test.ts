@@ -82,7 +82,7 @@ const start = async (limits: string, more: Readonly<Record<string, string>> = {}
   return { url, isAlive: () => child.exitCode === null && child.signalCode === null, stop: () => child.kill("SIGKILL") }
 }
 
-/** Asks until it is served, and comes again when it is told to. */
+/** Asks until it is served, and waits as long as each refusal says. */
 const insist = async (
   { url, isAlive }: Pick<Awaited<ReturnType<typeof start>>, "url" | "isAlive">,
   agent: Agent,

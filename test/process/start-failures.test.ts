@@ -1,4 +1,4 @@
-/** What is wrong at the start is reported in one line with its remedy. */
+/** Problems at the start: each is reported in one line with its remedy. */
 import { existsSync, rmSync, writeFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { eventually } from "../support/gateway.ts"

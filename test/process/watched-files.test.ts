@@ -59,7 +59,7 @@ describe("a catalogue in a watched file", () => {
     await eventually(() => output.text.includes(`${file}:4: surprise`))
     expect(await problems()).toMatchObject({ data: [{ what: file, problem: expect.stringContaining(":4: surprise") }] })
     expect((await run(["doctor"], env)).text).toMatch(/failed +.*:4: surprise/)
-    // At later looks nothing more is told.
+    // At later looks nothing more is reported.
     await sleep(5000)
     expect(output.text.split(`${file}:4: surprise`).length).toBe(2)
     expect(await nameInForce()).toBe("First")

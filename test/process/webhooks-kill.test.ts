@@ -1,4 +1,4 @@
-/** Gateways that are killed while keys are made: the receiver is told of each, with one id. */
+/** Gateways that are killed while keys are made: the receiver gets an event for each, with one id. */
 import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -52,7 +52,7 @@ it("three webhooks, six kills: every key that was made is told to each at least 
           body: JSON.stringify({ app: "app" }),
         })
         if (reply.ok) made.add(decodeMinted(await reply.json()).keyId)
-        // More keys would take time, and tell no more.
+        // More keys would take time, and show no more.
         await sleep(50)
       }
     }

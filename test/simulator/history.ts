@@ -1,4 +1,4 @@
-/** What happens in a simulated run: made from a seed, so that the seed repeats it, and small enough to be read. */
+/** The events of a simulated run: made from a seed, so that the seed repeats it, and small enough to be read. */
 
 import { randomOf } from "../support/random.ts"
 
@@ -18,7 +18,7 @@ export type Step = { readonly atMs: number } & (
       readonly cost: number
       readonly lastsMs: number
       readonly ends: "settled" | "released"
-      /** What becomes of the job that it begins, if it begins one. */
+      /** The course of the job that it begins, if it begins one. */
       readonly job: { readonly lastsMs: number; readonly isDone: boolean } | undefined
     }
   /** A realtime session: a hold is ready before each response, which is settled by itself. */

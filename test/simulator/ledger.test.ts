@@ -30,7 +30,7 @@ class Trusting extends MemoryBooks {
 /** Books in which a late checkpoint opens a hold again. */
 class Reopening extends MemoryBooks {
   override forbidCheckpoint(_hold: HoldFacts): void {
-    // The fault: nothing stands in its way.
+    // The fault: it is not forbidden.
   }
 }
 

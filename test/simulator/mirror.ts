@@ -42,14 +42,14 @@ export interface Mirror {
   readonly quiet: Effect.Effect<void>
   /** The first answer that differed. */
   readonly difference: () => string | undefined
-  /** What is wrong with the database's books at the end. */
+  /** The problem of the database's books at the end. */
   readonly audit: Effect.Effect<string | undefined>
   /** Empties the books. */
   readonly reset: Effect.Effect<void>
 }
 
 export interface Closed {
-  /** What the audit finds. */
+  /** The finding of the audit. */
   readonly problem: string | undefined
   /** Months of the calendar that are closed. */
   readonly months: number

@@ -161,7 +161,7 @@ export const simulateRates = (seed: number, limit: number, { seconds, perSecond,
 const limits = [1, 10, 600, 100_000]
 const loads = [20, 300, 2000]
 
-/** What is wrong with a run, in words; undefined if nothing is: a limit that was exceeded, or a refusal that lasted. */
+/** The problem of a run as a sentence; undefined if there is none: a limit that was exceeded, or a lasting refusal. */
 export const rateProblem = (seed: number): string | undefined => {
   const limit = limits[seed % limits.length] ?? 1
   const perSecond = loads[seed % loads.length] ?? 20

@@ -48,7 +48,7 @@ const inMicrotasks = Layer.succeed(
   }),
 )
 
-/** What is wrong with the books, in words; undefined if nothing is. */
+/** The problem of the books as a sentence; undefined if there is none. */
 export const simulate = (history: History, seed: number, options: SimulateOptions = {}): Promise<string | undefined> =>
   Effect.runPromise(
     Effect.scoped(new World(history, seed, options).run()).pipe(
@@ -121,7 +121,7 @@ const dailyOf = (dailyTokens: number | undefined, nowMs: number): ReadonlyArray<
 
 /** The books are checked each time that so much of virtual time has passed. */
 const betweenChecksMs = 500
-/** In which everything comes to rest. */
+/** The time in which everything ends. */
 const restMs = 60_000
 
 class World {
@@ -141,12 +141,12 @@ class World {
   readonly #time = Effect.map(Clock.currentTimeMillis, (nowMs) => nowMs + this.#originMs)
   readonly #timeOfBooks = Effect.map(this.#time, (nowMs) => nowMs + this.#skewMs)
   readonly #requestIds = new Map<number, string>()
-  /** What usage records had that are forgotten, by organisation and counter. */
+  /** The sums of usage records that are forgotten, by organisation and counter. */
   readonly #forgotten = new Map<string, bigint>()
   readonly #sizes: Array<Sizes> = []
   #closed: Closed | undefined
   readonly #limits = new Map<number, number | undefined>()
-  /** What clients were told: cost and balance by ref. */
+  /** The replies that clients got: cost and balance by ref. */
   readonly #told = new Map<
     string,
     { readonly cost: bigint; readonly balance: bigint; readonly key: string | undefined; readonly atMs: number }
@@ -154,10 +154,10 @@ class World {
   readonly #failedJobs = new Set<string>()
   /** A repeated request that got another reply than the first. */
   #wrongReply: string | undefined
-  /** What is wrong with books whose months are closed. */
+  /** The problem of books whose months are closed. */
   #wrongMonth: string | undefined
   readonly #clients: Array<Fiber.Fiber<void>> = []
-  /** What was charged to nodes that had been taken for dead: it may exceed what there was. */
+  /** The amount that was charged to nodes that had been taken for dead: it may exceed the balance. */
   #late = 0n
   #refs = 0
 
@@ -236,7 +236,7 @@ class World {
           return `${this.#closed.months} of ${over} months are closed`
         }
       }
-      // Whoever has not left is taken for dead.
+      // A node that has not left is taken for dead.
       this.#skewMs = 2 * leaseMs
       yield* Effect.forkDetach(Effect.ignore(this.#store.reap))
       yield* this.#pass(1)
@@ -260,7 +260,7 @@ class World {
     return this.#clients.filter((client) => client.pollUnsafe() === undefined).length
   }
 
-  /** Nodes end as they do when they are told to. @returns whether all have */
+  /** Ends the nodes as a signal does. @returns whether all have ended */
   #stopAll(): Effect.Effect<boolean> {
     return Effect.gen({ self: this }, function* () {
       for (const place of this.#places) {
@@ -277,7 +277,7 @@ class World {
     })
   }
 
-  /** What must hold at any time. */
+  /** The first violation of a rule that must hold at any time. */
   #problem(): string | undefined {
     const difference = this.#mirror?.difference()
     if (difference !== undefined) return difference
@@ -309,7 +309,10 @@ class World {
     return undefined
   }
 
-  /** What a node has at hand in memory is what was granted to it and not spent, where it holds nothing and nothing is on its way. */
+  /**
+   * The problem of a node's memory: its free amounts must be what was granted to it and not spent, if it holds nothing and
+   * nothing is on its way.
+   */
   #memoryProblem({ ledger, calls, journal }: Place): string | undefined {
     if (ledger === undefined || calls > 0 || journal.length > 0) return undefined
     const own = Effect.runSync(ledger.allotments)
@@ -324,7 +327,7 @@ class World {
     return undefined
   }
 
-  /** What the usage records have, by organisation and counter, and of it what was above its hold. */
+  /** The sums of the usage records, by organisation and counter, and the part that was above their holds. */
   #billed() {
     const billed = new Map(this.#forgotten)
     const overruns = new Map<string, bigint>()
@@ -655,7 +658,7 @@ class World {
     })
   }
 
-  /** A job ends once it is in the books: once, however often it is told. */
+  /** Ends a job after it is in the books: once, however often its end is reported. */
   #followJob(settlement: Settlement, job: { readonly lastsMs: number; readonly isDone: boolean }): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       yield* Effect.sleep(job.lastsMs)
@@ -716,7 +719,7 @@ const leasedCallOf = (hold: Hold, cost: number | undefined): LeasedCall => ({
   }),
 })
 
-/** What a settlement takes of a budget. */
+/** The units that a settlement takes of a budget. */
 const unitsOf = ({ cost, record }: Settlement, unit: BudgetNeed["unit"]): bigint =>
   unit === "money" ? cost : wholeAmount(allTokens(record.counts))
 
@@ -730,13 +733,13 @@ const addTo = (billed: Map<string, bigint>, settlement: Settlement): void => {
 const add = (sums: Map<string, bigint>, key: string, amount: bigint): void =>
   void sums.set(key, (sums.get(key) ?? 0n) + amount)
 
-/** How many months have ended. */
+/** The number of months that have ended. */
 const monthsBetween = (fromMs: number, untilMs: number): number => {
   const [from, until] = [new Date(fromMs), new Date(untilMs)]
   return (until.getUTCFullYear() - from.getUTCFullYear()) * 12 + until.getUTCMonth() - from.getUTCMonth()
 }
 
-/** How often a job that is not in the books yet is looked for. */
+/** The number of times that a job is looked for which is not in the books yet. */
 const looks = 30
 
 const jobOf = (ref: string): JobFacts => ({
@@ -761,7 +764,7 @@ const record: UsageRecord = {
   cacheNetSaving: 0n,
 }
 
-/** Of an exchange, an embedding, and a search, which has no tokens. */
+/** The records of an exchange, an embedding, and a search, which has no tokens. */
 const records: ReadonlyArray<UsageRecord> = [
   record,
   { ...record, purpose: "embedding", model: "embed", counts: { ...record.counts, inTokens: 4, outTokens: 0 } },

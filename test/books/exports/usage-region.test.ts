@@ -1,4 +1,4 @@
-/** Where a vendor says that it answered: on its way from the reply to every place that shows a usage record. */
+/** The region in which a vendor says that it answered: on its way from the reply to every place that shows a usage record. */
 import { describe, expect, it } from "vitest"
 import { answering, hello } from "../../../src/testing/index.ts"
 import { nobody } from "../../support/budget-calls.ts"

@@ -41,7 +41,7 @@ const stateOf = (orgId: string) =>
     return { holds: holds.map(({ state }) => state), usage, allotted: allotments.map(({ counter }) => counter) }
   })
 
-/** What an exchange takes of a budget of money. */
+/** The need of an exchange for a budget of money. */
 const budgetOf = (limit: bigint, amount: bigint, start = "2026-01-01"): BudgetNeed => ({
   counter: `budget:test:subject:${start}`,
   unit: "money",

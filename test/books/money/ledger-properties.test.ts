@@ -68,10 +68,10 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledge
           const holds = new Map<number, Hold>()
           const costs = new Map<string, bigint>()
           const lost = new Set<string>()
-          /** What is charged to lost nodes: others may have spent what was taken back from them. */
+          /** The amount that is charged to lost nodes: others may have spent money that was taken back from them. */
           let late = 0n
           const amountOf = (tenths: number) => (BigInt(tenths) * unit) / 10n
-          /** A settlement's cost is told once, and is no more than was held. */
+          /** A settlement, whose cost is chosen once, and is no more than was held. */
           const settlementFor = (hold: Hold, tenths: number) => {
             const cost = costs.get(hold.ref) ?? (amountOf(tenths) < hold.amount ? amountOf(tenths) : hold.amount)
             costs.set(hold.ref, cost)

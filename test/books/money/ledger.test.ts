@@ -148,7 +148,7 @@ for (const [name, layerLedger] of [
           const settlement = { ...settlementOf(held, unit), reply: { sealed } }
           expect(yield* settle(settlement)).toBe(9n * unit)
           yield* settle(settlementOf(yield* hold(holdOf(held.orgId, unit)), unit))
-          // Whoever asks again after a lost answer is told what everybody else is told.
+          // A caller that asks again after a lost answer gets the same answer.
           expect(yield* settle(settlement)).toBe(9n * unit)
           expect(yield* requestState(held.orgId, "key", "a")).toEqual({
             _tag: "Billed",

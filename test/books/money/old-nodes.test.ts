@@ -1,4 +1,4 @@
-/** What nodes of versions before ask of the books: they settle while others are newer. */
+/** Requests of older nodes to the books: they settle while others are newer. */
 import { randomUUID } from "node:crypto"
 import { expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -13,7 +13,7 @@ const inShard = <A>(query: (client: ShardClient) => Effect.Effect<A, SqlError.Sq
   Effect.flatMap(Shards, (shards) => shards.of(org).run(query))
 const atMs = Date.now()
 
-/** As nodes before 0042 sent it: the reply in base64, no day of the id. */
+/** A settlement in the form of nodes before 0042: the reply in base64, no day of the id. */
 const item = (item: number, ref: string, req: string | null, reply?: Buffer) => ({
   ...{ item, node: "old", org, ref, cur: "USD", key: "key", req, opened: false, day: "2026-11-25", at: atMs },
   ...{ cost: "0.0000000001", app_id: "app", purpose: "exchange", model: "main", vendor: "vendor", dims: {} },

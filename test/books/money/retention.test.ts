@@ -170,7 +170,8 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
           from generate_series(1, ${rows}::int) n`
         // Its first run finds that these organisations are kept for ever; the next ones do not look at them.
         yield* (yield* Retention).run
-        // The view has also what earlier transactions read and the server has not yet counted (once a second): the difference tells.
+        // The view also has rows that earlier transactions read and that the server has not counted yet (it counts once a
+        // second), so the difference is compared.
         const rowsRead = sql<{ table: string; rows: number }>`
           select relname as table, (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as rows
           from pg_stat_xact_user_tables

@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), "weir-usage-record-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 const gateway = useGateway()
 
-/** With each field that a call knows. */
+/** A record with each field that a call knows. */
 const record: Required<UsageRecord> = {
   appId: "app",
   sessionId: "session",

@@ -1,4 +1,7 @@
-/** What is folded by the hour and by the day is the sum of the records, however late they come and whatever is folded again. */
+/**
+ * Usage that is folded by the hour and by the day: it is the sum of the records, however late they come and whatever is
+ * folded again.
+ */
 import { randomUUID } from "node:crypto"
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -55,7 +58,7 @@ const add = (rows: ReadonlyArray<Row>) =>
     return sql`select * from ${books}ledger_settle(${JSON.stringify(items)}::text::json, false)`
   })
 
-/** What a reaper settled is replaced by the settlement of its node; here, by nothing. */
+/** Replaces a reaper's settlement, as the settlement of its node does; here, by nothing. */
 const takeBack = ({ ref, at }: Row) =>
   Effect.andThen(
     inShard(

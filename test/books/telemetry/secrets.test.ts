@@ -155,7 +155,7 @@ it("leaves in no log, trace, metric, answer, error, difference or document", asy
   )
   await Effect.runPromise(Effect.sleep("3 seconds"))
   const all = heard.join("\n")
-  // It would be noticed: what the gateway knows and may tell is there.
+  // A leak would be noticed: values that the gateway knows and may show are there.
   for (const known of [ids.org, "upstream_error", "Entra does not accept"]) {
     expect(all.includes(known), known).toBe(true)
   }

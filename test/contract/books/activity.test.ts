@@ -1,6 +1,4 @@
-/**
- * Usage over time, exchanges and audit entries: what these routes tell is what was billed, and who may see it.
- */
+/** Usage over time, exchanges and audit entries: these routes report what was billed, to the callers that may see it. */
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"

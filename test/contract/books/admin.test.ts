@@ -1,7 +1,4 @@
-/**
- * Operators' routes: organisations, people, keys, licences. Each test names its rule: decisions "Control routes"
- * (Admin).
- */
+/** Operators' routes: organisations, people, keys, licences. */
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"

@@ -59,7 +59,7 @@ const apply = (...budgets: ReadonlyArray<object>) =>
 let made = 0
 const newId = () => `budget_${ids.org}_${made++}`
 
-/** Who calls so that a budget of a scope covers the call, and whom the budget names then. */
+/** The caller for whose call a budget of a scope counts, and the subject of that budget. */
 const callers = (scope: BudgetScope): { readonly headers: Headers; readonly subject: string } => {
   switch (scope) {
     case "org":

@@ -1,4 +1,4 @@
-/** `GET /v1/usage` and `GET /v1/ledger`: decisions "Control routes". */
+/** `GET /v1/usage` and `GET /v1/ledger`. */
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"

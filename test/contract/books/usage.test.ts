@@ -1,4 +1,4 @@
-/** `POST /t1/usage`. Rules 1 to 4 of interface.md, and the limits of each field. */
+/** `POST /t1/usage`: its rules, and the limits of each field. */
 import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** Videos: calls that outlive their request, and what becomes of their money. */
+/** Videos: calls that outlive their request, and their money. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
@@ -18,7 +18,7 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }) =
   testCatalogue(
     urls,
     ids,
-    // Nobody listens there: what is told stays to be seen.
+    // Nobody listens there: events stay and can be read.
     `webhooks: [{ id: ${hook}, url: "http://127.0.0.1:9/", secret: "env:WEIR_TEST_WEBHOOK", events: [job.done] }]`,
   )
     .replace(

@@ -1,4 +1,4 @@
-/** Webhooks: what is told, signed, in which order, and what happens when the receiving end fails. */
+/** Webhooks: the events that are sent, their signatures and order, and failures of the receiver. */
 import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"

@@ -110,7 +110,7 @@ describe.each(Object.entries(providers))("ai with %s", (_, model) => {
     let text = ""
     for await (const part of stream.textStream) text += part
     expect(text).toBe("Hel")
-    // The provider for Google ignores errors in a stream, and tells that it has no end.
+    // The provider for Google ignores errors in a stream, and reports that it has no end.
     expect(["error", "other", "unknown"]).toContain(await stream.finishReason)
   })
 

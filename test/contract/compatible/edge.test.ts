@@ -1,4 +1,4 @@
-/** What compatible routes have beside exchanges: models, counts, aliases, credentials, unknown paths. */
+/** The parts of compatible routes beside exchanges: models, counts, aliases, credentials, unknown paths. */
 import Anthropic from "@anthropic-ai/sdk"
 import { GoogleGenAI } from "@google/genai"
 import { Schema } from "effect"

@@ -93,7 +93,7 @@ const post = (api: Api, model: Handle, more: object) => {
 
 const absent = (name: string) => ({ [name]: undefined })
 
-/** The members of the request that its vendor gets, and what its client is told. */
+/** The members of the request that its vendor gets, and the warning that its client gets. */
 type Case = readonly [api: Api, model: Handle, asked: object, sent: object, warning: string | null]
 
 const fits = (cases: ReadonlyArray<Case>) => {

@@ -118,7 +118,7 @@ describe("pictures", () => {
     const events: Array<object> = []
     for await (const event of stream) events.push(event)
     expect(lastCall().body["partial_images"]).toBe(partial_images)
-    // The vendor's choice is told.
+    // The vendor's choice is reported.
     expect(events).toMatchObject([{ size: "1024x1024", quality: "high", background: "opaque" }])
   })
 
@@ -457,7 +457,7 @@ describe("moderation and reranking", () => {
       const { priority: _priority, ...known } = asked
       const response = await post(path, path.startsWith("/cohere") ? asked : known)
       expect([response.status, lastCall().body["max_tokens_per_doc"]]).toEqual([200, 100])
-      // A field that changes no answer is left out, and told.
+      // A field that changes no answer is left out, with a warning.
       expect(response.headers.get("x-svc-warning")).toBe(path.startsWith("/cohere") ? "fields_omitted=priority" : null)
     }
   })

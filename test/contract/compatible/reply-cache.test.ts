@@ -49,7 +49,7 @@ const twice = async <A>(ask: (text: string) => Promise<A>): Promise<readonly [A,
   const before = gateway().vendor.calls.length
   return [await ask(text), await ask(text), gateway().vendor.calls.length - before]
 }
-/** What is no id and no time. */
+/** A reply without its ids and times. */
 const plain = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value)

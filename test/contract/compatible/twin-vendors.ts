@@ -77,7 +77,7 @@ export const answerBy = (vendor: ScriptedVendor, script: TwinScript): void => {
   vendor.script(serve)
 }
 
-/** Asks for two cities at once, then for a third, and tells what it learned last, with its source. */
+/** Asks for two cities at once, then for a third, and answers with the last result and its source. */
 export const threeSteps: TwinScript = ({ calls, texts }) => {
   const call = (city: string, n: number) =>
     ({ t: "call", id: `call_${n}`, name: "weather", args: JSON.stringify({ city }) }) as const

@@ -1,4 +1,4 @@
-/** What vendors answer in tests of compatible routes. */
+/** The answers of vendors in tests of compatible routes. */
 import type { ScriptedVendor, VendorScript } from "../../../src/testing/scripted-vendor.ts"
 import {
   anthropicFrame,
@@ -69,7 +69,7 @@ export const stalls: VendorScript = async ({ head, write, wait }) => {
 }
 
 /**
- * How long it takes until the vendor sees that a client has left, in ms: the best of three, because other tests share the
+ * The time until the vendor sees that a client has left, in ms: the best of three, because other tests share the
  * processor.
  * @param begin starts a stream, reads its first event, and returns how to abort it
  */

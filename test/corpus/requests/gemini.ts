@@ -91,7 +91,7 @@ function readContentOf(part: JsonObject): Block {
     only(json(functionResponse), ["id", "name", "response"])
     const { id, response } = json(functionResponse)
     const { output, ...others } = json(response)
-    // A text stands alone under this name.
+    // A text is the only member under this name.
     const isText = typeof output === "string" && Object.keys(others).length === 0
     return { t: "tool_result", id: text(id), v: isText ? output : JSON.stringify(response) }
   }

@@ -12,7 +12,7 @@ export type Outcome =
       readonly _tag: "Delivered"
       readonly cost: string
       readonly deferred: boolean
-      /** A whole reply's body, which whoever repeats the request must get. */
+      /** A whole reply's body, which a repetition of the request must get. */
       readonly body?: string
     }
   /** A video was made, or its vendor failed. */
@@ -31,15 +31,15 @@ export interface CallOptions {
   readonly headersOf: (key: string) => Record<string, string>
   readonly pick: (count: number) => number
   readonly patienceMs: number
-  /** How many refusals for want of money are not final: holds may be in the way. */
+  /** The number of refusals for lack of money that are not final: holds may be in the way. */
   readonly maxRefusals: number
   readonly kindOf: (key: string) => Asked
 }
 
-/** What a key is asked for. */
+/** The kind of call of a key. */
 export type Asked = (typeof askedKinds)[number]
 
-/** Of sixteen keys, six are streams and five whole replies; each other kind has one. */
+/** The kinds of sixteen keys: six are streams and five whole replies; each other kind has one. */
 export const askedKinds = [
   "stream",
   "whole",
@@ -129,7 +129,7 @@ export const askFor = async (key: string, options: CallOptions): Promise<Outcome
   return { _tag: "GaveUp", last }
 }
 
-/** How long a job may take: as long as the lease of a node that was killed, and then its vendor. */
+/** The time that a job may take: as long as the lease of a node that was killed, and then its vendor. */
 const jobPatienceMs = 180_000
 
 /** Asks about a job until it has ended. */

@@ -6,7 +6,7 @@
  * were made and not at all if they failed, none may be lost or asked about by two nodes at once; two budgets must have
  * counted what was billed. Meanwhile tenants are made and changed: each once, and no answered change may be lost.
  * Two exports and three webhooks get what leaves the gateway, while they are killed too: each record is in one file of each export
- * with sums that are the ledger's, and each event was told under one id.
+ * with sums that are the ledger's, and each event was sent under one id.
  * With `--scarce`, the balance covers half of the exchanges: no more may be spent, and nothing that could be. A seed
  * repeats its faults. With `--citus`, the database is a coordinator and two workers of Citus, any of which is killed; six
  * organisations share the calls, and half-way a third worker joins and gets shards.
@@ -45,12 +45,12 @@ if (flags.only !== undefined && only === undefined) throw new Error(`--only is o
 const exchanges = Number(positionals[0] ?? 2000)
 const seed = Number(positionals[1] ?? Date.now() % 1_000_000)
 const gatewayCount = Number(flags.gateways)
-/** What an exchange costs about: 100 tokens in, a few out. What is held for it: 500 out, and the prompt's estimate. */
+/** The approximate cost of an exchange: 100 tokens in, a few out. Its hold: 500 out, and the prompt's estimate. */
 const costEach = 0.00034
 const holdEach = 0.0078
 const inFlight = 48
 const faultEveryMs = 700
-/** How many answered keys are asked for once more at the end. */
+/** The number of answered keys that are asked for once more at the end. */
 const maxReplays = 300
 
 const faultRandom = randomOf(seed)
@@ -243,7 +243,7 @@ for (const { org } of orgs) {
   left.set(org, balance)
   check(balance >= 0, `more was spent than there was: ${balance} of ${org}`)
 }
-/** What budgets have counted must be what was billed. */
+/** The usage that a budget has counted, which must be what was billed. */
 const usedOf = async (budget: string) =>
   (
     await query(`select coalesce((select sum(granted) from counters where counter like 'budget:${budget}:%'), 0)

@@ -1,6 +1,6 @@
 /**
- * What is outside of the gateway and gets what leaves it: a bucket and a folder for exports, and who is told of events. The
- * process that has the bucket and the webhooks is killed like the others.
+ * The receivers outside of the gateway: a bucket and a folder for exports, and the receivers of events. The process that
+ * has the bucket and the webhooks is killed like the others.
  */
 import { mkdirSync } from "node:fs"
 import { createServer, type Server } from "node:http"
@@ -74,7 +74,7 @@ webhooks:
 ${webhooks.map((id) => `  - { id: ${id}, url: "http://127.0.0.1:${port}/${id}", secret: "env:WEIR_FAULTS_WEBHOOK", events: [job.done, key.created] }`).join("\n")}
 `
 
-  /** Waits until all has left, and tells what is wrong with it. */
+  /** Waits until everything has left, and returns the problems. */
   const check = async (
     query: Query,
   ): Promise<{ readonly summary: string; readonly problems: ReadonlyArray<string> }> => {

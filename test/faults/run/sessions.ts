@@ -208,7 +208,7 @@ const seconds = ((Date.now() - startedAt) / 1000).toFixed(0)
 running = false
 await chaos
 const query = (sql: string) => ask(databases.port, sql)
-/** What gateways hold in memory, in money. */
+/** The money that gateways hold in memory. */
 const heldBy = async (port: number): Promise<string> => {
   const reply = await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { "x-svc-admin-key": adminKey } })
   if (!reply.ok) return `unknown, status ${reply.status}`

@@ -5,13 +5,13 @@ import { answering } from "../../../src/testing/vendor-replies.ts"
 
 export interface FaultVendor {
   readonly script: VendorScript
-  /** How often each key was asked for. */
+  /** The number of calls of each key. */
   readonly calls: ReadonlyMap<string, number>
   /** Jobs that were asked about by two at once. */
   readonly polledTwice: ReadonlySet<string>
 }
 
-/** How long the vendor works on a video, at least and at most. */
+/** The time that the vendor works on a video, at least and at most. */
 const filmMs = { least: 300, most: 3000 }
 
 /** Whether the video of a key fails: one in five does. */

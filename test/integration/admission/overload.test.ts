@@ -115,7 +115,7 @@ describe("an overloaded gateway", () => {
     const asking = (async () => {
       for (let count = 0; count < 60; count++) statuses.push((await late().exchange(hello)).status)
     })()
-    // Stands still as under load, without taking a core from other tests.
+    // Blocks the event loop as load does, without taking a core from other tests.
     const never = new Int32Array(new SharedArrayBuffer(4))
     for (let turn = 0; turn < 12; turn++) {
       Atomics.wait(never, 0, 0, 200)

@@ -1,4 +1,4 @@
-/** Where a window ends: behind what may still come, and, in an export that has fallen behind, not too far ahead. */
+/** The end of a window: before records that may still come, and not too far ahead if the export has fallen behind. */
 import { randomUUID } from "node:crypto"
 import { expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"

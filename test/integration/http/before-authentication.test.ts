@@ -53,7 +53,7 @@ const compatible: ReadonlyArray<readonly [method: string, path: string]> = [
   ["DELETE", "/openai/v1/videos/x"],
 ]
 
-/** Routes by which somebody becomes known, or that tell nothing of anybody. */
+/** Routes by which a caller logs in, or that return nothing about anybody. */
 const anonymous: ReadonlySet<string> = new Set([
   "GET /.well-known/jwks.json",
   "POST /v1/auth/otp/request",

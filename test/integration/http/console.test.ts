@@ -1,4 +1,4 @@
-/** What the console is served as: its document and policy, its files, and `/`. */
+/** The console over HTTP: its document and policy, its files, and `/`. */
 import { describe, expect, it } from "vitest"
 import { loadAssets } from "../../../src/http/console/assets.ts"
 import { errorOf, useGateway } from "../../support/gateway.ts"

@@ -178,7 +178,7 @@ const known: Readonly<Record<string, string>> = {
 const layers: ReadonlyArray<Readonly<Record<string, string>>> = [{ scope: "org" }, { scope: "team", team }]
 
 interface Sent {
-  /** Those of the route's usual caller if absent. */
+  /** The headers; those of the route's usual caller if absent. */
   readonly headers?: Readonly<Record<string, string>>
   readonly parameters?: Readonly<Record<string, string>>
   readonly body?: Json | undefined

@@ -1,4 +1,4 @@
-/** Where replies are kept: for how long, for whom, and what the bytes tell. */
+/** The store of kept replies: their lifetime, their owners, and bytes that reveal nothing. */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
 import { Redis as Client } from "ioredis"

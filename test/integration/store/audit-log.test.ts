@@ -8,7 +8,7 @@ import { LongQueries } from "../../../src/store/connections.ts"
 import { Shards } from "../../../src/store/shards/shards.ts"
 import { layerTestDatabase } from "../../support/books.ts"
 
-/** What a test changes and takes back is seen by its own transaction alone: everything is asked over one client. */
+/** One client for all queries: only its own transaction sees rows that a test changes and rolls back. */
 const sameClient = Layer.effect(
   LongQueries,
   Effect.gen(function* () {

@@ -54,7 +54,7 @@ const exchange = Effect.fnUntraced(function* (orgId: string, cost: bigint, atMs:
 
 const hourMs = 3_600_000
 
-/** What the books say. */
+/** The contents of the books. */
 const told = Effect.gen(function* () {
   const { balance } = yield* Ledger
   const { read } = yield* UsageSummaries
@@ -71,7 +71,10 @@ const told = Effect.gen(function* () {
   }
 })
 
-/** As an operator does it, beside the gateway: each shard to another server, and every second one back. @returns how many are elsewhere now */
+/**
+ * Moves shards like an operator, beside the gateway: each shard to another server, and every second one back.
+ * @returns how many are elsewhere now
+ */
 const moveShards = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const placed = () => sql<{ id: string; host: string; port: number }>`

@@ -1,4 +1,4 @@
-/** What a schema that is not this version's means: refused with what to do, or used in spite of it. */
+/** A schema of another version: it is refused with the remedy, or used in spite of the difference. */
 import { readdirSync, readFileSync } from "node:fs"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Exit, Layer, Scope } from "effect"

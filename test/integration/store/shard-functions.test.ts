@@ -1,4 +1,4 @@
-/** What a shard does by itself: the lists of its tables and functions are those of the database. */
+/** The tables and functions of a shard: the lists are those of the database. */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -8,7 +8,7 @@ import { layerTestConfig, layerTestDatabases } from "../../../src/testing/stores
 
 const database = layerDatabase.pipe(Layer.provide(Layer.mergeAll(layerTestConfig(), layerTestDatabases)))
 
-/** What runs at the coordinator although it names tables of the books; each has its reason. */
+/** The functions that run at the coordinator although they name tables of the books; each has its reason. */
 const atCoordinator = new Set([
   // In one transaction with rows that are no organisation's.
   "ledger_topup",

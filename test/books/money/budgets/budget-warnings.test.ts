@@ -74,7 +74,7 @@ layer(layerTestLedger, { excludeTestServices: true, timeout: "60 seconds" })("wa
       expect(yield* lookAll).toEqual([])
       yield* spend(orgId, limit / 5n)
       expect(yield* lookAll).toEqual([80])
-      // A node that starts now does not know what was told, and does not tell it again.
+      // A node that starts now does not know the warnings of before, and does not send them again.
       const late = yield* startWarnings
       late.charged(orgId, "USD", [needOf(0n)])
       yield* late.look

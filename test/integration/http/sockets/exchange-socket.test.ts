@@ -334,7 +334,7 @@ describe("GET /t1/socket", () => {
         expect(JSON.stringify(last)).toMatch(told)
         expect(last?.id).toBeUndefined()
       }
-      // What is wrong with an exchange is told under its id.
+      // A problem of an exchange is reported under its id.
       socket.send({ id: "a", exchange: { model: "main" } })
       expect(await socket.until(ended("a"))).toMatchObject({ event: "t.err", data: { code: "bad_request" } })
       socket.send({ id: "b", exchange: { ...hello, model: "foreign" } })

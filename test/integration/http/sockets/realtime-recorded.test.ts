@@ -32,7 +32,7 @@ interface Reported {
 /** The recorded sessions ask for transcripts. OpenAI and Azure bill them by seconds; for xAI they are part of the price. */
 const pricesOf = (profile: string) => (profile === "xai" ? {} : { dims: 'audio_seconds: "300"' })
 
-/** What the recording says of a response: in the response, or beside it. */
+/** The data of a recording on a response: in the response, or beside it. */
 const reportedOf = (data: { readonly [key: string]: unknown }): Reported => {
   const response = data["response"] as { readonly usage?: Reported }
   return response.usage?.input_tokens === undefined ? (data["usage"] as Reported) : response.usage

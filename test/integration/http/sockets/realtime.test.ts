@@ -39,7 +39,7 @@ const rejected = (opening: Promise<unknown>) =>
     (error: unknown) => error,
   )
 
-/** Sends what begins a response, and waits to be told how it goes on. */
+/** Sends the events that begin a response; each further step is made by a call. */
 const stepping = () => {
   let session: RealtimeVendorSession | undefined
   const script: RealtimeScript = (opened) => {

@@ -29,7 +29,7 @@ const bytewise = (payload: Buffer) => [
 const hostile = Buffer.from("00fffefdfcfb00ff", "hex")
 const longest = Buffer.alloc(125, 0xfe)
 
-/** What comes before the client closes with 1000, or before the gateway closes with a code. */
+/** The frames before the client closes with 1000, or before the gateway closes with a code. */
 interface Case {
   readonly sent: ReadonlyArray<Buffer>
   readonly texts?: number
