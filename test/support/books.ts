@@ -62,7 +62,7 @@ export const fund = (amount: bigint) =>
     return orgId
   })
 
-/** What an exchange takes of the daily tokens of a plan. */
+/** The need of an exchange for the daily tokens of a plan. */
 export const dailyTokens = (orgId: string, tokens: number, limit: number): BudgetNeed => {
   const daily = planBudget({ id: "plan", dailyTokens: limit }, orgId, Date.now(), true)
   if (daily === undefined) throw new Error("the plan has a limit")

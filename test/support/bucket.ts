@@ -94,7 +94,7 @@ export const checkSignature =
     return hmac(derived, toSign).toString("hex") === signature ? undefined : "the signature is wrong"
   }
 
-/** What Google and Azure check: a token, and the hash of the body. */
+/** The check of Google and Azure: a token, and the hash of the body. */
 export const checkToken =
   (token: string, needed: Readonly<Record<string, string>> = {}): Check =>
   ({ headers }, body) => {

@@ -12,7 +12,7 @@ import { preparedDatabase } from "../../scripts/prepared-database.ts"
 import { cacheFolder } from "./temporary.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
-/** Where the dependencies are found that are not bundled. */
+/** The folder where the dependencies that are not bundled are found. */
 const cache = join(cacheFolder, "bundles")
 
 const hashOfInputs = (database: string): string => {

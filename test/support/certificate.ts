@@ -23,7 +23,7 @@ XkY1tK/FGaA8MFPUkMQkNYqONTfLRioU1gvgy63rpMCDDphOrcLsPPpa
 -----END PRIVATE KEY-----
 `
 
-/** An authority that nothing trusts unless it is told to, and what it issued: for a server and for a client. */
+/** An authority that is trusted only if it is configured, and its certificates: for a server and for a client. */
 export const authority = `-----BEGIN CERTIFICATE-----
 MIIBkzCCATmgAwIBAgIUSkqKJvMtMqFFIogoLBHYDYH4XtcwCgYIKoZIzj0EAwIw
 HjEcMBoGA1UEAwwTd2VpciB0ZXN0IGF1dGhvcml0eTAgFw0yNjExMjIyMjQzMzNa

@@ -12,7 +12,7 @@ const onNone = ["architecture", "process", "simulator", "unit"]
 /** On recorded vendor traffic, which a clone does not have. */
 const onRecordings = ["corpus"]
 
-/** What `npm test` does not run: tests in Chromium, which have a configuration of their own, and helpers. */
+/** The folders that `npm test` does not run: tests in Chromium, which have a configuration of their own, and helpers. */
 export const notRun = ["browser", "support"]
 
 const testsOf = (folders: ReadonlyArray<string>): Array<string> =>

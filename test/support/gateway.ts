@@ -57,7 +57,7 @@ interface HoldRow {
   readonly cost: string | null
 }
 
-/** What was settled for the test's organisation, oldest first, then what it holds. */
+/** The settled holds of the test's organisation, oldest first, then its open ones. */
 export const holdsOf = async ({ sql, ledger, orgId }: TestGateway): Promise<ReadonlyArray<HoldRow>> => {
   const settled = await Effect.runPromise(
     sql<{ cost: string }>`select cost::text from usage_records where org_id = ${orgId} order by at`,

@@ -9,9 +9,9 @@ export interface TokenEndpoint {
   readonly account: string
   /** Tokens that were issued. */
   readonly issued: ReadonlyArray<string>
-  /** What it answers: a status other than 200 is a refusal. */
+  /** Its answer: a status other than 200 is a refusal. */
   answers: { status: number; expiresIn: number }
-  /** Why statements were refused. */
+  /** The reasons why statements were refused. */
   readonly refusals: ReadonlyArray<string>
   readonly stop: () => void
 }

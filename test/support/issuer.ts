@@ -65,7 +65,7 @@ export const startIssuer = async (
   return issuer
 }
 
-/** Entra: discovery, and a token for whoever knows the secret. */
+/** Entra: discovery, and a token for a client that knows the secret. */
 export const startEntra = async (
   secret: string,
 ): Promise<Issuer & { readonly forms: () => ReadonlyArray<Asked["form"]> }> => {

@@ -7,7 +7,7 @@ import { portOf } from "../../src/testing/port.ts"
 export interface ListingVendor {
   /** Its base URL. */
   url: string
-  /** What it lists, and with which status it answers. */
+  /** The list in its answer. */
   listed: unknown
   status: number
   /** Paths at which it was asked. */

@@ -9,7 +9,7 @@ const tokens: Readonly<Record<string, string>> = {
 
 const variable = "WEIR_TEST_MANAGED_IDENTITY"
 
-/** The variables by which Azure tells of it. */
+/** A managed identity, with the variables by which Azure announces it. */
 export const managedIdentity = async (): Promise<{
   readonly IDENTITY_ENDPOINT: string
   readonly IDENTITY_HEADER: string

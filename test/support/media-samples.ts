@@ -1,6 +1,6 @@
 /** Pictures and sound for tests, made here. */
 
-/** A WAV file: 16 kHz, 16 bit, one channel. @param claimed the length of its data that its head tells */
+/** A WAV file: 16 kHz, 16 bit, one channel. @param claimed the length of its data that its head claims */
 export const wavOf = (seconds: number, claimed = seconds * 32_000): Buffer => {
   const data = Math.round(seconds * 32_000)
   const wav = Buffer.alloc(44 + data)

@@ -5,7 +5,7 @@ import { type Answer, type Asked, type Issuer, startIssuer } from "./issuer.ts"
 export interface Service extends Issuer {
   /** Bodies that were accepted. */
   readonly accepted: Array<Schema.JsonObject>
-  /** Why others were refused. */
+  /** The reasons why others were refused. */
   readonly refused: Array<string>
   /** Answers everything with this, while it is set. */
   down: Answer | undefined

@@ -42,17 +42,17 @@ export interface Heard {
   readonly head: string
   readonly texts: ReadonlyArray<string>
   readonly pongs: ReadonlyArray<string>
-  /** Of its closing frame: undefined without one, 1005 for one without a code. */
+  /** The code of its closing frame: undefined without one, 1005 for one without a code. */
   readonly closed: number | undefined
 }
 
-/** What is sent at once, and what is sent when so many texts and pongs have come. */
+/** The frames that are sent at once, and those that are sent when so many texts and pongs have come. */
 export interface Conversation {
   readonly sent: ReadonlyArray<Buffer>
   /** Bytes of each write; as they come if absent. */
   readonly inPiecesOf?: number
   readonly next?: { readonly after: number; readonly sent: Buffer }
-  /** Does not end the connection when it is told to. */
+  /** Whether it keeps the connection open when the gateway asks it to end. */
   readonly staysOpen?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** What a gateway of a test writes when it is ready, and requests with the key in it. */
+/** The line that a gateway of a test writes when it is ready, and requests with the key in it. */
 export interface Ready {
   readonly baseUrl: string
   readonly pid: number

@@ -17,7 +17,7 @@ export interface RealtimeGateway {
   readonly open: (query?: string, headers?: Readonly<Record<string, string>>) => Promise<TestSocket>
   /** Its usage records, oldest first. */
   readonly records: () => Promise<ReadonlyArray<UsageRow>>
-  /** What is held and was not settled, as a decimal. */
+  /** The amount that is held and was not settled, as a decimal. */
   readonly held: () => Promise<bigint>
 }
 

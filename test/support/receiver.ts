@@ -16,11 +16,11 @@ const decodeEvent = Schema.decodeUnknownSync(Event, { onExcessProperty: "error" 
 
 export interface Received extends Schema.Schema.Type<typeof Event> {
   readonly id: string
-  /** Where it came, with the query. */
+  /** The path of the request, with the query. */
   readonly path: string
-  /** How many there were. */
+  /** The number of its signatures. */
   readonly signatures: number
-  /** What the receiver answered. */
+  /** The status that the receiver answered. */
   readonly status: number
 }
 
@@ -30,7 +30,7 @@ export interface Receiver {
   readonly received: Array<Received>
   /** The secret with which signatures are checked. */
   secret: string
-  /** What it answers; 0 breaks the connection off, -1 never answers. */
+  /** The status of its answer; 0 breaks the connection off, -1 never answers. */
   answer: (event: Received) => number
   /** Headers of its answers. */
   headers: Readonly<Record<string, string>>

@@ -6,7 +6,7 @@ import { createHash, createHmac } from "node:crypto"
 
 export interface Received {
   readonly method: string
-  /** As it was sent, without its query. */
+  /** The path as it was sent, without its query. */
   readonly path: string
   readonly query?: string
   readonly headers: Readonly<Record<string, unknown>>
@@ -41,7 +41,7 @@ export const signatureOf = (
 const authorizationPattern =
   /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/
 
-/** Why a server of AWS would refuse a request; undefined if its signature is right. */
+/** The reason why a server of AWS would refuse a request; undefined if its signature is right. */
 export const refusalOf = (
   request: Received,
   keys: { readonly accessKeyId: string; readonly secretAccessKey: string },

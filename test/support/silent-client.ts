@@ -1,4 +1,4 @@
-/** A client on a bare socket, which reads only when it is told to. */
+/** A client on a bare socket, which reads only when a test asks it to. */
 import { connect, type Socket } from "node:net"
 import { openaiChunk, type TestGateway } from "../../src/testing/index.ts"
 

@@ -1,5 +1,5 @@
 /**
- * Where tests make their folders: in memory where there is room, or else beside the dependencies. A database has a thousand
+ * The place of tests' folders: in memory if there is room, or else beside the dependencies. A database has a thousand
  * files, and on some disks making one takes a millisecond. Vitest runs `setup` before the first test, and then `teardown`:
  * memory that a run has taken is free after it.
  */
@@ -13,7 +13,7 @@ const neededBytes = 2 * 1024 ** 3
 const hourMs = 3_600_000
 /** What later runs find again. */
 export const cacheFolder = fileURLToPath(new URL("../../node_modules/.cache/weir-test", import.meta.url))
-/** It grows with each change of the sources: it is made anew each day. */
+/** It grows with each change of the sources: it is made again each day. */
 const compileCache = join(cacheFolder, "compiled")
 
 const hasRoom = (): boolean => {

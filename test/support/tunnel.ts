@@ -1,4 +1,4 @@
-/** What a proxy does for CONNECT once it agrees. */
+/** The tunnel that a proxy opens after it has accepted a CONNECT. */
 import { connect, type Socket } from "node:net"
 
 /** Connects to a target and joins both sockets. */

@@ -17,7 +17,7 @@ import { withVariables } from "./variables.ts"
 
 type Variables = Readonly<Record<string, string>>
 
-/** What is printed, in place of the console. */
+/** A console that collects the text that is printed. */
 const captured = () => {
   const output = { text: "" }
   const print = (...parts: ReadonlyArray<unknown>) => {

@@ -56,7 +56,7 @@ ${more(named)}`,
     if (!filesOf(".").some((file) => file.includes("usage/v1/date"))) return []
     return (await ask(`select ref from ${parquet("usage")} where org_id = '${ids.org}'`)).map(({ ref }) => ref)
   }
-  /** What the books have. */
+  /** The refs of the usage records in the books. */
   const spentRefs = async () =>
     (
       await run(gateway().sql<{ ref: string }>`

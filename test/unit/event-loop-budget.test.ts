@@ -1,4 +1,4 @@
-/** How much of large bodies is taken in a turn of the event loop. */
+/** The bytes of large bodies that are taken in a turn of the event loop. */
 import { setImmediate as turn } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
 import { EventLoopBudget } from "../../src/event-loop-budget.ts"

@@ -15,7 +15,7 @@ export interface Databases {
   readonly servers: ReadonlyArray<Service>
   readonly lines: ReadonlyArray<Line>
   readonly url: string
-  /** Where one asks without faults on the line. */
+  /** The port without faults on the line. */
   readonly port: number
   /** Moves shards to a server that joins now; undefined where there is one server. */
   readonly rebalance: (() => Promise<string>) | undefined

@@ -120,7 +120,7 @@ export const redis = (port: number): Service =>
 
 const cli = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
 
-/** Of a gateway in a fault run: what a killed one leaves is taken over after seconds. */
+/** The environment of a gateway in a fault run: another gateway takes over the work of a killed one after seconds. */
 export const gatewayEnvironment = (of: {
   readonly catalogue: string
   readonly databaseUrl: string

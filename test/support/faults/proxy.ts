@@ -4,7 +4,7 @@ import { portOf } from "../../../src/testing/port.ts"
 
 export interface Line {
   readonly port: number
-  /** Cuts every connection that stands. */
+  /** Cuts every open connection. */
   readonly cut: () => void
   /** Blocks all traffic for a while, without closing connections. */
   readonly stall: (ms: number) => void

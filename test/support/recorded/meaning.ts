@@ -1,4 +1,4 @@
-/** What a reply says, in whichever API it was written. */
+/** The meaning of a reply, in whichever API it was written. */
 import type { ChatDialect, VendorEvent } from "../../../src/dialects/chat-dialect.ts"
 import { UsageMeter } from "../../../src/kinds/chat/usage-meter.ts"
 import type { Stop } from "../../../src/protocol/exchange.ts"
@@ -62,10 +62,10 @@ export const meaningOf = (events: ReadonlyArray<VendorEvent>): Meaning => {
 
 const isSealed = (block: object): boolean => "redacted" in block && block.redacted === true
 
-/** Most APIs have one word for both. */
+/** The stop that a client can read: most APIs have no name for the others. */
 const plainStop = (stop: Stop | undefined) => (stop === undefined ? stop : (unnamedStops[stop] ?? stop))
 
-/** Not every API has a word for these. */
+/** The stops that some APIs cannot express, with the stop that replaces each. */
 const unnamedStops: Readonly<Partial<Record<Stop, Stop>>> = {
   stop_sequence: "end",
   tool_call: "end",

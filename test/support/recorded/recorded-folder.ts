@@ -1,4 +1,7 @@
-/** Where recorded vendor traffic is, if the machine has some: `SVC_TEST_RECORDINGS`, or `fixtures` of a folder beside this project's. */
+/**
+ * The folder of recorded vendor traffic, if the machine has some: `SVC_TEST_RECORDINGS`, or `fixtures` of a folder beside
+ * this project's.
+ */
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -43,7 +43,7 @@ const filesOf = (vendor: string): ReadonlyArray<readonly [name: string, text: st
     .map((name) => [name, readFileSync(join(path, name), "utf8")] as const)
 }
 
-/** What was sent and received on one WebSocket. */
+/** The messages that were sent and received on one WebSocket. */
 const SocketRecording = Schema.Struct({
   response: Schema.Struct({
     messages: Schema.Array(

@@ -1,4 +1,4 @@
-/** Which request ids need no look in the books. */
+/** Request ids that need no look in the books. */
 import { describe, expect, it } from "vitest"
 import { isRegistryComplete } from "../../../src/admission/request-id.ts"
 import { timeOfUlid } from "../../../src/protocol/values/ulid.ts"

@@ -1,4 +1,4 @@
-/** Which windows a call counts in. */
+/** The windows in which a call counts. */
 import { describe, expect, it } from "vitest"
 import { rateWindows } from "../../../src/admission/rates.ts"
 

@@ -1,4 +1,4 @@
-/** Replies that are kept for whoever repeats a request. */
+/** Replies that are kept for a caller that repeats a request. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { openReply, sealReply } from "../../../src/calls/reply/replay-record.ts"

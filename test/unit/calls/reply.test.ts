@@ -5,7 +5,7 @@ import type { Connection } from "../../../src/calls/connection.ts"
 import { ClientReply } from "../../../src/calls/reply/reply.ts"
 import { EventWriter } from "../../../src/kinds/chat/event-writer.ts"
 
-/** A connection that takes a number of writes, and then none until it is told. */
+/** A connection that takes a number of writes, and then none until a test lets it. */
 const connect = (bufferBytes: number) => {
   let room = 1
   let unsent = 0

@@ -1,4 +1,4 @@
-/** Which targets are asked, and in which order, is one rule: for a request, and for the socket of a session. */
+/** The targets that are asked, and their order: one rule for a request, and for the socket of a session. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Queue, Result } from "effect"
 import { TestClock } from "effect/testing"
@@ -27,7 +27,7 @@ import { UpstreamBroken, VendorClient } from "../../../src/upstream/client.ts"
 import { TargetHealth } from "../../../src/upstream/health.ts"
 import { UpgradeRefused, type VendorSocket, VendorSockets } from "../../../src/upstream/vendor-sockets.ts"
 
-/** What a vendor answers; it breaks off where the status is 0. */
+/** The answer of a vendor; it breaks off if the status is 0. */
 interface Said {
   readonly status: number
   readonly code?: string
@@ -47,7 +47,7 @@ interface Step {
   readonly b: Said
   /** The vendors that are asked, in this order. */
   readonly asked: string
-  /** What the client gets. */
+  /** The answer that the client gets. */
   readonly told: string
   /** The time that passes before. */
   readonly afterS?: number
@@ -147,7 +147,7 @@ apps: [{ id: app, org: org }]
 
 const caller: Caller = { ...mockCaller, org: { ...mockCaller.org, models: ["main", "voice"] } }
 
-/** What two vendors say to the next calls, and which of them were asked. */
+/** The answers of two vendors to the next calls, and the vendors that were asked. */
 interface Vendors {
   says: Pick<Step, "a" | "b">
   asked: Array<string>

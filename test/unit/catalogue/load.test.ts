@@ -29,7 +29,7 @@ orgs:
   - { id: o, name: O, currency: USD, models: [m] }
 `
 
-/** With a second vendor, in line 6. */
+/** A catalogue with a second vendor, in line 6. */
 const aws = (dialect: string, fields: string) =>
   good.replace(
     "models:\n  - handle",
@@ -322,7 +322,7 @@ describe("a good catalogue", () => {
     const other = good.replace("name: O", "name: P").replace("production:", "staging:")
     const entries = ({ encoded }: typeof loaded) => entriesOf(JSON.parse(JSON.stringify(encoded)))
     const [before, after] = [entries(loaded), entries(Result.getOrThrow(loadCatalogue(other)))]
-    // The times of the platform are told also where an environment comes or goes.
+    // The times of the platform are listed also if an environment comes or goes.
     const production = Object.entries({ connect: "10s", idle: "2m", total: "1h", ttfb: "250ms" }).map(
       ([path, time]) => ({ path, time }),
     )

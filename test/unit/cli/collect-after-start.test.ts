@@ -3,7 +3,7 @@ import { TestClock } from "effect/testing"
 import { describe, expect, it } from "vitest"
 import { collectUnlessUsed } from "../../../src/cli/serve/collect-after-start.ts"
 
-/** What is collected within some seconds, and when. @param usedAtMs when the first call comes */
+/** The times of the collections within some seconds. @param usedAtMs when the first call comes */
 const collectionsOf = (usedAtMs: number): Promise<ReadonlyArray<number>> =>
   Effect.gen(function* () {
     const collections: Array<number> = []

@@ -11,7 +11,7 @@ const redacted = {
   secretAccessKey: Redacted.make(keys.secretAccessKey),
 }
 
-/** Of AWS's test suite for Signature Version 4. */
+/** The vectors of AWS's test suite for Signature Version 4. */
 const vectors: ReadonlyArray<
   readonly [name: string, method: string, query: string, type: string | undefined, body: string, signature: string]
 > = [

@@ -13,7 +13,7 @@ describe("a token", () => {
     fetches++
     return answer()
   }
-  /** What is to be run later, and when. */
+  /** The functions that are to be run later, with their times. */
   let later: Array<{ readonly run: () => void; readonly atMs: number }> = []
   const options = {
     nowMs: () => nowMs,

@@ -1,4 +1,4 @@
-/** Breakpoints of a client of Anthropic's API, at each block and tool, reach vendors that have a word for them there. */
+/** Breakpoints of a client of Anthropic's API, at each block and tool, reach vendors that support them there. */
 import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { decodeMessagesRequest } from "../../../src/dialects/anthropic/client-request.ts"

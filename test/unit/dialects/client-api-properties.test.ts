@@ -76,7 +76,7 @@ const requestOf = (asked: typeof Asked.Type, name: ClientApiName): VendorRequest
   stream: true,
 })
 
-/** APIs have one word for what a vendor and what a model withholds. */
+/** The stop that a client can read: its API does not distinguish the vendor's filter from the model's refusal. */
 const plainStop = (stop: string | undefined) => (stop === "refusal" ? "filtered" : stop)
 
 /** Blocks in order with their author; results belong to the user, and messages of one author are one. */

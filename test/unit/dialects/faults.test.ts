@@ -20,7 +20,7 @@ const openai = (code: string | null, message = "", type = "invalid_request_error
   error: { code, message, type },
 })
 
-/** As Google refuses with each of its APIs. */
+/** A refusal in the form of each of Google's APIs. */
 const googles = (message: string) => ({ error: { code: 400, message, status: "INVALID_ARGUMENT" } })
 
 describe("every dialect, by the status alone", () => {

@@ -136,7 +136,7 @@ const requests: Readonly<Record<ClientApiName | "twp/1", (texts: Texts) => strin
 
 type DialectName = keyof typeof chatDialects
 
-/** Where each vendor gets them. */
+/** The paths at which each vendor gets them. */
 const places: Readonly<Record<DialectName, Readonly<Record<keyof Texts | "output", JsonPath>>>> = {
   "openai-chat": {
     args: ["messages", 1, "tool_calls", 0, "function", "arguments"],
@@ -369,7 +369,7 @@ const writtenStream = (encoder: EventEncoder, events: ReadonlyArray<VendorEvent>
         .join("\n"),
     )
 
-/** Where each client's stream has the arguments, or a part of them. */
+/** The path in each client's stream of the arguments, or of a part of them. */
 const streamPlaces: Readonly<Record<ClientApiName, JsonPath>> = {
   "openai-chat": ["choices", 0, "delta", "tool_calls", 0, "function", "arguments"],
   "openai-responses": ["arguments"],

@@ -1,4 +1,4 @@
-/** What events of a realtime session mean: tables, and properties of what may pass. */
+/** The meaning of events of a realtime session: tables, and properties of what may pass. */
 import { describe, expect, it } from "vitest"
 import { bytesPerSecond } from "../../../src/dialects/openai-realtime/audio.ts"
 import { readClientEvent, type SessionLimits } from "../../../src/dialects/openai-realtime/client-events.ts"

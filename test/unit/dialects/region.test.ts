@@ -1,4 +1,4 @@
-/** Where vendors say that they answered. */
+/** The region in which vendors say that they answered. */
 import { describe, expect, it } from "vitest"
 import { decodeBody } from "../../../src/dialects/anthropic/vendor-reply.ts"
 import { regionName, regionOfHead } from "../../../src/dialects/vendor/region.ts"

@@ -1,4 +1,4 @@
-/** Pictures with which models of chat answer reach clients that have words for them, streamed and whole; others are told. */
+/** Pictures with which models of chat answer reach clients whose API supports them, streamed and whole; others get a warning. */
 import { describe, expect, it } from "vitest"
 import { clientApis } from "../../../src/dialects/client/client-apis.ts"
 import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../../src/dialects/parse/json.ts"

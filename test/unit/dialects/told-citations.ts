@@ -1,4 +1,4 @@
-/** What a client of an API reads of a reply's citations: of a whole reply, and of a stream. */
+/** The citations that a client of an API reads: of a whole reply, and of a stream. */
 
 import type { VendorEvent } from "../../../src/dialects/chat-dialect.ts"
 import type { ClientApi, ReplyContext } from "../../../src/dialects/client/client-api.ts"

@@ -1,4 +1,4 @@
-/** What keeps a month open. */
+/** The reasons why a month stays open. */
 import { describe, expect, it } from "vitest"
 import { waitsFor } from "../../../src/exports/close-month.ts"
 import type { Position } from "../../../src/exports/export-store.ts"

@@ -1,4 +1,4 @@
-/** What is in the files of a window, read by DuckDB. */
+/** The contents of the files of a window, read by DuckDB. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"

@@ -1,4 +1,4 @@
-/** What the lag of an export is, where the books are on several shards. */
+/** The lag of an export whose books are on several shards. */
 import { expect, it } from "vitest"
 import { lags } from "../../../src/exports/exports.ts"
 

@@ -24,7 +24,7 @@ const serve = async (most: number): Promise<number> => {
 
 const request = "GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 
-/** Connects, and tells how it ends: with an answer or without. */
+/** Connects, and returns how the connection ends: with an answer or without. */
 const open = (port: number, { silent = false } = {}): { readonly socket: Socket; readonly ended: Promise<string> } => {
   const socket = connect(port, "127.0.0.1", () => {
     if (!silent) socket.write(request)

@@ -1,4 +1,4 @@
-/** What a provider's claims say of a person, by its settings. */
+/** The person in a provider's claims, by the provider's settings. */
 import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { loadCatalogue } from "../../../src/catalogue/load.ts"

@@ -1,4 +1,4 @@
-/** What an exchange holds, by the parameters that make it dearer. */
+/** The hold of an exchange, by the parameters that make it dearer. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { loadCatalogue } from "../../../src/catalogue/load.ts"

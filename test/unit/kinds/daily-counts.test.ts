@@ -1,4 +1,4 @@
-/** What a call counts in the quotas of a day: of its organisation, and of its end user. */
+/** The counts of a call in the quotas of a day: of its organisation, and of its end user. */
 import { describe, expect, it } from "vitest"
 import { dailyCountsOf } from "../../../src/kinds/daily-counts.ts"
 

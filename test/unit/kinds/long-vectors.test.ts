@@ -28,7 +28,7 @@ const readIn = (text: string, encoding: "float" | "base64", most = 3000) => {
   return { json: json && vectors.restored(json), skeleton, vectors }
 }
 
-/** What is beside vectors, with whatever JSON can have. */
+/** The members beside vectors, with everything that JSON can have. */
 const beside = {
   object: "list",
   'a "key" [1, 2]': 'text with [0.1, 0.2], "quotes", \\ and \u2028',

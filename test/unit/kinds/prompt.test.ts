@@ -1,4 +1,4 @@
-/** What a prompt keeps once it has been written for a target. */
+/** The memory that a prompt keeps after it has been written for a target. */
 import { Effect, Result } from "effect"
 import { expect, it } from "vitest"
 import { dialects } from "../../../src/dialects/index.ts"

@@ -1,5 +1,5 @@
 /**
- * What can change the answer to a request: for each field of the schema a change of it alone asks for another answer,
+ * The fields that can change the answer to a request: for each field of the schema a change of it alone asks for another answer,
  * or it is listed as one that cannot.
  */
 import { Effect, Result, Schema } from "effect"
@@ -257,7 +257,7 @@ const vendorOptions: typeof exchanges = {
 }
 const optionPath = "params.vendorOptions"
 
-/** Why a field cannot change the answer, or is elsewhere in the place. */
+/** The reasons why a field cannot change the answer, or is elsewhere in the place. */
 const unchanging: Readonly<Record<string, string>> = {
   model: "is a part of the place",
   meta: "names the call",

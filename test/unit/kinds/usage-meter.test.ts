@@ -1,4 +1,4 @@
-/** What a reply has, as it comes: its output in bytes, and its blocks. */
+/** The contents of a reply while it comes: its output in bytes, and its blocks. */
 import { describe, expect, it } from "vitest"
 import { UsageMeter } from "../../../src/kinds/chat/usage-meter.ts"
 

@@ -1,4 +1,4 @@
-/** How long recordings are, by their heads, and how long they can be at most. */
+/** The length of recordings by their heads, and the most that it can be. */
 import { describe, expect, it } from "vitest"
 import { mp3Seconds } from "../../../src/media/mp3-length.ts"
 import { soundLength } from "../../../src/media/sound-length.ts"

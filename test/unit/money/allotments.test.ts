@@ -1,4 +1,7 @@
-/** What a node asks for when a hold is not covered, and when it takes money to be scarce. Source: README of `src/money`. */
+/**
+ * The amount that a node asks for when a hold is not covered, and the time when it takes money to be scarce. Source: README
+ * of `src/money`.
+ */
 import { describe, expect, it } from "vitest"
 import { Allotments } from "../../../src/money/allotments.ts"
 

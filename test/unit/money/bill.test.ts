@@ -1,4 +1,4 @@
-/** What is billed of an exchange, by how far it got. Lessons 2, 8 and 11. */
+/** The bill of an exchange, by how far it got. */
 import { describe, expect, it } from "vitest"
 import { isImplausible, makeBill, needsEstimate } from "../../../src/kinds/chat/bill.ts"
 

@@ -12,7 +12,7 @@ interface Row {
 const refused = new StoreUnavailable({ store: "postgres", cause: "a wrong item" })
 const nameOf = (item: object): string => ("name" in item ? String(item.name) : "")
 
-/** Answers each item with its name, but for those that it is told to leave out, or to refuse with their whole batch. */
+/** Answers each item with its name, except an item that is left out, or one that is refused with its whole batch. */
 const start = (answers: { readonly leftOut?: string; readonly refused?: string }, paceMs?: number) =>
   makeGroupCommit<Row>({
     maxBatch: 100,

@@ -1,6 +1,6 @@
 /**
- * What a journal has after a power failure: what was synced. The calls of `node:fs` are observed, and what a disk would
- * have is kept beside the files.
+ * The contents of a journal after a power failure: the synced ones. The calls of `node:fs` are observed, and the contents
+ * that a disk would have are kept beside the files.
  */
 import fs, { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
@@ -15,9 +15,9 @@ import { record } from "../../support/books.ts"
 const folder = mkdtempSync(join(tmpdir(), "weir-journal-sync-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** What the disk has: names that were synced with their folder, and the content of files when they were synced. */
+/** The contents of the disk: names that were synced with their folder, and the content of files when they were synced. */
 const disk = { names: new Set<string>(), contents: new Map<string, string>() }
-/** What the disk had of journals when one was removed. */
+/** The journals on the disk when one was removed. */
 let atRemoval: ReadonlyArray<string> = []
 const { fsyncSync, rmSync: remove } = fs
 

@@ -1,4 +1,4 @@
-/** What the ledger asks of its store, and when: over books in memory, on the test clock. */
+/** The requests of the ledger to its store, and their times: over books in memory, on the test clock. */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Metric, Result } from "effect"
 import { TestClock } from "effect/testing"

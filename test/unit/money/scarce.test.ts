@@ -1,4 +1,4 @@
-/** What is scarce: a hold is refused only if it fits in nothing that there is, wherever the parts are at that moment. */
+/** Scarce money: a hold is refused only if all money there is cannot cover it, wherever the parts are at that moment. */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Context, Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
@@ -95,7 +95,7 @@ describe("of holds at once, none is refused that fits", () => {
   )
 })
 
-/** Two nodes of an organisation with 100, of which the second is out of money, as it was just told. */
+/** Two nodes of an organisation with 100, of which the second has just learned that it is out of money. */
 const startTwo = Effect.gen(function* () {
   const { ledgers, messages, away } = yield* startNodes(2, () => 0)
   const [first, second] = ledgers

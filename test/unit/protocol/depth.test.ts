@@ -1,4 +1,4 @@
-/** How deep a value may be nested: in lists and in objects alike. */
+/** The depth to which a value may be nested: in lists and in objects alike. */
 import { expect, it } from "vitest"
 import { isDeeperThan } from "../../../src/protocol/json/depth.ts"
 

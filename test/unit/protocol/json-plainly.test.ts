@@ -1,4 +1,4 @@
-/** Bodies that are carried: whoever reads their bytes reads the same. */
+/** Bodies that are carried: every reader of their bytes reads the same. */
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { parsePlainly } from "../../../src/protocol/json/json-body.ts"

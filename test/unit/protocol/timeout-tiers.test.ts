@@ -1,4 +1,4 @@
-/** Which of the places that say something of a timeout is in force, and how that is told. */
+/** The place whose timeout is in force, of all that set one, and the source that is reported for it. */
 import { ConfigProvider, Effect, Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { loadCatalogue } from "../../../src/catalogue/load.ts"
@@ -8,7 +8,7 @@ import { environmentsOf, resolveTimeout, resolveTimeouts } from "../../../src/pr
 
 const places = ["model", "vendor", "platform"] as const
 type Place = (typeof places)[number]
-/** Each place that may say something, from the strongest: with a time of its own, to tell them apart. */
+/** Each place that may say something, from the strongest: with a time of its own, to distinguish them. */
 const order = places.flatMap((place, at) => [
   { place, ofEnvironment: true, ms: 10 * at + 1, source: `${place}.production` },
   { place, ofEnvironment: false, ms: 10 * at + 2, source: place },

@@ -1,4 +1,4 @@
-/** Whose replies a caller may share: what must differ, and what must not. */
+/** The replies that a caller may share: the parts of a scope that must differ, and those that must not. */
 import { describe, expect, it } from "vitest"
 import { ownAddresses, scopeOf } from "../../../src/calls/reply/cache-scope.ts"
 

@@ -1,4 +1,4 @@
-/** Which vendors on clouds `weir init` offers, by the variables that the clouds' own tools read. */
+/** The vendors on clouds that `weir init` offers, by the variables that the clouds' own tools read. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { loadCatalogue } from "../../../src/catalogue/load.ts"

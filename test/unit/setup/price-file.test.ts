@@ -16,7 +16,7 @@ const priceOf = (name: string) => {
   const price = file.models.find((model) => model.name === name)?.price
   return price && priceEntry(name, price, 0n, "2026-01-01")
 }
-/** The price of an entry with this input price, as it stands in the text. */
+/** The price of an entry with this input price, as it is written in the text. */
 const inputOf = (source: string) => {
   const text = `{"m": {"mode": "chat", "input_cost_per_token": ${source}, "output_cost_per_token": 0}}`
   const { models, refused } = Result.getOrThrow(readPriceFile(text))

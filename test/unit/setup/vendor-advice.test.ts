@@ -1,4 +1,4 @@
-/** What operators are told of a vendor that refused its test call. */
+/** The advice for operators on a vendor that refused its test call. */
 import { describe, expect, it } from "vitest"
 import { VendorRejected } from "../../../src/calls/vendor/errors.ts"
 import type { TargetVendor } from "../../../src/catalogue/snapshot.ts"

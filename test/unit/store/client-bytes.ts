@@ -1,4 +1,4 @@
-/** What a client of PostgreSQL writes, byte by byte. */
+/** The messages of a client of PostgreSQL, byte by byte. */
 
 export const int = (value: number): Buffer => {
   const bytes = Buffer.alloc(4)

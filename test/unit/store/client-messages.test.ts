@@ -1,4 +1,4 @@
-/** What clients of the embedded database send, however it is cut into pieces. */
+/** The messages of clients of the embedded database, however they are cut into pieces. */
 
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"

@@ -32,7 +32,7 @@ const password = () => message("p", `${server.password}\0`)
 const authentication = (code: number) => message("R", int(code)).toString("latin1")
 const [asked, welcome] = [authentication(3), authentication(0)]
 
-/** A client that collects what it is told. */
+/** A client that collects the replies that it gets. */
 const join = () => {
   const [host = "", port = ""] = server.address.split(":")
   const socket = connect(Number(port), host)

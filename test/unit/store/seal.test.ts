@@ -1,4 +1,4 @@
-/** What is sealed at rest. */
+/** Texts that are sealed at rest. */
 import { describe, expect, it } from "vitest"
 import { makeSealer } from "../../../src/store/seal.ts"
 

@@ -24,7 +24,7 @@ const socketsOf = () => {
     return socket
   }
 }
-/** How long it takes until a socket closes that has had an answer, and asks what gets none. */
+/** The time until a socket closes that has had an answer, and whose next request gets none. */
 const closed = async (socket: Socket) => {
   socket.write("answer")
   await once(socket, "data")

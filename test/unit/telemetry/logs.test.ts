@@ -5,7 +5,7 @@ import { StoreUnavailable } from "../../../src/store/unavailable.ts"
 import { jsonLine, type LogRecord, logRecord, prettyLine } from "../../../src/telemetry/log-record.ts"
 import { logCause, withRequestId } from "../../../src/telemetry/logs.ts"
 
-/** What an effect logs. */
+/** The records that an effect logs. */
 const logged = (effect: Effect.Effect<unknown>) => {
   const records: Array<LogRecord> = []
   const keep = Logger.make((entry) => void records.push(logRecord(entry)))

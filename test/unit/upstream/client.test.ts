@@ -1,4 +1,4 @@
-/** What a vendor call keeps, over real sockets. */
+/** The memory and the connections that a vendor call keeps, over real sockets. */
 import { createHash } from "node:crypto"
 import { createServer, type ServerResponse } from "node:http"
 import { Effect, Layer } from "effect"

@@ -18,7 +18,7 @@ const kib = 1024
 const sent = new Map<string, Uint8Array>()
 
 /**
- * Reads, and rests between, for some microseconds or milliseconds. Answers when the memory is free: a client that has the
+ * Reads, and pauses between, for some microseconds or milliseconds. Answers when the memory is free: a client that has the
  * reply before it knows that all was written leaves it to the collector.
  */
 const takeSlowly: RequestListener = (request, response) => {
@@ -103,7 +103,7 @@ describe("a body in pieces", () => {
         (size) =>
           Effect.gen(function* () {
             const { bytes, told } = bodyOf(size)
-            // When a smaller one has been written cannot be told.
+            // The time when a smaller one has been written is not known.
             const isFreed = size >= 64 * kib
             if (isFreed) sent.set(told, bytes)
             expect(yield* send(client, `${scheme}://127.0.0.1:${portOf(server)}`, bytes)).toBe(told)

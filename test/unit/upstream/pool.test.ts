@@ -7,7 +7,7 @@ import { retryAfterOf } from "../../../src/upstream/retry-after.ts"
 const target = (key: string, weight = 1, tier = 1) => ({ key, weight, tier })
 const keys = (targets: ReadonlyArray<{ readonly key: string }>) => targets.map(({ key }) => key)
 
-/** How often each target comes first. */
+/** The number of times that each target comes first. */
 const shares = (targets: ReadonlyArray<ReturnType<typeof target>>, affinityOf: (at: number) => string | undefined) => {
   const counts: Record<string, number> = {}
   for (let at = 0; at < 20_000; at++) {

@@ -68,9 +68,9 @@ describe("NO_PROXY", () => {
 })
 
 describe("calls", () => {
-  /** What the vendor saw: the client's certificate and the name that it was called by. */
+  /** The names that the vendor saw: the client's certificate and the name that it was called by. */
   let seen: Array<string> = []
-  /** What the proxy was asked for. */
+  /** The addresses that the proxy was asked for. */
   let asked: Array<string> = []
   let refusal: number | undefined
   let vendor: Server

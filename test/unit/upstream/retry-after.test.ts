@@ -1,4 +1,4 @@
-/** How long a vendor asks to wait, in each of the forms that vendors document. */
+/** The time that a vendor asks to wait, in each of the forms that vendors document. */
 import { describe, expect, it } from "vitest"
 import { withWait } from "../../../src/upstream/retry-after.ts"
 

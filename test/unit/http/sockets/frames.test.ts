@@ -4,7 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { WebSocket, WebSocketServer } from "ws"
 import { frameAround, frameOf, frameOfBytes, framesIn } from "../../../../src/http/sockets/frames.ts"
 
-/** What a client reads that gets these bytes after its handshake. */
+/** The messages that a client reads if it gets these bytes after its handshake. */
 const read = (bytes: Buffer, count: number): Promise<ReadonlyArray<string>> =>
   new Promise((resolve, reject) => {
     const server = new WebSocketServer({ port: 0, host: "127.0.0.1" })

@@ -1,4 +1,4 @@
-/** Where a client is in its messages, in whatever pieces they are read. */
+/** The progress of a client in its messages, in whatever pieces they are read. */
 import { describe, expect, it } from "vitest"
 import { MessageProgress } from "../../../../src/http/sockets/message-progress.ts"
 import { randomOf } from "../../../support/random.ts"

@@ -34,7 +34,7 @@ const byKey: Subjects = { ...nobody, org: ["o"], app: ["a"], key: ["k"] }
 const byPerson: Subjects = { ...nobody, org: ["o"], team: ["t1", "t2"], person: ["p"] }
 const byEndUser: Subjects = { ...byKey, endUser: ["ada"] }
 
-/** Who calls so that a budget of a scope covers the call, and whom it covers then. */
+/** The caller for whose call a budget of a scope counts, and the subjects that it covers. */
 const callers: Readonly<Record<BudgetScope, readonly [Subjects, ReadonlyArray<string>]>> = {
   org: [byKey, ["o"]],
   team: [byPerson, ["t1", "t2"]],
@@ -44,7 +44,7 @@ const callers: Readonly<Record<BudgetScope, readonly [Subjects, ReadonlyArray<st
   endUser: [byEndUser, ["ada"]],
 }
 
-/** Of each unit, two calls fit in the limit: one holds 0.00756 and 520 tokens, and takes 0.006 and 1,200 tokens. */
+/** The limit of each unit, in which two calls fit: one holds 0.00756 and 520 tokens, and takes 0.006 and 1,200 tokens. */
 const most = { money: (one * 756n) / 100_000n, tokens: wholeAmount(520) }
 const cost = (one * 6n) / 1000n
 const usage = {
@@ -96,7 +96,7 @@ const fiveCalls = (budget: Budget, subjects: Subjects) =>
     return { outcomes, states: covering.map((each) => stateOf(each, used.get(each.counter) ?? 0n)) }
   })
 
-/** How often a decision on a budget was counted. */
+/** The number of times that a decision on a budget was counted. */
 const counted = (id: string, decision: string) =>
   Effect.map(Metric.snapshot, (series) => {
     const found = series.find(

@@ -184,7 +184,7 @@ const idOf = (dice: Dice, target: Target, at: number, n: number): { readonly id?
   return { id: `${target.name === "mistral" ? "m" : "call_"}${String(n * 10 + at).padStart(8, "0")}` }
 }
 
-/** Cohere tells its plan before its calls, and says nothing after them. */
+/** Cohere states its plan before its calls, and says nothing after them. */
 const flat: ReadonlySet<string> = new Set(["cohere"])
 
 const replyOf =
