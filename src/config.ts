@@ -200,7 +200,7 @@ const variables = {
     Config.withDefault("0"),
     Config.map((flag) => flag === "1"),
   ),
-  /** Interval at which secrets of a store that the catalogue names are read again: `vault:`, `aws-sm:`, `gcp-sm:`, `azure-kv:`. */
+  /** Interval at which secrets that the catalogue names in a store are read again: `vault:`, `aws-sm:`, `gcp-sm:`, `azure-kv:`. */
   secretsRefreshMs: millis("SVC_SECRETS_REFRESH_MS", 300_000),
   /** HashiCorp Vault for `vault:`: its address, a namespace, the file of its certificate authority, and a token. */
   vault: Config.all({

@@ -22,7 +22,7 @@ export const meanings: Readonly<Record<string, string>> = {
   cataloguePrune:
     "`1`: organisations, people, teams, applications, keys and budgets that leave the file are removed; otherwise they stay as they are.",
   secretsRefreshMs:
-    "Interval at which secrets of a store that the catalogue names are read again: `vault:`, `aws-sm:`, `gcp-sm:`, `azure-kv:`.",
+    "Interval at which secrets that the catalogue names in a store are read again: `vault:`, `aws-sm:`, `gcp-sm:`, `azure-kv:`.",
   vault: "HashiCorp Vault for `vault:`: its address, a namespace, the file of its certificate authority, and a token.",
   vaultLogin:
     "Logins at Vault where there is no token: a role for the service account of Kubernetes, whose token is in the file, or an AppRole. The path is where the method is mounted below `auth/`: `kubernetes` or `approle` if absent.",
