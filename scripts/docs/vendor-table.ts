@@ -1,6 +1,6 @@
 /**
  * The tables of src/dialects/README.md, from the dialects themselves: the kinds of calls that a vendor can do, how it is
- * signed in to, and the parameters that it has.
+ * signed in to, the parameters that it has, and the profiles.
  */
 import { fileURLToPath } from "node:url"
 import { profilesOf } from "../../src/catalogue/references.ts"
@@ -8,6 +8,7 @@ import { dialectOf } from "../../src/dialects/index.ts"
 import { DialectName, type Vendor } from "../../src/protocol/catalogue/vendor.ts"
 import { ModelKind } from "../../src/protocol/kinds/call-kind.ts"
 import { parameterTable } from "./parameter-table.ts"
+import { profileTable } from "./profile-table.ts"
 
 export const page = fileURLToPath(new URL("../../src/dialects/README.md", import.meta.url))
 
@@ -53,6 +54,7 @@ export const vendorTable = (): string =>
 const tables: ReadonlyArray<readonly [name: string, table: () => string]> = [
   ["vendors", vendorTable],
   ["parameters", parameterTable],
+  ["profiles", profileTable],
 ]
 
 const begin = (name: string) => `<!-- Made by npm run docs from the dialects: ${name}. -->`

@@ -1,6 +1,7 @@
 /** Vendors that `weir init` knows: where they are, how they are spoken to, and who they are in a price file. */
 import { addressOf } from "../catalogue/addresses.ts"
-import type { Vendor } from "../protocol/catalogue/vendor.ts"
+import { chatProfiles } from "../dialects/openai-chat/profiles.ts"
+import { ChatProfileName, type Vendor } from "../protocol/catalogue/vendor.ts"
 import { atAzure, atBedrock, atVertex, type CloudAccess } from "./known-clouds.ts"
 
 export interface KnownVendor {
@@ -15,20 +16,16 @@ export interface KnownVendor {
   readonly access?: (variableAt: (variable: string) => string | undefined) => CloudAccess | undefined
 }
 
-const compatible = (
-  id: NonNullable<Vendor["profile"]>,
-  baseUrl: string,
-  variable: string,
-  provider: string = id,
-): KnownVendor => ({
-  vendor: { id, dialect: "openai-chat", profile: id, baseUrl },
-  variables: [variable],
-  provider,
+/** The vendors with OpenAI's API whose profile names a variable for their API key. */
+const compatible: ReadonlyArray<KnownVendor> = ChatProfileName.literals.flatMap((id) => {
+  const { baseUrl, variable, priceName = id } = chatProfiles[id]
+  if (variable === undefined) return []
+  return { vendor: { id, dialect: "openai-chat", profile: id, baseUrl }, variables: [variable], provider: priceName }
 })
 
 export const knownVendors: ReadonlyArray<KnownVendor> = [
   {
-    vendor: { id: "openai", dialect: "openai-responses", baseUrl: "https://api.openai.com/v1" },
+    vendor: { id: "openai", dialect: "openai-responses", baseUrl: chatProfiles.openai.baseUrl },
     variables: ["OPENAI_API_KEY"],
     provider: "openai",
   },
@@ -79,7 +76,7 @@ export const knownVendors: ReadonlyArray<KnownVendor> = [
     access: atVertex,
   },
   {
-    vendor: { id: "azure", dialect: "openai-chat", profile: "azure", baseUrl: "https://my-resource.openai.azure.com" },
+    vendor: { id: "azure", dialect: "openai-chat", profile: "azure", baseUrl: chatProfiles.azure.baseUrl },
     variables: ["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
     provider: "azure",
     // Its list has models, and not the deployments that can be called.
@@ -104,24 +101,7 @@ export const knownVendors: ReadonlyArray<KnownVendor> = [
     provider: "deepgram",
     hasNoList: true,
   },
-  compatible("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
-  compatible("qwen", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", "dashscope"),
-  compatible("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
-  compatible("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-  compatible("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-  compatible("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
-  compatible("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-  compatible("zai", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
-  compatible("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
-  compatible("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
-  compatible("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "together_ai"),
-  compatible("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY", "fireworks_ai"),
-  compatible("nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY", "nvidia_nim"),
-  compatible("sambanova", "https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY"),
-  compatible("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN"),
-  // A machine's GITHUB_TOKEN is usually for something else.
-  compatible("github", "https://models.github.ai/inference", "GITHUB_MODELS_TOKEN"),
-  compatible("novita", "https://api.novita.ai/openai/v1", "NOVITA_API_KEY"),
+  ...compatible,
 ]
 
 /** A vendor by its id in a catalogue, or the one whose address it has. */

@@ -11,7 +11,7 @@ import { encodeExtras } from "../vendor/extras.ts"
 import { makersName } from "../vendor/family.ts"
 import { lackedBy, ruleOf } from "../vendor/model-rules.ts"
 import type { EncodeRefusal, WireRequest } from "../wire.ts"
-import type { ChatProfile } from "./profiles.ts"
+import type { ChatProfile } from "./chat-profile.ts"
 import { choiceRefusal } from "./requirements.ts"
 import { findRefusal } from "./vendor-request.ts"
 

@@ -14,8 +14,8 @@ import {
 } from "../vendor/schemas.ts"
 import { callingTurn, pairCalls, renameCalls } from "../vendor/tool-loops.ts"
 import type { EncodeRefusal } from "../wire.ts"
+import type { ChatProfile } from "./chat-profile.ts"
 import { openaiModelDocs } from "./models.ts"
-import type { ChatProfile } from "./profiles.ts"
 
 const chat = "https://platform.openai.com/docs/api-reference/chat/create"
 const tools = "https://platform.openai.com/docs/guides/function-calling"

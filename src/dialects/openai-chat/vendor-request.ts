@@ -26,7 +26,7 @@ import { markOfResult, movesMedia, resultText } from "../vendor/results.ts"
 import { isStrict } from "../vendor/schemas.ts"
 import { shownText } from "../vendor/vendor-blocks.ts"
 import type { EncodeRefusal } from "../wire.ts"
-import type { ChatProfile } from "./profiles.ts"
+import type { ChatProfile } from "./chat-profile.ts"
 import { reasoningDetailsOf } from "./reasoning-details.ts"
 import { chatRequirements } from "./requirements.ts"
 

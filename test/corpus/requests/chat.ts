@@ -1,7 +1,7 @@
 /** Reads a request of `openai-chat`, with the fields of one vendor's profile. */
 
 import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
-import type { ChatProfile } from "../../../src/dialects/openai-chat/profiles.ts"
+import type { ChatProfile } from "../../../src/dialects/openai-chat/chat-profile.ts"
 import type { JsonObject } from "../../../src/dialects/parse/json.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
 import { ReasoningLevel, type ToolChoice } from "../../../src/protocol/exchange.ts"

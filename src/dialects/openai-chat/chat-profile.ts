@@ -1,0 +1,129 @@
+/** The profile of a vendor with the API `openai-chat`: its differences in requests, and the values that most vendors share. */
+import type { ReasoningDisplay, ReasoningLevel } from "../../protocol/exchange.ts"
+import { type ExtraWords, sameAs } from "../vendor/extras.ts"
+import type { ModelRule } from "../vendor/model-rules.ts"
+import { type CallIds, hashedIds } from "../vendor/tool-loops.ts"
+import { openaiEffort, openaiEfforts, openaiModelDocs, openaiModels } from "./models.ts"
+
+export interface ChatProfile {
+  /** Whether it has tools that take a text. */
+  readonly takesTexts?: boolean
+  /** The field that limits the output tokens. */
+  readonly maxTokens: "max_completion_tokens" | "max_tokens"
+  /** Fields that ask for a level of reasoning. */
+  readonly reasoning: (level: ReasoningLevel, model: string, budget?: number, display?: ReasoningDisplay) => object
+  /** Whether what the model thought stays hidden, always or if asked for. */
+  readonly hidesReasoning?: true
+  /** Whether a model that reasons does no more for its answer than it reasons: effort is the level of reasoning. */
+  readonly reasonsByEffort?: true
+  /** The words of `reasoning_effort` for a model, if the vendor refuses others. */
+  readonly efforts?: (model: string) => ReadonlyArray<string> | undefined
+  /** Parameters that its models take, where they differ, and the documentation that says so. */
+  readonly models?: { readonly rules: ReadonlyArray<ModelRule>; readonly source: string }
+  /** The field of an assistant message that returns reasoning; if absent, reasoning is omitted. */
+  readonly reasoningBack?: "reasoning_content" | "reasoning_details"
+  /** Whether a reply that is sent back has its words, calls and reasoning only: other members are refused. */
+  readonly refusesEchoes?: true
+  /** Whether usage of a stream must be requested; other vendors always send it, or refuse the field. */
+  readonly asksForUsage: boolean
+  /** How a prefix is cached on request: by a routing key, or by marks on blocks. */
+  readonly cache?: "key" | "marks"
+  /** The value of a tool choice that requires some tool call. */
+  readonly requiredChoice: "required" | "any"
+  /** How a document is sent: as data in a `file` part, also by URL, or in Mistral's `document_url`. */
+  readonly documents: "data" | "data-or-url" | "document_url"
+  /** Whether the vendor cannot answer by a JSON Schema; it may have JSON without one. */
+  readonly lacksOutput?: true
+  /** Parameters that not every vendor has. */
+  readonly extras: ExtraWords
+  /** Whether videos are taken, in a `video_url` part. */
+  readonly videos?: true
+  /** Whether the vendor keeps files, which go by their id. */
+  readonly keepsFiles?: true
+  /** Whose own options it takes. */
+  readonly options?: "openai" | "openrouter" | "groq"
+  /** Whether it is a server that is not known: it gets all words of the API. */
+  readonly takesAll?: true
+  /** The ids of calls that the vendor takes. */
+  readonly callIds: CallIds
+  /** Whether JSON without a schema cannot be asked for. */
+  readonly lacksJsonMode?: true
+  /** Whether the model cannot think where a tool is forced. */
+  readonly thinksFreelyOnly?: true
+  /** Whether the model chooses its tools itself: it can be told neither to call one nor to call none. */
+  readonly choosesTools?: true
+  /** Whether a loop of tools that thinks needs its reasoning back. */
+  readonly loopsNeedReasoning?: true
+  /** Whether a thread ends with its user, or with results. */
+  readonly endsWithUser?: true
+  /** The most sequences that stop a reply, and the documentation that says so. */
+  readonly mostStops?: { readonly most: number; readonly source: string }
+  /** Members of OpenAI's requests that change no answer, and that the vendor refuses. */
+  readonly refusedMembers?: ReadonlyArray<string>
+  /** The most sequences that stop a reply, and the most tools. */
+  readonly most?: { readonly stops: number; readonly tools: number }
+}
+
+/** A vendor with the API `openai-chat`: its address and its differences in requests. */
+export interface ChatVendor extends ChatProfile {
+  /** The page of the vendor that the differences follow. */
+  readonly documentation: string
+  /** The address that its documentation names; the operator replaces words in capitals. */
+  readonly baseUrl: string
+  /** The variable that usually has its API key; `weir init` and the console offer the vendors that have one. */
+  readonly variable?: string
+  /** Its name in a price file, if that is not the name of the profile. */
+  readonly priceName?: string
+}
+
+/** All parameters in the words that most vendors share. */
+const words = {
+  seed: sameAs("seed"),
+  frequencyPenalty: sameAs("frequency_penalty"),
+  presencePenalty: sameAs("presence_penalty"),
+  topK: sameAs("top_k"),
+  minP: sameAs("min_p"),
+  logprobs: (value) => ({ logprobs: true, ...(value > 0 && { top_logprobs: value }) }),
+  logitBias: sameAs("logit_bias"),
+  verbosity: sameAs("verbosity"),
+  serviceTier: sameAs("service_tier"),
+  prediction: (content) => ({ prediction: { type: "content", content } }),
+  stopTokens: sameAs("stop_token_ids"),
+  n: sameAs("n"),
+} satisfies ExtraWords
+
+type Word = keyof typeof words
+
+export const only = (...names: ReadonlyArray<Word>): ExtraWords =>
+  Object.fromEntries(names.map((name) => [name, words[name]]))
+
+export const penalties = ["frequencyPenalty", "presencePenalty"] as const
+
+/** What all vendors understand. An unknown server gets what it is asked for: a profile of the model takes away. */
+export const plain: ChatProfile = {
+  maxTokens: "max_tokens",
+  reasoning: () => ({}),
+  asksForUsage: true,
+  requiredChoice: "required",
+  documents: "data",
+  extras: words,
+  // OpenAI's limit, with which others are compatible. Their own ids may be longer, and are not unique.
+  callIds: hashedIds(/^[\s\S]{1,40}$/, 29, "call_"),
+}
+
+/** The profile of OpenAI, which Azure shares. */
+export const openai: ChatProfile = {
+  takesTexts: true,
+  ...plain,
+  maxTokens: "max_completion_tokens",
+  reasoning: (level, model) => ({ reasoning_effort: openaiEffort(level, model) }),
+  efforts: openaiEfforts,
+  models: { rules: openaiModels, source: openaiModelDocs },
+  reasonsByEffort: true,
+  hidesReasoning: true,
+  cache: "key",
+  extras: only("seed", ...penalties, "logprobs", "logitBias", "verbosity", "serviceTier", "prediction", "n"),
+  options: "openai",
+  keepsFiles: true,
+  most: { stops: 4, tools: 128 },
+}
