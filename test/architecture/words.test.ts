@@ -13,6 +13,7 @@ const quoting = new Set(["test/architecture/words.ts", "test/architecture/words.
 
 const files = [
   "README.md",
+  "CONTRIBUTING.md",
   "CHANGELOG.md",
   ...folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
