@@ -1,8 +1,8 @@
 /**
- * `npm run agents`: Claude Code, Codex (over SSE and over a WebSocket) and opencode, as they come from the npm registry, complete
- * a task with a tool call against a gateway with the simulated vendor, and against strict twins of vendors with another API than
- * the agent's. Each writes or edits a file, and repeats what its tool said. An argument names the agents to run, by a part of their
- * name.
+ * `npm run agents`: Claude Code, Codex (over SSE and over a WebSocket) and opencode, as the npm registry has them, complete a
+ * task with a tool call against a gateway with the simulated vendor, and against strict twins of vendors with another API
+ * than the agent's. Each writes or edits a file, and prints the result of its tool. An argument names the agents to run, by a
+ * part of their name.
  */
 import { execFileSync, type SpawnOptions, spawn } from "node:child_process"
 import { once } from "node:events"

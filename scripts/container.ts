@@ -150,8 +150,8 @@ const quote = (words: ReadonlyArray<string>): string =>
   words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ")
 
 /**
- * Starts the gateway inside, waits until its health check passes, calls it, and stops it. What may be written there is
- * what the deployment files mount: the volume and /tmp.
+ * Starts the gateway inside, waits until its health check passes, calls it, and stops it. Only the mounts of the deployment
+ * files are writable: the volume and /tmp.
  */
 const tryIn = async (image: Stage, variables: Readonly<Record<string, string>>, volume: string): Promise<string> => {
   const { path, workdir, user, entrypoint, command, healthcheck } = image

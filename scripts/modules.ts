@@ -1,6 +1,6 @@
 /**
- * Compiles what others import, the client and the layers for tests, with declarations. What has changed since the last build
- * is compiled, in a folder that is kept: the declarations of everything take four seconds.
+ * Compiles the modules that others import, the client and the layers for tests, with declarations. Only files that have
+ * changed since the last build are compiled, in a folder that is kept: the declarations of everything take four seconds.
  */
 import { execFileSync } from "node:child_process"
 import { hash } from "node:crypto"

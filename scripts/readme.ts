@@ -1,7 +1,7 @@
 /**
- * `npm run readme`: runs every command of the READMEs, section by section, each against a fresh gateway, and compares
- * what it prints with the lines `# → …` beneath it (regular expressions). What another part of `.ci/run` runs is looked
- * up there.
+ * `npm run readme`: runs every command of the READMEs, section by section, each against a fresh gateway, and compares what it
+ * prints with the lines `# → …` beneath it (regular expressions). Commands that another part of `.ci/run` runs are looked up
+ * there.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"

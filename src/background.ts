@@ -1,4 +1,4 @@
-/** Work that a process does beside its requests: again and again, until the scope closes. */
+/** Work that a process does beside its requests: repeatedly, until the scope closes. */
 import { Cause, Context, Duration, Effect, type Scope } from "effect"
 
 /**
@@ -7,13 +7,13 @@ import { Cause, Context, Duration, Effect, type Scope } from "effect"
  */
 export const BackgroundSpeed = Context.Reference<number>("weir/background/BackgroundSpeed", { defaultValue: () => 1 })
 
-/** An interval of work beside requests, or how long something is kept, at the {@link BackgroundSpeed}. */
+/** An interval of background work, or the time for which something is kept, at the {@link BackgroundSpeed}. */
 export const atBackgroundSpeed = (interval: Duration.Input): Effect.Effect<Duration.Duration> =>
   Effect.map(BackgroundSpeed, (speed) => Duration.times(Duration.fromInputUnsafe(interval), 1 / speed))
 
 /**
- * Runs a job now, and again an interval after each end. What fails, or dies, is logged, and the job is run again; while
- * it goes on failing, nothing more is logged, so that an outage is two lines and not one every second.
+ * Runs a job now, and again an interval after each end. A failure or defect is logged, and the job is run again. While it
+ * goes on failing, nothing more is logged, so that an outage is two lines and not one every second.
  *
  * @param what the job, as a log line names it: "Retention"
  * @param options.first runs it after this, instead of now
@@ -32,10 +32,10 @@ export const runEvery = <E, R>(
     )
   })
 
-/** When work begins that nobody waits for: a node that has just started serves those who wait. */
+/** The time when background work begins: a node that has just started serves requests first. */
 export const afterStart = { first: "1 minute" } as const
 
-/** Runs a job for each of them, whatever fails for one; then fails with the first failure. */
+/** Runs a job for each of them, even if one fails; then fails with the first failure. */
 export const forAll = <A, B, E, R>(
   items: Iterable<A>,
   job: (item: A) => Effect.Effect<B, E, R>,

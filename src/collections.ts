@@ -1,13 +1,13 @@
 /**
- * Values that come and go with each call. Not in a Set or a Map: V8 links the table of one to the table that replaces it, so
- * that once a table is in the old space, as the current one is after each full collection, the values of all later
- * ones stay, with all that they can reach, until the next full collection.
+ * Values that are added and removed with each call. They are not in a Set or a Map: V8 links the table of one to the table
+ * that replaces it, so that once a table is in the old space, as the current one is after each full collection, the values of
+ * all later ones stay, with all that they can reach, until the next full collection.
  */
 import { Effect, Fiber, type Scope } from "effect"
 
 export interface Member<A> {
   readonly value: A
-  /** Among the others; -1 if it is not there any more. */
+  /** The index among the others; -1 after its removal. */
   place: number
 }
 
@@ -85,7 +85,7 @@ export class Keyed<A> {
   }
 }
 
-/** Gives a function that runs an effect until the scope closes: then its fiber is interrupted, and waited for. */
+/** Returns a function that runs an effect until the scope closes: then its fiber is interrupted, and waited for. */
 export const makeForkIn: Effect.Effect<<A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>, never, Scope.Scope> =
   Effect.gen(function* () {
     const fork = Effect.runForkWith(yield* Effect.context<never>())

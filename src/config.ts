@@ -11,7 +11,7 @@ import { parseRedisUrl } from "./protocol/values/redis-url.ts"
 import { fileVariable, secretInFile } from "./secret-files.ts"
 
 const Bytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: 2 ** 31 - 1 }))
-/** Space on a disk, which may be more than memory that is taken at once. */
+/** Bytes on a disk, which may be more than the maximum of memory. */
 const DiskBytes = Schema.Int.check(Schema.isBetween({ minimum: 1024, maximum: Number.MAX_SAFE_INTEGER }))
 /** 0 takes a free port. */
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
@@ -36,10 +36,10 @@ const count = (name: string, fallback: number, { minimum = 1, maximum = Number.M
   ).pipe(Config.withDefault(fallback))
 const port = (name: string) => Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Port)), name)
 const text = (name: string) => Config.NonEmptyString(name).pipe(Config.option, toUndefined)
-/** A variable that is set to nothing is not set: deployment files pass on what may be empty. */
+/** A variable that is empty counts as not set: deployment files may pass empty values. */
 const given = (name: string) =>
   Config.map(Config.option(Config.String(name)), (value) => Option.getOrUndefined(value) || undefined)
-/** The value of a variable, or else what the file has that its `…_FILE` names. */
+/** The value of a variable, or else the content of the file that its `…_FILE` names. */
 export const valueOrFile = (name: string): Config.Config<string | undefined> =>
   Config.flatMap(Config.all([given(name), given(fileVariable(name))]), ([value, file]) => {
     if (file === undefined) return Config.succeed(value)
@@ -74,7 +74,7 @@ const digest = (name: string) =>
 function invalid(message: string): Config.Config<never> {
   return Config.fail(new ConfigProvider.SourceError({ message }))
 }
-/** Links are made by appending a path: what follows the host must be its path as browsers read it. */
+/** Links are made by appending a path: the part after the host must be a path in the form that browsers use. */
 const isPublicUrl = (text: string): boolean => {
   const url = URL.parse(text)
   const [, path = "/"] = /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*[^\s/?#])?$/.exec(text) ?? [text, text]
@@ -102,7 +102,7 @@ function toUndefined<A>(config: Config.Config<Option.Option<A>>): Config.Config<
 
 /** Files in PEM of one side of a TLS connection. */
 export interface TlsFiles {
-  /** Certificates of who signs the other side's. */
+  /** Certificates of the authority that signs the other side's. */
   readonly ca?: string | undefined
   readonly cert?: string | undefined
   readonly key?: string | undefined
@@ -130,18 +130,21 @@ const variables = {
   tls: Config.flatMap(Config.all([text("SVC_TLS_CERT"), text("SVC_TLS_KEY")]), ([cert, key]) => {
     if (cert !== undefined && key !== undefined) return Config.succeed({ cert, key })
     if (cert === key) return Config.succeed(undefined)
-    return invalid("SVC_TLS_CERT and SVC_TLS_KEY are needed both")
+    return invalid("SVC_TLS_CERT and SVC_TLS_KEY must both be set")
   }),
   /** `0`: no exchanges of its own after the first start with the simulated vendor. */
   demoTraffic: Config.schema(Flag, "SVC_DEMO_TRAFFIC").pipe(
     Config.withDefault("1"),
     Config.map((flag) => flag === "1"),
   ),
-  /** A separate port, open to whom it reaches, for `/metrics`; without it `/metrics` is on the main port. */
+  /**
+   * A separate port for `/metrics`, without a credential for anyone who reaches it; if absent, `/metrics` is on the main
+   * port.
+   */
   metricsPort: port("SVC_METRICS_PORT").pipe(Config.option, toUndefined),
   /** Shows `/metrics`, `/docs`, `/openapi.json` and the details of `/readyz`, as the admin key does; for scrapers. */
   metricsToken: secret("SVC_METRICS_TOKEN"),
-  /** `1`: these are open to everybody; `0`: to nobody without a key. Open in development only if absent. */
+  /** `1`: they need no credential; `0`: they need one. If absent, only development needs none. */
   openDetails: Config.schema(Flag, "SVC_OPEN_DETAILS").pipe(
     Config.map((flag) => flag === "1"),
     Config.option,
@@ -170,8 +173,8 @@ const variables = {
     "SVC_BASE_PATH",
   ).pipe(Config.withDefault("")),
   /**
-   * Hosts at which clients reach this service, separated by commas, where there are several and so no `SVC_PUBLIC_URL`: links
-   * lead to the one that was asked, or else to the first.
+   * Hosts at which clients reach this service, separated by commas, if there are several and so no `SVC_PUBLIC_URL`: links
+   * lead to the host of the request, or else to the first.
    */
   publicHosts: Config.schema(
     Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.[\]:-]+(,[A-Za-z0-9.[\]:-]+)*$/)),
@@ -193,8 +196,8 @@ const variables = {
   /** A catalogue file, applied at start and whenever it changes. */
   catalogueFile: text("SVC_CATALOGUE"),
   /**
-   * `1`: organisations, people, teams, applications, keys and budgets that leave the file are removed; otherwise they stay
-   * as they are.
+   * `1`: organisations, people, teams, applications, keys and budgets that the file no longer contains are removed; otherwise
+   * they stay.
    */
   cataloguePrune: Config.schema(Flag, "SVC_CATALOGUE_PRUNE").pipe(
     Config.withDefault("0"),
@@ -222,7 +225,10 @@ const variables = {
     secretId: secret("SVC_VAULT_SECRET_ID"),
     mount: text("SVC_VAULT_AUTH_PATH"),
   }),
-  /** The region of `aws-sm:` without an ARN, and where Secrets Manager is, if not at AWS: the variables of AWS's own tools. */
+  /**
+   * The region of `aws-sm:` without an ARN, and the address of Secrets Manager, if not at AWS: the variables of AWS's own
+   * tools.
+   */
   awsSecrets: Config.map(
     Config.all([
       given("AWS_REGION"),
@@ -251,7 +257,10 @@ const variables = {
   databaseUrl: checked("SVC_DATABASE_URL", (text) =>
     Result.flatMap(parseDatabaseUrl(text), ({ tls }) => readable(tls?.ca, tls?.cert, tls?.key)),
   ),
-  /** Connections to it, for calls, for what is short, and for what is long: a third each, of the last at least three. Two more wait for notifications. */
+  /**
+   * Connections to it, for calls, for short statements, and for long ones: a third each, of the last at least three. Two more
+   * wait for notifications.
+   */
   databaseConnections: count("SVC_DATABASE_CONNECTIONS", 10, { maximum: 10_000 }),
   /** `0`: missing migrations are not applied at start but are an error; `weir migrate` applies them. */
   migrates: Config.schema(Flag, "SVC_MIGRATE").pipe(
@@ -283,7 +292,7 @@ const variables = {
   authPerMinute: count("SVC_AUTH_PER_MINUTE", 20),
   /** Private networks (CIDR, separated by commas) in which organisations' own upstream addresses are allowed. */
   egressAllow: networks("SVC_EGRESS_ALLOW"),
-  /** Proxy for vendors at HTTPS addresses: `HTTPS_PROXY` or `https_proxy`, except for what `NO_PROXY` names. */
+  /** Proxy for vendors at HTTPS addresses: `HTTPS_PROXY` or `https_proxy`, except for the hosts that `NO_PROXY` names. */
   httpsProxy: Config.flatMap(Config.all([valueOrFile("HTTPS_PROXY"), valueOrFile("https_proxy")]), ([upper, lower]) => {
     const url = upper ?? lower
     const proxy = url === undefined ? undefined : parseProxy(url)
@@ -298,12 +307,15 @@ const variables = {
    * `rediss-sentinel://`. An in-process gate if absent.
    */
   redisUrl: checked("SVC_REDIS_URL", parseRedisUrl),
-  /** Files in PEM for `rediss://`, read for each new connection: who signed Redis's certificate, and this client's own. */
+  /**
+   * Files in PEM for `rediss://`, read for each new connection: the authority that signed Redis's certificate, and this
+   * client's own certificate and key.
+   */
   redisTlsFiles: Config.flatMap(
     Config.all([text("SVC_REDIS_CA"), text("SVC_REDIS_CERT"), text("SVC_REDIS_KEY")]),
     ([ca, cert, key]) => {
       if ((cert === undefined) !== (key === undefined))
-        return invalid("SVC_REDIS_CERT and SVC_REDIS_KEY are needed both")
+        return invalid("SVC_REDIS_CERT and SVC_REDIS_KEY must both be set")
       const problem = Result.getFailure(readable(ca, cert, key))
       const files: TlsFiles = { ca, cert, key }
       return Option.isSome(problem) ? invalid(`TLS of Redis: ${problem.value}`) : Config.succeed(files)
@@ -314,8 +326,8 @@ const variables = {
   /** SHA-256 of the admin key, in hex. Development mints a key. */
   adminKeySha256: digest("SVC_ADMIN_KEY_SHA256"),
   /**
-   * How the gate treats a full plan, and a store that does not answer: `enforce` refuses, `shadow` only counts, `off`
-   * does not check.
+   * Behaviour of the gate for a full plan, and for a store that does not answer: `enforce` refuses, `shadow` only counts,
+   * `off` does not check.
    */
   gateMode: Config.schema(GateModes, "SVC_PLAN_GATE_MODE").pipe(Config.withDefault("enforce" as const)),
   /** Time that a session counts as active after it was last seen, in seconds. */
@@ -330,7 +342,7 @@ const variables = {
   ),
   /** Networks (CIDR, separated by commas) of proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: networks("SVC_TRUSTED_PROXIES"),
-  /** Timeout tiers of upstream calls, for an emergency: they override whatever the catalogue says. */
+  /** Timeout tiers of upstream calls, for an emergency: they override the catalogue. */
   upstreamTimeouts: Config.all({
     connect: optionalMillis("SVC_UPSTREAM_CONNECT_TIMEOUT_MS"),
     ttfb: optionalMillis("SVC_UPSTREAM_TTFB_TIMEOUT_MS"),
@@ -389,7 +401,7 @@ const variables = {
   retentionDays: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Days)), "SVC_RETENTION_DAYS").pipe(
     Config.withDefault(400),
   ),
-  /** Months of transfers are closed so many days after their end; they are kept if it is not set. */
+  /** Number of days after the end of a month after which its transfers are closed; if absent, they are kept. */
   booksKeptDays: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Days)), "SVC_BOOKS_KEPT_DAYS").pipe(
     Config.option,
     Config.map(Option.getOrUndefined),
@@ -414,7 +426,7 @@ const variables = {
   mediaDiskBytes: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(DiskBytes)), "SVC_MEDIA_DISK_BYTES").pipe(
     Config.withDefault(8 * 1024 * 1024 * 1024),
   ),
-  /** Memory for replies that are kept for equal requests, where there is no Redis. */
+  /** Memory for replies that are kept for equal requests, if there is no Redis. */
   replyCacheBytes: bytes("SVC_REPLY_CACHE_BYTES", 64 * 1024 * 1024),
   /** Bodies of large requests that may be in memory at once, of one process. */
   largeBodyBytes: bytes("SVC_LARGE_BODY_BYTES", 256 * 1024 * 1024),
@@ -545,7 +557,7 @@ export const spentIdsDays = ({ spentIdsKeptDays, idempotencyTtlS }: WeirConfig["
 /** Whether secrets and codes may be minted and printed. */
 export const isDevelopment = ({ env }: Pick<WeirConfig["Service"], "env">): boolean => env === "development"
 
-/** The settings that a gateway beyond development needs, each with a sentence that says how to give it. */
+/** The settings that a gateway outside development needs, each with a sentence on how to set it. */
 export const lackingOf = (config: WeirConfig["Service"]): ReadonlyArray<string> => {
   if (isDevelopment(config)) return []
   const { adminKeySha256, masterKey, databaseUrl, env } = config
@@ -564,8 +576,8 @@ export const lackingOf = (config: WeirConfig["Service"]): ReadonlyArray<string> 
 }
 
 /**
- * Whether calls are refused while the gate's store does not answer. Admission, readiness and the start ask the same, so
- * that a node is ready exactly when it would admit a call.
+ * Whether calls are refused while the gate's store does not answer. Admission, readiness and the start use the same function,
+ * so that a node is ready exactly when it would admit a call.
  */
 export const needsGateStore = ({ gateMode }: WeirConfig["Service"]): boolean => gateMode === "enforce"
 

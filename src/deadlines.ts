@@ -5,15 +5,18 @@
 import { Clock, Context, Effect, Fiber, Layer, type Scope } from "effect"
 
 export interface Watched {
-  /** Acts on what is late. @returns when to look again, in milliseconds since the epoch */
+  /**
+   * Acts on a call that is late.
+   * @returns the time of the next check, in milliseconds since the epoch
+   */
   readonly look: (nowMs: number) => number
 }
 
-/** A watched exchange in the heap. */
+/** A watched call in the heap. */
 export class Watch {
   readonly watched: Watched
   dueMs: number
-  /** Its place in the heap; -1 if it is not there. */
+  /** Its index in the heap; -1 if it is not there. */
   place = -1
 
   constructor(watched: Watched, dueMs: number) {
@@ -57,7 +60,7 @@ export class Deadlines {
     return watch
   }
 
-  /** Looks at an exchange no later than at a time. */
+  /** Checks a call no later than at a time. */
   lookBy(watch: Watch, dueMs: number): void {
     if (dueMs >= watch.dueMs || watch.place === -1) return
     watch.dueMs = dueMs
@@ -80,7 +83,7 @@ export class Deadlines {
     const nowMs = this.#nowMs()
     for (let first = this.#heap[0]; first !== undefined && first.dueMs <= nowMs; first = this.#heap[0]) {
       const dueMs = Math.max(first.watched.look(nowMs), nowMs + 1)
-      // What was late may have ended the exchange.
+      // The action for a late call may have ended it.
       if (first.place === -1) continue
       first.dueMs = dueMs
       this.#sink(first, first.place)
@@ -95,7 +98,7 @@ export class Deadlines {
     this.#arm(dueMs)
   }
 
-  /** Puts a watch at a place, or above it where it is due before those. */
+  /** Puts a watch at an index, or above it if it is due before those. */
   #rise(watch: Watch, from: number): void {
     let place = from
     while (place > 0) {
@@ -108,7 +111,7 @@ export class Deadlines {
     this.#put(watch, place)
   }
 
-  /** Puts a watch at a place, or below it where others are due before it. */
+  /** Puts a watch at an index, or below it if others are due before it. */
   #sink(watch: Watch, from: number): void {
     let place = from
     while (true) {
@@ -132,7 +135,7 @@ export class Deadlines {
   }
 }
 
-/** The deadlines of this process's calls to vendors: whatever their kind, one heap and one timer. */
+/** The deadlines of this process's calls to vendors, of all kinds: one heap and one timer. */
 export class CallDeadlines extends Context.Service<CallDeadlines, Deadlines>()("weir/CallDeadlines") {
   static readonly layer = Layer.effect(
     CallDeadlines,

@@ -9,13 +9,16 @@ export class EventLoopBudget {
   readonly #waiting: Array<{ readonly bytes: number; readonly goOn: () => void }> = []
   #isNextDue = false
 
-  /** @param bytes a turn */
+  /** @param bytes the bytes of one turn */
   constructor(bytes: number) {
     this.#bytes = bytes
     this.#left = bytes
   }
 
-  /** Counts bytes that were taken. @returns when more may be taken; undefined if that is now */
+  /**
+   * Counts bytes that were taken.
+   * @returns a promise of the time when more may be taken; undefined if that is now
+   */
   take(bytes: number): Promise<void> | undefined {
     this.#awaitNext()
     if (this.#waiting.length === 0 && bytes <= this.#left) {

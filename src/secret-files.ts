@@ -17,7 +17,7 @@ export const secretInFile = (path: string): string | undefined => {
   }
 }
 
-/** The secret of a variable: its value, or else what the file of `NAME_FILE` has. */
+/** The secret of a variable: its value, or else the content of the file of `NAME_FILE`. */
 export const secretInVariable = (name: string): string | undefined => {
   const file = process.env[fileVariable(name)]
   return process.env[name] || (file === undefined ? undefined : secretInFile(file))
@@ -40,14 +40,14 @@ export const currentFiles = (files: Readonly<Record<string, string | undefined>>
     ),
   )
 
-/** Whether a variable is given as a file, which may have something else later. */
+/** Whether a variable is given as a file, whose content may change later. */
 export const isInFile = (name: string): boolean => process.env[fileVariable(name)] !== undefined
 
 /**
- * Reads the value of a secret variable: if it is given as a file, the file is read each time. A file that
- * cannot be read, or that is empty, changes nothing: it is being replaced.
+ * Reads the value of a secret variable: if it is given as a file, the file is read each time. A file that cannot be read, or
+ * that is empty, changes nothing: it is being replaced.
  *
- * @param value what it had when the configuration was read
+ * @param value its value when the configuration was read
  */
 export const currentSecret = (name: string, value: Redacted.Redacted): (() => Redacted.Redacted) => {
   const file = process.env[fileVariable(name)]

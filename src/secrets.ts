@@ -8,7 +8,7 @@ export const ResolveSecret = Context.Reference<(ref: string) => string | undefin
   defaultValue: () => resolveFromMachine,
 })
 
-/** From this process's environment (`env:NAME`, also by `NAME_FILE`), or from a file; what is in a store it does not have. */
+/** Reads this process's environment (`env:NAME`, also by `NAME_FILE`), or a file, but no store. */
 export function resolveFromMachine(ref: string): string | undefined {
   if (ref.startsWith("env:")) return secretInVariable(ref.slice("env:".length))
   return ref.startsWith("file:") ? secretInFile(ref.slice("file:".length)) : undefined
@@ -25,7 +25,7 @@ export const rememberSecrets = (resolve: ResolveRef) => {
       found.set(ref, secret)
       return secret
     },
-    /** A secret that is gone is no change: its file is being replaced, or calls go on with the old one. */
+    /** A secret that has disappeared is no change: its file is being replaced, or calls go on with the old one. */
     haveChanged: (): boolean =>
       [...found].some(([ref, secret]) => {
         const now = resolve(ref)

@@ -154,7 +154,7 @@ const money = Layer.mergeAll(
   ExchangeLog.layer,
 ).pipe(Layer.provideMerge(Ledger.layer))
 const upstream = Layer.mergeAll(Spool.layer, CallDeadlines.layer, UpstreamKeys.layer)
-/** References of the catalogue resolve to what the machine has, and to what was read from stores. */
+/** References of the catalogue resolve to the machine's variables and files, and to secrets that were read from stores. */
 const secrets = layerResolveStored.pipe(
   Layer.provideMerge(StoredSecrets.layer),
   Layer.provideMerge(VendorClient.layer),

@@ -6,21 +6,22 @@ export const meanings: Readonly<Record<string, string>> = {
   workers: "Number of processes that share the port; more than one needs PostgreSQL and Redis.",
   tls: "Files of a certificate with its chain and of its key, in PEM: then clients are served by HTTPS, with HTTP/2 and HTTP/1.1. They are read again when they change.",
   demoTraffic: "`0`: no exchanges of its own after the first start with the simulated vendor.",
-  metricsPort: "A separate port, open to whom it reaches, for `/metrics`; without it `/metrics` is on the main port.",
+  metricsPort:
+    "A separate port for `/metrics`, without a credential for anyone who reaches it; if absent, `/metrics` is on the main port.",
   metricsToken:
     "Shows `/metrics`, `/docs`, `/openapi.json` and the details of `/readyz`, as the admin key does; for scrapers.",
-  openDetails: "`1`: these are open to everybody; `0`: to nobody without a key. Open in development only if absent.",
+  openDetails: "`1`: they need no credential; `0`: they need one. If absent, only development needs none.",
   publicUrl:
     "The public URL of this service, e.g. `https://weir.example.com`; if absent, it is derived from the request's host.",
   basePath: "A path below which everything is served, e.g. `/genai/gw`, for a proxy that does not remove it.",
   publicHosts:
-    "Hosts at which clients reach this service, separated by commas, where there are several and so no `SVC_PUBLIC_URL`: links lead to the one that was asked, or else to the first.",
+    "Hosts at which clients reach this service, separated by commas, if there are several and so no `SVC_PUBLIC_URL`: links lead to the host of the request, or else to the first.",
   corsOrigins: "Origins whose pages may call `/t1`, separated by commas, e.g. `https://app.example.com`; `*` for all.",
   readyFile:
     "Once requests are accepted, `{baseUrl, pid, keyId?, key?, adminKey?}` is written to this file, mode 0600.",
   catalogueFile: "A catalogue file, applied at start and whenever it changes.",
   cataloguePrune:
-    "`1`: organisations, people, teams, applications, keys and budgets that leave the file are removed; otherwise they stay as they are.",
+    "`1`: organisations, people, teams, applications, keys and budgets that the file no longer contains are removed; otherwise they stay.",
   secretsRefreshMs:
     "Interval at which secrets that the catalogue names in a store are read again: `vault:`, `aws-sm:`, `gcp-sm:`, `azure-kv:`.",
   vault: "HashiCorp Vault for `vault:`: its address, a namespace, the file of its certificate authority, and a token.",
@@ -36,7 +37,7 @@ export const meanings: Readonly<Record<string, string>> = {
   databaseUrl:
     "A PostgreSQL server as `postgres://user:password@host/database`, with `sslmode`, `sslrootcert`, `sslcert` and `sslkey` as libpq has them; in development the embedded one if absent. In a file, its password is read for each new connection.",
   databaseConnections:
-    "Connections to it, for calls, for what is short, and for what is long: a third each, of the last at least three. Two more wait for notifications.",
+    "Connections to it, for calls, for short statements, and for long ones: a third each, of the last at least three. Two more wait for notifications.",
   migrates: "`0`: missing migrations are not applied at start but are an error; `weir migrate` applies them.",
   databaseDeadlineMs:
     "Deadline of each call to PostgreSQL; a connection that owes an answer for two of them is left for a new one.",
@@ -51,13 +52,14 @@ export const meanings: Readonly<Record<string, string>> = {
   authPerMinute: "Requests per minute and address (IPv6: per /64) on the login routes.",
   egressAllow:
     "Private networks (CIDR, separated by commas) in which organisations' own upstream addresses are allowed.",
-  httpsProxy: "Proxy for vendors at HTTPS addresses: `HTTPS_PROXY` or `https_proxy`, except for what `NO_PROXY` names.",
+  httpsProxy:
+    "Proxy for vendors at HTTPS addresses: `HTTPS_PROXY` or `https_proxy`, except for the hosts that `NO_PROXY` names.",
   noProxy:
     "Hosts that are reached without the proxy, separated by commas: names with their subdomains, addresses, networks, or `*`.",
   redisUrl:
     "Redis as `redis://[user:password@]host[:port][/db]`, a cluster as several of them, separated by commas, or `redis-sentinel://[user:password@]host[:port],host[:port]/master-name[/db]`; with TLS `rediss://`, `rediss-sentinel://`. An in-process gate if absent.",
   redisTlsFiles:
-    "Files in PEM for `rediss://`, read for each new connection: who signed Redis's certificate, and this client's own.",
+    "Files in PEM for `rediss://`, read for each new connection: the authority that signed Redis's certificate, and this client's own certificate and key.",
   redisDeadlineMs: "Deadline of each call to Redis; a connection that is silent for two of them is left for a new one.",
   adminKeySha256: "SHA-256 of the admin key, in hex. Development mints a key.",
   gateMode:
@@ -65,7 +67,7 @@ export const meanings: Readonly<Record<string, string>> = {
   sessionWindowS: "Time that a session counts as active after it was last seen, in seconds.",
   requireSignature: "`1`: every runtime request must be signed.",
   trustedProxies: "Networks (CIDR, separated by commas) of proxies whose `X-Forwarded-For` is trusted.",
-  upstreamTimeouts: "Timeout tiers of upstream calls, for an emergency: they override whatever the catalogue says.",
+  upstreamTimeouts: "Timeout tiers of upstream calls, for an emergency: they override the catalogue.",
   upstreamMaxBytes: "Maximum size of a vendor's reply; 32 MiB for a reply that is not streamed.",
   outputTokenBytes:
     "A stream ends once its text and its tools' arguments have more bytes than its limit of tokens times this: the longest tokens of known tokenizers, which are runs of spaces, have 128.",
@@ -104,7 +106,7 @@ export const meanings: Readonly<Record<string, string>> = {
   jobTimeoutMs:
     "Time that a job at a vendor, such as a video, may take; then it is ended at its vendor, and its money goes back.",
   mediaDiskBytes: "Disk space below `SVC_DATA_DIR` for files of running calls, of one process.",
-  replyCacheBytes: "Memory for replies that are kept for equal requests, where there is no Redis.",
+  replyCacheBytes: "Memory for replies that are kept for equal requests, if there is no Redis.",
   largeBodyBytes: "Bodies of large requests that may be in memory at once, of one process.",
   replyCacheWaitMs: "Time that a call waits for the store of kept replies; then it calls its vendor.",
   mediaMaxFiles: "Files of running calls, of one process.",

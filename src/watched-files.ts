@@ -1,7 +1,6 @@
 /**
- * Files that a process follows: a catalogue, secrets, certificates. They are compared by what they have, however they were
- * replaced: written, renamed, by a link of a folder as a ConfigMap does it, by a mount, or on a file system that sends no
- * events.
+ * Files that a process follows: a catalogue, secrets, certificates. They are compared by content, for any way of replacement:
+ * written, renamed, by a link of a folder as a ConfigMap does it, by a mount, or on a file system that sends no events.
  */
 import { readFile } from "node:fs/promises"
 import { Data, Effect, type Scope } from "effect"
@@ -16,15 +15,15 @@ interface Watch<E, R> {
   readonly paths: ReadonlyArray<string>
   /** Their texts when they were read first. */
   readonly before: ReadonlyArray<string | undefined>
-  /** Takes up what they have now, in the same order. After another error than {@link FileRefused} it is tried again. */
+  /** Loads their present texts, in the same order. After another error than {@link FileRefused} it is tried again. */
   readonly take: (texts: ReadonlyArray<string>) => Effect.Effect<void, E | FileRefused, R>
 }
 
 /**
- * Takes up each change of files, until the scope closes: once two looks in a row find the same, since a file that is written
- * in place may be read in the middle, and half a catalogue can be a catalogue too. A change that cannot be used, and a file that is missing or empty
- * for longer than its replacement takes, are a log line and a problem of the node, once a change; what the files had
- * before stays in force.
+ * Loads each change of files, until the scope closes: once two reads in a row find the same, since a file that is written in
+ * place may be read in the middle, and half a catalogue can be a catalogue too. A change that cannot be used, and a file that
+ * is missing or empty for longer than its replacement takes, are a log line and a problem of the node, once a change; what
+ * the files had before stays in force.
  */
 export const watchFiles = <E, R>({
   paths,
@@ -67,7 +66,7 @@ export const watchFiles = <E, R>({
 /**
  * Follows the value of a secret variable: if it is given as a file, it is read again whenever the file changes.
  *
- * @param value what it had when the configuration was read
+ * @param value its value when the configuration was read
  */
 export const followVariable = Effect.fnUntraced(function* (name: string, value: string | undefined) {
   let current = value
@@ -98,5 +97,5 @@ const readOrNothing = async (path: string): Promise<string> => {
 
 /** The interval at which files are read. */
 const lookEvery = "2 seconds"
-/** A file that is missing, or empty, is being replaced; at so many looks in a row it is not. */
+/** The number of reads in a row after which a file that is missing or empty is not being replaced. */
 const looksOfReplacement = 3

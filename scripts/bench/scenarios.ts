@@ -561,7 +561,7 @@ export const history: Scenario = async (subjects, { scale }) => {
   ]
 }
 
-/** Until the compiler has done its work: at 3,000 exchanges a gateway still takes half as much again. */
+/** Until the compiler has done its work: at 3,000 exchanges a gateway still takes 1.5 times as long. */
 export const warmUp = async ({ floor, weir }: Subjects, { scale }: Effort): Promise<void> => {
   for (const subject of [floor, weir]) {
     await drive(subject.exchange("short"), { requests: 12_000 * scale, inFlight: 32 })

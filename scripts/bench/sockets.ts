@@ -140,7 +140,7 @@ const pacedFrames = async (weir: Weir, streams: number, rounds: number) => {
   return { sse: median(sse), socket: median(socket) }
 }
 
-/** One exchange that gets no room beside many that do: how long those take. */
+/** The time of many exchanges while one exchange on the same socket gets no room. */
 const besideSlow = async (weir: Weir, rounds: number) => {
   const time = async (withSlow: boolean) => {
     const [socket] = await connect(weir, 1)

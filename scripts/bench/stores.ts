@@ -16,7 +16,7 @@ export const watchDatabase = (url: string) => {
   const number = async (text: string) => Number(Object.values((await query(text))[0] ?? {})[0])
   return {
     query,
-    /** CPU seconds of all its processes, also of those that have ended. */
+    /** The CPU seconds of all its processes, including those that have ended. */
     cpu: async () => {
       const backend = await number("select pg_backend_pid()")
       const postmaster = parentOf(backend) ?? 0

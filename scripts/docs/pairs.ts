@@ -94,7 +94,7 @@ export const extraExamples: Required<Omit<ExtraParams, "vendorOptions">> = {
   n: 3,
 }
 
-/** Each part as a request that has it, made by the client's own API. */
+/** A request for each part that has that part, written by the client's own API. */
 const parts: ReadonlyArray<Part> = [
   ["instructions", () => ({ thread: [{ role: "system", blocks: [{ t: "text", v: "Be brief" }] }, ...plain.thread] })],
   ["images", () => beside(picture)],

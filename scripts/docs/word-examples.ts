@@ -10,7 +10,7 @@ export interface Word<A> {
   readonly place: string
   readonly without: A
   readonly with: A
-  /** The same in an API that says it in words of its own. */
+  /** The same in an API that has a form of its own. */
   readonly at?: Readonly<Record<string, A>>
   /** A tool that an API needs to support the word. */
   readonly beside?: Readonly<Record<string, NonNullable<ExchangeRequest["tools"]>[number]>>

@@ -1,7 +1,7 @@
 /**
  * The names of each word of twp/1 in the APIs of clients and of vendors. Found by trying: a request with the word, and one
- * without, is written for each vendor, and the first place where they differ is the word's; a client's API has the word if what
- * its own dialect wrote reads back with it. A reply likewise, the other way round.
+ * without, is written for each vendor, and the first place where they differ is the word's; a client's API supports the word if its
+ * dialect reads it back from its own text. A reply likewise, the other way round.
  */
 import { Result } from "effect"
 import { type ClientApiName, clientApiNames } from "../../src/dialects/carry/carried-request.ts"
@@ -47,7 +47,7 @@ const bodyFor = (name: DialectName, { thread, tools = [], params = {} }: Asked):
   return Result.isFailure(wire) ? undefined : Buffer.from(wire.success.body).toString("utf8")
 }
 
-/** A request of a client's API in the words of twp/1, with its own JSON of calls as it stands. */
+/** A request of a client's API in the format of twp/1, with the JSON of its calls unchanged. */
 const readBy = (name: ClientApiName, body: string): string => {
   const place = { model: "main", stream: false, isArray: false, counts: false }
   const decoded = clientApis[name].decode(parseObject(body) ?? {}, place)
@@ -89,7 +89,7 @@ const replyOf = (name: ClientApiName, said: Said): string =>
     ),
   )
 
-/** The meaning of a vendor's reply, in the words of twp/1. */
+/** The meaning of a vendor's reply, in the format of twp/1. */
 const saidIn = (name: ClientApiName, json: string): string => {
   const meter = new UsageMeter({ keepsBlocks: true })
   const events = chatDialects[name].decodeBody(json)

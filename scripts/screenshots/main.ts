@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots [FOLDER]`: pictures of every page of the console, of the login and of the activation, in both
- * themes at 1280 and 390 px, of a gateway with traffic. Needs a Chromium (CHROMIUM is its path). Those of the README are
+ * `npm run screenshots [FOLDER]`: pictures of every page of the console, of the login and of the activation, in both themes
+ * at 1280 and 390 px, of a gateway with traffic. Needs a Chromium (CHROMIUM is its path). The pictures of the README are
  * written beside this file.
  */
 import { copyFileSync, mkdirSync } from "node:fs"

@@ -91,7 +91,7 @@ if known then
 end
 if record then
   redis.call('SET', record, 'in_progress ' .. ask.register.hash .. ' ' .. ask.register.claim, 'PX', ask.register.leaseMs)
-  -- Found gone, whatever was registered before may be gone as well.
+  -- If it is gone, earlier registrations may be gone as well.
   remembers = redis.call('GET', since)
   if not remembers then
     remembers = tostring(now)

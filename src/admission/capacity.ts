@@ -25,7 +25,7 @@ export interface Capacity {
   readonly connections: number | undefined
 }
 
-/** Files for operators, logs, and what is opened now and then. */
+/** Files for operators, logs, and files that are opened now and then. */
 const spareFiles = 32
 /** An exchange takes two files, its client's and its vendor's. */
 const filesPerExchange = 2

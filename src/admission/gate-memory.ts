@@ -87,7 +87,7 @@ class MemoryGate {
       }
     }
     const claims = this.#recordOf(request, now) === undefined
-    // A call that is answered again does not count.
+    // A call that is answered from a stored reply does not count.
     const counts = claims ? (request.counts ?? []) : []
     for (const count of counts) {
       const used = this.#counts.get(countKey(request.owner, count)) ?? 0

@@ -49,7 +49,7 @@ const peaks = makeScript(peaksScript)
 
 /** The time that the gate remembers a session; after that it is read from the database. */
 const sessionRetentionMs = 86_400_000
-/** The start of the records is forgotten after this and set again: ids are looked up more often then. */
+/** The time after which the start of the records is removed and set again: until then, ids are looked up more often. */
 const sinceKeepMs = 30 * 86_400_000
 /** A day's peaks are written to the database on the following day. */
 const peaksKeepMs = 3 * 86_400_000
@@ -70,7 +70,7 @@ export const layerRedis = Layer.effect(
     const leased = yield* makeLeasedRates
     const withdrawClaim = (registration: Registration) =>
       Effect.asVoid(redis.run(withdraw, [recordKey(registration)], [registration.claim]))
-    /** One call for all that is limited, claimed or counted. */
+    /** One script call for everything that is limited, claimed or counted. */
     const register = (request: AdmitRequest): Effect.Effect<Admission, AdmissionError> =>
       Effect.suspend(() => {
         const nowMs = clock.currentTimeMillisUnsafe()

@@ -90,7 +90,7 @@ export type Admission =
       /** Since when request ids are remembered without a gap; absent if nothing was registered. */
       readonly remembersSinceMs?: number
     }
-  /** The gate does not know the session and was asked to say so; nothing was counted. */
+  /** The gate does not know the session and was asked to report that; nothing was counted. */
   | { readonly _tag: "UnknownSession" }
   /** The first call with this idempotency key is still running. */
   | { readonly _tag: "InProgress" }

@@ -16,7 +16,7 @@ export const rateKeysOf = ({ owner, rates }: Pick<AdmitRequest, "owner" | "rates
 export interface LeasedRates {
   /** Counts a call here, if this node may. */
   readonly take: (request: AdmitRequest) => boolean
-  /** How to undo what was just taken. */
+  /** A function that takes back what was just counted. */
   readonly undoing: (request: AdmitRequest) => () => void
   /** Counts a call that is not covered in Redis, and takes shares. */
   readonly ask: (request: AdmitRequest) => Effect.Effect<Admission, AdmissionError>
@@ -28,7 +28,7 @@ export const makeLeasedRates: Effect.Effect<LeasedRates, never, Redis | Scope.Sc
   const shares = new RateShares()
   /** Calls that wait for the answer to a question about the same windows. */
   const waiting = new Map<string, Array<() => void>>()
-  /** No jump of the machine's clock makes a share last longer. */
+  /** A monotonic clock, so that no jump of the machine's clock makes a share last longer. */
   const nowMs = () => Number(clock.currentTimeNanosUnsafe() / 1_000_000n)
 
   const askRedis = Effect.fnUntraced(function* (

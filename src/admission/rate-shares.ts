@@ -1,18 +1,18 @@
 /**
  * Rates leased to this node: it takes a share of what a window has left, and counts in its memory until the share is
- * used up. A limit is never exceeded: a share is counted in the store as used, and ends before its window does. What is
- * not used goes back after {@link shareMs}. Pure: the store is {@link RateStore}'s.
+ * used up. A limit is never exceeded: a share is counted in the store as used, and ends before its window does. A rest
+ * that is not used goes back after {@link shareMs}. Pure: the store is {@link RateStore}'s.
  */
 import type { RateWindow } from "./gate.ts"
 
 /** The time in which a share may be used. */
 export const shareMs = 2000
 /**
- * A share is what its node uses in {@link shareMs}, and there is none where that is more than this part of what the window has
- * left: before the limit is reached, shares have been used or gone back.
+ * The part of a window's rest that a share may be at most. A share is the amount that its node uses in {@link shareMs}; above
+ * this part there is none, so that shares are used or returned before the limit is reached.
  */
 export const shareOfRest = 8
-/** There is none either where all nodes together, at their pace in this window, would use the rest within so long. */
+/** The time in which all nodes together, at their pace in this window, would use the rest: below it there is no share. */
 export const restLastsMs = 3 * shareMs
 
 /** One window that is asked about. */
@@ -30,9 +30,9 @@ export interface RateAsk {
 /** The count that the store gives beyond the call itself. */
 export interface GrantedShare {
   readonly count: number
-  /** Until the window ends. */
+  /** The time until the window ends. */
   readonly leftMs: number
-  /** When it ends, in the store's time. */
+  /** The end of the window, in the store's time. */
   readonly endMs: number
 }
 
@@ -44,12 +44,12 @@ export interface UnusedShare {
 
 class Share {
   readonly limit: number
-  /** Calls that may be counted here. */
+  /** The number of calls that may be counted here. */
   left = 0
-  /** Until when, in this node's time. */
+  /** The end of the share, in this node's time. */
   untilMs = 0
   endMs = 0
-  /** Calls in the present and the last {@link shareMs}. */
+  /** The number of calls in the present and the last {@link shareMs}. */
   #used = 0
   #usedBefore = 0
   #sinceMs: number
@@ -89,10 +89,10 @@ class Share {
   }
 }
 
-/** From so many calls in {@link shareMs} on, a call waits for the share that another one asks for. */
+/** The number of calls in {@link shareMs} from which on a call waits for the share that another one asks for. */
 const busyCalls = 16
 
-/** Unused for so long, a window is forgotten. */
+/** The time after which an unused window is removed. */
 const forgetMs = 10_000
 
 export class RateShares {
@@ -109,13 +109,13 @@ export class RateShares {
     return true
   }
 
-  /** How to undo what was just taken: the call did not take place. */
+  /** A function that takes back what was just counted: the call did not take place. */
   undoing(keys: ReadonlyArray<string>): () => void {
     const taken = keys.flatMap((key) => this.#shares.get(key) ?? [])
     const ends = taken.map(({ endMs }) => endMs)
     return () => {
       for (const [at, share] of taken.entries()) {
-        // What went back meanwhile, or is of another window, cannot be taken back: the call stays counted.
+        // A count that went back in the meantime, or that is of another window, cannot be taken back: the call stays counted.
         if (share.left > 0 && share.endMs === ends[at]) share.left++
       }
     }
@@ -159,7 +159,7 @@ export class RateShares {
     }
   }
 
-  /** Takes out what must go back now, and forgets windows that nobody uses. */
+  /** Removes and returns the shares that must go back now, and removes windows that nobody uses. */
   unused(nowMs: number): ReadonlyArray<UnusedShare> {
     const unused: Array<UnusedShare> = []
     for (const [key, share] of this.#shares) {

@@ -8,7 +8,7 @@ const maxAheadMs = 300_000
 
 /**
  * Whether the registry would know an id if it had been used: it is a ULID that was made within the time that records are
- * kept, and the registry has forgotten nothing since before then. All other ids must be looked up in the books.
+ * kept, and the registry has lost nothing since before then. All other ids must be looked up in the books.
  */
 export const isRegistryComplete = (
   requestId: string,
@@ -20,7 +20,7 @@ export const isRegistryComplete = (
   return madeAtMs >= nowMs - keptMs && madeAtMs <= nowMs + maxAheadMs && remembersSinceMs <= madeAtMs - maxAheadMs
 }
 
-/** Whether an id carries a time from which spent ids are not kept any more: it may have been used. */
+/** Whether an id contains a time whose spent ids are not stored any more: it may have been used. */
 export const isExpired = (requestId: string, nowMs: number, keptDays: number): boolean => {
   const madeAtMs = timeOfId(requestId)
   return madeAtMs !== undefined && madeAtMs < nowMs - keptDays * dayMs

@@ -92,7 +92,7 @@ export class Sessions extends Context.Service<
       const isOwn = (row: SessionRow, caller: Caller): boolean =>
         row.org_id === caller.org.id && row.caller === sessionOwner(caller)
 
-      /** Stores a session at first sight. If the id belongs to another owner, the gate forgets it. */
+      /** Stores a session at first sight. If the id belongs to another owner, the gate removes it. */
       const register = Effect.fnUntraced(function* (caller: Caller, id: string) {
         const owner = sessionOwner(caller)
         const orgId = caller.org.id
@@ -111,7 +111,7 @@ export class Sessions extends Context.Service<
         const ifUnknown = isNew || isUlid(id) ? "register" : "report"
         const first = yield* gate.admit({ ...request, session: claimOf(caller, id, { ifUnknown }) })
         if (first._tag !== "UnknownSession") return first
-        // The gate has forgotten the session, or it never existed.
+        // The gate does not have the session any more, or it never existed.
         const row = yield* find(id)
         if (row === undefined || !isOwn(row, caller)) return yield* unknownSession()
         if (row.state === "archived") return yield* sessionArchived(id)
@@ -168,7 +168,7 @@ export class Sessions extends Context.Service<
           if (isFull) recordConcurrency(services, "rejected")
         })
 
-      /** Heartbeat rule 8: whether a session is stored and inside the window, as far as is known without the gate. */
+      /** Whether a session is stored and inside the window, as far as is known without the gate. */
       const isInsideWindow = Effect.fnUntraced(function* (caller: Caller, id: string) {
         const sinceMs = (yield* Clock.currentTimeMillis) - windowMs
         const seen = recent.get(id)

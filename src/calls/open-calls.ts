@@ -17,7 +17,7 @@ const oldestFirst = <Row extends { readonly startedAt: string }>(rows: ReadonlyA
 export class OpenCalls extends Context.Service<
   OpenCalls,
   {
-    /** @param org only of this organisation @param person only with the tokens of this person */
+    /** @param org returns only calls of this organisation @param person returns only calls with the tokens of this person */
     readonly list: (org?: string, person?: string) => Effect.Effect<OpenExchangeList, StoreUnavailable>
   }
 >()("weir/calls/OpenCalls") {

@@ -1,7 +1,7 @@
 /** The address of a vendor, if the catalogue leaves it to the region or the location of a cloud. */
 import type { Vendor } from "../protocol/catalogue/vendor.ts"
 
-/** Undefined if nothing says it. */
+/** Undefined if nothing determines it. */
 export const addressOf = ({ baseUrl, aws, google }: Pick<Vendor, "baseUrl" | "aws" | "google">): string | undefined => {
   if (baseUrl !== undefined) return baseUrl
   if (aws !== undefined) {

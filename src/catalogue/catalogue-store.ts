@@ -18,7 +18,7 @@ import { CatalogueRefused } from "./refusal.ts"
 
 /** Newest revisions whose text is kept. */
 const keptTexts = 50
-/** Rows a statement. */
+/** Rows of one statement. */
 const batch = 1000
 
 export interface Storing {
@@ -57,7 +57,7 @@ export const declaredCredentials = (sql: SqlClient.SqlClient) =>
     select id, document -> 'sso' ->> 'clientSecret' as credential from tenants
     where kind = 'org' and document ? 'sso' and is_declared and document -> 'sso' ? 'clientSecret' order by id`
 
-/** Writes all of it in one transaction. Returns the ids of the top-ups that were credited. */
+/** Writes everything in one transaction. Returns the ids of the top-ups that were credited. */
 export const storeCatalogue = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   { document, reading, keys, inForce, source, text, by, stored }: Storing,
@@ -129,7 +129,7 @@ const removeTenants = (sql: SqlClient.SqlClient, part: ReadonlyArray<TenantName>
     delete from tenants t using jsonb_to_recordset(${JSON.stringify(part)}::text::jsonb) as x(kind text, id text)
     where t.kind = x.kind and t.id = x.id and t.is_declared`
 
-/** Tenants of the file that were made without it, and entries that leave the file although tenants need them. */
+/** Conflicts: tenants of the file that were created without it, and removed entries that tenants still need. */
 export const conflictsOf = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   changed: ReadonlyArray<DeclaredTenant>,

@@ -133,7 +133,7 @@ export class Catalogue extends Context.Service<
         storedJson = reading.json
       })
 
-      /** Takes up secrets whose files were replaced. */
+      /** Loads secrets whose files were replaced. */
       const renewSecrets = Effect.suspend(() => {
         if (!secrets.haveChanged()) return Effect.void
         return Effect.andThen(
@@ -142,7 +142,7 @@ export class Catalogue extends Context.Service<
         )
       })
 
-      /** Takes up the newest revision. If this version cannot read it, it keeps the current one. */
+      /** Loads the newest revision. If this version of Weir cannot read it, the current one stays in force. */
       const refresh = Effect.gen(function* () {
         const [newest] = yield* bounded(sql<{ revision: bigint; fingerprint: string }>`
           select revision, fingerprint from catalogue_revisions
@@ -240,7 +240,7 @@ export class Catalogue extends Context.Service<
           reading,
           keys,
           inForce: snapshot,
-          // Read again when it comes again, because it is not all that is in force.
+          // A text that is not all that is in force is read again when it is applied again.
           source: dropped.length > 0 && !removes ? null : source,
           text,
           by,

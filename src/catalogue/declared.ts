@@ -17,7 +17,7 @@ export interface DeclaredTenant extends TenantName {
 }
 
 export interface DeclaredKey extends Schema.Schema.Type<typeof Key> {
-  /** Its place among the keys. */
+  /** Its index among the keys. */
   readonly at: number
   /** The line of its secret in the text. */
   readonly line: number
@@ -53,7 +53,7 @@ const sections = [
 export interface KeysOfText {
   /** Keys that are not stored as the catalogue in force says. */
   readonly stray: ReadonlySet<string>
-  /** The line of the secret of the key at this place. */
+  /** The line of the secret of the key at this index. */
   readonly lineOf: (at: number) => number
 }
 
@@ -96,7 +96,10 @@ const tenantOf = (entry: string): ReadonlyArray<TenantName> => {
   return kind === undefined ? [] : [{ kind, id: entry.slice(slash + 1) }]
 }
 
-/** In slices of so many, for messages between threads. */
+/**
+ * The slices of a declaration, for messages between threads.
+ * @param size the entries of a slice
+ */
 export function* slicesOf(declared: Declared, size: number): Generator<Declared> {
   const lists = Object.values(declared).map(({ length }) => length)
   for (let from = 0; from < Math.max(...lists); from += size) {

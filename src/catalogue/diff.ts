@@ -60,7 +60,7 @@ export const changesOf = (before: Entries, after: Entries): ReadonlyArray<Change
   return changes
 }
 
-/** The times that an added or removed entry of the platform's timeouts changes: there is no other entry to read them in. */
+/** The times that an added or removed entry of the platform's timeouts changes, which no other entry shows. */
 const timesOf = (entry: string, before: string | undefined, after: string | undefined): Pick<Change, "fields"> => {
   if (!entry.startsWith("timeouts/")) return {}
   const was: Schema.Json | undefined = before === undefined ? undefined : JSON.parse(before)

@@ -52,7 +52,7 @@ export const strayKeys = Effect.fnUntraced(function* (
   return new Set(others.map(({ id }) => id))
 })
 
-/** Keys that are asked for at once: reading the rows of all would keep streams waiting. */
+/** The number of keys that are asked for at once: reading the rows of all would make streams wait. */
 const batch = 500
 
 /** Keys of a catalogue that exist, without those that an earlier catalogue dropped. */
@@ -76,7 +76,7 @@ export interface KeyPlan {
   readonly warnings: ReadonlyArray<string>
 }
 
-/** Secrets that are resolved before other work has its turn. */
+/** The number of secrets that are resolved before other work has its turn. */
 const turn = 200
 
 /**

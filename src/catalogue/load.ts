@@ -22,7 +22,7 @@ export interface LoadedCatalogue {
 }
 
 const decode = Schema.decodeUnknownResult(CatalogueDocument, strictly)
-/** Maximum issues of one file: more than anybody mends at once. */
+/** Maximum issues of one file: more than anybody corrects at once. */
 const maxIssues = 200
 const encode = Schema.encodeSync(CatalogueDocument)
 

@@ -10,11 +10,11 @@ import { platformSectionsWithId } from "./references.ts"
 const listNames = ["models", "prices", "deliverableSettings", ...platformSectionsWithId] as const
 type ListName = (typeof listNames)[number]
 
-/** Per list, in its order: the place of the entry in the known list, or -1 for the next new entry. */
+/** Per list, in its order: the index of the entry in the known list, or -1 for the next new entry. */
 export type Order = Partial<Record<ListName, Int32Array>>
 
 export interface Patch {
-  /** All that is no list, and the new and changed entries of the lists. */
+  /** All parts that are no list, and the new and changed entries of the lists. */
   readonly news: PlatformDocument
   readonly order: Order
 }
@@ -57,7 +57,7 @@ export const applyPatch = (known: PlatformDocument, { news, order }: Patch): Pla
     return merged
   })
 
-/** A document in parts of at most so many entries, each with all that is no list. */
+/** A document in parts of at most so many entries, each with all parts that are no list. */
 export function* partsOf(document: PlatformDocument, size: number): Generator<PlatformDocument> {
   yield combine(document, document, () => undefined)
   for (const current of listNames) {

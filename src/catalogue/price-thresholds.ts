@@ -4,7 +4,7 @@ import type { PriceAbove, PriceEntry } from "../protocol/catalogue/price.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 
 interface ThresholdProblem {
-  /** Within the price. */
+  /** The path within the price. */
   readonly path: ReadonlyArray<string | number>
   readonly message: string
 }

@@ -11,7 +11,7 @@ export type ToReader =
   | { readonly kind: "stored"; readonly input: Uint8Array; readonly known: Uint8Array }
   | { readonly kind: "next" }
 
-/** A reading comes in parts, each after the one before was taken: no message keeps the thread that takes it for long. */
+/** A reading comes in parts, each after the one before was taken: no message occupies the receiving thread for long. */
 export type FromReader =
   | { readonly kind: "news"; readonly part: PlatformDocument }
   | { readonly kind: "declared"; readonly part: Declared }

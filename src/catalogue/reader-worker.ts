@@ -6,7 +6,7 @@ import { partsOf } from "./patch.ts"
 import { type FromReader, isToReader } from "./reader-protocol.ts"
 import { type Reading, readStored, readText } from "./reading.ts"
 
-/** Entries a message: taking one takes about a millisecond. */
+/** Entries of one message: taking one takes about a millisecond. */
 const partSize = 200
 
 let messages: Iterator<FromReader> | undefined

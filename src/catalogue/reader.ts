@@ -1,4 +1,4 @@
-/** Reads catalogues without keeping the event loop: large ones in a thread, which ends when it was idle for a while. */
+/** Reads catalogues without blocking the event loop: large ones in a thread, which ends when it was idle for a while. */
 import { Data, Effect, Result, type Scope, Semaphore } from "effect"
 import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import { startThread } from "../worker-thread.ts"

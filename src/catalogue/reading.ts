@@ -79,5 +79,5 @@ const compare = (json: Uint8Array, document: JsonDocument, before: JsonDocument,
 
 /** Decodes JSON that this gateway has written. */
 const decodeJson = (json: Uint8Array): JsonDocument => JSON.parse(new TextDecoder().decode(json))
-/** Leaves out what is not the platform's. */
+/** Leaves out the parts that are not the platform's. */
 const decodePlatform = Schema.decodeUnknownSync(PlatformDocument)

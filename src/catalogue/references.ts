@@ -236,7 +236,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   })
   const subjects = { org: orgs, team: names(document.teams), app: apps, key: names(document.keys) }
   document.budgets?.forEach(({ scope, subject, unit, limit }, at) => {
-    // People and end users come without the catalogue.
+    // People and end users may exist without the catalogue.
     if (scope !== "person" && scope !== "endUser") known(subjects[scope], subject, scope, "budgets", at, "subject")
     if (!isAmountOf(unit, String(limit))) {
       problems.push({ path: ["budgets", at, "limit"], message: `is no amount of ${unit}` })
@@ -246,7 +246,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     const message = exportProblem(entry)
     if (message !== undefined) problems.push({ path: ["exports", e], message })
   })
-  // Not in the schema: a catalogue that is stored already must be readable.
+  // This check is not in the schema, because stored catalogues must stay readable.
   const withinMoney = (amount: string | undefined, ...path: Path) => {
     if (amount !== undefined && !isWithinMoney(amount)) problems.push({ path, message: `is more than ${mostMoney}` })
   }

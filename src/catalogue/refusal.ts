@@ -1,4 +1,4 @@
-/** A catalogue with errors, and how it is shown. Apart from the service, so that commands need not load it. */
+/** A catalogue with errors, and its form in messages. It is apart from the service, so that commands need not load it. */
 import { Data } from "effect"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { CatalogueIssue } from "./load.ts"

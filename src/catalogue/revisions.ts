@@ -1,4 +1,7 @@
-/** The history of the catalogue: who applied what when, the text of each revision, and what differs between two. */
+/**
+ * The history of the catalogue: the revisions with their authors and times, the text of each, and the differences between
+ * two.
+ */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { CatalogueRevision, CatalogueRevisions } from "../protocol/control/activity.ts"
@@ -12,7 +15,7 @@ export type RevisionRow = CatalogueRevisions["data"][number]
 export interface Revisions {
   /** The newest revisions before one, newest first. */
   readonly list: (limit: number, before: bigint) => Effect.Effect<ReadonlyArray<RevisionRow>, StoreUnavailable>
-  /** A revision, and what differs in it from another (0: from nothing); undefined if one of them does not exist. */
+  /** A revision, and its differences from another (0: from an empty catalogue); undefined if one of them does not exist. */
   readonly find: (revision: bigint, against: bigint) => Effect.Effect<CatalogueRevision | undefined, StoreUnavailable>
 }
 
@@ -34,7 +37,7 @@ export const makeRevisions = (
     if (against !== 0n && other.json.length === 0) return undefined
     const changes = yield* reader.stored(json, other.json).pipe(
       Effect.map((reading) => ({ changes: reading.changes })),
-      // An older version wrote it.
+      // An older version of Weir wrote it.
       Effect.orElseSucceed(() => ({})),
     )
     return { ...found, ...(source !== null && { text: source }), against: String(against), ...changes }

@@ -1,4 +1,4 @@
-/** Takes a secret, or a member of one that is JSON, from what a store has. Pure. */
+/** Takes a secret, or a member of one that is JSON, from a store's answer. Pure. */
 import { Schema } from "effect"
 import { parseShallow } from "../secret-stores/store.ts"
 
@@ -13,7 +13,7 @@ export const longestSecret = 64 * 1024
 
 const isObject = Schema.is(Schema.Record(Schema.String, Schema.Json))
 
-/** Whitespace around it is removed, as around a secret in a file. An object within the JSON is given as JSON. */
+/** Whitespace around it is removed, as around a secret in a file. An object within the JSON is returned as JSON. */
 export const pickSecret = (text: string, member: string | undefined): PickedSecret => {
   if (member === undefined) return checked(text)
   const json = parseShallow(text)

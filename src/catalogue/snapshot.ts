@@ -31,7 +31,7 @@ export interface VendorEntry {
   readonly credential: Redacted.Redacted | undefined
   /** The identity that calls carry instead of a credential, if the catalogue has one that can be resolved. */
   readonly identity: Identity | undefined
-  /** How its address is reached, where the catalogue says so. */
+  /** The proxy and certificates for its address, if the catalogue sets them. */
   readonly network: Network | undefined
   /** The host of its address, e.g. `api.openai.com`. */
   readonly host: string
@@ -42,7 +42,7 @@ export interface CallTarget extends Pooled, Omit<VendorEntry, "host" | "vendor">
   readonly vendor: TargetVendor
   /** The vendor's own name of the model. */
   readonly model: string
-  /** The model as its maker names it; `model` says it if absent. */
+  /** The model as its maker names it; the same as `model` if absent. */
   readonly family?: string | undefined
   readonly maxInputs?: number | undefined
   /** Whether the organisation brings its own key: then the vendor bills the organisation, and Weir does not. */
@@ -116,7 +116,7 @@ export interface WebhookTarget extends Pick<Webhook, "id" | "events"> {
   readonly network: Network | undefined
 }
 
-/** An export, and how its place is reached. */
+/** An export, and the identity for its destination. */
 export interface ExportPlace {
   readonly entry: Export
   /** Undefined if it needs none, or if a secret is not set here. */
@@ -132,7 +132,7 @@ export interface CatalogueSnapshot {
   /** A safety policy, compiled. */
   readonly policy: (id: string) => ReviewPolicy | undefined
   readonly vendor: (id: string) => VendorEntry | undefined
-  /** Vendors that are called with an identity, and what is wrong with it now, in a sentence. */
+  /** Vendors that are called with an identity, and the present problem of each, in a sentence. */
   readonly identities: () => ReadonlyArray<VendorIdentity>
   readonly model: (handle: string) => ModelEntry | undefined
   /** The price at a time; undefined if there is none, or if it is out of range. */
@@ -157,8 +157,8 @@ interface DatedPrice {
 }
 
 /**
- * Models and prices are made when they are first asked for: of ten thousand, few are used, and streams wait while a
- * snapshot is made.
+ * Models and prices are made when they are first asked for: of ten thousand, few are used, and making a snapshot stops
+ * streams.
  */
 export const makeSnapshot = (
   document: PlatformDocument,
@@ -245,7 +245,7 @@ function indexVendors(document: PlatformDocument, resolve: ResolveRef): Readonly
   return new Map(
     document.vendors?.flatMap((vendor) => {
       const baseUrl = addressOf(vendor)
-      // Every vendor of a document that was checked has one.
+      // Every vendor of a checked document has one.
       if (baseUrl === undefined) return []
       const entry: VendorEntry = {
         vendor: { ...vendor, baseUrl },
@@ -263,7 +263,7 @@ function indexVendors(document: PlatformDocument, resolve: ResolveRef): Readonly
 const needsIdentity = ({ vendor: { aws, google, azure }, credential }: VendorEntry): boolean =>
   (aws ?? google ?? azure) !== undefined && credential === undefined
 
-/** The reason why calls would lack it; undefined if it works, or was not needed yet. */
+/** The reason why calls of a vendor would have no identity; undefined if it works, or was not needed yet. */
 const identityProblem = ({ identity }: VendorEntry): string | undefined =>
   identity === undefined ? "a secret that the catalogue references is not set here" : identity.problem()
 
@@ -312,7 +312,7 @@ function makeTarget(
     maxInputs,
     isOwn: false,
     isGuarded: false,
-    // The same vendor and model elsewhere is another target.
+    // The same vendor and model at another address is another target.
     key: `${vendor.id}/${model}@${host}`,
     tier,
     weight: weight ?? vendor.weight ?? 1,

@@ -3,8 +3,9 @@
  *
  * **Details**
  *
- * They are read before a catalogue is taken up, and then again and again while it is in force; resolving a reference only looks
- * at what was read last. A store that fails changes nothing: the last value stays in force, and a problem of the node says so.
+ * They are read before a catalogue is loaded, and then repeatedly while it is in force; resolving a reference only returns
+ * the value that was read last. A store that fails changes nothing: the last value stays in force, and a problem of the node
+ * says so.
  */
 import { Clock, Context, Effect, Layer, Schedule } from "effect"
 import { runEvery } from "../background.ts"
@@ -27,9 +28,12 @@ export interface Unresolved {
 export class StoredSecrets extends Context.Service<
   StoredSecrets,
   {
-    /** Reads now what these references name in stores; others are passed over. @returns those that have no value at all */
+    /**
+     * Reads now the secrets in stores that these references name; other references are ignored.
+     * @returns those that have no value at all
+     */
     readonly read: (refs: Iterable<string>) => Effect.Effect<ReadonlyArray<Unresolved>>
-    /** Reads those that were not read within the period, or failed just now. */
+    /** Reads secrets that were not read within the period, or failed a moment ago. */
     readonly readOld: (refs: Iterable<string>) => Effect.Effect<ReadonlyArray<Unresolved>>
     /** Keeps reading these and reports failures, in place of the references that were followed before. */
     readonly follow: (refs: Iterable<string>) => Effect.Effect<void>
@@ -77,7 +81,7 @@ export class StoredSecrets extends Context.Service<
       const referencesIn = (refs: Iterable<string>): ReadonlyArray<StoreReference> =>
         [...new Set(refs)].flatMap((ref) => storeReferenceOf(ref) ?? [])
 
-      /** Brings the log and the node's problems in line with the entries. */
+      /** Updates the log and the node's problems from the entries. */
       const tellAll = Effect.suspend(() =>
         Effect.forEach([...entries.values()], (entry) => tell(entry), { discard: true }),
       )
@@ -154,7 +158,10 @@ export const layerResolveStored = Layer.effect(
   }),
 )
 
-/** Refuses a catalogue whose secrets cannot be read. @param text in which the lines are looked for */
+/**
+ * Refuses a catalogue whose secrets cannot be read.
+ * @param text the text in which the lines are found
+ */
 export const refuseUnresolved = (
   unresolved: ReadonlyArray<Unresolved>,
   text = "",
@@ -175,9 +182,9 @@ const textOf = ({ whole, member }: StoreReference): string => (member === undefi
 /** A secret of a store, as it was read last. */
 class Entry {
   readonly ref: StoreReference
-  /** When it is read again; 0 before the first time. */
+  /** The time of the next read; 0 before the first time. */
   dueAtMs = 0
-  /** When its store was asked last. */
+  /** The time when its store was asked last. */
   readAtMs = 0
   /** The problem that was last reported to operators. */
   told: string | undefined
@@ -212,7 +219,7 @@ class Entry {
     this.dueAtMs = nowMs + Math.min(mostMs, firstPauseMs * 2 ** Math.min(this.#failures++, 20))
   }
 
-  /** A member that is gone keeps the value that it had. */
+  /** A member that has disappeared keeps the value that it had. */
   pick(member: string | undefined): PickedSecret {
     const text = this.#text
     if (text === undefined) return { value: undefined, problem: this.#failure }
@@ -233,9 +240,9 @@ const deadline = "20 seconds"
 const pauses = Schedule.exponential("200 millis", 4)
 /** The pause after the first failure, while nobody waits; it is doubled up to the period. */
 const firstPauseMs = 2000
-/** Secrets that were read so shortly before are not read again: a catalogue is checked, and then taken up. */
+/** The time for which a secret that was read is not read again: a catalogue is checked, and then loaded. */
 const justReadMs = 10_000
-/** Nodes that were started together do not ask together. */
+/** The share by which periods differ: nodes that were started together do not ask together. */
 const jitter = 0.1
 /** The time that a secret is kept if no catalogue in force names it, such as a secret of an identity provider. */
 const forgottenAfterMs = 3_600_000

@@ -3,7 +3,7 @@ import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import { environmentsOf, resolveTimeouts, type TierValues, type TimeoutSettings } from "../protocol/timeout-tiers.ts"
 import { duration } from "../protocol/values/duration.ts"
 
-/** Names of environments that are no mistake anywhere. */
+/** Names of environments that are never reported as a mistake. */
 const usual = ["development", "staging", "production", "test"]
 
 /**
@@ -42,7 +42,7 @@ export const timeoutWarnings = (
     for (const each of environments) {
       const { ttfb, total } = resolveTimeouts({
         environment: each,
-        // They are this gateway's.
+        // The variables are this gateway's.
         variables: each === environment ? variables : {},
         model,
         vendor,

@@ -14,7 +14,7 @@ export interface YamlFault {
   readonly message: string
 }
 
-/** Nodes that aliases may stand for: a few anchors that name each other grow to billions. */
+/** The maximum number of nodes that aliases may expand to: a few anchors that name each other grow to billions. */
 const maxAliased = 100_000
 
 /** Reads a text of one document; an empty one is null. */
@@ -54,7 +54,7 @@ const parse = (text: string, moved: number): Result.Result<Yaml, YamlFault> => {
 
 /** Brackets that are indented; each costs another reading. */
 const mostMoved = 200
-/** More than anything that people indent. */
+/** The maximum indentation: more than people ever use. */
 const farIn = 100
 
 const lineIndex = (text: string) => {
@@ -126,7 +126,7 @@ const firstBadAlias = (
   return undefined
 }
 
-/** A value with the place where it begins. */
+/** A value with its position. */
 interface Place {
   readonly offset: number
   /** The members of a list or a map; empty for anything else. */
@@ -135,7 +135,7 @@ interface Place {
 
 const noMembers: Place["members"] = new Map()
 
-/** The places of all values. */
+/** The positions of all values. */
 const placesOf = (text: string, events: ReadonlyArray<Event>): Place => {
   let at = 1
   let last = 0

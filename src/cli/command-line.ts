@@ -6,7 +6,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Exit, Runtime } from "effect"
 import { weir } from "./weir.ts"
 
-// Older versions of Node call SQLite experimental, of which Weir uses a lock: that helps nobody who starts a gateway.
+// Older versions of Node print a warning that SQLite is experimental. Weir uses only a lock of it, so the warning is hidden.
 process.removeAllListeners("warning").on("warning", ({ name, message }) => {
   if (name !== "ExperimentalWarning") console.error(`${name}: ${message}`)
 })

@@ -1,6 +1,6 @@
 /**
  * The commands, each in its own module, loaded only when it runs: the commands share little, and loading all takes most of a
- * second. Their descriptions and examples stand here, for `weir --help`.
+ * second. Their descriptions and examples are here, for `weir --help`.
  */
 import { Command } from "effect/cli"
 
@@ -21,7 +21,7 @@ const commands = {
     async () => (await import("./commands/serve.ts")).serve,
   ),
   init: command(
-    "Write a catalogue for the vendors whose API keys are here, or add to one",
+    "Write a catalogue for the vendors whose API keys are in the environment, or add to one",
     "OPENAI_API_KEY=… weir init --prices model_prices_and_context_window.json",
     async () => (await import("./commands/init.ts")).init,
   ),
@@ -31,7 +31,7 @@ const commands = {
     async () => (await import("./commands/migrate.ts")).migrate,
   ),
   db: command(
-    "Show where the books are, and spread them over the servers of Citus",
+    "Show or distribute the ledger's database (Citus)",
     "SVC_DATABASE_URL=postgres://… weir db distribute --shards 8 --apply",
     async () => (await import("./commands/db.ts")).db,
   ),
@@ -46,7 +46,7 @@ const commands = {
     async () => (await import("./commands/revisions.ts")).revisions,
   ),
   prices: command(
-    "Prices of models from LiteLLM's price file",
+    "Import prices of models from LiteLLM's price file",
     "weir prices import model_prices_and_context_window.json --vendor openai --markup 10%",
     async () => (await import("./commands/prices.ts")).prices,
   ),
@@ -116,7 +116,7 @@ const commands = {
     async () => (await import("./commands/webhooks.ts")).webhooks,
   ),
   cache: command(
-    "Show what the reply cache did, and empty it",
+    "Show reply-cache statistics; clear the cache",
     "weir cache clear acme --model main",
     async () => (await import("./commands/cache.ts")).cache,
   ),
@@ -132,7 +132,7 @@ const commands = {
     async () => (await import("./commands/doctor.ts")).doctor,
   ),
   config: command(
-    "Print each variable: default, value in force, where it comes from, and what it means",
+    "Print each variable: default, value in force, source and meaning",
     "weir config",
     async () => (await import("./commands/config.ts")).config,
   ),
@@ -142,7 +142,7 @@ const commands = {
     async () => (await import("./commands/timeouts.ts")).timeouts,
   ),
   chat: command(
-    "Chat with a model; ends at the end of input",
+    "Chat with a model; Ctrl-D quits",
     'weir chat "Hello, river"',
     async () => (await import("./commands/chat.ts")).chat,
   ),
@@ -178,7 +178,7 @@ const isName = (name: string | undefined): name is Name => name !== undefined &&
 
 const loaded = (name: Name) => commands[name].load()
 
-/** For the list of commands: nothing of them but their names and descriptions. */
+/** A command in the list of commands: only its name and description. */
 const named = (name: Name) => Command.withDescription(Command.make(name), commands[name].description)
 
 const names = Object.keys(commands).filter(isName)

@@ -45,7 +45,7 @@ const explainStore = (store: "postgres" | "redis", cause: unknown): string => {
   const remedy =
     store === "postgres"
       ? "start it or correct SVC_DATABASE_URL (without it, an embedded one is used)"
-      : "start it or correct SVC_REDIS_URL (without it, a node alone keeps what it needs in memory)"
+      : "start it or correct SVC_REDIS_URL (without it, a single node keeps its state in memory)"
   return `${store} cannot be reached: ${reason}; ${remedy}`
 }
 
@@ -57,7 +57,7 @@ const explainListen = (cause: unknown): string => {
 }
 
 const explainConfig = (error: Config.ConfigError): string =>
-  `${describeRefusedVariable(error)}; weir config says what each variable means`
+  `${describeRefusedVariable(error)}; weir config prints the meaning of each variable`
 
 /** A line for each refused variable, with the reason. */
 export const describeRefusedVariable = ({ cause }: Config.ConfigError): string => {

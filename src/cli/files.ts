@@ -1,4 +1,4 @@
-/** Files that commands read and add to; what is wrong with them is one line, or a line for each of their errors. */
+/** Files that commands read and add to; a fault is one line, or a line for each error of the file. */
 import { readFileSync } from "node:fs"
 import { Effect, Result } from "effect"
 import { type CatalogueIssue, loadCatalogue } from "../catalogue/load.ts"

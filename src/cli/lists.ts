@@ -13,7 +13,7 @@ export const page = {
 
 /** Filters a list by one organisation. */
 export const ofOrg = Flag.String("org").pipe(Flag.withDescription("Only of this organisation"), Flag.optional)
-/** Filters a list by what its entries begin with. */
+/** Filters a list by the beginning of its entries. */
 export const search = Flag.String("search").pipe(
   Flag.withDescription("The beginning of an id, a name or an address"),
   Flag.optional,
@@ -31,7 +31,7 @@ export const givenOf = <Name extends string>(
   return given
 }
 
-/** Query parameters of a page of a list. */
+/** The query parameters that select a page of a list. */
 export const queryOf = <Name extends string>(limit: number, flags: Readonly<Record<Name, Option.Option<string>>>) => ({
   limit: String(limit),
   ...givenOf(flags),

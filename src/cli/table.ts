@@ -1,6 +1,6 @@
 /** Formats rows as a table: columns as wide as needed, numbers right-aligned. */
 export const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
-  if (rows.length === 0) return "Nothing here"
+  if (rows.length === 0) return "No entries"
   const columns = heads.map((head, at) => {
     const cells = rows.map((row) => row[at] ?? "")
     const isNumeric = cells.every((cell) => /^-?[\d.]*$/.test(cell))

@@ -1,4 +1,4 @@
-/** The gateway that a command calls, its credentials, and how refusals are shown. */
+/** The gateway that a command calls, its credentials, and the form of refusals. */
 import { Config, Console, Effect, Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { HttpClient, HttpClientRequest } from "effect/http"
@@ -12,7 +12,7 @@ export const url = Flag.String("url").pipe(
   Flag.withDescription("Base URL of the gateway (SVC_BASE_URL)"),
   Flag.withFallbackConfig(Config.String("SVC_BASE_URL").pipe(Config.withDefault("http://127.0.0.1:8080"))),
 )
-/** The variable of a flag that is a secret, or the file that its `…_FILE` names. */
+/** The variable of a secret flag, or the file that its `…_FILE` names. */
 export const secretOfFlag = (name: string): Config.Config<string> =>
   Config.flatMap(valueOrFile(name), (value) => (value === undefined ? Config.String(name) : Config.succeed(value)))
 
@@ -20,7 +20,7 @@ const adminKey = Flag.String("admin-key").pipe(
   Flag.withDescription("The admin key (SVC_ADMIN_KEY); in development it is printed at start"),
   Flag.withFallbackConfig(secretOfFlag("SVC_ADMIN_KEY")),
 )
-/** For commands that also work without it. */
+/** The admin key for commands that also work without it. */
 export const optionalAdminKey = Flag.optional(adminKey)
 /** Whether the output is for machines. */
 export const json = Flag.Boolean("json").pipe(

@@ -32,7 +32,7 @@ export interface WeirClientShape {
   /** Creates a streamed exchange. Interrupting ends it at the vendor too; what was received until then is billed. */
   readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>
   /** Embeds texts. Like an exchange, these get a request id of their own: retries are billed once. */
-  /** Makes pictures, or changes those of the request. */
+  /** Creates pictures, or changes those of the request. */
   readonly draw: (request: ImageRequest) => Effect.Effect<ImageResponse, WeirError>
   /** The sound of a text, as a whole. */
   readonly speak: (request: SpeechRequest) => Effect.Effect<Uint8Array, WeirError>

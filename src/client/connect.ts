@@ -133,7 +133,7 @@ export const connect = (options: WeirOptions): Weir => {
   }
 }
 
-/** Opens what ends when it is closed. */
+/** Opens a resource that ends when it is closed. */
 const open = async <A>(make: Effect.Effect<A, WeirError, Scope.Scope>, call?: CallOptions) => {
   const scope = Scope.makeUnsafe()
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))

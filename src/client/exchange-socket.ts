@@ -152,7 +152,7 @@ const wholeOf = (message: Message): Effect.Effect<ExchangeResponse, WeirError> =
 const readRunning = Schema.decodeUnknownOption(InProgress)
 const readRefusal = Schema.decodeUnknownOption(ErrorEnvelope)
 
-/** A reply without an answer: the first call of a request id runs, or what it said was withheld. */
+/** A reply without an answer: the first call of a request id is running, or its content was withheld. */
 const replyFailure = (message: Message): WeirError => {
   if (!("status" in message)) return unreadable()
   const { status, body } = message

@@ -7,10 +7,10 @@ import { errorStatus } from "../protocol/error.ts"
 import { ExchangeEvent } from "../protocol/event.ts"
 import { type WeirError, WeirRefused, WeirUnreachable, WeirUnreadable } from "./errors.ts"
 
-/** The events that a stream emits: all but `t.err`, which fails it. */
+/** The events that a stream emits: all except `t.err`, which fails it. */
 export type StreamedEvent = Exclude<typeof ExchangeEvent.Type, { readonly event: "t.err" }>
 
-/** @param silenceMs how long the stream may be silent, heartbeat comments included */
+/** @param silenceMs the time for which the stream may be silent, heartbeat comments included */
 export const eventsOf = (response: Response, silenceMs: number): Stream.Stream<StreamedEvent, WeirError> => {
   const { body } = response
   if (body === null) return Stream.fail(brokenOff("The reply has no body"))

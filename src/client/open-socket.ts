@@ -16,7 +16,7 @@ export interface Opening {
   readonly target: string
   /** The subprotocol that the gateway chooses. */
   readonly protocol: string
-  /** Before a token in a subprotocol. */
+  /** The text before a token in a subprotocol. */
   readonly tokenPrefix: string
 }
 

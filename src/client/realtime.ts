@@ -44,7 +44,7 @@ export const makeRealtime = (
     }
   })
 
-const noEvent = () => new WeirUnreadable({ message: "What came is no event", status: 101 })
+const noEvent = () => new WeirUnreadable({ message: "The gateway sent a message that is no event", status: 101 })
 
 const read = (text: string): RealtimeEvent | undefined => {
   try {

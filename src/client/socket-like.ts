@@ -1,4 +1,4 @@
-/** A WebSocket as far as this client uses one, so that any can take its place. */
+/** The interface of a WebSocket that this client uses, so that any implementation can replace it. */
 
 /** The part of a WebSocket that is used. */
 export interface SocketLike {

@@ -115,7 +115,7 @@ const once = (options: WeirOptions, call: Call): Effect.Effect<Response, WeirErr
         }),
       catch: unreachable,
     })
-    // A job that was accepted names no time to come again.
+    // A job that was accepted names no time for the next request.
     const isRunning = response.status === 202 && response.headers.has("retry-after")
     if (isRunning) return yield* Effect.flatMap(readBody(response, InProgress), running)
     if (response.ok || response.status === 304) return response

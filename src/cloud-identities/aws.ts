@@ -19,7 +19,7 @@ export interface AwsKeys {
 }
 
 export interface AwsRole {
-  /** Its ARN. */
+  /** The ARN of the role. */
   readonly arn: string
   readonly externalId: string | undefined
 }

@@ -19,7 +19,7 @@ export interface AzureClient {
 export interface AzureAccessOptions {
   /** Models if absent. */
   readonly scope?: AzureScope
-  /** An application, or what the machine has; then `clientId` names one of several managed identities. */
+  /** The application, or the machine's identity; `clientId` then names one of several managed identities. */
   readonly client: AzureClient | { readonly clientId: string | undefined }
   /** The address of Entra, e.g. of a national cloud. */
   readonly authorityHost: string | undefined

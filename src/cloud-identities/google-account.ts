@@ -23,7 +23,7 @@ export const ServiceAccount = Schema.Struct({
 })
 export type ServiceAccount = typeof ServiceAccount.Type
 
-/** A service account as an organisation sends it: nothing that would read the gateway's files, or addresses near it. */
+/** A service account as an organisation sends it: without fields that would read the gateway's files, or addresses near it. */
 export const SentServiceAccount = Schema.fromJsonString(
   Schema.Struct({
     ...serviceAccount,
@@ -37,7 +37,10 @@ const Token = Schema.Struct({
 })
 const readToken = Schema.decodeUnknownSync(Token)
 
-/** A statement that is signed with the account's key buys a token. Source: RFC 7523; developers.google.com/identity/protocols/oauth2/service-account */
+/**
+ * A statement that is signed with the account's key is exchanged for a token. Source: RFC 7523;
+ * developers.google.com/identity/protocols/oauth2/service-account
+ */
 export const signInAs = async (account: ServiceAccount, fetch: Fetch): Promise<Issued<string>> => {
   const { importPKCS8, SignJWT } = await import("jose")
   const { client_email, private_key, private_key_id: kid, universe_domain: universe = "googleapis.com" } = account

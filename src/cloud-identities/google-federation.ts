@@ -1,6 +1,6 @@
 /**
- * Workload identity federation with Google's cloud: a token from a file or an address, or an identity at AWS, buys one
- * of Google. Source: https://google.aip.dev/auth/4117
+ * Workload identity federation with Google's cloud: a token from a file or an address, or an identity at AWS, is exchanged
+ * for one of Google. Source: https://google.aip.dev/auth/4117
  */
 import { Schema } from "effect"
 
@@ -33,7 +33,7 @@ const TokenFederation = Schema.Struct({
 })
 export type TokenFederation = typeof TokenFederation.Type
 
-/** An identity at AWS buys one of Google. */
+/** A federation in which an identity at AWS is exchanged for one of Google. */
 const AwsFederation = Schema.Struct({
   ...federation,
   credential_source: Schema.Struct({

@@ -1,8 +1,8 @@
 /**
- * Identities at Google's cloud: a service account, workload identity federation, or what the machine has. Google's
- * library finds the last two, and is loaded with the first token that is needed; it would ask for a service account's
- * token at Google's own address only, whatever `token_uri` says.
- * Source: https://cloud.google.com/docs/authentication/application-default-credentials
+ * Identities at Google's cloud: a service account, workload identity federation, or what the machine has. Google's library
+ * finds the last two, and is loaded with the first token that is needed; it ignores `token_uri`, and would ask for a service
+ * account's token at Google's own address only. Source:
+ * https://cloud.google.com/docs/authentication/application-default-credentials
  */
 import { readFileSync } from "node:fs"
 import { Redacted, Schema } from "effect"

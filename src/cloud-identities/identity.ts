@@ -1,4 +1,4 @@
-/** How calls to a vendor carry an identity that is no API key: a signature, or a token that is renewed. */
+/** An identity in calls to a vendor that is no API key: a signature, or a token that is renewed. */
 import { Data } from "effect"
 import type { VendorClient } from "../upstream/client.ts"
 import type { Network } from "../upstream/network.ts"
@@ -13,7 +13,7 @@ export interface OutgoingRequest {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** How a service that issues tokens is reached: as the vendor itself is. */
+/** The way to a service that issues tokens: the same as to the vendor itself. */
 export interface Route {
   readonly client: VendorClient["Service"]
   readonly network: Network | undefined
@@ -28,5 +28,5 @@ export interface Identity {
   readonly problem: () => string | undefined
 }
 
-/** There is no identity now. The sentence is for operators, and has no secret. */
+/** There is no identity now. The sentence is for operators, and contains no secret. */
 export class IdentityFailed extends Data.TaggedError("IdentityFailed")<{ readonly sentence: string }> {}

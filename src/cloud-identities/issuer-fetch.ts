@@ -1,7 +1,7 @@
 /**
- * `fetch` for the libraries of the clouds: their requests for tokens go as calls to the vendor do, through its proxy and
- * with its certificates, and what an organisation chose passes the egress guard. A machine's own services are near: no
- * proxy is between.
+ * `fetch` for the libraries of the clouds: their requests for tokens go through the vendor's proxy and with its certificates,
+ * and addresses that an organisation chose pass the egress guard. A machine's own services are local: they are called without
+ * a proxy.
  */
 import { isIP } from "node:net"
 import { Effect } from "effect"

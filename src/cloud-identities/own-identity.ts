@@ -53,7 +53,7 @@ const makeOwnIdentity = (own: OwnIdentity, { aws, azure }: Cloud): Identity | un
   if ("google" in own) return guarded(makeGoogleIdentity(Redacted.make(own.google.credentials)))
   if ("azure" in own) {
     const { clientSecret, ...client } = own.azure
-    // Where Entra is says the operator.
+    // The operator sets the address of Entra.
     const authorityHost = azure?.authorityHost
     return makeAzureIdentity({ client: { ...client, clientSecret: Redacted.make(clientSecret) }, authorityHost })
   }
@@ -67,7 +67,7 @@ const makeOwnIdentity = (own: OwnIdentity, { aws, azure }: Cloud): Identity | un
   return makeAwsIdentity({ region: aws.region, keys, role: undefined })
 }
 
-/** The organisation's JSON says where it signs in: that address passes the egress guard. */
+/** The organisation's JSON names the address of its login: it passes the egress guard. */
 const guarded = ({ authorize, problem }: Identity): Identity => ({
   authorize: (request, route) => authorize(request, { ...route, isGuarded: true }),
   problem,

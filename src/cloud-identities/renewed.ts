@@ -1,6 +1,6 @@
 /**
- * A token, or keys for a limited time, that are fetched once for all who use them and renewed in the background before
- * they run out: nobody waits while they are valid. What nobody uses is not renewed.
+ * A token, or keys for a limited time, that are fetched once for all calls and renewed in the background before they expire:
+ * no call waits while they are valid. Unused ones are not renewed.
  */
 import { hash } from "node:crypto"
 import { IdentityFailed } from "./identity.ts"
@@ -13,13 +13,13 @@ export interface Issued<A> {
 /** The share of its life after which it is renewed; up to a tenth of it earlier, so that nodes differ. */
 const renewAfter = 0.8
 const jitter = 0.1
-/** It is not used so shortly before its end. */
+/** The time before its end from which it is not used any more. */
 const marginMs = 5_000
-/** The pause after a renewal that failed, while the old one serves. */
+/** The pause after a renewal that failed, while the old one is used. */
 const retryMs = 5_000
 /** The time in which an issuer must answer. */
 const deadlineMs = 10_000
-/** Node's timers do not go further. */
+/** The longest time of Node's timers. */
 const longestTimerMs = 2 ** 31 - 1
 
 export interface RenewedOptions {
@@ -41,11 +41,11 @@ export class Renewed<A> {
   #current: Issued<A> | undefined
   #renewAtMs = 0
   #fetching: Promise<Issued<A>> | undefined
-  /** How the last who used it asks the issuer, e.g. through another proxy; undefined if nobody has used it yet. */
+  /** The request of the last user, e.g. through another proxy; undefined if nobody has used it yet. */
   #fetchOfUser: (() => Promise<Issued<A>>) | undefined
   #problem: string | undefined
 
-  /** @param describe why an issuer gave nothing, in a sentence without secrets */
+  /** @param describe returns the reason why an issuer gave nothing, in a sentence without secrets */
   constructor(describe: (cause: unknown) => string, options: RenewedOptions = {}) {
     this.#describe = describe
     this.#nowMs = options.nowMs ?? Date.now
@@ -67,7 +67,7 @@ export class Renewed<A> {
     return current.value
   }
 
-  /** Takes the current one out of use: it was revoked before its end. */
+  /** Drops the current one: it was revoked before its end. */
   forget(): void {
     this.#current = undefined
   }
@@ -77,7 +77,7 @@ export class Renewed<A> {
     return current !== undefined && this.#nowMs() < current.expiresAtMs - marginMs ? current : undefined
   }
 
-  /** The old one serves to its end. */
+  /** Renews in the background; the old one is used until its end. */
   #renewBehind(fetch: () => Promise<Issued<A>>): void {
     this.#renewAtMs = this.#nowMs() + retryMs
     this.#renew(fetch).catch(() => this.#renewLater(retryMs))
@@ -132,7 +132,7 @@ const within = <A>(ms: number, work: Promise<A>): Promise<A> =>
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
 
-/** They outlive a change of the catalogue: they are kept by what they are asked with, of which the hash alone is known. */
+/** Tokens outlive a change of the catalogue: they are stored under the hash of the values that they are requested with. */
 export class KeptRenewed<A> {
   readonly #describe: (cause: unknown) => string
   readonly #kept = new Map<string, Renewed<A>>()

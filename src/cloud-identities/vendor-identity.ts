@@ -1,7 +1,4 @@
-/**
- * The identity of a vendor or of an export of the catalogue: which one its entry asks for, with the secrets that it
- * references.
- */
+/** The identity of a vendor or of an export of the catalogue, by its entry and the secrets that it references. */
 import { Redacted, Struct } from "effect"
 import type { Export } from "../protocol/catalogue/export.ts"
 import type { Vendor } from "../protocol/catalogue/vendor.ts"

@@ -1,4 +1,4 @@
-/** The frame: who uses the browser, the navigation, and the page that the address names. Pages load when they are opened. */
+/** The frame: the user of the browser, the navigation, and the page that the address names. Pages load when they are opened. */
 
 import { html } from "htm/preact"
 import type { ComponentType } from "preact"

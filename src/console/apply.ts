@@ -1,4 +1,4 @@
-/** Applying a catalogue, with how far it is. */
+/** Applying a catalogue, with its progress. */
 import type { ApplyProgress, ApplyResponse } from "../protocol/control/admin.ts"
 import { ApiError, errorFrom, send } from "./api.ts"
 import { eventsOf } from "./events.ts"

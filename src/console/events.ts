@@ -1,4 +1,4 @@
-/** Server-sent events of a reply, as they come. */
+/** Server-sent events of a reply, as they arrive. */
 
 export interface ServerEvent {
   readonly name: string

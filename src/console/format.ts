@@ -13,7 +13,7 @@ const short = lazily(() => new Intl.NumberFormat("en", { notation: "compact", ma
 
 export const count = (value: number): string =>
   value < 100_000 ? grouped(String(Math.round(value))) : short().format(value)
-/** Every digit of a count, where a rounded one would be another. */
+/** Every digit of a count, if a rounded one would be another. */
 export const exactCount = (value: number): string => grouped(String(value))
 export const share = (part: number, of: number): string => (of === 0 ? "–" : `${((100 * part) / of).toFixed(1)} %`)
 

@@ -1,4 +1,4 @@
-/** Loading what a page shows: once, again by itself, or page by page. What is shown stays until something newer is there. */
+/** Loading the data of a page: once, periodically, or page by page. Shown data stays until newer data is there. */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks"
 import { ApiError } from "./api.ts"
 
@@ -59,7 +59,7 @@ export interface Pages<Row> extends Loaded<ReadonlyArray<Row>> {
   readonly more: (() => void) | undefined
 }
 
-/** A list with a cursor. @param key what is listed; the list begins again when the key changes */
+/** A list with a cursor. @param key identifies the list, which begins again when the key changes */
 export const usePages = <Row>(
   key: string,
   load: (cursor: string | undefined, signal?: AbortSignal) => Promise<Page<Row>>,

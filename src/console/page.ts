@@ -1,6 +1,6 @@
 /** The properties of every page. */
 
-/** A page shows the rest of the address. */
+/** The rest of the address is the page's own. */
 export interface PageProps {
   readonly parts: ReadonlyArray<string>
   readonly query: Readonly<Record<string, string>>

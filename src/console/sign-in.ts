@@ -1,4 +1,4 @@
-/** Nobody has signed in: operators by the admin key, people by the login page. */
+/** The page for browsers that nobody has signed in with: operators use the admin key, people the login page. */
 import { html } from "htm/preact"
 import type { BrowserSession } from "../protocol/control/activity.ts"
 import { addressOf, call } from "./api.ts"
@@ -20,7 +20,7 @@ export const SignIn = ({ session, signedIn }: { readonly session: BrowserSession
   const isMemberOfNone = session.person !== undefined
   return html`<main class="gate"><div class="card">
     <h1>Weir console</h1>
-    ${isMemberOfNone && html`<p class="note">You are logged in as ${session.person?.email}, who is a member of no organisation. Accept an invitation, or ask an owner to invite you.</p>`}
+    ${isMemberOfNone && html`<p class="note">You are logged in as ${session.person?.email}. You are not a member of any organisation yet. Accept an invitation, or ask an owner to invite you.</p>`}
     <${Invitations} open=${session.person?.invitations} answered=${signedIn} />
     <form class="card" onSubmit=${submit}>
       <h2>Operators</h2>

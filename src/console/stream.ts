@@ -8,7 +8,7 @@ export interface Turn {
 }
 
 export interface StreamEvent extends ServerEvent {
-  /** After the request was sent, in milliseconds. */
+  /** The time after the request was sent, in milliseconds. */
   readonly atMs: number
   /** The text that it adds to the answer. */
   readonly text: string
@@ -108,7 +108,7 @@ export const callMedia = async (key: string, route: string, form: FormData): Pro
     credentials: "omit",
   })
   if (!response.ok) throw await errorOf(response)
-  // What sound costs comes after it, where pages cannot read it.
+  // The cost of sound comes after it, where pages cannot read it.
   if (!isForm) return { sound: await response.blob() }
   const cost = `${response.headers.get("x-svc-cost")} ${response.headers.get("x-svc-currency")}`
   const body = await response.json()

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system says; remembered in this browser. */
+/** The theme: light, dark, or as the system says; remembered in this browser. */
 
 export type Theme = "system" | "light" | "dark"
 const key = "weir-theme"

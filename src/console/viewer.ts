@@ -22,7 +22,7 @@ export const useViewer = (): Viewer => {
   return viewer
 }
 
-/** Whether the viewer may change what belongs to the organisation. */
+/** Whether the viewer may change the organisation's entries. */
 export const mayManage = (viewer: Viewer): boolean => viewer.kind === "operator" || viewer.role !== "member"
 
 /** The route of operators, or the organisation's own. */

@@ -1,13 +1,13 @@
-/** A realtime session from a browser: what the microphone hears goes out, and what the model says is played. */
+/** A realtime session from a browser: the sound of the microphone is sent, and the model's sound is played. */
 import { addressOf } from "./api.ts"
 
 export interface VoiceEvents {
-  /** A part of what the model says. */
+  /** Receives a part of the model's text. */
   readonly said: (text: string) => void
   /** A new answer begins. */
   readonly begun: () => void
   readonly told: (type: string) => void
-  /** @param problem why it ended; empty if it ended as it was meant to */
+  /** @param problem the reason of a failure; empty after a regular end */
   readonly ended: (problem: string) => void
 }
 
@@ -22,7 +22,7 @@ const samplesPerSecond = 24_000
 /** Samples that are sent at a time. */
 const frameSamples = 2048
 
-/** @param withMicrophone whether what the browser hears is sent */
+/** @param withMicrophone whether the sound of the microphone is sent */
 export const openVoice = async (
   credential: string,
   model: string,
@@ -39,7 +39,7 @@ export const openVoice = async (
   const send = (event: object) => {
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(event))
   }
-  /** When what was said so far has been played. */
+  /** The time when the sound so far has been played. */
   let playedAt = 0
   const play = (base64: string) => {
     const samples = samplesOf(base64)
@@ -87,7 +87,7 @@ export const openVoice = async (
   }
 }
 
-/** Gives what a microphone hears, as 16-bit samples in base64. */
+/** Returns the sound of a microphone, as 16-bit samples in base64. */
 const hear = (context: AudioContext, microphone: MediaStream, take: (audio: string) => void): void => {
   const processor = context.createScriptProcessor(frameSamples, 1, 1)
   processor.onaudioprocess = ({ inputBuffer }) => take(base64Of(inputBuffer.getChannelData(0)))

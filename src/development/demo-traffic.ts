@@ -15,7 +15,7 @@ const messages = [
   "What is a lease in a distributed system?",
 ]
 
-/** Makes them once: not where the development organisation has any usage. */
+/** Makes them once: not if the development organisation has any usage. */
 export const makeDemoTraffic = Effect.fnUntraced(function* (
   baseUrl: string,
   { id, secret }: NonNullable<DevelopmentHandout["key"]>,
@@ -26,7 +26,7 @@ export const makeDemoTraffic = Effect.fnUntraced(function* (
   for (const [index, text] of messages.entries()) {
     yield* call(baseUrl, { "x-svc-key-id": id, "x-svc-key": secret }, { text, model: "main", stream: index % 2 === 0 })
   }
-  // One that fails, so that errors are seen too.
+  // A call that fails, so that errors are seen too.
   yield* call(
     baseUrl,
     { "x-svc-key-id": id, "x-svc-key": secret },

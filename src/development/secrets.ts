@@ -16,7 +16,7 @@ const decode = Schema.decodeUnknownSync(
 export const developmentSecrets = (dataDir: string): Effect.Effect<DevelopmentSecrets> =>
   Effect.sync(() => {
     const mint = () => ({ key: mintSecret("wk"), adminKey: mintSecret("wa"), masterKey: mintSecret("wm") })
-    // With a database in memory nothing remains for which they would be needed.
+    // With a database in memory, nothing remains that needs them.
     if (dataDir === ":memory:") return mint()
     const file = join(dataDir, "development.json")
     const known = readKnown(file)

@@ -6,7 +6,7 @@ import type { VendorCall } from "../testing/scripted-vendor.ts"
 
 const defaultDimensions = 64
 
-/** The answer to a whole call; undefined if the path is of none. */
+/** The answer to a whole call; undefined if the path belongs to none. */
 export const answerWhole = ({ path, body }: VendorCall): object | undefined => {
   if (path === "/v1/embeddings") return embed(body)
   if (path === "/v1/rerank") return rerank(body)
@@ -37,7 +37,7 @@ const embed = (body: JsonObject): object => {
   return { object: "list", data, usage: usageOf(input) }
 }
 
-/** Each word adds one to a place; the length of the vector is one. */
+/** Each word adds one to a dimension; the length of the vector is one. */
 const vectorOf = (text: string, dimensions: number): ReadonlyArray<number> => {
   const vector = Array.from({ length: dimensions }, () => 0)
   for (const word of wordsOf(text)) {

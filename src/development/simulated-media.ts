@@ -74,7 +74,7 @@ const rate = 24_000
 /** The time for which a character is spoken. */
 const secondsPerCharacter = 0.06
 
-/** A tone as long as the text; silence where the format has to be compressed. */
+/** A tone as long as the text; silence if the format has to be compressed. */
 const speak = (input: string, format = "mp3"): MediaAnswer => {
   const seconds = Math.min(60, input.length * secondsPerCharacter)
   if (format !== "wav" && format !== "pcm") return { type: "audio/mpeg", bytes: silence(seconds) }

@@ -1,6 +1,6 @@
 /**
- * Parameters that not every vendor has, at the simulated vendor: it has them all. A model called `without:seed,n`
- * refuses the fields that its name lists, as OpenAI refuses them.
+ * Optional parameters at the simulated vendor, which supports all of them. A model called `without:seed,n` refuses the fields
+ * that its name lists, as OpenAI refuses them.
  */
 import { type JsonObject, objectAt, stringAt } from "../dialects/parse/json.ts"
 import type { VendorCall } from "../testing/scripted-vendor.ts"
@@ -24,13 +24,13 @@ export const refuseField = (call: VendorCall, param: string): void => {
   call.end(JSON.stringify({ error: { message, type: "invalid_request_error", param, code: "unsupported_parameter" } }))
 }
 
-/** Whether a reply has to show something. */
+/** Whether a reply must show the effect of a parameter. */
 export const showsParameters = ({ body }: VendorCall): boolean =>
   body["logprobs"] === true || repliesOf(body) > 1 || stringAt(body, "service_tier") !== undefined
 
 const repliesOf = ({ n }: JsonObject): number => (typeof n === "number" && n > 1 ? Math.min(n, 8) : 1)
 
-/** Says the words once for each reply, with probabilities and the tier if they are asked for. */
+/** Writes the text once for each reply, with probabilities and the tier if they are asked for. */
 export const answerWithParameters = async (
   call: VendorCall,
   words: ReadonlyArray<string>,

@@ -1,6 +1,6 @@
 /**
- * The simulated vendor's voice: OpenAI's Realtime API with a tone. It answers when it is asked to, and by itself when who
- * speaks falls silent; it repeats texts, and says how long it has listened.
+ * The simulated vendor's voice: OpenAI's Realtime API with a tone. It answers when it is asked to, and also when the speaker
+ * falls silent; it repeats texts, and says how long it has listened.
  */
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../dialects/parse/json.ts"
 import type { RealtimeEvent, RealtimeScript, RealtimeVendorSession } from "../testing/scripted-realtime.ts"
@@ -14,9 +14,9 @@ export const speakRealtime: RealtimeScript = async (session) => {
   for (let event = await session.next(); event !== undefined; event = await session.next()) await voice.hear(event)
 }
 
-/** Above this mean, of 32,768, somebody speaks. */
+/** The mean, of 32,768, above which somebody speaks. */
 const speechLevel = 600
-/** So long a silence ends what was said. */
+/** The length of silence that ends a turn. */
 const silenceSeconds = 0.5
 
 class SimulatedVoice {
@@ -149,7 +149,7 @@ class SimulatedVoice {
 
 const pauseMs = 40
 
-/** The mean of what is heard. */
+/** The mean of the received sound. */
 const levelOf = (sound: Buffer): number => {
   let sum = 0
   const samples = Math.floor(sound.length / 2)

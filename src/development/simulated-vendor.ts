@@ -1,7 +1,7 @@
 /**
- * The simulated vendor, on loopback: a twin of chat completions that repeats what it was asked, calls a tool that it is asked
- * for by name, and refuses what vendors refuse. It answers SearXNG searches, embeds, ranks and moderates texts by their words,
- * speaks in realtime sessions, and lists its models.
+ * The simulated vendor, on loopback: a twin of chat completions that repeats the question, calls a tool that the question
+ * names, and refuses the requests that vendors refuse. It answers SearXNG searches, embeds, ranks and moderates texts by
+ * their words, speaks in realtime sessions, and lists its models.
  */
 import type { Effect, Scope } from "effect"
 import {
@@ -20,7 +20,7 @@ import { speakRealtime } from "./simulated-realtime.ts"
 
 const pauseMs = 40
 
-/** A call of a tool is as long as this. */
+/** The tokens of a tool call. */
 const callTokens = 20
 
 /** A server that has every parameter. */

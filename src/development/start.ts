@@ -22,7 +22,7 @@ export interface DevelopmentHandout {
   readonly key?: { readonly id: string; readonly secret: string } | undefined
 }
 
-/** Undefined outside of development. Minted once for all that need them: with a database in memory they are nowhere else. */
+/** Undefined outside of development. Minted once for all users: with a database in memory they are stored nowhere else. */
 class MintedSecrets extends Context.Service<MintedSecrets, DevelopmentSecrets | undefined>()(
   "weir/development/MintedSecrets",
 ) {}
@@ -103,7 +103,7 @@ export const startDevelopment = Effect.gen(function* () {
   return { adminKey, key: { id: developmentKeyId, secret: minted.key } } satisfies DevelopmentHandout
 })
 
-/** The catalogue that was applied last stays in force; only the simulated vendor's address in it may be another now. */
+/** The catalogue that was applied last stays in force; only the simulated vendor's address in it may change. */
 const catalogueOf = Effect.fnUntraced(function* (catalogue: Catalogue["Service"], vendor: ScriptedVendor) {
   const { revision, text, appliedBy } = yield* catalogue.inForce
   if (revision === 0n || appliedBy === "development") {

@@ -1,6 +1,6 @@
 /**
- * Closes a month of transfers: what it has goes to files, whose hash follows from the month before; an opening transfer for each
- * account is what is left of it in the database.
+ * Closes a month of transfers: they are written to files, whose hash includes that of the month before. In the database, an
+ * opening transfer for each account replaces them.
  */
 import { hash } from "node:crypto"
 import { Effect } from "effect"
@@ -14,7 +14,7 @@ import type { Target } from "./target.ts"
 
 /** Openings that are sent in one statement. */
 const pageRows = 1000
-/** Records of a time are in files of exports when these have come so far beyond it. */
+/** The time by which exports must be ahead of a record, so that it is surely in their files. */
 const marginMs = 10 * 60_000
 /** Organisations whose transfers are summed in one statement. */
 const pageOrgs = 1000

@@ -10,9 +10,10 @@ import type { Mark } from "./export-store.ts"
 const askEvery = "50 millis"
 
 /**
- * A mark with nothing below it that may still come. A transaction has its number before its records have their places:
- * those that have lower places than the mark have numbers below one that is taken after it, and have ended when the oldest that runs
- * is not below that. (The end of a snapshot would not do: it is after the newest that has ended, and younger ones may run.)
+ * A mark below which no record can be added any more. A transaction gets its number before its records get their places.
+ * After the mark is taken, a new number *n* is taken: all transactions with places below the mark have numbers below *n*.
+ * They have all ended when no running transaction has a number below *n*. (The end of a snapshot would not be enough: it
+ * follows the newest ended transaction, and younger ones, with places below the mark, may be running.)
  */
 export const closedMark = Effect.fnUntraced(function* (records: ExportRecords, shard: Shard) {
   const { sql: coordinator } = yield* LongQueries

@@ -1,4 +1,4 @@
-/** Closes months of transfers as soon as they may be: one node at a time, when exports have what they have. */
+/** Closes months of transfers as soon as possible: one node at a time, when exports have their records. */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer } from "effect"
 import { forAll, runEvery } from "../background.ts"
@@ -26,7 +26,7 @@ export const layerClosedMonths = Layer.effectDiscard(
     const context = yield* Effect.context<LongQueries>()
     const node = randomUUID()
 
-    /** Closes what can be closed, the oldest first. */
+    /** Closes the months that can be closed, the oldest first. */
     const closeAll = Effect.fnUntraced(function* (shard: Shard) {
       for (let next = yield* nextMonth(shard, days); next !== undefined; next = yield* nextMonth(shard, days)) {
         recordBooksOverdue(

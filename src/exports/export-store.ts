@@ -13,7 +13,7 @@ export interface PositionName<Records extends string = ExportRecords> {
   readonly shard: string
 }
 
-/** A place that no record has reached, and a time after which those were written that have higher ones. */
+/** A place that no record has reached, and a time before which records of lower places were written. */
 export interface Mark {
   readonly place: bigint
   readonly since: Date
@@ -50,22 +50,22 @@ export class ExportStore extends Context.Service<
   ExportStore,
   {
     readonly positions: Effect.Effect<ReadonlyArray<Position>, StoreUnavailable>
-    /** Begins at a mark; what is there already stays. */
+    /** Begins at a mark; an existing position stays. */
     readonly start: (name: PositionName, mark: Mark) => Effect.Effect<void, StoreUnavailable>
-    /** Begins where another is, as if it had written what that has. */
+    /** Begins at the position of another, as if it had written that one's records. */
     readonly goOn: (name: PositionName, from: PositionName) => Effect.Effect<void, StoreUnavailable>
-    /** Forgets a position, with what it has to write. */
+    /** Removes a position, with its windows. */
     readonly forget: (name: PositionName) => Effect.Effect<void, StoreUnavailable>
-    /** Says which exports the catalogue has: what others have not written is not waited for. */
+    /** Records the exports of the catalogue: records that other exports have not written are not waited for. */
     readonly setActive: (exports: ReadonlyArray<string>) => Effect.Effect<void, StoreUnavailable>
-    /** Takes one that is due, for a while; undefined if there is none. */
+    /** Takes a position that is due, for a while; undefined if there is none. */
     readonly take: (
       exports: ReadonlyArray<string>,
       node: string,
     ) => Effect.Effect<Position | undefined, StoreUnavailable>
-    /** Takes the closing of months in a shard, likewise. */
+    /** Takes the closing of months in a shard, in the same way. */
     readonly takeMonths: (shard: string, node: string) => Effect.Effect<Lease | undefined, StoreUnavailable>
-    /** Keeps it; false if another node has taken it. */
+    /** Renews the lease; false if another node has taken it. */
     readonly renew: (name: LeaseName, node: string) => Effect.Effect<boolean, StoreUnavailable>
     /** Gives it back. @param againMs when it is due again @param problem why its work was not done */
     readonly release: (
@@ -80,9 +80,9 @@ export class ExportStore extends Context.Service<
     readonly close: (name: PositionName, window: Window, format: ExportFormat) => Effect.Effect<void, StoreUnavailable>
     /** Moves the position over a window that has no records. */
     readonly skip: (name: PositionName, window: Window) => Effect.Effect<void, StoreUnavailable>
-    /** All files of a window are where they belong. The position moves over it. */
+    /** Records that all files of a window are in place. The position moves over it. */
     readonly land: (name: PositionName, window: Window, landed: Landed) => Effect.Effect<void, StoreUnavailable>
-    /** Windows of a period are to be written again, or, of hours before the export was started, for the first time. */
+    /** Marks windows of a period to be written again, or, for hours before the export was started, for the first time. */
     readonly fill: (
       id: string,
       period: { readonly from: Date; readonly until: Date },
@@ -181,7 +181,7 @@ export class ExportStore extends Context.Service<
                 and exists (select from landed)`,
           ).pipe(Effect.asVoid),
         fill: Effect.fnUntraced(function* (id, { from, until }, format) {
-          // Of transfers, what is closed is in the files of its month, and nowhere else.
+          // Closed transfers are only in the files of their month.
           const [closed] = yield* bounded(sql<{ until: Date | null }>`select max(until_at) as until from books_months`)
           const open = closed?.until ?? new Date(0)
           const [filled] = yield* bounded(sql<ExportFill>`
@@ -210,5 +210,5 @@ export class ExportStore extends Context.Service<
   )
 }
 
-/** A node that writes keeps its position; what a dead one had is taken after this. */
+/** A node that writes renews its lease; another node takes a position after this time if its node died. */
 const lease = "1 minute"

@@ -1,6 +1,6 @@
 /**
- * Exports: records leave in files, each in exactly one. A node closes a window of records, writes its files, and then moves the
- * position over it; if it dies in between, another writes the same files again. Any node does it.
+ * Exports: records are written to files, each to exactly one. A node closes a window of records, writes its files, and then
+ * moves the position over it; if it dies in between, another writes the same files again. Any node does it.
  */
 import { randomUUID } from "node:crypto"
 import { Cause, Context, Effect, Layer } from "effect"
@@ -34,7 +34,10 @@ export class Exports extends Context.Service<
   {
     /** The exports of the catalogue, and their positions. */
     readonly list: Effect.Effect<ReadonlyArray<ExportEntry>, StoreUnavailable>
-    /** Has the files of a period written again, and those of hours before the export was started. Undefined if there is none. */
+    /**
+     * Marks the files of a period to be written again, and those of hours before the export was started. Undefined if there
+     * is none.
+     */
     readonly fill: (
       id: string,
       period: { readonly from: Date; readonly until: Date },
@@ -60,8 +63,8 @@ export class Exports extends Context.Service<
       const placeOf = (id: string) => places().find(({ entry }) => entry.id === id)
 
       /**
-       * Begins exports that are new, and says which there are. Where the books were spread over shards meanwhile, each
-       * goes on from where the whole was.
+       * Begins new exports, and records which exist. If the books were spread over shards in the meantime, each shard
+       * continues from the position of the whole.
        */
       const begin = Effect.fnUntraced(function* (known: ReadonlyArray<Position>) {
         const positions = new Map(known.map((position) => [keyOf(position), position]))
@@ -98,7 +101,7 @@ export class Exports extends Context.Service<
         recordExported(context, position.export, position.records, landed)
       })
 
-      /** Writes what is closed, then closes and writes what came since. */
+      /** Writes the closed window, then closes and writes a new one. */
       const advance = Effect.fnUntraced(function* (position: Position, place: ExportPlace) {
         const { format, every } = place.entry
         const shard = shardsOf(position.records).find(({ name }) => name === position.shard)

@@ -1,4 +1,4 @@
-/** Work that one node does at a time: it keeps a lease while it works, and says when, and why, it is done again. */
+/** Work that one node does at a time: it holds a lease while it works, and records when, and why, it is done again. */
 import { Cause, Effect } from "effect"
 import { StoreUnavailable } from "../store/unavailable.ts"
 import { EncoderFailed } from "./encoder.ts"
@@ -9,14 +9,14 @@ const renewEvery = "20 seconds"
 
 interface Work<E, R> {
   readonly work: Effect.Effect<void, E, R>
-  /** When it is due again after it was done. */
+  /** The time after which it is due again. */
   readonly everyMs: number
   /** The work, as a line of the log names it if it fails. */
   readonly what: string
   readonly onFailure: () => void
 }
 
-/** Does it, unless another node takes the lease meanwhile, which then does the same; gives the lease back. */
+/** Does the work and releases the lease, unless another node takes the lease in the meantime, which then does the same. */
 export const leased = Effect.fnUntraced(function* <E, R>(
   store: ExportStore["Service"],
   node: string,
@@ -51,5 +51,5 @@ const problemOf = (cause: Cause.Cause<unknown>): string => {
   return error instanceof StoreUnavailable ? "the database does not answer" : "the records could not be read"
 }
 
-/** A second at first, then twice as long each time, up to five minutes. */
+/** The wait after a failure: a second at first, then twice as long each time, up to five minutes. */
 const againAfter = (failures: number): number => Math.min(1000 * 2 ** failures, 300_000)

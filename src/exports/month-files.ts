@@ -11,7 +11,7 @@ import { readMonth } from "./window-rows.ts"
 /** Transfers of a part. */
 const partRows = 500_000
 
-/** If the shard moves meanwhile, all is written again. */
+/** If the shard moves in the meantime, everything is written again. */
 export const writeMonth = Effect.fnUntraced(function* (
   shard: Shard,
   until: Date,

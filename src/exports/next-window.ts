@@ -1,4 +1,4 @@
-/** The next window of an export: up to now, or, if that would be too much, up to a record in between. */
+/** The next window of an export: up to now, or, if that has too many records, up to a record in between. */
 import { Effect } from "effect"
 import type { Shard } from "../store/shards/shard.ts"
 import { closedMark } from "./closed-mark.ts"
@@ -47,9 +47,9 @@ export const nextWindow = Effect.fnUntraced(function* (
   return yield* made(isBetween ? endBefore(found, at) : end)
 })
 
-/** A record's time is at most so far from the time at which it was written. */
+/** The greatest difference between a record's time and the time when it was written. */
 const nearMs = 15_000
-/** A window that does not reach to now is longer than its end is uncertain. */
+/** The minimum length of a window that does not reach to now: longer than its end is uncertain. */
 const leastMs = 3 * nearMs
 
 const shifted = (at: Date, ms: number): Date => new Date(at.getTime() + ms)
@@ -64,7 +64,7 @@ const endBefore = ({ place, at }: { readonly place: bigint; readonly at: Date },
 const endInTime = Effect.fnUntraced(function* ({ records, place, at }: Position, shard: Shard, mark: Mark, ms: number) {
   if (mark.since.getTime() - at.getTime() <= 1.5 * ms) return mark
   const from = shifted(at, ms)
-  // Soon after, where there are many; else, where there are few, at any time after.
+  // The search looks soon after, if there are many records; otherwise at any time after.
   for (const until of [shifted(from, 10_000), mark.since]) {
     const found = yield* shard.run((client) => firstRecord(client, records, { place: place + 1n, from, until }))
     if (found !== undefined && found.place < mark.place) return endBefore(found, at)

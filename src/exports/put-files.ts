@@ -1,4 +1,4 @@
-/** Writes what an encoder has, one file after the other, and says what each must be when it is read. */
+/** Writes the files of an encoder, one after the other, and returns the facts about each for the manifest. */
 import { Effect } from "effect"
 import type { Encoder } from "./encoder.ts"
 import type { Target } from "./target.ts"

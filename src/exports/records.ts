@@ -54,15 +54,15 @@ export const recordsSchemas: { readonly [K in ExportRecords]: RecordsSchema } = 
   },
 }
 
-/** A value as it comes from the database: decimals, times and JSON as text. */
+/** A value in the form of the database: decimals, times and JSON as text. */
 export type Value = string | number | bigint | null
-/** In the order of the columns. */
+/** Values in the order of the columns. */
 export type Row = ReadonlyArray<Value>
 
 /** A time of PostgreSQL (`2026-11-25 09:00:00.123456`, in UTC) as ISO 8601, with as many digits as it has. */
 export const isoOf = (text: string): string => `${text.replace(" ", "T")}Z`
 
-/** The same in microseconds since 1970. */
+/** The time in microseconds since 1970. */
 export const microsOf = (text: string): bigint => {
   const [seconds = "", fraction = ""] = text.split(".")
   return BigInt(Date.parse(isoOf(seconds))) * 1000n + BigInt(fraction.padEnd(6, "0"))

@@ -13,7 +13,7 @@ import type { ExportPlace } from "../catalogue/snapshot.ts"
 import { IdentityFailed } from "../cloud-identities/identity.ts"
 import { fetchWhole, type VendorClient } from "../upstream/client.ts"
 
-/** A file could not be written; a sentence for operators, without secrets and without what was answered. */
+/** A file could not be written; a sentence for operators, without secrets and without text of the server. */
 export class TargetFailed extends Data.TaggedError("TargetFailed")<{ readonly problem: string }> {}
 
 export interface Target {
@@ -37,7 +37,7 @@ const folderTarget = (to: string): Target => {
 const codeOf = (cause: unknown): string =>
   cause instanceof Error && "code" in cause ? String(cause.code) : "unknown error"
 
-/** On the disk before it has its name, which is there when this ends. */
+/** Writes a file to the disk before it gets its name, which exists when this ends. */
 export const replaceFile = async (path: string, bytes: Uint8Array): Promise<void> => {
   const folder = dirname(path)
   await mkdir(folder, { recursive: true })
@@ -92,7 +92,7 @@ const failed = (problem: string) => Effect.fail(new TargetFailed({ problem }))
 
 type Kind = "s3" | "gs" | "az"
 
-/** The store checks what it got against a hash, which the signature at S3 has too. */
+/** The store checks the received bytes against a hash, which the signature at S3 contains too. */
 const headersOf: { readonly [K in Kind]: (bytes: Uint8Array) => Record<string, string> } = {
   s3: (bytes) => ({ "x-amz-content-sha256": hash("sha256", bytes) }),
   gs: (bytes) => ({ "content-md5": hash("md5", bytes, "base64") }),

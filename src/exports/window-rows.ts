@@ -1,4 +1,4 @@
-/** Reads the records of a window, where they are: once, as they come from the disk. */
+/** Reads the records of a window on their shard, once. */
 import { Effect, Stream } from "effect"
 import type { Statement } from "effect/sql"
 import type { ExportRecords } from "../protocol/control/export.ts"
@@ -13,20 +13,20 @@ export interface Window {
   readonly until_place: bigint
   readonly from_at: Date
   readonly until_at: Date
-  /** Whether it has records with a time in it, and places below its last one; else, those with places in it. */
+  /** Whether the window is of records with a time in it and places below its last one; otherwise of records with places in it. */
   readonly is_hour: boolean
 }
 
 type ValueRow = { readonly [column: string]: Value }
 
-/** @param use gets some rows at a time */
+/** @param use receives some rows at a time */
 export const readWindow = <E, R>(
   client: ShardClient,
   records: ExportRecords,
   window: Window,
   use: (rows: ReadonlyArray<Row>) => Effect.Effect<void, E, R>,
 ) => {
-  // What is in the window was written before: a shard that is here now has it, also if it moves on.
+  // The records of the window were written before: a shard that has moved here has them.
   const isHere = Effect.asVoid(client.sql`select ${client.books}books_moved()`)
   return Effect.andThen(
     records === "audit" ? Effect.void : isHere,
@@ -103,7 +103,7 @@ type Query = (client: ShardClient, window: Window) => Statement.Statement<ValueR
 
 /**
  * A record's time is at most 15 seconds from when its place was given (of others there is a list, `usage_late`), and a
- * window's end at most 30 seconds after its time. As much again is for clocks that are set back.
+ * window's end at most 30 seconds after its time. The same time is added for clocks that are set back.
  */
 const before = "30 seconds"
 const after = "90 seconds"
@@ -162,7 +162,7 @@ const audit: Query = ({ sql }, window) => {
 
 const queries: { readonly [K in ExportRecords]: Query } = { usage, transfers, audit }
 
-/** Columns as text where a driver would lose digits or read JSON. @param from the place of the first that is stored */
+/** Columns as text where a driver would lose digits or read JSON. @param from the index of the first stored column */
 const columnsOf = (records: ExportRecords, alias: string, from: number): string =>
   recordsSchemas[records].columns
     .slice(from)
@@ -185,7 +185,7 @@ const selected = ({ type }: Column, stored: string): string => {
 
 const tokens: ReadonlySet<string> = new Set(tokenFields.map(columnOf))
 
-/** A record that was taken back, with its amounts negative, at the time at which it was. */
+/** A record that was taken back, with negative amounts and its original time. */
 const correction = recordsSchemas.usage.columns
   .slice(2)
   .map((column) => {

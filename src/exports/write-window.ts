@@ -1,4 +1,4 @@
-/** Writes the files of a window, and then its manifest, which says what they are. */
+/** Writes the files of a window, and then its manifest, which lists them. */
 import { Effect } from "effect"
 import type { Shard } from "../store/shards/shard.ts"
 import { EncoderFailed, makeEncoder } from "./encoder.ts"

@@ -1,4 +1,4 @@
-/** Compression of replies that are kept: fast, and small buffers for small texts. */
+/** Compression of stored replies: fast, and with small buffers for small texts. */
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib"
 
 const params = { [constants.ZSTD_c_compressionLevel]: 1 }

@@ -24,7 +24,7 @@ export interface RuntimeRequest extends SentRequest {
 
 /** A request whose body may be too large for memory. */
 export interface UploadRequest extends RuntimeRequest {
-  /** The body as it comes; instead of {@link RuntimeRequest.body}. */
+  /** The body while it arrives; instead of {@link RuntimeRequest.body}. */
   readonly chunks: () => AsyncIterable<Uint8Array>
 }
 

@@ -174,7 +174,7 @@ export const beforeRequest = (
   eventsOf(server).prependListener("request", listen)
 }
 
-/** Closes all connections, whatever they are doing. */
+/** Closes all connections, idle or not. */
 export const trackConnections = (server: NodeServer): { readonly closeAll: () => void } => {
   const sockets = new Set<Socket>()
   eventsOf(server).on("connection", (socket: Socket) => {

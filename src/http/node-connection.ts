@@ -42,7 +42,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
   readonly #requestId: string
   #listener: ConnectionListener | undefined
   #notices: ReadonlyArray<string> = none
-  /** The notes of the target that is asked last. */
+  /** The names of parts that were left out for the target that is asked last. */
   #omitted: ReadonlyArray<string> = none
   #clamped: ReadonlyArray<string> = none
   #cacheState: CacheState | undefined

@@ -8,7 +8,7 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 
 export interface Account {
   readonly id: string
-  /** In lower case. */
+  /** The address, in lower case. */
   readonly email: string
   readonly status: "active" | "disabled"
 }

@@ -1,4 +1,4 @@
-/** Settings of organisations for their applications (`PUT /v1/apps/{id}/config`); they override what declares them. */
+/** Settings of organisations for their applications (`PUT /v1/apps/{id}/config`); they override the application's declaration. */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import type { AppConfig } from "../protocol/control/app-config.ts"

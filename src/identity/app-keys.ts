@@ -21,7 +21,7 @@ export interface AppCredentials {
   readonly keyId: string | undefined
   readonly key: string | undefined
   readonly scope: KeyScope
-  /** Read only where it matters. */
+  /** The address; read only if it matters. */
   readonly address: () => NetAddress.IpAddress | undefined
   readonly signature: SignatureHeaders
   readonly method: string
@@ -49,10 +49,7 @@ export class AppKeys extends Context.Service<
   {
     /** Authenticates an application. An unavailable store is never an authentication error. */
     readonly authenticate: (credentials: AppCredentials) => Effect.Effect<Verified<AppCaller>, AuthenticationError>
-    /**
-     * Checks a key without its secret, for an end-user token that names it: are the key and its application still
-     * valid?
-     */
+    /** Checks a key without its secret, for an end-user token that names it: the key and its application must still be valid. */
     readonly checkKey: (
       credentials: Omit<AppCredentials, "key" | "scope" | "address">,
     ) => Effect.Effect<Verified<AppCaller>, AuthenticationError>
@@ -117,7 +114,7 @@ export class AppKeys extends Context.Service<
           return Effect.flatMap(tenants.key(keyId), (row) =>
             row === undefined
               ? rejected
-              : // End users may be anywhere: an application's allowed addresses are those of its back end.
+              : // End users may have any address: an application's allowed addresses are those of its back end.
                 Effect.flatMap(tenants.app(row.appId), (entry) =>
                   judge(keyId, row, entry, {
                     ...credentials,

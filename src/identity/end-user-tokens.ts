@@ -79,5 +79,5 @@ export function makeEndUserTokens(ring: Ring): EndUserTokens["Service"] {
   })
 }
 
-/** Verifies nothing: a token with an unknown key id fails like one with a wrong signature. */
+/** Reads the header without verifying: a token with an unknown key id fails like one with a wrong signature. */
 const nobodysKey = randomBytes(32)

@@ -146,7 +146,7 @@ interface Client {
 /** OpenID Connect Core 1.0 section 2: a subject has at most 255 ASCII characters. */
 const maxSubjectLength = 255
 
-/** Each organisation may have a provider of its own. */
+/** The maximum number of providers in the cache: each organisation may have its own. */
 const mostKept = 1000
 const keptFor = Duration.minutes(10)
 const timeout = Duration.seconds(10)

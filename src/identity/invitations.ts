@@ -1,5 +1,5 @@
 /**
- * Invitations of people to organisations: mailed, and open until the person answers. An open one gives no rights. Somebody
+ * Invitations of people to organisations: mailed, and open until the person answers. An open one gives no rights. A person
  * who belongs to no organisation accepts their only invitation by logging in with a mailed code.
  */
 import { Context, Effect, FiberSet, Layer } from "effect"
@@ -19,7 +19,7 @@ type Addressee = Pick<Account, "id" | "email">
 export class Invitations extends Context.Service<
   Invitations,
   {
-    /** Sends an invitation in the background; false if mail is not configured. @param page where to log in */
+    /** Sends an invitation in the background; false if mail is not configured. @param page the address of the login page */
     readonly send: (email: string, org: Org, page: string) => Effect.Effect<boolean>
     /** Open invitations that the principal may answer, by their organisations' ids: none unless it acts in all of the person's. */
     readonly open: (principal: Principal) => Effect.Effect<ReadonlyArray<Invitation>, StoreUnavailable>

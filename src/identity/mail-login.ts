@@ -17,7 +17,7 @@ export class MailLogin extends Context.Service<
   {
     /**
      * Sends a code. Above the hourly limit of an address nothing is sent, and the reply is the same.
-     * @param mayAsk whether the one who asks may have codes sent to this address; asked only if mail can be sent at all
+     * @param mayAsk whether the caller may have codes sent to this address; only run if mail can be sent at all
      */
     readonly request: <E>(
       email: string,

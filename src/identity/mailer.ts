@@ -4,7 +4,7 @@ import { isDevelopment, WeirConfig } from "../config.ts"
 
 export interface Mail {
   readonly to: string | ReadonlyArray<string>
-  /** The same for the same mail, so that one that is sent twice is seen as one. RFC 5322 section 3.6.4. */
+  /** The message id, the same for the same mail, so that a mail that is sent twice is seen as one. RFC 5322 section 3.6.4. */
   readonly id?: string
   readonly subject: string
   readonly text: string

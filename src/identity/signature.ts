@@ -15,8 +15,8 @@ export interface SignedParts {
 }
 
 /**
- * A body, its SHA-256 in hexadecimal, or that it has not been read: then it is verified again once it has been. Of a
- * socket, the signature of its upgrade was verified before.
+ * A body, its SHA-256 in hexadecimal, or the fact that it has not been read: then the signature is verified again after the
+ * body is read. For a socket, the signature of its upgrade was verified before.
  */
 export type SignedBody = Uint8Array | { readonly sha256: string } | "unread" | "verified"
 

@@ -46,7 +46,7 @@ export const trustedDomain = ({ trustDomains = [] }: SsoProvider, email: string)
 
 /**
  * The groups of a person; undefined if the provider is not asked for them, or says that there are too many for the token:
- * then what is known of the person stays.
+ * then the stored groups stay.
  */
 export const groupsOf = ({ groupsClaim }: SsoProvider, claims: Claims): ReadonlyArray<string> | undefined => {
   if (groupsClaim === undefined || (claims[groupsClaim] === undefined && leavesGroupsOut(claims))) return undefined

@@ -32,7 +32,7 @@ export interface Onward {
   readonly userCode: string | undefined
 }
 
-/** A one-time login code, and where it is sent. */
+/** A one-time login code, and its destination. */
 export interface LoginCode {
   readonly code: string
   readonly onward: Onward
@@ -50,7 +50,7 @@ type ConfirmError = Failures | ServiceError<"otp_invalid" | "otp_rate_limited">
 export class SsoLogin extends Context.Service<
   SsoLogin,
   {
-    /** The URL to redirect to, and the secret that the browser stores meanwhile. */
+    /** The URL to redirect to, and the secret that the browser stores until then. */
     readonly start: (
       orgId: string,
       redirectUri: string,
@@ -112,7 +112,7 @@ export class SsoLogin extends Context.Service<
         return code
       })
 
-      /** A new subject is linked at once where the provider's word is enough, and otherwise after a mailed code. */
+      /** A new subject is linked at once if the provider is trusted for the address, and otherwise after a mailed code. */
       const answerNew = Effect.fnUntraced(function* (
         entry: SsoEntry,
         identity: FederatedIdentity,
@@ -126,7 +126,7 @@ export class SsoLogin extends Context.Service<
         if (!mayAssert(provider, email)) {
           return yield* serviceError("idp_untrusted", "The identity provider is not allowed to assert this address")
         }
-        // The provider's word is no consent: somebody who is invited confirms.
+        // The provider's assertion is no consent: a person who is invited confirms.
         const isInvited = yield* invitations.isOpen(email, orgId)
         const isProven = !isDenied && !isInvited && (yield* ssoPeople.isProven(entry, email))
         if (!isInvited && !(yield* people.isMember({ id: "", email }, orgId))) {
@@ -193,7 +193,7 @@ export class SsoLogin extends Context.Service<
         const entry = yield* providerOf(flow.org_id)
         const identity = yield* providers.identify(entry, secrets, answer)
         const account = yield* boundTo(entry.orgId, identity)
-        // Somebody who was linked before and is invited again confirms again.
+        // A person who was linked before and is invited again confirms again.
         if (account === undefined || (yield* invitations.isOpen(account.email, entry.orgId))) {
           return yield* answerNew(entry, identity, flow)
         }

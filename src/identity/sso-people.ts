@@ -29,7 +29,7 @@ export const makeSsoPeople = Effect.gen(function* () {
 
   const actorOf = ({ orgId }: SsoEntry): Actor => ({ type: "org", id: orgId })
 
-  /** Logs a change that is refused; it keeps nobody from logging in. */
+  /** Logs a change that is refused, but lets the person log in. */
   const asFarAsPossible = (orgId: string, change: Effect.Effect<unknown, ServiceError | StoreUnavailable>) =>
     Effect.catchTag(Effect.asVoid(change), "ServiceError", ({ code, message }) =>
       Effect.logWarning("A login could not take over what its groups say", { org: orgId, code, reason: message }),
@@ -106,7 +106,7 @@ export const makeSsoPeople = Effect.gen(function* () {
         },
         { type: "org", id: orgId },
       ),
-    /** Gives a member the role and the teams that their groups say. People and teams that a file declares stay as it says. */
+    /** Gives a member the role and the teams of their groups. People and teams that a file declares do not change. */
     followGroups: Effect.fnUntraced(function* (
       entry: SsoEntry,
       email: string,

@@ -43,7 +43,7 @@ export interface JobPage {
   readonly most: number
 }
 
-/** How a job ends: what it costs, and where its result is. */
+/** The end of a job: its cost, and the location of its result. */
 export interface JobEnd {
   readonly state: "done" | "failed" | "cancelled"
   readonly errorCode?: string | undefined
@@ -66,7 +66,7 @@ export class JobStore extends Context.Service<
       isOpen: boolean,
       most: number,
     ) => Effect.Effect<ReadonlyArray<Job>, StoreUnavailable>
-    /** A page of one organisation's jobs, and of one end user's where one is named. */
+    /** A page of one organisation's jobs, and of one end user's if one is named. */
     readonly page: (orgId: string, page: JobPage) => Effect.Effect<ReadonlyArray<Job>, StoreUnavailable>
     /** Jobs that are to be asked for now; they are this node's until the lease is over. */
     readonly take: (node: string, most: number, leaseMs: number) => Effect.Effect<ReadonlyArray<Job>, StoreUnavailable>
@@ -77,7 +77,10 @@ export class JobStore extends Context.Service<
       progress: number,
       afterMs: number,
     ) => Effect.Effect<void, StoreUnavailable>
-    /** Charges a job that is done, and gives back the money of any other. @returns false if it had ended */
+    /**
+     * Charges a job that is done, and releases the hold of any other.
+     * @returns false if it had ended
+     */
     readonly end: (job: Job, end: JobEnd) => Effect.Effect<boolean, StoreUnavailable>
   }
 >()("weir/jobs/JobStore") {

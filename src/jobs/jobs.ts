@@ -1,9 +1,9 @@
 /**
- * Jobs: what vendors work on after the request that asked for it. Each node takes jobs that are due, asks their vendors,
- * and ends them: done jobs are charged, all others give their money back. A job outlives every node.
+ * Jobs: what vendors work on after the request that asked for it. Each node takes jobs that are due, asks their vendors, and
+ * ends them: done jobs are charged, the holds of all others are released. A job outlives every node.
  *
  * **Details.** A job that runs out of time is asked for once more, and then ended at its vendor. It fails when the vendor
- * says that it has ended, or after `endingMs` of the job store; a result that comes meanwhile is delivered and charged.
+ * says that it has ended, or after `endingMs` of the job store; a result that comes until then is delivered and charged.
  */
 import { randomUUID } from "node:crypto"
 import { Context, Effect, FiberSet, Layer } from "effect"
@@ -19,7 +19,7 @@ import { type Job, JobStore } from "./job-store.ts"
 
 /** The interval at which a node looks for jobs that are due. */
 const lookEvery = "1 second"
-/** Jobs that a node asks for at once; those whose vendor is slow do not keep the others waiting. */
+/** Jobs that a node asks for at once; slow vendors do not delay the others. */
 const mostAtOnce = 64
 const replyMs = 20_000
 /** The lease of a job: after it, another node takes the job of a node that died. */
@@ -32,13 +32,16 @@ const mostUnknownStates = 100
 const firstPollMs = 1000
 const lastPollMs = 15_000
 
-/** When a job is asked for again: later each time, and not together with others. @param random in [0, 1) */
+/**
+ * The time of the next poll of a job: later each time, and not together with others.
+ * @param random in [0, 1)
+ */
 export const pollAfter = (polls: number, random: number): number =>
   Math.min(lastPollMs, firstPollMs * 1.5 ** Math.min(polls, 20)) * (0.75 + random / 2)
 
 type OpenState = "queued" | "running"
 
-/** The state of a job whose vendor said nothing new. */
+/** The state of a job whose vendor reported nothing new. */
 const knownState = ({ state }: Job): OpenState => (state === "running" ? "running" : "queued")
 
 const namesOf = ({ orgId, id, vendor, vendorJob }: Job) => ({ org: orgId, job: id, vendor, vendorJob })
@@ -49,14 +52,17 @@ const endingFault = (fault: VendorFault): VendorFault | undefined => {
   return fault.blame === "request" || fault.blame === "filter" ? fault : undefined
 }
 
-/** The code that is stored and returned. A filter has a code of its own, whatever the vendor calls it. */
+/** The code that is stored and returned. A filter has a code of its own, for any name that the vendor gives it. */
 const errorCodeOf = (fault: VendorFault | undefined): string =>
   fault?.blame === "filter" ? "content_blocked" : (fault?.code ?? "failed")
 
 export class Jobs extends Context.Service<
   Jobs,
   {
-    /** Cancels a job, at its vendor too where that can; its money goes back. @returns false if it had ended */
+    /**
+     * Cancels a job, also at its vendor if possible, and releases its hold.
+     * @returns false if it had ended
+     */
     readonly cancel: (job: Job) => Effect.Effect<boolean, StoreUnavailable>
   }
 >()("weir/jobs/Jobs") {
@@ -97,7 +103,7 @@ export class Jobs extends Context.Service<
           Effect.logWarning("A vendor could not be asked to end a job that ran out of time", cause),
         )
 
-      /** Logs a state that no dialect knows, once a vendor. */
+      /** Logs a state that no dialect knows, once for each vendor. */
       const logUnknown = (job: Job, state: string): Effect.Effect<void> =>
         Effect.suspend(() => {
           const name = `${job.vendor} ${state}`
@@ -113,11 +119,13 @@ export class Jobs extends Context.Service<
       const goOn = (job: Job, state: OpenState, progress = 0): Effect.Effect<void, StoreUnavailable> =>
         store.goesOn(job, node, state, progress, pollAfter(job.polls, Math.random()))
 
-      /** A lease ends with its poll, also if that fails, or the node ends: another asks. */
+      /** A lease ends with its poll, also if that fails, or the node ends: another node asks then. */
       const pollLeased = (job: Job): Effect.Effect<void> =>
         poll(job).pipe(
           Effect.onError(() => Effect.ignore(goOn(job, knownState(job)))),
-          Effect.catch((cause) => Effect.logWarning("A job could not be asked for, and will be again", cause)),
+          Effect.catch((cause) =>
+            Effect.logWarning("The state of a job could not be read; it is read again later", cause),
+          ),
         )
 
       /** The vendor's answer about a job; a vendor that does not answer is asked again. */
@@ -144,7 +152,7 @@ export class Jobs extends Context.Service<
       const look = Effect.gen(function* () {
         const room = mostAtOnce - (yield* FiberSet.size(polls))
         if (room <= 0) return
-        // What was taken is asked for, also if the node ends now.
+        // A job that was taken is asked for, even if the node ends now.
         yield* Effect.uninterruptibleMask((restore) =>
           Effect.flatMap(restore(store.take(node, room, leaseMs)), (due) =>
             Effect.forEach(due, (job) => FiberSet.run(polls, pollLeased(job)), { discard: true }),

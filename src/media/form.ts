@@ -1,4 +1,4 @@
-/** Reads a form (`multipart/form-data`, RFC 7578) as it comes: fields into memory, files into the spool. */
+/** Reads a form (`multipart/form-data`, RFC 7578) while it arrives: fields into memory, files into the spool. */
 import { ByteSize, Effect, type Scope } from "effect"
 import { MultipartParser } from "effect/http"
 import { bodyTooLarge, type ServiceError, serviceError } from "../protocol/error.ts"

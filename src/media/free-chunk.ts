@@ -1,6 +1,6 @@
 /**
- * Frees the memory of a chunk that nobody uses any more. Left to the collector, 32 MiB of chunks gather before it runs,
- * because they are outside its heap. A chunk that is a part of its buffer is left alone: others may use the rest.
+ * Frees the memory of a chunk that is not used any more. The collector runs only after 32 MiB of chunks, because they are
+ * outside its heap. A chunk that is a part of its buffer is not freed: others may use the rest.
  */
 export const freeChunk = (chunk: Uint8Array): void => {
   if (chunk.buffer instanceof ArrayBuffer && chunk.byteLength === chunk.buffer.byteLength) chunk.buffer.transfer(0)

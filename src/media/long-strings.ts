@@ -1,5 +1,5 @@
 /**
- * Takes the long strings out of JSON as it comes, so that a picture in a reply is never in memory as a whole. Reads one
+ * Takes the long strings out of JSON while it arrives, so that a picture in a reply is never in memory as a whole. Reads one
  * object, or events of them: a line break, which no string of JSON has, ends a string too.
  */
 import { Result } from "effect"
@@ -7,7 +7,7 @@ import type { LongParts } from "./marked.ts"
 import type { SpoolError } from "./spooled-bytes.ts"
 import type { StoredText, StoredTexts } from "./stored-texts.ts"
 
-/** Shorter strings stay where they are. A reply with a longer one is not kept for its request id, by the contract. */
+/** Shorter strings stay in the JSON. A reply with a longer one is not stored for its request id. */
 const maxShortBytes = 256 * 1024
 
 const [quote, backslash, slash, lineFeed, carriageReturn] = [0x22, 0x5c, 0x2f, 0x0a, 0x0d]
@@ -32,7 +32,7 @@ export class LongStrings implements LongParts {
   #begunBytes = 0
   #text: StoredText | undefined
   #ended: Array<StoredText> = []
-  /** Whether the rest cannot be read: it is too much, or a picture that is none. */
+  /** Whether the rest cannot be read: it is too large, or a picture is invalid. */
   isMalformed = false
   #noRoom: SpoolError | undefined
 

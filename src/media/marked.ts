@@ -1,4 +1,4 @@
-/** Long parts of a reply, for which marks stand in its JSON. */
+/** Long parts of a reply, for which its JSON has placeholders. */
 
 /** A part whose chunks are made when they are written. */
 export interface StoredPart {
@@ -9,7 +9,7 @@ export interface StoredPart {
   readonly chunks: () => AsyncGenerator<Uint8Array>
 }
 
-/** A part of what is written. */
+/** A part of the written reply. */
 export type WrittenPart = string | Uint8Array | StoredPart
 
 export const isStored = (part: WrittenPart): part is StoredPart => typeof part === "object" && "chunks" in part
@@ -18,17 +18,20 @@ export const bytesOfParts = (parts: ReadonlyArray<WrittenPart>): number =>
   parts.reduce((sum, part) => sum + (isStored(part) ? part.bytes : Buffer.byteLength(part)), 0)
 
 export interface Marked {
-  /** Whether there is no mark in what is written. */
+  /** Whether the written reply has no placeholder. */
   readonly isEmpty: boolean
-  /** A text with marks as what is written of it. */
+  /** The parts of a text with placeholders, as they are written. */
   readonly partsOf: (marked: string) => ReadonlyArray<WrittenPart>
-  /** Gives back what the parts take; absent where that is memory alone. */
+  /** Releases the storage of the parts; absent if that is memory alone. */
   readonly close?: () => Promise<void>
 }
 
-/** Takes the long parts out of a vendor's reply as it comes. */
+/** Takes the long parts out of a vendor's reply while it arrives. */
 export interface LongParts {
-  /** Takes the bytes of one read. @returns what is read of them as JSON */
+  /**
+   * Takes the bytes of one read.
+   * @returns the bytes to parse as JSON
+   */
   readonly take: (bytes: Uint8Array) => Uint8Array
   /** The end of the JSON, if it was waited for. */
   readonly rest?: () => Uint8Array

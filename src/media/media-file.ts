@@ -11,7 +11,7 @@ export interface MediaFile {
   readonly chunks: () => AsyncIterable<Buffer>
 }
 
-/** A file with what its sender says of it. */
+/** A file with its sender's name and type. */
 export interface NamedFile {
   readonly file: MediaFile
   readonly mime: string

@@ -1,6 +1,6 @@
 /**
- * Counts the length of an MP3 by its frames, all of them: its head may say less, and the rate of the first frames says nothing
- * of the others. Source: ISO/IEC 11172-3, 2.4.1.3 (frame header) and 2.4.3.1; ID3v2.4.0, 3.1 (tag header).
+ * Counts the length of an MP3 by its frames, all of them: its head may claim less, and the rate of the first frames may
+ * differ from the others. Source: ISO/IEC 11172-3, 2.4.1.3 (frame header) and 2.4.3.1; ID3v2.4.0, 3.1 (tag header).
  */
 
 /** Kilobits a second by the header's index, for layers 1 to 3 of MPEG 1, and for layer 1 and layers 2 and 3 of MPEG 2. */
@@ -55,7 +55,7 @@ const lowestBytesPerSecond = 1000
 /** Other tags than at the beginning: ID3v1, APE, lyrics. */
 const tagsBytes = 4096
 
-/** The most seconds that its frames have. All are of the kind of the first, as decoders want it. */
+/** The most seconds that its frames have. All are of the kind of the first, as decoders require. */
 export const mp3Seconds = async (head: Uint8Array, chunks: AsyncIterable<Uint8Array>): Promise<number> => {
   let seconds = 0
   let passedOver = 0

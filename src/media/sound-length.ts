@@ -34,7 +34,7 @@ const rates: ReadonlyArray<readonly [container: RegExp, Rates]> = [
   [/Ogg/i, anyRates],
 ]
 
-/** @param mime as its sender names it; what the content is counts more */
+/** @param mime the type that its sender names; the content decides first */
 export const soundLength = async (file: MediaFile, mime: string): Promise<SoundLength> => {
   const format = await readHead(file, mime)
   const counted = await countedSeconds(file, format)

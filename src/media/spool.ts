@@ -41,7 +41,7 @@ export class Spool extends Context.Service<
         bytes: 0,
         maxBytes,
         maxFiles,
-        // Files have no names: a folder of all processes is enough where the data is in memory.
+        // Files have no names: if the data is in memory, one folder of all processes is enough.
         folder: join(dataDir === ":memory:" ? join(tmpdir(), "weir") : dataDir, "media"),
         changed: () => recordSpool(context, room.files, room.bytes),
       }

@@ -50,7 +50,7 @@ export class SpooledBytes {
   #written: Promise<void> = Promise.resolve()
   #isClosed = false
 
-  /** @param keptBytes that stay in memory */
+  /** @param keptBytes the bytes that stay in memory */
   constructor(room: Room, keptBytes: number) {
     this.#room = room
     this.#keptBytes = keptBytes
@@ -62,7 +62,7 @@ export class SpooledBytes {
     return this.#bytes
   }
 
-  /** Bytes that no write has begun with. */
+  /** Bytes of which no write has begun. */
   get pendingBytes(): number {
     return this.#pendingBytes
   }
@@ -80,7 +80,7 @@ export class SpooledBytes {
     return this.#written
   }
 
-  /** All of them, after the last flush. A chunk may be overwritten when the third one after it is asked for. */
+  /** All bytes, after the last flush. A chunk may be overwritten when the third one after it is asked for. */
   chunks(): AsyncIterable<Buffer> {
     if (this.#handle !== undefined) return this.#read()
     const content = Buffer.concat(this.#chunks)

@@ -1,6 +1,6 @@
 /**
- * Long texts of a vendor's reply, pictures in base64: they are on the disk while the call runs. In the reply's JSON a mark
- * stands for each, in the vendor's words and in the client's; the text takes its place when the reply is written.
+ * Long texts of a vendor's reply, pictures in base64: they are on the disk while the call runs. In the reply's JSON a
+ * placeholder replaces each, in the vendor's format and in the client's; the text replaces it when the reply is written.
  */
 import { randomBytes } from "node:crypto"
 import { Result } from "effect"
@@ -15,11 +15,11 @@ const writeBytes = 256 * 1024
 
 /** The content of one JSON string, as the vendor wrote it. */
 export class StoredText implements StoredPart {
-  /** In base64's letters, as a text of the kind is; no vendor can know it. */
+  /** The placeholder, in base64's letters like a text of the kind; no vendor can know it. */
   readonly mark: string
-  /** Characters of the mark before the token. */
+  /** Characters of the placeholder before the token. */
   readonly beginning: number
-  /** It is on the disk. */
+  /** The text is on the disk. */
   readonly heldBytes = 0
   readonly #content: SpooledBytes
 
@@ -66,7 +66,10 @@ export class StoredTexts implements Marked {
     return this.#texts.length === 0
   }
 
-  /** Begins a text. @param beginning of a string of JSON in base64 */
+  /**
+   * Begins a text.
+   * @param beginning the beginning of a string of JSON in base64
+   */
   begin(beginning: Uint8Array): Result.Result<StoredText, SpoolError> {
     return Result.map(this.#open(), (content) => {
       const raw = Buffer.from(beginning.subarray(0, beginningBytes)).toString("latin1")

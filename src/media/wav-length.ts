@@ -1,7 +1,7 @@
 /**
- * Counts the length of a WAV file by its bytes, where each second has as many: its head may promise less or more. Nothing is
- * counted where the head contradicts itself, has its format twice, or could not be of sound that people record.
- * Source: RIFF/WAVE, "Multimedia Programming Interface and Data Specifications 1.0"; RFC 2361 (format tags).
+ * Counts the length of a WAV file by its bytes, if each second has the same number: its head may claim less or more. Nothing
+ * is counted if the head contradicts itself, has its format twice, or is not of sound that people record. Source: RIFF/WAVE,
+ * "Multimedia Programming Interface and Data Specifications 1.0"; RFC 2361 (format tags).
  */
 
 const pcm = 1
@@ -22,7 +22,7 @@ interface Format {
   readonly bits: number
 }
 
-/** @returns undefined where the length is not sure */
+/** @returns undefined if the length is not sure */
 export const wavSeconds = (head: Buffer, bytes: number): number | undefined => {
   if (head.toString("latin1", 0, 4) !== "RIFF" || head.toString("latin1", 8, 12) !== "WAVE") return undefined
   let format: Format | undefined
@@ -63,7 +63,7 @@ const bitsOf: ReadonlyMap<number, ReadonlyArray<number>> = new Map([
   [muLaw, [8]],
 ])
 
-/** The format if its figures agree with each other, and are those of sound: what a decoder would make of others is not known. */
+/** The format if its figures agree with each other, and are those of sound; a decoder's result for others is not known. */
 const sureFormat = (format: Format): Format | undefined => {
   const { tag, channels, sampleRate, bytesPerSecond, blockBytes, bits } = format
   if (bitsOf.get(tag)?.includes(bits) !== true) return undefined

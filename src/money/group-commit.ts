@@ -13,13 +13,13 @@ export interface GroupCommitOptions<Row, Item> {
   /** Whether one item may have caused the failure of a batch: then each item is tried alone. */
   readonly isItemFault: (error: StoreUnavailable) => boolean
   readonly maxBatch: number
-  /** How long batches are apart at least under load, so that they are few and large; where items come alone, none waits. */
+  /** The least time between batches under load, so that they are few and large; an item that comes alone does not wait. */
   readonly paceMs?: number
-  /** The load by which it is known whether a wait is worth it, where several share one. */
+  /** The load that decides whether a wait is worth it, if several share one. */
   readonly load?: Load
 }
 
-/** Items of late, older ones count less: when the last batch was sent, and how many by then. */
+/** The number of recent items, older ones weighted less; when the last batch was sent, and the number by then. */
 export interface Load {
   items: number
   atMs: number
@@ -32,14 +32,20 @@ interface Entry<Row, Item> {
   readonly resume: (effect: Effect.Effect<Row, StoreUnavailable>) => void
 }
 
-/** Items in the time of a pace, from which on they are worth a wait: below, batches of their own cost little more. */
+/**
+ * The number of items in the time of a pace from which on they are worth a wait: below, batches of their own cost little
+ * more.
+ */
 const fewInPace = 12
-/** How far back the load is looked at, in paces. */
+/** The time over which the load is measured, in paces. */
 const remembered = 4
 
 const noRow = Effect.fail(new StoreUnavailable({ store: "postgres", cause: "a batch has no row for one of its items" }))
 
-/** Gives a function that sends an item with the next batch. Batches run in sequence; an item that was sent is not taken back. */
+/**
+ * Returns a function that sends an item with the next batch. Batches run in sequence; an item that was sent is not taken
+ * back.
+ */
 export const makeGroupCommit = <Row, Item extends object = object>(
   options: GroupCommitOptions<Row, Item>,
 ): Effect.Effect<(item: Item) => Effect.Effect<Row, StoreUnavailable>> =>
@@ -97,7 +103,7 @@ export const makeGroupCommit = <Row, Item extends object = object>(
         waiting.push(entry)
         if (isBusy) return withdraw(entry)
         isBusy = true
-        // What else comes in this turn of the event loop goes along.
+        // Other items of this turn of the event loop are sent with it.
         setImmediate(() => fork(flush))
         return withdraw(entry)
       })

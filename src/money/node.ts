@@ -13,7 +13,7 @@ import type { LedgerStore } from "./ledger-store.ts"
 const trustedShare = 0.75
 
 export class Node {
-  /** Short, because every transfer has it. */
+  /** A short random id, because every transfer contains it. */
   readonly id = randomBytes(6).toString("base64url")
   readonly allotments = new Allotments()
   /** Holds that have not ended. */

@@ -288,7 +288,7 @@ function refined(
   take(dimension, BigInt(rest), base)
 }
 
-/** A part never exceeds its total, whatever a vendor reports. */
+/** A part never exceeds its total, even if a vendor reports so. */
 const within = (part: number | undefined, whole: number): bigint => BigInt(Math.min(part ?? 0, whole))
 
 /** Divides by a million, half away from zero. */

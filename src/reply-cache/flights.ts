@@ -1,6 +1,6 @@
 /**
  * Calls that run now and whose replies others wait for: the same request is made once on a node. A flight has the
- * reply's lines from its beginning; a call that joins gets them as they come.
+ * reply's lines from its beginning; a call that joins gets each line when it arrives.
  */
 import type { Counts } from "../money/pricing.ts"
 
@@ -12,7 +12,7 @@ export interface ReplyFacts {
   readonly isOwn: boolean
 }
 
-/** A larger reply is not kept, and nobody may join it any more. */
+/** The size above which a reply is not kept and cannot be joined any more. */
 export const maxLineBytes = 1024 * 1024
 
 /** A part of a reply, in JSON; one that takes time to make is made only if somebody needs it. */
@@ -47,7 +47,7 @@ export class Flight {
     return this.#isFromStore
   }
 
-  /** Whether somebody waits for the reply who did not make the call. */
+  /** Whether another call than the one that made the vendor call waits for the reply. */
   get isShared(): boolean {
     return this.#watchers.size > 0
   }

@@ -1,4 +1,4 @@
-/** A reply as it is kept: facts and lines, compressed and sealed for its place. */
+/** A stored reply: facts and lines, compressed and sealed for its key. */
 import { Option, Schema } from "effect"
 import { compress, decompress } from "../files/zstd.ts"
 import type { Sealer } from "../store/seal.ts"

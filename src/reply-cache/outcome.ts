@@ -15,7 +15,7 @@ export interface Miss {
 /** The reply is another call's. */
 export interface Hit {
   readonly state: "hit"
-  /** `wait`: it was not whole when it was asked for. */
+  /** `wait`: the reply was not whole when the call asked for it. */
   readonly how: "hit" | "wait"
   readonly flight: Flight
 }

@@ -1,6 +1,6 @@
 /**
  * The cache of replies: equal requests of one organisation, application or person get the reply that the first of them
- * got. Off until the catalogue turns it on. What others can learn is in the README here.
+ * got. Off until the catalogue turns it on. The README of this folder says what others can learn.
  */
 import { createHmac } from "node:crypto"
 import { Context, Effect, Fiber, Layer } from "effect"
@@ -24,14 +24,14 @@ export interface Sameness {
 
 export interface LookedUp {
   readonly kept: KeptLines | undefined
-  /** For {@link ReplyCache.keep}: also of a store that answers later; undefined if it does not. */
+  /** The generation for {@link ReplyCache.keep}, also of a store that answers later; undefined if it does not. */
   readonly generation: Effect.Effect<string | undefined>
 }
 
 export class ReplyCache extends Context.Service<
   ReplyCache,
   {
-    /** Nobody who reads the place can find out what it stands for, nor test a guess. */
+    /** The key of a request. A reader of the key cannot find out the request, nor test a guess. */
     readonly placeOf: (same: Sameness) => CachePlace
     /** A store that is slow or down is a miss. */
     readonly find: (place: CachePlace) => Effect.Effect<LookedUp>
@@ -46,9 +46,12 @@ export class ReplyCache extends Context.Service<
     readonly flight: (place: CachePlace) => Flight | undefined
     /** Announces a call that others may wait for. */
     readonly lead: (place: CachePlace) => Flight
-    /** Nobody can join it any more. */
+    /** Removes a flight, so that no call can join it any more. */
     readonly remove: (place: CachePlace, flight: Flight) => void
-    /** Empties the cache of an organisation, on all nodes. @returns how many replies were removed */
+    /**
+     * Empties the cache of an organisation, on all nodes.
+     * @returns the number of removed replies
+     */
     readonly clear: (owner: string, model: string | undefined) => Effect.Effect<number, StoreUnavailable>
   }
 >()("weir/reply-cache/ReplyCache") {
@@ -63,7 +66,7 @@ export class ReplyCache extends Context.Service<
       const secret = sealer.deriveKey("reply cache")
       const flights = new Map<string, Flight>()
 
-      /** Nothing of the cache fails a call. */
+      /** A failure of the cache fails no call. */
       const orUndefined = <A>(asked: Effect.Effect<A, StoreUnavailable>): Effect.Effect<A | undefined> =>
         Effect.match(asked, {
           onSuccess: (answer) => answer,
@@ -73,7 +76,7 @@ export class ReplyCache extends Context.Service<
           },
         })
 
-      /** Nothing of the cache makes a call wait for long. An answer that has come while the loop was busy counts. */
+      /** The cache delays a call only for a short time. An answer that has come while the loop was busy counts. */
       const late = Effect.sleep(replyCacheWaitMs).pipe(
         Effect.andThen(Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))),
         Effect.map(() => {
@@ -127,7 +130,7 @@ export class ReplyCache extends Context.Service<
         clear: Effect.fnUntraced(function* (owner, model) {
           const removed = yield* store.clear(owner, model)
           yield* feed.note([clearing, owner, model ?? ""].join(" "))
-          // Heard later, it would empty what has been kept since.
+          // A notice that is received later would empty what has been stored since.
           yield* feed.catchUp
           return removed
         }),
@@ -138,5 +141,5 @@ export class ReplyCache extends Context.Service<
 
 /** The first word of the change that notifies other nodes; organisations and models have no spaces. */
 const clearing = "replies"
-/** Changes with the form of what is kept: older replies are not found then. */
+/** A version that changes with the form of stored replies: older replies are not found then. */
 const format = 1

@@ -1,4 +1,4 @@
-/** Kept replies of a single node: the least used go first when the memory for them is full. */
+/** Stored replies of a single node: the least recently used are removed first when the memory for them is full. */
 import { Clock, Effect, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
 import { recordReplyCacheBytes } from "../telemetry/metrics.ts"

@@ -1,4 +1,4 @@
-/** Kept replies of all nodes, in Redis. The keys of an organisation share a slot of a cluster. */
+/** Stored replies of all nodes, in Redis. The keys of an organisation share a slot of a cluster. */
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, Layer } from "effect"
 import { makeScript, Redis } from "../store/redis.ts"

@@ -14,7 +14,7 @@ export interface CachePlace {
 
 export interface Found {
   readonly sealed: Buffer | undefined
-  /** Changes when replies of the owner are cleared: what was made before is not kept after. */
+  /** A value that changes when replies of the owner are cleared: replies of an earlier generation are not stored any more. */
   readonly generation: string
 }
 
@@ -31,7 +31,10 @@ export class ReplyStore extends Context.Service<
     ) => Effect.Effect<void, StoreUnavailable>
     /** @param model the model of the replies; all models if absent @returns how many were removed */
     readonly clear: (owner: string, model: string | undefined) => Effect.Effect<number, StoreUnavailable>
-    /** Forgets what this node has in memory. @param owner of which; of all if absent */
+    /**
+     * Removes what this node has in memory.
+     * @param owner the owner of the replies; all owners if absent
+     */
     readonly forget: (owner?: string, model?: string) => void
   }
 >()("weir/reply-cache/ReplyStore") {}

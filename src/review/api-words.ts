@@ -1,5 +1,6 @@
 /**
- * Names and values of the APIs of clients: they stand in every request, and are no text of it. A word that is missing here is read as text.
+ * Names and values of the APIs of clients: they are in every request, and are no text of it. A word that is missing here is
+ * read as text.
  */
 export const apiWords: ReadonlySet<string> = new Set(
   `

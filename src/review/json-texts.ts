@@ -64,7 +64,7 @@ const isOpaque = (text: string): boolean =>
 /** Base64 of some length: no sentence is without a space. */
 const isBase64 = (text: string): boolean => text.length >= 64 && !/[^\w+/=-]/.test(text)
 
-/** The text that base64 stands for, if it is one; pictures and seals are none. */
+/** The text that is encoded in base64, if it is text; pictures and seals are none. */
 const decodedText = (text: string): string | undefined => {
   if (text.startsWith("http")) return undefined
   const base64 = text.replace(dataUrl, "")

@@ -71,7 +71,7 @@ const textOfJson = (json: string): string => {
 /** Media that no model reads as text; SVG is text. */
 const isSeenOrHeard = /^(image|video|audio)\/(?!svg)/
 
-/** Data is text if its bytes are, whatever its type is called: JSON has the type of an application. */
+/** Data is text if its bytes are, for any declared type: JSON has the type of an application. */
 const textOfData = ({ mime, data = "" }: { readonly mime: string; readonly data?: string }): string => {
   const bytes = Buffer.from(data, "base64")
   return mime.startsWith("text/") || isUtf8(bytes) ? bytes.toString("utf8") : ""

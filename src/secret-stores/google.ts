@@ -22,7 +22,7 @@ export const readGoogle = (client: Client, baseUrl: string): ReadSecret =>
     return yield* textOfBase64(payload.data)
   })
 
-/** The short form is a project and a secret, and the newest version where it names none. */
+/** The short form is a project and a secret, and the newest version if it names none. */
 const resourceOf = (name: string): string => {
   if (name.startsWith("projects/")) return name
   const [project, secret, version = "latest"] = name.split("/")

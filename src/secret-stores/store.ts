@@ -4,7 +4,7 @@ import { type Identity, IdentityFailed } from "../cloud-identities/identity.ts"
 import { isDeeperThan } from "../protocol/json/depth.ts"
 import { fetchWhole, type UpstreamRequest, type VendorClient } from "../upstream/client.ts"
 
-/** A secret could not be read. The sentence is for operators, and has nothing of what the store sent. */
+/** A secret could not be read. The sentence is for operators, and contains nothing that the store sent. */
 export class SecretUnread extends Data.TaggedError("SecretUnread")<{
   readonly sentence: string
   /** Whether the same request may succeed in a moment. */
@@ -80,7 +80,7 @@ export const reader = <A, I>(store: string, schema: Schema.Codec<A, I>) => {
     Effect.mapError(decode(parseShallow(body)), () => unread(`${store} answers with something that is no secret`))
 }
 
-/** JSON that is not nested further than recursion over it can go; undefined if it is, or is no JSON. */
+/** JSON that is not nested too deeply for recursion; undefined if it is, or is no JSON. */
 export const parseShallow = (text: string): unknown => {
   try {
     const value: unknown = JSON.parse(text)

@@ -19,11 +19,11 @@ export interface VaultOptions {
   readonly caFile: string | undefined
   /** The token of this moment. */
   readonly token: () => Redacted.Redacted | undefined
-  /** Used where there is no token. */
+  /** The login that is used if there is no token. */
   readonly login: VaultLogin | undefined
 }
 
-/** A method of `auth/` and what it is given. */
+/** A method of `auth/` and its arguments. */
 export interface VaultLogin {
   /** The path where the method is mounted. */
   readonly mount: string

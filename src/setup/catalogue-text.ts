@@ -1,4 +1,4 @@
-/** Adds entries to the text of a catalogue; every other line stays as it is, comments included. */
+/** Adds entries to the text of a catalogue; all other lines stay the same, including comments. */
 import { isDeepStrictEqual } from "node:util"
 import { Result, Schema } from "effect"
 import { dump } from "js-yaml"
@@ -25,8 +25,8 @@ export const entryLine = (entry: object): string =>
   `- ${dump(entry, { flowLevel: 0, lineWidth: -1, flowBracketPadding: true, noRefs: true, quoteStyle: "double" }).trimEnd()}`
 
 /**
- * Adds entries at the end of their sections, which must be lists with an entry a line. The result says what it said
- * before, and the new entries: anything else is refused.
+ * Adds entries at the end of their sections, which must be lists with an entry a line. The result must mean the same as
+ * before plus the new entries: anything else is refused.
  */
 export const addEntries = (text: string, additions: Additions): Result.Result<Added, AddRefusal> => {
   const before = loadCatalogue(text)
@@ -54,7 +54,7 @@ const asStored = (additions: Additions): Additions =>
 const decode = Schema.decodeUnknownResult(CatalogueDocument)
 const encode = Schema.encodeSync(CatalogueDocument)
 
-/** @returns whether there is a place for them */
+/** @returns whether they could be appended */
 const append = (lines: Array<string>, section: string, entries: ReadonlyArray<string>): boolean => {
   const start = lines.findIndex((line) => line.startsWith(`${section}:`))
   if (start === -1) {

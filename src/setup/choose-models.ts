@@ -6,13 +6,13 @@ import type { ChosenModel } from "./starter.ts"
 
 export interface Offer {
   readonly models: ReadonlyArray<ChosenModel>
-  /** Models that the vendor lists and nobody has a price for: embeddings, images, or too new. */
+  /** Models that the vendor lists and that have no price: embeddings, images, or too new. */
   readonly unpriced: ReadonlyArray<string>
 }
 
 /**
- * The models that a vendor lists, has a price for, and does not end; dated names are left out where the undated one is
- * there. On a server of one's own, all of them.
+ * The models that a vendor lists, has a price for, and does not end; dated names are left out if the undated one is listed.
+ * On a server of one's own, all models.
  * @param provider the vendor's name in the price file; undefined for a server of one's own
  * @param today e.g. `2026-11-22`
  * @param canDo the kinds of calls that the vendor's dialect has

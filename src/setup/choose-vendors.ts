@@ -14,7 +14,7 @@ export interface VendorToSetUp {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Vendors whose keys are there. */
+/** Vendors whose keys are set. */
 export const vendorsWithKeys = (env: Environment): ReadonlyArray<VendorToSetUp> =>
   knownVendors.map((known) => knownToSetUp(known, (name) => env[name])).filter(canBeCalled)
 
@@ -23,9 +23,9 @@ export const canBeCalled = ({ entry, key }: VendorToSetUp): boolean =>
   key !== undefined || entry.credential === undefined
 
 /**
- * Reads a vendor as it is named on the command line: `anthropic`, or `local=http://127.0.0.1:8000/v1` for any server with
- * the API of OpenAI's chat completions, whose key is in `LOCAL_API_KEY` if it needs one.
- * @returns why it is none, in one line
+ * Reads a vendor as it is named on the command line: `anthropic`, or `local=http://127.0.0.1:8000/v1` for any server with the
+ * API of OpenAI's chat completions, whose key is in `LOCAL_API_KEY` if it needs one.
+ * @returns the reason why it is none, in one line
  */
 export const vendorNamed = (text: string, env: Environment): Result.Result<VendorToSetUp, string> => {
   const known = knownVendors.find(({ vendor }) => vendor.id === text)
@@ -41,7 +41,7 @@ export const vendorNamed = (text: string, env: Environment): Result.Result<Vendo
   return Result.succeed({
     entry: { id, dialect: "openai-chat", profile: "generic", baseUrl, ...credential },
     key,
-    // Such as a vendor's region, or a proxy in front of it.
+    // The entry's other fields, such as a region, or a proxy in front of the vendor.
     provider: knownVendors.find(({ vendor }) => vendor.id === id)?.provider,
     hasNoList: false,
   })

@@ -12,7 +12,7 @@ import { type PriceFile, readPriceFile } from "./price-file.ts"
 import { findPriced, importPrices, modelsOf } from "./price-import.ts"
 import { additionsOf } from "./starter.ts"
 
-/** A result, or what is wrong with the text or the request. */
+/** A result, or the faults of the text or the request. */
 export type Checked<A> = Result.Result<A, ReadonlyArray<CatalogueIssue>>
 
 /** A problem of the request rather than of a line of the text. */
@@ -64,13 +64,13 @@ export interface OffersJob {
   readonly kind: "offers"
   readonly text: string
   readonly vendor: string
-  /** Models that the vendor lists; undefined if it does not say. */
+  /** Models that the vendor lists; undefined if it has no list. */
   readonly listed: ReadonlyArray<string> | undefined
   /** The text of a price file. */
   readonly prices: string | undefined
   readonly provider: string | undefined
   readonly markup: string
-  /** Dates: prices hold from today where there is none, and from tomorrow where there is one. */
+  /** Dates from which prices are in force: today for the first price of a model, tomorrow for a later one. */
   readonly today: string
   readonly tomorrow: string
 }

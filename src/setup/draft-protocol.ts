@@ -12,6 +12,6 @@ export type DraftAnswer<A> =
 export const isDraftJob = (data: unknown): data is DraftJob =>
   Predicate.hasProperty(data, "kind") && ["add", "vendor", "offers"].some((kind) => kind === data.kind)
 
-/** The thread is ours: what it answers is of the kind of its job. */
+/** The thread is ours: its answer is of the kind of its job. */
 export const isDraftAnswer = <A>(message: unknown): message is DraftAnswer<A> =>
   Predicate.hasProperty(message, "outcome") && (message.outcome === "done" || message.outcome === "refused")

@@ -93,7 +93,7 @@ export class Drafts extends Context.Service<
   )
 }
 
-/** Less than this is done within some milliseconds; starting a thread takes longer. */
+/** The size of a job that takes some milliseconds; starting a thread takes longer. */
 const smallLength = 16 * 1024
 
 /** About as much as an entry of a catalogue takes. */

@@ -5,7 +5,7 @@ import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 
 export interface Kept {
   readonly entry: PriceEntry
-  /** Names of what was kept, e.g. `tiers.batch`. */
+  /** Names of the parts that were kept, e.g. `tiers.batch`. */
   readonly names: ReadonlyArray<string>
 }
 

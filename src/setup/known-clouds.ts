@@ -1,4 +1,4 @@
-/** How models at a cloud are called without an API key, by the variables that the cloud's own tools read. */
+/** The settings for calls to models at a cloud without an API key, from the variables that the cloud's own tools read. */
 import type { Vendor } from "../protocol/catalogue/vendor.ts"
 
 /** The fields of a catalogue entry that describe the cloud. */
@@ -9,7 +9,7 @@ type VariableAt = (variable: string) => string | undefined
 const given = (variableAt: VariableAt, ...variables: ReadonlyArray<string>): string | undefined =>
   variables.map(variableAt).find((value) => value !== undefined && value !== "")
 
-/** Access keys, or the machine's own identity where something names one. */
+/** Access keys, or the machine's own identity if a variable names one. */
 export const atBedrock = (variableAt: VariableAt): CloudAccess | undefined => {
   const region = given(variableAt, "AWS_REGION", "AWS_DEFAULT_REGION")
   if (region === undefined) return undefined

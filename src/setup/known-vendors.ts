@@ -1,4 +1,4 @@
-/** Vendors that `weir init` knows: where they are, how they are spoken to, and who they are in a price file. */
+/** Vendors that `weir init` knows: their addresses, dialects, and names in a price file. */
 import { addressOf } from "../catalogue/addresses.ts"
 import { chatProfiles } from "../dialects/openai-chat/profiles.ts"
 import { ChatProfileName, type Vendor } from "../protocol/catalogue/vendor.ts"
@@ -12,7 +12,7 @@ export interface KnownVendor {
   readonly provider: string
   /** Whether it has no list of its models that can be read: the price file lists them. */
   readonly hasNoList?: boolean
-  /** How it is called without an API key, by the variables of its cloud; undefined if they are not set. */
+  /** The access without an API key, by the variables of its cloud; undefined if they are not set. */
   readonly access?: (variableAt: (variable: string) => string | undefined) => CloudAccess | undefined
 }
 

@@ -14,10 +14,10 @@ export interface TokenPrices {
   readonly dims: Readonly<Record<string, Amount>>
 }
 
-/** The prices of calls with more tokens of input than this, where they differ. */
+/** The prices of calls with more tokens of input than this, if they differ. */
 export interface LengthPrice extends TokenPrices {
   readonly tokens: number
-  /** Factors of service tiers, where they are not those of the price. */
+  /** Factors of service tiers, if they are not those of the price. */
   readonly tiers?: Readonly<Record<string, Amount>>
 }
 
@@ -116,8 +116,8 @@ export const hasUnreadRanges = (entry: JsonObject): boolean =>
   entry["tiered_pricing"] !== undefined && rangesOf(entry).length === 0
 
 /**
- * A price that is stated only above a threshold is, below it, what the tokens cost without one; a part that costs what its total
- * costs follows it.
+ * A price that is stated only above a threshold has, below it, the price of the tokens without it; a part with the same price
+ * as its total follows the total.
  */
 const withBase = (base: TokenPrices, steps: ReadonlyArray<LengthPrice>): LengthPrices => {
   const isStated = (name: keyof TokenPrices) => steps.some((step) => step[name] !== undefined)

@@ -1,4 +1,4 @@
-/** Prices of pictures, sound and video in a price file: of units where it has them, of tokens otherwise. */
+/** Prices of pictures, sound and video in a price file: of units if it has them, of tokens otherwise. */
 import type { Amount } from "../money/amount.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 
@@ -15,7 +15,7 @@ export const mediaPriceOf = (kind: ModelKind, perMillion: PerMillion): MediaPric
   switch (kind) {
     case "image": {
       const drawn = perMillion("output_cost_per_image_token")
-      // Models that are billed by tokens are listed with a price by the piece too, of one size.
+      // Models that are billed by tokens are also listed with a price by the piece, of one size.
       return drawn === undefined
         ? units("images", perMillion("output_cost_per_image") ?? perMillion("input_cost_per_image"))
         : tokens(perMillion("input_cost_per_token"), drawn, { image_in: perMillion("input_cost_per_image_token") })

@@ -26,10 +26,10 @@ export interface PricedModel {
   readonly contextWindow: number | undefined
   readonly maxOutput: number | undefined
   readonly capabilities: ReadonlyArray<Capability>
-  /** When the vendor ends it, e.g. `2026-12-11`. */
+  /** The date on which the vendor ends it, e.g. `2026-12-11`. */
   readonly deprecatedAt: string | undefined
   readonly price: ModelPrice
-  /** The parts of its price that Weir's prices cannot say, e.g. `prices of media by the piece`. */
+  /** The parts of its price that Weir's prices cannot express, e.g. `prices of media by the piece`. */
   readonly left: ReadonlyArray<string>
 }
 
@@ -45,7 +45,7 @@ export interface PriceFile {
   readonly refused: ReadonlyMap<string, ReadonlyArray<string>>
 }
 
-/** Reads a price file. @returns why it is none, in one line */
+/** Reads a price file. @returns the reason why it is none, in one line */
 export const readPriceFile = (text: string): Result.Result<PriceFile, string> => {
   let entries: unknown
   try {
@@ -70,7 +70,7 @@ export const readPriceFile = (text: string): Result.Result<PriceFile, string> =>
 const numbersAsText = (_name: string, value: unknown, context?: { readonly source?: string }): unknown =>
   typeof value === "number" && context?.source !== undefined ? context.source : value
 
-/** The kinds of calls, by what the file calls a mode. */
+/** The kinds of calls, by the file's names of modes. */
 const modes: Readonly<Record<string, ModelKind>> = {
   chat: "chat",
   responses: "chat",
@@ -209,7 +209,7 @@ const shifted = (source: string): Amount | undefined => {
   return sign === "-" ? -amount : amount
 }
 
-/** A catalogue's entry for a price. @param markup what is added, in hundredths of a percent, rounded up */
+/** A catalogue's entry for a price. @param markup the markup, in hundredths of a percent, rounded up */
 export const priceEntry = (
   model: string,
   { above = [], tiers, ...price }: ModelPrice,

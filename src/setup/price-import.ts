@@ -24,7 +24,7 @@ export interface PriceChange {
   /** Undefined if the model has no price yet. */
   readonly before: PriceEntry | undefined
   readonly priced: PricedModel
-  /** The parts of the price in force that the file does not say, and that hold on, e.g. `tiers.batch`. */
+  /** The parts of the price in force that the file does not have, and that stay, e.g. `tiers.batch`. */
   readonly kept: ReadonlyArray<string>
 }
 
@@ -35,7 +35,7 @@ export interface ImportTerms {
   readonly provider: string
   /** In hundredths of a percent. */
   readonly markup: bigint
-  /** From when prices hold that follow others: a date or an instant. */
+  /** The time from which prices hold that follow others: a date or an instant. */
   readonly from: string
   /** The same for models without a price. */
   readonly firstFrom: string

@@ -1,4 +1,4 @@
-/** A catalogue to start with: what `weir init` writes, or adds to one that exists. Pure. */
+/** A catalogue to start with, which `weir init` writes, or adds to an existing one. Pure. */
 import { Schema } from "effect"
 import type { CatalogueDocument, CatalogueEncoded } from "../protocol/catalogue/document.ts"
 import { Id } from "../protocol/catalogue/values.ts"
@@ -14,7 +14,7 @@ export interface ChosenModel {
   readonly vendor: string
   /** The vendor's own name for it. */
   readonly model: string
-  /** Undefined if nobody has a price for it: it is free, as on a server of one's own. */
+  /** Undefined if it has no known price: it is free, as on a server of one's own. */
   readonly priced: PricedModel | undefined
 }
 
@@ -51,7 +51,7 @@ export const additionsOf = (
 
 const free: ModelPrice = { input: 0n, output: 0n, dims: {} }
 
-/** The vendor's name for the model, or `vendor/model` where that is taken; undefined if neither is an id. */
+/** The vendor's name for the model, or `vendor/model` if that is taken; undefined if neither is an id. */
 const handleOf = ({ vendor, model }: ChosenModel, taken: ReadonlySet<string>): string | undefined =>
   [model, `${vendor}/${model}`].find((handle) => isId(handle) && !taken.has(handle))
 
@@ -74,26 +74,26 @@ export const starterCatalogue = ({ vendors = [], models = [], prices = [] }: Add
   const lines = (entries: ReadonlyArray<object>) => entries.map((entry) => `  ${entryLine(entry)}`)
   const isFree = prices.some(({ input, output }) => input === "0" && output === "0")
   return `${[
-    "# What Weir serves. Check it: weir apply weir.yaml --dry-run. Serve it: SVC_CATALOGUE=weir.yaml weir serve",
+    "# The catalogue of Weir. Check it: weir apply weir.yaml --dry-run. Serve it: SVC_CATALOGUE=weir.yaml weir serve",
     "version: 1",
     "",
-    "# Whom Weir calls. Secrets stay in the environment; a file is named as file:PATH.",
+    "# The vendors that Weir calls. Secrets stay in the environment; a file is named as file:PATH.",
     "vendors:",
     ...lines(vendors),
     "",
-    "# What clients may ask for, by its handle. More targets are asked in their order when the first one fails.",
+    "# The models that clients may ask for, by handle. If the first target fails, the next ones are asked in order.",
     "models:",
     ...lines(models),
     "",
-    "# What you charge, per million tokens (web_search: per million searches). A later date follows; nothing is rewritten.",
-    ...(isFree ? ["# Nobody has a price for those at 0: write what you charge."] : []),
+    "# Your prices, per million tokens (web_search: per million searches). To change one, add an entry with a later date.",
+    ...(isFree ? ["# Models at 0 have no known price: enter yours."] : []),
     "prices:",
     ...lines(prices),
     "",
     "plans:",
     "  - { id: standard, concurrency: 100, perMinute: 600 }",
     "",
-    "# Who calls Weir. The key's secret is generated when the file is applied, and printed once.",
+    "# The applications that call Weir. The key's secret is generated when the file is applied, and printed once.",
     "orgs:",
     `  ${entryLine({ id: "org_first", name: "First organisation", plan: "standard", currency: "USD", models: models.map(({ handle }) => handle) })}`,
     "apps:",

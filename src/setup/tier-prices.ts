@@ -14,7 +14,7 @@ export type TierFactors = Readonly<Record<string, Amount>>
 
 export interface TierPrices {
   readonly base: TierFactors
-  /** Factors above a threshold that are not those of the base, by the threshold's tokens. */
+  /** Factors above a threshold that differ from those of the base, by the threshold's tokens. */
   readonly above: ReadonlyMap<number, TierFactors>
   /** Tiers whose tokens have more than one factor; the highest of input and output is taken. */
   readonly uneven: ReadonlyArray<string>
@@ -72,7 +72,7 @@ const amountsOf = ({ input, output, cacheRead, cacheWrite, cacheWrite1h, dims }:
 const highest = (factors: ReadonlyArray<Amount | undefined>): Amount | undefined =>
   factors.reduce((most, each) => (most === undefined || (each ?? 0n) > most ? each : most), undefined)
 
-/** Factors as a catalogue has them: a markup of the prices is one of the tiers' too. */
+/** Factors in the form of a catalogue: a markup of the prices is also one of the tiers'. */
 export const tierEntry = (tiers: TierFactors = {}): { readonly tiers?: Readonly<Record<string, string>> } =>
   Object.keys(tiers).length === 0
     ? {}

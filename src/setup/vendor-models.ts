@@ -5,7 +5,7 @@ import type { AddressedVendor, Vendor } from "../protocol/catalogue/vendor.ts"
 import { fetchWhole, type VendorClient } from "../upstream/client.ts"
 import type { Network } from "../upstream/network.ts"
 
-/** A vendor whose models could not be read; the message says why, without what the vendor said. */
+/** A vendor whose models could not be read; the message gives the reason, without the vendor's text. */
 export class ModelsUnavailable extends Data.TaggedError("ModelsUnavailable")<{ readonly message: string }> {}
 
 /**

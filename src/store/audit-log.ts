@@ -57,9 +57,9 @@ export class AuditLog extends Context.Service<
       limit: number,
       before: bigint,
     ) => Effect.Effect<ReadonlyArray<AuditEntry>, StoreUnavailable>
-    /** Writes what changes nothing in the database, such as a call with a credential that no catalogue in force has. */
+    /** Writes an entry without a change in the database, such as a call with a credential that no catalogue in force has. */
     readonly write: (action: string, by: Actor, detail: Schema.Json) => Effect.Effect<void, StoreUnavailable>
-    /** Reads on from a place that was found valid. @param most entries to read */
+    /** Continues from a place that was found valid. @param most entries to read */
     readonly verify: (from: AuditPlace, most: number) => Effect.Effect<AuditVerdict, StoreUnavailable>
   }
 >()("weir/store/AuditLog") {

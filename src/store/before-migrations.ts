@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
 const timeIndex = (table: string, column: string): ReadonlyArray<string> => [
-  // A server that died left an index that is not valid.
+  // A server that died left an invalid index.
   `do $$ declare i regclass := to_regclass('${table}_by_time'); begin
     if exists (select from pg_index where indexrelid = i and not indisvalid) then drop index ${table}_by_time; end if;
   end $$`,
@@ -20,7 +20,7 @@ const statements: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
     "0040_closed_months",
     [
       ...timeIndex("transfers", "at"),
-      // What the first partition has: then it is attached without reading it.
+      // The condition of the first partition: with it, the partition is attached without reading it.
       `do $$ begin
         if not exists (select from pg_constraint where conrelid = 'transfers'::regclass and conname = 'transfers_first_until') then
           execute format('alter table transfers add constraint transfers_first_until check (at < %L) not valid',
@@ -36,7 +36,7 @@ const statements: ReadonlyMap<string, ReadonlyArray<string>> = new Map([
 /** @param missing migrations that a database lacks which has others */
 export const beforeMigrations = Effect.fnUntraced(function* (missing: ReadonlyArray<{ readonly name: string }>) {
   const sql = yield* SqlClient.SqlClient
-  // A database that is older has other tables: nodes must stop for its migrations anyway.
+  // An older database has other tables: nodes must stop for its migrations in any case.
   if (missing.some(({ name }) => name === "0037_shards")) return
   const needed = missing.flatMap(({ name }) => statements.get(name) ?? [])
   // Another node may do the same.

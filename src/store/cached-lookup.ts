@@ -10,7 +10,7 @@ import type { StoreUnavailable } from "./unavailable.ts"
 const freshFor = "2 seconds"
 const maxCached = 10_000
 
-/** @param staleMs how long a stale record is used while the database does not answer */
+/** @param staleMs the time for which a stale record is used while the database does not answer */
 export const makeCachedLookup = Effect.fnUntraced(function* <Row>(
   find: (id: string) => Effect.Effect<Row | undefined, StoreUnavailable>,
   staleMs: number,

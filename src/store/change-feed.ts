@@ -12,7 +12,7 @@ import { queryDeadline, refreshEvery } from "./database.ts"
 import { listenTo } from "./listen.ts"
 import type { StoreUnavailable } from "./unavailable.ts"
 
-/** Forgets what is kept of the subjects, e.g. `org:acme`; of all subjects if they are too many to be listed. */
+/** Removes the cached values of the subjects, e.g. `org:acme`; of all subjects if they are too many to be listed. */
 type Forget = (subjects: Iterable<string> | "all") => void
 
 export class ChangeFeed extends Context.Service<
@@ -21,7 +21,7 @@ export class ChangeFeed extends Context.Service<
     readonly subscribe: (forget: Forget) => Effect.Effect<void>
     /** Notifies all nodes, this one too, of a change that is not a change of a row. */
     readonly note: (subject: string) => Effect.Effect<void, StoreUnavailable>
-    /** Reads what has changed. What this node wrote itself is in force after it. */
+    /** Reads the changes. This node's own writes are in force after it. */
     readonly catchUp: Effect.Effect<void, StoreUnavailable>
     /** When the feed was last up to date, in milliseconds since 1970. */
     readonly checkedAtMs: () => number
@@ -35,7 +35,7 @@ export class ChangeFeed extends Context.Service<
     ChangeFeed,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      // Calls depend on it: what is revoked meanwhile must not wait for changes that wait for each other.
+      // Calls depend on it: a revocation must not wait for changes that wait for each other.
       const { sql: callSql } = yield* CallQueries
       const bounded = yield* queryDeadline
       const oneAtATime = yield* Semaphore.make(1)
@@ -89,7 +89,7 @@ interface LookRow {
   readonly changes: ReadonlyArray<{ readonly id: string; readonly subject: string }>
 }
 
-/** The number of changes beyond which everything is forgotten. */
+/** The number of changes beyond which all cached values are removed. */
 const most = 10_000
-/** The time that changes are kept. A node that has not looked for half of it forgets everything. */
+/** The time that changes are kept. A node that has not looked for half of it removes all its cached values. */
 const keptMs = 3_600_000

@@ -7,9 +7,9 @@ const terminate = 0x58
 const mostBytesOfFirst = 10_000
 
 export type ClientMessage =
-  /** TLS or GSSAPI are asked for: the answer is one byte, and another first message comes. */
+  /** The client asks for TLS or GSSAPI: the answer is one byte, and another first message comes. */
   | { readonly is: "encryption request" }
-  /** The statement of another connection is to end. */
+  /** The client asks to end the statement of another connection. */
   | { readonly is: "cancel request" }
   /** The user that begins a connection, and the parameters of the connection. */
   | { readonly is: "startup"; readonly bytes: Uint8Array }
@@ -18,12 +18,12 @@ export type ClientMessage =
   /** One message or several, each whole. */
   | { readonly is: "work"; readonly bytes: Uint8Array }
   | { readonly is: "end" }
-  /** No message has such a length: nothing after it can be read. */
+  /** No message has such a length: the bytes after it cannot be read. */
   | { readonly is: "nonsense" }
 
 const nonsense = { is: "nonsense" } as const
 
-/** Joins what comes in pieces, and gives out all whole messages at once. */
+/** Joins the pieces, and returns all whole messages at once. */
 export class ClientMessages {
   readonly #pieces: Array<Buffer> = []
   #size = 0
@@ -78,7 +78,7 @@ export class ClientMessages {
     return { is, bytes: bytes.subarray(0, end) }
   }
 
-  /** Keeps what is not whole. */
+  /** Stores an incomplete message. */
   #wait(rest: Buffer, needed: number): undefined {
     this.#needed = needed
     if (rest.length > 0) this.push(rest)

@@ -1,12 +1,12 @@
 /**
- * Connections to PostgreSQL, of four kinds, so that no call waits for what others ask the database:
+ * Connections to PostgreSQL, of four kinds, so that no call waits for other statements:
  * - of calls ({@link CallQueries}, and the shards): statements are pipelined, so each waits for those that were sent before
  *   it. They are short, and wait for no lock but those of their own organisation;
  * - of everything else that is short (`SqlClient`): it may wait, such as for the lock of the audit log;
  * - of what takes longer the more there is ({@link LongQueries});
- * - that wait for notifications (`PgClient`): of changes, and of recalls.
- * The second and third run one statement at a time, and cancel it at the server when nobody waits for it any more. The others
- * are left when the server owes an answer for long (`server-socket.ts`).
+ * - that wait for notifications (`PgClient`): of changes, and of recalls. The second and third run one statement at a time,
+ *   and cancel it at the server when nobody waits for it any more. The others are left when the server owes an answer for
+ *   long (`server-socket.ts`).
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, type Redacted } from "effect"
@@ -22,7 +22,7 @@ export class CallQueries extends Context.Service<CallQueries, { readonly sql: Sq
   "weir/store/CallQueries",
 ) {}
 
-/** Reports, checks, exports, removals, and catalogues. */
+/** Queries that take long: reports, checks, exports, removals, and catalogues. */
 export class LongQueries extends Context.Service<
   LongQueries,
   {
@@ -54,7 +54,7 @@ export const connectionsOf = (number: number, deadlineMs: number): Connections =
     forShards: pool(ofCalls),
     forOthers: pool({ minConnections: 1, maxConnections: Math.max(1, third) }),
     forLongQueries: pool({ maxConnections: Math.max(exporting + 1, third) }),
-    // Two listen, to changes and to recalls: there is one for each that asks, however small the number is.
+    // Two connections listen, for changes and for recalls: there is one for each of them, even if the number is smaller.
     forNotifications: pool({ silenceMs, maxConnections: Math.max(2, number) }),
   }
 }
@@ -81,5 +81,5 @@ const pool =
 /** Deadlines after which a connection that is silent, and owes an answer, is left for a new one. */
 const deadDeadlines = 2
 
-/** Exports keep theirs for minutes. */
+/** The connections of exports, which use them for minutes. */
 const exporting = 2

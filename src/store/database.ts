@@ -1,6 +1,6 @@
 /**
- * PostgreSQL: a server named by `SVC_DATABASE_URL`, or the embedded one. Same client, same SQL, same migrations.
- * Every call has its own deadline; every failure of a call is {@link StoreUnavailable}, whatever the driver calls it.
+ * PostgreSQL: a server named by `SVC_DATABASE_URL`, or the embedded one. Same client, same SQL, same migrations. Every call
+ * has its own deadline; every failure of a call becomes {@link StoreUnavailable}.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, type Duration, Effect, Layer, type Redacted } from "effect"
@@ -17,7 +17,10 @@ import { Shards, wholeShards } from "./shards/shards.ts"
 import { makeSpread } from "./shards/spread.ts"
 import { StoreUnavailable } from "./unavailable.ts"
 
-/** A connected, migrated database, and where its books are. With `SVC_MIGRATE=0`, a database that lacks a migration is refused. */
+/**
+ * A connected, migrated database, and the shards of its books. With `SVC_MIGRATE=0`, a database that lacks a migration is
+ * refused.
+ */
 export const layerDatabase: Layer.Layer<
   SqlClient.SqlClient | PgClient.PgClient | CallQueries | LongQueries | Shards,
   StoreUnavailable | SqlError.SqlError | SchemaMismatch,
@@ -95,7 +98,7 @@ const layerEmbedded = (dataDir: string | undefined) =>
     ),
   )
 
-/** All over the one connection. */
+/** All queries use the one connection. */
 const embeddedQueries = Layer.effectContext(
   Effect.map(SqlClient.SqlClient, (sql) => {
     const all = { sql, shards: wholeShards(sql) }
@@ -126,8 +129,8 @@ export const queryDeadline = Effect.map(WeirConfig, ({ databaseDeadlineMs }) => 
 export const refreshEvery = "2 seconds"
 
 /**
- * Succeeds if what a call does would succeed: the database is migrated, and can be written to. The embedded one is only
- * read: it has nobody who removes what a probe leaves, and is no standby.
+ * Succeeds if the statements of a call would succeed: the database is migrated, and can be written to. The embedded one is
+ * only read: it is no standby, and nothing would remove the rows of a probe.
  */
 export const probe = Effect.gen(function* () {
   const { databaseUrl } = yield* WeirConfig

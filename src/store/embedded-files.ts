@@ -20,8 +20,8 @@ const archive = (): URL =>
 export const emptyDatabase = (): Blob => new Blob([readFileSync(archive())])
 
 /**
- * Creates the files if they are not there; fails if something else is. The directory appears when it is complete: one that was left half made would
- * not start.
+ * Creates the files if they are missing; fails if the directory has other files. The directory appears when it is complete,
+ * because an incomplete one would not start.
  * @param bytes the archive (tar, gzipped)
  */
 export const createFiles = (dataDir: string, bytes: Uint8Array = readFileSync(archive())): void => {

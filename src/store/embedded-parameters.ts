@@ -1,4 +1,4 @@
-/** How PGlite starts PostgreSQL. */
+/** The options with which PGlite starts PostgreSQL. */
 import { PGlite } from "@electric-sql/pglite"
 
 /** PostgreSQL's default of 128 MB for its buffers is touched whole at the start; the files are cached by the system. */

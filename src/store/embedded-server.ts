@@ -1,7 +1,7 @@
 /**
- * Serves an embedded database to PostgreSQL clients on a loopback socket, one after the other: PGlite has one session. What
- * comes in one piece is answered in one piece: a statement is four messages, and each write wakes the client's thread. No
- * import of Effect: the thread that runs this starts in half the time.
+ * Serves an embedded database to PostgreSQL clients on a loopback socket, one after the other: PGlite has one session.
+ * Messages that arrive together are answered together: a statement is four messages, and each write wakes the client's
+ * thread. No import of Effect: the thread that runs this starts in half the time.
  */
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { createServer, type Socket } from "node:net"
@@ -19,22 +19,22 @@ export interface EmbeddedServer {
   readonly stop: () => Promise<void>
 }
 
-/** One is served, others wait: a client that has left and comes again may be seen to come first. */
+/** One client is served, others wait: a client that reconnects may be accepted before its former connection has ended. */
 const mostClients = 8
 /** `AuthenticationCleartextPassword`: on this machine nobody listens. */
 const passwordRequest = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3])
 const passwordMessage = 0x70
 
-/** @param db is asked by nobody else, but between {@link EmbeddedServer.idle} and the next client */
+/** @param db the database, which nobody else uses, except between {@link EmbeddedServer.idle} and the next client */
 export const serveEmbedded = async (db: PGlite): Promise<EmbeddedServer> => {
   const sockets = new Set<Socket>()
   const password = randomBytes(24).toString("base64url")
-  /** Ends when the clients have left that came before. */
+  /** Completes when all earlier clients have left. */
   let served: Promise<void> = Promise.resolve()
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     const gone = new Promise<void>((resolve) => socket.once("close", resolve)).then(() => void sockets.delete(socket))
-    // A client that breaks off is one that has left.
+    // A client that breaks off counts as one that has left.
     socket.on("error", () => socket.destroy())
     const takeTurn = (): Promise<void> => {
       const before = served
@@ -63,10 +63,10 @@ export const serveEmbedded = async (db: PGlite): Promise<EmbeddedServer> => {
   }
 }
 
-/** @param takeTurn waits until those have left that came before */
+/** @param takeTurn waits until the clients before have left */
 const answer = async (db: PGlite, socket: Socket, password: string, takeTurn: () => Promise<void>): Promise<void> => {
   const messages = new ClientMessages()
-  /** How the connection begins, for when the client has said the password. */
+  /** The first message of the connection, which is used once the client has sent the password. */
   let startup: Uint8Array = new Uint8Array()
   for await (const bytes of socket) {
     messages.push(bytes)
@@ -88,7 +88,7 @@ const answer = async (db: PGlite, socket: Socket, password: string, takeTurn: ()
         case "encryption request":
           socket.write("N")
           break
-        // A statement cannot be cancelled, it ends by itself; what ends a connection must not end the database.
+        // A statement cannot be cancelled, it ends when it is done; the end of a connection must not end the database.
         case "cancel request":
         case "end":
         case "nonsense":

@@ -42,7 +42,7 @@ const startWorker = (workerData: EmbeddedWorkerData): Started =>
     listening,
   )
 
-/** A module of this folder, as it is called before and after compilation. */
+/** A module of this folder, by its name before and after compilation. */
 const moduleBeside = (name: string) => new URL(`./${name}${extname(import.meta.filename)}`, import.meta.url)
 
 /** Two processes on one directory would destroy it: the first one holds a lock beside it. */

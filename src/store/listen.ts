@@ -1,11 +1,11 @@
-/** `LISTEN` and `NOTIFY` between nodes. The embedded database has one node, which hears nothing. */
+/** `LISTEN` and `NOTIFY` between nodes. The embedded database has one node, which receives nothing. */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Deferred, Effect, Queue, type Scope } from "effect"
 import { runEvery } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 
 /**
- * Hears the messages of a channel until the scope closes, on a connection of its own. Messages are lost while there is no
+ * Receives the messages of a channel until the scope closes, on a connection of its own. Messages are lost while there is no
  * connection, and behind a pooler in transaction mode.
  */
 export const listenTo = Effect.fnUntraced(function* (
@@ -25,6 +25,6 @@ export const listenTo = Effect.fnUntraced(function* (
     ),
   )
   yield* runEvery("1 second", `Listening to ${channel}`, listen)
-  // A gateway starts without it all the same.
+  // A gateway starts without it nevertheless.
   yield* Effect.ignore(Effect.timeout(Deferred.await(listening), "1 second"))
 })

@@ -60,7 +60,7 @@ export const migrations: ReadonlyMap<number, string> = new Map(
     .map((file) => [Number.parseInt(file, 10), file.replace(/\.sql$/, "")]),
 )
 
-/** The number of the newest one. */
+/** The number of the newest migration. */
 export const newestMigration = Math.max(...migrations.keys())
 
 export interface MigrationNote {

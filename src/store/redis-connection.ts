@@ -11,7 +11,7 @@ import { parseRedisUrl, type RedisUrl } from "../protocol/values/redis-url.ts"
 import { currentFiles } from "../secret-files.ts"
 
 interface Place {
-  /** Read for each new connection: a file may have another password meanwhile. */
+  /** The options are read for each new connection: a file may have another password by then. */
   readonly url: () => Redacted.Redacted
   readonly tlsFiles: TlsFiles
   readonly deadlineMs: number
@@ -43,7 +43,7 @@ export const connectToRedis = (driver: Driver, { url, tlsFiles, deadlineMs }: Pl
       ...credentialsOf(read()),
       ...(masterName === undefined ? nodes[0] : sentinelOptions(nodes, masterName, connectTimeout, tls)),
       retryStrategy: (tries) => {
-        // The driver connects with the options that it has then.
+        // The driver connects with the options that it has at that time.
         Object.assign(one.options, credentialsOf(read()))
         return Math.min(50 * tries, 1000)
       },
@@ -82,7 +82,7 @@ const credentialsOf = ({ username, password, sentinelUsername, sentinelPassword 
   ...(sentinelPassword !== undefined && { sentinelPassword }),
 })
 
-/** A cluster takes from here what each connection to a node is made with. */
+/** A cluster reads the options of each connection to a node here. */
 const withCurrent = <Options extends object>(options: Options, read: () => RedisUrl): Options =>
   Object.defineProperties(options, {
     username: { enumerable: true, get: () => read().username },
@@ -91,8 +91,8 @@ const withCurrent = <Options extends object>(options: Options, read: () => Redis
 
 /**
  * Replies of a server to which this connection should not go any more, or not now: a replica (`READONLY`, `MASTERDOWN`), a
- * master without its replicas (`NOREPLICAS`), a server that is loading, cannot write to its disk, has no memory, or has
- * forgotten who is connected. Before version 7, an error in a script has the code in the middle.
+ * master without its replicas (`NOREPLICAS`), a server that is loading, cannot write to its disk, has no memory, or has lost
+ * the connection's login. Before version 7, an error in a script has the code in the middle.
  *
  * @see https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors
  */
@@ -101,8 +101,8 @@ const wrongServer = /(^|-)(READONLY|LOADING|MISCONF|OOM|NOAUTH|NOPERM|WRONGPASS|
 export const isFromWrongServer = (message: string): boolean => wrongServer.test(message)
 
 /**
- * Leaves a wrong server at once, and then not again for a while: an address, or a Sentinel, may point at it for long after it
- * has become a replica, and connecting to it succeeds.
+ * Leaves a wrong server at once, but after that not again for a while: an address, or a Sentinel, may point at it for long
+ * after it has become a replica, and connecting to it succeeds.
  */
 const leavesWrongServer = () => {
   let leftAtMs = Number.NEGATIVE_INFINITY

@@ -25,13 +25,14 @@ export class Redis extends Context.Service<
       keys: ReadonlyArray<string>,
       args: ReadonlyArray<string | number>,
     ) => Effect.Effect<unknown, StoreUnavailable>
-    /** Succeeds if a script that writes would succeed now: it asks what calls ask, so it also heals what they would. */
+    /**
+     * Succeeds if a script that writes would succeed now: it sends the same command as calls, so it also triggers the same
+     * healing.
+     */
     readonly ping: Effect.Effect<void, StoreUnavailable>
   }
 >()("weir/store/Redis") {
-  /**
-   * Needs `SVC_REDIS_URL`. A start without Redis is an error only where calls would be refused without it.
-   */
+  /** Needs `SVC_REDIS_URL`. A start without Redis is an error only if calls would be refused without it. */
   static readonly layer = Layer.effect(
     Redis,
     Effect.gen(function* () {
@@ -115,7 +116,7 @@ export class Redis extends Context.Service<
   ).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
 }
 
-/** The question of readiness: a replica, a full server, or one that is loading answers PING, but refuses this. */
+/** The probe of readiness: a replica, a full server, or one that is loading answers PING, but refuses this. */
 const pingScript = makeScript("return redis.call('set', KEYS[1], '1', 'px', ARGV[1])")
 const pingKeepMs = 60_000
 /** A cluster is ready if one of these can be written: a node that is down refuses calls of some organisations only. */
@@ -129,6 +130,6 @@ const oneWriteATurn = (client: Client | Cluster) => () => {
   setImmediate(() => stream.uncork())
 }
 
-/** Consecutive failures that open the breaker, and for how long. */
+/** The number of consecutive failures that open the breaker, and the time for which it stays open. */
 const breakerFailures = 5
 const breakerOpen = "500 millis"

@@ -14,9 +14,9 @@ export interface SchemaState {
   readonly missing: ReadonlyArray<MigrationNote>
   /** The newest migration that this version does not know; a newer version applied it. */
   readonly unknown: string | undefined
-  /** Whether this version can use the database in spite of what it does not know. */
+  /** Whether this version can use the database in spite of migrations that it does not know. */
   readonly isUsable: boolean
-  /** Whether it has none yet. */
+  /** Whether it has no schema yet. */
   readonly isEmpty: boolean
   /** Connections of nodes that a missing migration would break. */
   readonly oldConnections: number
@@ -27,7 +27,7 @@ interface Applied {
   readonly name: string
 }
 
-/** How a node of this version is named in the database's list of connections. */
+/** The name of a node of this version in the database's list of connections. */
 export const applicationName = `weir/${newestMigration}`
 
 export const schemaState: Effect.Effect<SchemaState, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
@@ -41,7 +41,7 @@ export const schemaState: Effect.Effect<SchemaState, SqlError.SqlError, SqlClien
   const [beyond] = applied
     .filter(({ migration_id }) => migration_id > newestMigration)
     .sort((a, b) => b.migration_id - a.migration_id)
-  // Only the files of these are read.
+  // Only the files of these migrations are read.
   const lacking = [...migrations].filter(([id]) => !has.has(id)).map(([id, name]) => [id, noteOf(name)] as const)
   const [breaking] = lacking.find(([, { stopsOldNodes }]) => stopsOldNodes) ?? []
   return {

@@ -1,6 +1,6 @@
 /**
- * Seals again with the current master key what the previous one sealed, for as long as the gateway has both. Any number
- * of nodes may do so; nodes that have only the previous key may still write.
+ * Seals again with the current master key the data that the previous one sealed, for as long as the gateway has both. Any
+ * number of nodes may do so; nodes that have only the previous key may still write.
  */
 import { Effect, type Scope } from "effect"
 import { runEvery } from "../background.ts"
@@ -9,10 +9,10 @@ import { Sealing } from "./seal.ts"
 import type { StoreUnavailable } from "./unavailable.ts"
 
 export interface SealedRows<Row> {
-  /** Rows after another in the order of their keys, the first ones if it is undefined; at most so many. */
+  /** Rows after another one in the order of their keys, the first rows if it is undefined; at most so many. */
   readonly read: (after: Row | undefined, most: number) => Effect.Effect<ReadonlyArray<Row>, StoreUnavailable>
   readonly sealedOf: (row: Row) => { readonly sealed: string; readonly context: string }
-  /** Replaces what a row has sealed, unless it has changed meanwhile. */
+  /** Replaces the sealed text of a row, unless it has changed in the meantime. */
   readonly write: (row: Row, sealed: string) => Effect.Effect<unknown, StoreUnavailable>
 }
 

@@ -13,7 +13,7 @@ export interface Sealer {
   /** The same for bytes. */
   readonly sealBytes: (bytes: Uint8Array, context: string) => Buffer
   readonly openBytes: (sealed: Uint8Array, context: string) => Buffer | undefined
-  /** A key for another purpose, derived from the current one (HKDF, RFC 5869): who has it learns nothing of others. */
+  /** A key for another purpose, derived from the current one (HKDF, RFC 5869): it reveals nothing about other keys. */
   readonly deriveKey: (purpose: string) => Buffer
   /** Whether this was sealed with the current key, not the previous one. */
   readonly isCurrent: (sealed: string) => boolean
@@ -24,7 +24,7 @@ export class Sealing extends Context.Service<
   Sealing,
   {
     readonly sealer: Sealer
-    /** Whether what is sealed can be opened by other nodes and after a restart. */
+    /** Whether sealed text can be opened by other nodes and after a restart. */
     readonly isDurable: boolean
   }
 >()("weir/store/Sealing") {

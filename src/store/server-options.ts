@@ -1,4 +1,7 @@
-/** How a server of PostgreSQL is connected to, by its URL. Passwords and certificates in files are read for each connection. */
+/**
+ * The options of connections to a server of PostgreSQL, by its URL. Passwords and certificates in files are read for each
+ * connection.
+ */
 import { isIP } from "node:net"
 import { type ConnectionOptions, checkServerIdentity } from "node:tls"
 import type * as PgClient from "@effect/sql-pg/PgClient"
@@ -18,7 +21,7 @@ export const serverOptions = (url: Redacted.Redacted): Pick<PgClient.PgClientCon
   }
 }
 
-/** The user stays the one of the start: a password that is rotated belongs to it. */
+/** The user stays the one of the start, because a password that is rotated belongs to it. */
 const currentPassword = (url: Redacted.Redacted): Effect.Effect<Redacted.Redacted> => {
   const current = currentSecret(variable, url)
   return Effect.sync(() => {
@@ -31,7 +34,7 @@ const tlsOptions = (host: string, { checksName, ca, cert, key }: DatabaseTls): C
   Object.defineProperties(
     {
       ...(isIP(host) === 0 && { servername: host }),
-      // The socket is made before, so that TLS does not know the name by itself.
+      // The socket is made before, so TLS needs the name of the host.
       checkServerIdentity: (_: string, certificate: Parameters<typeof checkServerIdentity>[1]) =>
         checksName ? checkServerIdentity(host, certificate) : undefined,
     },

@@ -1,7 +1,7 @@
 /**
  * Sockets to a server of PostgreSQL that are left when it does not answer. A host that vanished, or a gateway of the network
- * that has forgotten a connection, says nothing, and TCP gives up after a quarter of an hour: until then every statement
- * would be sent behind the first that got no answer, because they are pipelined.
+ * that has dropped a connection, sends nothing, and TCP gives up after a quarter of an hour: until then every statement would
+ * be sent behind the first that got no answer, because they are pipelined.
  */
 import { connect, type NetConnectOpts, type Socket } from "node:net"
 import { Redacted } from "effect"
@@ -42,7 +42,7 @@ const addressOf = (url: string): NetConnectOpts | undefined => {
  * for sockets that were left, so it would collect connections.
  */
 class Patience {
-  /** At first. */
+  /** The time at first. */
   readonly silenceMs: number
   #ms: number
   #leftAtMs = Number.NEGATIVE_INFINITY
@@ -56,7 +56,7 @@ class Patience {
     return nowMs - this.#leftAtMs > calmMs ? this.silenceMs : this.#ms
   }
 
-  /** A socket was left; those that are left with it count once. */
+  /** Records that a socket was left; sockets that are left at the same time count once. */
   left(nowMs: number): void {
     const ms = this.msAt(nowMs)
     if (nowMs - this.#leftAtMs >= this.silenceMs) this.#ms = Math.min(2 * ms, mostTimes * this.silenceMs)
@@ -64,7 +64,7 @@ class Patience {
   }
 }
 
-/** After so long without another, a silence is like the first. */
+/** The time after which a silence counts as the first one again. */
 const calmMs = 600_000
 const mostTimes = 8
 

@@ -1,6 +1,6 @@
 /**
- * Transactions that the server ends when their client has left without a word. A node that is frozen, or that the network
- * has cut off, would keep its locks until TCP gives up, hours later: those of organisations, of the audit log, of tables.
+ * Transactions that the server ends when their client has vanished. A node that is frozen, or that the network has cut off,
+ * would keep its locks until TCP gives up, hours later: those of organisations, of the audit log, of tables.
  */
 import { Duration, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
@@ -8,7 +8,10 @@ import type { SqlClient, SqlError } from "effect/sql"
 /** More than a client takes between two statements. */
 const longestIdle: Duration.Input = "1 minute"
 
-/** Runs in a transaction. @param idleFor how long the server waits for the next statement before it ends the connection */
+/**
+ * Runs in a transaction.
+ * @param idleFor the time for which the server waits for the next statement before it ends the connection
+ */
 export const inTransaction = <A, E, R>(
   sql: SqlClient.SqlClient,
   work: Effect.Effect<A, E, R>,

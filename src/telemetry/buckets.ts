@@ -12,7 +12,7 @@ export const countIn = (buckets: ReadonlyArray<Pick<Bucket, "count">>): number =
   buckets.reduce((sum, { count }) => sum + count, 0)
 
 /**
- * The time that so many observations took at most, as if they were evenly distributed within their bucket; undefined if
+ * The time within which so many observations ended, as if they were evenly distributed within their bucket; undefined if
  * there are fewer.
  * @param buckets ascending; those without observations may be absent @param rank of all observations, may be a fraction
  */

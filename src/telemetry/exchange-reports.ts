@@ -1,9 +1,9 @@
 /**
- * Reports of exchanges that failed, needed several vendor calls, or are traced: written in the background, in batches.
- * Never a prompt or an answer.
+ * Reports of exchanges that failed, needed several vendor calls, or are traced: written in the background, in batches. Never
+ * a prompt or an answer.
  *
- * **Gotchas**: reports are lost with the process that has not written them yet, and where more come than are kept;
- * all failures are counted, and all vendor calls that a timeout tier ended.
+ * **Gotchas**: reports are lost if their process ends before it has written them, or if more come than are kept; all failures
+ * are counted, and all vendor calls that a timeout tier ended.
  */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -51,7 +51,7 @@ export class ExchangeReports extends Context.Service<
   {
     /** Takes a report; called between frames, so it is not an effect. */
     readonly add: (report: ExchangeReport) => void
-    /** Writes what was taken. */
+    /** Writes the reports that were taken. */
     readonly flush: Effect.Effect<void, StoreUnavailable>
   }
 >()("weir/telemetry/ExchangeReports") {
@@ -96,7 +96,7 @@ export class ExchangeReports extends Context.Service<
         reports = []
         traced = []
         const orgs = new Set([...rows, ...failed].map(({ org }) => org))
-        // A shard that does not answer loses its own.
+        // A shard that does not answer loses its own reports.
         const writing = forAll(Map.groupBy(orgs, shards.of), ([shard, own]) => {
           const jsonOf = (all: ReadonlyArray<{ readonly org: string }>) =>
             JSON.stringify(own.length === orgs.size ? all : all.filter(({ org }) => own.includes(org)))

@@ -43,7 +43,7 @@ const own = new Set(["timestamp", "level", "message", "error", "traceId", "spanI
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype
 
-/** An error with what caused it, on one line; a defect has the stack that shows where it is. */
+/** An error with its causes, on one line; a defect has the stack that shows its location. */
 const describeError = (error: unknown): string => {
   if (Cause.isCause(error)) return error.reasons.map(describeReason).join("; ")
   const names: Array<string> = []
@@ -103,6 +103,6 @@ const fieldText = (value: unknown): string => {
 
 const oneLine = (text: string): string => printable(text.replace(/\s*\n\s*/g, " "))
 
-/** Without characters that move a terminal's cursor. */
+/** The text without characters that move a terminal's cursor. */
 const printable = (text: string): string =>
   text.replace(/\p{Cc}/gu, (control) => `\\u${(control.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`)

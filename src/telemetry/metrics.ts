@@ -79,7 +79,7 @@ const newFields = counter(
 )
 const capacity = gauge("weir_exchanges_max", "Exchanges that may be open at once, by configuration, files and ports")()
 
-const problems = gauge("weir_problems", "What does not work on this node although it serves calls, 1 each")
+const problems = gauge("weir_problems", "Problems of this node although it serves calls, 1 each")
 const problemsBegun = counter(
   "weir_problems_total",
   "Problems of this node that have begun, e.g. a changed file that was refused, or a failing export of telemetry",
@@ -100,7 +100,7 @@ const budgets = counter(
 )
 const allotted = gauge(
   "weir_ledger_allotted",
-  "What this node has of all organisations, by counter (a currency, tokens or budgets) and state: free, or held",
+  "Allotments of this node for all organisations, by counter (a currency, tokens or budgets) and state: free, or held",
 )
 const holdWaits = histogram(
   "weir_ledger_hold_wait_ms",
@@ -149,10 +149,7 @@ const cachedReplies = counter(
   "weir_reply_cache_total",
   "Requests whose reply may be kept, by outcome: hit, wait (for an equal call that ran), miss; and model",
 )
-const cacheSaved = counter(
-  "weir_reply_cache_saved_total",
-  "What replies from the cache would have cost more, by currency and model",
-)
+const cacheSaved = counter("weir_reply_cache_saved_total", "Savings of replies from the cache, by currency and model")
 const cacheFailures = counter(
   "weir_reply_cache_failures_total",
   "Questions to the store of kept replies without an answer, which are misses, by cause: slow, unavailable",

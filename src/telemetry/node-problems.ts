@@ -9,7 +9,7 @@ import { problemSeries, recordProblem } from "./metrics.ts"
 export class NodeProblems extends Context.Service<
   NodeProblems,
   {
-    /** @param what does not work, e.g. a file or "telemetry"; its problem is replaced */
+    /** @param what the thing that does not work, e.g. a file or "telemetry"; its problem is replaced */
     readonly begin: (what: string, problem: string) => Effect.Effect<void>
     readonly end: (what: string) => Effect.Effect<void>
     /** The oldest first. */

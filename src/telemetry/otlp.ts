@@ -25,7 +25,7 @@ export const layerOtlp = Layer.unwrap(
         serviceVersion: version,
         attributes: { "deployment.environment.name": env, "process.pid": process.pid },
       },
-      // Those that the exporter has by itself.
+      // The resource attributes that the exporter has by default.
       loggerExportInterval: yield* atBackgroundSpeed("1 second"),
       metricsExportInterval: yield* atBackgroundSpeed("10 seconds"),
       tracerExportInterval: yield* atBackgroundSpeed("5 seconds"),
@@ -35,7 +35,7 @@ export const layerOtlp = Layer.unwrap(
   }),
 )
 
-/** Through the proxy that vendors are called through, if the collector is to be reached through it. */
+/** Uses the proxy of vendors, if the collector's address needs it. */
 const client = (otlpUrl: string) =>
   Layer.unwrap(
     Effect.map(WeirConfig, ({ httpsProxy, noProxy }) => {
@@ -76,7 +76,7 @@ const tellingFailures = Layer.effect(
     return HttpClient.transform(inner, (answer, request) => {
       const what = `telemetry to ${withoutUser(request.url)}`
       return answer.pipe(
-        // Without an answer, what comes later waits in memory, and nobody hears of it.
+        // Without an answer, later data waits in memory, and no error is reported.
         Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(silent(request)) }),
         Effect.tap(({ status }) => (status < 400 ? problems.end(what) : fail(what, `The collector answers ${status}`))),
         Effect.tapError(({ message }) => fail(what, withoutUser(message))),

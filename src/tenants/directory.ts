@@ -145,7 +145,7 @@ type KeyRow = Omit<KeyList["data"][number], "orgId" | "expiresAt"> & {
   readonly expiresAt: string | null
 }
 
-/** Patterns of `like` for what begins with a text. */
+/** Patterns of `like` for texts that begin with a text. */
 const prefixOf = (search: string | undefined) => {
   if (search === undefined || search === "") return undefined
   const exact = `${search.replace(/[\\%_]/gu, (special) => `\\${special}`)}%`

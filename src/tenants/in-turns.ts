@@ -1,4 +1,4 @@
-/** Long lists, in turns with other work: streams must not wait for them. */
+/** Long lists are processed in turns with other work, so that streams do not wait for them. */
 import { Effect } from "effect"
 
 /** Entries of a turn; each takes some microseconds. */

@@ -42,10 +42,10 @@ export class People extends Context.Service<
     readonly member: (orgId: string, id: string) => Effect.Effect<Member | undefined, StoreUnavailable>
     /** Addresses of an organisation's owners whose accounts are not disabled. */
     readonly owners: (orgId: string) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
-    /** Whether an organisation has a team, application or key; unknown, foreign and closed ones it has not. */
+    /** Whether an organisation has a team, application or key; false if it is unknown, another organisation's or closed. */
     readonly has: (orgId: string, kind: "team" | "app" | "key", id: string) => Effect.Effect<boolean, StoreUnavailable>
     readonly hasEnabledTeam: (orgId: string, id: string) => Effect.Effect<boolean, StoreUnavailable>
-    /** All that an organisation has of each scope; people and end users come without being declared too. */
+    /** All subjects of each scope that an organisation has declared; people and end users may exist without being declared. */
     readonly subjects: (orgId: string) => Effect.Effect<Subjects, StoreUnavailable>
   }
 >()("weir/tenants/People") {

@@ -1,6 +1,6 @@
 /**
- * Rows of the tenants that are active, in memory: read when they are needed, many with one query, bounded by bytes, and
- * forgotten when they change. While the database does not answer, known rows stand in.
+ * Rows of the tenants that are active, in memory: read when they are needed, many with one query, bounded by bytes, and removed
+ * when they change. While the database does not answer, the last known rows are used.
  */
 import { Array as Arr, Clock, Effect, Exit, Request, RequestResolver, Semaphore } from "effect"
 import { WeirConfig } from "../config.ts"
@@ -27,7 +27,7 @@ const Read = Request.tagged<Read>("Read")
 const batch = 50
 /** Queries at a time: a flood of unknown ids must leave connections to others. */
 const queries = 2
-/** Ids that do not exist may take this share of the bytes. */
+/** The share of the bytes that ids that do not exist may take. */
 const absentShare = 8
 const absentBytes = 200
 

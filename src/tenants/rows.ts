@@ -49,8 +49,8 @@ export interface ReadRow {
 }
 
 /**
- * Reads rows, with the application of each key and the organisation of each application. What does not exist, or cannot
- * be read by this version, is absent.
+ * Reads rows, with the application of each key and the organisation of each application. Rows that do not exist, or cannot be
+ * read by this version, are absent.
  */
 export const readRows = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,

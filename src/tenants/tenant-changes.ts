@@ -103,7 +103,7 @@ export class TenantChanges extends Context.Service<
       })
 
       const planned = (changes: ReadonlyArray<TenantChange | ServiceError>) => {
-        /** Plans of the organisations that the same batch makes. */
+        /** Plans of the organisations that the same batch creates. */
         const made = new Map<string, string>()
         return inTurns(changes, (change) => planOf(change, made))
       }

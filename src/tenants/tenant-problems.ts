@@ -4,7 +4,7 @@ import type { Problem } from "../catalogue/references.ts"
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
 import { parseNetwork } from "../protocol/values/network.ts"
 
-/** Members that name what the platform has, and addresses. */
+/** Members that name entries of the platform, and addresses. */
 interface Naming {
   readonly [member: string]: unknown
   readonly plan?: string | null
@@ -17,7 +17,7 @@ interface Naming {
 /** Longest tenant, in characters. */
 const maxLength = 1024 * 1024
 
-/** @param value a tenant, or what changes of one */
+/** @param value a tenant, or the changes of one */
 export const problemsOf = (value: Naming, snapshot: CatalogueSnapshot): ReadonlyArray<Problem> => {
   const { plan, models, aliases, policies, ipAllow } = value
   const handles = [

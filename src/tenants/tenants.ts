@@ -50,7 +50,7 @@ export interface SsoEntry {
 export class Tenants extends Context.Service<
   Tenants,
   {
-    /** Undefined if there is none, or it is closed. At once if it is known, as are the others. */
+    /** Undefined if there is none, or it is closed. Returned at once if it is in memory. */
     readonly org: (id: string) => Effect.Effect<OrgEntry | undefined, StoreUnavailable>
     readonly app: (id: string) => Effect.Effect<AppEntry | undefined, StoreUnavailable>
     readonly key: (id: string) => Effect.Effect<KeyRow | undefined, StoreUnavailable>

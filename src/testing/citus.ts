@@ -8,7 +8,7 @@ import { WeirConfig } from "../config.ts"
 import { layerDatabase } from "../store/database.ts"
 import { distribute } from "../store/shards/distribute.ts"
 
-/** The workers' addresses; none where the tests do not run on Citus. */
+/** The workers' addresses; none if the tests do not run on Citus. */
 export const citusWorkers = (): ReadonlyArray<string> =>
   (process.env["CITUS_WORKER_URLS"] ?? "").split(" ").filter((url) => url !== "")
 

@@ -196,7 +196,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       shedWaitMs: 60_000,
       openDetails: true,
       lameDuckMs: 0,
-      // Of the machine on which the tests run.
+      // Reads the machine on which the tests run.
       httpsProxy: undefined,
       ...(yield* testStores),
       ...options.config,

@@ -61,7 +61,7 @@ export class MemoryBooks {
   readonly spent = new Map<string, string>()
   /** Replies, by the ref of the exchange. */
   readonly replies = new Map<string, KeptReply>()
-  /** When request ids were settled, where they were. */
+  /** The times when request ids were settled. */
   readonly #settledAt = new Map<string, number>()
   /** The credit of each top-up, by its id. */
   readonly #topups = new Map<string, string>()
@@ -203,7 +203,10 @@ export class MemoryBooks {
     return { _tag: "Billed", ref, reply: isKept ? this.replies.get(ref) : undefined }
   }
 
-  /** Forgets what retention removes after so many days. @returns the usage records that are gone */
+  /**
+   * Removes the records that retention removes after so many days.
+   * @returns the removed usage records
+   */
   forget(nowMs: number, keepDays: number): ReadonlyArray<BilledUsage> {
     const oldestMs = (Math.floor(nowMs / dayMs) - keepDays) * dayMs
     const gone = [...this.usage].filter(([, { settlement, isJobOpen }]) => settlement.atMs < oldestMs && !isJobOpen)
@@ -231,7 +234,7 @@ export class MemoryBooks {
 
   reap(nowMs: number): ReadonlyArray<{ readonly ref: string; readonly outcome: string }> {
     const reaped: Array<{ readonly ref: string; readonly outcome: string }> = []
-    // A node that was taken for dead may have written a checkpoint since.
+    // A node that was declared dead may have written a checkpoint since.
     for (const { state, hold } of this.holds.values()) {
       if (state === "open" && !this.nodes.has(hold.node)) this.nodes.set(hold.node, Number.NEGATIVE_INFINITY)
     }

@@ -17,7 +17,7 @@ export interface VendorCall {
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   /** The body if it is JSON; otherwise it has no members. */
   readonly body: { readonly [key: string]: Json }
-  /** The body as it came. */
+  /** The body as it arrived. */
   readonly sent: Buffer
   /** Whether the request asks for a stream. */
   readonly streaming: boolean

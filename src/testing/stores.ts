@@ -27,7 +27,7 @@ export const testStores: Effect.Effect<Stores, SqlError.SqlError, Scope.Scope> =
   return { databaseUrl, redisUrl: testRedisUrl(), dataDir: ":memory:" }
 })
 
-/** The configuration of a test: defaults, no logs, the embedded stores, and whatever replaces them. */
+/** The configuration of a test: defaults, no logs, the embedded stores, and the values that replace them. */
 export const layerTestConfig = (values: Partial<WeirConfig["Service"]> = {}): Layer.Layer<WeirConfig> =>
   Layer.orDie(
     WeirConfig.layerWith({

@@ -1,5 +1,5 @@
 /**
- * HTTP calls to vendors. What arrives is pushed to a listener, in the turn of the event loop in which it was read from
+ * HTTP calls to vendors. Received bytes are pushed to a listener, in the turn of the event loop in which they were read from
  * the socket; the listener pauses the socket when it has no room.
  */
 import { Context, Data, Effect, Layer, Result } from "effect"
@@ -17,11 +17,11 @@ export interface UpstreamRequest {
   readonly baseUrl: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Bytes are the call's from here on; their memory is freed when they are sent. */
+  /** The body; bytes belong to the call from here on, and their memory is freed when they are sent. */
   readonly body: string | Uint8Array | MediaBody
   /** Whether a user chose the address: then it passes the egress guard, here and at each connection. */
   readonly isGuarded?: boolean
-  /** How its address is reached, where it differs from the machine's way. */
+  /** The proxy and certificates for its address, if they differ from the machine's. */
   readonly network?: Network | undefined
 }
 
@@ -63,7 +63,7 @@ export interface ReplyListener {
 
 /** A running call. Its caller ends it with `leave` or `abort`. */
 export interface UpstreamCall {
-  /** No bytes are wanted now; those of a read that was under way may still come. */
+  /** Stops reading; bytes of a read that was under way may still come. */
   readonly pause: () => void
   readonly resume: () => void
   /** The reply is complete: lets the connection finish its body, so that it can be reused. */
@@ -152,7 +152,7 @@ export const fetchWhole = (
     return Effect.sync(() => abort("the call was interrupted"))
   })
 
-/** A call that was not made. */
+/** A call that the egress guard blocked. */
 const noCall: UpstreamCall = { pause: () => {}, resume: () => {}, leave: () => {}, abort: () => {} }
 
 /** The time in which a complete reply must end its body before its socket is destroyed. */
@@ -160,7 +160,7 @@ const leaveMs = 500
 
 const jsonContent = { "content-type": "application/json" }
 
-/** A body of so many characters or bytes is let go as it is sent; a shorter one is one write with the head. */
+/** The size from which a body is released while it is sent; a shorter one is one write with the head. */
 const longText = 16 * 1024
 
 /** A body in the form that undici takes, and its length if undici cannot find it. */
@@ -202,7 +202,7 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
           ...headers,
           ...(length !== undefined && { "content-length": String(length) }),
         },
-        // undici's types leave out iterables, which its documentation has.
+        // undici's types do not have iterables, which its documentation has.
         body: sent as Exclude<Dispatcher.DispatchOptions["body"], undefined>,
       },
       this,
@@ -237,7 +237,7 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: HeaderValues): void {
-    // They would be kept as long as the reply, in a buffer each.
+    // The head's buffers would otherwise be kept as long as the reply.
     controller.rawHeaders = null
     if (status < 200 || this.#isLeft) return
     this.#listener.head({ status, headers: joinValues(headers) })

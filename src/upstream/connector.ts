@@ -69,7 +69,7 @@ const secureOptions = (tls: Network["tls"] | undefined) =>
 /** The time in which a proxy must open a tunnel: as long as the system tries to open a connection. */
 const tunnelPatienceMs = 130_000
 
-/** The proxy refused or broke the tunnel. Without a code, so that the HTTP client does not try again by itself. */
+/** The proxy refused or broke the tunnel. The error has no code, so that the HTTP client does not retry. */
 const tunnelFailed = (message: string, cause?: unknown) => new Error(`The proxy ${message}`, { cause })
 
 /** @param authority host and port of the target */

@@ -1,9 +1,9 @@
-/** Cooldowns by target: of a target's, the longest counts. */
+/** Cooldowns by target: if a target has several, the longest counts. */
 import type { TargetFault } from "../dialects/vendor/faults.ts"
 
 /**
- * `vendor`: the vendor asked to wait. `breaker`: calls failed. `busy`: the vendor refused a call for now, and did not say
- * for how long. `refused`: the vendor refused the target, for what it lacks.
+ * `vendor`: the vendor asked to wait. `breaker`: calls failed. `busy`: the vendor refused a call for now, and did not say for
+ * how long. `refused`: the vendor refused the target, because it lacks something.
  */
 export const cooldownCauses = ["vendor", "breaker", "busy", "refused"] as const
 export type CooldownCause = (typeof cooldownCauses)[number]
@@ -18,7 +18,7 @@ export interface Cooldown {
   readonly count?: number | undefined
 }
 
-/** Whether nobody asked for a cooldown, so that its target is called where no other is left: one 429 may have been the last. */
+/** Whether no vendor asked for the cooldown, so that its target is called if no other is left: one 429 may have been the last. */
 export const isGuess = ({ cause, count }: Cooldown): boolean => cause === "breaker" || (cause === "busy" && count === 1)
 
 export class Cooldowns {
@@ -40,7 +40,7 @@ export class Cooldowns {
     return isLonger
   }
 
-  /** Forgets those that are over. */
+  /** Removes cooldowns that are over. */
   forget(nowMs: number): void {
     for (const [target, { untilMs }] of this.#byTarget) if (untilMs <= nowMs) this.#byTarget.delete(target)
   }

@@ -26,7 +26,7 @@ export const makeDispatchers = Effect.gen(function* () {
     const [oldest] = pools
     if (pools.size > mostPools && oldest !== undefined) {
       pools.delete(oldest[0])
-      // It serves the calls that it has.
+      // A closed pool still serves its running calls.
       oldest[1].close().catch(() => {})
     }
     return pool
@@ -43,7 +43,7 @@ export const makeDispatchers = Effect.gen(function* () {
 })
 
 /**
- * How connections to an address are made. The certificates of a vendor are not for an address that a user chose
+ * The way to make connections to an address. The certificates of a vendor are not for an address that a user chose
  * (`isGuarded`).
  */
 export const makeWays = Effect.gen(function* () {

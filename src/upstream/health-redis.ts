@@ -1,6 +1,6 @@
 /**
- * Shares cooldowns between nodes through one Redis stream. Each node asks four times a second in the background for what
- * is new, and reads all that there is when it starts.
+ * Shares cooldowns between nodes through one Redis stream. Each node reads new cooldowns four times a second in the
+ * background, and all of them when it starts.
  */
 import { Effect, Layer, Schema } from "effect"
 import { CircuitBreaker } from "effect/persistence"
@@ -10,7 +10,7 @@ import { cooldownCauses } from "./cooldowns.ts"
 import { makeTargetHealth, type SharedCooldowns, TargetHealth } from "./health.ts"
 
 const key = "weir:{cooldowns}:new"
-/** A stream has about as many: more than that cool down at once only where organisations have keys of their own. */
+/** The approximate length of the stream: more targets cool down at once only if organisations have keys of their own. */
 const mostKept = 10_000
 
 /** The time of the Redis server in milliseconds: nodes have clocks of their own. */
@@ -55,14 +55,14 @@ const makeSharedCooldowns = Effect.map(Redis, (redis): SharedCooldowns => {
   }
 })
 
-/** Names and values in turns. */
+/** An object from names and values in turn. */
 const namesOf = (fields: ReadonlyArray<string>): Readonly<Partial<Record<string, string>>> =>
   Object.fromEntries(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ""]] : [])))
 
 const isCause = Schema.is(Schema.Literals(cooldownCauses))
 const isReason = Schema.is(Schema.Literals(targetFaults))
 
-/** For nodes that share a Redis. */
+/** The health of targets on nodes that share a Redis. */
 export const layerRedis: Layer.Layer<TargetHealth, never, Redis> = Layer.effect(
   TargetHealth,
   Effect.flatMap(makeSharedCooldowns, makeTargetHealth),

@@ -28,7 +28,7 @@ export type CoolingReason =
   | { readonly cause: "busy" }
   | { readonly cause: "refused"; readonly reason: TargetFault }
 
-/** Whether a cooldown is disregarded. */
+/** Whether a cooldown is ignored. */
 const isExcused = (cooldown: Cooldown, despite: Despite): boolean => {
   if (despite === "nothing") return false
   return isGuess(cooldown) || (despite === "refused" && cooldown.cause === "refused")
@@ -45,7 +45,7 @@ export interface TargetTurn {
 /** The one name of all own keys of organisations in metrics: there may be millions of keys. */
 const ownLabel = "organisation"
 
-/** The key of a vendor with which an organisation has a key of its own. No id has a space: it is nobody else's. */
+/** The target of an organisation's own key for a vendor. No id has a space, so no other target has this name. */
 export const ownTargetKey = (orgId: string, version: string, key: string): string =>
   `${ownLabel} ${orgId} ${version} ${key}`
 
@@ -66,7 +66,10 @@ export class TargetHealth extends Context.Service<
       call: Effect.Effect<A, E, R>,
       options: { readonly judge: (exit: Exit.Exit<A, E>) => Verdict; readonly despite: Despite },
     ) => Effect.Effect<A, E | TargetCoolingDown, R>
-    /** Starts a cooldown. @param despite what the call disregarded that was refused */
+    /**
+     * Starts a cooldown.
+     * @param despite the cooldowns that the refused call ignored
+     */
     readonly coolDown: (target: string, why: CoolingReason, despite?: Despite) => Effect.Effect<void>
     /**
      * Receives the catalogue in force before a call. A new one may have what a target lacked: each that was refused is tried
@@ -77,7 +80,7 @@ export class TargetHealth extends Context.Service<
     readonly turns: Stream.Stream<TargetTurn>
   }
 >()("weir/upstream/TargetHealth") {
-  /** For a single node. */
+  /** The health of targets on a single node. */
   static readonly layer = Layer.effect(
     TargetHealth,
     Effect.suspend(() => makeTargetHealth(undefined)),
@@ -107,7 +110,7 @@ const openDuration = Schedule.min([Schedule.exponential("1 second"), Schedule.sp
 const maxCooldownMs = 3_600_000
 /** The interval at which a node reads the cooldowns of other nodes. */
 const refreshInterval = "250 millis"
-/** The interval at which ended cooldowns are forgotten: each own key of an organisation is a target. */
+/** The interval at which ended cooldowns are removed: each own key of an organisation is a target. */
 const forgetInterval = "1 minute"
 /** The time that a target is suspect without another call: as long as its breaker remembers. */
 const suspectMs = 3_600_000
@@ -118,7 +121,7 @@ const outcomes = {
   ignored: CircuitBreaker.ignored,
 } as const
 
-/** @param shared where nodes exchange cooldowns; undefined for a single node */
+/** @param shared the exchange of cooldowns between nodes; undefined for a single node */
 export const makeTargetHealth = (
   shared: SharedCooldowns | undefined,
 ): Effect.Effect<TargetHealth["Service"], never, CircuitBreaker.CircuitBreakerStore | Scope.Scope> =>
@@ -131,7 +134,7 @@ export const makeTargetHealth = (
     const strikes = new Strikes()
     let inForce: object | undefined
     const refusals = yield* PubSub.unbounded<TargetTurn>()
-    /** When the last of their calls failed. */
+    /** The time of the last failed call of each suspect. */
     const suspects = new Map<string, number>()
 
     /** The longest active cooldown of a target. */

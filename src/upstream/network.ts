@@ -1,6 +1,6 @@
 /**
- * How connections to an address of the catalogue are made, where it differs from the machine's way: through a proxy of
- * its own, with more certificate authorities, or with a client certificate.
+ * The way to connect to an address of the catalogue, if it differs from the machine's: through a proxy of its own, with more
+ * certificate authorities, or with a client certificate.
  */
 import { createHash, X509Certificate } from "node:crypto"
 import { createSecureContext } from "node:tls"
@@ -10,7 +10,7 @@ import { SecretRef } from "../protocol/catalogue/values.ts"
 import { type HttpProxy, parseProxy } from "../protocol/values/proxy.ts"
 
 export interface Network {
-  /** The same for the same settings: connections are shared by those who have the same. */
+  /** A key that is equal for equal settings: these share connections. */
   readonly key: string
   /** Absent: the one of the environment, if any. */
   readonly proxy: HttpProxy | "none" | undefined
@@ -21,7 +21,7 @@ export interface Network {
 }
 
 /**
- * Reads what an entry of the catalogue says of its network; undefined if it says nothing.
+ * Reads the network settings of a catalogue's entry; undefined if it has none.
  *
  * @param resolve the secret at a reference
  */
@@ -67,7 +67,7 @@ export const isReference = Schema.is(SecretRef)
 
 const isUsable = (pem: Network["tls"]): boolean => {
   try {
-    // The context leaves out authorities that it cannot read.
+    // The context ignores authorities that it cannot read.
     if (pem.ca !== undefined) new X509Certificate(pem.ca)
     createSecureContext(pem)
     return true

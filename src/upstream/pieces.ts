@@ -3,14 +3,14 @@ import { freeChunk } from "../media/free-chunk.ts"
 
 /** One write of many MiB takes the event loop's time, and with TLS much of it. */
 const pieceBytes = 256 * 1024
-/** A write of so much is full: a socket takes nothing more before it has handed it to the system. */
+/** A write of this size is full: a socket takes nothing more before it has handed it to the system. */
 const fullBytes = getDefaultHighWaterMark(false)
 
 /**
- * The bytes of a body in pieces; the next one is asked for when the one before has been written, where that was full. They
- * are let go with the last one, because undici keeps a request, with its body, until its reply has ended. Where each piece
- * fills its socket, their memory is freed when the last one has been written: left to the collector, it would stop all
- * streams for each 16 MiB of large requests. (Not a stream: what undici makes for one stays until all is collected.)
+ * The bytes of a body in pieces; the next one is asked for when the one before has been written, if that was full. They are
+ * released with the last one, because undici keeps a request, with its body, until its reply has ended. If each piece fills
+ * its socket, their memory is freed when the last one has been written: left to the collector, it would stop all streams for
+ * each 16 MiB of large requests. (Not a stream: what undici makes for one stays until all is collected.)
  */
 class Pieces implements IterableIterator<Uint8Array, undefined> {
   #bytes: Uint8Array | undefined
@@ -42,5 +42,8 @@ class Pieces implements IterableIterator<Uint8Array, undefined> {
   }
 }
 
-/** A body that goes out in pieces. @param bytes which nobody else may use from here on: their memory is freed */
+/**
+ * A body that is sent in pieces.
+ * @param bytes belong to the request from here on: their memory is freed
+ */
 export const inPieces = (bytes: Uint8Array): Iterable<Uint8Array> => new Pieces(bytes)

@@ -28,7 +28,10 @@ export const retryAfterOf = (headers: Headers, nowMs: number): number | undefine
 /** The names of a limit: `tokens` in `x-ratelimit-reset-tokens`, nothing in `x-ratelimit-reset`. */
 const resetName = /^(?:x-ratelimit-reset-?(.*)|anthropic-ratelimit-(.+)-reset)$/
 
-/** When the limits are open again of which nothing remains. Where no header says what remains, the first is assumed. */
+/**
+ * The time when the limits are open again of which nothing remains. If no header says what remains, the first limit is
+ * assumed.
+ */
 const resetOf = (headers: Headers, nowMs: number): number | undefined => {
   const limits = Object.entries(headers).flatMap(([name, value]) => {
     const [found, openai, anthropic] = resetName.exec(name) ?? []

@@ -8,7 +8,7 @@ const Stored = Schema.fromJsonString(OwnIdentity)
 
 export const storedIdentity = (own: OwnIdentity): string => mark + Schema.encodeSync(Stored)(own)
 
-/** The identity that a stored text is; undefined if it is a key. */
+/** The identity in a stored text; undefined if the text is a key. */
 export const readStoredIdentity = (text: string): OwnIdentity | undefined => {
   if (!text.startsWith(mark)) return undefined
   const found = Schema.decodeUnknownOption(Stored)(text.slice(mark.length))

@@ -1,9 +1,9 @@
 /**
  * Refusals in a row: a target that was refused cools down at once, for longer each time.
  *
- * **Details**: a refusal during a cooldown is of a call that began before it and counts for nothing, unless the call was made
- * in spite of it. What was refused for what it lacks is then tried with one call; a busy target takes calls again. A call that
- * works forgets all refusals.
+ * **Details**: a refusal during a cooldown is of a call that began before it and does not count, unless the call was made in
+ * spite of the cooldown. After the cooldown, a target that was refused because it lacks something is tried with one call; a
+ * busy target takes calls again. A call that works resets all refusals.
  */
 import type { TargetFault } from "../dialects/vendor/faults.ts"
 import { type Cooldown, isGuess } from "./cooldowns.ts"
@@ -11,7 +11,7 @@ import { type Cooldown, isGuess } from "./cooldowns.ts"
 /** The cooldowns whose length the vendor does not state. */
 export type StrikeCause = "busy" | "refused"
 
-/** A refused target takes an operator, a busy one takes a moment. Each cooldown is twice as long as the one before. */
+/** A refused target needs an operator, a busy one needs a moment. Each cooldown is twice as long as the one before. */
 const lengths: Readonly<Record<StrikeCause, { readonly firstMs: number; readonly mostMs: number }>> = {
   busy: { firstMs: 1000, mostMs: 60_000 },
   refused: { firstMs: 30_000, mostMs: 600_000 },
@@ -47,7 +47,7 @@ export class Strikes {
   /**
    * Counts a refusal.
    * @param isDespite whether the call was made in spite of a cooldown
-   * @returns the cooldown that begins; undefined if one runs that says as much
+   * @returns the cooldown that begins; undefined if an equal or longer one runs
    */
   add(target: string, cause: StrikeCause, nowMs: number, isDespite: boolean, reason?: TargetFault): Strike | undefined {
     const known = this.#byTarget.get(target)
@@ -78,20 +78,23 @@ export class Strikes {
     return true
   }
 
-  /** The call that tried a target said nothing of it. */
+  /** The call that tried a target gave no information about it. */
   release(target: string): void {
     const strike = this.#byTarget.get(target)
     if (strike !== undefined) strike.isTried = false
   }
 
-  /** A call worked. @returns what was counted until now */
+  /**
+   * A call worked.
+   * @returns the refusals until now
+   */
   clear(target: string): Strike | undefined {
     const strike = this.#byTarget.get(target)
     this.#byTarget.delete(target)
     return strike
   }
 
-  /** Credentials may be others now: what was refused is tried with the next call. */
+  /** Credentials may have changed: each refused target is tried with the next call. */
   forgive(): void {
     for (const [target, strike] of this.#byTarget) {
       if (strike.cause === "refused") this.#byTarget.set(target, { ...strike, untilMs: 0, count: 0, isTried: false })

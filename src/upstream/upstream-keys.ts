@@ -21,7 +21,7 @@ export interface UpstreamKey {
   readonly key: Redacted.Redacted | undefined
   /** The identity at a cloud that the organisation brought instead of a key. */
   readonly identity: OwnIdentity | undefined
-  /** Another one for each key that is set: a key that a vendor refused says nothing of the next. */
+  /** A value that is different for each key that is set: the refusal of a key says nothing about the next one. */
   readonly version: string
 }
 

@@ -43,7 +43,7 @@ export interface VendorSocket {
   readonly listen: (listener: VendorSocketListener) => void
   /** @returns whether there is room for more; if not, the listener is called when there is */
   readonly send: (message: string | Buffer) => boolean
-  /** Reads no further; messages of what was read already may still come. */
+  /** Stops reading; messages that were read already may still come. */
   readonly pause: () => void
   readonly resume: () => void
   /** Ends with the closing handshake. */
@@ -124,7 +124,7 @@ const openSocket = (
 const mostMessageBytes = 16 * 1024 * 1024
 const mostRefusalBytes = 64 * 1024
 
-/** For one connection, made by our connector. */
+/** The options of one connection, which our connector makes. */
 const connecting = (
   connect: ReturnType<typeof makeConnector>,
   { protocol, hostname, host, port }: URL,
@@ -181,7 +181,7 @@ class ConnectedSocket implements VendorSocket {
 
   send(message: string | Buffer): boolean {
     if (this.#isClosed) return true
-    // What is sent in one turn of the event loop leaves in one write.
+    // All messages of one turn of the event loop are sent in one write.
     if (!this.#isCorked) {
       this.#isCorked = true
       this.#connection.cork()

@@ -1,4 +1,4 @@
-/** One attempt to deliver an event: what is sent, what the answer means, and when the next attempt is. */
+/** One attempt to deliver an event: the request, the meaning of the answer, and the time of the next attempt. */
 import { Effect } from "effect"
 import {
   isShortage,
@@ -25,7 +25,7 @@ export const outcomeOf = (status: number): Outcome => {
 
 const waits = [5, 30, 120, 600, 1800, 3600].map((seconds) => seconds * 1000)
 
-/** The last attempt is made this time before a delivery is given up, whatever its receiver asks for. */
+/** The last attempt is made this time before a delivery is given up, even if its receiver asks for a later one. */
 const lastTryMs = 60_000
 
 /** The wait that a receiver asks for: with 429 and 503, and not beyond the time until which the delivery is tried. */
@@ -35,7 +35,11 @@ export const askedWaitMs = ({ status, headers }: Answer, givesUpAt: Date, nowMs:
   return Math.min(retryAfterOf(headers, nowMs) ?? 0, mostMs)
 }
 
-/** When a delivery is tried again, in milliseconds. @param attempts so far @param random in [0, 1) */
+/**
+ * The wait before a delivery is tried again, in milliseconds.
+ * @param attempts so far
+ * @param random in [0, 1)
+ */
 export const againAfter = (attempts: number, random: number): number =>
   (waits[Math.min(attempts, waits.length) - 1] ?? 0) * (0.8 + 0.4 * random)
 

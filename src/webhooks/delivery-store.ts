@@ -1,4 +1,4 @@
-/** Events, and their deliveries to webhooks, in the database: from the shard of an event to the list of what is sent. */
+/** Events, and their deliveries to webhooks, in the database: from the shard of an event to the list of deliveries. */
 import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { forAll } from "../background.ts"
@@ -32,7 +32,7 @@ export interface DeliveryRow extends WebhookName {
   readonly ended_at: Date | null
 }
 
-/** A webhook of the catalogue, as far as events must know it. */
+/** A webhook of the catalogue, with the fields that events need. */
 export interface PlatformWebhook {
   readonly id: string
   readonly events: ReadonlyArray<string>
@@ -56,20 +56,23 @@ export interface DeliveryFilter {
 export interface Counted extends WebhookName {
   readonly pending: number
   readonly failed: number
-  /** Since when the oldest that is pending waits, in seconds. */
+  /** The age of the oldest pending delivery, in seconds. */
   readonly age_s: number
 }
 
 export class DeliveryStore extends Context.Service<
   DeliveryStore,
   {
-    /** Moves what has happened to the deliveries. @param platform webhooks that the catalogue in force has */
+    /**
+     * Moves events to the deliveries.
+     * @param platform webhooks that the catalogue in force has
+     */
     readonly fanOut: (
       platform: Effect.Effect<ReadonlyArray<PlatformWebhook>, StoreUnavailable>,
     ) => Effect.Effect<void, StoreUnavailable>
-    /** Webhooks that have something to send: of the platform's only those that this node knows. */
+    /** Webhooks with deliveries to send; of the platform's, only those that this node knows. */
     readonly due: (platform: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<WebhookName>, StoreUnavailable>
-    /** Takes some to send; another node may take them after the lease. */
+    /** Takes some deliveries to send; another node may take them after the lease. */
     readonly take: (
       name: WebhookName,
       most: number,
@@ -83,9 +86,9 @@ export class DeliveryStore extends Context.Service<
     /** The newest first. */
     readonly list: (filter: DeliveryFilter, most: number) => Effect.Effect<ReadonlyArray<Delivery>, StoreUnavailable>
     readonly counts: Effect.Effect<ReadonlyArray<Counted>, StoreUnavailable>
-    /** Sends an event of no meaning. */
+    /** Sends a test event. */
     readonly test: (name: WebhookName) => Effect.Effect<Delivery, StoreUnavailable>
-    /** Sends again what has ended; undefined if there is no such delivery, or it has not ended. */
+    /** Sends an ended delivery again; undefined if there is no such delivery, or it has not ended. */
     readonly resend: (name: WebhookName, event: string) => Effect.Effect<Delivery | undefined, StoreUnavailable>
   }
 >()("weir/webhooks/DeliveryStore") {

@@ -14,7 +14,7 @@ import { mintWebhookSecret } from "./signing.ts"
 
 export interface OpenedWebhook {
   readonly url: string
-  /** Each signs, the former ones until their time is over. Empty if the master key that sealed the newest is gone. */
+  /** The secrets that sign, the former ones until their time is over. Empty if the master key that sealed the newest is gone. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
 }
 
@@ -151,7 +151,7 @@ interface ListedRow {
   readonly url: string
   readonly events: OwnWebhook["events"]
   readonly created_at: Date
-  /** Until when a former secret signs too. */
+  /** The time until which a former secret signs too. */
   readonly former_until?: Date | null
 }
 
@@ -180,7 +180,7 @@ const notAvailable = serviceError("org_byok_not_available", "Webhooks need a mas
 /** The sealing context: in another row, a secret cannot be opened. */
 const contextOf = (orgId: string, id: string): string => JSON.stringify(["webhook", orgId, id])
 
-/** The guard is for bases of addresses, which have no query; what is behind it may be a receiver's secret. */
+/** The guard checks bases of addresses, which have no query; the part after the base may be a receiver's secret. */
 export const withoutQuery = (url: string): string => url.replace(/\?[^#]*/, "")
 
 const infoOf = ({ id, url, events, created_at, former_until }: ListedRow): OwnWebhook => ({

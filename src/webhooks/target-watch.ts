@@ -1,6 +1,6 @@
 /**
- * Writes an event when calls to a target begin to fail or to be refused, and when they work again: once, whatever the
- * number of nodes.
+ * Writes an event when calls to a target begin to fail or to be refused, and when they work again: once for
+ * all nodes together.
  */
 import { Effect, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"

@@ -1,6 +1,6 @@
 /**
- * Webhooks: events are moved from where they happened to a list of deliveries, and sent from there, at least once, those
- * of one subject in their order. Any node does both; a delivery outlives every node.
+ * Webhooks: events are moved from their shard to a list of deliveries, and sent from there, at least once, those of one
+ * subject in their order. Any node does both; a delivery outlives every node.
  */
 import { Cause, Clock, Context, Effect, Layer, Redacted, Semaphore } from "effect"
 import { runEvery } from "../background.ts"
@@ -30,7 +30,7 @@ const leaseMs = 2 * replyMs
 type Address = Pick<UpstreamRequest, "network" | "isGuarded"> & {
   readonly form: WebhookForm
   readonly url: string
-  /** Each signs; of other forms there is one, or none. */
+  /** The secrets that sign; other forms have one, or none. */
   readonly secrets: ReadonlyArray<Redacted.Redacted>
 }
 
@@ -43,7 +43,7 @@ interface Came extends Omit<Attempted, "againMs"> {
 export class Webhooks extends Context.Service<
   Webhooks,
   {
-    /** All that are known, with what they have to send. */
+    /** All known webhooks, with their pending deliveries. */
     readonly list: Effect.Effect<ReadonlyArray<WebhookEntry>, StoreUnavailable>
   }
 >()("weir/webhooks/Webhooks") {
@@ -123,7 +123,7 @@ export class Webhooks extends Context.Service<
         }
       })
 
-      /** Sends what a webhook has, until nothing is due. */
+      /** Sends a webhook's deliveries, until none is due. */
       const sendTo = Effect.fnUntraced(function* (name: WebhookName) {
         while (true) {
           const address = yield* addressOf(name)
@@ -137,7 +137,7 @@ export class Webhooks extends Context.Service<
         }
       })
 
-      /** A webhook that is slow is waited for by nobody but its own deliveries. */
+      /** A slow webhook delays only its own deliveries. */
       const start = (name: WebhookName) => {
         const key = `${name.owner} ${name.webhook}`
         if (busy.has(key)) return Effect.void

@@ -1,6 +1,6 @@
 /**
- * Merges the metrics of all workers: values of the same series are added, but for gauges of what all of them share.
- * Pure. Source: Prometheus text format 0.0.4.
+ * Merges the metrics of all workers: values of the same series are added, except for gauges of shared things. Pure. Source:
+ * Prometheus text format 0.0.4.
  */
 
 interface Family {

@@ -15,7 +15,7 @@ import { metricsPatience } from "./worker.ts"
 type Settings = WeirConfig["Service"]
 type Ready = Extract<FromWorker, { _tag: "Ready" }>["ready"]
 
-/** After this lifetime a worker is replaced without a pause. */
+/** The lifetime after which a worker is replaced without a pause. */
 const wellMs = 10_000
 const firstPauseMs = 200
 const longestPauseMs = 10_000

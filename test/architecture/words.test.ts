@@ -13,8 +13,6 @@ const quoting = new Set(["test/architecture/words.ts", "test/architecture/words.
 
 const files = [
   "README.md",
-  "CONTRIBUTING.md",
-  "CHANGELOG.md",
   ...folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
   ),
@@ -29,30 +27,10 @@ const linesOf = (file: string): ReadonlyArray<string> => {
   return prose.flatMap(findingsIn).map(({ line, sentence, instead }) => `${file}:${line}: "${sentence}" → ${instead}`)
 }
 
-/** The findings that are left in each folder: a number may only become smaller. */
-const left: Readonly<Record<string, number>> = {
-  "scripts/docs": 2,
-  "src/dialects": 4,
-  "src/http": 21,
-  "src/kinds": 1,
-  "src/money": 2,
-  "test/simulator": 1,
-  "test/support": 1,
-  "test/unit": 1,
-}
-
-const folderOf = (line: string): string =>
-  line
-    .replace(/:\d+: .*/s, "")
-    .split("/")
-    .slice(0, 2)
-    .join("/")
-
 describe("the prose of the project", () => {
   it("has no word and no opening that is not used", () => {
-    const found = Map.groupBy(files.filter((file) => /\.(ts|md)$/.test(file)).flatMap(linesOf), folderOf)
-    const tooMany = [...found].filter(([folder, lines]) => lines.length > (left[folder] ?? 0))
-    expect(tooMany.flatMap(([, lines]) => lines)).toEqual([])
+    const found = files.filter((file) => /\.(ts|md)$/.test(file)).flatMap(linesOf)
+    expect(found).toEqual([])
   })
 })
 
@@ -79,6 +57,23 @@ describe("the rules of prose", () => {
     ["const message = `Whoever asks`", "Whoever asks"],
     ['annotations({ description: "Of billed calls." })', "Of billed calls."],
     ['withText(Command.withDescription("What is sent"))', "What is sent"],
+    ["/** A connection that is nobody's. */", "A connection that is nobody's."],
+    ["/** A lot of rows. The lot is sent. */", "The lot is sent."],
+    ["/** A node comes by its money. */", "A node comes by its money."],
+    ["/** The target rests. */", "The target rests."],
+    ["/** The money at hand. */", "The money at hand."],
+    ["/** The API has no words for it. */", "The API has no words for it."],
+    ["/** The operator learns what became of it. */", "The operator learns what became of it."],
+    ["/** It begins anew. */", "It begins anew."],
+    ["/** It waits as long again. */", "It waits as long again."],
+    ["/** A target that fails is passed over. */", "A target that fails is passed over."],
+    ["/** The request in OpenAI's words. */", "The request in OpenAI's words."],
+    ["/** The text as it came. */", "The text as it came."],
+    ["// It ends whatever fails.", "It ends whatever fails."],
+    ["/** The money goes back by itself. */", "The money goes back by itself."],
+    ["/** The cache forgets it. */", "The cache forgets it."],
+    ["/** It is asked all the same. */", "It is asked all the same."],
+    ["/** A body. What is read is kept. */", "What is read is kept."],
     ['/** A session. Source: interface.md "Session". */', 'Source: interface.md "Session".'],
     ['/** A session. Source: sockets "Three sockets". */', 'Source: sockets "Three sockets".'],
   ] as const
@@ -111,10 +106,9 @@ describe("the rules of prose", () => {
     ])
   })
 
-  it("are each broken by one of the bad examples, or by a word of their own", () => {
+  it("are each broken by one of the bad examples", () => {
     const broken = new Set(bad.flatMap(([code]) => program(code).map(({ instead }) => instead)))
-    expect(openings.filter(({ instead }) => !broken.has(instead))).toEqual([])
-    expect(words.length).toBeGreaterThan(10)
+    expect([...openings, ...words].filter(({ instead }) => !broken.has(instead))).toEqual([])
   })
 
   it("name the first line of a comment and of a text", () => {

@@ -45,6 +45,14 @@ export const words: ReadonlyArray<Rule> = [
   { pattern: /\b(words? for(?! word)|ha(s|ve) (no |the )?words?)\b/i, instead: "supports, has a field for" },
   { pattern: /\b(become|becomes|became) of\b/i, instead: "the outcome, the state" },
   { pattern: /\banew\b/i, instead: "again" },
+  { pattern: /\bpass(ed|es)? over\b/i, instead: "skip" },
+  { pattern: /\bin (the )?words of\b|'s words\b/i, instead: "in the format of, in its own fields" },
+  { pattern: /\bas (it|they) (came|comes?)\b/i, instead: "unchanged, while it arrives" },
+  { pattern: /\bwhatever\b/i, instead: "any, for every" },
+  { pattern: /\b(goes|go) back by (itself|themselves)\b/i, instead: "is returned" },
+  { pattern: /\b(forgets|forgotten)\b/i, instead: "remove, drop, lose" },
+  { pattern: /\ball the same\b/i, instead: "nevertheless, too" },
+  { pattern: /[.:;!?] (What|Of|Whose|Those)\b/, instead: "the noun: The body that …, For a node …" },
   { pattern: /\bas long again\b/i, instead: "twice as long" },
   {
     pattern:
@@ -72,7 +80,7 @@ export const findingsIn = ({ kind, line, text }: Prose): ReadonlyArray<Finding> 
     ),
     ...words.flatMap(({ pattern, instead }) => {
       const hit = pattern.exec(plain)
-      return hit === null ? [] : [{ line, sentence: sentenceAt(text, hit.index), instead }]
+      return hit === null ? [] : [{ line, sentence: sentenceAt(text, hit.index + hit[0].length - 1), instead }]
     }),
   ]
 }

@@ -331,7 +331,7 @@ describe("what it shows", () => {
     await page.getByText("Added to the text:").waitFor()
 
     await page.getByLabel("Price file").setInputFiles(priceFile)
-    await page.getByLabel("The vendor's name in it").fill("openai")
+    await page.getByLabel("Provider in the price file").fill("openai")
     await page.getByRole("button", { name: "List its models" }).click()
     await page.getByText("listing lists 2 models; 1 are new here").waitFor()
     expect(await findings(page)).toEqual([])
@@ -631,7 +631,7 @@ describe("roles", () => {
     await page.getByText("Nothing was called in this time").waitFor()
     await show(page, "organisation", "Test")
     await page.getByRole("button", { name: "Create a token" }).click()
-    await page.getByLabel("What it is for").fill("a test")
+    await page.getByLabel("Purpose").fill("a test")
     await page.getByRole("dialog").getByRole("button", { name: "Create" }).click()
     const token = (await page.locator(".secret").textContent())?.trim()
     await page.getByRole("button", { name: "Done" }).click()

@@ -47,7 +47,7 @@ interface Reported {
   readonly tier?: string
 }
 
-/** A reply in the words of one vendor, whole or as frames. */
+/** A reply in the format of one vendor, whole or as frames. */
 type Reply = (reported: Reported) => { readonly body: object; readonly frames: ReadonlyArray<string | Uint8Array> }
 
 const chat: Reply = ({ input, output, read = 0, written = 0, reasoning = 0, tier }) => {

@@ -1,4 +1,4 @@
-/** Embeddings of many texts: replies of many MiB, whose vectors go on as they came. */
+/** Embeddings of many texts: replies of many MiB, whose vectors are forwarded unchanged. */
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Schema } from "effect"
@@ -46,11 +46,11 @@ interface Embeds {
   readonly dimensions?: number
   /** The change of the vectors. */
   readonly change?: (vectors: ReadonlyArray<unknown>) => ReadonlyArray<unknown>
-  /** The encoding that it answers in, whatever was asked for. */
+  /** The encoding of the answer, for any requested one. */
   readonly encoding?: "float" | "base64"
 }
 
-/** Embeds in the words of the vendor that is asked. */
+/** Embeds in the format of the vendor that is asked. */
 const embeds =
   ({ dimensions = 300, change = (vectors) => vectors, encoding }: Embeds = {}): VendorScript =>
   ({ body, path, head, end }) => {

@@ -1,4 +1,4 @@
-/** Requests that are kept as they came: their prompt is read again if its first target fails, or reports no usage. */
+/** Requests that are kept unchanged: their prompt is read again if its first target fails, or reports no usage. */
 import { Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import { answering, newTestIds, testCatalogue } from "../../src/testing/index.ts"

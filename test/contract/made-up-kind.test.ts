@@ -1,4 +1,4 @@
-/** A kind that Weir does not have: what it says of itself is all that it needs to have what every call has. */
+/** A kind that Weir does not have: its description is enough to get all features of calls. */
 import { Effect, Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { newRequestId } from "../../src/calls/calls.ts"

@@ -1,4 +1,4 @@
-/** Request ids that are spent: in the partition of their day, refused when they are too old, forgotten after a while. */
+/** Request ids that are spent: in the partition of their day, refused when they are too old, removed after a while. */
 import { randomUUID } from "node:crypto"
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"

@@ -381,7 +381,7 @@ describe("nodes", () => {
     const unknown = () => exchange({ keyId: `key_unheard_${tag}`, key: "wk_no" })
     await unknown()
     const before = gateway().tenants.size()
-    // Whatever reads keys or tenants now fails.
+    // All reads of keys or tenants now fail.
     const { sql } = gateway()
     const rename = (from: string, to: string) => Effect.runPromise(sql.unsafe(`alter table ${from} rename to ${to}`))
     for (const table of ["app_keys", "tenants"]) await rename(table, `${table}_hidden`)

@@ -191,7 +191,7 @@ const blocksOf = (content: ReadonlyArray<JsonObject>): ReadonlyArray<Block> => {
   return blocks
 }
 
-/** Whether a request has what twp/1 cannot say: places in S3, files in results, video, tools of the vendor. */
+/** Whether a request has something that twp/1 does not support: files in S3, files in results, video, tools of the vendor. */
 const isOurs = (body: JsonObject): boolean =>
   !/"s3Location"|"video"|"systemTool"/.test(JSON.stringify(body)) &&
   objectsAt(body, "messages")

@@ -1,4 +1,4 @@
-/** Lesson 6: a slow client costs a bounded number of bytes, whatever the vendor sends. */
+/** A slow client costs a bounded number of bytes, for any reply of the vendor. */
 import type { Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** A gateway below a path prefix that its proxy keeps, and what its documents say of its address. */
+/** A gateway below a path prefix that its proxy keeps, and the addresses in its documents. */
 import { once } from "node:events"
 import { describe, expect, it } from "vitest"
 import WebSocket from "ws"

@@ -106,7 +106,7 @@ describe("SVC_CATALOGUE and weir apply", () => {
     const doctor = await run("doctor")
     expect(doctor.code, doctor.text).toBe(0)
     expect(doctor.text).toMatch(/^ledger +ok +consistent/m)
-    expect(doctor.text).toContain("Nothing is in the way")
+    expect(doctor.text).toContain("All checks passed")
     // The catalogue, and its top-up.
     expect((await run("audit", "verify")).text).toMatch(
       /^2 entries are valid; the newest one's hash is [0-9a-f]{64}\n$/,

@@ -45,7 +45,7 @@ export type Step = { readonly atMs: number } & (
   | { readonly do: "clock"; readonly byMs: number }
   /** Every node is stopped, and started again when a month ends so soon. */
   | { readonly do: "next month"; readonly endsInMs: number }
-  /** Months that are over are closed, and what is older than is kept is forgotten. */
+  /** Months that are over are closed, and expired data is removed. */
   | { readonly do: "close" }
 )
 

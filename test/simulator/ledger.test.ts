@@ -8,10 +8,10 @@ import { makeHistory, makeYear, months, shrink } from "./history.ts"
 import { makeMirror } from "./mirror.ts"
 import { simulate } from "./world.ts"
 
-/** As a first look: the checks of a change run 200 (`.ci/run`). */
+/** The first part: the checks of a change run 200 (`.ci/run`). */
 const seeds = Array.from({ length: 50 }, (_, at) => at + 1)
 
-/** Books that charge whatever comes, however often. */
+/** Books that charge every settlement, any number of times. */
 class Forgetful extends MemoryBooks {
   override settle(settlement: Settlement): Settled {
     this.usage.delete(settlement.hold.ref)

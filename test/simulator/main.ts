@@ -1,9 +1,10 @@
 /**
- * `npm run simulate -- SEED [--exchanges N] [--seeds N] [--postgres] [--year]`: nodes, books in memory and clients in one process on virtual
- * time, with crashes, lost and late replies, an emptied registry, jumping clocks, scarce balances and changing limits; beside them
- * four nodes that lease rates. A seed repeats its run exactly; a failure prints the smallest history that leads to it. With `--postgres`, the embedded
- * database is asked the same, and must answer the same. With `--year`, so many exchanges a month for a year, in whose months those
- * before are closed, and what is older than is kept is forgotten: tables and memory must stay as large as they are.
+ * `npm run simulate -- SEED [--exchanges N] [--seeds N] [--postgres] [--year]`: nodes, books in memory and clients in one
+ * process on virtual time, with crashes, lost and late replies, an emptied registry, jumping clocks, scarce balances and
+ * changing limits; beside them four nodes that lease rates. A seed repeats its run exactly; a failure prints the smallest
+ * history that leads to it. With `--postgres`, the embedded database is asked the same, and must answer the same. With
+ * `--year`, so many exchanges a month for a year, in whose months those before are closed, and expired data is removed:
+ * tables and memory must stay as large as they are.
  */
 import { parseArgs } from "node:util"
 import { Effect, Exit, Scope } from "effect"

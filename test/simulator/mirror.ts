@@ -22,7 +22,10 @@ import { mapCalls, type Store } from "./calls.ts"
 import type { Sizes } from "./sizes.ts"
 
 export interface Mirror {
-  /** A store that asks both. @param nowMs the books' clock */
+  /**
+   * A store that sends each question to the memory and to the database, and compares the answers.
+   * @param nowMs the books' clock
+   */
   readonly over: (memory: Store, nowMs: Effect.Effect<number>) => Store
   /** Ends a job in both. */
   readonly endJob: (
@@ -32,7 +35,7 @@ export interface Mirror {
   ) => Effect.Effect<boolean>
   /** The calendar begins: the database makes partitions, and gives its rows times of it. */
   readonly beginAt: (originMs: number) => Effect.Effect<void>
-  /** Forgets in both; in the database, months that are over are closed before. */
+  /** Removes expired data in both; in the database, months that are over are closed before. */
   readonly close: (
     inMemory: Effect.Effect<void>,
     nowMs: Effect.Effect<number>,
@@ -87,7 +90,7 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
   const shards = Context.get(services, Shards)
   let retention: Retention["Service"] | undefined
 
-  // The database answers in real time, whatever time it is in the simulation.
+  // The database answers in real time, independent of the simulated time.
   const clock = yield* Clock.Clock
   const live = Effect.provideService(Clock.Clock, clock)
   const lane = Semaphore.makeUnsafe(1)

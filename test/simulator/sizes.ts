@@ -1,4 +1,4 @@
-/** Whether books that are closed and forget stay as large as they are. Pure. */
+/** Whether books that close months and remove data stay as large as they are. Pure. */
 
 /** Rows of tables, or entries of what is in memory, by name. */
 export type Sizes = Readonly<Record<string, number>>

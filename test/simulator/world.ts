@@ -141,7 +141,7 @@ class World {
   readonly #time = Effect.map(Clock.currentTimeMillis, (nowMs) => nowMs + this.#originMs)
   readonly #timeOfBooks = Effect.map(this.#time, (nowMs) => nowMs + this.#skewMs)
   readonly #requestIds = new Map<number, string>()
-  /** The sums of usage records that are forgotten, by organisation and counter. */
+  /** The sums of usage records that retention has removed, by organisation and counter. */
   readonly #forgotten = new Map<string, bigint>()
   readonly #sizes: Array<Sizes> = []
   #closed: Closed | undefined
@@ -432,7 +432,7 @@ class World {
     })
   }
 
-  /** Closes months that are over, and forgets what is older than is kept. */
+  /** Closes months that are over, and removes expired data. */
   #close(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const forget = Effect.map(this.#timeOfBooks, (nowMs) => {

@@ -38,7 +38,7 @@ export const errorOf = async (response: Response) => {
 /** A whole reply, checked against its schema. */
 export const replyOf = async (response: Response): Promise<ExchangeResponse> => decodeReply(await response.json())
 
-/** Waits until a condition is true, or fails. What takes long is looked at less often: each look takes time from other tests. */
+/** Waits until a condition is true, or fails. A condition that takes long is checked less often: each check takes time from other tests. */
 export const eventually = async (check: () => boolean | Promise<boolean>, withinMs = 15_000): Promise<void> => {
   const startedAt = Date.now()
   while (!(await check())) {

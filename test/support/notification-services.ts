@@ -7,7 +7,7 @@ export interface Service extends Issuer {
   readonly accepted: Array<Schema.JsonObject>
   /** The reasons why others were refused. */
   readonly refused: Array<string>
-  /** Answers everything with this, while it is set. */
+  /** The answer to every request, while it is set. */
   down: Answer | undefined
 }
 

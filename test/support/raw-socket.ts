@@ -1,4 +1,4 @@
-/** A client that writes whatever frames a test says, right or wrong. Source: RFC 6455 sections 4.1 and 5.2. */
+/** A client that writes the frames of a test, right or wrong. Source: RFC 6455 sections 4.1 and 5.2. */
 import { randomBytes } from "node:crypto"
 import { connect } from "node:net"
 
@@ -49,7 +49,7 @@ export interface Heard {
 /** The frames that are sent at once, and those that are sent when so many texts and pongs have come. */
 export interface Conversation {
   readonly sent: ReadonlyArray<Buffer>
-  /** Bytes of each write; as they come if absent. */
+  /** Bytes of each write; unsplit if absent. */
   readonly inPiecesOf?: number
   readonly next?: { readonly after: number; readonly sent: Buffer }
   /** Whether it keeps the connection open when the gateway asks it to end. */

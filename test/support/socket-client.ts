@@ -1,4 +1,4 @@
-/** A WebSocket client for tests: what came, in order, and waiting for what comes. */
+/** A WebSocket client for tests: the received messages, in order, and functions that wait for the next ones. */
 import { WebSocket } from "ws"
 
 export interface SocketMessage {

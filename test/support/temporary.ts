@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url"
 const memory = "/dev/shm"
 const neededBytes = 2 * 1024 ** 3
 const hourMs = 3_600_000
-/** What later runs find again. */
+/** The folder of files that later runs use again. */
 export const cacheFolder = fileURLToPath(new URL("../../node_modules/.cache/weir-test", import.meta.url))
 /** It grows with each change of the sources: it is made again each day. */
 const compileCache = join(cacheFolder, "compiled")

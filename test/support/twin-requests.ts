@@ -16,7 +16,7 @@ const parsedJson = (body: object): TwinCall["body"] => JSON.parse(JSON.stringify
 export const refusalOf = (twin: Twin, body: object, path?: string): TwinRefusal | undefined =>
   twin.refuse(callTo(body, path))
 
-/** A request in the words of twp/1. */
+/** A request in twp/1. */
 export const testRequest: VendorRequest = {
   model: "upstream",
   thread: [{ role: "user", blocks: [{ t: "text", v: "Hi" }] }],

@@ -1,6 +1,6 @@
 /**
  * Commands in the test's own process, where one takes a hundredth of a second and not a fifth, and a gateway as `weir serve`
- * composes it, on a database that is used again. What belongs to a process (its exit, signals, input) is tested with one.
+ * composes it, on a database that is used again. Features of a process (its exit, signals, input) are tested with a process.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"

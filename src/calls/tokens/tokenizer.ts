@@ -72,7 +72,7 @@ class CountingThread {
     this.#waiting.take(id)?.resume(tokens)
   }
 
-  /** Pending counts are estimated by bytes; the next count starts a new thread. */
+  /** After a failure of the thread, pending counts are estimated by bytes, and the next count starts a new thread. */
   #giveUp(): void {
     this.isBroken = true
     for (const [id, { text }] of this.#waiting.entries()) this.#answer(id, countBytes(text))

@@ -1,7 +1,7 @@
 /**
  * The failures of a call to a vendor, and their consequences: whether another target is asked, what the target's health
- * learns, and which error the client gets. What is at fault decides, for every kind of call; `dialects/vendor/faults.ts` decides
- * what is.
+ * learns, and which error the client gets. The fault decides, for every kind of call: the request, the target or the moment
+ * (`dialects/vendor/faults.ts`).
  */
 import { Data } from "effect"
 import { overloaded } from "../../admission/overload.ts"

@@ -5,7 +5,7 @@ import { Command } from "effect/cli"
 import { Admin } from "../../protocol/api/admin.ts"
 import { ask, Failed, type Operator, operator, print } from "../target.ts"
 
-/** @param cursor where the part before ended */
+/** @param cursor the end of the part before */
 const verifyFrom = (target: Operator, cursor: string | undefined) =>
   ask(target, Admin, (client, headers) =>
     client.admin.auditVerify({ headers, query: cursor === undefined ? {} : { cursor } }),

@@ -39,7 +39,7 @@ const report = Command.make(
           ]),
         ),
     ),
-).pipe(Command.withDescription("Show hits, waits for equal calls, misses, and what they saved"))
+).pipe(Command.withDescription("Show hits, waits for equal calls, misses, and the savings"))
 
 const clear = Command.make("clear", { org, model, ...operator }, ({ org, model, ...target }) =>
   show(
@@ -49,7 +49,7 @@ const clear = Command.make("clear", { org, model, ...operator }, ({ org, model, 
       client.adminReplyCache.clearReplyCache({ headers, params: { org }, query: givenOf({ model }) }),
     ({ removed }) => `Removed ${removed} ${removed === 1 ? "reply" : "replies"}`,
   ),
-).pipe(Command.withDescription("Empty the reply cache of an organisation"))
+).pipe(Command.withDescription("Clear the reply cache of an organisation"))
 
 export const cache = Command.make("cache").pipe(
   Command.withSubcommands([report, clear]),

@@ -1,4 +1,4 @@
-/** `weir db`: where the books are, and how they are spread over the servers of a distributed PostgreSQL. */
+/** `weir db`: the location of the books, and their distribution over the servers of a distributed PostgreSQL. */
 import { Console, Effect, Layer } from "effect"
 import { Command, Flag } from "effect/cli"
 import { WeirConfig } from "../../config.ts"
@@ -32,7 +32,7 @@ const status = Command.make("status", { json }, ({ json }) =>
     const silent = shards.filter(({ answers }) => !answers).length
     if (silent > 0) return yield* Effect.fail(new Failed(`${silent} of ${shards.length} shards do not answer`))
   }).pipe(Effect.provide(withDatabase)),
-).pipe(Command.withDescription("Show where the books are"))
+).pipe(Command.withDescription("Show the servers of the books"))
 
 const describe = (shards: ReadonlyArray<ShardStatus>): string =>
   table(
@@ -56,7 +56,7 @@ const spread = Command.make(
       Flag.withDefault(0),
     ),
     apply: Flag.Boolean("apply").pipe(
-      Flag.withDescription("Do it; without it, the command only says what it would do"),
+      Flag.withDescription("Apply the change; without it, the command only prints it"),
       Flag.withDefault(false),
     ),
   },
@@ -69,7 +69,7 @@ const spread = Command.make(
       if (!apply) {
         const seconds = Math.ceil(2 + bytes / bytesASecond)
         yield* Console.log(
-          `Would spread ${what}. No gateway may run meanwhile; it takes about ${seconds} s. With --apply, it is done.`,
+          `Would spread ${what}. No gateway may run during that time, which is about ${seconds} s. With --apply, it is done.`,
         )
         return
       }
@@ -80,10 +80,10 @@ const spread = Command.make(
       Effect.provide(withDatabase),
       Effect.catchTag("NotDistributed", ({ message }) => Effect.fail(new Failed(message))),
     ),
-).pipe(Command.withDescription("Spread the books over the servers of Citus; once, and not back"))
+).pipe(Command.withDescription("Distribute the books over the servers of Citus; this cannot be undone"))
 
 const maxShards = 1024
-/** About what was measured; see deploy/README.md. */
+/** The measured speed, approximately; see deploy/README.md. */
 const bytesASecond = 20 * 2 ** 20
 
 export const db = Command.make("db").pipe(Command.withSubcommands([status, spread]))

@@ -8,7 +8,7 @@ export interface TargetFinding {
 
 type Target = Targets["data"][number]
 
-/** Remedies for a target that its vendor refuses, by what it lacks. */
+/** Remedies for a target that its vendor refuses, by the thing that it lacks. */
 const remedies: Readonly<Record<string, string>> = {
   credential: "its key is wrong, revoked or expired; set another one",
   credit: "its account has no credit or no quota left; add some at the vendor",

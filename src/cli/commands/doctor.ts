@@ -76,7 +76,7 @@ export const doctor = Command.make(
     yield* print({ json }, findings, describe)
     const wrong = findings.filter(({ result }) => result === "failed").length
     if (wrong > 0) return yield* Effect.fail(new Failed(`${wrong} of ${findings.length} checks failed`))
-    if (!json) yield* Console.log("Nothing is in the way")
+    if (!json) yield* Console.log("All checks passed")
   }),
 ).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
 
@@ -105,7 +105,7 @@ const checkCatalogue = Effect.fnUntraced(function* (settings: Settings): Effect.
   if (unread.length > 0) return failed(check, unread.join("; "))
   const missing = refs.filter((ref) => storeReferenceOf(ref) === undefined && resolveFromMachine(ref) === undefined)
   if (missing.length === 0) return ok(check, catalogueFile)
-  return failed(check, `${missing.join(", ")}: not set here; what needs them will be refused`)
+  return failed(check, `${missing.join(", ")}: not set here; calls that need them will be refused`)
 })
 
 const readStored = (settings: Settings, refs: ReadonlyArray<string>) =>
@@ -140,7 +140,7 @@ const checkKeys = (config: Settings): ReadonlyArray<Finding> => {
   return lacking.length === 0 ? [ok("environment")] : lacking.map((note) => failed("environment", note))
 }
 
-/** The certificate of SVC_TLS_CERT: that its key fits, and how long it is valid. */
+/** The certificate of SVC_TLS_CERT: whether its key fits, and until when it is valid. */
 const checkCertificate = ({ tls }: Settings, nowMs: number): ReadonlyArray<Finding> => {
   if (tls === undefined) return []
   const check = "certificate"
@@ -269,7 +269,7 @@ const checkBooks = (url: string, adminKey: Option.Option<string>) => {
 const describeLost = ({ org, ref, model, at }: DoctorResponse["lostJobs"][number]): Finding => ({
   check: "jobs",
   result: "warning",
-  note: `${ref} of ${org} asked for a job of ${model} at ${at}, and its gateway died: the vendor may work on it; nobody paid`,
+  note: `${ref} of ${org} asked for a job of ${model} at ${at}, and its gateway died: the vendor may work on it without a bill`,
 })
 
 /** The shards and their servers; empty if the books are on one server. */

@@ -1,4 +1,4 @@
-/** `weir exports`: how far exports have come, and files that are written again. */
+/** `weir exports`: the progress of exports, and writing files again. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Argument, Command, Flag } from "effect/cli"
 import { AdminExports } from "../../protocol/api/admin-exports.ts"
@@ -28,7 +28,7 @@ const list = Command.make("list", operator, (target) =>
         ),
       ),
   ),
-).pipe(Command.withDescription("List exports, and how far each has come"))
+).pipe(Command.withDescription("List exports and their progress"))
 
 const id = Argument.String("export").pipe(Argument.withDescription("The export's id"))
 const from = Flag.String("from").pipe(Flag.withDescription("A date or an instant; not before records are kept"))

@@ -46,9 +46,14 @@ const flags = {
     Flag.withDescription("The markup on the vendors' prices, such as 10%"),
     Flag.withDefault("0%"),
   ),
-  yes: Flag.Boolean("yes").pipe(Flag.withDescription("Ask nothing: take all, and write"), Flag.withDefault(false)),
+  yes: Flag.Boolean("yes").pipe(
+    Flag.withDescription("Do not ask: take all models, and write the file"),
+    Flag.withDefault(false),
+  ),
   test: Flag.Boolean("test").pipe(
-    Flag.withDescription("Make one small call to each vendor; --no-test makes none, and asks no vendor for its models"),
+    Flag.withDescription(
+      "Make one small call to each vendor; with --no-test, no vendor is called, not even for its models",
+    ),
     Flag.withDefault(true),
   ),
 }
@@ -70,7 +75,7 @@ export const init = Command.make(
     const entries = vendors.map(({ entry }) => entry)
     const additions = additionsOf(existing?.document, entries, chosen, { markup: hundredths, from: today })
     if (Object.values(additions).every((list) => list.length === 0)) {
-      yield* Console.log(`${file} has all of it: nothing changes`)
+      yield* Console.log(`${file} has all of them: nothing changes`)
     } else {
       const text =
         existing === undefined ? starterCatalogue(additions, today) : yield* withEntries(file, existing.text, additions)
@@ -97,7 +102,7 @@ const chooseVendors = Effect.fnUntraced(function* (named: ReadonlyArray<string>,
   if (found.length === 0) {
     const names = knownVendors.map(({ variables }) => variables[0]).join(", ")
     return yield* failed(
-      `No vendor has its API key here. Set one of ${names}, or what a cloud needs (AWS_REGION, GOOGLE_CLOUD_PROJECT, AZURE_OPENAI_ENDPOINT, each with an identity); or name your own server, such as --vendor local=http://127.0.0.1:8000/v1`,
+      `No vendor has its API key here. Set one of ${names}, or the variables of a cloud (AWS_REGION, GOOGLE_CLOUD_PROJECT, AZURE_OPENAI_ENDPOINT, each with an identity); or name your own server, such as --vendor local=http://127.0.0.1:8000/v1`,
     )
   }
   if (!asks) return found
@@ -124,7 +129,7 @@ interface Choice {
   readonly calls: boolean
 }
 
-/** Asks each vendor for its models, or reads them from the price file where it has no list, or may not be called. */
+/** Asks each vendor for its models, or reads them from the price file if it has no list, or may not be called. */
 const chooseModels = Effect.fnUntraced(function* (
   vendors: ReadonlyArray<VendorToSetUp>,
   { wanted, prices, today, asks, calls }: Choice,
@@ -197,7 +202,7 @@ const describeNew = (file: string, { vendors = [], models = [], prices = [] }: A
   const free = prices.filter(({ input, output }) => input === "0" && output === "0").map(({ model }) => model)
   return [
     `${file}: ${vendors.map(({ id }) => id).join(", ")} with ${models.map(({ handle }) => handle).join(", ")}, and a first organisation with a key`,
-    ...(free.length === 0 ? [] : [`No price is known for ${free.join(", ")}: write what you charge`]),
+    ...(free.length === 0 ? [] : [`No price is known for ${free.join(", ")}: enter your price`]),
   ].join("\n")
 }
 

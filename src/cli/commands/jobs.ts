@@ -1,4 +1,4 @@
-/** `weir jobs`: lists, shows and cancels what vendors work on. */
+/** `weir jobs`: lists, shows and cancels jobs of vendors. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Argument, Command, Flag } from "effect/cli"
 import { AdminJobs } from "../../protocol/api/admin-jobs.ts"
@@ -43,7 +43,7 @@ const cancel = Command.make("cancel", { org, id, ...operator }, ({ org, id, ...t
     (client, headers) => client.adminJobs.adminCancelJob({ headers, params: { org, id } }),
     describe,
   ),
-).pipe(Command.withDescription("Cancel a job; its money goes back"))
+).pipe(Command.withDescription("Cancel a job and release its hold"))
 
 const describe = ({ dims, ...job }: JobEntry): string =>
   table(

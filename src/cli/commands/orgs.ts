@@ -66,7 +66,7 @@ const updateOrg = Command.make(
     )
   },
 ).pipe(
-  Command.withDescription("Change an organisation; what is not given stays"),
+  Command.withDescription("Change an organisation; fields that are not given stay"),
   Command.withExamples([{ command: "weir orgs update acme --plan large" }]),
 )
 

@@ -1,4 +1,4 @@
-/** `weir prices`: prices from the file that the community keeps, exactly, into a catalogue. */
+/** `weir prices`: copies exact prices from the file that the community maintains into a catalogue. */
 import { Clock, Config, Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { writeWholeFile } from "../../files/whole-file.ts"
@@ -34,7 +34,7 @@ const importCommand = Command.make(
     ),
     from: Flag.String("from").pipe(
       Flag.withDescription(
-        "From when the prices hold: a date, or an instant; tomorrow if absent, or today where there is no price",
+        "The time from which the prices hold: a date or an instant; tomorrow if absent, or today if there is no price yet",
       ),
       Flag.optional,
     ),
@@ -49,7 +49,7 @@ const importCommand = Command.make(
     if (vendor === undefined) return yield* failed(`${catalogue} has no vendor ${vendorId}`)
     const provider = Option.getOrUndefined(named) ?? knownVendorOf(vendor)?.provider
     if (provider === undefined) {
-      return yield* failed(`It is not known what the file calls ${vendorId}: name it, such as --provider openai`)
+      return yield* failed(`The file's name is not known of ${vendorId}: name it, such as --provider openai`)
     }
     const hundredths = yield* readMarkup(markup)
     const nowMs = yield* Clock.currentTimeMillis
@@ -57,7 +57,7 @@ const importCommand = Command.make(
     const firstFrom = Option.getOrElse(given, () => dateOf(nowMs))
     const fromMs = parseInstant(from)
     if (fromMs === undefined || fromMs < nowMs) {
-      return yield* failed(`Prices hold from a time to come: ${from} is none; write a date, such as --from 2027-01-01`)
+      return yield* failed(`Prices must begin in the future: ${from} is none; write a date, such as --from 2027-01-01`)
     }
     const prices = yield* readPrices(file)
     const found = importPrices(document, prices, { vendor: vendorId, provider, markup: hundredths, from, firstFrom })
@@ -104,7 +104,7 @@ const show = Command.make(
     )
   }),
 ).pipe(
-  Command.withDescription("Count what of a price file carries over, and why the rest does not"),
+  Command.withDescription("Count the prices of a file that can be imported, and the reasons why others cannot"),
   Command.withExamples([{ command: "weir prices show model_prices_and_context_window.json --provider openai" }]),
 )
 

@@ -1,4 +1,4 @@
-/** `weir revisions`: the catalogue's history, what differs between two revisions, and bringing one back. */
+/** `weir revisions`: the catalogue's history, the differences between two revisions, and applying one again. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -47,9 +47,7 @@ const read = (client: Operator, revision: string, against: Option.Option<string>
 
 const diff = Command.make("diff", { revision, from, ...operator }, ({ revision, from, ...target }) =>
   Effect.flatMap(read(target, revision, from), (found) => print(target, found, describeDiff)),
-).pipe(
-  Command.withDescription("Show what a revision has changed from another, or would change if it were brought back"),
-)
+).pipe(Command.withDescription("Show the changes of a revision from another, or the changes if it were applied again"))
 
 const describeDiff = ({ revision, against, changes }: CatalogueRevision): string =>
   [

@@ -93,7 +93,7 @@ const yaml = (judged: ReadonlyArray<Judged>, env: string): string => {
   if (members.length === 0) return `# Too few observations for a suggestion: ${enoughCalls} calls are required`
   const few = judged.filter(({ suggestedMs, calls }) => suggestedMs === undefined && calls > 0)
   return [
-    `# Suggested: the 99.9th percentile and half as much again.${few.length === 0 ? "" : ` Targets with fewer than ${enoughCalls} calls are excluded.`}`,
+    `# Suggested: 1.5 times the 99.9th percentile.${few.length === 0 ? "" : ` Targets with fewer than ${enoughCalls} calls are excluded.`}`,
     "timeouts:",
     `  ${env}: { ${members.join(", ")} }`,
   ].join("\n")

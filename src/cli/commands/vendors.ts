@@ -21,7 +21,7 @@ const test = Command.make(
       Flag.optional,
     ),
     fields: Flag.Boolean("fields").pipe(
-      Flag.withDescription("Also try each parameter that not every vendor has, with one small call each"),
+      Flag.withDescription("Also try each optional parameter, with one small call each"),
       Flag.withDefault(false),
     ),
     ...operator,
@@ -77,7 +77,7 @@ const outcomes: Readonly<Record<FieldOutcome, string>> = {
   lacking: "not in the vendor's API: the next target of a model is asked",
 }
 
-/** A line for each parameter, and what the model's profile should take away. */
+/** A line for each parameter, and the parameters that the model's profile should remove. */
 const describeFields = (fields: NonNullable<VendorCheckResponse["fields"]>): ReadonlyArray<string> => {
   const stripped = fields.filter(({ outcome }) => outcome === "refused" || outcome === "ignored")
   return [

@@ -10,7 +10,7 @@ import { operator, show } from "../target.ts"
 
 const webhook = Argument.String("webhook").pipe(Argument.withDescription("The webhook's id"))
 const owner = Flag.String("org").pipe(
-  Flag.withDescription("The organisation whose webhook it is; without it, the platform's"),
+  Flag.withDescription("The organisation of the webhook; without it, the platform's"),
   Flag.optional,
 )
 const only = Flag.String("webhook").pipe(Flag.withDescription("Only of this webhook"), Flag.optional)
@@ -39,7 +39,7 @@ const list = Command.make("list", operator, (target) =>
         ]),
       ),
   ),
-).pipe(Command.withDescription("List webhooks, with what they have to send and what failed"))
+).pipe(Command.withDescription("List webhooks, with their pending and failed deliveries"))
 
 const deliveries = Command.make(
   "deliveries",
@@ -73,7 +73,7 @@ const rotate = Command.make(
   "rotate",
   {
     webhook,
-    org: Flag.String("org").pipe(Flag.withDescription("The organisation whose webhook it is")),
+    org: Flag.String("org").pipe(Flag.withDescription("The organisation of the webhook")),
     formerHours: Flag.Int("former-hours").pipe(
       Flag.withDescription("Hours for which the former secret signs too, at most 168; with 0, only the new one signs"),
       Flag.withDefault(24),

@@ -26,7 +26,7 @@ import { answerSupervisor, isWorker, sendReady } from "../../workers/worker.ts"
 import { banner } from "./banner.ts"
 import { collectUnlessUsed } from "./collect-after-start.ts"
 
-/** Applies the catalogue, then announces how the gateway can be called. */
+/** Applies the catalogue, then announces the gateway's addresses. */
 const start = Layer.effectDiscard(
   Effect.gen(function* () {
     const config = yield* WeirConfig

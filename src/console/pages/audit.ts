@@ -1,4 +1,4 @@
-/** The audit log: entries with filters, and whether its chain is whole. */
+/** The audit log: entries with filters, and the verification of its chain. */
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"

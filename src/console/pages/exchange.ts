@@ -1,4 +1,4 @@
-/** One exchange from end to end: what it was, its vendor calls over time, its bill line by line, and its transfers. */
+/** One exchange from end to end: its details, its vendor calls over time, its bill line by line, and its transfers. */
 import { html } from "htm/preact"
 import type { ExchangeDetail } from "../../protocol/control/exchange-log.ts"
 import { get } from "../api.ts"
@@ -32,7 +32,7 @@ export const OneExchange = ({ org, id, at }: Place) => {
 type Line = NonNullable<ExchangeDetail["lines"]>[number]
 type Transfer = ExchangeDetail["transfers"][number]
 
-/** All that belongs to a session: of a realtime session, its responses. */
+/** The link to all calls of a session: for a realtime session, its responses. */
 export const sessionLink = (session: string) =>
   html`<a href=${linkTo(["exchanges"], { session })}><code>${session}</code></a>`
 
@@ -67,7 +67,7 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
     ]} />
     <${Card} title="Vendor calls over time"><${Timeline} title="Vendor calls over time" spans=${spansOf(exchange)} /><//>
     <div class="cards">
-      <${Card} title="What it was"><${Facts} facts=${facts} /><//>
+      <${Card} title="Details"><${Facts} facts=${facts} /><//>
       <${Card} title="Bill">
         ${
           exchange.lines === undefined
@@ -98,7 +98,7 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
 }
 
 /** Failed calls as reported, and the one that answered, which came after them. */
-/** Fields that the page shows by themselves, or in other words. */
+/** Fields that the page shows in a place of their own. */
 const shownElsewhere: ReadonlySet<string> = new Set([
   ...[
     "id",

@@ -1,4 +1,4 @@
-/** Exports: how far each has come with its records, and why not further. */
+/** Exports: the progress of each with its records, and the reason of a failure. */
 import { html } from "htm/preact"
 import type { ExportEntry, ExportList, ExportProgress } from "../../protocol/control/export.ts"
 import { get } from "../api.ts"
@@ -22,12 +22,12 @@ export const Page = () => {
   const lines = data?.exports.flatMap((entry) => entry.progress.map((progress): Line => ({ entry, ...progress })))
   return html`
     <${Head} title="Exports" />
-    <${Card} title="Records that leave in files">
+    <${Card} title="Exports">
       <${ErrorBox} error=${error} retry=${reload} />
       ${
         lines === undefined
           ? error === undefined && html`<${Loading} />`
-          : html`<${Table} caption="Exports" rows=${lines} empty=${html`<${Empty} title="No export">They are in the catalogue, under <code>exports</code>.<//>`} columns=${columns} />`
+          : html`<${Table} caption="Exports" rows=${lines} empty=${html`<${Empty} title="No exports yet">They are in the catalogue, under <code>exports</code>.<//>`} columns=${columns} />`
       }
     <//>
   `

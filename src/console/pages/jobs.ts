@@ -1,4 +1,4 @@
-/** Jobs: what vendors work on after the request that asked for it, with the money that is set aside for each. */
+/** Jobs: work of vendors that goes on after its request, with the hold of each. */
 import { html } from "htm/preact"
 import type { JobEntry, JobList } from "../../protocol/kinds/job.ts"
 import { call, get } from "../api.ts"
@@ -35,7 +35,7 @@ export const Page = ({ query }: PageProps) => {
       ${
         data === undefined
           ? error === undefined && html`<${Loading} />`
-          : html`<${Table} caption="Jobs" rows=${data.jobs} empty=${html`<${Empty} title="No job">Videos are jobs: ask for one at <code>POST /t1/videos</code>, or in the playground.<//>`} columns=${[
+          : html`<${Table} caption="Jobs" rows=${data.jobs} empty=${html`<${Empty} title="No jobs yet">Videos are jobs: ask for one at <code>POST /t1/videos</code>, or in the playground.<//>`} columns=${[
               { name: "Created", align: "nowrap", show: ({ createdAt }: JobEntry) => instant(createdAt) },
               { name: "Job", show: ({ id }: JobEntry) => html`<code class="wrap">${id}</code>` },
               { name: "Organisation", show: ({ org }: JobEntry) => org },

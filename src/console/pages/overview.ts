@@ -113,7 +113,7 @@ const Shown = ({ usage, open, by, isOperator }: ShownProps) => {
         name: currency,
         color: index === 0 ? "accent" : "warn",
         isBar: index === 0,
-        // For the picture only: amounts are exact everywhere else.
+        // The rounding is for the chart only: amounts are exact everywhere else.
         values: points.map((point) => Number(point.cost[currency] ?? 0)),
       }))} /><//>
     </div>
@@ -158,7 +158,7 @@ type Target = Targets["data"][number]
 
 const currenciesOf = ({ totals }: UsageSummary): ReadonlyArray<string> => Object.keys(totals.cost)
 
-/** Pictures, seconds, characters, searches: what is not counted in tokens. */
+/** Units other than tokens: pictures, seconds, characters, searches. */
 const unitsOf = ({ units }: Group): string =>
   Object.entries(units)
     // Observations have a page of their own.

@@ -1,4 +1,4 @@
-/** The reply cache: hits, waits, misses and what they saved; emptying it. */
+/** The reply cache: hits, waits, misses and the savings; clearing it. */
 import { html } from "htm/preact"
 import type { ClearedReplies, ReplyCacheReport } from "../../protocol/control/reply-cache.ts"
 import { call, get } from "../api.ts"
@@ -42,7 +42,7 @@ export const Page = ({ query }: PageProps) => {
       ${
         data === undefined
           ? error === undefined && html`<${Loading} />`
-          : html`<${Table} caption="Replies by ${by}" rows=${data.data} empty=${html`<${Empty} title="No reply was looked for">A model or an organisation with <code>replyCache</code> in the catalogue keeps its replies.<//>`} columns=${[
+          : html`<${Table} caption="Replies by ${by}" rows=${data.data} empty=${html`<${Empty} title="No cache lookups yet">A model or an organisation with <code>replyCache</code> in the catalogue stores its replies.<//>`} columns=${[
               { name: by === "org" ? "Organisation" : "Model", show: ({ group }: Row) => group },
               { name: "Hits", align: "right", show: ({ hits }: Row) => count(hits) },
               { name: "Waits", align: "right", show: ({ waits }: Row) => count(waits) },

@@ -1,4 +1,4 @@
-/** How an exchange ended, in a word. */
+/** The outcome of an exchange, in a word. */
 import { html } from "htm/preact"
 import type { LoggedExchange } from "../../protocol/control/exchange-log.ts"
 import { Tag } from "../ui/parts.ts"

@@ -1,4 +1,7 @@
-/** Settings: one layer with its locks, what is effective, what shadow locks would have denied, and a key's history. */
+/**
+ * Settings: one layer with its locks, the effective settings, writes that shadow locks would have denied, and a key's
+ * history.
+ */
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
@@ -91,7 +94,7 @@ const Layer = ({ scope, team }: { readonly scope: string; readonly team: string 
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       data !== undefined &&
-      html`<${Table} caption="Settings of this layer" rows=${data.data} empty=${html`<${Empty} title="This layer sets nothing">What lower layers set is effective.<//>`} columns=${[
+      html`<${Table} caption="Settings of this layer" rows=${data.data} empty=${html`<${Empty} title="No settings in this layer">The settings of lower layers apply.<//>`} columns=${[
         { name: "Key", show: ({ keyPath }: SettingRow) => html`<code class="wrap">${keyPath}</code>` },
         { name: "Value", show: ({ value }: SettingRow) => html`<code class="wrap">${JSON.stringify(value)}</code>` },
         {
@@ -115,7 +118,7 @@ const Layer = ({ scope, team }: { readonly scope: string; readonly team: string 
   <//>`
 }
 
-/** JSON, or text as it is. */
+/** JSON, or plain text. */
 const parse = (text: string): unknown => {
   try {
     return JSON.parse(text)

@@ -1,4 +1,7 @@
-/** Timeouts: what each tier took, the limits in force, what another limit would have ended, and a profile to copy. */
+/**
+ * Timeouts: the times of each tier, the limits in force, the calls that another limit would have ended, and a profile to
+ * copy.
+ */
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
@@ -54,7 +57,7 @@ const Profile = ({ rows }: { readonly rows: ReadonlyArray<Row> }) => {
       profile.length === 0
         ? html`<p class="soft">At least 200 calls of a tier are needed for a suggestion.</p>`
         : html`<pre class="note" tabindex="0">${yaml}</pre>
-            <p class="soft small">For each tier the longest that any target needs: the time within which 99.9 % of calls were done, and half as much again.</p>`
+            <p class="soft small">For each tier, the longest suggestion of any target: 1.5 times the time within which 99.9 % of its calls ended.</p>`
     }
   <//>`
 }

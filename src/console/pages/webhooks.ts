@@ -43,7 +43,7 @@ export const Page = ({ query }: PageProps) => {
       ${
         webhooks.data === undefined
           ? webhooks.error === undefined && html`<${Loading} />`
-          : html`<${Table} caption="Webhooks" rows=${webhooks.data.webhooks} empty=${html`<${Empty} title="No webhook">Those of the platform are in the catalogue, under <code>webhooks</code>; owners set their organisation's.<//>`} columns=${[
+          : html`<${Table} caption="Webhooks" rows=${webhooks.data.webhooks} empty=${html`<${Empty} title="No webhooks yet">Webhooks of the platform are in the catalogue, under <code>webhooks</code>; owners set their organisation's.<//>`} columns=${[
               { name: "Webhook", show: ({ id }: WebhookEntry) => html`<code class="wrap">${id}</code>` },
               { name: "Organisation", show: ({ owner }: WebhookEntry) => owner ?? "the platform" },
               { name: "Form", show: ({ form }: WebhookEntry) => form },
@@ -70,7 +70,7 @@ export const Page = ({ query }: PageProps) => {
       ${
         deliveries.data === undefined
           ? deliveries.error === undefined && html`<${Loading} />`
-          : html`<${Table} caption="Deliveries" rows=${deliveries.data.deliveries} empty=${html`<${Empty} title="No delivery">Nothing has happened that a webhook asked for.<//>`} columns=${deliveryColumns(resend)} />`
+          : html`<${Table} caption="Deliveries" rows=${deliveries.data.deliveries} empty=${html`<${Empty} title="No deliveries yet">There was no event that a webhook asked for.<//>`} columns=${deliveryColumns(resend)} />`
       }
     <//>
   `

@@ -1,4 +1,4 @@
-/** The one form: labelled fields, a dialog for what changes something, and what was created shown once. */
+/** The one form: labelled fields, a dialog for changes, and created secrets, which are shown once. */
 
 import { html } from "htm/preact"
 import { type ComponentChildren, isValidElement } from "preact"
@@ -13,9 +13,9 @@ export interface Field {
   readonly value?: string
   readonly hint?: string
   readonly isOptional?: boolean
-  /** Makes it a choice. */
+  /** The options, which make it a choice. */
   readonly options?: ReadonlyArray<readonly [value: string, name: string]>
-  /** Offered while it is typed. */
+  /** Suggestions while a person types. */
   readonly suggestions?: ReadonlyArray<string>
 }
 
@@ -67,8 +67,8 @@ export const Filters = ({
 }
 
 /**
- * A button that opens a dialog; the dialog closes when what it asks for was done.
- * @param props.act what is done; the dialog shows its error, or the element that it gives back
+ * A button that opens a dialog; the dialog closes when its action was done.
+ * @param props.act the action; the dialog shows its error, or the element that it returns
  */
 export const ActionButton = ({
   name,

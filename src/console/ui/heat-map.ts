@@ -3,7 +3,7 @@ import { html } from "htm/preact"
 
 interface Props {
   readonly title: string
-  /** The highest that is possible, if there is a limit. */
+  /** The highest possible number, if there is a limit. */
   readonly cap?: number | undefined
   readonly rows: ReadonlyArray<{ readonly name: string; readonly values: ReadonlyArray<number | null> }>
 }

@@ -64,7 +64,7 @@ const adviceOf = ({ status, code }: ApiError): string => {
   return `Correct the input (${code}).`
 }
 
-/** An empty page says what to do first. */
+/** An empty page shows the first step. */
 export const Empty = ({ title, children }: { readonly title: string; readonly children?: Children }) =>
   html`<div class="empty"><strong>${title}</strong><div>${children}</div></div>`
 

@@ -57,7 +57,7 @@ export const TimeChart = ({ title, unit, times, series, format }: TimeChartProps
       draw()
       remove = followLooks(element, draw, () => chart.current?.setSize({ width: element.clientWidth, height }))
     }
-    // Figures do not wait for the library of charts.
+    // The page does not wait for the library of charts.
     import("uplot").then(
       (library) => show(library.default),
       () => undefined,
@@ -123,7 +123,7 @@ const optionsOf = (
   }
 }
 
-/** Draws again when the theme changes, and resizes with the page. Returns what stops it. */
+/** Draws again when the theme changes, and resizes with the page. Returns the function that stops it. */
 const followLooks = (element: Element, draw: () => void, resize: () => void): (() => void) => {
   const size = new ResizeObserver(resize)
   size.observe(element)

@@ -10,7 +10,7 @@ interface CacheMark {
   readonly ttl?: "5m" | "1h"
 }
 
-/** The member that has the text of a block as it came. */
+/** The member that has the original text of a block. */
 export const ownText = Symbol("ownText")
 
 /** A block, or a tool. */

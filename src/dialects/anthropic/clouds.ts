@@ -135,7 +135,7 @@ function decodeChunks(carries = false): Decoder {
   }
 }
 
-/** The version is a header, and stays one if a token replaces the key. */
+/** The version stays in a header, also if a token replaces the key. */
 const versioned = <Body extends string | Uint8Array>(wire: WireRequest<Body>): WireRequest<Body> => ({
   ...wire,
   headers: { ...wire.headers, "anthropic-version": anthropicVersion },

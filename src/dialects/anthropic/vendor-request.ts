@@ -131,7 +131,7 @@ const encodeTools = (request: VendorRequest, tools: ReadonlyArray<Markable>): ob
   }
 }
 
-/** https://platform.claude.com/docs/en/build-with-claude/structured-outputs; a name without a number is not refused. */
+/** https://platform.claude.com/docs/en/build-with-claude/structured-outputs; a model whose name has no number is not refused. */
 const takesOutput = (request: VendorRequest): boolean => {
   const version = claudeVersion(request)
   return version === 0 || version >= 4.1

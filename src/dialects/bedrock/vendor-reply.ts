@@ -106,7 +106,7 @@ class ReplyReader {
     if (this.#stopReason !== undefined && this.#metadata !== undefined) this.complete(this.#metadata, events)
   }
 
-  /** A block of a whole reply. @param inputText of its call, as it came */
+  /** A block of a whole reply. @param inputText the original text of its call's input */
   readBlock(key: string, block: JsonObject, events: Array<VendorEvent>, inputText: () => string | undefined): void {
     const call = objectAt(block, "toolUse")
     // Tools that Bedrock itself runs stay with Bedrock.

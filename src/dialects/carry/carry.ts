@@ -1,6 +1,6 @@
 /**
- * Carrying: a request goes to a vendor of the same API as its client sent it, with edits. What is the same for all APIs is here;
- * the rest is in each dialect's `carry.ts`. Pure.
+ * Carrying: a request goes to a vendor of the same API as its client sent it, with edits. The part that all APIs share is
+ * here; the rest is in each dialect's `carry.ts`. Pure.
  */
 import type { ExchangeParams } from "../../protocol/exchange.ts"
 import { type ExtraParams, extraNames } from "../../protocol/extra-params.ts"

@@ -96,7 +96,7 @@ export class FieldReader {
       this.refuse(path, `is one of more than ${mostNewFields} fields that the gateway does not know`)
       return
     }
-    // Some servers read names whatever their case.
+    // Some servers ignore the case of names.
     if (spellingsIn(table).has(spellingOf(name))) {
       this.refuse(path, "is another spelling of a known field")
       return

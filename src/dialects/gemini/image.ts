@@ -44,7 +44,7 @@ export const geminiImage: ImageDialect = {
   faultIn: geminiFilter,
 }
 
-/** Fields that only other vendors have; values that change nothing are accepted. */
+/** Fields that only other vendors have, with the values that change nothing and are accepted. */
 const others = { quality: "auto", compression: 100, fidelity: "low", moderation: "auto", style: "vivid" } as const
 const otherNames = ["quality", "compression", "fidelity", "moderation", "style"] as const
 

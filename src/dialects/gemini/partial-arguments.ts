@@ -10,7 +10,7 @@ type ValueList = Array<Value>
 /** A Map instead of an object, so that no name has a special meaning. */
 type ValueMap = Map<string, Value>
 
-/** Deeper locations are ignored. */
+/** The depth below which locations are ignored. */
 const maxDepth = 64
 const step = /\.([^.[\]]+)|\[(\d{1,6})\]|\['([^']*)'\]|\["([^"]*)"\]/y
 

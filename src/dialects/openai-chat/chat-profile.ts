@@ -40,7 +40,7 @@ export interface ChatProfile {
   readonly videos?: true
   /** Whether the vendor keeps files, which go by their id. */
   readonly keepsFiles?: true
-  /** Whose own options it takes. */
+  /** The vendor whose own options it takes. */
   readonly options?: "openai" | "openrouter" | "groq"
   /** Whether it is a server that is not known: it gets all words of the API. */
   readonly takesAll?: true
@@ -50,7 +50,7 @@ export interface ChatProfile {
   readonly lacksJsonMode?: true
   /** Whether the model cannot think where a tool is forced. */
   readonly thinksFreelyOnly?: true
-  /** Whether the model chooses its tools itself: it can be told neither to call one nor to call none. */
+  /** Whether the model chooses its tools itself: a request can neither force a call nor forbid one. */
   readonly choosesTools?: true
   /** Whether a loop of tools that thinks needs its reasoning back. */
   readonly loopsNeedReasoning?: true
@@ -99,7 +99,7 @@ export const only = (...names: ReadonlyArray<Word>): ExtraWords =>
 
 export const penalties = ["frequencyPenalty", "presencePenalty"] as const
 
-/** What all vendors understand. An unknown server gets what it is asked for: a profile of the model takes away. */
+/** The fields that all vendors understand. An unknown server gets what it is asked for: a profile of the model takes away. */
 export const plain: ChatProfile = {
   maxTokens: "max_tokens",
   reasoning: () => ({}),

@@ -17,7 +17,7 @@ export interface ImageFamily {
   readonly size?: ImageProfile["size"]
   readonly data: "b64_json" | "base64"
   readonly path: "/images/generations" | "/images"
-  /** The form of pictures to change within JSON; they come in a form if absent. */
+  /** The form in JSON of pictures to change; if absent, they are sent in a multipart form. */
   readonly edits?: EditForm
 }
 

@@ -15,7 +15,7 @@ export const threeEfforts: Levels = {
 }
 
 export const effort = (levels: Levels) => (level: ReasoningLevel) => ({ reasoning_effort: levels[level] })
-/** For vendors whose levels have no word for off. */
+/** The level, for vendors that have no level for off. */
 export const effortIfOn = (level: ReasoningLevel) => (level === "off" ? {} : { reasoning_effort: threeEfforts[level] })
 /** A variable of the model's own template. */
 export const templateSwitch = (level: ReasoningLevel) => ({

@@ -29,7 +29,7 @@ const isNeutral: { readonly [Name in ExtraName]?: (value: Values[Name]) => boole
   stopTokens: (value) => value.length === 0,
 }
 
-/** Whether a parameter is asked for, with a value that changes something. */
+/** Whether a request has a parameter with a value other than the default. */
 export const isAsked = <Name extends ExtraName>(name: Name, extras: Partial<Values> | undefined): boolean => {
   const value: Values[Name] | undefined = extras?.[name]
   return value !== undefined && isNeutral[name]?.(value) !== true

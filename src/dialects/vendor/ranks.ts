@@ -1,4 +1,4 @@
-/** The results of a reranker, as vendors share the form. Pure. */
+/** Reads the results of a reranker, whose form vendors share. Pure. */
 import type { RerankResult } from "../../protocol/kinds/rerank.ts"
 import { type JsonObject, numberAt, objectsAt } from "../parse/json.ts"
 import type { RerankAsked } from "../whole-dialect.ts"

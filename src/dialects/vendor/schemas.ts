@@ -86,8 +86,8 @@ export const isStrict = (schema: Schema): boolean => {
 const branches = ["anyOf", "oneOf", "allOf"] as const
 
 /**
- * A schema without choices on top: the properties of all branches together. Of those, only what `allOf` and the schema itself
- * require is required.
+ * A schema without choices on top: the properties of all branches together. Only properties that `allOf` and the schema
+ * itself require are required.
  */
 export const withoutTopBranches = (schema: Schema): Schema => {
   if (!branches.some((name) => name in schema)) return schema

@@ -10,9 +10,9 @@ import type { UpstreamCall, UpstreamHead, UpstreamRequest, VendorClient } from "
 import type { RuntimeRequest } from "../caller-request.ts"
 
 export interface Content {
-  /** 200, 206, or 416 without bytes. */
+  /** The status: 200, 206, or 416 without bytes. */
   readonly status: number
-  /** The vendor's id of the result. */
+  /** The content type that the vendor names. */
   readonly contentType: string | undefined
   /** Length, range and version, as far as they are well formed. */
   readonly headers: Readonly<Record<string, string>>

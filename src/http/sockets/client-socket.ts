@@ -1,6 +1,6 @@
 /**
- * A client's WebSocket: text messages in both directions, with what is needed to know whether the client takes them.
- * Reading, pings and the closing handshake are the library's (`ws`); messages are written to the connection directly.
+ * A client's WebSocket: text messages in both directions, and the counts that show whether the client takes them. Reading,
+ * pings and the closing handshake are the library's (`ws`); messages are written to the connection directly.
  */
 import type { Socket } from "node:net"
 import type { WebSocket } from "ws"
@@ -13,20 +13,20 @@ export interface SocketListener {
   readonly message: (text: Buffer) => void
   /** The client has taken what was waiting. */
   readonly room: () => void
-  /** Told once. */
+  /** Called once. */
   readonly closed: () => void
 }
 
-/** How often clients are asked for a sign of life. */
+/** The interval at which clients are pinged. */
 export const pingEveryMs = 20_000
 /** The time that one message may take, as long as a body over HTTP. Answers to pings do not prolong it. */
 const messageMs = 300_000
 const messagePings = messageMs / pingEveryMs
-/** Bytes that may wait for a client before its streams wait too. */
+/** The number of bytes that may wait for a client before its streams wait too. */
 const waitingBytes = 256 * 1024
-/** Bytes that wait for a client at which its pings are not answered any more. */
+/** The number of waiting bytes at which a client's pings are not answered any more. */
 const waitingPongBytes = 64 * 1024
-/** Bytes that wait for a client at which it is not read any more: answers to what it sends would grow without a limit. */
+/** The number of waiting bytes at which a client is not read any more: the answers to its messages would grow without a limit. */
 const tooManyWaitingBytes = 1024 * 1024
 
 export class ClientSocket {
@@ -35,11 +35,11 @@ export class ClientSocket {
   #isCorked = false
   #isClosed = false
   #isAlive = true
-  /** Its streams read no further. */
+  /** Whether its streams read no further. */
   #isPaused = false
-  /** Too much waits for the client. */
+  /** Whether too much waits for the client. */
   #isFull = false
-  /** What a client for which too much waits had taken at the last ping. */
+  /** The bytes that the client had taken at the last ping, if too much waits for it. */
   #takenAtPing: number | undefined
   #listener: SocketListener | undefined
   readonly #progress = new MessageProgress()
@@ -54,7 +54,7 @@ export class ClientSocket {
       this.#isAlive = true
     })
     connection.on("data", (bytes: Buffer) => this.#progress.take(bytes))
-    // Who sends pings and reads no answers gets none.
+    // A client that sends pings and reads no answers gets none.
     ws.on("ping", (data) => {
       if (!this.#isClosed && connection.writableLength < waitingPongBytes) ws.pong(data)
     })
@@ -82,7 +82,10 @@ export class ClientSocket {
     return this.#isClosed
   }
 
-  /** Sends one message. @returns whether there is room for more; if not, the listener is told when there is */
+  /**
+   * Sends one message.
+   * @returns whether there is room for more; if not, the listener is called when there is
+   */
   send(message: string | Uint8Array): boolean {
     return this.sendFrames(typeof message === "string" ? frameOf(message) : frameOfBytes(message))
   }
@@ -92,7 +95,7 @@ export class ClientSocket {
     // After the closing handshake has begun, nothing may be sent.
     if (this.#isClosed || this.#ws.readyState !== open) return true
     const connection = this.#connection
-    // What is sent in one turn of the event loop, for any of its streams, leaves in one write.
+    // All messages of one turn of the event loop, of any of its streams, are sent in one write.
     if (!this.#isCorked) {
       this.#isCorked = true
       connection.cork()
@@ -106,13 +109,13 @@ export class ClientSocket {
     return connection.writableLength < waitingBytes
   }
 
-  /** Tells when everything that was sent has left the process. */
+  /** Reports when everything that was sent has left the process. */
   flush(flushed: () => void): void {
     if (this.#isClosed) flushed()
     else this.#connection.write(empty, () => flushed())
   }
 
-  /** Ends with the closing handshake; what was sent before arrives. */
+  /** Ends with the closing handshake; messages that were sent before arrive. */
   close(code: ClosingCode, reason = ""): void {
     if (this.#isClosed) return
     this.#ws.close(code, reason)
@@ -125,7 +128,7 @@ export class ClientSocket {
     this.#ended()
   }
 
-  /** Reads no further; messages of what was read already may still come. */
+  /** Stops reading; messages that were read already may still come. */
   pause(): void {
     this.#isPaused = true
     this.#readOrPause()
@@ -145,8 +148,8 @@ export class ClientSocket {
   }
 
   /**
-   * Asks the client for a sign of life; without one since the last time, the connection is cut. The sign of a client that
-   * is not read because too much waits for it is that it takes some.
+   * Pings the client; if it has given no sign of life since the last time, the connection is cut. A client that is not read
+   * because too much waits for it shows its life by taking some.
    */
   ping(): void {
     if (this.#isClosed) return

@@ -14,13 +14,13 @@ import { SocketEvents } from "./socket-events.ts"
 
 interface StreamOptions {
   readonly socket: ClientSocket
-  /** As the client chose it. */
+  /** The id that the client chose. */
   readonly id: string
   /** The gateway's own request id. */
   readonly requestId: string
-  /** Bytes that the client takes; undefined if only the socket limits them. */
+  /** The number of bytes that the client takes; undefined if only the socket limits them. */
   readonly room: number | undefined
-  /** Told with the last message, after which the client may use the id again. */
+  /** Called with the last message, after which the client may use the id again. */
   readonly ended: () => void
 }
 
@@ -35,7 +35,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
   /** Messages for which there is no room. */
   #held: ReadonlyArray<Frame> = []
   #heldBytes = 0
-  /** Told when the last message has left. */
+  /** Called when the last message has left. */
   #atEnd: (() => void) | undefined
   #listener: ConnectionListener | undefined
   readonly #ended: () => void
@@ -49,7 +49,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
     this.#ended = ended
   }
 
-  /** The client takes so many more bytes. */
+  /** The client allows so many more bytes. */
   give(bytes: number): void {
     this.#given += bytes
     this.#room = (this.#room ?? 0) + bytes
@@ -57,7 +57,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
     this.#tellRoom()
   }
 
-  /** The socket has taken what was waiting. */
+  /** Called when the socket has taken the waiting messages. */
   drained(): void {
     this.#tellRoom()
   }
@@ -104,7 +104,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
     else this.#finish(flushed)
   }
 
-  /** A client that takes nothing of the socket loses it; one that gives an exchange no room loses that. */
+  /** A client that takes nothing of the socket loses the socket; one that gives an exchange no room loses that exchange. */
   cut(): void {
     if (this.#isOver) return
     if (this.#room === undefined || this.#room > 0) {
@@ -157,7 +157,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
 
 const noRoom = serviceError("stream_backpressure", "The client gave the exchange no room in time")
 
-/** A message has no head: the reply's own headers, without what HTTP needs. */
+/** A message has no head: it has the reply's own headers, without those that only HTTP needs. */
 const headersOf = ({ "content-type": _, ...headers }: Readonly<Record<string, string>>) => headers
 
 /** A socket has no `Retry-After`. */

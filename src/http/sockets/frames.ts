@@ -50,11 +50,11 @@ export const frameOfBytes = (message: Uint8Array): Buffer => {
 /** A frame in a text of many. */
 export interface Frame {
   readonly text: string
-  /** Of its message. */
+  /** The size of its message. */
   readonly bytes: number
 }
 
-/** Takes frames apart that were put together. */
+/** Splits frames that were put together. */
 export const framesIn = (frames: string): ReadonlyArray<Frame> => {
   const found: Array<Frame> = []
   for (let from = 0; from < frames.length; ) {
@@ -66,7 +66,7 @@ export const framesIn = (frames: string): ReadonlyArray<Frame> => {
   return found
 }
 
-/** How long the head is, and what comes after it. */
+/** The length of the head, and the length of the message after it. */
 const readHead = (frames: string, at: number): readonly [head: number, bytes: number] => {
   const size = frames.charCodeAt(at + 1)
   if (size < 126) return [2, size]

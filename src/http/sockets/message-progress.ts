@@ -1,6 +1,6 @@
 /**
- * Whether a client is in the middle of a message. Heads of frames are followed in what is read; nothing is kept of their
- * content. The library tells of whole messages only. Source: RFC 6455 section 5.2.
+ * Whether a client is in the middle of a message. Follows the heads of frames in the received bytes, and keeps no content,
+ * because the library reports only whole messages. Source: RFC 6455 section 5.2.
  */
 export class MessageProgress {
   /** The head that is being read; the longest has 14 bytes. */

@@ -1,6 +1,6 @@
 /**
- * The WebSockets that clients have open: how many there may be, whether they live, and their end at shutdown. A drain
- * asks each of them to end; a socket ends when what runs on it has ended.
+ * The WebSockets that clients have open: their limit, their pings, and their end at shutdown. A drain asks each of them to
+ * end; a socket ends when its running exchanges have ended.
  */
 import { Context, Effect, Layer } from "effect"
 import { Overload } from "../../admission/overload.ts"
@@ -14,11 +14,11 @@ export type SocketKind = "exchanges" | "responses" | "realtime"
 
 export interface OpenSocket {
   readonly kind: SocketKind
-  /** Asks the client for a sign of life. */
+  /** Pings the client. */
   readonly ping: () => void
-  /** Takes nothing new, and ends when what runs has ended. */
+  /** Takes no new exchange, and ends when the running ones have ended. */
   readonly drain: () => void
-  /** Ends now: what runs is settled. */
+  /** Ends now: running exchanges are settled. */
   readonly end: () => void
 }
 
@@ -27,7 +27,7 @@ export class OpenSockets extends Context.Service<
   {
     /** Whether one more may be opened. */
     readonly check: Effect.Effect<void, ServiceError<"rate_limited" | "internal_error">>
-    /** @returns what must be called when it is closed */
+    /** @returns the function to call when it is closed */
     readonly add: (socket: OpenSocket) => () => void
     readonly isDraining: () => boolean
     /** Asks all to end, and waits for them; after the timeout, those that are left are ended. */

@@ -12,10 +12,10 @@ import type { ClientSocket } from "./client-socket.ts"
 interface ResponseStreamOptions {
   readonly socket: ClientSocket
   readonly events: EventEncoder
-  /** What the model was given. */
+  /** The input of the model. */
   readonly input: ReadonlyArray<unknown>
   readonly refused: (error: ServiceError) => void
-  /** Told when the response has ended well. */
+  /** Called when the response has ended well. */
   readonly answered: (conversation: NonNullable<ReturnType<typeof conversationAfter>>) => void
 }
 
@@ -35,7 +35,7 @@ export class ResponseStream implements Connection<ExchangeResponse> {
     if (this.#isGone) listener.gone()
   }
 
-  /** The socket has taken what was waiting. */
+  /** Called when the socket has taken the waiting messages. */
   drained(): void {
     this.#listener?.room()
   }

@@ -24,7 +24,7 @@ export class SocketEvents extends TwpEvents {
     return frameOf(`${this.#head}${fields}}`)
   }
 
-  /** By hand where events are frequent. */
+  /** Deltas are written by hand, because they are frequent. */
   delta(delta: Delta, json?: string): string {
     const isPlain = this.#isPlain && delta.t === "text" && delta.i === 0
     return isPlain && isPlainText(delta)

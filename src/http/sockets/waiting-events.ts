@@ -16,7 +16,7 @@ export interface WaitingEvents {
   readonly clear: () => void
 }
 
-/** Events that may wait at one socket, whatever their size. */
+/** The number of events, of any size, that may wait at one socket. */
 export const mostWaiting = 16
 
 export const makeWaitingEvents = (limits: WaitingLimits): ((keyId: string) => WaitingEvents) => {

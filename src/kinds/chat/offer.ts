@@ -79,7 +79,7 @@ const asFunctionCall = (block: ReplyBlock): ReplyBlock => {
   return { ...call, input: { [field]: text } }
 }
 
-/** The text that a model wrote as the arguments of such a function; arguments of another form are the text. */
+/** The text in the arguments that a model wrote for such a function; arguments of another form are the text themselves. */
 export const textOfArguments = (args: string): string => {
   const text = parseObject(args)?.[field]
   return typeof text === "string" ? text : args

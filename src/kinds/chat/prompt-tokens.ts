@@ -66,7 +66,7 @@ const textOf = (block: Block): string => {
   }
 }
 
-/** Whether a block is the picture that a model made. Short ones are none, and are not read. */
+/** Whether a block is a picture that a model made. Short blocks cannot be one, and are not read. */
 const hasPicture = (block: VendorBlock): boolean => block.v.length > shortestPicture && pictureIn(block) !== undefined
 const shortestPicture = 1000
 

@@ -1,4 +1,4 @@
-/** A model's reply as lines of JSON, to be kept and given again exactly as it came. */
+/** A model's reply as lines of JSON, to be stored and given again unchanged. */
 
 import type { CarryingNotes } from "../../calls/connection.ts"
 import type { VendorEvent } from "../../dialects/chat-dialect.ts"

@@ -1,4 +1,4 @@
-/** The vendor's side of an exchange: its request in each target's dialect, and its reply, counted as it comes. */
+/** The vendor's side of an exchange: its request in each target's dialect, and its reply, counted while it arrives. */
 import { type Context, Effect, Result } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"
 import type { Cacheable } from "../../calls/reply/cacheable.ts"

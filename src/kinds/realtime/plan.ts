@@ -79,8 +79,8 @@ export interface Need {
 }
 
 /**
- * @param conversationTokens what the conversation has already
- * @param unbilledSeconds sound whose transcripts were not billed yet
+ * @param conversationTokens the tokens of the conversation so far
+ * @param unbilledSeconds the seconds of sound whose transcripts were not billed yet
  */
 export const needOf = (
   { price, contextWindow, isOwn }: Pick<RealtimePlan, "price" | "contextWindow" | "isOwn">,

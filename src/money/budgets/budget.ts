@@ -126,7 +126,7 @@ const none: ReadonlyArray<never> = []
 
 const coveringOf = (budget: Budget, subject: string, nowMs: number, isTold: boolean): CoveringBudget => {
   const period = periodOf(budget.period, nowMs)
-  // Every call counts into the day's tokens, whatever its plan.
+  // Every call counts into the day's tokens, for every plan.
   const { counter } =
     budget.source === "plan" ? tokensOf(period.firstDay) : { counter: counterOf(budget, subject, period) }
   return { counter, period, unit: budget.unit, budget, subject, isTold }

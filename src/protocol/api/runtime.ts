@@ -160,7 +160,7 @@ export class Runtime extends HttpApiGroup.make("runtime")
         summary: "Transcribe or translate speech",
         description: [
           "A form (`multipart/form-data`) has the same fields, and the sound as its part `file`.",
-          "The formats `text`, `srt` and `vtt` are answered as text; whatever the format, the call costs the same.",
+          "The formats `text`, `srt` and `vtt` are answered as text; the call costs the same for every format.",
         ].join(" "),
       }),
     ),

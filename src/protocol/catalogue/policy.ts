@@ -8,7 +8,7 @@ export const Moderation = Schema.Struct({
   baseUrl: HttpUrl,
   credential: Schema.optionalKey(SecretRef),
   model: Schema.optionalKey(Schema.NonEmptyString),
-  /** Categories that deny; if absent, whatever the endpoint flags. */
+  /** Categories that deny; if absent, all that the endpoint flags. */
   categories: Schema.optionalKey(Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1))),
   /** 3 seconds if absent. */
   timeout: Schema.optionalKey(Millis),

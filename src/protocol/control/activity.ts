@@ -68,7 +68,7 @@ export const CatalogueText = Schema.Struct({
   revision: Schema.String,
   /** The catalogue's text as it was applied; absent if an older version of Weir applied it. */
   text: Schema.optionalKey(Schema.String),
-  /** The file that this gateway watches: it is applied at each start and change, over whatever else was applied. */
+  /** The file that this gateway watches: it is applied at each start and change, and replaces any other catalogue. */
   watchedFile: Schema.optionalKey(
     Schema.Struct({
       path: Schema.String,

@@ -82,7 +82,7 @@ export const Offer = Schema.Struct({
   /** Absent if the catalogue has it. */
   entry: Schema.optionalKey(Schema.toEncoded(Model)),
   price: Schema.toEncoded(PriceEntry),
-  /** The price before, if there is one. */
+  /** The former price, if there is one. */
   before: Schema.optionalKey(Schema.toEncoded(PriceEntry)),
   /** Facts about its price in the price file that the catalogue cannot express. */
   left: Schema.Array(Schema.String),

@@ -52,7 +52,7 @@ export type Invitation = typeof Invitation.Type
 
 /** The principal of a bearer token. */
 export const Me = Schema.Struct({
-  /** Absent if the token belongs to an organisation itself. */
+  /** The person; absent if the token belongs to an organisation itself. */
   user: Schema.optionalKey(Person),
   orgs: Schema.Array(
     Schema.Struct({ id: Schema.String, name: Schema.String, role: Role, teams: Schema.Array(Schema.String) }),

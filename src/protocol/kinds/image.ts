@@ -44,7 +44,7 @@ const fields = {
   seed: optional(Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 4_294_967_295 }))),
   /** The number of partial pictures before the whole one in a stream. */
   partialImages: optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 3 }))),
-  /** Each picture is sent as it comes, after partial ones where the vendor has them. */
+  /** Whether each picture is sent when it arrives, after partial ones if the vendor has them. */
   stream: optional(Schema.Boolean),
   meta: optional(ExchangeMeta),
 }

@@ -51,7 +51,7 @@ const fields = {
   speakers: optional(Schema.Array(KnownSpeaker).check(Schema.isMinLength(1), Schema.isMaxLength(4))),
   /** Whether `json` has the probability of each token. */
   logprobs: optional(Schema.Boolean),
-  /** Whether the text is in English, whatever was spoken. */
+  /** Whether the text is in English, for speech in any language. */
   translate: optional(Schema.Boolean),
   temperature: optional(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
   stream: optional(Schema.Boolean),

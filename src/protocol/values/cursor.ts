@@ -9,7 +9,7 @@ export interface Page<A> {
 }
 
 /**
- * @param rows one more than the page has, if there is another page
+ * @param rows the rows of the page, and one more if there is another page
  * @param place returns the place after which the next page begins
  */
 export const pageOf = <A>(rows: ReadonlyArray<A>, limit: number, place: (row: A) => ReadonlyArray<string>): Page<A> => {

@@ -13,9 +13,9 @@ export interface RedisNode {
 
 export interface RedisUrl {
   readonly nodes: ReadonlyArray<RedisNode>
-  /** Several nodes, of which each has a part of the keys. */
+  /** Whether there are several nodes, each with a part of the keys. */
   readonly isCluster: boolean
-  /** Nodes are Sentinels, which know the address of the master that has this name. */
+  /** The name of the master whose address Sentinels know; undefined if the nodes are not Sentinels. */
   readonly masterName: string | undefined
   readonly isTls: boolean
   readonly username: string | undefined

@@ -38,10 +38,13 @@ export const planDistribution = Effect.gen(function* () {
 
 const refuse = (message: string) => Effect.fail(new NotDistributed({ message }))
 
-/** Does it, in one transaction. @param shards how many: each is on one server at a time, and moves as a whole */
+/**
+ * Spreads the books, in one transaction. @param shards the number of shards: each is on one server at a time, and moves as a
+ * whole
+ */
 export const distribute = Effect.fnUntraced(function* (shards: number) {
   const sql = yield* SqlClient.SqlClient
-  // What gateways left behind that were killed is settled first: its rows have the name of no shard.
+  // The holds of killed gateways are settled first: their rows have the name of no shard.
   for (let left = 1; left > 0; ) {
     yield* sql`select count(*) from ledger_reap(1000)`
     const [nodes] = yield* sql<{ count: number }>`select count(*)::int as count from nodes where lease_until < now()`
@@ -54,7 +57,7 @@ export const distribute = Effect.fnUntraced(function* (shards: number) {
 const spreadTables = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, shards: number) {
   yield* sql`select set_config('client_min_messages', 'warning', true), set_config('citus.shard_replication_factor', '1', true),
     set_config('citus.multi_shard_modify_mode', 'sequential', true)`
-  // A gateway that starts meanwhile waits, and finds the books spread.
+  // A gateway that starts at the same time waits, and finds the books spread.
   yield* sql`lock table nodes, counters in access exclusive mode`
   const [node] = yield* sql<{ id: string }>`select id from nodes limit 1`
   if (node !== undefined) return yield* refuse(`The gateway ${node.id} was started meanwhile: stop it first`)
@@ -122,7 +125,7 @@ const replaceFunctions = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) 
   end $fn$`)
   yield* sql.unsafe(`create or replace function next_transfer_id() returns bigint language sql volatile as $fn$
     ${transferId("transfers_id_seq", 1)} $fn$`)
-  // Reports use these on all servers.
+  // Reports use these functions on all servers.
   for (const signature of [
     "usage_dims(jsonb, integer, integer, integer, integer)",
     "first_frame_bucket(integer, double precision[])",

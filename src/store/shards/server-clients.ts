@@ -28,7 +28,7 @@ export const makeServerClients = Effect.fnUntraced(function* (databaseUrl: Redac
       url.hostname = host
       url.port = String(port)
       const built = yield* Layer.buildWithScope(connect(Redacted.make(url.href)), scope)
-      // Another statement may have made one meanwhile; this one has no connection yet.
+      // Another statement may have made one in the meantime; this one has no connection yet.
       const client = clients.get(server) ?? Context.get(built, SqlClient.SqlClient)
       clients.set(server, client)
       return client

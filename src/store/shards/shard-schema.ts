@@ -1,7 +1,7 @@
 /**
- * A shard on the server that has it is a schema: a view of the shard's part of each table, under the table's own name, and
- * a copy of each function of the books, which finds these views and nothing else. What a function does there is plain PostgreSQL. Each
- * begins by taking the lock that Citus itself takes before it writes, and by making sure that the shard is still there.
+ * A shard on the server that has it is a schema: a view of the shard's part of each table, under the table's own name, and a
+ * copy of each function of the books, which finds these views and nothing else. The functions there are plain PostgreSQL.
+ * Each begins by taking the lock that Citus itself takes before it writes, and by making sure that the shard is still there.
  */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -40,7 +40,7 @@ export const bookTables = [
 /** Rows of a whole shard: they have its key. */
 const keyedTables = ["usage_folded", "usage_stale_hours", "usage_kept", "nodes", "books_months"]
 
-/** Names of the functions that a shard has of its own: those of the books, and what they call. */
+/** Names of the functions of which a shard has copies: those of the books, and the functions that they call. */
 export const bookFunctions = (): ReadonlyArray<string> => [
   ...new Set(
     functionFiles()
@@ -51,7 +51,7 @@ export const bookFunctions = (): ReadonlyArray<string> => [
   "spent_days_after",
 ]
 
-/** Says that a shard is not where it was looked for. */
+/** The error code of a shard that is not on the server where it was expected. */
 export const movedCode = "WB001"
 
 export interface BookFunction {
@@ -106,7 +106,7 @@ export const ensureSchema = Effect.fnUntraced(function* (
   )
 })
 
-/** The comment of a shard's schema: up to which migration its functions are. */
+/** The comment of a shard's schema: the newest migration that its functions have. */
 const markPrefix = "weir "
 
 const schemaText = (
@@ -160,7 +160,7 @@ alter function ${name}.${signature} set search_path from current;`,
 end $shard$`
 
 /**
- * Ids of transfers that were made at several places are in the order of time: milliseconds, then a number that no other
+ * Ids of transfers that were made on several servers are in the order of time: milliseconds, then a number that no other
  * transfer of that millisecond has. The coordinator's (1) are odd, a shard's (0) even.
  */
 export const transferId = (sequence: string, parity: 0 | 1): string =>

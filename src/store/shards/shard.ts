@@ -13,18 +13,18 @@ export interface Shard {
   readonly name: string
   /** The name in `org_id` of rows that belong to the whole shard. */
   readonly key: string
-  /** The host and the port of the server that has it; empty where there is one. */
+  /** The host and the port of the server that has it; empty if there is one server. */
   readonly server: () => string
   /**
-   * Runs a statement where the shard is, as one transaction; again, if the shard has moved meanwhile, or if a partition was
-   * made while the statement waited to write what belongs there to the default one.
+   * Runs a statement on the shard's server, as one transaction. Runs it again if the shard has moved in the meantime, or if a
+   * partition was made while the statement waited to write its rows to the default one.
    */
   readonly run: <A, R>(
     query: (client: ShardClient) => Effect.Effect<A, SqlError.SqlError, R>,
   ) => Effect.Effect<A, SqlError.SqlError, R>
 }
 
-/** The one shard of a database whose books are in one place, and all that is in no shard. */
+/** The one shard of a database whose books are in one place, and all rows that are in no shard. */
 export const wholeShard = (sql: SqlClient.SqlClient): Shard => {
   const client = { sql, books: sql.literal("") }
   return { name: "books", key: "", server: () => "", run: (query) => againInItsPartition(query(client)) }
@@ -35,7 +35,7 @@ export const againInItsPartition = <A, R>(
   query: Effect.Effect<A, SqlError.SqlError, R>,
 ): Effect.Effect<A, SqlError.SqlError, R> => Effect.retry(query, { while: isOfAnotherPartition, times: 3 })
 
-/** PostgreSQL gives it no code of its own, but names the function that refused it. */
+/** PostgreSQL has no code for it, but names the function that refused it. */
 const isOfAnotherPartition = (error: SqlError.SqlError): boolean => {
   const { code, routine } = serverErrorOf(error)
   return code === "23514" && routine === "ExecPartitionCheckEmitError"

@@ -11,7 +11,7 @@ export class Shards extends Context.Service<
   Shards,
   {
     readonly all: ReadonlyArray<Shard>
-    /** The place in `all` of an organisation's shard. */
+    /** The index in `all` of an organisation's shard. */
     readonly indexOf: (orgId: string) => number
     /** The shard of an organisation. */
     readonly of: (orgId: string) => Shard

@@ -1,4 +1,4 @@
-/** The shards of a database that is spread over servers, and where each is now. */
+/** The shards of a database that is spread over servers, and the present server of each. */
 import { Effect, type Redacted, Semaphore } from "effect"
 import { type SqlClient, SqlError } from "effect/sql"
 import { runEvery } from "../../background.ts"
@@ -66,7 +66,7 @@ export const makeSpread = Effect.fnUntraced(function* (
             ready.delete(placeOf(before))
             yield* Effect.ignore(look)
             const after = yield* here()
-            // The servers hear of a move one after the other.
+            // The servers learn of a move one after the other.
             if (placeOf(after) === placeOf(before)) yield* Effect.sleep("100 millis")
             return yield* run(query, made + 1)
           }),
@@ -90,7 +90,7 @@ export const makeSpread = Effect.fnUntraced(function* (
 
 const placeOf = ({ id, host, port }: PlacedShard): string => `${id}@${host}:${port}`
 
-/** A schema, a table or a function is not there: a shard has moved, and Citus has removed what was left of it. */
+/** A schema, a table or a function is missing: a shard has moved, and Citus has removed the rest of it. */
 const schemaCodes: ReadonlySet<unknown> = new Set(["3F000", "42P01", "42883"])
 
 /** The number of times that a statement is sent in all: each time to the place of its shard, which may move again. */

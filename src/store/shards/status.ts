@@ -6,9 +6,9 @@ import type { Shards } from "./shards.ts"
 
 export interface ShardStatus {
   readonly shard: string
-  /** Host and port; empty where the books are on one server. */
+  /** Host and port; empty if the books are on one server. */
   readonly server: string
-  /** Whether the server answers; where it does not, nothing is known of the shard. */
+  /** Whether the server answers; if not, nothing is known of the shard. */
   readonly answers: boolean
   readonly organisations: number
   readonly bytes: number

@@ -29,7 +29,10 @@ const add = (state: Uint32Array, word: number, value: number): void => {
 
 const rotated = (value: number, bits: number): number => (value << bits) | (value >>> (32 - bits))
 
-/** A step of the mixing: which word changes, by which it does, how far that is rotated, and which word it is added to. */
+/**
+ * A step of the mixing: the word that changes, the word that changes it, the rotation of that, and the word that it is added
+ * to.
+ */
 const mixing = [
   [0, 2, 4, 1],
   [1, 0, 6, 2],

@@ -26,11 +26,11 @@ export interface Judged {
   readonly suggestedMs: number | undefined
 }
 
-/** Minimum number of calls for percentiles: of fewer, the last ones are chance. */
+/** Minimum number of calls for percentiles: with fewer, the last ones depend on chance. */
 export const enoughForPercentiles = 20
 /** Minimum number of calls for a suggestion. */
 export const enoughCalls = 200
-/** One call in a thousand may be ended; the suggestion adds half as much again, as a margin for slow days. */
+/** One call in a thousand may be ended; the suggestion adds half of the time as a margin for slow days. */
 const headroom = 1.5
 const maxTimedOutShare = 0.001
 /** Lower bounds: shorter timeouts save nothing and end calls in a bad minute. */
@@ -41,7 +41,7 @@ export const judge = (observed: Observed, candidateMs?: number): Judged => {
   const { vendor, model, tier, limitMs, source, ended } = observed
   const kept = countIn(observed.buckets)
   const calls = kept + ended
-  // Within its bucket a time is a guess: no call that was not ended took longer than the limit.
+  // A time within a bucket is an estimate, but no call that was not ended took longer than the limit.
   const quantile = (share: number) => {
     const ms = calls < enoughForPercentiles ? undefined : timeOfRank(observed.buckets, share * calls)
     return ms === undefined ? undefined : Math.min(ms, limitMs ?? ms)

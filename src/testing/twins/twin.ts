@@ -1,11 +1,12 @@
 /**
- * A twin of a vendor's API: it refuses what the vendor's documentation says that the vendor refuses, with the vendor's status,
+ * A twin of a vendor's API: it refuses the requests that the vendor refuses by its documentation, with the vendor's status,
  * form and words, and answers by a script in the vendor's exact sequence of events.
  *
  * **Details**
  *
- * A request is first checked against the shape of the vendor's API, where each field is known at every depth, and then against
- * the table of rules, from the top down. What is accepted is answered by the script, in blocks that know no vendor.
+ * A request is first checked against the shape of the vendor's API, where each field is known at every depth, and then
+ * against the table of rules, from the top down. The script answers accepted requests, in blocks that are the same for all
+ * vendors.
  *
  * **Example**
  *

@@ -1,13 +1,13 @@
-/** The interface of a form: the request for an event, and what the answer means. */
+/** The interface of a form: the request for an event, and the meaning of the answer. */
 import type { Outcome } from "../delivery-store.ts"
 import type { Event } from "../message.ts"
 
 export interface Sending {
   /** The secrets of the webhook, the newest first. */
   readonly secrets: ReadonlyArray<string>
-  /** Since the epoch, of this attempt. */
+  /** The time of this attempt, in seconds since the epoch. */
   readonly seconds: number
-  /** This deployment, for receivers that hear of several. */
+  /** The name of this deployment, for receivers that get events of several. */
   readonly source: string
 }
 
@@ -22,7 +22,7 @@ export interface Form {
     event: Event,
     sending: Sending,
   ) => { readonly headers: Readonly<Record<string, string>>; readonly body: string }
-  /** Bytes of an answer that are read: 0 where its status says all. */
+  /** Bytes of an answer that are read: 0 if its status is enough. */
   readonly maxReplyBytes: number
   readonly judge: (status: number, body: string) => Judged
 }

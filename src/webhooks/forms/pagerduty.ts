@@ -12,7 +12,8 @@ export const pagerdutyUrl = "https://events.pagerduty.com/v2/enqueue"
 export const pagerduty: Form = {
   requestOf: (event, { secrets, source }) => {
     const { title, facts, severity, turn } = messageOf(event)
-    // An event that ends an alert has the key of the one that began it; any other has its own, the same at each attempt.
+    // The key of an alert: an event that ends an alert has the key of the one that began it; any other has its own, the same at
+    // each attempt.
     const about = turn === undefined ? event.event_id : `${event.org_id} ${event.subject}`
     const body = {
       routing_key: secrets[0] ?? "",

@@ -1,6 +1,6 @@
 /**
- * Usage that is folded by the hour and by the day: it is the sum of the records, however late they come and whatever is
- * folded again.
+ * Usage that is folded by the hour and by the day: it is the sum of the records, however late they come, and after
+ * each new folding.
  */
 import { randomUUID } from "node:crypto"
 import { expect, layer } from "@effect/vitest"

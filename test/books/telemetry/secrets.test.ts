@@ -1,6 +1,6 @@
 /**
- * No secret leaves: whatever a gateway logs, traces, measures, answers, refuses, compares or documents is searched for the
- * value of every credential that it used.
+ * No secret leaves: everything that a gateway logs, traces, measures, answers, refuses, compares or documents is searched for
+ * the value of every credential that it used.
  */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"

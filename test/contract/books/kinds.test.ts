@@ -57,7 +57,7 @@ const answer =
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Embeds each text as `[its length, its place]`, in the words of the vendor that is asked. */
+/** Embeds each text as `[its length, its place]`, in the format of the vendor that is asked. */
 const embeds = (tokens: number): VendorScript =>
   answer((sent, { path }) => {
     if (path.endsWith("/v2/embed")) {

@@ -62,7 +62,10 @@ export const askIn = async (gateway: TestGateway, script: VendorScript, api: Api
   return { status, text, warning, sent: vendor.calls.length === before ? undefined : vendor.calls.at(-1)?.body }
 }
 
-/** Posts to a gateway as its test client, whatever the API. @returns the reply with its warnings and its cost */
+/**
+ * Posts to a gateway as its test client, of any API.
+ * @returns the reply with its warnings and its cost
+ */
 export const ask = async (
   { baseUrl, keyId, key }: TestGateway,
   path: string,

@@ -1,6 +1,6 @@
 /**
- * Leased rates: no limit is ever exceeded, whatever nodes do and however late answers are; nobody is refused for long while
- * others have idle shares. On virtual time, with a store that does what the script does.
+ * Leased rates: no limit is ever exceeded, for any order of requests and any delay of answers; nobody is refused for long
+ * while others have idle shares. On virtual time, with a store that does what the script does.
  */
 import { describe, expect, it } from "vitest"
 import { RateShares, shareMs } from "../../../src/admission/rate-shares.ts"

@@ -1,4 +1,4 @@
-/** Failover is possible until the first frame that a client could have used, whatever a vendor sends before. */
+/** Failover is possible until the first frame that a client could have used, for any frames before it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"

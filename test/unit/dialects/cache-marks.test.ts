@@ -23,7 +23,7 @@ const loop = (call: object, result: object) => ({
   ],
 })
 
-/** Each with a place for a mark: what is marked in Anthropic's words, and what comes before the mark in those of Converse. */
+/** Each with a place for a mark: the marked part in Anthropic's format, and the part before the mark in Converse's. */
 const bodies: ReadonlyArray<readonly [marked: string, converse: string, body: object]> = [
   ["input_schema", "toolSpec", { tools: [tool(mark)], messages: [user(text)] }],
   ["source", "image", { messages: [user({ type: "image", source: png, ...mark }, text)] }],

@@ -1,4 +1,4 @@
-/** Parameters that not every vendor has, in the words of each: what is sent, and what is refused by its name. */
+/** Optional parameters in the format of each vendor: those that are sent, and those that are refused by name. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { extraExamples } from "../../../scripts/docs/pairs.ts"

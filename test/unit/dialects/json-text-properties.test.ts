@@ -401,7 +401,7 @@ describe.each(dialects)("a call in a reply of %s", (dialect) => {
         expect({ name, args: textAt(writtenWhole(api, reply), place) }).toEqual({ name, args })
         expect({ name, args: textAt(writtenWhole(api, kept), place) }).toEqual({ name, args })
       }
-      // It is sent back as it came.
+      // The reply is sent back unchanged.
       const thread = `[{"role":"assistant","blocks":${new JsonSource(twp).textAt(["blocks"])}}]`
       const encoded = encodedFor("twp/1", "anthropic", `{"model":"main","thread":${thread}}`)
       expect(textAt(encoded, ["messages", 0, "content", 0, "input"])).toBe(args)

@@ -19,7 +19,7 @@ const publishedBy = (dialect: string) =>
 
 const isFate = /^(read|kept|carried only|fault|left out: .+)$/
 
-/** The text of what reads replies of a dialect. */
+/** The source text of the modules that read a dialect's replies. */
 const sourcesOf = (dialect: string): string =>
   [`../../../src/dialects/${dialect}/`, "../../../src/dialects/openai-chat/", "../../../src/dialects/"]
     .flatMap((folder) => {

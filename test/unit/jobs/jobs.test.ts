@@ -1,4 +1,4 @@
-/** The lease of a job ends with its poll, whatever ends that. */
+/** The lease of a job ends with its poll, for every way in which the poll ends. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { CallDeadlines } from "../../../src/deadlines.ts"

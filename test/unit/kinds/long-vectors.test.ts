@@ -1,4 +1,7 @@
-/** Long replies of embeddings: their vectors are taken out as they come, and are the same as if the reply were read whole. */
+/**
+ * Long replies of embeddings: their vectors are taken out while they arrive, and are the same as if the reply were read
+ * whole.
+ */
 import { describe, expect, it } from "vitest"
 import { isObject, parseObject } from "../../../src/dialects/parse/json.ts"
 import { WrittenVector } from "../../../src/dialects/parse/written-vector.ts"

@@ -1,4 +1,4 @@
-/** Calls of functions that stand for tools of texts, as they come. */
+/** Calls of functions that replace tools of texts, while they arrive. */
 import { describe, expect, it } from "vitest"
 import type { VendorEvent } from "../../../src/dialects/chat-dialect.ts"
 import { ArgumentText } from "../../../src/kinds/chat/argument-text.ts"

@@ -1,4 +1,4 @@
-/** The plain check and the schema agree: what it accepts, the schema accepts as it is, whatever is sent. */
+/** The plain check and the schema agree: a value that the check accepts, the schema accepts unchanged. */
 import { Result, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { acceptsPlainly } from "../../../src/protocol/json/plain-check.ts"

@@ -29,7 +29,7 @@ export const vendorFields = (known: KnownVendors["data"]): ReadonlyArray<Field> 
   },
   optional("id", "Name in the catalogue", { hint: "The vendor's own if empty" }),
   optional("baseUrl", "Address", { hint: "The vendor's own if empty" }),
-  optional("credential", "Where its API key is", {
+  optional("credential", "Reference of its API key", {
     hint: "env:NAME, file:PATH or a reference to a store, never the key itself",
   }),
 ]
@@ -104,7 +104,7 @@ const priceEntry = (model: string, values: Values): Entry<"prices"> => {
   }
 }
 
-/** The prices of long inputs, where one was named. */
+/** The prices of long inputs, if one was given. */
 const aboveOf = ({
   aboveTokens = "",
   aboveInput: input = "",
@@ -122,7 +122,7 @@ const aboveOf = ({
 export const modelFields = (vendors: ReadonlyArray<string>, today: string): ReadonlyArray<Field> => [
   vendorField(vendors),
   { name: "model", label: "The vendor's own name of the model" },
-  { name: "handle", label: "Handle", hint: "By which clients ask for it" },
+  { name: "handle", label: "Handle", hint: "The name that clients use" },
   optional("contextWindow", "Context window, tokens", { type: "number" }),
   optional("maxOutput", "Longest answer, tokens", { type: "number" }),
   ...priceTerms(today),
@@ -166,5 +166,5 @@ export const planOf = ({ id = "", concurrency = "", perMinute = "", dailyTokens 
 
 export const testFields = (vendors: ReadonlyArray<string>): ReadonlyArray<Field> => [
   vendorField(vendors),
-  optional("model", "Its own name of a model", { hint: "The first one that the text has if empty" }),
+  optional("model", "The vendor's name of the model", { hint: "The first model in the text if empty" }),
 ]

@@ -1,4 +1,4 @@
-/** Forms that add entries to the catalogue's text, as a person would have written them, and call vendors of it. */
+/** Forms that add entries to the catalogue's text, in the form that a person would write, and test its vendors. */
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
 import type { Draft, DraftEntries, KnownVendors } from "../../../protocol/control/draft.ts"
@@ -51,7 +51,7 @@ export const CatalogueForms = ({
     <${ActionButton} name="Add a price" tone="quiet" fields=${priceFields(models, today)} act=${(values: Values) => add(priceOf(values))} explain="Per million tokens. It follows the price in force from its date on; nothing that was billed changes." />
     <${ActionButton} name="Add a plan" tone="quiet" fields=${planFields} act=${(values: Values) => add(planOf(values))} />
     <${ActionButton} name="Test a vendor" tone="quiet" confirm="Call it" fields=${testFields(vendors)} act=${test} explain="One small real call, by this text; the vendor bills its key." />`
-  return html`<${Card} title="Add to the text" actions=${buttons}>
+  return html`<${Card} title="Edit with forms" actions=${buttons}>
     <p class="soft small">A form writes lines at the end of their sections; comments and the order of what is there stay. Nothing is applied before you apply the text.</p>
     <${ErrorBox} error=${known.error ?? begin.error} />
     ${added.length > 0 && html`<div class="note" role="status"><strong>Added to the text:</strong>${added.map((line) => html`<div><code class="wrap">${line}</code></div>`)}</div>`}

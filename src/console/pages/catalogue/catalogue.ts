@@ -1,4 +1,4 @@
-/** The catalogue: its text with line numbers, forms that add to it, what a change would do, applying it, its history. */
+/** The catalogue: its text with line numbers, forms that add to it, a preview of changes, applying it, its history. */
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
@@ -138,7 +138,7 @@ const Editor = ({
 
 /** The note that a watched file has the catalogue, so that nothing is applied here. */
 const Watched = ({ file: { path, isInForce } }: { readonly file: NonNullable<CatalogueText["watchedFile"]> }) => html`
-  <p class="note">This gateway watches <code class="wrap">${path}</code>: what is in that file is applied at each start and change, and ends whatever else was applied. Change the text here, save it, and put it there.
+  <p class="note">This gateway watches <code class="wrap">${path}</code>: it is applied at each start and change, and replaces any other catalogue. Change the text here, save it, and copy it to that file.
     ${!isInForce && html`<strong>The catalogue in force is not what the file has: it lasts until then.</strong>`}</p>`
 
 const steps = {

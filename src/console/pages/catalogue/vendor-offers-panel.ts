@@ -1,4 +1,4 @@
-/** Models of a vendor: what it lists, with the prices of a price file; those that are chosen are added to the text. */
+/** Models of a vendor: its list, with the prices of a price file; chosen models are added to the text. */
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
 import type { VendorCheckResponse } from "../../../protocol/control/admin.ts"
@@ -49,17 +49,17 @@ export const VendorOffersPanel = ({
     setAsked(undefined)
   }
   const last = vendors.at(-1) ?? ""
-  return html`<h3>Models of a vendor</h3>
+  return html`<h3>Import models</h3>
     <form class="fields" onSubmit=${submit}>
       <${Input} field=${{ name: "vendor", label: "Vendor", suggestions: vendors, value: last }} />
       <label><span>Price file <span class="soft">optional</span></span>
         <input type="file" name="prices" accept=".json,application/json" aria-describedby="prices-hint" />
       </label>
-      <${Input} field=${{ name: "provider", label: "The vendor's name in it", isOptional: true }} />
-      <${Input} field=${{ name: "markup", label: "What you add", isOptional: true }} />
+      <${Input} field=${{ name: "provider", label: "Provider in the price file", isOptional: true }} />
+      <${Input} field=${{ name: "markup", label: "Markup (%)", isOptional: true }} />
       <div><button disabled=${ask.isRunning}>${ask.isRunning ? "Asking…" : "List its models"}</button></div>
     </form>
-    <p class="soft small" id="prices-hint">The price file is LiteLLM's <code>model_prices_and_context_window.json</code>; the vendor's name in it is known for known vendors. What you add is a percentage, such as 10%.</p>
+    <p class="soft small" id="prices-hint">The price file is LiteLLM's <code>model_prices_and_context_window.json</code>; the provider is filled in for known vendors. The markup is a percentage, such as 10%.</p>
     <${ErrorBox} error=${ask.error} />
     ${asked !== undefined && html`<${Offers} text=${text} asked=${asked} add=${addChosen} />`}`
 }
@@ -81,7 +81,7 @@ const Offers = ({
       ${problem === null ? html`<p>${vendor} lists ${count(listed)} models; ${count(offers.length)} are new here or have another price.</p>` : html`<p class="warn">${problem}. ${offers.length > 0 ? "These are the price file's models." : "Name a price file, or add its models by hand."}</p>`}
       ${unpriced.length > 0 && html`<p class="soft small">No price is known for ${unpriced.join(", ")}: name a price file that has them, or add them with a price of your own.</p>`}
     </div>
-    <${Table} caption="Offered models" rows=${offers} empty=${problem === null && html`<${Empty} title="Nothing to add">The text has what is known of this vendor.<//>`} columns=${[
+    <${Table} caption="Offered models" rows=${offers} empty=${problem === null && html`<${Empty} title="Nothing to add">The text has all known models of this vendor.<//>`} columns=${[
       {
         name: "Add",
         show: ({ handle }: Offer) =>

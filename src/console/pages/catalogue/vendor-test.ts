@@ -1,4 +1,4 @@
-/** A test call to a vendor of a text that is not applied, and what came of it. */
+/** A test call to a vendor of a text that is not applied, and its result. */
 import { html } from "htm/preact"
 import type { VendorCheckResponse } from "../../../protocol/control/admin.ts"
 import { call } from "../../api.ts"

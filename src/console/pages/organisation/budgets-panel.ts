@@ -1,4 +1,4 @@
-/** Budgets that cover an organisation: what is used of them; set and remove. */
+/** Budgets that cover an organisation: their use; set and remove. */
 import { html } from "htm/preact"
 import type { BudgetState, Budgets } from "../../../protocol/control/budget.ts"
 import { call, get } from "../../api.ts"
@@ -36,7 +36,7 @@ export const BudgetsPanel = ({ place }: { readonly place: TenantPlace }) => {
     mayManage(viewer) &&
     html`<${ActionButton} name="Set a budget" confirm="Set" act=${set} fields=${[
       { name: "id", label: "Id", hint: "An id that exists is changed." },
-      { name: "scope", label: "For each", options: choices(["org", "team", "person", "app", "key", "endUser"]) },
+      { name: "scope", label: "Applies to", options: choices(["org", "team", "person", "app", "key", "endUser"]) },
       { name: "unit", label: "Of", options: choices(["money", "tokens"]) },
       { name: "period", label: "Per", options: Object.entries(periods) },
       { name: "limit", label: "Limit", hint: "In the organisation's currency, or tokens." },

@@ -1,4 +1,4 @@
-/** Keys of an organisation's applications: mint, with lines that are ready to use, and revoke. */
+/** Keys of an organisation's applications: mint (with examples to copy) and revoke. */
 import { html } from "htm/preact"
 import type { KeyList, KeyMinted } from "../../../protocol/control/admin-directory.ts"
 import { base, call, get } from "../../api.ts"
@@ -57,7 +57,7 @@ export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readon
   <//>`
 }
 
-/** A call for each kind of client. */
+/** An example call for each kind of client. */
 export const ReadyLines = ({ keyId, secret }: { readonly keyId: string; readonly secret: string }) => {
   const address = base.href.replace(/\/$/, "")
   const pair = `${keyId}~${secret}`

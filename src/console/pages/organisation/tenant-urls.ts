@@ -32,6 +32,6 @@ export const tenantPlace = (viewer: Viewer, org: string): TenantPlace => {
   }
 }
 
-/** One of a list. */
+/** The route of one entry of a list. */
 export const oneOf = (list: string, id: string, action = ""): string =>
   `${list}/${encodeURIComponent(id)}${action === "" ? "" : `/${action}`}`

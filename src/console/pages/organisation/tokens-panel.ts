@@ -27,10 +27,10 @@ export const TokensPanel = () => {
     reload()
   }
   return html`<${Card} title="Your tokens" actions=${html`<${ActionButton} name="Create a token" confirm="Create" act=${create} fields=${[
-    { name: "name", label: "What it is for" },
+    { name: "name", label: "Purpose" },
     {
       name: "scope",
-      label: "It may",
+      label: "Scopes",
       options: [
         ["runtime", "call models"],
         ["control", "use the control routes"],

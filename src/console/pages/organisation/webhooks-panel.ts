@@ -86,7 +86,7 @@ const DeliveriesOf = ({ id }: { readonly id: string }) => {
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       data !== undefined &&
-      html`<${Table} caption="Deliveries of ${id}" rows=${data.deliveries} empty=${html`<${Empty} title="No delivery" />`} columns=${deliveryColumns(resend)} />`
+      html`<${Table} caption="Deliveries of ${id}" rows=${data.deliveries} empty=${html`<${Empty} title="No deliveries yet" />`} columns=${deliveryColumns(resend)} />`
     }`
 }
 

@@ -10,10 +10,10 @@ import { RecordButton } from "../../ui/record-button.ts"
 type Kind = "images" | "speech" | "transcriptions" | "videos"
 
 const kinds: ReadonlyArray<readonly [kind: Kind, name: string, model: string]> = [
-  ["images", "Make a picture", "draw"],
-  ["speech", "Speak a text", "say"],
-  ["transcriptions", "Write down what is spoken", "hear"],
-  ["videos", "Have a video made", "film"],
+  ["images", "Create a picture", "draw"],
+  ["speech", "Create speech", "say"],
+  ["transcriptions", "Transcribe speech", "hear"],
+  ["videos", "Create a video", "film"],
 ]
 
 /** The interval at which a job is asked for. */

@@ -1,4 +1,4 @@
-/** The playground's realtime session: spoken by the microphone or typed, answered with sound and text. */
+/** The playground's realtime session: speech from the microphone or typed text, answered with sound and text. */
 
 import { html } from "htm/preact"
 import { useRef, useState } from "preact/hooks"

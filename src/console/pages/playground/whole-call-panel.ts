@@ -1,4 +1,4 @@
-/** The playground's other calls: embeddings, rankings, moderation and searches, with what they cost. */
+/** The playground's other calls: embeddings, rankings, moderation and searches, with their cost. */
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"

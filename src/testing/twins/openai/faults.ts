@@ -1,4 +1,4 @@
-/** Refusals in OpenAI's words. Source: https://platform.openai.com/docs/guides/error-codes */
+/** Refusals in OpenAI's format. Source: https://platform.openai.com/docs/guides/error-codes */
 import type { JsonObject } from "../../../dialects/parse/json.ts"
 import { type ShapeFault, valueAt } from "../shape.ts"
 import type { TwinFault, TwinRefusal } from "../twin.ts"

@@ -1,4 +1,4 @@
-/** Requests that a model refuses, whatever its vendor's other models take. */
+/** Requests that a model refuses, even if its vendor's other models take them. */
 
 import { openaiEffort } from "../../../dialects/openai-chat/models.ts"
 import { type JsonObject, objectAt, stringAt } from "../../../dialects/parse/json.ts"

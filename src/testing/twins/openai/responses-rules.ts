@@ -130,7 +130,7 @@ const seals: Check = (body) =>
         )
   })
 
-/** Reasoning is followed by what it led to. */
+/** Reasoning is followed by the item that it led to. */
 const reasoningLeads: Check = (body) => {
   const items = itemsOf(body)
   return firstOf(items, (item, at) => {

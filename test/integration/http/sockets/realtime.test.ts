@@ -684,7 +684,7 @@ describe("what a realtime session allows", () => {
       },
       async ({ open, records, held }) => {
         const socket = await open()
-        // What came goes on as it came; this client would not read it either.
+        // The event was forwarded unchanged; this client would not read it either.
         socket.ws.removeAllListeners("message")
         socket.send({ type: "response.create" })
         await expect.poll(async () => (await records()).length).toBe(1)

@@ -1,4 +1,4 @@
-/** The progress of a client in its messages, in whatever pieces they are read. */
+/** The progress of a client in its messages, which are read in pieces of any size. */
 import { describe, expect, it } from "vitest"
 import { MessageProgress } from "../../../../src/http/sockets/message-progress.ts"
 import { randomOf } from "../../../support/random.ts"

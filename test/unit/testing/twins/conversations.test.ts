@@ -1,8 +1,8 @@
-/** Random conversations: no vendor refuses what Weir sends, and what a client gets is as its API describes. */
+/** Random conversations: no vendor refuses a request of Weir, and each client gets replies in the form of its API. */
 import { describe, expect, it } from "vitest"
 import { type Broken, clientNames, converse, newTally, targets } from "./random-conversations.ts"
 
-/** As a first look: the checks of a change run 200 of each pair (`.ci/run`). */
+/** The first part: the checks of a change run 200 of each pair (`.ci/run`). */
 const conversations = 50
 
 describe.each(clientNames)("%s", (client) => {
