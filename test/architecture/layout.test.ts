@@ -45,6 +45,14 @@ describe("the folders of tests", () => {
   })
 })
 
+it("unit tests start no gateway, and use no store of the run", () => {
+  const starts =
+    /\b(useGateway|startGateway|startRealtimeGateway|useCommands|useProcesses|layerTest(Database|Databases|Ledger|Nodes)|makeTestDatabase|testStores|testRedisUrl)\b/
+  const unit = tests.filter((file) => file.startsWith("test/unit/"))
+  expect(unit.filter((file) => starts.test(readFileSync(join(root, file), "utf8")))).toEqual([])
+  expect(starts.test(readFileSync(join(root, "test/integration/http/edge.test.ts"), "utf8"))).toBe(true)
+})
+
 it("the durations are of tests that exist", () => {
   expect(Object.keys(readDurations()).filter((file) => !tests.includes(file))).toEqual([])
 })

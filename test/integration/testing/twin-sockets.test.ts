@@ -1,6 +1,6 @@
 /** Conversations over sockets: each client API speaks three turns with two vendors, of which one fails over to the other. */
 import { describe, expect, it } from "vitest"
-import { type JsonObject, parseObject } from "../../../../src/dialects/parse/json.ts"
+import { type JsonObject, parseObject } from "../../../src/dialects/parse/json.ts"
 import {
   anthropicTwin,
   geminiTwin,
@@ -12,10 +12,10 @@ import {
   type Twin,
   testCatalogue,
   type VendorCall,
-} from "../../../../src/testing/index.ts"
-import { useGateway } from "../../../support/gateway.ts"
-import { clients, type Settings } from "./clients.ts"
-import { type ClientName, callsIn } from "./through-weir.ts"
+} from "../../../src/testing/index.ts"
+import { useGateway } from "../../support/gateway.ts"
+import { clients, type Settings } from "../../unit/testing/twins/clients.ts"
+import { type ClientName, callsIn } from "../../unit/testing/twins/through-weir.ts"
 
 const twins: Readonly<Record<string, Twin>> = {
   openai: openaiTwin,
