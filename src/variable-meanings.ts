@@ -28,7 +28,7 @@ export const meanings: Readonly<Record<string, string>> = {
   vaultLogin:
     "Logins at Vault where there is no token: a role for the service account of Kubernetes, whose token is in the file, or an AppRole. The path is where the method is mounted below `auth/`: `kubernetes` or `approle` if absent.",
   awsSecrets:
-    "The region of `aws-sm:` without an ARN, and where Secrets Manager is, if not at AWS: the variables of AWS's own tools.",
+    "The region of `aws-sm:` without an ARN, and the address of Secrets Manager, if not at AWS: the variables of AWS's own tools.",
   googleSecretsUrl: "The address of Google's Secret Manager, for `gcp-sm:`.",
   azureVaultUrl:
     "The address of a key vault for `azure-kv:`, with `{vault}` for its name; national clouds have their own.",
@@ -63,7 +63,7 @@ export const meanings: Readonly<Record<string, string>> = {
   redisDeadlineMs: "Deadline of each call to Redis; a connection that is silent for two of them is left for a new one.",
   adminKeySha256: "SHA-256 of the admin key, in hex. Development mints a key.",
   gateMode:
-    "How the gate treats a full plan, and a store that does not answer: `enforce` refuses, `shadow` only counts, `off` does not check.",
+    "Behaviour of the gate for a full plan, and for a store that does not answer: `enforce` refuses, `shadow` only counts, `off` does not check.",
   sessionWindowS: "Time that a session counts as active after it was last seen, in seconds.",
   requireSignature: "`1`: every runtime request must be signed.",
   trustedProxies: "Networks (CIDR, separated by commas) of proxies whose `X-Forwarded-For` is trusted.",
@@ -96,7 +96,8 @@ export const meanings: Readonly<Record<string, string>> = {
   checkpointMs: "Interval at which leases are renewed and checkpoints written; well below three quarters of the lease.",
   settlePatienceMs: "Time that a settlement is retried before it goes to the journal in the data directory.",
   retentionDays: "Time that usage records are kept, in days.",
-  booksKeptDays: "Months of transfers are closed so many days after their end; they are kept if it is not set.",
+  booksKeptDays:
+    "Number of days after the end of a month after which its transfers are closed; if absent, they are kept.",
   spentIdsKeptDays: "Time that spent request ids are kept, in days; at least as long as replies are stored, and a day.",
   idempotencyTtlS: "Time that finished replies are stored for replay, in seconds.",
   authStaleMs: "Time that a known key stays valid while the database does not answer.",

@@ -158,11 +158,11 @@ const tableOf = <A, Name extends string>(
 
 /** The tables in Markdown. */
 export const wordTables =
-  (): string => `Of a request, the first place in which it is said; \`-\` is left out, \`refused\` goes to the model's next target.
+  (): string => `In a request: the first position of the field; \`-\` is left out, \`refused\` goes to the model's next target.
 
 ${tableOf(dialectNames, requestWords, requestCell)}
 
-Of a reply:
+In a reply:
 
 ${tableOf(clientApiNames, replyWords, replyCell)}
 `
