@@ -330,7 +330,7 @@ describe("what it shows", () => {
     await dialog.getByRole("button", { name: "Add a vendor" }).click()
     await page.getByText("Added to the text:").waitFor()
 
-    await page.getByLabel("Price file").setInputFiles(priceFile)
+    await page.getByLabel(/^Price file/).setInputFiles(priceFile)
     await page.getByLabel("Provider in the price file").fill("openai")
     await page.getByRole("button", { name: "List its models" }).click()
     await page.getByText("listing lists 2 models; 1 are new here").waitFor()
