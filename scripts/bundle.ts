@@ -36,7 +36,7 @@ export default defineConfig({
   platform: "node",
   plugins: [laterSegmenter],
   external: (id) => installed.some((name) => id === name || id.startsWith(`${name}/`)),
-  // As deep as the folders of src: migrations are found beside dist.
+  // The output is as deep as the folders of src: migrations are found beside dist.
   output: {
     dir: "dist/bin",
     format: "esm",

@@ -198,7 +198,7 @@ echo "stopped by SIGTERM, exit code 0"
   ])
   child.kill("SIGKILL")
   if (code !== 0 || !text.includes(", 0 failed, ")) throw new Error(`it ended with ${code}:\n${text}`)
-  // What the gateway itself prints is not of interest.
+  // The lines of the gateway itself are not of interest.
   return text.replaceAll(/^(?!healthy|conformance|stopped).*\n/gm, "")
 }
 

@@ -110,7 +110,7 @@ try {
   const address = vendor.address()
   const vendorPort = typeof address === "object" && address !== null ? address.port : 0
 
-  // Where there is no repository that may be cloned, what would be cloned is copied.
+  // Without a repository that may be cloned, the folder is copied.
   if (mayClone()) await sh(`git -c safe.directory='*' clone --quiet --depth 1 "file://${root}" weir`)
   else cpSync(root, home, { recursive: true, filter: (path) => !/node_modules|[\\/]\.weir/.test(path) })
   if (process.argv.includes("--linked")) symlinkSync(join(root, "node_modules"), join(home, "node_modules"))

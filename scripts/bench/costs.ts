@@ -23,7 +23,7 @@ export const costs = async (
   const perSecond = subjects.map((): Array<number> => [])
   for (const { endpoint } of subjects) await drive(endpoint, { requests, inFlight })
   for (let round = 0; round < rounds; round++) {
-    // What a call leaves to be done later is paid by the next subject: the order changes with each round.
+    // The later work of a call is paid by the next subject: the order changes with each round.
     const order = [...subjects.entries()]
     for (const [at, { subject, endpoint }] of round % 2 === 0 ? order : order.reverse()) {
       const before = cpuSeconds(subject.pid)

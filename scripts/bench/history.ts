@@ -93,7 +93,7 @@ const left = async (query: Query): Promise<number> => {
 
 const fill = async (query: Query, records: number): Promise<void> => {
   const perDay = Math.ceil(records / days)
-  // As retention makes them day by day; late records are not marked, because all of it is folded.
+  // Retention makes partitions day by day; late records are not marked, because all of them are folded.
   await query("alter table usage_records disable trigger user")
   for (let ago = days; ago > 0; ago--) {
     const day = new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10)

@@ -258,7 +258,7 @@ export const socketMemory: Scenario = async ({ another, overHttp2 }, { rounds, s
     await sleep(2000)
     const before = residentBytes(weir.pid)
     const close = await use(weir)
-    // What the start left behind is collected meanwhile.
+    // The garbage of the start is collected in this time.
     await sleep(20_000)
     const grown = residentBytes(weir.pid) - before
     close()

@@ -79,7 +79,7 @@ function contentOf(
       ...(isFull && { speechToText, textToSpeech }),
       ...otherKinds(snapshot, org.models),
     },
-    // By the capability of its end users, or because its own calls have a model for it.
+    // A medium is on if the organisation's end users may use it, or if its own calls have a model for it.
     ...(isFull && {
       media: {
         asr: { enabled: can("speechToText") || speechToText.length > 0 },

@@ -4,8 +4,8 @@ import { parseSync } from "rolldown/utils"
 
 /** A text that a person reads. */
 export interface Prose {
-  /** `doc`: a doc comment, or a description that is published as one; `text`: any other. */
-  readonly kind: "doc" | "text"
+  /** `doc`: a doc comment, or a description that is published as one; `line`: a comment of lines; `text`: any other. */
+  readonly kind: "doc" | "line" | "text"
   /** The line where it begins, from 1. */
   readonly line: number
   readonly text: string
@@ -19,7 +19,7 @@ export const proseOfProgram = (code: string, options: { readonly strings: boolea
   // Lines of `//` that follow each other are one text.
   let previous: { text: string; line: number; last: number } | undefined
   const flush = (): void => {
-    if (previous !== undefined) found.push({ kind: "text", line: previous.line, text: previous.text })
+    if (previous !== undefined) found.push({ kind: "line", line: previous.line, text: previous.text })
     previous = undefined
   }
   for (const { type, value, start } of comments) {

@@ -13,16 +13,29 @@ export interface Rule {
   readonly instead: string
 }
 
+/** An opening that hides the subject, in comments of lines too: `// What is scarce goes back`. */
+interface Opening extends Rule {
+  readonly ofLines?: true
+}
+
 /** The first words that a doc comment may not have. */
-export const openings: ReadonlyArray<Rule> = [
-  { pattern: /^Of\b/, instead: 'name the thing: "The lease of a node" or "For a node: …"' },
-  { pattern: /^(Those|That|This one|Such)\b/, instead: "the noun: The rows that …" },
-  { pattern: /^(Told|Tells)\b/, instead: "Returned, Returns, Reports, Notifies" },
-  { pattern: /^((For|To|By|With|From|Of) )?(Whom|Whose|Who)\b/i, instead: "the person or thing: The user that …" },
-  { pattern: /^As\b/, instead: 'the noun, or "Like …"' },
-  { pattern: /^By\b/, instead: "the noun: The rows by key" },
+export const openings: ReadonlyArray<Opening> = [
+  { pattern: /^Of\b/, instead: 'name the thing: "The lease of a node" or "For a node: …"', ofLines: true },
+  { pattern: /^(Those|That|This one|Such)\b/, instead: "the noun: The rows that …", ofLines: true },
+  { pattern: /^(Told|Tells)\b/, instead: "Returned, Returns, Reports, Notifies", ofLines: true },
+  {
+    pattern: /^((For|To|By|With|From|Of) )?(Whom|Whose|Who)\b/i,
+    instead: "the person or thing: The user that …",
+    ofLines: true,
+  },
+  { pattern: /^As\b/, instead: 'the noun, or "Like …"', ofLines: true },
+  { pattern: /^By\b/, instead: "the noun: The rows by key", ofLines: true },
   { pattern: /^With\b/, instead: "the noun, or: If there is …" },
-  { pattern: /^((Of|For|By|With|From|In|At|On|To) )?(What|Which)\b/i, instead: "the noun: The body that is sent" },
+  {
+    pattern: /^((Of|For|By|With|From|In|At|On|To) )?(What|Which)\b/i,
+    instead: "the noun: The body that is sent",
+    ofLines: true,
+  },
   { pattern: /^Where\b/, instead: "the noun (The URL, The folder), or: If …" },
   { pattern: /^How (many|much)\b/, instead: "The number of, The amount of" },
   {
@@ -75,8 +88,10 @@ export const findingsIn = ({ kind, line, text }: Prose): ReadonlyArray<Finding> 
     .replace(/\{@link [^}]*\}|@(?:param|typeParam) [\w.]+/g, (code) => "`".repeat(code.length))
   const opening = plain.replace(/^\W*/, "")
   return [
-    ...(kind === "doc" ? openings : []).flatMap(({ pattern, instead }) =>
-      pattern.test(opening) ? [{ line, sentence: sentenceAt(text, 0), instead }] : [],
+    ...openings.flatMap(({ pattern, instead, ofLines = false }) =>
+      (kind === "doc" || (kind === "line" && ofLines)) && pattern.test(opening)
+        ? [{ line, sentence: sentenceAt(text, 0), instead }]
+        : [],
     ),
     ...words.flatMap(({ pattern, instead }) => {
       const hit = pattern.exec(plain)

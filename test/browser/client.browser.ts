@@ -47,7 +47,7 @@ const open = async () => {
   await page.waitForFunction(() => "weir" in globalThis)
   const { baseUrl, keyId, key } = gateway()
   const { token } = await connect({ baseUrl, credentials: { keyId, key } }).mintAppToken({ endUserId: "ada" })
-  // What follows runs inside the page, where the client's types are not known.
+  // The function runs inside the page, where the client's types are not known.
   return {
     page,
     run: (script: string) =>

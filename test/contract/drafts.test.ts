@@ -46,7 +46,7 @@ describe("from nothing to a model that is served", () => {
     const withVendor = await add(before, { vendors: [entry()], plans: [{ id: "drafted", concurrency: 5 }] })
     expect(withVendor.added).toHaveLength(2)
     expect(withVendor.vendors).toContain("listing")
-    // What a person wrote stays, also how a duration is written.
+    // The lines that a person wrote stay, with the notation of their durations.
     const isNew = (line: string) => !before.split("\n").includes(line)
     expect(
       withVendor.text
@@ -97,7 +97,7 @@ describe("from nothing to a model that is served", () => {
 
     const applied = await read(ApplyResponse, await send("POST", "catalogue", { text: complete.text }))
     expect(applied.changes.map(({ change }) => change)).toEqual(["added", "added", "added", "added"])
-    // What is served is not offered again; a price that changed is.
+    // A model that is served is not offered again; a changed price is.
     const still = (await offers(complete.text, { prices, provider: "openai", markup: "10%" })).offers
     expect(still.map(({ model }) => model)).toEqual(["text-embedding-3-small"])
     const [dearer] = (await offers(complete.text, { prices, provider: "openai", markup: "20%" })).offers

@@ -110,14 +110,14 @@ describe("members", () => {
     expect((await errorOf(await as("ada", "DELETE", `members/${ownerId}`))).message).toBe("The last owner cannot leave")
     expect((await errorOf(await as("ada", "PATCH", `members/${ownerId}`, { role: "admin" }))).code).toBe("conflict")
     const eve = await invited("ada", "eve", "owner")
-    // Of two owners who leave at the same time one stays.
+    // One of two owners who leave at the same time stays.
     const left = await Promise.all([
       as("ada", "DELETE", `members/${ownerId}`),
       as("eve", "DELETE", `members/${eve.id}`),
     ])
     expect(left.map(({ status }) => status).sort()).toEqual([204, 409])
     const stays = left[0]?.status === 204 ? "eve" : "ada"
-    // Who left and is invited again consents by a new login.
+    // A person who left and is invited again consents by a new login.
     const again = stays === "eve" ? "ada" : "eve"
     await invited(stays, again, "owner")
     expect((await as(again, "GET", "members")).status).toBe(404)
@@ -215,7 +215,7 @@ describe("consent", () => {
     tokens.delete("ada")
     expect((await as("ada", "GET", "members")).status).toBe(200)
     expect(await orgsOf("ada")).toEqual([orgId])
-    // As for everybody who is no member.
+    // The reply is the same for all who are no members.
     for (const path of ["members", "usage", "budgets", "tokens", "plan", "config/effective"]) {
       expect((await as("ada", "GET", path, undefined, ofOther)).status).toBe(404)
     }

@@ -32,7 +32,7 @@ describe("the day of a request id", () => {
     [newUlid(at).toLowerCase(), true],
     [uuidAt(at), true],
     [uuidAt(at).toUpperCase(), true],
-    // Of 2007, of the year 10889, not of base 32, another version, another variant, shorter, longer.
+    // Ids of 2007 and of the year 10889, no base 32, another version, another variant, a shorter one, a longer one.
     ["01234567890123456789012345", false],
     ["7ZZZZZZZZZZZZZZZZZZZZZZZZZ", false],
     ["01KAWZ0C00ABCDEFGHIJKLMNOP", false],

@@ -191,7 +191,7 @@ describe("what belongs to an organisation", () => {
     const team = await replyOf(TeamRecord, admin("POST", "teams", { org: id, members: [ada.id, bo.id] }))
     expect((await admin("DELETE", `members/${bo.id}`)).status).toBe(204)
     expect(await replyOf(TeamRecord, admin("GET", `teams/${team.id}`))).toMatchObject({ members: [ada.id] })
-    // What is left of the person is an id.
+    // Only an id is left of the person.
     const left = await replyOf(MemberRecord, admin("GET", `members/${bo.id}`))
     expect(left.email).not.toContain("bo.")
     for (const [method, body] of [
@@ -369,7 +369,7 @@ describe("nodes", () => {
     expect(absent).toBeGreaterThan(10)
     expect(absent).toBeLessThan(40)
     expect(bytes).toBeLessThan(80_000)
-    // What is active stays known.
+    // Active tenants stay known.
     expect((await small().exchange(hello)).status).toBe(200)
   })
 

@@ -74,7 +74,7 @@ describe.each(embeddings)("%s", (folder, name, listOf) => {
       const sent = JSON.parse(wire.body) as JsonObject
       expect(request.path.endsWith(wire.path.replace("/v2", "").replace("/v1beta", ""))).toBe(true)
       for (const [field, value] of Object.entries(sent)) {
-        // What we state and the recorded client left to the default.
+        // The recorded client leaves these two to their defaults; Weir states them.
         if (value !== false && field !== "truncation") expect([field, value]).toEqual([field, request.body[field]])
       }
     },

@@ -85,7 +85,7 @@ it.live.skipIf(!runsCitus)(
           expect(yield* settle(settlementOf(held, unit))).toEqual({ _tag: "Settled", balance: 99n * unit })
           expect(Date.now() - beganMs).toBeLessThan(1000)
         }
-        // What is looked at for others does not stop at those that wait.
+        // The look at budgets of other organisations does not stop at those that wait.
         const [other = ""] = up
         const need = halfUsed(unit)
         const held = yield* hold({ ...holdOf(other, unit), budgets: [need] })

@@ -51,9 +51,9 @@ describe.skipIf(!hasServers())("PostgreSQL in trouble", async () => {
     const response = await gateway().exchange(hello)
     expect(response.headers.get("retry-after")).toBe("1")
     expect(await errorOf(response)).toMatchObject({ code: "internal_error", detail: { retryable: true } })
-    // This one is authenticated from the cache, and refused without the database.
+    // The call is authenticated from the cache, and refused without the database.
     expect((await gateway().exchange({ ...hello, model: "nope" })).status).toBe(403)
-    // Lesson 16: the process is alive, and not ready.
+    // The process is alive, and not ready.
     expect((await fetch(`${gateway().baseUrl}/healthz`)).status).toBe(200)
     expect((await fetch(`${gateway().baseUrl}/readyz`)).status).toBe(503)
     psql("alter role gateway connection limit -1")

@@ -32,7 +32,7 @@ beforeAll(() => {
   mkdirSync(installed, { recursive: true })
   const [tarball = ""] = readdirSync(dir).filter((name) => name.endsWith(".tgz"))
   run("tar", ["-xzf", join(dir, tarball), "-C", installed, "--strip-components=1"], dir)
-  // What `npm install` would download is already installed.
+  // The downloads of `npm install` are already installed.
   for (const name of readdirSync(join(root, "node_modules"))) {
     if (name !== ".bin" && name !== "weir")
       symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name))

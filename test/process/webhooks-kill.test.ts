@@ -66,7 +66,7 @@ it("three webhooks, six kills: every key that was made is told to each at least 
   await serve(env)
   const acceptedBy = ({ received }: Receiver) =>
     new Set(received.filter(({ status }) => status === 204).map(({ data }) => data["key"]))
-  // What a killed gateway was sending is leased for half a minute.
+  // The deliveries of a killed gateway are leased for half a minute.
   await eventually(() => receivers.every((receiver) => made.isSubsetOf(acceptedBy(receiver))), 100_000)
   expect(made.size).toBeGreaterThan(20)
   const ids = new Map<unknown, Set<string>>()

@@ -76,7 +76,7 @@ export const makeHistory = (seed: number, exchanges: number): History => {
   const steps: Array<Step> = []
   for (let org = 0; org < orgs; org++) steps.push({ atMs: 0, do: "top up", org, amount: 20 + upTo(exchanges * 4) })
   const untilMs = burst(steps, 1, exchanges, random, { nodes, orgs })
-  // By a generator of their own, so that exchanges of a seed are as they were before there were sessions.
+  // Sessions have a generator of their own, so that a seed has the same exchanges as before there were sessions.
   const ofSessions = randomOf(seed ^ 0x5e55)
   for (let count = 0; count < exchanges / 10; count++) steps.push(session(ofSessions, 0, untilMs, { nodes, orgs }))
   return { nodes, orgs, steps: inOrder(steps) }

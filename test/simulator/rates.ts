@@ -176,7 +176,7 @@ export const rateProblem = (seed: number): string | undefined => {
   for (const [endMs, count] of admitted) {
     if (count > limit) return `a rate of ${limit} a window let in ${count} in the window that ended at ${endMs} ms`
   }
-  // What a killed node had counts as used, because nobody knows what it used.
+  // The shares of a killed node count as used, because its use is not known.
   if (hasFaults || earlyMs <= shareMs + 250) return undefined
   return `a rate of ${limit} a window refused calls for ${earlyMs} ms while other nodes had idle shares`
 }

@@ -74,7 +74,7 @@ const makeProvider = (
       email: ["email", "email_verified"],
       profile: ["oid", "preferred_username"],
     },
-    // As Entra ID has it: claims of the scopes are in the ID token too.
+    // Entra ID puts the claims of the scopes into the ID token too.
     conformIdTokenClaims: false,
     cookies: { keys: ["a key of this test's cookies"] },
     pkce: { required: () => true },

@@ -30,7 +30,6 @@ export const setup = async (): Promise<void> => {
   const made = join(templates, basename(archive, ".tgz"))
   if (!existsSync(made)) unpack(archive, made)
   utimesSync(made, new Date(), new Date())
-  // Those of other sources that no run has used for an hour.
   for (const name of readdirSync(templates)) {
     const path = join(templates, name)
     if (statSync(path).mtimeMs < Date.now() - hourMs) rmSync(path, { recursive: true, force: true })

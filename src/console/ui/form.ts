@@ -30,7 +30,7 @@ export const Input = ({ field, isFilter = false }: { readonly field: Field; read
   const { name, label, type = "text", hint, isOptional = false, options, suggestions } = field
   const value = field.value ?? options?.[0]?.[0] ?? ""
   const element = useRef<HTMLInputElement & HTMLSelectElement>(null)
-  // What is typed stays where it is; only a value from elsewhere replaces it.
+  // The typed text stays; only a value from elsewhere replaces it.
   useEffect(() => {
     if (element.current !== null) element.current.value = value
   }, [value])

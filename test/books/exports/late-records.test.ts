@@ -8,7 +8,7 @@ it("exports have a record that came late, and one that was taken back with its c
   const { sql } = gateway()
   // Not in the statements that write: where the books are spread, those run on other servers, which have no such function.
   const nextPlace = async () => (await run(sql<{ place: bigint }>`select next_transfer_id() as place`))[0]?.place
-  // As a settlement writes it that was kept in a journal for two days.
+  // A settlement that was kept in a journal for two days writes such a record.
   const place = String(await nextPlace())
   await run(sql`
       with late as (

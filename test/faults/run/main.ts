@@ -300,7 +300,7 @@ for (const [key, outcome] of outcomes) {
   else if (outcome._tag === "Refused") tally.refused++
 }
 check(tally.refused === 0 || flags.scarce, `${tally.refused} keys were refused`)
-// What failed jobs gave back may have come after the last refusal.
+// The money of failed jobs may have come back after the last refusal.
 for (const [key, { _tag }] of outcomes) {
   const balance = left.get(orgOf(key).org) ?? 0
   check(

@@ -104,7 +104,7 @@ ${webhooks.map((id) => `  - { id: ${id}, url: "http://127.0.0.1:${port}/${id}", 
     const [[count = "", cost = ""] = []] = await query("select count(*), sum(cost) from usage_records")
     const [[ledger = ""] = []] = await query(`select ${charges} from transfers`)
     for (let tries = 0; tries < 90; tries++) {
-      // What failed often is sent again in minutes only.
+      // A delivery that failed often is sent again in minutes only.
       await query("update webhook_deliveries set next_at = now() where state = 'pending'")
       const found = await inFolder().catch(() => undefined)
       const pending = await query("select count(*) from webhook_deliveries where state = 'pending'")

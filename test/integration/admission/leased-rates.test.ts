@@ -49,7 +49,7 @@ describe.skipIf(redisUrl === undefined)("four nodes", () => {
       const calls = Math.ceil((limit * 1.2) / 32) + 5
       await Promise.all(nodes.flatMap(({ gate }) => Array.from({ length: 8 }, () => load(gate, calls))))
       expect(admitted).toBeLessThanOrEqual(limit)
-      // What was idle is back after two seconds.
+      // Idle shares are back after two seconds.
       await new Promise((resolve) => setTimeout(resolve, 2600))
       const [first] = nodes
       for (let call = 0; call < 5000 && admitted < limit; call++) {

@@ -123,7 +123,7 @@ layer(layerTestDatabase, { excludeTestServices: true })("a window", (it) => {
       }
       const found = windows.flat().filter((ref) => String(ref).startsWith("many"))
       expect([...found].sort()).toEqual([...refs].sort())
-      // Where places are a clock's, they are not even.
+      // Places that a clock makes are not even.
       expect(windows.length).toBeGreaterThan(3)
     }),
   )

@@ -55,7 +55,7 @@ describe("a client that reads when it has sent all", () => {
     expect(reply).toMatch(/^HTTP\/1.1 401 /)
     expect(reply).toMatch(/^connection: close/im)
     expect(reply).toContain("app_key_invalid")
-    // What it sent has come: nobody waits for more.
+    // The whole body has arrived: no more is waited for.
     await eventually(() => isReset(socket), 3000)
   })
 

@@ -46,7 +46,7 @@ describe("a path", () => {
     expect(await statusOf("/healthz")).toBe(200)
     expect(await statusOf("/openai/v1/models/a%2Fb")).toBe(404)
     expect(await statusOf("/openai/v1/models/main")).toBe(200)
-    // As some SDKs write a model's name.
+    // Some SDKs write a model's name so.
     expect(await statusOf("/openai/v1/models/m%61in")).toBe(200)
     expect(await statusOf("/openai/v1/%6dodels/main")).toBe(404)
   })

@@ -82,7 +82,7 @@ describe("replies in memory", () => {
           const [first = place("acme")] = places
           for (const each of places) {
             yield* store.keep(each, Buffer.alloc(1000), 60_000, (yield* store.find(each)).generation)
-            // This one is used again and again.
+            // The first reply is used again and again.
             expect((yield* store.find(first)).sealed).toBeDefined()
           }
           const kept = yield* Effect.forEach(places, (each) => store.find(each))

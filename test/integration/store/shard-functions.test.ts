@@ -21,7 +21,7 @@ const atCoordinator = new Set([
   "retain_spent_days",
   // Tenants are rows of the coordinator.
   "retain_tenants",
-  // Of nodes of versions before 0037.
+  // Nodes of versions before 0037 call these.
   "budgets_warn",
   "usage_dims",
   // The public ones of what each shard has its own.

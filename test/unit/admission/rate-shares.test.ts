@@ -48,7 +48,7 @@ describe("a share", () => {
     shares.grant(asks, [{ count: 5, leftMs: 50_000, endMs: 9000 }], 600)
     expect(shares.take(["k"], rates, 600 + shareMs - 1)).toBe(true)
     expect(shares.take(["k"], rates, 600 + shareMs)).toBe(false)
-    // What is left goes back with the next question.
+    // The rest of a share goes back with the next question.
     expect(shares.ask(["k"], rates, 600 + shareMs)).toMatchObject([{ back: 4, backEndMs: 9000 }])
   })
 

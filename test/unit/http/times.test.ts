@@ -112,7 +112,7 @@ describe("a connection of HTTP/2", () => {
     for (const session of nobodys) post(session)
     const gone = nobodys.map(isOver)
     const isKnownOver = isOver(known)
-    // As long as a connection may take for its request while connections are short.
+    // A connection may take this time for its request while connections are short.
     await sleep(1200)
     let text = ""
     for (let at = 0; at < 10 && text !== "ok"; at++) {

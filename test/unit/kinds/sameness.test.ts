@@ -330,7 +330,7 @@ const elsewhere = [
   "thread.blocks.blocks.kept",
   "thread.blocks.citations",
   "thread.blocks.logprobs",
-  // What their fields are in is listed.
+  // The fields within these are listed.
   optionPath,
   ...["anthropic", "gemini", "groq", "openai", "openrouter"].map((vendor) => `${optionPath}.${vendor}`),
   `${optionPath}.anthropic.taskBudget.type`,

@@ -40,7 +40,7 @@ describe("a hold that is not covered", () => {
 
   it("is covered by exactly what it takes, and not by less", () => {
     const { allotments } = afterOne(205n, false)
-    // What is free: 205 less the 5 that were charged.
+    // The free amount is 205 less the 5 that were charged.
     expect(allotments.hold(org, [{ counter, amount: 201n }], 1000)).toBe(false)
     expect(allotments.hold(org, [{ counter, amount: 200n }], 1000)).toBe(true)
     expect(allotments.of(org, need, 1000).free).toBe(0n)

@@ -16,7 +16,7 @@ const startLedger = Effect.gen(function* () {
   const watched = LedgerStore.of({
     ...store,
     allot: (ask) => {
-      // What a hold waits for is needed; a refill only wants.
+      // A hold needs the amount that it waits for; a refill only wants it.
       const isNeeded = ask.counters.some(({ need }) => need > 0n)
       return Effect.andThen(
         Effect.sync(() => calls.push(isNeeded ? "grant" : "refill")),

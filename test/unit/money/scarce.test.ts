@@ -145,7 +145,7 @@ describe("what other nodes have", () => {
     Effect.gen(function* () {
       const { first, second, away, recalls } = yield* startTwo
       yield* first.hold(holdOf(orgId, 50n * unit))
-      // What the store did with this is not known: the node is left, with its hold.
+      // The store's answer is not known: the node is left, with its hold.
       away.store = true
       expect(Result.isFailure(yield* Effect.result(first.hold(holdOf(orgId, 40n * unit))))).toBe(true)
       away.store = false

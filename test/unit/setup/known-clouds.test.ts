@@ -72,7 +72,7 @@ describe("vendors on clouds", () => {
     const found = vendorsWithKeys(env)
     expect(Object.fromEntries(found.map(({ entry }) => [entry.id, entry]))).toMatchObject(expected)
     expect(found.map(({ entry }) => entry.id).sort()).toEqual(Object.keys(expected).sort())
-    // What would be written is a catalogue.
+    // The text for the file is a catalogue.
     const loaded = loadCatalogue(
       starterCatalogue(
         { vendors: [...found.map(({ entry }) => entry), other], models: [served], prices: [free] },

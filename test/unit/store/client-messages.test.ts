@@ -83,7 +83,7 @@ describe("messages of clients", () => {
     )
     const started = process.cpuUsage()
     expect(work(taken([startup, ...pieces])).length).toBe(startup.length + large.length)
-    // With each piece, it would be thirty gigabytes.
+    // Copies with each piece would be thirty gigabytes.
     expect(process.cpuUsage(started).user).toBeLessThan(2_000_000)
   })
 })

@@ -28,7 +28,7 @@ const socketsOf = () => {
 const closed = async (socket: Socket) => {
   socket.write("answer")
   await once(socket, "data")
-  // What is written as an answer comes counts as answered, until more is written.
+  // A question that is written when an answer arrives counts as answered, until more is written.
   await sleep(silenceMs / 2)
   const beganMs = performance.now()
   socket.write("question")

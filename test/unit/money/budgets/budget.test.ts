@@ -88,7 +88,7 @@ const fiveCalls = (budget: Budget, subjects: Subjects) =>
       )
       if (Result.isSuccess(held)) yield* ledger.settle(settlementOf(held.success, cost, usage))
       outcomes.push(Result.isSuccess(held) ? "served" : held.failure)
-      // What is scarce goes back meanwhile.
+      // The node returns scarce amounts in the meantime.
       yield* TestClock.adjust(0)
     }
     const counters = covering.map(({ counter }) => counter)
