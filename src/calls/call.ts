@@ -25,7 +25,7 @@ import { CallWatch } from "./call-watch.ts"
 import type { AdmittedCall, Call, HeldCall } from "./held-call.ts"
 import type { CallRequest, Kind, Task } from "./kind.ts"
 import { isAuthorised } from "./model.ts"
-import type { Cacheable } from "./reply/cacheable.ts"
+import type { CacheableReply } from "./reply/cacheable-reply.ts"
 import { type RegisteredCall, replay, replayForgotten } from "./reply/replay.ts"
 import type { ClientReply } from "./reply/reply.ts"
 import { inProgressReply } from "./reply/reply-body.ts"
@@ -108,13 +108,13 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const model = kind.modelOf(request) ?? kind.purpose
   const { requestId, traceId } = call
   const origin = { requestId, caller, ...(traceId !== undefined && { traceId }) }
-  const heldCall = { services, call: origin, kind, meta, model, registration, counts, reply, waiting }
+  const admitted = { services, call: origin, kind, meta, model, registration, counts, reply, waiting }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
-    isForgotten ? replayOrHold(heldCall, kind, request, registration, restore) : hold(heldCall, kind, request, restore),
+    isForgotten ? replayOrHold(admitted, kind, request, registration, restore) : hold(admitted, kind, request, restore),
   )
   if (Result.isSuccess(held)) return held.success
-  yield* failCall(heldCall, held.failure)
+  yield* failCall(admitted, held.failure)
 })
 
 const none: ReadonlyArray<never> = []
@@ -174,39 +174,39 @@ const mayBeForgotten = (
 
 /** Answers a request id that the books know; returns undefined then. */
 const replayOrHold = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
-  heldCall: AdmittedCall<Body>,
+  admitted: AdmittedCall<Body>,
   kind: Kind<Request, Body>,
   request: Request,
   registration: RegisteredCall,
   restore: Restore,
 ): Effect.fn.Return<HeldCall<Body> | undefined, Refusal> {
-  const reply = yield* replayForgotten(heldCall.services, registration)
-  if (reply === undefined) return yield* hold(heldCall, kind, request, restore)
-  yield* giveBack(heldCall)
-  heldCall.reply.send(reply)
+  const reply = yield* replayForgotten(admitted.services, registration)
+  if (reply === undefined) return yield* hold(admitted, kind, request, restore)
+  yield* giveBack(admitted)
+  admitted.reply.send(reply)
 })
 
 /** Plan, review, look for a reply, hold: before the hold, only the idempotency key and the counts must be released on failure. */
 const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
-  heldCall: AdmittedCall<Body>,
+  admitted: AdmittedCall<Body>,
   kind: Kind<Request, Body>,
   request: Request,
   restore: Restore,
 ): Effect.fn.Return<HeldCall<Body>, Refusal> {
-  const { services, call, reply } = heldCall
+  const { services, call, reply } = admitted
   const { caller, requestId } = call
   const nowMs = services.nowMs()
   const catalogue = services.catalogue.current()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   reply.marked = task.marked
-  const denial = yield* reviewInbound(heldCall, kind, request)
+  const denial = yield* reviewInbound(admitted, kind, request)
   if (denial !== undefined) return yield* contentBlocked(denial)
-  const placed = placeFor(heldCall, task, catalogue, request.cache?.reply)
+  const placed = placeFor(admitted, task, catalogue, request.cache?.reply)
   const kept = placed && (yield* placed)
-  if (kept === undefined) return yield* begin(heldCall, task, undefined, nowMs)
-  const caching = yield* lookForReply(heldCall, task, kept, request.cache?.reply, restore)
-  return yield* Effect.onError(begin(heldCall, task, caching, nowMs), () =>
-    Effect.sync(() => abandon(heldCall, caching)),
+  if (kept === undefined) return yield* begin(admitted, task, undefined, nowMs)
+  const caching = yield* lookForReply(admitted, task, kept, request.cache?.reply, restore)
+  return yield* Effect.onError(begin(admitted, task, caching, nowMs), () =>
+    Effect.sync(() => abandon(admitted, caching)),
   )
 })
 
@@ -225,12 +225,12 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
 
 /** Holds the most that the call can cost, and prepares the vendor call. */
 const begin = Effect.fnUntraced(function* <Body extends object>(
-  heldCall: AdmittedCall<Body>,
+  admitted: AdmittedCall<Body>,
   task: Task<Body>,
   caching: Caching | undefined,
   nowMs: number,
 ): Effect.fn.Return<HeldCall<Body>, Refusal> {
-  const { services, call, registration, waiting } = heldCall
+  const { services, call, registration, waiting } = admitted
   const reserved = yield* spanned("hold")(
     reserve(services, {
       ref: call.requestId,
@@ -243,16 +243,16 @@ const begin = Effect.fnUntraced(function* <Body extends object>(
     }),
   )
   waiting.held()
-  task.warnings.push(...nearOf(heldCall, reserved.covering))
-  const conversation = conversationOf(heldCall, task, caching, nowMs)
-  return { ...heldCall, ...reserved, task, caching, conversation, sent: undefined }
+  task.warnings.push(...nearOf(admitted, reserved.covering))
+  const conversation = conversationOf(admitted, task, caching, nowMs)
+  return { ...admitted, ...reserved, task, caching, conversation, sent: undefined }
 })
 
 /** The highest cost: zero with the organisation's own keys, and a share of it for a reply from the cache. */
 const mostOf = <Body extends object>(task: Task<Body>, caching: Caching | undefined): Amount => {
   if (task.targets.every(({ isOwn }) => isOwn)) return 0n
   if (caching?.state !== "hit") return task.holdAmount
-  const share = task.cacheable?.share ?? 0n
+  const share = task.cacheableReply?.share ?? 0n
   const { facts } = caching.flight
   if (facts === undefined) return timesFactor(task.holdAmount, share)
   return facts.isOwn ? 0n : cachedCharge(task.charge({ counts: facts.counts }), share).cost
@@ -277,9 +277,9 @@ const conversationOf = <Body extends object>(
   startedAtMs: number,
 ) => {
   const flight = caching?.state === "miss" ? caching.flight : undefined
-  if (flight !== undefined && task.cacheable !== undefined) {
-    const tap: Cacheable["tap"] = (line) => flight.add(line)
-    task.cacheable.tap = tap
+  if (flight !== undefined && task.cacheableReply !== undefined) {
+    const tap: CacheableReply["tap"] = (line) => flight.add(line)
+    task.cacheableReply.tap = tap
   }
   const { client, health, context, config, catalogue, nowMs } = services
   const current = catalogue.current()

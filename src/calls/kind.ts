@@ -14,7 +14,7 @@ import type { ReplyCaching } from "../protocol/control/reply-cache.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { ExchangeMeta, Stop } from "../protocol/exchange.ts"
 import type { Timeouts } from "../protocol/timeout-tiers.ts"
-import type { Cacheable } from "./reply/cacheable.ts"
+import type { CacheableReply } from "./reply/cacheable-reply.ts"
 import type { ClientReply } from "./reply/reply.ts"
 import type { SettledUsage } from "./reply/reply-body.ts"
 import type { CallServices } from "./services.ts"
@@ -74,7 +74,7 @@ export interface Task<Body extends object> extends Work {
   /** The most tokens, for budgets of tokens. */
   readonly holdTokens: number
   /** The way to keep the reply and give it again; undefined if replies of its kind are not kept. */
-  readonly cacheable?: Cacheable | undefined
+  readonly cacheableReply?: CacheableReply | undefined
   /** The first events of a stream; undefined if the reply is whole. */
   readonly opening: (() => string) | undefined
   /** Counts what the vendor did not report, before the bill is made for good. */

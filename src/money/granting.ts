@@ -146,6 +146,9 @@ export const makeGranting = Effect.fnUntraced(function* (
     return node
   }
 
+  const allotmentFor = (node: Node, wanted: Wanted, counter: string): Allotment =>
+    node.allotments.of(wanted.orgId, needOf(wanted, counter) ?? { counter }, nodes.nowMs())
+
   const ask = Effect.fnUntraced(function* (wanted: Wanted): Effect.fn.Return<Answer, StoreUnavailable> {
     const { orgId, needs } = wanted
     const node = yield* nodes.enter
@@ -162,7 +165,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     if (granted._tag === "Lapsed") return granted
     // The free amount here is too small alone: all parts must meet in the store.
     const { counter } = granted
-    const allotment = node.allotments.of(orgId, needOf(wanted, counter) ?? { counter }, nodes.nowMs())
+    const allotment = allotmentFor(node, wanted, counter)
     const { free } = allotment
     const mayFindMore = reservation.hasMoved(counter) || free > 0n
     allotment.isScarce = true
@@ -191,7 +194,7 @@ export const makeGranting = Effect.fnUntraced(function* (
         yield* recalls.recall(wanted.orgId, counter, others)
       }
       const node = yield* nodes.enter
-      yield* gather(node, node.allotments.of(wanted.orgId, needOf(wanted, counter) ?? { counter }, nodes.nowMs()))
+      yield* gather(node, allotmentFor(node, wanted, counter))
       rounds++
       answer = yield* ask(wanted)
     }

@@ -26,8 +26,7 @@ const columns = new Map(Object.keys(usageFields).map((field) => [field, columnOf
 /** A usage record by the names of its columns. */
 export const usageColumns = ({ counts, tierMs, cacheNetSaving, ...own }: UsageRecord): Record<string, unknown> => {
   const row: Record<string, unknown> = { cache_net_saving: formatAmount(cacheNetSaving) }
-  for (const [field, value] of Object.entries(own)) row[columns.get(field) ?? field] = value
-  for (const [field, value] of Object.entries(counts)) row[columns.get(field) ?? field] = value
+  for (const [field, value] of Object.entries({ ...own, ...counts })) row[columns.get(field) ?? field] = value
   for (const [tier, value] of Object.entries(tierMs ?? {})) row[`${tier}_ms`] = value
   return row
 }

@@ -1,23 +1,9 @@
 /** Pictures and sound for tests, made here. */
+import { wavHead } from "./wav.ts"
 
 /** A WAV file: 16 kHz, 16 bit, one channel. @param claimed the length of its data that its head claims */
-export const wavOf = (seconds: number, claimed = seconds * 32_000): Buffer => {
-  const data = Math.round(seconds * 32_000)
-  const wav = Buffer.alloc(44 + data)
-  wav.write("RIFF", 0, "latin1")
-  wav.writeUInt32LE(Math.min(0xffffffff, 36 + claimed), 4)
-  wav.write("WAVEfmt ", 8, "latin1")
-  wav.writeUInt32LE(16, 16)
-  wav.writeUInt16LE(1, 20)
-  wav.writeUInt16LE(1, 22)
-  wav.writeUInt32LE(16_000, 24)
-  wav.writeUInt32LE(32_000, 28)
-  wav.writeUInt16LE(2, 32)
-  wav.writeUInt16LE(16, 34)
-  wav.write("data", 36, "latin1")
-  wav.writeUInt32LE(Math.min(0xffffffff, claimed), 40)
-  return wav
-}
+export const wavOf = (seconds: number, claimed = seconds * 32_000): Buffer =>
+  Buffer.concat([wavHead(claimed, 16_000, 2), Buffer.alloc(Math.round(seconds * 32_000))])
 
 /** An MP3 file of a constant rate, 32 kbit/s, without a head: frames of silence. */
 export const mp3Of = (seconds: number): Buffer => {

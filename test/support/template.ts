@@ -7,11 +7,9 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   utimesSync,
   writeFileSync,
 } from "node:fs"
@@ -19,10 +17,9 @@ import { basename, join } from "node:path"
 import { gunzipSync } from "node:zlib"
 import { preparedDatabase } from "../../scripts/prepared-database.ts"
 import { createFiles } from "../../src/store/embedded-files.ts"
-import { cacheFolder } from "./temporary.ts"
+import { cacheFolder, removeUnused } from "./temporary.ts"
 
 const templates = join(cacheFolder, "templates")
-const hourMs = 3_600_000
 
 export const setup = async (): Promise<void> => {
   const archive = await preparedDatabase()
@@ -30,10 +27,7 @@ export const setup = async (): Promise<void> => {
   const made = join(templates, basename(archive, ".tgz"))
   if (!existsSync(made)) unpack(archive, made)
   utimesSync(made, new Date(), new Date())
-  for (const name of readdirSync(templates)) {
-    const path = join(templates, name)
-    if (statSync(path).mtimeMs < Date.now() - hourMs) rmSync(path, { recursive: true, force: true })
-  }
+  removeUnused(templates)
   process.env["SVC_TEST_EMBEDDED_TEMPLATE"] = join(made, "dump.tar")
 }
 

@@ -39,16 +39,22 @@ export const teardown = (): void => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
 }
 
+/** Removes the entries of a folder that no run has used for an hour. @param prefix of their names */
+export const removeUnused = (parent: string, prefix = ""): void => {
+  for (const name of readdirSync(parent)) {
+    const path = join(parent, name)
+    const isUnused = name.startsWith(prefix) && statSync(path).mtimeMs < Date.now() - hourMs
+    if (isUnused) rmSync(path, { recursive: true, force: true })
+  }
+}
+
 /** One for each run: several may run at once. */
 const makeFolder = (): string => {
   const inMemory = hasRoom()
   const parent = inMemory ? memory : cacheFolder
   const prefix = `weir-tmp-${createHash("sha256").update(cacheFolder).digest("hex").slice(0, 8)}-`
-  for (const name of readdirSync(parent)) {
-    // It was left by a run that was killed.
-    const isOld = name.startsWith(prefix) && statSync(join(parent, name)).mtimeMs < Date.now() - hourMs
-    if (isOld) rmSync(join(parent, name), { recursive: true, force: true })
-  }
+  // A folder that is old was left by a run that was killed.
+  removeUnused(parent, prefix)
   const made = mkdtempSync(join(parent, prefix))
   // PostgreSQL runs as another user.
   chmodSync(made, 0o755)

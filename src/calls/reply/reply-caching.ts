@@ -17,27 +17,27 @@ import { fingerprintOf, ownAddresses, scopeOf } from "./cache-scope.ts"
 import { type Restore, untilShared, type WaitError } from "./shared-reply.ts"
 
 export const lookForReply = Effect.fnUntraced(function* <Body extends object>(
-  heldCall: AdmittedCall<Body>,
+  admitted: AdmittedCall<Body>,
   task: Task<Body>,
   { place, ttlMs }: KeptAt,
   asked: ReplyCaching | undefined,
   restore: Restore,
 ): Effect.fn.Return<Caching, WaitError> {
-  const { replyCache, context } = heldCall.services
+  const { replyCache, context } = admitted.services
   const missed = (flight: Flight, generation: Miss["generation"]): Miss => {
-    heldCall.reply.cached("miss")
-    recordCachedReply(context, "miss", heldCall.model)
+    admitted.reply.cached("miss")
+    recordCachedReply(context, "miss", admitted.model)
     return { state: "miss", place, ttlMs, generation, flight }
   }
   const hit = (how: Hit["how"], flight: Flight): Hit => {
-    heldCall.reply.cached("hit")
-    recordCachedReply(context, how, heldCall.model)
+    admitted.reply.cached("hit")
+    recordCachedReply(context, how, admitted.model)
     return { state: "hit", how, flight }
   }
   for (;;) {
     const running = replyCache.flight(place)
     if (running !== undefined && asked === undefined) {
-      const isGiven = yield* untilShared(heldCall, task, running, restore)
+      const isGiven = yield* untilShared(admitted, task, running, restore)
       if (isGiven) return hit(running.isFromStore ? "hit" : "wait", running)
       continue
     }
@@ -67,15 +67,15 @@ interface KeptAt {
  */
 export const placeFor = <Body extends object>(
   { services, call: { caller }, model, kind }: AdmittedCall<Body>,
-  { cacheable }: Task<Body>,
+  { cacheableReply }: Task<Body>,
   catalogue: CatalogueSnapshot,
   asked: ReplyCaching | undefined,
 ): Effect.Effect<KeptAt | undefined> | undefined => {
   const entry = catalogue.model(model)
-  if (cacheable === undefined || entry === undefined || asked === "off") return undefined
+  if (cacheableReply === undefined || entry === undefined || asked === "off") return undefined
   const caching = cachingOf({ model: entry.model, org: caller.org })
   if (caching === undefined) return undefined
-  return Effect.map(cacheable.sameness, (sameness) => {
+  return Effect.map(cacheableReply.sameness, (sameness) => {
     if (sameness === undefined) return undefined
     const place = services.replyCache.placeOf({
       owner: caller.org.id,

@@ -18,16 +18,16 @@ export type WaitError = TierTimeout | ServiceError<"upstream_disconnected" | "in
  * @returns false if there will be no reply
  */
 export const untilShared = <Body extends object>(
-  heldCall: AdmittedCall<Body>,
+  admitted: AdmittedCall<Body>,
   task: Task<Body>,
   flight: Flight,
   restore: Restore,
 ): Effect.Effect<boolean, WaitError> => {
-  const { waiting, services } = heldCall
+  const { waiting, services } = admitted
   // The call does not wait for the gateway's own stores.
   waiting.over()
-  const member = services.sharing.add(heldCall)
-  const shared = Effect.flatMap(Effect.exit(restore(sharing(heldCall, task, flight))), (exit) =>
+  const member = services.sharing.add(admitted)
+  const shared = Effect.flatMap(Effect.exit(restore(sharing(admitted, task, flight))), (exit) =>
     Exit.hasInterrupts(exit) ? Effect.fail(shuttingDown()) : exit,
   )
   return Effect.ensuring(
@@ -112,7 +112,7 @@ export class SharedStream<Body extends object> implements StreamClient {
 
 /** Forwards the lines of the reply as they arrive, as fast as the client takes them. */
 export const follow = <Body extends object>(
-  { services: { nowMs }, task: { cacheable }, reply, conversation }: HeldCall<Body>,
+  { services: { nowMs }, task: { cacheableReply }, reply, conversation }: HeldCall<Body>,
   flight: Flight,
 ): Effect.Effect<void, EndedEarly | ServiceError<"upstream_disconnected">> =>
   Effect.callback((resume) => {
@@ -131,7 +131,7 @@ export const follow = <Body extends object>(
       const { lines } = flight
       for (let line = lines[given]; line !== undefined && !reply.isFull; line = lines[given]) {
         conversation.opened = true
-        cacheable?.recall(line, given++ === 0)
+        cacheableReply?.recall(line, given++ === 0)
       }
       if (given < lines.length) conversation.lookBy(reply.stall(nowMs()))
       else if (flight.state === "whole") end(Effect.void)

@@ -31,7 +31,7 @@ export const amountDue = <Body extends object>(
   if (bill === undefined || (given !== undefined && broken !== undefined)) return undefined
   const isOwn = given === undefined ? target?.isOwn === true : given.flight.facts?.isOwn === true
   const full = isOwn ? free : task.charge(bill)
-  const cached = given && cachedCharge(full, task.cacheable?.share ?? 0n)
+  const cached = given && cachedCharge(full, task.cacheableReply?.share ?? 0n)
   const charge = cached === undefined ? full : { ...full, cost: cached.cost }
   const settlement = settlementOf({
     hold,

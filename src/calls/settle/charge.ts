@@ -10,7 +10,7 @@ import { type Tier, tiers } from "../../protocol/timeout-tiers.ts"
 import type { CallServices } from "../services.ts"
 import type { Reserved } from "./reserve.ts"
 
-/** Whether the organisation's own key was used: then the vendor bills the organisation. */
+/** The charge of a call with the organisation's own key: the vendor bills the organisation. */
 export const free: Charge = { cost: 0n, cacheNetSaving: 0n }
 
 /** The amounts of a settlement, and the caller in its usage record. */

@@ -38,13 +38,13 @@ interface End {
  * is traced: its usage record has no trace id.
  */
 export const reportEnd = <Body extends object>(
-  heldCall: AdmittedCall<Body> | HeldCall<Body>,
+  admitted: AdmittedCall<Body> | HeldCall<Body>,
   { stop, outcome, isBilled }: End,
 ): void => {
-  const { services, call, meta, kind } = heldCall
-  const model = "task" in heldCall || isKnown(heldCall) ? heldCall.model : unknownModel
+  const { services, call, meta, kind } = admitted
+  const model = "task" in admitted || isKnown(admitted) ? admitted.model : unknownModel
   recordOutcome(services.context, stop ?? outcome, model)
-  const conversation = "conversation" in heldCall ? heldCall.conversation : undefined
+  const conversation = "conversation" in admitted ? admitted.conversation : undefined
   const attempts = conversation?.attempts ?? []
   if (stop !== undefined && attempts.length === 0 && call.traceId === undefined) return
   const atMs = services.nowMs()

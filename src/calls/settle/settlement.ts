@@ -143,15 +143,15 @@ const viewOf = <Body extends object>({ call, kind, task, conversation }: HeldCal
 
 /** A failure before anything was billed: the request id is free again, and the call does not count. */
 export const failCall = <Body extends object>(
-  heldCall: AdmittedCall<Body> | HeldCall<Body>,
+  admitted: AdmittedCall<Body> | HeldCall<Body>,
   error: ServiceError | StoreUnavailable,
 ): Effect.Effect<void> => {
-  const { services, registration, reply, call } = heldCall
+  const { services, registration, reply, call } = admitted
   const refused = Effect.suspend(() => {
-    reportEnd(heldCall, { outcome: toServiceError(error).code, isBilled: false })
+    reportEnd(admitted, { outcome: toServiceError(error).code, isBilled: false })
     return refuse(reply, error, call.requestId)
   })
-  const uncounted = Effect.andThen(giveBack(heldCall), refused)
+  const uncounted = Effect.andThen(giveBack(admitted), refused)
   if (registration === undefined) return uncounted
   const withdraw = Effect.catch(services.gate.withdraw(registration), (cause) =>
     Effect.logWarning("An idempotency key could not be released", cause),

@@ -8,7 +8,7 @@ import { reportFailedCall } from "../settle/report.ts"
 import type { Conversation, EndedEarly } from "./conversation.ts"
 import { type AttemptError, type CallError, type ConversationError, isTierTimeout } from "./errors.ts"
 import { beginning, firstAnswer } from "./target-loop.ts"
-import { UpstreamCall } from "./vendor-call.ts"
+import { VendorCall } from "./vendor-call.ts"
 
 /** Calls the targets in order until one reply is complete. */
 export const converse = (conversation: Conversation): Effect.Effect<void, ConversationError | EndedEarly> => {
@@ -60,13 +60,13 @@ const call = (
 ): Effect.Effect<void, AttemptError> =>
   Effect.flatMap(traceHeaders, (headers) => {
     const parts = conversation.work.partsAt?.(target) ?? 1
-    const first = new UpstreamCall(conversation, target, headers, 0, parts)
+    const first = new VendorCall(conversation, target, headers, 0, parts)
     const over =
       despite === undefined ? first.over : Effect.andThen(begun(conversation, target, despite, first), first.over)
     return parts === 1 ? over : Effect.andThen(over, remainder(conversation, target, headers, parts))
   })
 
-const begun = (conversation: Conversation, target: CallTarget, despite: Despite, { opened }: UpstreamCall) =>
+const begun = (conversation: Conversation, target: CallTarget, despite: Despite, { opened }: VendorCall) =>
   beginning(conversation.health, target, despite, opened, () => conversation.signal.reason !== undefined)
 
 /** A request that is larger than a vendor takes at once is made in parts, one after the other. */
@@ -77,7 +77,7 @@ const remainder = Effect.fnUntraced(function* (
   parts: number,
 ): Effect.fn.Return<void, AttemptError> {
   for (let part = 1; part < parts && conversation.signal.reason === undefined; part++) {
-    yield* new UpstreamCall(conversation, target, headers, part, parts).over
+    yield* new VendorCall(conversation, target, headers, part, parts).over
   }
 })
 

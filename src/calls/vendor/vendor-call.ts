@@ -35,7 +35,7 @@ const maxErrorBytes = 64 * 1024
 /** The event that a call waits for. `body` and `refusal` are collected to their end. */
 type Stage = "start" | "connection" | "head" | "first frame" | "frames" | "body" | "refusal" | "over"
 
-export class UpstreamCall implements ReplyListener, Watched {
+export class VendorCall implements ReplyListener, Watched {
   readonly #conversation: Conversation
   readonly #target: CallTarget
   readonly #timeouts: Timeouts

@@ -229,7 +229,7 @@ export const marked = (block: JsonObject, cacheable: Cacheable): JsonObject =>
 /** The fields of a mark, as most APIs have it. */
 export const markFields: FieldTable = all(carried, "type", "ttl")
 
-/** Whether a block is a cache breakpoint, and how long it lasts. @param fields of the mark */
+/** The cache breakpoint of a block, with its duration; false if it has none. @param fields of the mark */
 export const markOf = (reader: FieldReader, { cache_control: mark }: JsonObject, path: string, fields: FieldTable) => {
   if (isAbsent(mark)) return false
   const { ttl } = reader.checked(fields, mark, `${path}.cache_control`)

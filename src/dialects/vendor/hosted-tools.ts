@@ -103,7 +103,7 @@ const isForced = (choice: unknown, type: string, name: string | undefined): bool
 const isUsual = ({ container }: JsonObject): boolean =>
   !isObject(container) || isAbsent(container["memory_limit"]) || container["memory_limit"] === "1g"
 
-/** Whether a tool that is found later, or not, is offered at once anyway. */
+/** The types of tools that find others; without them, the tools that they would find are offered at once. */
 const finders = /^tool_search(_tool_(bm25|regex))?(_\d{8})?$/
 
 const units: ReadonlyArray<readonly [RegExp, HostedUnit]> = [

@@ -26,7 +26,7 @@ export const resultOf = (parts: ReadonlyArray<JsonObject>): JsonObject => {
   return said.some(({ t }) => t !== "text") ? { blocks: said } : { v: said.map(({ v }) => v).join("\n") }
 }
 
-/** Whether a result is a cache breakpoint: by itself, or by what it has. */
+/** The cache breakpoint of a result: its own, or the last one of its pictures and files. */
 export const markOfResult = (result: ToolResultBlock): Cacheable => {
   const inner = resultMedia(result).findLast(({ cacheable = false }) => cacheable !== false)
   return result.cacheable ?? inner?.cacheable ?? false

@@ -159,7 +159,7 @@ const renamed = (block: ReplyBlock, fresh: (id: string) => string, names: Array<
   return { ...block, id }
 }
 
-/** Whether the thread waits for a model that has called tools, and the turn that called. */
+/** The turn that called tools, if the thread waits for its model with their results. */
 export const callingTurn = (thread: ReadonlyArray<Message>): ReadonlyArray<Block> | undefined => {
   const at = thread.findLastIndex(({ role }) => role === "assistant")
   const isAnswered = thread.slice(at + 1).some(({ blocks }) => blocks.some(({ t }) => t === "tool_result"))

@@ -76,7 +76,7 @@ export const budgetRoutes = HttpApiBuilder.group(
   }),
 )
 
-/** Whether a subject is the organisation's; its end users are not known here. */
+/** The check whether a subject is the organisation's; its end users are not known here. */
 const makeIsOfOrg = Effect.gen(function* () {
   const people = yield* People
   const accounts = yield* Accounts

@@ -3,7 +3,7 @@
 import { Effect, Result } from "effect"
 import type { Asked, Kind, Task } from "../../calls/kind.ts"
 import { targetsFor } from "../../calls/model.ts"
-import type { Cacheable } from "../../calls/reply/cacheable.ts"
+import type { CacheableReply } from "../../calls/reply/cacheable-reply.ts"
 import type { SettledUsage } from "../../calls/reply/reply-body.ts"
 import type { Bill } from "../../calls/settle/bill.ts"
 import type { BrokenReason } from "../../calls/settle/outcome.ts"
@@ -43,7 +43,7 @@ export const chat: Kind<ChatRequest, ChatReply> = {
   },
 }
 
-class ChatTask extends ChatWork implements Task<ChatReply>, Cacheable {
+class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
   readonly model: string
   readonly targets: ReadonlyArray<CallTarget>
   readonly currency: string
@@ -97,7 +97,7 @@ class ChatTask extends ChatWork implements Task<ChatReply>, Cacheable {
     this.opening = vendorRequest.stream ? opening : undefined
   }
 
-  get cacheable(): Cacheable {
+  get cacheableReply(): CacheableReply {
     return this
   }
 

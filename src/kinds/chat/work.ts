@@ -1,7 +1,7 @@
 /** The vendor's side of an exchange: its request in each target's dialect, and its reply, counted while it arrives. */
 import { type Context, Effect, Result } from "effect"
 import type { CarryingNotes } from "../../calls/connection.ts"
-import type { Cacheable } from "../../calls/reply/cacheable.ts"
+import type { CacheableReply } from "../../calls/reply/cacheable-reply.ts"
 import { type CallFailure, recordOperation } from "../../calls/vendor/operation.ts"
 import type { Reader, Work } from "../../calls/vendor/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
@@ -40,7 +40,7 @@ export interface ChatWorkOptions extends ReaderOptions {
 
 export class ChatWork implements Work {
   /** Receives the lines of the reply as they arrive. */
-  tap: Cacheable["tap"]
+  tap: CacheableReply["tap"]
   readonly meter: UsageMeter
   readonly warnings: Array<WarnEvent>
   readonly #options: ChatWorkOptions

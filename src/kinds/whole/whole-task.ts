@@ -4,7 +4,7 @@
  */
 import { Effect, type Result } from "effect"
 import type { Asked, CallRequest, Task } from "../../calls/kind.ts"
-import type { Cacheable } from "../../calls/reply/cacheable.ts"
+import type { CacheableReply } from "../../calls/reply/cacheable-reply.ts"
 import type { SettledUsage } from "../../calls/reply/reply-body.ts"
 import type { Bill } from "../../calls/settle/bill.ts"
 import type { BrokenReason } from "../../calls/settle/outcome.ts"
@@ -75,7 +75,7 @@ export interface LongReply {
   readonly restored?: (json: JsonObject) => JsonObject
 }
 
-/** The parts of {@link Cacheable} that depend on a kind. */
+/** The parts of {@link CacheableReply} that depend on a kind. */
 export interface Keeping<Got> {
   readonly sameness: () => object | undefined
   readonly share: Amount | undefined
@@ -98,7 +98,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
   readonly holdAmount: Amount
   readonly holdTokens: number
   readonly opening: (() => string) | undefined
-  readonly cacheable: Cacheable | undefined
+  readonly cacheableReply: CacheableReply | undefined
   readonly warnings: Array<WarnEvent> = []
   readonly partsAt: (target: CallTarget) => number
   readonly tellsCode: boolean
@@ -130,7 +130,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     this.tellsCode = call.tellsCode === true
     this.triesAfterRefusal = call.triesAfterRefusal === true
     this.asksForJob = call.job !== undefined
-    this.cacheable = call.keeping && {
+    this.cacheableReply = call.keeping && {
       sameness: Effect.sync(call.keeping.sameness),
       share: call.keeping.share ?? 0n,
       tap: undefined,
@@ -181,7 +181,7 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
       this.#bytes += bytes
       if (this.#parts.length === this.partsAt(target)) {
         this.#answeredBy = target
-        this.cacheable?.tap?.({ bytes: this.#bytes, json: () => JSON.stringify(this.#parts) })
+        this.cacheableReply?.tap?.({ bytes: this.#bytes, json: () => JSON.stringify(this.#parts) })
       }
       return undefined
     }

@@ -6,7 +6,7 @@ import type { Effect } from "effect"
 import type { Amount } from "../../money/amount.ts"
 import type { ReplyLine } from "../../reply-cache/flights.ts"
 
-export interface Cacheable {
+export interface CacheableReply {
   /** The fields that can change the answer, beside caller and model; undefined if the answer to this request is not kept. */
   readonly sameness: Effect.Effect<object | undefined>
   /** The share of its price that a reply from the cache costs, from 0 to 1. */
