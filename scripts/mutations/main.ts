@@ -5,35 +5,19 @@
  * The tests nearest to a file run first, and all the others (`--all`) where those notice nothing.
  */
 import { spawnSync } from "node:child_process"
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { Schema } from "effect"
 import { allEdits, type Edit } from "./edits.ts"
+import { nearestTo } from "./nearest.ts"
 
 const { values } = parseArgs({
   options: { all: { type: "boolean", default: false }, only: { type: "string", default: "" } },
 })
 const root = fileURLToPath(new URL("../..", import.meta.url))
-
-/** The tests that are run first, by the folder of the source. */
-const nearest: Readonly<Record<string, ReadonlyArray<string>>> = {
-  money: ["test/unit/money", "test/books/money", "test/simulator"],
-  functions: ["test/unit/money", "test/books/money", "test/simulator", "test/contract"],
-  calls: ["test/unit/calls", "test/unit/money", "test/books/money", "test/contract", "test/faults"],
-  kinds: ["test/unit/kinds", "test/integration/sockets", "test/contract"],
-  admission: ["test/unit/admission", "test/integration/admission", "test/contract"],
-  upstream: ["test/unit/upstream", "test/integration/upstream", "test/contract", "test/unit/calls"],
-  sockets: ["test/unit/sockets", "test/integration/sockets"],
-  exports: ["test/unit/exports", "test/integration/exports", "test/books/exports"],
-  webhooks: ["test/unit/webhooks", "test/contract/books/webhooks"],
-  store: [
-    ...["test/unit/store", "test/integration/store", "test/books/store", "test/unit/money", "test/books/money"],
-    ...["test/contract/upstream-keys", "test/unit/calls"],
-  ],
-}
 
 /** Decodes vitest's report. */
 const decodeReport = Schema.decodeUnknownSync(
@@ -52,10 +36,9 @@ const decodeReport = Schema.decodeUnknownSync(
 type Outcome = "noticed" | "survived" | "not found"
 
 const copy = mkdtempSync(join(tmpdir(), "weir-mutations-"))
-for (const name of ["package.json", "tsconfig.json", "vitest.config.ts", "src", "test", "migrations", "scripts"]) {
-  cpSync(join(root, name), join(copy, name), { recursive: true })
-}
-for (const name of ["package-lock.json", "README.md", ".ci", "LICENSE", "biome.json"]) {
+for (const name of readdirSync(root).filter(
+  (name) => !/^(node_modules|dist|\.git|\.weir.*|\.screenshots)$/.test(name),
+)) {
   cpSync(join(root, name), join(copy, name), { recursive: true })
 }
 symlinkSync(join(root, "node_modules"), join(copy, "node_modules"))
@@ -85,7 +68,7 @@ const tryEdit = ({ file, from, to }: Edit): { readonly outcome: Outcome; readonl
     text.replace(from, () => to),
   )
   try {
-    const near = failingTest(nearest[file.split("/")[1] ?? ""] ?? [])
+    const near = failingTest(nearestTo(file))
     const by = near ?? (values.all ? failingTest([]) : undefined)
     return { outcome: by === undefined ? "survived" : "noticed", by: by ?? "" }
   } finally {
