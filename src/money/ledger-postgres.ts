@@ -168,8 +168,8 @@ const makeStore = ({ run }: Shard, load: Load) =>
         ask(
           ({ sql, books }) => sql<{ counter: string }>`
           select c.counter from ${books}counters c
-          where c.org_id = ${orgId} and c.counter like 'budget:%' and (c.ends_at is null
-            or to_timestamp(${atMs / 1000}::double precision) >= c.starts_at and to_timestamp(${atMs / 1000}::double precision) < c.ends_at)
+          where c.org_id = ${orgId} and c.counter like 'budget:%'
+            and tstzrange(c.starts_at, c.ends_at) @> to_timestamp(${atMs / 1000}::double precision)
           union
           select a.counter from ${books}allotments a
           where a.org_id = ${orgId} and a.counter like 'budget:%'

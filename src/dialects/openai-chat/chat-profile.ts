@@ -12,37 +12,37 @@ export interface ChatProfile {
   readonly maxTokens: "max_completion_tokens" | "max_tokens"
   /** Fields that ask for a level of reasoning. */
   readonly reasoning: (level: ReasoningLevel, model: string, budget?: number, display?: ReasoningDisplay) => object
-  /** Whether what the model thought stays hidden, always or if asked for. */
+  /** Whether the model's reasoning stays hidden, always or if asked for. */
   readonly hidesReasoning?: true
-  /** Whether a model that reasons does no more for its answer than it reasons: effort is the level of reasoning. */
+  /** Whether the level of reasoning is also the effort of a model that reasons. */
   readonly reasonsByEffort?: true
-  /** The words of `reasoning_effort` for a model, if the vendor refuses others. */
+  /** The values of `reasoning_effort` for a model, if the vendor refuses others. */
   readonly efforts?: (model: string) => ReadonlyArray<string> | undefined
   /** Parameters that its models take, where they differ, and the documentation that says so. */
   readonly models?: { readonly rules: ReadonlyArray<ModelRule>; readonly source: string }
   /** The field of an assistant message that returns reasoning; if absent, reasoning is omitted. */
   readonly reasoningBack?: "reasoning_content" | "reasoning_details"
-  /** Whether a reply that is sent back has its words, calls and reasoning only: other members are refused. */
+  /** Whether a reply that is sent back may have only its text, calls and reasoning: other members are refused. */
   readonly refusesEchoes?: true
   /** Whether usage of a stream must be requested; other vendors always send it, or refuse the field. */
   readonly asksForUsage: boolean
-  /** How a prefix is cached on request: by a routing key, or by marks on blocks. */
+  /** The way to cache a prefix: by a routing key, or by marks on blocks. */
   readonly cache?: "key" | "marks"
   /** The value of a tool choice that requires some tool call. */
   readonly requiredChoice: "required" | "any"
-  /** How a document is sent: as data in a `file` part, also by URL, or in Mistral's `document_url`. */
+  /** The form of a document: data in a `file` part, also by URL, or Mistral's `document_url`. */
   readonly documents: "data" | "data-or-url" | "document_url"
-  /** Whether the vendor cannot answer by a JSON Schema; it may have JSON without one. */
+  /** Whether the vendor cannot answer by a JSON Schema; it may support JSON without one. */
   readonly lacksOutput?: true
-  /** Parameters that not every vendor has. */
+  /** Optional parameters that it supports. */
   readonly extras: ExtraWords
   /** Whether videos are taken, in a `video_url` part. */
   readonly videos?: true
-  /** Whether the vendor keeps files, which go by their id. */
+  /** Whether the vendor stores files, which are sent by their id. */
   readonly keepsFiles?: true
   /** The vendor whose own options it takes. */
   readonly options?: "openai" | "openrouter" | "groq"
-  /** Whether it is a server that is not known: it gets all words of the API. */
+  /** Whether it is an unknown server: it gets all fields of the API. */
   readonly takesAll?: true
   /** The ids of calls that the vendor takes. */
   readonly callIds: CallIds
@@ -54,7 +54,7 @@ export interface ChatProfile {
   readonly choosesTools?: true
   /** Whether a loop of tools that thinks needs its reasoning back. */
   readonly loopsNeedReasoning?: true
-  /** Whether a thread ends with its user, or with results. */
+  /** Whether the last message of a thread must be the user's, or a result of a tool. */
   readonly endsWithUser?: true
   /** The most sequences that stop a reply, and the documentation that says so. */
   readonly mostStops?: { readonly most: number; readonly source: string }
@@ -76,7 +76,7 @@ export interface ChatVendor extends ChatProfile {
   readonly priceName?: string
 }
 
-/** All parameters in the words that most vendors share. */
+/** All parameters in the form that most vendors share. */
 const words = {
   seed: sameAs("seed"),
   frequencyPenalty: sameAs("frequency_penalty"),
@@ -99,7 +99,10 @@ export const only = (...names: ReadonlyArray<Word>): ExtraWords =>
 
 export const penalties = ["frequencyPenalty", "presencePenalty"] as const
 
-/** The fields that all vendors understand. An unknown server gets what it is asked for: a profile of the model takes away. */
+/**
+ * The profile that all vendors understand. An unknown server gets the request unchanged: a profile of the model removes
+ * parameters.
+ */
 export const plain: ChatProfile = {
   maxTokens: "max_tokens",
   reasoning: () => ({}),

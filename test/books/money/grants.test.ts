@@ -54,6 +54,27 @@ layer(layerTestDatabase, { excludeTestServices: true })("a grant", (it) => {
     }),
   )
 
+  it.effect("and its return are transfers between the organisation and the node", () =>
+    Effect.gen(function* () {
+      const [org, node] = [`org_${randomUUID()}`, `node_${randomUUID()}`]
+      yield* fund(org)
+      yield* join(org, node)
+      yield* grant(org, node, 4)
+      const back = [{ node, org, counter: "USD", amount: 3, last: false }]
+      yield* inShardOf(org, ({ sql, books }) => sql`select ${books}ledger_return(${JSON.stringify(back)}::text::jsonb)`)
+      const moved = yield* inShardOf(
+        org,
+        ({ sql, books }) => sql`
+          select kind, debit_account as debit, credit_account as credit, trim_scale(amount)::text as amount
+          from ${books}transfers where org_id = ${org} and kind <> 'topup' order by id`,
+      )
+      expect(moved).toEqual([
+        { kind: "allot", debit: "available", credit: `node:${node}`, amount: "4" },
+        { kind: "return", debit: `node:${node}`, credit: "available", amount: "3" },
+      ])
+    }),
+  )
+
   it.effect("leaves what another node has spent beyond its allotment", () =>
     Effect.gen(function* () {
       const [org, node, other] = [`org_${randomUUID()}`, `node_${randomUUID()}`, `node_${randomUUID()}`]
