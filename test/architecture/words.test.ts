@@ -13,6 +13,8 @@ const quoting = new Set(["test/architecture/words.ts", "test/architecture/words.
 
 const files = [
   "README.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
   ...folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
   ),
