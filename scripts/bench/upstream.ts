@@ -53,7 +53,9 @@ const packetsFor = (kind: string, count: number): ReadonlyArray<string> => {
   const word = (at: number) => (kind === "large" ? "x".repeat(64 * 1024) : `word${at} `)
   // Four frames of a stream carry no text: the opening, the stop, the usage and the end.
   const words = Array.from({ length: kind === "large" ? count : Math.max(1, count - 4) }, (_, at) => word(at))
-  const packets = packetsOf(framesOf(words), kind === "frames" ? 16 : 1)
+  const [opening = "", first = "", ...others] = framesOf(words)
+  // The opening without text comes with the first word: Weir answers at the first content, others at the first byte.
+  const packets = packetsOf([opening + first, ...others], kind === "frames" ? 16 : 1)
   known.set(key, packets)
   return packets
 }
