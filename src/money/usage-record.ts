@@ -21,13 +21,18 @@ export const UsageRecord = Schema.Struct({
 })
 export type UsageRecord = typeof UsageRecord.Type
 
-const columns = new Map(Object.keys(usageFields).map((field) => [field, columnOf(field)]))
+const ownColumns = Struct.keys(Struct.omit(UsageRecord.fields, ["counts", "tierMs", "cacheNetSaving"])).map(
+  (field) => [field, columnOf(field)] as const,
+)
+const countColumns = Struct.keys(counts).map((field) => [field, columnOf(field)] as const)
 
-/** A usage record by the names of its columns. */
-export const usageColumns = ({ counts, tierMs, cacheNetSaving, ...own }: UsageRecord): Record<string, unknown> => {
+/** A usage record by the names of its columns. All have the same members in the same order: V8 writes such objects faster. */
+export const usageColumns = (record: UsageRecord): Record<string, unknown> => {
+  const { counts, tierMs, cacheNetSaving } = record
   const row: Record<string, unknown> = { cache_net_saving: formatAmount(cacheNetSaving) }
-  for (const [field, value] of Object.entries({ ...own, ...counts })) row[columns.get(field) ?? field] = value
-  for (const [tier, value] of Object.entries(tierMs ?? {})) row[`${tier}_ms`] = value
+  for (const [field, column] of ownColumns) row[column] = record[field]
+  for (const [field, column] of countColumns) row[column] = counts[field]
+  for (const tier of Tier.literals) row[`${tier}_ms`] = tierMs?.[tier]
   return row
 }
 
