@@ -29,6 +29,7 @@ export default defineConfig({
     "draft-worker": "src/setup/draft-worker.ts",
     "embedded-worker": "src/store/embedded-worker.ts",
     "encoder-worker": "src/exports/encoder-worker.ts",
+    "guide-worker": "src/http/guide/guide-worker.ts",
     "large-worker": "src/http/large/large-worker.ts",
     "reader-worker": "src/catalogue/reader-worker.ts",
     "tokenizer-worker": "src/calls/tokens/tokenizer-worker.ts",

@@ -1,7 +1,7 @@
 /**
- * `npm run readme`: runs every command of the READMEs, section by section, each against a fresh gateway, and compares what it
- * prints with the lines `# → …` beneath it (regular expressions). Commands that another part of `.ci/run` runs are looked up
- * there.
+ * `npm run readme`: runs every command of the README and of the guide. Each page runs from top to bottom on one fresh gateway, as
+ * its reader does, and the output of each command is compared with the lines `# → …` beneath it (regular expressions). Commands
+ * that another part of `.ci/run` runs are looked up there. Names of pages as arguments run those only.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -9,21 +9,17 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
+import { contents } from "../src/http/guide/contents.ts"
 import { freePort } from "../test/support/free-port.ts"
 import { StartedGateway } from "../test/support/started-gateway.ts"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const pages = [
   "README.md",
-  "src/identity/README.md",
-  "src/settings/README.md",
-  "src/review/README.md",
-  "src/tenants/README.md",
-  "src/kinds/search/README.md",
-  "src/http/compatible/README.md",
+  ...contents.flatMap(({ paths }) => paths.map((path) => `src/docs/${path}.md`)),
+  "CONTRIBUTING.md",
   "scripts/bench/README.md",
 ]
-const readme = pages.map((page) => readFileSync(join(root, page), "utf8").replace(/^# /, "## ")).join("\n")
 const ci = readFileSync(join(root, ".ci/run"), "utf8")
 
 /** Commands that `.ci/run` runs itself, by what must stand there. */
@@ -33,6 +29,13 @@ const elsewhere: ReadonlyArray<readonly [command: RegExp, there: string]> = [
   [/^npm run test:browser$/, "npm run test:browser"],
   [/^npm run check$/, "npm run check"],
   [/^npm run readme$/, "npm run readme"],
+  [/^(OPENAI_API_KEY=… npm run weir -- init|SVC_CATALOGUE=weir.yaml npm start)$/, "npm run first-hour"],
+  [/^npx vitest run /, "npm test"],
+  [/^scripts\/with-stores npm test$/, "scripts/with-stores"],
+  [/^\.ci\/run$/, ""],
+  // A test holds that the pages are as it writes them.
+  [/^npm run docs$/, "npm test"],
+  [/^npm run (conversations|simulate)\b/, "npm run conversations"],
   [/^npm run faults$/, "npm run faults"],
   [/^npm run fuzz$/, "npm run fuzz"],
   [/^npm run schemathesis$/, "npm run schemathesis"],
@@ -52,18 +55,24 @@ interface Command {
   readonly expected: ReadonlyArray<string>
 }
 
-/** Commands of one section, with the YAML that is in it. */
+/** The commands of one page, with the catalogue that is in it. */
 interface Section {
   readonly title: string
   readonly commands: ReadonlyArray<Command>
   readonly yaml: string | undefined
 }
 
-const sections: ReadonlyArray<Section> = readme.split(/^##+ /m).map((text) => ({
-  title: text.split("\n", 1)[0] ?? "",
-  commands: [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(([, block = ""]) => commandsOf(block)),
-  yaml: /^```yaml\n([\s\S]*?)^```/m.exec(text)?.[1],
-}))
+const chosen = process.argv.slice(2)
+const sections: ReadonlyArray<Section> = pages
+  .filter((page) => chosen.length === 0 || chosen.includes(page))
+  .map((page) => {
+    const text = readFileSync(join(root, page), "utf8")
+    return {
+      title: page,
+      commands: [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(([, block = ""]) => commandsOf(block)),
+      yaml: /^```yaml\n(version: 1\n[\s\S]*?)^```/m.exec(text)?.[1],
+    }
+  })
 
 function commandsOf(block: string): ReadonlyArray<Command> {
   const commands: Array<{ text: string; expected: Array<string> }> = []

@@ -1,6 +1,6 @@
 /**
  * `node scripts/variables.ts`: writes the meaning of each variable, from the comments of src/config.ts, to where
- * `weir config` reads it, and the reference of all variables to src/variables.md.
+ * `weir config` reads it, and the reference of all variables to src/docs/reference/variables.md.
  */
 import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
@@ -10,7 +10,7 @@ import { readVariables } from "../src/config.ts"
 
 const place = (name: string): string => fileURLToPath(new URL(`../src/${name}`, import.meta.url))
 export const meaningsFile = place("variable-meanings.ts")
-export const referenceFile = place("variables.md")
+export const referenceFile = place("docs/reference/variables.md")
 
 const member = /^ {2}\/\*\*([\s\S]*?)\*\/\n {2}(\w+):/gm
 
@@ -42,8 +42,8 @@ export const referenceText = async (): Promise<string> => {
   return [
     "# Variables",
     "",
-    "Made by `scripts/variables.ts` from [config.ts](config.ts). `weir config` prints them with the values in force, and where those come from.",
-    "Times are in milliseconds unless the name says seconds (`_S`), or have a unit, as `60s`. A secret can be in a file that `NAME_FILE` names.",
+    "`weir config` prints them with the values in force, and their sources. Times are in milliseconds unless the name says seconds (`_S`), or",
+    "have a unit, as `60s`. A secret can be in a file that `NAME_FILE` names.",
     "",
     "| variable | default | meaning |",
     "| --- | --- | --- |",

@@ -1,5 +1,5 @@
 /**
- * The lists of src/http/compatible/README.md: the outcome of each field of the compatible APIs, from the tables by which
+ * The lists of src/docs/reference/compatible.md: the outcome of each field of the compatible APIs, from the tables by which
  * requests are decoded, and the outcome of a request at each vendor.
  */
 import { fileURLToPath } from "node:url"
@@ -20,7 +20,7 @@ import { responsesApi } from "../../src/dialects/openai-responses/client.ts"
 import { pairTable } from "./pairs.ts"
 import { wordTables } from "./words.ts"
 
-export const page = fileURLToPath(new URL("../../src/http/compatible/README.md", import.meta.url))
+export const page = fileURLToPath(new URL("../../src/docs/reference/compatible.md", import.meta.url))
 
 const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable]> = [
   [chatApi, "", chatApi.fields],

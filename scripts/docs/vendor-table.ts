@@ -1,5 +1,5 @@
 /**
- * The tables of src/dialects/README.md, from the dialects themselves: the kinds of calls that a vendor can do, how it is
+ * The tables of src/docs/reference/dialects.md, from the dialects themselves: the kinds of calls that a vendor can do, how it is
  * signed in to, the parameters that it has, and the profiles.
  */
 import { fileURLToPath } from "node:url"
@@ -10,7 +10,7 @@ import { ModelKind } from "../../src/protocol/kinds/call-kind.ts"
 import { parameterTable } from "./parameter-table.ts"
 import { profileTable } from "./profile-table.ts"
 
-export const page = fileURLToPath(new URL("../../src/dialects/README.md", import.meta.url))
+export const page = fileURLToPath(new URL("../../src/docs/reference/dialects.md", import.meta.url))
 
 type Place = Pick<Vendor, "dialect" | "profile">
 

@@ -1,9 +1,9 @@
 /** The HTTP server: all routes, the envelope for invalid requests, and limits per connection. */
 import { maxHeaderSize } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Effect, Layer, Scope } from "effect"
-import { HttpRouter, HttpServerError, HttpServerResponse } from "effect/http"
-import { HttpApiBuilder, HttpApiError, HttpApiScalar, OpenApi } from "effect/http-api"
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerError } from "effect/http"
+import { HttpApiBuilder, HttpApiError } from "effect/http-api"
 import { Overload } from "../admission/overload.ts"
 import { Calls, newRequestId } from "../calls/calls.ts"
 import { lameDuckMsOf, WeirConfig } from "../config.ts"
@@ -19,8 +19,9 @@ import { consoleRoutes } from "./console/routes.ts"
 import { admitOrigins } from "./cross-origin.ts"
 import { Draining } from "./draining.ts"
 import { continueRequests } from "./expect-continue.ts"
+import { guideRoutes } from "./guide/routes.ts"
 import { answerDirectly } from "./hot-routes.ts"
-import { type Access, guarded, makeAccess, openAccess } from "./internal-access.ts"
+import { makeAccess, openAccess } from "./internal-access.ts"
 import { LargeRequests } from "./large/large-requests.ts"
 import {
   beforeRequest,
@@ -65,12 +66,6 @@ import { OpenSockets } from "./sockets/open-sockets.ts"
 import { answerUpgrades } from "./sockets/upgrades.ts"
 import { answerUnreadable } from "./unreadable-request.ts"
 
-/** The document contains the address of this gateway, which generated clients call. */
-const apiAt = ({ publicUrl, basePath }: WeirConfig["Service"]) =>
-  Api.annotateMerge(
-    OpenApi.annotations({ servers: [{ url: publicUrl ?? (basePath || "/"), description: "This gateway" }] }),
-  )
-
 const apiRoutes = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([
     runtimeRoutes,
@@ -100,21 +95,6 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
   ]),
 )
 
-/** The document of the API, and its page. Its program takes 13 MB of memory, so it is loaded when the page is first asked for. */
-const docs = (access: Access) =>
-  HttpRouter.use((router) =>
-    Effect.gen(function* () {
-      const scope = yield* Effect.scope
-      const api = apiAt(yield* WeirConfig)
-      const page = yield* Effect.cached(
-        Scope.provide(HttpRouter.toHttpEffect(HttpApiScalar.layer(api, { path: "/docs" })), scope),
-      )
-      yield* router.add("GET", "/docs", guarded(access, Effect.flatten(page)))
-      const document = yield* Effect.cached(Effect.sync(() => HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))))
-      yield* router.add("GET", "/openapi.json", guarded(access, document))
-    }),
-  )
-
 /** Serves all routes on the configured address; if a port for metrics is set, operators' routes are open there. */
 export const layerServer = Layer.unwrap(
   Effect.gen(function* () {
@@ -130,7 +110,7 @@ export const layerServer = Layer.unwrap(
       compatibleRoutes,
       pageRoutes,
       consoleRoutes,
-      docs(access),
+      guideRoutes(access),
       healthRoutes(access),
     )
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute(access)) : main
@@ -149,7 +129,7 @@ export const layerServer = Layer.unwrap(
     const served = Layer.effectDiscard(interceptors).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
     const server = drainAtShutdown(node).pipe(Layer.provideMerge(served))
     if (metricsPort === undefined) return Layer.provide(server, Draining.layer)
-    const inside = Layer.mergeAll(metricsRoute(openAccess), docs(openAccess), healthRoutes(openAccess))
+    const inside = Layer.mergeAll(metricsRoute(openAccess), guideRoutes(openAccess), healthRoutes(openAccess))
     const operatorsNode = makePlainServer()
     operatorsNode.on("request", makeSecurityHeaders({ publicUrl: undefined, tls: undefined }))
     const operators = serve(inside, operatorsNode, { host, port: metricsPort })

@@ -1,6 +1,6 @@
 /**
  * The cache of replies: equal requests of one organisation, application or person get the reply that the first of them
- * got. Off until the catalogue turns it on. The README of this folder says what others can learn.
+ * got. Off until the catalogue turns it on. The guide's page describes what others can learn.
  */
 import { createHmac } from "node:crypto"
 import { Context, Effect, Fiber, Layer } from "effect"

@@ -83,7 +83,7 @@ const spread = Command.make(
 ).pipe(Command.withDescription("Distribute the books over the servers of Citus; this cannot be undone"))
 
 const maxShards = 1024
-/** The measured speed, approximately; see deploy/README.md. */
+/** The measured speed, approximately; see src/docs/how-to/deploy.md. */
 const bytesASecond = 20 * 2 ** 20
 
 export const db = Command.make("db").pipe(Command.withSubcommands([status, spread]))

@@ -1,13 +1,12 @@
 /** `/console`: the document and its files. `/` leads browsers there. */
-import { promisify } from "node:util"
-import { brotliCompress, constants, gzip } from "node:zlib"
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
+import { compress, encodingHeaders, encodingOf } from "../compressed.ts"
 import { goTo, pageHeaders, wantsPage } from "../page.ts"
 import type { Request } from "../request.ts"
 import { envelope, routeNotFound } from "../respond.ts"
-import { type Asset, loadAssets } from "./assets.ts"
+import { loadAssets } from "./assets.ts"
 import { consolePage } from "./page.ts"
 
 export const consoleRoutes = HttpRouter.use(
@@ -32,16 +31,15 @@ export const consoleRoutes = HttpRouter.use(
       const name = path.startsWith(prefix) ? path.slice(prefix.length) : undefined
       const asset = name === undefined ? undefined : assets.files.get(name)
       if (name === undefined || asset === undefined) return yield* envelope(newRequestId(), routeNotFound)
-      const encoding = encodingOf(request.headers["accept-encoding"] ?? "")
+      const encoding = encodingOf(request)
       const key = `${encoding} ${name}`
-      const body = packed.get(key) ?? (yield* Effect.promise(() => pack(asset, encoding)))
+      const body = packed.get(key) ?? (yield* Effect.promise(() => compress(asset.text, encoding)))
       packed.set(key, body)
       return HttpServerResponse.uint8Array(body, {
         contentType: asset.type,
         headers: {
           "cache-control": "public, max-age=31536000, immutable",
-          vary: "accept-encoding",
-          ...(encoding !== "identity" && { "content-encoding": encoding }),
+          ...encodingHeaders(encoding),
         },
       })
     })
@@ -57,16 +55,3 @@ export const consoleRoutes = HttpRouter.use(
     })
   }),
 )
-
-type Encoding = "br" | "gzip" | "identity"
-
-const encodingOf = (accepted: string): Encoding => {
-  if (/\bbr\b/.test(accepted)) return "br"
-  return /\bgzip\b/.test(accepted) ? "gzip" : "identity"
-}
-
-const pack = ({ text }: Asset, encoding: Encoding): Promise<Uint8Array> => {
-  const bytes = Buffer.from(text)
-  if (encoding === "br") return promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })
-  return encoding === "gzip" ? promisify(gzip)(bytes) : Promise.resolve(bytes)
-}

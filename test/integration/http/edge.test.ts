@@ -205,10 +205,6 @@ describe("for people", () => {
       expect(document).toContain(word)
     }
   })
-
-  it("/docs is a page", async () => {
-    expect((await get("/docs")).headers.get("content-type")).toContain("text/html")
-  })
 })
 
 describe("errors", () => {

@@ -4,11 +4,11 @@ import { describe, expect, it } from "vitest"
 import { withTables } from "../../../scripts/docs/vendor-table.ts"
 import { ChatProfileName, DialectName } from "../../../src/protocol/catalogue/vendor.ts"
 
-const readme = readFileSync(new URL("../../../src/dialects/README.md", import.meta.url), "utf8")
+const readme = readFileSync(new URL("../../../src/docs/reference/dialects.md", import.meta.url), "utf8")
 const profiles = readme.slice(readme.indexOf("| `profile`"))
 const rows = [...profiles.matchAll(/^\| `([a-z]+)` +\|/gm)].map(([, name]) => name).filter((name) => name !== "profile")
 
-describe("src/dialects/README.md", () => {
+describe("src/docs/reference/dialects.md", () => {
   it("has a row for each profile, and no other", () => {
     expect(rows.sort()).toEqual([...ChatProfileName.literals].sort())
   })

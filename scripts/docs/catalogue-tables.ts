@@ -1,0 +1,118 @@
+/** The page of the catalogue's members, from its schema and from the comments in src/protocol/catalogue. */
+import { readFileSync } from "node:fs"
+import { Schema } from "effect"
+import { CatalogueDocument } from "../../src/protocol/catalogue/document.ts"
+
+type Json = Schema.Json
+type JsonObject = { readonly [key: string]: Json }
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+const listOf = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
+
+/** The lists of a catalogue, the files with the comments of their members, and a sentence about each. */
+const parts: ReadonlyArray<readonly [name: string, file: string, about: string]> = [
+  [
+    "timeouts",
+    "timeouts",
+    "Timeouts of the platform: durations by tier, and by tier below the name of an environment.",
+  ],
+  ["vendors", "vendor", "Vendors, their APIs, and their credentials."],
+  ["models", "model", "Models by the handles that callers use, each with its targets in the order of failover."],
+  ["prices", "price", "Prices by model. The newest whose `from` has passed is in force."],
+  ["searchProviders", "search-provider", "Vendors of web searches."],
+  ["plans", "plan", "Limits that organisations share."],
+  ["policies", "policy", "Content policies; an organisation names those that hold for it."],
+  ["orgs", "tenant", "Organisations."],
+  ["users", "tenant", "People."],
+  ["teams", "tenant", "Teams."],
+  ["apps", "tenant", "Applications."],
+  ["keys", "tenant", "Keys of applications."],
+  ["budgets", "budget", "Limits of what a subject may spend in a period."],
+  ["webhooks", "webhook", "Receivers of events."],
+  ["exports", "export", "Records that are written to files elsewhere."],
+  ["topups", "document", "Credits of organisations, each once by its id."],
+]
+
+const schemas = Schema.toJsonSchemaDocument(CatalogueDocument)
+const definitions: JsonObject = Schema.decodeUnknownSync(Schema.JsonObject)(schemas.definitions)
+
+const resolved = (schema: Json | undefined): Json | undefined => {
+  if (!isObject(schema) || typeof schema["$ref"] !== "string") return schema
+  return resolved(definitions[schema["$ref"].slice(schema["$ref"].lastIndexOf("/") + 1)])
+}
+
+/** The members of an object, also of one with checks. */
+const propertiesOf = (schema: Json | undefined): JsonObject | undefined => {
+  const object = resolved(schema)
+  if (!isObject(object)) return undefined
+  const all = [object, ...listOf(object["allOf"]).filter(isObject)]
+  return all.map((part) => part["properties"]).find(isObject)
+}
+
+const typeOf = (schema: Json | undefined): string => {
+  const it = resolved(schema)
+  if (!isObject(it)) return "any"
+  const choices = listOf(it["enum"])
+  if (choices.length > 12) return `one of ${choices.length} names`
+  if (choices.length > 0) return choices.map((choice) => `\`${String(choice)}\``).join(", ")
+  const variants = [...listOf(it["anyOf"]), ...listOf(it["oneOf"])]
+  if (variants.length > 0) return [...new Set(variants.map(typeOf))].join(" or ")
+  if (it["type"] === "array") {
+    const item = typeOf(it["items"])
+    return item.startsWith("list") ? "list of lists" : `list of ${item === "object" ? "objects" : item}`
+  }
+  return typeof it["type"] === "string" ? it["type"] : "any"
+}
+
+const comment = /\/\*\*([^/]*(?:\/[^/*][^/]*)*?)\*\/\s*\n\s*(\w+)[:,]/g
+
+/** The comments of members in a file, by the members' names. */
+const commentsIn = (file: string): ReadonlyMap<string, string> => {
+  const source = readFileSync(new URL(`../../src/protocol/catalogue/${file}.ts`, import.meta.url), "utf8")
+  return new Map(
+    [...source.matchAll(comment)]
+      .reverse()
+      .map(([, text = "", name = ""]) => [name, text.replaceAll(/\s*\n\s*\*?\s*/g, " ").trim()] as const),
+  )
+}
+
+const rowsOf = (
+  schema: Json | undefined,
+  comments: ReadonlyMap<string, string>,
+  place: string,
+): ReadonlyArray<string> => {
+  const object = resolved(schema)
+  const required = isObject(object) ? listOf(object["required"]) : []
+  return Object.entries(propertiesOf(schema) ?? {}).flatMap(([name, member]) => {
+    const path = `${place}${name}`
+    const meaning = (comments.get(name) ?? "").replaceAll("|", "\\|")
+    const item = resolved(member)
+    const inner = isObject(item) && item["type"] === "array" ? item["items"] : member
+    const nested = propertiesOf(inner) === undefined ? [] : rowsOf(inner, comments, `${path}.`)
+    return [`| \`${path}\`${required.includes(name) ? " *" : ""} | ${typeOf(member)} | ${meaning} |`, ...nested]
+  })
+}
+
+export const cataloguePage = (): string => {
+  const document = propertiesOf(Schema.decodeUnknownSync(Schema.Json)(schemas.schema)) ?? {}
+  return [
+    "# Members of the catalogue",
+    "",
+    "[The catalogue](../how-to/catalogue.md) shows an example and how it is applied. `*` marks members that are required. Durations are texts such",
+    "as `60s` or `250ms`; amounts and prices are decimal texts; credentials are references such as `env:OPENAI_API_KEY`. `version: 1` is the",
+    "first line of every catalogue.",
+    ...parts.flatMap(([name, file, about]) => {
+      const list = resolved(document[name])
+      const item = isObject(list) && list["type"] === "array" ? list["items"] : list
+      const rows = rowsOf(item, new Map([...commentsIn("network"), ...commentsIn(file)]), "")
+      const table = rows.length === 0 ? [] : ["", "| member | type | meaning |", "| --- | --- | --- |", ...rows]
+      return ["", `## ${name}`, "", about, ...table]
+    }),
+    "",
+    "## Others",
+    "",
+    "`deliverableSettings` lists key paths of [settings](../how-to/settings.md) that clients consume, also as `prefix.*`;",
+    "`defaultSearchProvider` is the id of the search vendor for applications that choose none.",
+    "",
+  ].join("\n")
+}

@@ -1,0 +1,42 @@
+/** Replies whose text is compressed as the client accepts it. */
+import { promisify } from "node:util"
+import { brotliCompress, constants, gzip } from "node:zlib"
+import { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+import type { Request } from "./request.ts"
+
+export type Encoding = "br" | "gzip" | "identity"
+
+/** The best encoding that a request accepts. */
+export const encodingOf = (request: Request): Encoding => {
+  const accepted = request.headers["accept-encoding"] ?? ""
+  if (/\bbr\b/.test(accepted)) return "br"
+  return /\bgzip\b/.test(accepted) ? "gzip" : "identity"
+}
+
+export const compress = (text: string, encoding: Encoding): Promise<Uint8Array> => {
+  const bytes = Buffer.from(text)
+  if (encoding === "br") return promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } })
+  return encoding === "gzip" ? promisify(gzip)(bytes) : Promise.resolve(bytes)
+}
+
+/** The headers of a reply in an encoding. */
+export const encodingHeaders = (encoding: Encoding): Readonly<Record<string, string>> => ({
+  vary: "accept-encoding",
+  ...(encoding !== "identity" && { "content-encoding": encoding }),
+})
+
+/** A text, compressed at each request. */
+export const compressed = (
+  request: Request,
+  contentType: string,
+  text: string,
+  headers: Readonly<Record<string, string>>,
+) => {
+  const encoding = encodingOf(request)
+  return Effect.map(
+    Effect.promise(() => compress(text, encoding)),
+    (body) =>
+      HttpServerResponse.uint8Array(body, { contentType, headers: { ...headers, ...encodingHeaders(encoding) } }),
+  )
+}
