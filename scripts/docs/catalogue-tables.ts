@@ -64,7 +64,25 @@ const typeOf = (schema: Json | undefined): string => {
   return typeof it["type"] === "string" ? it["type"] : "any"
 }
 
-const comment = /\/\*\*([^/]*(?:\/[^/*][^/]*)*?)\*\/\s*\n\s*(\w+)[:,]/g
+const comment = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*\n\s*(\w+)[:,]/g
+
+/** Meanings of members that many lists have. */
+const shared: ReadonlyArray<readonly [string, string]> = [
+  ["id", "The id, unique in its list."],
+  ["org", "The id of the organisation."],
+  ["disabled", "Whether it is refused."],
+  ["timeouts", "Timeouts by tier, and by tier below the name of an environment."],
+  ["tls", "Certificates of the connection."],
+  ["baseUrl", "The address of the API."],
+  ["credential", "A reference to the API key."],
+  ["rpm", "Calls a minute."],
+  ["amount", "The amount in the organisation's currency."],
+  ["ttl", "The time for which replies are kept, at most `24h`."],
+  ["share", "Who shares kept replies."],
+]
+
+/** Members whose own members their meaning describes. */
+const closed = new Set(["params", "above"])
 
 /** The comments of members in a file, by the members' names. */
 const commentsIn = (file: string): ReadonlyMap<string, string> => {
@@ -88,7 +106,7 @@ const rowsOf = (
     const meaning = (comments.get(name) ?? "").replaceAll("|", "\\|")
     const item = resolved(member)
     const inner = isObject(item) && item["type"] === "array" ? item["items"] : member
-    const nested = propertiesOf(inner) === undefined ? [] : rowsOf(inner, comments, `${path}.`)
+    const nested = closed.has(name) || propertiesOf(inner) === undefined ? [] : rowsOf(inner, comments, `${path}.`)
     return [`| \`${path}\`${required.includes(name) ? " *" : ""} | ${typeOf(member)} | ${meaning} |`, ...nested]
   })
 }
@@ -104,7 +122,11 @@ export const cataloguePage = (): string => {
     ...parts.flatMap(([name, file, about]) => {
       const list = resolved(document[name])
       const item = isObject(list) && list["type"] === "array" ? list["items"] : list
-      const rows = rowsOf(item, new Map([...commentsIn("network"), ...commentsIn(file)]), "")
+      const rows = rowsOf(
+        item,
+        new Map([...shared, ...commentsIn("network"), ...commentsIn("sso-provider"), ...commentsIn(file)]),
+        "",
+      )
       const table = rows.length === 0 ? [] : ["", "| member | type | meaning |", "| --- | --- | --- |", ...rows]
       return ["", `## ${name}`, "", about, ...table]
     }),

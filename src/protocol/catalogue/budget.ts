@@ -21,15 +21,19 @@ export const BudgetId = Id.check(Schema.isPattern(/^[^:]+$/, { expected: "an id 
 
 /** The amount that a subject may spend in a period; without a subject, the budget holds for each subject of its scope. */
 export const BudgetTerms = Schema.Struct({
+  /** The kind of subject. */
   scope: BudgetScope,
+  /** The id of the subject; each of the kind has the budget if absent. */
   subject: Schema.optionalKey(storedName(128)),
+  /** Money of the organisation's currency, or tokens. */
   unit: BudgetUnit,
+  /** The period after which the budget begins again. */
   period: BudgetPeriod,
   /** A decimal string; tokens may be a number. */
   limit: Schema.Union([NonNegative, TokenCount]),
   /** `shadow` refuses nothing, and counts the calls that it would refuse; `enforce` if absent. */
   mode: Schema.optionalKey(Schema.Literals(["enforce", "shadow"])),
-  /** The receivers of the organisation's warnings. */
+  /** Shares of the limit at which the organisation is warned, e.g. `[0.8]`. */
   warnAt: Schema.optionalKey(WarnAt),
 }).annotate({ identifier: "BudgetTerms" })
 export type BudgetTerms = typeof BudgetTerms.Type

@@ -22,6 +22,7 @@ const ExportKeys = Schema.Struct({
 /** The place where records are written in files, and the interval. */
 export const Export = Schema.Struct({
   id: Id,
+  /** The bucket or folder: `s3://bucket/prefix`, `gs://…`, `https://ACCOUNT.blob.core.windows.net/…` or a path. */
   to: ExportTarget,
   /** The region of an S3 bucket. */
   region: Schema.optionalKey(AwsAccess.fields.region),
@@ -29,9 +30,11 @@ export const Export = Schema.Struct({
   endpoint: Schema.optionalKey(HttpUrl),
   /** The credentials: those of the machine, keys, or the JSON of a service account at Google. */
   credentials: Schema.optionalKey(Schema.Union([MachineIdentity, SecretRef, ExportKeys])),
+  /** The format of the files. */
   format: ExportFormat,
   /** `usage` if absent. */
   records: Schema.optionalKey(Schema.Array(ExportRecords).check(Schema.isMinLength(1), Schema.isUnique())),
+  /** The interval of files. */
   every: Millis.check(
     Schema.isBetween({ minimum: 1000, maximum: 86_400_000 }, { expected: "a duration from 1s to 24h" }),
   ),

@@ -47,7 +47,9 @@ export const Capability = Schema.Literals(["tools", "images", "files", "videos",
 export type Capability = typeof Capability.Type
 
 export const Target = Schema.Struct({
+  /** The id of the vendor. */
   vendor: Id,
+  /** The vendor's name of the model. */
   model: Schema.NonEmptyString,
   /**
    * The model as its maker names it, e.g. `gpt-image-1`, if `model` is a name that the operator chose: a deployment or an
@@ -56,24 +58,32 @@ export const Target = Schema.Struct({
   family: Schema.optionalKey(Schema.NonEmptyString),
   /** The number of texts that the vendor embeds in one call, if it is smaller than its profile says. */
   maxInputs: Schema.optionalKey(Positive),
+  /** The order of failover, the lowest first; 0 if absent. */
   tier: Schema.optionalKey(Int),
+  /** The share within its tier; 0 takes it out of rotation, 1 if absent. */
   weight: Schema.optionalKey(Int),
 })
 export type Target = typeof Target.Type
 
 export const Model = Schema.Struct({
+  /** The name that callers use. */
   handle: Id,
   /** The kind of call that the model is for; `chat` if absent. */
   kind: Schema.optionalKey(ModelKind),
+  /** `direct` models are called by clients themselves, and never by Weir; `platform` if absent. */
   mode: Schema.optionalKey(Schema.Literals(["platform", "direct"])),
+  /** Tokens of input and output together. */
   contextWindow: Schema.optionalKey(TokenLimit),
   /**
    * The factor by which a vendor's counts may exceed the context window or the tokens asked for, 2 if absent. Counts beyond
    * that are not believed: usage is estimated.
    */
   usageMargin: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 10 }))),
+  /** The maximum of tokens that a reply may have. */
   maxOutput: Schema.optionalKey(TokenLimit),
+  /** The abilities of the model; a request that needs another one is refused. */
   capabilities: Schema.optionalKey(Schema.Array(Capability)),
+  /** How parameters are clamped (`min`, `max`, `default`) or removed (`strip: true`). */
   params: Schema.optionalKey(ParamsProfile),
   timeouts: Schema.optionalKey(TimeoutsOfPlace),
   /** The time for which replies are kept and given again to equal requests, at most 24h; nothing is kept if absent. */

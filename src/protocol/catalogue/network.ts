@@ -26,6 +26,7 @@ export const network = {
       ca: Schema.optionalKey(Certificates),
       /** A client certificate with its chain, and its key. */
       cert: Schema.optionalKey(Certificates),
+      /** The key of the client certificate. */
       key: Schema.optionalKey(SecretRef),
     }),
   ),

@@ -10,8 +10,11 @@ export const WarnAt = Schema.Array(
 
 export const Plan = Schema.Struct({
   id: Id,
+  /** Sessions at the same time. */
   concurrency: Schema.optionalKey(Positive),
+  /** Calls a minute of each key. */
   perMinute: Schema.optionalKey(PerMinute),
+  /** Calls a minute of each end user. */
   endUserPerMinute: Schema.optionalKey(PerMinute),
   /** The daily tokens of the plan, held as a budget of the organisation. */
   dailyTokens: Schema.optionalKey(TokenLimit),
@@ -19,18 +22,29 @@ export const Plan = Schema.Struct({
   warnAt: Schema.optionalKey(WarnAt),
   /** The maximum number of members of an organisation. */
   maxMembers: Schema.optionalKey(Positive),
+  /** The maximum number of applications of an organisation. */
   maxApps: Schema.optionalKey(Positive),
   /** Calls of each kind in a day, of the organisation and of each of its end users. */
   websearchDaily: Schema.optionalKey(Int),
+  /** Searches a day of each end user. */
   endUserWebsearchDaily: Schema.optionalKey(Int),
+  /** Pictures a day. */
   imagegenDaily: Schema.optionalKey(Int),
+  /** Pictures a day of each end user. */
   endUserImagegenDaily: Schema.optionalKey(Int),
+  /** Calls for speech a day. */
   ttsDaily: Schema.optionalKey(Int),
+  /** Calls for speech a day of each end user. */
   endUserTtsDaily: Schema.optionalKey(Int),
+  /** Transcriptions a day. */
   asrDaily: Schema.optionalKey(Int),
+  /** Transcriptions a day of each end user. */
   endUserAsrDaily: Schema.optionalKey(Int),
+  /** Videos a day. */
   videogenDaily: Schema.optionalKey(Int),
+  /** Videos a day of each end user. */
   endUserVideogenDaily: Schema.optionalKey(Int),
+  /** Whether an application may have at most 100 end users a month. */
   testTier: Schema.optionalKey(Schema.Boolean),
 })
 export type Plan = typeof Plan.Type

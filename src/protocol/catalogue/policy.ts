@@ -18,7 +18,9 @@ export const Moderation = Schema.Struct({
 
 export const Policy = Schema.Struct({
   id: Id,
+  /** `inbound` refuses requests, `outbound` withholds replies. */
   direction: Schema.Literals(["inbound", "outbound"]),
+  /** The text that matches: `regex` in RE2 syntax, `keywords` in any case, or a `moderation` endpoint. */
   match: Schema.Union([
     /** RE2 syntax. */
     Schema.Struct({ regex: Schema.NonEmptyString }),
@@ -26,6 +28,7 @@ export const Policy = Schema.Struct({
     Schema.Struct({ keywords: Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1)) }),
     Schema.Struct({ moderation: Moderation }),
   ]),
+  /** The reason in the error's detail, e.g. `secret_material`. */
   reason: Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_]{0,63}$/)),
 })
 

@@ -37,10 +37,15 @@ const PricedTokens = Schema.String.check(
 )
 
 const tokenPrices = {
+  /** Tokens of input, per million. */
   input: Schema.optionalKey(NonNegative),
+  /** Tokens of output, per million. */
   output: Schema.optionalKey(NonNegative),
+  /** Tokens read from a vendor's cache, per million; `input` if absent. */
   cacheRead: Schema.optionalKey(NonNegative),
+  /** Tokens written to a cache, per million; `input` if absent. */
   cacheWrite: Schema.optionalKey(NonNegative),
+  /** Tokens written to a cache for an hour; `cacheWrite` if absent. */
   cacheWrite1h: Schema.optionalKey(NonNegative),
 }
 
@@ -52,6 +57,7 @@ const TierFactors = Schema.Record(ServiceTier, NonNegative)
  * price that is absent is as below the threshold.
  */
 export const PriceAbove = Schema.Struct({
+  /** The threshold: the number of tokens of input that must be exceeded. */
   tokens: TokenLimit,
   ...tokenPrices,
   dims: Schema.optionalKey(Schema.Record(PricedTokens, NonNegative)),
@@ -60,16 +66,21 @@ export const PriceAbove = Schema.Struct({
 export type PriceAbove = typeof PriceAbove.Type
 
 export const PriceEntry = Schema.Struct({
+  /** The handle of the model. */
   model: Id,
+  /** The currency of the organisations that pay it, e.g. `USD`. */
   currency: Currency,
   /** `chat` needs `input` and `output`; other kinds need the price by which they are billed. */
   ...tokenPrices,
+  /** Prices per million units of a dimension, such as `images` or `web_search`. */
   dims: Schema.optionalKey(Schema.Record(PricedDimension, NonNegative)),
+  /** Factors of the prices of tokens by service tier, e.g. `{ priority: "2" }`. */
   tiers: Schema.optionalKey(TierFactors),
   /** Prices of long inputs, by rising thresholds; all of a call is billed at one of them. */
   above: Schema.optionalKey(Schema.Array(PriceAbove).check(Schema.isMinLength(1), Schema.isMaxLength(8))),
   /** The share of the price that a reply from the cache costs, e.g. `"0.1"`; nothing if absent. */
   cachedReply: Schema.optionalKey(Share),
+  /** The date or instant from which the price is in force. */
   from: Instant,
 })
 export type PriceEntry = typeof PriceEntry.Type

@@ -12,6 +12,7 @@ const ClaimName = Schema.String.check(Schema.isPattern(/^[\w.:/-]{1,256}$/, { ex
 export const SsoProvider = Schema.Struct({
   /** HTTPS; the rest is discovered at `/.well-known/openid-configuration`. */
   issuer: Schema.String.check(Schema.isPattern(/^https:\/\/[^\s?#]+$/, { expected: "an https URL" })),
+  /** The id under which the gateway is registered there. */
   clientId: Schema.NonEmptyString,
   /** Absent for a public client, which uses PKCE only. */
   clientSecret: Schema.optionalKey(SecretRef),

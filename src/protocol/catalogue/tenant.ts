@@ -9,13 +9,19 @@ import { Id, Role, SecretRef } from "./values.ts"
 
 export const Org = Schema.Struct({
   id: Id,
+  /** The name that people see. */
   name: Schema.NonEmptyString,
+  /** The plan that it has. */
   plan: Schema.optionalKey(Id),
+  /** The currency of its account, e.g. `USD`. */
   currency: Currency,
   /** The balance below which the event `balance.low` is sent. */
   warnBelow: Schema.optionalKey(NonNegative),
+  /** Handles of the models that it may use. */
   models: Schema.Array(Id),
+  /** Ids of the policies that hold for it. */
   policies: Schema.optionalKey(Schema.Array(Id)),
+  /** Abilities that end users of its applications may use: `imageGen`, `textToSpeech`, `speechToText`, `videoGen`, … */
   capabilities: Schema.optionalKey(Schema.Record(Schema.String, Schema.Boolean)),
   /**
    * The handling of tools that vendors run and that a request cannot have, because its vendor has none or no price names
@@ -25,6 +31,7 @@ export const Org = Schema.Struct({
   hostedTools: Schema.optionalKey(Schema.Literals(["refuse", "omit"])),
   /** Model handles by the names that existing clients insist on; a trailing `*` matches any rest. */
   aliases: Schema.optionalKey(Schema.Record(Schema.String.check(Schema.isPattern(/^[^*]{0,128}\*?$/)), Id)),
+  /** Its identity provider. */
   sso: Schema.optionalKey(SsoProvider),
   /**
    * The time for which replies are kept for this organisation, and the scope that shares them. Wins over the setting of
@@ -36,14 +43,17 @@ export type Org = typeof Org.Type
 
 export const User = Schema.Struct({
   id: Id,
+  /** The address with which the person logs in. */
   email: Schema.String.check(Schema.isPattern(/^[^\s@]+@[^\s@]+$/)),
   org: Id,
+  /** The role in the organisation. */
   role: Role,
 })
 
 export const Team = Schema.Struct({
   id: Id,
   org: Id,
+  /** Ids of people. */
   members: Schema.Array(Id),
   disabled: Schema.optionalKey(Schema.Boolean),
 })
@@ -51,10 +61,13 @@ export const Team = Schema.Struct({
 export const App = Schema.Struct({
   id: Id,
   org: Id,
+  /** Its own rate limit: `rpm`, calls a minute. */
   quota: Schema.optionalKey(Schema.Struct({ rpm: Schema.optionalKey(PerMinute) })),
+  /** Whether each request must be signed. */
   requireSignature: Schema.optionalKey(Schema.Boolean),
   /** Addresses or networks (CIDR); empty or absent allows all. */
   ipAllow: Schema.optionalKey(Schema.Array(Schema.NonEmptyString)),
+  /** Whether it works only with an active licence. */
   licenceRequired: Schema.optionalKey(Schema.Boolean),
   disabled: Schema.optionalKey(Schema.Boolean),
 })
@@ -65,10 +78,13 @@ export type KeyScope = typeof KeyScope.Type
 
 export const Key = Schema.Struct({
   id: Id,
+  /** The application that it belongs to. */
   app: Id,
   /** If absent, a secret is minted when the key is first applied, and returned once. */
   secret: Schema.optionalKey(SecretRef),
+  /** `runtime` for calls, `control` for the control API; `runtime` if absent. */
   scopes: Schema.optionalKey(Schema.Array(KeyScope)),
+  /** The instant at which it ends. */
   expiresAt: Schema.optionalKey(Instant),
   disabled: Schema.optionalKey(Schema.Boolean),
 })

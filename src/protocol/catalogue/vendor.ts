@@ -69,13 +69,17 @@ export const MachineIdentity = Schema.Literal("default")
  * role; if both are absent, `credential` is a Bedrock API key.
  */
 export const AwsAccess = Schema.Struct({
+  /** The region, e.g. `us-east-1`. */
   region: Schema.String.check(
     Schema.isPattern(/^[a-z]{2,8}(-[a-z]{1,12}){1,3}-\d{1,2}$/, { expected: "a region, e.g. us-east-1" }),
   ),
+  /** A reference to the access key's id. */
   accessKeyId: Schema.optionalKey(SecretRef),
+  /** A reference to the secret key. */
   secretAccessKey: Schema.optionalKey(SecretRef),
   /** The session token of keys that are valid for a limited time. */
   sessionToken: Schema.optionalKey(SecretRef),
+  /** `default`: the credentials of the machine. */
   credentials: Schema.optionalKey(MachineIdentity),
   /** The ARN of a role that is assumed. */
   assumeRole: Schema.optionalKey(
@@ -97,8 +101,11 @@ const CloudName = Schema.String.check(
  * `credential` is a token.
  */
 export const GoogleAccess = Schema.Struct({
+  /** The project's id. */
   project: CloudName,
+  /** The location, e.g. `global`. */
   location: CloudName,
+  /** `default`, or a reference to the JSON of a service account or a federation. */
   credentials: Schema.optionalKey(Schema.Union([MachineIdentity, SecretRef])),
 })
 export type GoogleAccess = typeof GoogleAccess.Type
@@ -108,12 +115,15 @@ export type GoogleAccess = typeof GoogleAccess.Type
  * `credential` is an API key.
  */
 export const AzureAccess = Schema.Struct({
+  /** `default`: the machine's identity. */
   credentials: Schema.optionalKey(MachineIdentity),
+  /** The tenant of the application. */
   tenantId: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/, { expected: "a tenant" })),
   ),
   /** The client id of one of several managed identities, for `credentials: default`. */
   clientId: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(128))),
+  /** A reference to the application's secret. */
   clientSecret: Schema.optionalKey(SecretRef),
   /** The address of Entra; a national cloud has its own. */
   authorityHost: Schema.optionalKey(HttpUrl),
@@ -122,18 +132,25 @@ export type AzureAccess = typeof AzureAccess.Type
 
 export const Vendor = Schema.Struct({
   id: Id,
+  /** The API that the vendor speaks. */
   dialect: DialectName,
+  /** The vendor's variant of the dialect. */
   profile: Schema.optionalKey(VendorProfile),
   /** Azure's `api-version`: calls then use the deployment's path; without it, Azure's `/openai/v1`. */
   apiVersion: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/))),
   /** The address of the API; derived from the region or the location of a cloud if it is absent. */
   baseUrl: Schema.optionalKey(HttpUrl),
+  /** A reference to the API key. */
   credential: Schema.optionalKey(SecretRef),
+  /** Access to Amazon Bedrock. */
   aws: Schema.optionalKey(AwsAccess),
+  /** Access to Vertex AI. */
   google: Schema.optionalKey(GoogleAccess),
+  /** Access to Azure with an identity of Microsoft Entra. */
   azure: Schema.optionalKey(AzureAccess),
   ...network,
   timeouts: Schema.optionalKey(TimeoutsOfPlace),
+  /** The factor of its targets' weights; 1 if absent. */
   weight: Schema.optionalKey(Int),
   /** The action at the vendor when a client leaves a stream: abort, or drain for the exact usage. */
   clientGone: Schema.optionalKey(Schema.Literals(["abort", "drain"])),

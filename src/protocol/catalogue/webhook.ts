@@ -23,6 +23,7 @@ export const Webhook = Schema.Struct({
   secret: Schema.optionalKey(SecretRef),
   /** The secret before this one, while receivers change to the new one: deliveries carry the signatures of both. */
   formerSecret: Schema.optionalKey(SecretRef),
+  /** The events that it receives. */
   events: platformEvents,
   ...network,
 }).check(
