@@ -7,7 +7,7 @@ import { proseOfPage, proseOfProgram } from "./prose.ts"
 import { findingsIn, openings, words } from "./words.ts"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
-const folders = ["src", "test", "scripts", "examples", "deploy", "migrations"]
+const folders = ["src", "test", "scripts", "examples", "deploy", "docs", "migrations"]
 /** The files of the rules, which quote what they forbid. */
 const quoting = new Set(["test/architecture/words.ts", "test/architecture/words.test.ts"])
 

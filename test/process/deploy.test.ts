@@ -170,6 +170,12 @@ describe("the threat model", () => {
   it.each([
     "README.md",
     "CONTRIBUTING.md",
+    "docs/ARCHITECTURE.md",
+    "docs/SECURITY.md",
+    "docs/decisions/carrying.md",
+    "docs/decisions/ledger-and-allotments.md",
+    "docs/decisions/plain-checks.md",
+    "docs/decisions/shards.md",
     "scripts/bench/README.md",
     "src/calls/README.md",
     "src/money/README.md",

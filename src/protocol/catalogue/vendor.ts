@@ -150,7 +150,7 @@ export const Vendor = Schema.Struct({
   azure: Schema.optionalKey(AzureAccess),
   ...network,
   timeouts: Schema.optionalKey(TimeoutsOfPlace),
-  /** The factor of its targets' weights; 1 if absent. */
+  /** The weight of its targets that state none; 1 if absent. */
   weight: Schema.optionalKey(Int),
   /** The action at the vendor when a client leaves a stream: abort, or drain for the exact usage. */
   clientGone: Schema.optionalKey(Schema.Literals(["abort", "drain"])),
