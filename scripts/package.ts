@@ -111,6 +111,8 @@ const tryWith = async (folder: string, node: string): Promise<Tried> => {
       ],
       operator,
     )
+    const guide = await fetch(`${baseUrl}/docs/tutorial`)
+    if (!(await guide.text()).includes("The first hour")) throw new Error("the package has no guide")
     const opened = await measureConsole(baseUrl, adminKey)
     const [, conformance = "none"] =
       /\n(\d+ passed, .*)\n$/.exec(run([main, "conformance", baseUrl], operator).text) ?? []

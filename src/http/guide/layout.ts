@@ -33,12 +33,14 @@ table { border-collapse: collapse; font-size: .9rem; margin: .5rem 0 1rem }
 th, td { text-align: left; vertical-align: top; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line) }
 th { color: var(--soft); font-weight: 600 }
 td code { overflow-wrap: normal }
+details summary { cursor: pointer }
+main details:not(.small-menu) { margin: .25rem 0 .75rem }
 .soft { color: var(--soft) }
 .hits li { margin: 0 0 1rem }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 .small-menu { display: none }
 @media (max-width: 70rem) { .columns { grid-template-columns: 14rem minmax(0, 1fr) } nav.headings { display: none } }
-@media (max-width: 48rem) { .columns { display: block } nav.menu { display: none } .small-menu { display: block; padding: var(--s3) 0 0 } }
+@media (max-width: 48rem) { .columns { display: block } nav.menu { display: none } .small-menu { display: block; margin: 0 0 var(--s3) } td { min-width: 5rem } td code { overflow-wrap: anywhere } }
 `
 const styleHash = createHash("sha256").update(style).digest("base64")
 
