@@ -7,22 +7,29 @@ import { Effect, type Scope } from "effect"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { NodeProblems } from "../telemetry/node-problems.ts"
 import { FileRefused, watchFiles } from "../watched-files.ts"
-import { Catalogue } from "./catalogue.ts"
+import { type Applied, Catalogue } from "./catalogue.ts"
 import { CatalogueRefused, describeRefusal } from "./refusal.ts"
 
 export const applyAndWatch = (
   file: string,
-  /** Whether entries that the file no longer contains are removed. */
-  prune: boolean,
-): Effect.Effect<void, CatalogueRefused | StoreUnavailable, Catalogue | NodeProblems | Scope.Scope> =>
+  {
+    prune,
+    mintsAtStart,
+  }: {
+    /** Whether entries that the file no longer contains are removed. */
+    readonly prune: boolean
+    /** Whether the start makes the secrets of new keys without one; the caller shows them. */
+    readonly mintsAtStart: boolean
+  },
+): Effect.Effect<Applied["minted"], CatalogueRefused | StoreUnavailable, Catalogue | NodeProblems | Scope.Scope> =>
   Effect.gen(function* () {
     const catalogue = yield* Catalogue
-    const apply = (text: string) =>
-      Effect.tap(catalogue.apply(text, { mint: false, by: "file", prune }), ({ changes, dropped, warnings }) =>
+    const apply = (text: string, mint = false) =>
+      Effect.tap(catalogue.apply(text, { mint, by: "file", prune }), ({ changes, dropped, warnings }) =>
         report(file, changes.length, dropped.length > 0 && !prune ? [...warnings, stays(dropped)] : warnings),
       )
     const text = yield* read(file)
-    yield* apply(text)
+    const { minted } = yield* apply(text, mintsAtStart)
     yield* watchFiles({
       paths: [file],
       before: [text],
@@ -31,6 +38,7 @@ export const applyAndWatch = (
           Effect.fail(new FileRefused({ message: describeRefusal(file, error) })),
         ),
     })
+    return minted
   })
 
 /** Whether a text is what the watched file has now. */

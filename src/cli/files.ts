@@ -24,14 +24,34 @@ export const readCatalogue = Effect.fnUntraced(function* (path: string): Effect.
   return { text, document: loaded.success.document }
 })
 
-/** A price file, see {@link readPriceFile}. */
+/** A price file, see {@link readPriceFile}. @param path of the file, or its https URL */
 export const readPrices = (path: string): Effect.Effect<PriceFile, Failed> =>
-  Effect.flatMap(readText(path), (text) =>
+  Effect.flatMap(/^https:\/\//.test(path) ? download(path) : readText(path), (text) =>
     Effect.mapError(
       Effect.fromResult(readPriceFile(text)),
       (reason) => new Failed(`${path} is no price file: ${reason}`),
     ),
   )
+
+/** Price lists are some megabytes. */
+const mostBytes = 32 * 1024 * 1024
+
+const download = (url: string): Effect.Effect<string, Failed> =>
+  Effect.tryPromise({
+    try: async (signal) => {
+      const reply = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(60_000)]) })
+      if (!reply.ok) throw new Error(`it answered ${reply.status}`)
+      const parts: Array<Uint8Array> = []
+      let bytes = 0
+      for await (const part of reply.body ?? []) {
+        bytes += part.length
+        if (bytes > mostBytes) throw new Error(`it has more than ${mostBytes} bytes`)
+        parts.push(part)
+      }
+      return Buffer.concat(parts).toString("utf8")
+    },
+    catch: (cause) => new Failed(`${url}: ${cause instanceof Error ? cause.message : String(cause)}`),
+  })
 
 /** A percentage, in hundredths of a percent. */
 export const readMarkup = (text: string): Effect.Effect<bigint, Failed> => {

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import type { CatalogueDocument, CatalogueEncoded } from "../protocol/catalogue/document.ts"
 import { Id } from "../protocol/catalogue/values.ts"
 import { type Additions, entryLine } from "./catalogue-text.ts"
+import { kindByName } from "./kind-by-name.ts"
 import { type ModelPrice, type PricedModel, priceEntry } from "./price-file.ts"
 
 type VendorEntry = NonNullable<CatalogueEncoded["vendors"]>[number]
@@ -58,7 +59,7 @@ const handleOf = ({ vendor, model }: ChosenModel, taken: ReadonlySet<string>): s
 const isId = Schema.is(Id)
 
 const modelEntry = (handle: string, { vendor, model, priced }: ChosenModel): ModelEntry => {
-  const { contextWindow, maxOutput, capabilities = [], kind = "chat" } = priced ?? {}
+  const { contextWindow, maxOutput, capabilities = [], kind = kindByName(model) } = priced ?? {}
   return {
     handle,
     ...(kind !== "chat" && { kind }),

@@ -34,6 +34,17 @@ describe("SVC_CATALOGUE and weir apply", () => {
     expect(wrongKey).toMatchObject({ code: 1, text: expect.stringContaining("admin_key_invalid") })
   }, 60_000)
 
+  it("in development, the start makes and prints the secret of a new key, once", async () => {
+    const file = join(dir(), "weir.yaml")
+    const key = "apps: [{ id: a, org: o }]\nkeys: [{ id: k, app: a, scopes: [runtime] }]\n"
+    writeFileSync(file, `${catalogue("One")}${key}`)
+    const first = await serve({ SVC_CATALOGUE: file })
+    await eventually(() => first.output.text.includes("New keys, printed once"))
+    const [, secret = ""] = /^ {2}k~(wk_\S+)$/m.exec(first.output.text) ?? []
+    const headers = { "x-svc-key-id": "k", "x-svc-key": secret }
+    expect((await fetch(`${first.ready.baseUrl}/t1/config`, { headers })).status).toBe(200)
+  }, 60_000)
+
   it("an organisation that leaves a file stays, with what it has, until --prune or SVC_CATALOGUE_PRUNE=1", async () => {
     const file = join(dir(), "weir.yaml")
     const two = `${catalogue("One")}  - { id: p, name: P, currency: USD, models: [] }\ntopups: [{ id: t, org: p, amount: "7" }]\n`

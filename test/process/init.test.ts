@@ -56,9 +56,27 @@ describe("weir init", () => {
     const priced = await init(known, { OPENAI_API_KEY: "sk" })
     expect([priced.code, priced.text]).toEqual([0, expect.stringContaining("The price file lists")])
     expect(written()).toContain("handle: gpt-5")
-    expect((await init(known.slice(0, 4), { OPENAI_API_KEY: "sk" })).text).toMatch(/--model NAME, or a price file/)
+    rmSync(file)
+    const alone = await init(known.slice(0, 4), { OPENAI_API_KEY: "sk" })
+    expect([alone.code, alone.text]).toEqual([0, expect.stringMatching(/^The price file lists \d+ models of openai/)])
+    expect(alone.text).toMatch(/^Prices are of 20\d\d-\d\d-\d\d, from LiteLLM's list/m)
+    expect(written()).toMatch(/handle: text-embedding-3-small, kind: embedding, /)
     expect(vendor.asked).toHaveLength(before)
     rmSync(file)
+  }, 60_000)
+
+  it("takes models of a server of one's own for what their names say", async () => {
+    vendor.listed = { data: [{ id: "bge-m3" }, { id: "nomic-embed-text" }, { id: "qwen3-reranker" }, { id: "qwen3" }] }
+    expect(
+      await init([...mine(), "--no-test", ...["bge-m3", "qwen3-reranker", "qwen3"].flatMap((it) => ["--model", it])]),
+    ).toMatchObject({ code: 0 })
+    expect(written()).toMatch(/handle: bge-m3, kind: embedding, /)
+    expect(written()).toMatch(/handle: qwen3-reranker, kind: rerank, /)
+    expect(written()).toMatch(/handle: qwen3, targets/)
+    expect(await run(["doctor"], { SVC_CATALOGUE: join(dir(), "weir.yaml"), MINE_API_KEY: "sk-mine" })).toMatchObject({
+      text: expect.stringMatching(/^catalogue +ok /m),
+    })
+    rmSync(join(dir(), "weir.yaml"))
   }, 60_000)
 
   it("only proposes without --yes", async () => {

@@ -39,7 +39,7 @@ const flags = {
     Flag.atLeast(0),
   ),
   prices: Flag.String("prices").pipe(
-    Flag.withDescription("LiteLLM's model_prices_and_context_window.json; the PyPI package litellm contains it"),
+    Flag.withDescription("A newer price file than the one that comes along: LiteLLM's, as a path or an https URL"),
     Flag.optional,
   ),
   markup: Flag.String("markup").pipe(
@@ -65,13 +65,17 @@ export const init = Command.make(
     const asks = !yes && process.stdin.isTTY === true
     const hundredths = yield* readMarkup(markup)
     const existing = existsSync(file) ? yield* readCatalogue(file) : undefined
-    const prices = Option.isSome(priceFile) ? yield* readPrices(priceFile.value) : undefined
+    const known = Option.isSome(priceFile) ? undefined : yield* knownPrices
+    const prices = Option.isSome(priceFile) ? yield* readPrices(priceFile.value) : (known?.prices ?? noPrices)
     const vendors = yield* chooseVendors(named, asks)
     const today = dateOf(yield* Clock.currentTimeMillis)
     const chosen = yield* Effect.provide(
       chooseModels(vendors, { wanted: models, prices, today, asks, calls: test }),
       layerClient,
     )
+    if (known !== undefined && vendors.some(({ provider }) => provider !== undefined)) {
+      yield* Console.log(`Prices are of ${known.date}, from LiteLLM's list; --prices FILE takes others`)
+    }
     const entries = vendors.map(({ entry }) => entry)
     const additions = additionsOf(existing?.document, entries, chosen, { markup: hundredths, from: today })
     if (Object.values(additions).every((list) => list.length === 0)) {
@@ -100,7 +104,7 @@ const chooseVendors = Effect.fnUntraced(function* (named: ReadonlyArray<string>,
   }
   const found = vendorsWithKeys(process.env)
   if (found.length === 0) {
-    const names = knownVendors.map(({ variables }) => variables[0]).join(", ")
+    const names = [...new Set(knownVendors.map(({ variables }) => variables[0]))].join(", ")
     return yield* failed(
       `No vendor has its API key here. Set one of ${names}, or the variables of a cloud (AWS_REGION, GOOGLE_CLOUD_PROJECT, AZURE_OPENAI_ENDPOINT, each with an identity); or name your own server, such as --vendor local=http://127.0.0.1:8000/v1`,
     )
@@ -122,7 +126,7 @@ const layerClient = VendorClient.layer.pipe(Layer.provide(Egress.layer), Layer.p
 
 interface Choice {
   readonly wanted: ReadonlyArray<string>
-  readonly prices: PriceFile | undefined
+  readonly prices: PriceFile
   readonly today: string
   readonly asks: boolean
   /** Whether vendors may be called. */
@@ -142,25 +146,18 @@ const chooseModels = Effect.fnUntraced(function* (
     }
     const baseUrl = addressOf(entry) ?? ""
     // A server of one's own has no models in the file.
-    const isNamed = !hasNoList && !calls && (provider === undefined || prices === undefined)
+    const isNamed = !hasNoList && !calls && provider === undefined
     const isRead = hasNoList || !calls
     const listed = isNamed
       ? wanted
       : isRead
-        ? modelsOf(prices ?? noPrices, provider ?? entry.id)
+        ? modelsOf(prices, provider ?? entry.id)
         : yield* Effect.mapError(
             listModels(client, { ...entry, baseUrl }, key),
             ({ message }) => new Failed(`${entry.id}: ${message}`),
           )
-    if (hasNoList && prices === undefined) {
-      return yield* failed(
-        `${entry.id} has no list of its models: name a price file, such as --prices model_prices_and_context_window.json, which has them`,
-      )
-    }
     if (isNamed && wanted.length === 0) {
-      return yield* failed(
-        `${entry.id} is not asked for its models: name them, such as --model NAME${provider === undefined ? "" : ", or a price file, such as --prices model_prices_and_context_window.json"}`,
-      )
+      return yield* failed(`${entry.id} is not asked for its models: name them, such as --model NAME`)
     }
     const { models, unpriced } = offerOf(
       entry.id,
@@ -180,9 +177,7 @@ const chooseModels = Effect.fnUntraced(function* (
     const missing = wanted.filter((model) => unpriced.includes(model))
     if (missing.length > 0 || (own.length === 0 && unpriced.length > 0)) {
       const which = missing.length > 0 ? missing.join(", ") : `any of ${entry.id}'s models`
-      return yield* failed(
-        `There is no price for ${which}: name a price file, such as --prices model_prices_and_context_window.json (pip download litellm --no-deps; the package contains it)`,
-      )
+      return yield* failed(`There is no price for ${which}: name a newer price file, such as --prices ${newestPrices}`)
     }
     chosen.push(
       ...(asks && own.length > 1
@@ -196,7 +191,14 @@ const chooseModels = Effect.fnUntraced(function* (
   return chosen
 })
 
+const newestPrices = "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json"
+
 const noPrices: PriceFile = { models: [], refused: new Map() }
+
+const knownPrices = Effect.map(
+  Effect.promise(() => import("../../setup/known-prices.ts")),
+  ({ readKnownPrices }) => readKnownPrices(),
+)
 
 const describeNew = (file: string, { vendors = [], models = [], prices = [] }: Additions): string => {
   const free = prices.filter(({ input, output }) => input === "0" && output === "0").map(({ model }) => model)
@@ -232,9 +234,12 @@ const testVendors = Effect.fnUntraced(function* (file: string, vendors: Readonly
 
 const nextSteps = (file: string, isOld: boolean): string =>
   isOld
-    ? `Next: weir apply ${file} --dry-run`
+    ? `Next: ${inClone ? "npm run weir --" : "weir"} apply ${file} --dry-run`
     : [
         "Next:",
-        `  SVC_CATALOGUE=${file} weir serve     # in another terminal; it prints SVC_ADMIN_KEY`,
-        `  weir apply ${file}                   # prints the first key, once`,
+        `  SVC_CATALOGUE=${file} ${inClone ? "npm start" : "weir serve"}`,
+        "It prints the first key, once, and SVC_ADMIN_KEY.",
       ].join("\n")
+
+/** Whether npm runs the command in a clone. */
+const inClone = process.env["npm_lifecycle_event"] === "weir"

@@ -2,24 +2,44 @@
 import type { DevelopmentHandout } from "../../development/start.ts"
 import { version } from "../../protocol/version.ts"
 
-export const banner = (baseUrl: string, env: string, handout: DevelopmentHandout | undefined): string => {
+export interface Shown {
+  /** Keys whose secrets were made at this start, and which are printed once. */
+  readonly keys: ReadonlyArray<DevelopmentKey>
+  /** A chat model for the lines to try. */
+  readonly model: string | undefined
+}
+
+type DevelopmentKey = NonNullable<DevelopmentHandout["key"]>
+
+export const banner = (
+  baseUrl: string,
+  env: string,
+  handout: DevelopmentHandout | undefined,
+  { keys, model = "main" }: Shown = { keys: [], model: undefined },
+): string => {
   const docs = handout === undefined ? "" : `, documentation at ${baseUrl}/docs`
   const blocks = [[`Weir ${version} is ready at ${baseUrl} (${env}); console at ${baseUrl}/console${docs}`]]
-  if (handout?.adminKey !== undefined) blocks.push([`  SVC_ADMIN_KEY=${handout.adminKey}`])
-  if (handout?.key !== undefined) blocks.push(...forKey(baseUrl, handout.key))
+  if (handout?.adminKey !== undefined) blocks.push([`  export SVC_ADMIN_KEY=${handout.adminKey}`])
+  if (handout?.key !== undefined) blocks.push(...forKey(baseUrl, handout.key, model))
+  const [first] = keys
+  if (first !== undefined) {
+    blocks.push(["New keys, printed once:", ...keys.map(({ id, secret }) => `  ${id}~${secret}`)])
+    blocks.push(...forKey(baseUrl, first, model))
+  }
   return blocks.map((lines) => lines.join("\n")).join("\n\n")
 }
 
-const forKey = (url: string, { id, secret }: NonNullable<DevelopmentHandout["key"]>) => {
+const forKey = (url: string, { id, secret }: DevelopmentKey, model: string) => {
   const key = `${id}~${secret}`
-  const say = (more: object) => `-d '${JSON.stringify({ model: "main", ...more })}'`
+  const say = (more: object) => `-d '${JSON.stringify({ model, ...more })}'`
   const json = "-H 'content-type: application/json'"
   const text = "Hello, river"
   const thread = [{ role: "user", blocks: [{ t: "text", v: text }] }]
   const messages = [{ role: "user", content: text }]
   return [
     [
-      `  twp/1        ${url}/t1         SVC_KEY_ID=${id} SVC_KEY=${secret}`,
+      `  export SVC_KEY_ID=${id} SVC_KEY=${secret}`,
+      `  twp/1        ${url}/t1`,
       `  OpenAI       ${url}/openai/v1  OPENAI_API_KEY=${key}`,
       `  Anthropic    ${url}/anthropic  ANTHROPIC_API_KEY=${key}`,
       `  Gemini       ${url}/gemini     GEMINI_API_KEY=${key}`,
@@ -29,7 +49,7 @@ const forKey = (url: string, { id, secret }: NonNullable<DevelopmentHandout["key
       `  curl -N ${url}/t1/exchange -H 'x-svc-key-id: ${id}' -H 'x-svc-key: ${secret}' ${json} ${say({ stream: true, thread })}`,
       `  curl ${url}/openai/v1/chat/completions -H 'authorization: Bearer ${key}' ${json} ${say({ messages })}`,
       `  curl ${url}/anthropic/v1/messages -H 'x-api-key: ${key}' ${json} ${say({ max_tokens: 100, messages })}`,
-      `  curl ${url}/gemini/v1beta/models/main:generateContent -H 'x-goog-api-key: ${key}' ${json} -d '${JSON.stringify({ contents: [{ role: "user", parts: [{ text }] }] })}'`,
+      `  curl ${url}/gemini/v1beta/models/${model}:generateContent -H 'x-goog-api-key: ${key}' ${json} -d '${JSON.stringify({ contents: [{ role: "user", parts: [{ text }] }] })}'`,
     ],
   ]
 }

@@ -4,8 +4,9 @@ import { Console, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { NetAddress } from "effect/net"
 import { Calls } from "../../calls/calls.ts"
+import { Catalogue } from "../../catalogue/catalogue.ts"
 import { applyAndWatch } from "../../catalogue/watch.ts"
-import { WeirConfig } from "../../config.ts"
+import { isDevelopment, WeirConfig } from "../../config.ts"
 import { makeDemoTraffic } from "../../development/demo-traffic.ts"
 import {
   type DevelopmentHandout,
@@ -31,7 +32,13 @@ const start = Layer.effectDiscard(
   Effect.gen(function* () {
     const config = yield* WeirConfig
     const handout = yield* startDevelopment
-    if (config.catalogueFile !== undefined) yield* applyAndWatch(config.catalogueFile, config.cataloguePrune)
+    const minted =
+      config.catalogueFile === undefined
+        ? []
+        : yield* applyAndWatch(config.catalogueFile, {
+            prune: config.cataloguePrune,
+            mintsAtStart: isDevelopment(config) && !isWorker,
+          })
     const { address } = yield* HttpServer.HttpServer
     const baseUrl = urlOf(address, config)
     const calls = yield* Calls
@@ -40,7 +47,10 @@ const start = Layer.effectDiscard(
       yield* answerSupervisor
       return sendReady(readyOf(baseUrl, handout))
     }
-    yield* Console.log(banner(baseUrl, config.env, handout))
+    const { document } = (yield* Catalogue).current()
+    const model = document.models?.find(({ kind = "chat" }) => kind === "chat")?.handle
+    const keys = minted.map(({ keyId: id, secret }) => ({ id, secret }))
+    yield* Console.log(banner(baseUrl, config.env, handout, { keys, model }))
     if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, readyOf(baseUrl, handout))
     if (config.demoTraffic && handout?.key !== undefined) {
       yield* Effect.forkScoped(Effect.ignore(makeDemoTraffic(baseUrl, handout.key)))
