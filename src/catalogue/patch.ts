@@ -10,7 +10,7 @@ import { platformSectionsWithId } from "./references.ts"
 const listNames = ["models", "prices", "deliverableSettings", ...platformSectionsWithId] as const
 type ListName = (typeof listNames)[number]
 
-/** Per list, in its order: the index of the entry in the known list, or -1 for the next new entry. */
+/** For each list of the new document, the index of each entry in the known list; -1 takes the next new entry. */
 export type Order = Partial<Record<ListName, Int32Array>>
 
 export interface Patch {

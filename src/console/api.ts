@@ -85,7 +85,7 @@ interface ErrorText {
   readonly detail?: { readonly issues?: ReadonlyArray<Issue> }
 }
 
-/** The error of a reply that is none of success. */
+/** The error in an unsuccessful reply. */
 export const errorOf = async (response: Response): Promise<ApiError> => {
   const { error }: { readonly error?: ErrorText } = await response.json().catch(() => ({}))
   return errorFrom(response.status, error)

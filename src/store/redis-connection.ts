@@ -19,7 +19,7 @@ interface Place {
 
 export type Driver = Pick<typeof import("ioredis"), "Redis" | "Cluster">
 
-/** @throws if the URL cannot be read, which {@link parseRedisUrl} reports before */
+/** A client of a Redis, a Sentinel or a Cluster, by its URL. @throws if the URL cannot be read, which {@link parseRedisUrl} reports before */
 export const connectToRedis = (driver: Driver, { url, tlsFiles, deadlineMs }: Place): Client | Cluster => {
   const read = () => Result.getOrThrow(parseRedisUrl(Redacted.value(url())))
   const { nodes, isCluster, masterName, isTls, db } = read()

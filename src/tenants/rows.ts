@@ -3,7 +3,7 @@ import { Effect, Option, Schema } from "effect"
 import type { IpNetwork } from "effect/net"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { BudgetIndex } from "../money/budgets/budget.ts"
-import { indexOrgBudgets } from "../money/budgets/org-budgets.ts"
+import { readOrgBudgets } from "../money/budgets/org-budgets.ts"
 import { App, Org } from "../protocol/catalogue/tenant.ts"
 import { AppConfig } from "../protocol/control/app-config.ts"
 import { TenantStatus } from "../protocol/control/tenants.ts"
@@ -16,6 +16,8 @@ export interface OrgRow {
   readonly status: TenantStatus
   /** The budgets that it has set for itself. */
   readonly budgets: BudgetIndex | undefined
+  /** Budgets that this version cannot read, and does not enforce. */
+  readonly unreadBudgets: ReadonlyArray<string>
   readonly upstreamKeys: ReadonlyArray<SealedUpstreamKey>
 }
 
@@ -81,6 +83,12 @@ export const readRows = Effect.fnUntraced(function* (
     const row = Option.getOrUndefined(readers[kind](body))
     if (row === undefined) yield* Effect.logError("A tenant cannot be read", { kind, id })
     else rows.push({ subject: `${kind}:${id}`, row, bytes: rowBytes + 2 * body.length })
+    if (row?.kind === "org" && row.unreadBudgets.length > 0) {
+      yield* Effect.logError("Budgets cannot be read, and are not enforced here", {
+        org: id,
+        budgets: row.unreadBudgets,
+      })
+    }
   }
   return rows
 })
@@ -125,13 +133,10 @@ const readers: Readonly<Record<TenantRow["kind"], (body: string) => Option.Optio
     }),
   app: (body) => Option.map(decodeApp(body), ({ app, status, config }) => appRow(app, status, config ?? {})),
   org: (body) =>
-    Option.map(decodeOrg(body), ({ org, status, budgets, keys }) => ({
-      kind: "org",
-      org,
-      status,
-      budgets: budgets === null ? undefined : indexOrgBudgets(budgets),
-      upstreamKeys: keys ?? [],
-    })),
+    Option.map(decodeOrg(body), ({ org, status, budgets, keys }) => {
+      const { index, unread } = readOrgBudgets(budgets ?? {})
+      return { kind: "org", org, status, budgets: index, unreadBudgets: unread, upstreamKeys: keys ?? [] }
+    }),
 }
 
 /** An application with its configuration applied, which overrides it. */

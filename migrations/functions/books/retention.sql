@@ -32,7 +32,8 @@ returns timestamptz language sql stable as $fn$
   from regexp_match(p_counter, '^(?:tokens|budget:.*):(\d{4}-\d\d-\d\d)$') as d(match)
 $fn$;
 
--- When it ends. Nodes that do not tell this know days, weeks and months; budgets before 0018 may be of any of these.
+-- When it ends. A new period needs its line here: the reaper makes counters without their end. Budgets before 0018 may be of days,
+-- weeks or months, and have no period in their name.
 create or replace function counter_end(p_counter text)
 returns timestamptz language sql stable as $fn$
   select ((counter_start(p_counter) at time zone interval '8 hours') + case

@@ -97,7 +97,6 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
     </div>`
 }
 
-/** Failed calls as reported, and the one that answered, which came after them. */
 /** Fields that the page shows in a place of their own. */
 const shownElsewhere: ReadonlySet<string> = new Set([
   ...[

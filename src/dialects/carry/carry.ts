@@ -17,7 +17,7 @@ export const omittedTools = (
 ): ReadonlyArray<HostedTool> =>
   own.hosted.filter(({ isFree, unit }) => !isFree && !(unit !== undefined && hosted?.allowed.includes(unit) === true))
 
-/** The edits of every API: parts of other vendors, ids of end users, tools. */
+/** The edits of a carried request in every API: removes other vendors' parts and omitted tools, and treats end users' ids. */
 export const commonEdits = (
   request: VendorRequest,
   { own }: SentBody,
@@ -84,7 +84,10 @@ export const paramEdits = (request: VendorRequest, asked: ExchangeParams, places
 
 const changeable = ["temperature", "topP", "stop", ...extraNames] as const
 
-/** Removes parameters that a vendor does not have, if their values ask for the default. */
+/**
+ * Removes the named parameters from a body, at any value: values that would change the answer were refused or clamped
+ * before.
+ */
 export const lackedEdits = (
   { head }: SentBody,
   names: ReadonlyArray<keyof Params>,

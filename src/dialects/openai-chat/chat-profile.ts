@@ -60,8 +60,8 @@ export interface ChatProfile {
   readonly mostStops?: { readonly most: number; readonly source: string }
   /** Members of OpenAI's requests that change no answer, and that the vendor refuses. */
   readonly refusedMembers?: ReadonlyArray<string>
-  /** The most sequences that stop a reply, and the most tools. */
-  readonly most?: { readonly stops: number; readonly tools: number }
+  /** OpenAI's own limits of stops and tools; with them come its strict schemas and the usage of streams. */
+  readonly openaiLimits?: { readonly stops: number; readonly tools: number }
 }
 
 /** A vendor with the API `openai-chat`: its address and its differences in requests. */
@@ -128,5 +128,5 @@ export const openai: ChatProfile = {
   extras: only("seed", ...penalties, "logprobs", "logitBias", "verbosity", "serviceTier", "prediction", "n"),
   options: "openai",
   keepsFiles: true,
-  most: { stops: 4, tools: 128 },
+  openaiLimits: { stops: 4, tools: 128 },
 }

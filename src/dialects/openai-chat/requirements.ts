@@ -58,7 +58,7 @@ const loopLacksReasoning = ({ thread }: VendorRequest): boolean => {
 const tooMany =
   (profile: ChatProfile, name: "stops" | "tools") =>
   ({ stop, tools: offered }: VendorRequest): EncodeRefusal | undefined => {
-    const most = profile.most?.[name] ?? Infinity
+    const most = profile.openaiLimits?.[name] ?? Infinity
     const count = name === "stops" ? stop.length : offered.length
     return count > most ? { capability: name, message: `this model takes at most ${most} ${name}` } : undefined
   }
@@ -111,7 +111,7 @@ const tableOf = (profile: ChatProfile): ReadonlyArray<Requirement> => [
   // The writer of the request meets these.
   { rule: "content or calls", source: chat },
   { rule: "a choice needs tools", source: tools },
-  ...(profile.most === undefined
+  ...(profile.openaiLimits === undefined
     ? []
     : [
         { rule: "four stops", source: chat, ofModel: true as const, meet: refuses(tooMany(profile, "stops")) },

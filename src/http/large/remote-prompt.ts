@@ -101,7 +101,7 @@ const encodedOf = (reply: FromWorker): EncodedPrompt | undefined => {
   return { wire: Result.fail({ capability, message, ...(issue && { issue }) }), omittedTools, omitted }
 }
 
-/** The worker that had a request is gone. */
+/** The error of a request whose worker thread has died; it may be sent again. */
 export const requestLost = () =>
   serviceError("internal_error", "The gateway has lost this large request; it can be sent again", {
     detail: { retryable: true },

@@ -58,16 +58,30 @@ export class OrgBudgets extends Context.Service<
   )
 }
 
-/** The budgets of an organisation as they are stored; undefined if there are none, or this version cannot read them. */
-export const indexOrgBudgets = (stored: unknown): BudgetIndex | undefined => {
-  const terms = Option.getOrUndefined(decodeBudgets(stored))
-  const own = Object.entries(terms ?? {}).map(([key, each]) =>
+/** The budgets of an organisation that this version can read. */
+export interface ReadBudgets {
+  /** Undefined if there are none. */
+  readonly index: BudgetIndex | undefined
+  /** Budgets that it cannot read, such as ones with a period of a newer version: no call is held against them. */
+  readonly unread: ReadonlyArray<string>
+}
+
+/** The budgets of an organisation as they are stored. One that cannot be read does not remove the others. */
+export const readOrgBudgets = (stored: unknown): ReadBudgets => {
+  const entries = Object.entries(Option.getOrElse(decodeEntries(stored), () => ({})))
+  const unread: Array<string> = []
+  const own = entries.flatMap(([key, entry]) => {
+    const terms = Option.getOrUndefined(decodeTerms(entry))
+    if (terms === undefined) {
+      unread.push(key)
+      return []
+    }
     // No id begins with this character.
-    key.startsWith("^")
-      ? readBudget(key.slice(1), each, "platform", key)
-      : readBudget(key, each, "organisation", `~${key}`),
-  )
-  return own.length === 0 ? undefined : indexBudgets(own)
+    return key.startsWith("^")
+      ? readBudget(key.slice(1), terms, "platform", key)
+      : readBudget(key, terms, "organisation", `~${key}`)
+  })
+  return { index: own.length === 0 ? undefined : indexBudgets(own), unread }
 }
 
 /** Every exchange is held against the budgets that cover it. */
@@ -76,5 +90,6 @@ const full = serviceError("limit_exceeded", "An organisation may have 100 budget
   detail: { limit: mostBudgets },
 })
 
-const decodeBudgets = Schema.decodeUnknownOption(Schema.Record(Schema.String, BudgetTerms))
+const decodeEntries = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
+const decodeTerms = Schema.decodeUnknownOption(BudgetTerms)
 const encodeTerms = Schema.encodeSync(BudgetTerms)

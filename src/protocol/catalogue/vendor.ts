@@ -16,7 +16,7 @@ export const DialectName = Schema.Literals([
   "deepgram",
 ])
 export type DialectName = typeof DialectName.Type
-/** Dialects that have chat. */
+/** Dialects without chat. */
 type WithoutChat = "voyage" | "elevenlabs" | "deepgram"
 const withoutChat: ReadonlySet<DialectName> = new Set<WithoutChat>(["voyage", "elevenlabs", "deepgram"])
 

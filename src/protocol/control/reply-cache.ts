@@ -33,7 +33,7 @@ export type ReplyCaching = typeof ReplyCaching.Type
 export const CacheState = Schema.Literals(["hit", "miss"])
 export type CacheState = typeof CacheState.Type
 
-/** The settings of requests that say nothing else. */
+/** The cache settings of a request, in kinds of calls that have no others. */
 export const RequestCache = Schema.Struct({ reply: Schema.optionalKey(ReplyCaching) })
 
 /**

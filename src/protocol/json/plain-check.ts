@@ -96,7 +96,7 @@ const withChecks = (ast: SchemaAST.AST, accepts: Accepts): Accepts => {
   return (value) => Array.isArray(value) && accepted(first, value) && accepts(value) && accepted(checks, value)
 }
 
-/** The maximum lengths of a list; none of anything else. */
+/** The checks of a list that limit its length; empty for other schemas. */
 export const maxLengthsOf = (ast: SchemaAST.AST): ReadonlyArray<Filter> =>
   ast._tag === "Arrays" ? filtersOf(ast.checks ?? []).filter(isMaxLength) : []
 

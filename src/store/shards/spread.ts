@@ -9,6 +9,7 @@ import { ensureSchema, movedCode } from "./shard-schema.ts"
 import type { Shards } from "./shards.ts"
 
 /**
+ * The shards of a Citus cluster, each with its own connections.
  * @param coordinator over connections of calls, which may wait for it
  * @param databaseUrl of the coordinator
  * @returns the same shards twice: over connections of calls, and over those of long queries

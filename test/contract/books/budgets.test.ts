@@ -84,7 +84,7 @@ const units = {
 
 const resetIn: Readonly<Record<string, number>> = { day: 1, week: 7, month: 31 }
 
-// The other cases of scope, unit, period and mode are in test/money/budgets/budget.test.ts.
+// The other cases of scope, unit, period and mode are in test/unit/money/budgets/budget.test.ts.
 describe("a budget over HTTP", () => {
   it.each([
     ["org", "money", "each"],

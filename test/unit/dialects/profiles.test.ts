@@ -33,35 +33,40 @@ const request: VendorRequest = {
 const encode = (profile: ChatProfileName, more: Partial<VendorRequest> = {}) =>
   JSON.parse(Result.getOrThrow(chatOf({ dialect: "openai-chat", profile }).encode({ ...request, ...more })).body)
 
+/** The members that the request to each vendor has, and those that it lacks. */
+const requests: Readonly<Record<ChatProfileName, readonly [present: object, absent: ReadonlyArray<string>]>> = {
+  openai: [{ max_completion_tokens: 100, reasoning_effort: "high", prompt_cache_key: "k" }, ["max_tokens"]],
+  azure: [{ max_completion_tokens: 100, reasoning_effort: "high" }, ["max_tokens"]],
+  generic: [{ max_tokens: 100, stream_options: { include_usage: true } }, ["reasoning_effort", "prompt_cache_key"]],
+  deepseek: [{ max_tokens: 100, thinking: { type: "enabled" }, reasoning_effort: "high" }, []],
+  qwen: [{ enable_thinking: true, thinking_budget: 16_384 }, ["reasoning_effort"]],
+  moonshot: [{ thinking: { type: "enabled" } }, []],
+  mistral: [{ reasoning_effort: "high", tool_choice: "any", prompt_cache_key: "k" }, ["stream_options"]],
+  groq: [{ reasoning_effort: "high", reasoning_format: "parsed" }, ["max_tokens"]],
+  xai: [{ reasoning_effort: "high", max_completion_tokens: 100 }, []],
+  openrouter: [{ reasoning: { effort: "high" } }, ["reasoning_effort", "prompt_cache_key"]],
+  ollama: [{ reasoning_effort: "high", max_tokens: 100 }, ["prompt_cache_key"]],
+  vllm: [{ chat_template_kwargs: { enable_thinking: true } }, ["reasoning_effort"]],
+  zai: [{ thinking: { type: "enabled", clear_thinking: false } }, []],
+  cerebras: [{ reasoning_effort: "high", max_completion_tokens: 100 }, []],
+  perplexity: [{ max_tokens: 100 }, ["stream_options"]],
+  together: [{ reasoning: { enabled: true }, reasoning_effort: "high" }, []],
+  fireworks: [{ reasoning_effort: "high", max_tokens: 100 }, []],
+  nvidia: [{ chat_template_kwargs: { enable_thinking: true, thinking: true } }, ["reasoning_effort"]],
+  sambanova: [{ chat_template_kwargs: { enable_thinking: true } }, ["reasoning_effort"]],
+  huggingface: [{ reasoning_effort: "high" }, []],
+  github: [{ max_tokens: 100 }, ["reasoning_effort", "max_completion_tokens"]],
+  cloudflare: [{ reasoning_effort: "high" }, []],
+  novita: [{ enable_thinking: true, separate_reasoning: true }, ["reasoning_effort"]],
+  lmstudio: [{ reasoning_effort: "high" }, []],
+  llamacpp: [{ chat_template_kwargs: { enable_thinking: true } }, ["reasoning_effort"]],
+  databricks: [{ reasoning_effort: "high" }, ["thinking"]],
+  watsonx: [{ max_tokens: 100 }, ["reasoning_effort"]],
+}
+
 describe("encode", () => {
-  it.each<[ChatProfileName, object, ReadonlyArray<string>]>([
-    ["openai", { max_completion_tokens: 100, reasoning_effort: "high", prompt_cache_key: "k" }, ["max_tokens"]],
-    ["generic", { max_tokens: 100, stream_options: { include_usage: true } }, ["reasoning_effort", "prompt_cache_key"]],
-    ["deepseek", { max_tokens: 100, thinking: { type: "enabled" }, reasoning_effort: "high" }, []],
-    ["qwen", { enable_thinking: true, thinking_budget: 16_384 }, ["reasoning_effort"]],
-    ["moonshot", { thinking: { type: "enabled" } }, []],
-    ["mistral", { reasoning_effort: "high", tool_choice: "any", prompt_cache_key: "k" }, ["stream_options"]],
-    ["groq", { reasoning_effort: "high", reasoning_format: "parsed" }, ["max_tokens"]],
-    ["xai", { reasoning_effort: "high", max_completion_tokens: 100 }, []],
-    ["openrouter", { reasoning: { effort: "high" } }, ["reasoning_effort", "prompt_cache_key"]],
-    ["ollama", { reasoning_effort: "high", max_tokens: 100 }, ["prompt_cache_key"]],
-    ["vllm", { chat_template_kwargs: { enable_thinking: true } }, ["reasoning_effort"]],
-    ["zai", { thinking: { type: "enabled", clear_thinking: false } }, []],
-    ["cerebras", { reasoning_effort: "high", max_completion_tokens: 100 }, []],
-    ["perplexity", { max_tokens: 100 }, ["stream_options"]],
-    ["together", { reasoning: { enabled: true }, reasoning_effort: "high" }, []],
-    ["fireworks", { reasoning_effort: "high", max_tokens: 100 }, []],
-    ["nvidia", { chat_template_kwargs: { enable_thinking: true, thinking: true } }, ["reasoning_effort"]],
-    ["sambanova", { chat_template_kwargs: { enable_thinking: true } }, ["reasoning_effort"]],
-    ["huggingface", { reasoning_effort: "high" }, []],
-    ["github", { max_tokens: 100 }, ["reasoning_effort", "max_completion_tokens"]],
-    ["cloudflare", { reasoning_effort: "high" }, []],
-    ["novita", { enable_thinking: true, separate_reasoning: true }, ["reasoning_effort"]],
-    ["lmstudio", { reasoning_effort: "high" }, []],
-    ["llamacpp", { chat_template_kwargs: { enable_thinking: true } }, ["reasoning_effort"]],
-    ["databricks", { reasoning_effort: "high" }, ["thinking"]],
-    ["watsonx", { max_tokens: 100 }, ["reasoning_effort"]],
-  ])("asks %s for %j", (profile, present, absent) => {
+  it.each(ChatProfileName.literals)("asks %s as its vendor wants it", (profile) => {
+    const [present, absent] = requests[profile]
     // Some models think only where they choose their tools.
     const isFree = ["deepseek", "qwen", "moonshot", "zai"].includes(profile)
     const body = encode(profile, isFree ? { toolChoice: "auto" } : {})
