@@ -1,5 +1,5 @@
 /** Advice for callers on each error code: eight cases instead of one per code. */
-import type { ErrorCode } from "../protocol/error.ts"
+import type { ErrorCode } from "../protocol/error-codes.ts"
 
 /**
  * retry: the same call may succeed soon; this client retries by itself. wait: a quota or a plan is full until it

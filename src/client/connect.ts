@@ -1,9 +1,14 @@
-/** The client as promises and async iterables, for programs without Effect. */
-import { Cause, Effect, Exit, Scope, Stream } from "effect"
+/**
+ * The client as promises and async iterables. It loads no Effect.
+ *
+ * **Details**
+ *
+ * Promises reject with a `WeirError`, whose stack leads to the caller, or with the reason of an aborted signal. Streams can
+ * be iterated once. Sockets and realtime sessions do not reconnect: open another when one has ended.
+ */
 import type { AppTokenRequest, AppTokenResponse } from "../protocol/control/app-token.ts"
 import type { Budgets } from "../protocol/control/budget.ts"
 import type { Bundle } from "../protocol/control/bundle.ts"
-import type { ExchangeResponse } from "../protocol/exchange.ts"
 import type { EmbeddingRequest, EmbeddingResponse } from "../protocol/kinds/embedding.ts"
 import type { ImageRequest, ImageResponse } from "../protocol/kinds/image.ts"
 import type { ModerationRequest, ModerationResponse } from "../protocol/kinds/moderation.ts"
@@ -14,31 +19,31 @@ import type { TranscriptionRequest, TranscriptionResponse } from "../protocol/ki
 import type { VideoJob, VideoRequest } from "../protocol/kinds/video.ts"
 import type { HandshakeResponse } from "../protocol/session.ts"
 import type { UsageReceipt, UsageReport } from "../protocol/usage-report.ts"
-import { type Ask, makeClient } from "./client.ts"
-import type { WeirError } from "./errors.ts"
-import { makeExchangeSocket } from "./exchange-socket.ts"
+import { placing, placingItems } from "./call-site.ts"
+import { type Ask, makeCalls } from "./calls.ts"
+import { WeirMisused } from "./errors.ts"
+import { openExchangeSocket } from "./exchange-socket.ts"
 import type { StreamedEvent } from "./exchange-stream.ts"
-import { makeRealtime, type RealtimeEvent } from "./realtime.ts"
-import { makeSession, type SessionOptions } from "./session.ts"
-import type { WeirOptions } from "./transport.ts"
-
-export interface CallOptions {
-  /** Aborting ends the call at the gateway and at the vendor; the promise rejects with the signal's reason. */
-  readonly signal?: AbortSignal
-}
+import type { CallOptions, WeirOptions } from "./options.ts"
+import { openRealtime, type RealtimeEvent } from "./realtime.ts"
+import { type Reply, textOfEvent } from "./reply.ts"
+import { Session, type SessionOptions } from "./session.ts"
 
 /** The methods that a session has too. */
 export interface Exchanging {
-  /** Creates an exchange and returns the whole reply. Rejects with a {@link WeirError}. */
-  readonly exchange: (ask: Ask, options?: CallOptions) => Promise<ExchangeResponse>
-  /** Creates a streamed exchange: `for await (const { event, data } of weir.stream(…))`. Leaving the loop ends it. */
+  /** Creates an exchange and returns the whole reply. Rejects with a `WeirError`. */
+  readonly exchange: (ask: Ask, options?: CallOptions) => Promise<Reply>
+  /**
+   * Creates a streamed exchange: `for await (const { event, data } of weir.stream(…))`. Leaving the loop ends it; a second
+   * loop over the same stream fails.
+   */
   readonly stream: (ask: Ask, options?: CallOptions) => AsyncIterable<StreamedEvent>
   /** The text of a streamed exchange, without its other events. */
   readonly text: (ask: Ask, options?: CallOptions) => AsyncIterable<string>
 }
 
 export interface Weir extends Exchanging {
-  /** Embeds texts; rejects with a {@link WeirError}. Retries are billed once. */
+  /** Embeds texts; rejects with a `WeirError`. Retries are billed once. */
   readonly embed: (request: EmbeddingRequest, options?: CallOptions) => Promise<EmbeddingResponse>
   /** Orders documents by how well they answer a query. */
   readonly rerank: (request: RerankRequest, options?: CallOptions) => Promise<RerankResponse>
@@ -63,7 +68,7 @@ export interface Weir extends Exchanging {
   readonly mintAppToken: (request: AppTokenRequest, options?: CallOptions) => Promise<AppTokenResponse>
   /** Opens a session that sends heartbeats until it is closed. */
   readonly session: (options?: SessionOptions) => OpenSession
-  /** Opens one connection for many exchanges. Rejects with {@link WeirUnreachable}. */
+  /** Opens one connection for many exchanges; it does not reconnect. Rejects with `WeirUnreachable`. */
   readonly socket: (options?: CallOptions) => Promise<OpenSocket>
   /** Opens a session of voice and text with a model of the kind `realtime`. */
   readonly realtime: (model: string, options?: CallOptions) => Promise<OpenRealtime>
@@ -83,109 +88,81 @@ export interface OpenRealtime extends AsyncIterable<RealtimeEvent> {
 export interface OpenSession extends Exchanging {
   readonly id: (options?: CallOptions) => Promise<string>
   readonly config: () => Promise<Bundle | undefined>
-  /** Stops the heartbeats and ends the session at the gateway. */
+  /** Stops the heartbeats and ends the session at the gateway; then every other method rejects. */
   readonly close: () => Promise<void>
 }
 
-/** Creates a client for one gateway. Sends nothing before the first call. */
+/** Creates a client for one gateway. Sends nothing before the first call; throws if the base URL is none. */
 export const connect = (options: WeirOptions): Weir => {
-  const client = makeClient(options)
+  const calls = makeCalls(options)
   return {
-    ...exchanging(client),
-    embed: (request, call) => run(client.embed(request), call),
-    rerank: (request, call) => run(client.rerank(request), call),
-    moderate: (request, call) => run(client.moderate(request), call),
-    draw: (request, call) => run(client.draw(request), call),
-    speak: (request, call) => run(client.speak(request), call),
-    transcribe: (request, call) => run(client.transcribe(request), call),
-    film: (request, call) => run(client.film(request), call),
-    video: (id, call) => run(client.video(id), call),
-    videoContent: (id, call) => run(client.videoContent(id), call),
-    cancelVideo: (id, call) => run(client.cancelVideo(id), call),
-    search: (request, call) => run(client.search(request), call),
-    reportUsage: (report, call) => run(client.reportUsage(report), call),
-    budgets: (call) => run(client.budgets, call),
-    handshake: (call) => run(client.handshake, call),
-    config: (knownVersion, call) => run(client.config(knownVersion), call),
-    mintAppToken: (request, call) => run(client.mintAppToken(request), call),
+    ...exchanging(calls),
+    embed: placing(calls.embed),
+    rerank: placing(calls.rerank),
+    moderate: placing(calls.moderate),
+    draw: placing(calls.draw),
+    speak: placing(calls.speak),
+    transcribe: placing(calls.transcribe),
+    film: placing(calls.film),
+    video: placing(calls.video),
+    videoContent: placing(calls.videoContent),
+    cancelVideo: placing(calls.cancelVideo),
+    search: placing(calls.search),
+    reportUsage: placing(calls.reportUsage),
+    budgets: placing(calls.budgets),
+    handshake: placing(calls.handshake),
+    config: placing(calls.config),
+    mintAppToken: placing(calls.mintAppToken),
     session: (sessionOptions) => {
-      const scope = Scope.makeUnsafe()
-      const session = Effect.runSync(Scope.provide(makeSession(client, sessionOptions), scope))
+      const session = new Session(calls, sessionOptions)
       return {
-        ...exchanging(session),
-        id: (call) => run(session.id, call),
-        config: () => run(session.config),
-        close: () => Effect.runPromise(Scope.close(scope, Exit.void)),
+        ...exchanging({
+          exchange: (ask, call) => session.exchange(ask, call),
+          stream: (ask, call) => session.stream(ask, call),
+        }),
+        id: placing((call?: CallOptions) => session.id(call)),
+        config: placing(() => session.config()),
+        close: () => session.close(),
       }
     },
-    socket: async (call) => {
-      const { opened, close } = await open(makeExchangeSocket(options), call)
-      return { ...exchanging(opened), close }
-    },
-    realtime: async (model, call) => {
-      const { opened, close } = await open(makeRealtime(options, model), call)
+    socket: placing(async (call?: CallOptions) => {
+      const socket = await openExchangeSocket(options, call)
+      return { ...exchanging(socket), close: async () => socket.close() }
+    }),
+    realtime: placing(async (model: string, call?: CallOptions) => {
+      const { send, next, close } = await openRealtime(options, model, call)
+      const nextEvent = placing(next)
       return {
-        send: (event) => Effect.runSync(opened.send(event)),
-        close,
-        [Symbol.asyncIterator]: () => iterate(opened.events),
+        send,
+        close: async () => close(),
+        async *[Symbol.asyncIterator]() {
+          for (let event = await nextEvent(); event !== undefined; event = await nextEvent()) yield event
+        },
       }
-    },
+    }),
   }
 }
 
-/** Opens a resource that ends when it is closed. */
-const open = async <A>(make: Effect.Effect<A, WeirError, Scope.Scope>, call?: CallOptions) => {
-  const scope = Scope.makeUnsafe()
-  const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
-  try {
-    return { opened: await run(Scope.provide(make, scope), call), close }
-  } catch (error) {
-    await close()
-    throw error
-  }
-}
-
+/** Exchanges whose errors lead to their caller. */
 const exchanging = ({
   exchange,
   stream,
 }: {
-  readonly exchange: (ask: Ask) => Effect.Effect<ExchangeResponse, WeirError>
-  readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>
+  readonly exchange: (ask: Ask, call?: CallOptions) => Promise<Reply>
+  readonly stream: (ask: Ask, call?: CallOptions) => AsyncIterable<StreamedEvent>
 }): Exchanging => ({
-  exchange: (ask, call) => run(exchange(ask), call),
-  stream: (ask, call) => iterate(stream(ask), call),
-  text: (ask, call) => iterate(textOf(stream(ask)), call),
+  exchange: placing(exchange),
+  stream: placingItems(stream, consumed),
+  text: placingItems((ask: Ask, call?: CallOptions) => textOf(stream(ask, call)), consumed),
 })
 
+const consumed = () =>
+  new WeirMisused("stream_consumed", "This stream was iterated before: keep its events, or start another exchange")
+
 /** The text deltas of a stream; of its first reply, if several were asked for. */
-export const textOf = <E>(events: Stream.Stream<StreamedEvent, E>): Stream.Stream<string, E> =>
-  Stream.flatMap(events, ({ event, data }) =>
-    event === "t.delta" && data.t === "text" && data.reply === undefined ? Stream.succeed(data.v) : Stream.empty,
-  )
-
-const run = async <A>(effect: Effect.Effect<A, WeirError>, { signal }: CallOptions = {}): Promise<A> => {
-  signal?.throwIfAborted()
-  const exit = await Effect.runPromiseExit(effect, signal === undefined ? {} : { signal })
-  if (Exit.isSuccess(exit)) return exit.value
-  signal?.throwIfAborted()
-  throw Cause.squash(exit.cause)
+async function* textOf(events: AsyncIterable<StreamedEvent>): AsyncGenerator<string, void, undefined> {
+  for await (const event of events) {
+    const text = textOfEvent(event)
+    if (text !== undefined) yield text
+  }
 }
-
-/** Pulls events one by one, so that a slow reader slows the stream; a signal ends it between two events. */
-async function* iterate<A>(
-  stream: Stream.Stream<A, WeirError>,
-  { signal }: CallOptions = {},
-): AsyncGenerator<A, void, undefined> {
-  signal?.throwIfAborted()
-  const aborted = signal === undefined ? Effect.never : whenAborted(signal)
-  yield* Stream.toAsyncIterable(Stream.interruptWhen(stream, aborted))
-  signal?.throwIfAborted()
-}
-
-const whenAborted = (signal: AbortSignal): Effect.Effect<void> =>
-  Effect.callback<void>((resume) => {
-    const onAbort = () => resume(Effect.void)
-    if (signal.aborted) return onAbort()
-    signal.addEventListener("abort", onAbort, { once: true })
-    return Effect.sync(() => signal.removeEventListener("abort", onAbort))
-  })

@@ -1,5 +1,4 @@
 /** Credentials of a caller (application, end user or person), and the headers that carry them. */
-import { Effect } from "effect"
 import { signatureLabel } from "../protocol/signature.ts"
 import { newUlid } from "../protocol/values/ulid.ts"
 
@@ -27,41 +26,32 @@ export interface Outgoing {
 }
 
 /** The authentication headers of a call. */
-export const credentialHeaders = (
+export const credentialHeaders = async (
   credentials: Credentials,
   outgoing: Outgoing,
-): Effect.Effect<Readonly<Record<string, string>>, unknown> => {
+): Promise<Readonly<Record<string, string>>> => {
   if ("keyId" in credentials) {
     const pair = { "x-svc-key-id": credentials.keyId, "x-svc-key": credentials.key }
-    if (credentials.sign !== true) return Effect.succeed(pair)
-    return Effect.map(signatureHeaders(credentials.key, outgoing), (signature) => ({ ...pair, ...signature }))
+    return credentials.sign === true ? { ...pair, ...(await signatureHeaders(credentials.key, outgoing)) } : pair
   }
-  if ("appToken" in credentials)
-    return Effect.map(tokenOf(credentials.appToken), (token) => ({ "x-svc-app-token": token }))
-  return Effect.map(tokenOf(credentials.bearer), (token) => ({ authorization: `Bearer ${token}` }))
+  if ("appToken" in credentials) return { "x-svc-app-token": await tokenOf(credentials.appToken) }
+  return { authorization: `Bearer ${await tokenOf(credentials.bearer)}` }
 }
 
-const tokenOf = (token: Token): Effect.Effect<string, unknown> =>
-  typeof token === "string"
-    ? Effect.succeed(token)
-    : Effect.tryPromise({ try: async () => token(), catch: (cause) => cause })
+const tokenOf = async (token: Token): Promise<string> => (typeof token === "string" ? token : token())
 
 /** The signature of a request. It uses Web Crypto, which every runtime has. */
-const signatureHeaders = (secret: string, { method, target, body }: Outgoing) =>
-  Effect.tryPromise({
-    try: async () => {
-      const nowMs = Date.now()
-      const ts = String(Math.floor(nowMs / 1000))
-      const nonce = newUlid(nowMs)
-      const { subtle } = crypto
-      const secretHash = await subtle.digest("SHA-256", new TextEncoder().encode(secret))
-      const bodyHash = hex(await subtle.digest("SHA-256", body))
-      const key = await subtle.importKey("raw", secretHash, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
-      const signed = new TextEncoder().encode([signatureLabel, method, target, ts, nonce, bodyHash].join("\n"))
-      return { "x-svc-ts": ts, "x-svc-nonce": nonce, "x-svc-sign": hex(await subtle.sign("HMAC", key, signed)) }
-    },
-    catch: (cause) => cause,
-  })
+const signatureHeaders = async (secret: string, { method, target, body }: Outgoing) => {
+  const nowMs = Date.now()
+  const ts = String(Math.floor(nowMs / 1000))
+  const nonce = newUlid(nowMs)
+  const { subtle } = crypto
+  const secretHash = await subtle.digest("SHA-256", new TextEncoder().encode(secret))
+  const bodyHash = hex(await subtle.digest("SHA-256", body))
+  const key = await subtle.importKey("raw", secretHash, { name: "HMAC", hash: "SHA-256" }, false, ["sign"])
+  const signed = new TextEncoder().encode([signatureLabel, method, target, ts, nonce, bodyHash].join("\n"))
+  return { "x-svc-ts": ts, "x-svc-nonce": nonce, "x-svc-sign": hex(await subtle.sign("HMAC", key, signed)) }
+}
 
 const hex = (bytes: ArrayBuffer): string =>
   Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join("")

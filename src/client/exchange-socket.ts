@@ -1,27 +1,34 @@
 /**
  * Many exchanges over one connection (`GET /t1/socket`). Each exchange gives the gateway room as its events are taken, so
- * that a slow reader of one stops only that one.
+ * that a slow reader of one stops only that one. A socket that has ended does not reconnect: its owner opens another.
  */
-import { Cause, Effect, Option, Queue, Schema, type Scope, Stream } from "effect"
-import { ErrorEnvelope, errorStatus } from "../protocol/error.ts"
-import { ExchangeResponse, InProgress } from "../protocol/exchange.ts"
-import { ServerMessage, socketProtocol } from "../protocol/socket.ts"
+import { errorStatus } from "../protocol/error-codes.ts"
+import { socketProtocol } from "../protocol/labels.ts"
+import type { ServerMessage } from "../protocol/socket.ts"
 import { newUlid } from "../protocol/values/ulid.ts"
-import type { Ask } from "./client.ts"
+import type { Ask } from "./calls.ts"
 import { type WeirError, WeirRefused, WeirStillRunning, type WeirUnreachable, WeirUnreadable } from "./errors.ts"
-import type { StreamedEvent } from "./exchange-stream.ts"
+import { isEvent, type StreamedEvent } from "./exchange-stream.ts"
+import { Inbox } from "./inbox.ts"
 import { ended, openSocket } from "./open-socket.ts"
+import { type CallOptions, checkBaseUrl, type WeirOptions } from "./options.ts"
+import { isReply, type Reply, withText } from "./reply.ts"
+import { isRecord, parseJson } from "./shape.ts"
 import type { SocketLike } from "./socket-like.ts"
-import type { WeirOptions } from "./transport.ts"
+import { errorOf, runningOf } from "./transport.ts"
 
-export interface ExchangeSocketShape {
+/** Exchanges of one socket. */
+export interface ExchangeSocket {
   /** Creates an exchange and returns the whole reply. */
-  readonly exchange: (ask: Ask) => Effect.Effect<ExchangeResponse, WeirError>
-  /** Creates a streamed exchange. Interrupting ends it at the vendor too; what was received until then is billed. */
-  readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>
+  readonly exchange: (ask: Ask, options?: CallOptions) => Promise<Reply>
+  /** Creates a streamed exchange. Leaving the loop ends it at the vendor too; what was received until then is billed. */
+  readonly stream: (ask: Ask, options?: CallOptions) => AsyncGenerator<StreamedEvent, void, undefined>
+  /** Ends it, with the exchanges that run on it. */
+  readonly close: () => void
 }
 
-type Message = ServerMessage
+/** A message that belongs to an exchange. */
+type Message = Extract<ServerMessage, { readonly id: string }>
 
 interface Received {
   readonly message: Message
@@ -31,136 +38,130 @@ interface Received {
 /** Bytes of events that may wait for their reader. */
 const roomBytes = 256 * 1024
 
-const decode = Schema.decodeUnknownOption(Schema.fromJsonString(ServerMessage))
+export const openExchangeSocket = async (options: WeirOptions, more?: CallOptions): Promise<ExchangeSocket> => {
+  checkBaseUrl(options.baseUrl)
+  const target = "/t1/socket"
+  const open = new Map<string, Inbox<Received>>()
+  let lastId = 0
+  let over: WeirUnreachable | undefined
+  const failAll = (error: WeirError) => {
+    for (const inbox of open.values()) inbox.fail(error)
+  }
+  const listen = (opened: SocketLike) => {
+    opened.addEventListener("message", ({ data }) => {
+      if (typeof data !== "string") return
+      const message = parseJson(data)
+      if (isMessage(message)) open.get(message.id)?.put({ message, bytes: bytesOf(data) })
+      else if (!isRefusal(message)) failAll(unreadable("A message does not match its schema", target))
+    })
+    opened.addEventListener("close", (event) => {
+      over = ended(event, target)
+      failAll(over)
+    })
+  }
+  const opening = { target, protocol: socketProtocol, tokenPrefix: "x-svc-app-token.", subject: target }
+  const socket = await openSocket(options, opening, listen, more)
+  const send = (message: object) => {
+    if (over === undefined) socket.send(JSON.stringify(message))
+  }
 
-/** Opens the socket; it is closed with the scope. */
-export const makeExchangeSocket = (
-  options: WeirOptions,
-): Effect.Effect<ExchangeSocketShape, WeirUnreachable, Scope.Scope> =>
-  Effect.gen(function* () {
-    const open = new Map<string, Queue.Queue<Received, WeirError>>()
-    let lastId = 0
-    let over: WeirUnreachable | undefined
-    const failAll = (error: WeirError) => {
-      for (const queue of open.values()) Queue.failCauseUnsafe(queue, Cause.fail(error))
-    }
-    const listen = (socket: SocketLike) => {
-      socket.addEventListener("message", ({ data }) => {
-        if (typeof data !== "string") return
-        const message = Option.getOrUndefined(decode(data))
-        if (message === undefined) {
-          failAll(new WeirUnreadable({ message: "A message does not match its schema", status: 101 }))
-          return
+  /** The messages of one exchange, to its last one. */
+  const messages = async function* (ask: Ask, stream: boolean, signal?: AbortSignal) {
+    signal?.throwIfAborted()
+    if (over !== undefined) throw ended({ reason: "it was over before this call" }, `model ${ask.model}`)
+    const id = String(++lastId)
+    const inbox = new Inbox<Received>()
+    open.set(id, inbox)
+    let isOver = false
+    let taken = 0
+    const { client } = options
+    const meta = { requestId: newUlid(Date.now()), ...(client !== undefined && { client }), ...ask.meta }
+    send({ id, exchange: { ...ask, meta, stream }, room: roomBytes })
+    try {
+      for (;;) {
+        const received = await inbox.take(signal)
+        if (received === undefined) return
+        const { message, bytes } = received
+        taken += bytes
+        isOver = isLast(message)
+        if (taken >= roomBytes / 2 && !isOver) {
+          send({ id, room: taken })
+          taken = 0
         }
-        const queue = "id" in message ? open.get(message.id) : undefined
-        if (queue !== undefined) Queue.offerUnsafe(queue, { message, bytes: bytesOf(data) })
-      })
-      socket.addEventListener("close", (event) => {
-        over = ended(event)
-        failAll(over)
-      })
+        yield message
+        if (isOver) return
+      }
+    } finally {
+      open.delete(id)
+      if (!isOver) send({ id, cancel: true })
     }
-    const socket = yield* openSocket(
-      options,
-      { target: "/t1/socket", protocol: socketProtocol, tokenPrefix: "x-svc-app-token." },
-      listen,
-    )
-    const send = (message: object) => {
-      if (over === undefined) socket.send(JSON.stringify(message))
-    }
+  }
 
-    /** The messages of one exchange, to its last one. */
-    const messages = (ask: Ask, stream: boolean): Stream.Stream<Message, WeirError> =>
-      Stream.unwrap(
-        Effect.gen(function* () {
-          if (over !== undefined) return yield* over
-          const id = String(++lastId)
-          const queue = yield* Queue.unbounded<Received, WeirError>()
-          open.set(id, queue)
-          let isOver = false
-          let taken = 0
-          const { client } = options
-          const meta = { requestId: newUlid(Date.now()), ...(client !== undefined && { client }), ...ask.meta }
-          send({ id, exchange: { ...ask, meta, stream }, room: roomBytes })
-          return Stream.fromQueue(queue).pipe(
-            Stream.map(({ message, bytes }) => {
-              taken += bytes
-              isOver = isLast(message)
-              if (taken >= roomBytes / 2 && !isOver) {
-                send({ id, room: taken })
-                taken = 0
-              }
-              return message
-            }),
-            Stream.takeUntil(isLast),
-            Stream.ensuring(
-              Effect.sync(() => {
-                open.delete(id)
-                if (!isOver) send({ id, cancel: true })
-              }),
-            ),
-          )
-        }),
-      )
-
-    return {
-      exchange: (ask) =>
-        Stream.runLast(messages(ask, false)).pipe(
-          Effect.flatMap((last) => (Option.isSome(last) ? wholeOf(last.value) : Effect.fail(unreadable()))),
-        ),
-      stream: (ask) => {
-        let count = 0
-        return Stream.mapEffect(messages(ask, true), (message) => eventOf(message, String(count++)))
-      },
-    }
-  })
+  return {
+    exchange: async (ask, { signal } = {}) => {
+      let last: Message | undefined
+      for await (const message of messages(ask, false, signal)) last = message
+      return wholeOf(last, `model ${ask.model}`)
+    },
+    stream: async function* (ask, { signal } = {}) {
+      let count = 0
+      for await (const message of messages(ask, true, signal)) yield eventOf(message, count++, `model ${ask.model}`)
+    },
+    close: () => socket.close(1000),
+  }
+}
 
 /** The bytes of a message in UTF-8, which is how the gateway counts them. */
 const bytesOf = (text: string): number => (ascii.test(text) ? text.length : encoder.encode(text).length)
 const ascii = /^[\0-\x7f]*$/
 const encoder = new TextEncoder()
 
+const isMessage = (value: unknown): value is Message =>
+  isRecord(value) &&
+  typeof value["id"] === "string" &&
+  ("event" in value
+    ? isEvent(value)
+    : "cancelled" in value || ("status" in value && typeof value["status"] === "number"))
+
+/** An error of a message that belongs to no exchange. */
+const isRefusal = (value: unknown): boolean => isRecord(value) && value["event"] === "t.err" && isEvent(value)
+
 const isLast = (message: Message): boolean =>
   !("event" in message) || message.event === "t.close" || message.event === "t.err"
 
-const unreadable = () => new WeirUnreadable({ message: "The reply is no reply to an exchange", status: 101 })
+const unreadable = (message: string, subject: string) => new WeirUnreadable({ message, subject, status: 101 })
 
-const refusalOf = (message: Extract<Message, { readonly event: "t.err" }>): WeirRefused => {
-  const { data } = message
+const refusalOf = ({ data }: Extract<Message, { readonly event: "t.err" }>, subject: string): WeirRefused => {
   const retryAfterMs = data.detail?.["retryAfterMs"]
   return new WeirRefused({
     ...data,
     status: errorStatus[data.code],
+    subject,
     ...(typeof retryAfterMs === "number" && { retryAfterMs }),
   })
 }
 
-const eventOf = (message: Message, id: string): Effect.Effect<StreamedEvent, WeirError> => {
-  if (!("event" in message)) return Effect.fail(replyFailure(message))
-  return message.event === "t.err" ? Effect.fail(refusalOf(message)) : Effect.succeed({ ...message, id })
+const eventOf = (message: Message, count: number, subject: string): StreamedEvent => {
+  if (!("event" in message)) throw replyFailure(message, subject)
+  if (message.event === "t.err") throw refusalOf(message, subject)
+  return { ...message, id: String(count) }
 }
 
-const readReply = Schema.decodeUnknownOption(ExchangeResponse)
-
-const wholeOf = (message: Message): Effect.Effect<ExchangeResponse, WeirError> => {
-  if ("event" in message && message.event === "t.err") return Effect.fail(refusalOf(message))
-  if (!("status" in message) || message.status !== 200) return Effect.fail(replyFailure(message))
-  const reply = readReply(message.body)
-  return Option.isSome(reply) ? Effect.succeed(reply.value) : Effect.fail(unreadable())
+const wholeOf = (message: Message | undefined, subject: string): Reply => {
+  if (message !== undefined && "event" in message && message.event === "t.err") throw refusalOf(message, subject)
+  if (message === undefined || !("status" in message) || message.status !== 200) throw replyFailure(message, subject)
+  if (!isReply(message.body)) throw replyFailure(undefined, subject)
+  return withText(message.body)
 }
-
-const readRunning = Schema.decodeUnknownOption(InProgress)
-const readRefusal = Schema.decodeUnknownOption(ErrorEnvelope)
 
 /** A reply without an answer: the first call of a request id is running, or its content was withheld. */
-const replyFailure = (message: Message): WeirError => {
-  if (!("status" in message)) return unreadable()
-  const { status, body } = message
-  const running = Option.getOrUndefined(readRunning(body))
-  if (running !== undefined) {
-    const { requestId } = running
-    return new WeirStillRunning({ message: "The first call with this requestId is still running", requestId })
-  }
-  const refusal = Option.getOrUndefined(readRefusal(body))
-  return refusal === undefined ? unreadable() : new WeirRefused({ ...refusal.error, status })
+const replyFailure = (message: Message | undefined, subject: string): WeirError => {
+  if (message === undefined || !("status" in message))
+    return unreadable("The reply is no reply to an exchange", subject)
+  const running = runningOf(message.body)
+  if (running !== undefined) return new WeirStillRunning({ subject, requestId: running.requestId })
+  const error = errorOf(message.body)
+  return error === undefined
+    ? unreadable("The reply is no reply to an exchange", subject)
+    : new WeirRefused({ ...error, status: message.status, subject })
 }

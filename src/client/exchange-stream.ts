@@ -1,46 +1,87 @@
-/**
- * The events of a streamed exchange, each checked by its schema; exactly one of `t.close` and `t.err` ends a stream.
- */
-import { Effect, Stream } from "effect"
-import { Sse } from "effect/encoding"
-import { errorStatus } from "../protocol/error.ts"
-import { ExchangeEvent } from "../protocol/event.ts"
-import { type WeirError, WeirRefused, WeirUnreachable, WeirUnreadable } from "./errors.ts"
+/** The events of a streamed exchange; exactly one of `t.close` and `t.err` ends a stream. */
+import { errorStatus } from "../protocol/error-codes.ts"
+import type { EventName, ExchangeEvent, eventData } from "../protocol/event.ts"
+import { WeirRefused, WeirUnreachable, WeirUnreadable } from "./errors.ts"
+import { hasShape, parseJson, type Shape } from "./shape.ts"
+import { makeSseParser } from "./sse.ts"
 
 /** The events that a stream emits: all except `t.err`, which fails it. */
-export type StreamedEvent = Exclude<typeof ExchangeEvent.Type, { readonly event: "t.err" }>
+export type StreamedEvent = Exclude<AnyEvent, { readonly event: "t.err" }>
 
-/** @param silenceMs the time for which the stream may be silent, heartbeat comments included */
-export const eventsOf = (response: Response, silenceMs: number): Stream.Stream<StreamedEvent, WeirError> => {
-  const { body } = response
-  if (body === null) return Stream.fail(brokenOff("The reply has no body"))
-  let closed = false
-  return Stream.fromReadableStream({
-    evaluate: () => body,
-    onError: (cause) => brokenOff("The stream broke off", cause),
-  }).pipe(
-    Stream.timeoutOrElse({
-      duration: silenceMs,
-      orElse: () => Stream.fail(brokenOff(`Nothing came for ${silenceMs} ms`)),
-    }),
-    Stream.decodeText(),
-    Stream.pipeThroughChannel(Sse.decodeSchema(ExchangeEvent)),
-    Stream.mapError((error) => (isOurs(error) ? error : unreadable(response, error))),
-    Stream.mapEffect((event) => {
-      if (event.event === "t.err")
-        return Effect.fail(new WeirRefused({ ...event.data, status: errorStatus[event.data.code] }))
-      closed ||= event.event === "t.close"
-      return Effect.succeed<StreamedEvent>(event)
-    }),
-    Stream.concat(
-      Stream.suspend(() => (closed ? Stream.empty : Stream.fail(brokenOff("The stream ended without its last event")))),
-    ),
-  )
+/** An event as the gateway sends it. */
+export type AnyEvent = typeof ExchangeEvent.Type
+
+const shapes: { readonly [Name in EventName]: Shape<(typeof eventData)[Name]["Type"]> } = {
+  "t.open": { requestId: "string", model: "string", protocol: "string" },
+  "t.delta": { i: "number", t: "string" },
+  "t.usage": { inTokens: "number", outTokens: "number" },
+  "t.warn": { code: "string", message: "string" },
+  "t.close": { stop: "string", usage: "object" },
+  "t.err": { code: "string", message: "string", requestId: "string" },
 }
 
-const brokenOff = (message: string, cause?: unknown) => new WeirUnreachable({ message, brokeOff: true, cause })
+const isEventName = (name: unknown): name is EventName => typeof name === "string" && Object.hasOwn(shapes, name)
 
-const isOurs = (error: unknown): error is WeirUnreachable => error instanceof WeirUnreachable
+/** Whether a value is an event of a stream, with the members that each one has. */
+export const isEvent = (value: { readonly event?: unknown; readonly data?: unknown }): value is AnyEvent =>
+  isEventName(value.event) && hasShape<object>(shapes[value.event])(value.data)
 
-const unreadable = ({ status }: Response, cause: unknown) =>
-  new WeirUnreadable({ message: "An event does not match its schema", status, cause })
+/** The event of a stream, unless it is the one that fails it. */
+export const streamed = (event: AnyEvent, subject: string): StreamedEvent => {
+  if (event.event !== "t.err") return event
+  throw new WeirRefused({ ...event.data, status: errorStatus[event.data.code] ?? 500, subject })
+}
+
+export interface StreamOptions {
+  /** The time for which the stream may be silent, heartbeat comments included. */
+  readonly silenceMs: number
+  /** The model or route that errors name. */
+  readonly subject: string
+  readonly signal: AbortSignal | undefined
+}
+
+/** Reads as the events are taken, so that a slow reader slows the stream. Leaving the loop ends it. */
+export async function* eventsOf(
+  response: Response,
+  { silenceMs, subject, signal }: StreamOptions,
+): AsyncGenerator<StreamedEvent, void, undefined> {
+  const brokenOff = (message: string, cause?: unknown) =>
+    new WeirUnreachable({ message, subject, brokeOff: true, cause })
+  const unreadable = () =>
+    new WeirUnreadable({ message: "An event does not match its schema", subject, status: response.status })
+  const reader = response.body?.getReader()
+  if (reader === undefined) throw brokenOff("The reply has no body")
+  const parse = makeSseParser()
+  const decoder = new TextDecoder()
+  let isClosed = false
+  try {
+    for (;;) {
+      const { done, value } = await within(silenceMs, reader.read(), () =>
+        brokenOff(`Nothing came for ${silenceMs} ms`),
+      ).catch((cause: unknown) => {
+        signal?.throwIfAborted()
+        throw cause instanceof WeirUnreachable ? cause : brokenOff("The stream broke off", cause)
+      })
+      if (done) break
+      const sent = parse(decoder.decode(value, { stream: true }))
+      if (sent === undefined) throw unreadable()
+      for (const { id, event, data } of sent) {
+        signal?.throwIfAborted()
+        const read = { id, event, data: parseJson(data) }
+        if (!isEvent(read)) throw unreadable()
+        isClosed ||= read.event === "t.close"
+        yield streamed(read, subject)
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+  signal?.throwIfAborted()
+  if (!isClosed) throw brokenOff("The stream ended without its last event")
+}
+
+const within = <A>(ms: number, promise: Promise<A>, late: () => Error): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(late()), ms)
+    promise.then(resolve, reject).finally(() => clearTimeout(timer))
+  })

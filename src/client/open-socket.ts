@@ -1,9 +1,8 @@
 /** Opens a WebSocket at the gateway: in Node with headers, in browsers with a subprotocol that carries the token. */
-import { Effect, type Scope } from "effect"
 import { credentialHeaders } from "./credentials.ts"
 import { WeirUnreachable } from "./errors.ts"
+import type { CallOptions, WeirOptions } from "./options.ts"
 import type { MakeSocket, SocketEvent, SocketLike } from "./socket-like.ts"
-import type { WeirOptions } from "./transport.ts"
 
 /** Node takes headers beside the protocols. */
 const globalSocket: MakeSocket = (url, protocols, headers) =>
@@ -18,40 +17,57 @@ export interface Opening {
   readonly protocol: string
   /** The text before a token in a subprotocol. */
   readonly tokenPrefix: string
+  /** The model or route that errors name. */
+  readonly subject: string
 }
 
-/** Opens a socket, which is closed with the scope. @param listen gets the socket before any message can come */
-export const openSocket = (
-  options: WeirOptions,
-  { target, protocol, tokenPrefix }: Opening,
+/** Opens a socket, which its caller closes. @param listen gets the socket before any message can come */
+export const openSocket = async (
+  options: Pick<WeirOptions, "baseUrl" | "credentials" | "webSocket">,
+  { target, protocol, tokenPrefix, subject }: Opening,
   listen: (socket: SocketLike) => void,
-): Effect.Effect<SocketLike, WeirUnreachable, Scope.Scope> =>
-  Effect.gen(function* () {
-    const outgoing = { method: "GET", target, body: new Uint8Array(0) }
-    const shown = yield* Effect.mapError(credentialHeaders(options.credentials, outgoing), (cause) =>
-      unreachable(cause),
-    )
-    const { "x-svc-app-token": token, ...headers } = shown
-    const protocols = token === undefined ? [protocol] : [protocol, `${tokenPrefix}${token}`]
-    const url = `${options.baseUrl.replace(/^http/, "ws").replace(/\/$/, "")}${target}`
-    const { webSocket = globalSocket } = options
-    const socket = yield* Effect.acquireRelease(
-      Effect.try({ try: () => webSocket(url, protocols, headers), catch: unreachable }).pipe(
-        Effect.tap((made) => Effect.sync(() => listen(made))),
-      ),
-      (opened) => Effect.sync(() => opened.close(1000)),
-    )
-    yield* Effect.callback<void, WeirUnreachable>((resume) => {
-      socket.addEventListener("open", () => resume(Effect.void))
-      socket.addEventListener("error", (event) => resume(Effect.fail(unreachable(event))))
-      socket.addEventListener("close", (event) => resume(Effect.fail(unreachable(event))))
+  { signal }: CallOptions = {},
+): Promise<SocketLike> => {
+  signal?.throwIfAborted()
+  const unreachable = (cause: unknown) =>
+    new WeirUnreachable({
+      message: `The socket at ${options.baseUrl} could not be opened`,
+      subject,
+      brokeOff: false,
+      cause,
     })
-    return socket
+  const { baseUrl, credentials, webSocket = globalSocket } = options
+  const outgoing = { method: "GET", target, body: new Uint8Array(0) }
+  let socket: SocketLike
+  try {
+    const { "x-svc-app-token": token, ...headers } = await credentialHeaders(credentials, outgoing)
+    const protocols = token === undefined ? [protocol] : [protocol, `${tokenPrefix}${token}`]
+    socket = webSocket(`${baseUrl.replace(/^http/, "ws").replace(/\/$/, "")}${target}`, protocols, headers)
+  } catch (cause) {
+    throw unreachable(cause)
+  }
+  listen(socket)
+  const aborted = () => socket.close(1000)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      socket.addEventListener("open", () => resolve())
+      socket.addEventListener("error", (event) => reject(unreachable(event)))
+      socket.addEventListener("close", (event) => reject(unreachable(event)))
+      signal?.addEventListener("abort", aborted, { once: true })
+    })
+  } catch (error) {
+    socket.close(1000)
+    throw signal?.aborted === true ? signal.reason : error
+  } finally {
+    signal?.removeEventListener("abort", aborted)
+  }
+  return socket
+}
+
+/** The socket has ended. Its exchanges are not repeated, because they may have been billed. */
+export const ended = ({ code = 1006, reason = "" }: SocketEvent, subject: string): WeirUnreachable =>
+  new WeirUnreachable({
+    message: `The socket ended (${code}${reason === "" ? "" : `, ${reason}`}). It does not reconnect: open another`,
+    subject,
+    brokeOff: true,
   })
-
-const unreachable = (cause: unknown) =>
-  new WeirUnreachable({ message: "The socket could not be opened", brokeOff: false, cause })
-
-/** The socket has ended. */
-export const ended = ({ code = 1006, reason = "" }: SocketEvent): WeirUnreachable =>
-  new WeirUnreachable({ message: `The socket ended (${code}${reason === "" ? "" : `, ${reason}`})`, brokeOff: true })

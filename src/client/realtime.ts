@@ -1,9 +1,10 @@
 /** A realtime session (`GET /openai/v1/realtime`): OpenAI's events in both directions, as objects. */
-import { Cause, Effect, Queue, type Scope, Stream } from "effect"
-import { type WeirError, type WeirUnreachable, WeirUnreadable } from "./errors.ts"
+import { WeirUnreadable } from "./errors.ts"
+import { Inbox } from "./inbox.ts"
 import { ended, openSocket } from "./open-socket.ts"
+import { type CallOptions, checkBaseUrl, type WeirOptions } from "./options.ts"
+import { isRecord, parseJson } from "./shape.ts"
 import type { SocketLike } from "./socket-like.ts"
-import type { WeirOptions } from "./transport.ts"
 
 /** An event of OpenAI's Realtime API. */
 export interface RealtimeEvent {
@@ -11,49 +12,45 @@ export interface RealtimeEvent {
   readonly [key: string]: unknown
 }
 
-export interface RealtimeShape {
-  readonly send: (event: RealtimeEvent) => Effect.Effect<void>
-  /** Ends with the session; fails if it broke off. An event of the type `error` does not end it. */
-  readonly events: Stream.Stream<RealtimeEvent, WeirError>
+/** A session with a model of the kind `realtime`. */
+export interface RealtimeSession {
+  readonly send: (event: RealtimeEvent) => void
+  /** The next event; undefined when the session has ended. Rejects if it broke off. */
+  readonly next: () => Promise<RealtimeEvent | undefined>
+  readonly close: () => void
 }
 
-/** Opens a session with a model of the kind `realtime`; it is closed with the scope. */
-export const makeRealtime = (
+/** Opens a session. An event of the type `error` does not end it. */
+export const openRealtime = async (
   options: WeirOptions,
   model: string,
-): Effect.Effect<RealtimeShape, WeirUnreachable, Scope.Scope> =>
-  Effect.gen(function* () {
-    const events = yield* Queue.unbounded<RealtimeEvent, WeirError | Cause.Done>()
-    const listen = (socket: SocketLike) => {
-      socket.addEventListener("message", ({ data }) => {
-        const event = typeof data === "string" ? read(data) : undefined
-        if (event !== undefined) Queue.offerUnsafe(events, event)
-        else Queue.failCauseUnsafe(events, Cause.fail(noEvent()))
-      })
-      socket.addEventListener("close", (event) => {
-        if (event.code === 1000) Queue.endUnsafe(events)
-        else Queue.failCauseUnsafe(events, Cause.fail(ended(event)))
-      })
-    }
-    const target = `/openai/v1/realtime?model=${encodeURIComponent(model)}`
-    const opening = { target, protocol: "realtime", tokenPrefix: "openai-insecure-api-key." }
-    const socket = yield* openSocket(options, opening, listen)
-    return {
-      send: (event) => Effect.sync(() => socket.send(JSON.stringify(event))),
-      events: Stream.fromQueue(events),
-    }
-  })
-
-const noEvent = () => new WeirUnreadable({ message: "The gateway sent a message that is no event", status: 101 })
-
-const read = (text: string): RealtimeEvent | undefined => {
-  try {
-    const event: unknown = JSON.parse(text)
-    return isEvent(event) ? event : undefined
-  } catch {
-    return undefined
+  more?: CallOptions,
+): Promise<RealtimeSession> => {
+  checkBaseUrl(options.baseUrl)
+  const subject = `model ${model}`
+  const events = new Inbox<RealtimeEvent>()
+  const listen = (opened: SocketLike) => {
+    opened.addEventListener("message", ({ data }) => {
+      const event = typeof data === "string" ? parseJson(data) : undefined
+      if (isEvent(event)) events.put(event)
+      else
+        events.fail(
+          new WeirUnreadable({ message: "The gateway sent a message that is no event", subject, status: 101 }),
+        )
+    })
+    opened.addEventListener("close", (event) => {
+      if (event.code === 1000) events.end()
+      else events.fail(ended(event, subject))
+    })
+  }
+  const target = `/openai/v1/realtime?model=${encodeURIComponent(model)}`
+  const opening = { target, protocol: "realtime", tokenPrefix: "openai-insecure-api-key.", subject }
+  const socket = await openSocket(options, opening, listen, more)
+  return {
+    send: (event) => socket.send(JSON.stringify(event)),
+    next: () => events.take(),
+    close: () => socket.close(1000),
   }
 }
 
-const isEvent = (event: unknown): event is RealtimeEvent =>
-  typeof event === "object" && event !== null && "type" in event && typeof event.type === "string"
+const isEvent = (event: unknown): event is RealtimeEvent => isRecord(event) && typeof event["type"] === "string"

@@ -1,14 +1,14 @@
 /**
  * A session that maintains itself: it sends heartbeats, fetches the configuration when its own is stale, and opens a
- * new session when it was archived.
+ * new session when it was archived. After `close`, every method rejects.
  */
-import { Effect, Ref, type Scope, Semaphore, Stream } from "effect"
 import type { Bundle } from "../protocol/control/bundle.ts"
-import type { ExchangeResponse } from "../protocol/exchange.ts"
 import { newUlid } from "../protocol/values/ulid.ts"
-import type { Ask, WeirClientShape } from "./client.ts"
-import type { WeirError } from "./errors.ts"
+import type { Ask, Calls } from "./calls.ts"
+import { isWeirError, type WeirError, WeirMisused } from "./errors.ts"
 import type { StreamedEvent } from "./exchange-stream.ts"
+import type { CallOptions } from "./options.ts"
+import type { Reply } from "./reply.ts"
 
 export interface SessionOptions {
   /**
@@ -22,111 +22,144 @@ export interface SessionOptions {
   readonly onTrouble?: (error: WeirError) => void
 }
 
-export interface Session {
-  /** The session's id, once it is open. */
-  readonly id: Effect.Effect<string, WeirError>
-  /** The latest known configuration. */
-  readonly config: Effect.Effect<Bundle | undefined>
-  readonly exchange: (ask: Ask) => Effect.Effect<ExchangeResponse, WeirError>
-  readonly stream: (ask: Ask) => Stream.Stream<StreamedEvent, WeirError>
-}
-
-interface Known {
-  readonly id: string | undefined
-  readonly config: Bundle | undefined
-}
-
-/** Opens a session at its first use and ends it with the scope. */
-export const makeSession = (
-  client: WeirClientShape,
-  { heartbeatMs = 60_000, onConfig, onTrouble }: SessionOptions = {},
-): Effect.Effect<Session, never, Scope.Scope> =>
-  Effect.gen(function* () {
-    const known = yield* Ref.make<Known>({ id: undefined, config: undefined })
-    const oneAtATime = Semaphore.withPermit(yield* Semaphore.make(1))
-    const setId = (id: string | undefined) => Ref.update(known, (now) => ({ ...now, id }))
-
-    const refresh = Effect.gen(function* () {
-      const { config } = yield* Ref.get(known)
-      const fetched = yield* client.config(config?.configVersion)
-      if (fetched === undefined) return
-      yield* Ref.update(known, (now) => ({ ...now, config: fetched }))
-      yield* notify(() => onConfig?.(fetched))
-    })
-
-    /** The client creates the id, so that a heartbeat without a reply can be repeated. */
-    const beat = Effect.fnUntraced(function* (sessionId: string) {
-      const { config } = yield* Ref.get(known)
-      const configVersion = config === undefined ? {} : { configVersion: config.configVersion }
-      const reply = yield* client.heartbeat({ sessionId, ...configVersion })
-      if (config === undefined || reply.configStale) yield* refresh
-    })
-
-    const id = oneAtATime(
-      Effect.gen(function* () {
-        const { id } = yield* Ref.get(known)
-        if (id !== undefined) return id
-        const fresh = newUlid(Date.now())
-        yield* beat(fresh)
-        yield* setId(fresh)
-        return fresh
-      }),
-    )
-
-    /** The session has ended: the next call opens another one. */
-    const forget = (dead: string) => Ref.update(known, (now) => (now.id === dead ? { ...now, id: undefined } : now))
-
-    const keepAlive = Effect.gen(function* () {
-      const { id } = yield* Ref.get(known)
-      if (id === undefined) return
-      yield* Effect.catch(beat(id), (error) =>
-        Effect.andThen(
-          notify(() => onTrouble?.(error)),
-          isOver(error) ? forget(id) : Effect.void,
-        ),
-      )
-    }).pipe(Effect.delay(heartbeatMs), Effect.forever)
-
-    const within = (ask: Ask, sessionId: string): Ask => ({ ...ask, meta: { ...ask.meta, sessionId } })
-
-    yield* Effect.forkScoped(keepAlive)
-    yield* Effect.addFinalizer(() =>
-      Effect.flatMap(Ref.get(known), ({ id }) =>
-        id === undefined ? Effect.void : Effect.ignore(Effect.timeout(client.endSession(id), endingMs)),
-      ),
-    )
-
-    /** The id of the session that replaces an ended one. */
-    const reopen = (dead: string) => Effect.andThen(forget(dead), id)
-
-    const exchange = (ask: Ask) =>
-      Effect.flatMap(id, (sessionId) =>
-        Effect.catch(client.exchange(within(ask, sessionId)), (error) =>
-          isOver(error)
-            ? Effect.flatMap(reopen(sessionId), (next) => client.exchange(within(ask, next)))
-            : Effect.fail(error),
-        ),
-      )
-
-    const stream = (ask: Ask) =>
-      Stream.unwrap(
-        Effect.map(id, (sessionId) =>
-          Stream.catch(client.stream(within(ask, sessionId)), (error) =>
-            isOver(error)
-              ? Stream.unwrap(Effect.map(reopen(sessionId), (next) => client.stream(within(ask, next))))
-              : Stream.fail(error),
-          ),
-        ),
-      )
-
-    return { id, exchange, stream, config: Effect.map(Ref.get(known), ({ config }) => config) }
-  })
-
-/** A listener that throws does not end the heartbeats. */
-const notify = (listener: () => void): Effect.Effect<void> =>
-  Effect.catchDefect(Effect.sync(listener), (defect) => Effect.logError("A listener of a session threw", defect))
-
 /** The time that ending the session may take. */
 const endingMs = 2000
 
-const isOver = (error: WeirError): boolean => error._tag === "WeirRefused" && error.code === "session_archived"
+/** Opens a session at its first use. */
+export class Session {
+  private readonly calls: Calls
+  private readonly options: SessionOptions
+  private opening: Promise<string> | undefined
+  private openId: string | undefined
+  private known: Bundle | undefined
+  private timer: ReturnType<typeof setTimeout> | undefined
+  private closing: Promise<void> | undefined
+
+  constructor(calls: Calls, options: SessionOptions = {}) {
+    this.calls = calls
+    this.options = options
+    this.beatLater()
+  }
+
+  /** The session's id, once it is open. */
+  async id(more?: CallOptions): Promise<string> {
+    this.checkOpen()
+    this.opening ??= this.open()
+    return abortable(this.opening, more?.signal)
+  }
+
+  /** The latest known configuration. */
+  async config(): Promise<Bundle | undefined> {
+    this.checkOpen()
+    return this.known
+  }
+
+  async exchange(ask: Ask, more?: CallOptions): Promise<Reply> {
+    const sessionId = await this.id(more)
+    try {
+      return await this.calls.exchange(within(ask, sessionId), more)
+    } catch (error) {
+      if (!isOver(error)) throw error
+      this.forget(sessionId)
+      return this.calls.exchange(within(ask, await this.id(more)), more)
+    }
+  }
+
+  async *stream(ask: Ask, more?: CallOptions): AsyncGenerator<StreamedEvent, void, undefined> {
+    const sessionId = await this.id(more)
+    try {
+      yield* this.calls.stream(within(ask, sessionId), more)
+    } catch (error) {
+      if (!isOver(error)) throw error
+      this.forget(sessionId)
+      yield* this.calls.stream(within(ask, await this.id(more)), more)
+    }
+  }
+
+  /** Stops the heartbeats and ends the session at the gateway; a second call waits for the first. */
+  close(): Promise<void> {
+    this.closing ??= this.end()
+    return this.closing
+  }
+
+  private async end(): Promise<void> {
+    clearTimeout(this.timer)
+    const id = await this.opening?.catch(() => undefined)
+    // Where this fails, the gateway archives the session by itself.
+    if (id !== undefined) await this.calls.endSession(id, { signal: AbortSignal.timeout(endingMs) }).catch(() => {})
+  }
+
+  private checkOpen(): void {
+    if (this.closing !== undefined) throw new WeirMisused("session_closed", "The session is closed")
+  }
+
+  private async open(): Promise<string> {
+    // The client creates the id, so that a heartbeat without a reply can be repeated.
+    const id = newUlid(Date.now())
+    try {
+      await this.beat(id)
+      this.openId = id
+      return id
+    } catch (error) {
+      this.opening = undefined
+      throw error
+    }
+  }
+
+  private async beat(sessionId: string): Promise<void> {
+    const configVersion = this.known === undefined ? {} : { configVersion: this.known.configVersion }
+    const reply = await this.calls.heartbeat({ sessionId, ...configVersion })
+    if (this.known !== undefined && !reply.configStale) return
+    const fetched = await this.calls.config(this.known?.configVersion)
+    if (fetched === undefined) return
+    this.known = fetched
+    notify(() => this.options.onConfig?.(fetched))
+  }
+
+  private beatLater(): void {
+    this.timer = setTimeout(() => void this.keepAlive(), this.options.heartbeatMs ?? 60_000)
+  }
+
+  private async keepAlive(): Promise<void> {
+    const id = this.openId
+    if (id !== undefined)
+      await this.beat(id).catch((error: unknown) => {
+        if (isOver(error)) this.forget(id)
+        if (isWeirError(error)) notify(() => this.options.onTrouble?.(error))
+      })
+    if (this.closing === undefined) this.beatLater()
+  }
+
+  /** The session has ended: the next call opens another one. */
+  private forget(dead: string): void {
+    if (this.openId !== dead) return
+    this.openId = undefined
+    this.opening = undefined
+  }
+}
+
+const within = (ask: Ask, sessionId: string): Ask => ({ ...ask, meta: { ...ask.meta, sessionId } })
+
+/** A listener that throws does not end the heartbeats. */
+const notify = (listener: () => void): void => {
+  try {
+    listener()
+  } catch (error) {
+    console.error("A listener of a session threw", error)
+  }
+}
+
+const isOver = (error: unknown): boolean =>
+  isWeirError(error) && error._tag === "WeirRefused" && error.code === "session_archived"
+
+/** Waits for a promise that others wait for too: a signal ends only this wait. */
+const abortable = async <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> => {
+  if (signal === undefined) return promise
+  signal.throwIfAborted()
+  let leave = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    leave = () => reject(signal.reason)
+    signal.addEventListener("abort", leave, { once: true })
+  })
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", leave))
+}

@@ -1,38 +1,19 @@
-/** One call over `fetch`: the request, the reply, and when it is retried. */
-import { Effect, Option, Random, Schema } from "effect"
-import { ErrorEnvelope } from "../protocol/error.ts"
-import { InProgress } from "../protocol/exchange.ts"
-import { type Credentials, credentialHeaders } from "./credentials.ts"
-import { type WeirError, WeirRefused, WeirStillRunning, WeirUnreachable, WeirUnreadable } from "./errors.ts"
-import type { MakeSocket } from "./socket-like.ts"
-
-export interface RetryOptions {
-  /** Retries of a failed call; 4 if absent, 0 for none. */
-  readonly times?: number
-  /** The first pause in milliseconds, which doubles; 250 if absent. */
-  readonly firstMs?: number
-  /** The longest pause, also if the gateway asks for more: then the call fails; 10,000 if absent. */
-  readonly longestMs?: number
-  /** The time to wait for the first call with the same `meta.requestId`; 600,000 if absent. */
-  readonly inProgressMs?: number
-}
-
-export interface WeirOptions {
-  /** e.g. `https://weir.example.com` */
-  readonly baseUrl: string
-  readonly credentials: Credentials
-  readonly retry?: RetryOptions
-  /** Sent with every exchange, for the operator's statistics. */
-  readonly client?: { readonly name: string; readonly version: string }
-  /** Client features beyond the baseline, e.g. `platform-audio`. */
-  readonly features?: ReadonlyArray<string>
-  /** The time that a stream may be silent, heartbeat comments included, before it fails; 60,000 if absent. */
-  readonly silenceMs?: number
-  /** Replaces the runtime's `fetch`. */
-  readonly fetch?: typeof fetch
-  /** Replaces the runtime's `WebSocket`. */
-  readonly webSocket?: MakeSocket
-}
+/** One call over `fetch`: the request, the reply, and its retries. */
+import type { ErrorEnvelope } from "../protocol/error.ts"
+import type { InProgress } from "../protocol/exchange.ts"
+import { credentialHeaders } from "./credentials.ts"
+import {
+  isWeirError,
+  type WeirError,
+  WeirRefused,
+  WeirStillRunning,
+  WeirUnreachable,
+  WeirUnreadable,
+} from "./errors.ts"
+import type { CallOptions, WeirOptions } from "./options.ts"
+import { pause } from "./pause.ts"
+import { makeRetries } from "./retries.ts"
+import { hasShape, isRecord, parseJson } from "./shape.ts"
 
 export interface Call {
   readonly method: "GET" | "POST" | "DELETE"
@@ -44,122 +25,132 @@ export interface Call {
   readonly isIdempotent: boolean
 }
 
+/** The subject of an error's message: `model main`, or the route of a call without a model. */
+export const subjectOf = ({ method, target, body }: Call): string =>
+  isRecord(body) && typeof body["model"] === "string" ? `model ${body["model"]}` : `${method} ${target}`
+
 /** A reply that is neither an error nor "in progress", with its body unread. */
-export const send = (options: WeirOptions, call: Call): Effect.Effect<Response, WeirError> =>
-  Effect.suspend(() => {
-    const { times = 4, inProgressMs = 600_000 } = options.retry ?? {}
-    const endsAt = Date.now() + inProgressMs
-    const attempt = (made: number): Effect.Effect<Response, WeirError> =>
-      Effect.catch(once(options, call), (failure) => {
-        if (failure._tag === "InProgress") {
-          return Date.now() + failure.retryAfterMs < endsAt
-            ? Effect.delay(
-                Effect.suspend(() => attempt(made)),
-                failure.retryAfterMs,
-              )
-            : Effect.fail(
-                new WeirStillRunning({
-                  message: "The first call with this requestId is still running",
-                  requestId: failure.requestId,
-                }),
-              )
-        }
-        const pauseMs = made < times ? pauseBefore(failure, made, call, options.retry) : undefined
-        if (pauseMs === undefined) return Effect.fail(failure)
-        return Effect.flatMap(Random.nextBetween(0.5, 1), (share) =>
-          // A requested pause is a minimum; other pauses are randomised.
-          Effect.delay(attempt(made + 1), hasWish(failure) ? pauseMs * (1.5 - share / 2) : pauseMs * share),
-        )
-      })
-    return attempt(0)
-  })
-
-const hasWish = (failure: WeirError): boolean => failure._tag === "WeirRefused" && failure.retryAfterMs !== undefined
-
-/** Milliseconds until a retry makes sense; undefined if none does. */
-const pauseBefore = (
-  failure: WeirError,
-  made: number,
-  { isIdempotent }: Call,
-  { firstMs = 250, longestMs = 10_000 }: RetryOptions = {},
-): number | undefined => {
-  const backoffMs = Math.min(longestMs, firstMs * 2 ** made)
-  if (failure._tag === "WeirUnreachable") return isIdempotent ? backoffMs : undefined
-  if (failure._tag !== "WeirRefused" || failure.advice !== "retry" || failure.isFinal === true) return undefined
-  if (failure.retryAfterMs === undefined) return backoffMs
-  return failure.retryAfterMs <= longestMs ? failure.retryAfterMs : undefined
-}
-
-interface Running {
-  readonly _tag: "InProgress"
-  readonly requestId: string
-  readonly retryAfterMs: number
+export const send = async (options: WeirOptions, call: Call, { signal }: CallOptions = {}): Promise<Response> => {
+  const { inProgressMs = 600_000 } = options.retry ?? {}
+  const endsAt = Date.now() + inProgressMs
+  const pauseAfter = makeRetries(options.retry, call.isIdempotent)
+  for (;;) {
+    signal?.throwIfAborted()
+    const outcome = await once(options, call, signal)
+    if (outcome instanceof Response) return outcome
+    signal?.throwIfAborted()
+    const pauseMs = isWeirError(outcome) ? pauseAfter(outcome) : outcome.retryAfterMs
+    if (pauseMs === undefined) throw outcome
+    if (!isWeirError(outcome) && Date.now() + pauseMs >= endsAt)
+      throw new WeirStillRunning({ subject: subjectOf(call), requestId: outcome.requestId })
+    await pause(pauseMs, signal)
+  }
 }
 
 const encoder = new TextEncoder()
 
-const once = (options: WeirOptions, call: Call): Effect.Effect<Response, WeirError | Running> =>
-  Effect.gen(function* () {
-    const { method, target, headers = {} } = call
-    const body = encoder.encode(call.body === undefined ? "" : JSON.stringify(call.body))
-    const shown = yield* Effect.mapError(credentialHeaders(options.credentials, { method, target, body }), unreachable)
-    const { fetch = globalThis.fetch } = options
-    const response = yield* Effect.tryPromise({
-      try: (signal) =>
-        fetch(`${options.baseUrl.replace(/\/$/, "")}${target}`, {
-          method,
-          signal,
-          headers: { ...(body.length > 0 && { "content-type": "application/json" }), ...shown, ...headers },
-          ...(body.length > 0 && { body }),
-          redirect: "manual",
-        }),
-      catch: unreachable,
+const isInProgress = hasShape<InProgress>({ requestId: "string", retryAfterMs: "number" })
+const isEnvelope = hasShape<ErrorEnvelope>({ error: "object" })
+const isErrorBody = hasShape<ErrorEnvelope["error"]>({ code: "string", message: "string", requestId: "string" })
+
+/** The `error` of an envelope. */
+export const errorOf = (body: unknown): ErrorEnvelope["error"] | undefined =>
+  isEnvelope(body) && isErrorBody(body.error) ? body.error : undefined
+
+/** The reply that says that the first call of a request id is running. */
+export const runningOf = (body: unknown): InProgress | undefined => (isInProgress(body) ? body : undefined)
+
+const once = async (
+  options: WeirOptions,
+  call: Call,
+  signal: AbortSignal | undefined,
+): Promise<Response | InProgress | WeirError> => {
+  const response = await request(options, call, signal)
+  // A job that was accepted names no time for the next request.
+  const isRunning = !isWeirError(response) && response.status === 202 && response.headers.has("retry-after")
+  if (isWeirError(response) || ((response.ok || response.status === 304) && !isRunning)) return response
+  try {
+    const body = await readJson(response, call)
+    const error = isRunning ? undefined : errorOf(body)
+    if (error !== undefined) return refused(response, error, call)
+    return (isRunning ? runningOf(body) : undefined) ?? unreadable(response, call)
+  } catch (error) {
+    if (isWeirError(error)) return error
+    throw error
+  }
+}
+
+const request = async (
+  options: WeirOptions,
+  call: Call,
+  signal: AbortSignal | undefined,
+): Promise<Response | WeirUnreachable> => {
+  const { method, target, headers = {} } = call
+  const { fetch = globalThis.fetch, baseUrl, credentials } = options
+  const body = encoder.encode(call.body === undefined ? "" : JSON.stringify(call.body))
+  try {
+    const shown = await credentialHeaders(credentials, { method, target, body })
+    return await fetch(`${baseUrl.replace(/\/$/, "")}${target}`, {
+      method,
+      ...(signal !== undefined && { signal }),
+      headers: { ...(body.length > 0 && { "content-type": "application/json" }), ...shown, ...headers },
+      ...(body.length > 0 && { body }),
+      redirect: "manual",
     })
-    // A job that was accepted names no time for the next request.
-    const isRunning = response.status === 202 && response.headers.has("retry-after")
-    if (isRunning) return yield* Effect.flatMap(readBody(response, InProgress), running)
-    if (response.ok || response.status === 304) return response
-    return yield* Effect.flatMap(readBody(response, ErrorEnvelope), ({ error }) =>
-      Effect.fail(refused(response, error)),
-    )
-  })
+  } catch (cause) {
+    const message = `The gateway at ${baseUrl} cannot be reached${reasonOf(cause)}`
+    return new WeirUnreachable({ message, subject: subjectOf(call), brokeOff: false, cause })
+  }
+}
 
-const unreachable = (cause: unknown): WeirUnreachable =>
-  new WeirUnreachable({ message: "The gateway cannot be reached", brokeOff: false, cause })
+/** The reason of a failed `fetch`, which Node hides in the cause. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return ""
+  const { cause } = error
+  const { message } = cause instanceof Error && cause.message !== "" ? cause : error
+  return message === "" ? "" : `: ${message}`
+}
 
-const running = ({ requestId, retryAfterMs }: InProgress) =>
-  Effect.fail<Running>({ _tag: "InProgress", requestId, retryAfterMs })
-
-const refused = (response: Response, error: ErrorEnvelope["error"]): WeirRefused => {
+const refused = (response: Response, error: ErrorEnvelope["error"], call: Call): WeirRefused => {
   const seconds = response.headers.get("retry-after")
   return new WeirRefused({
     ...error,
     status: response.status,
+    subject: subjectOf(call),
     retryAfterMs: seconds === null || !/^\d+$/.test(seconds) ? undefined : Number(seconds) * 1000,
     ...(response.headers.get("x-should-retry") === "false" && { isFinal: true }),
   })
 }
 
-/** Decodes a body by its schema; unknown members are ignored. */
-export const readBody = <S extends Schema.ConstraintDecoder<unknown>>(
+const readJson = async (response: Response, call: Call): Promise<unknown> => parseJson(await cut(response.text(), call))
+
+/** The body of a reply, which must have its shape. */
+export const readBody = async <A>(
   response: Response,
-  schema: S,
-): Effect.Effect<S["Type"], WeirUnreachable | WeirUnreadable> =>
-  Effect.tryPromise({
-    try: () => response.text(),
-    catch: (cause) => new WeirUnreachable({ message: "The reply was cut off", brokeOff: true, cause }),
-  }).pipe(
-    Effect.flatMap((text) => {
-      const decoded = Schema.decodeUnknownOption(Schema.fromJsonString(schema))(text)
-      if (Option.isSome(decoded)) return Effect.succeed(decoded.value)
-      const message = `What answered with status ${response.status} does not speak twp/1`
-      return Effect.fail(new WeirUnreadable({ message, status: response.status }))
-    }),
-  )
+  call: Call,
+  isReply: (body: unknown) => body is A,
+  { signal }: CallOptions = {},
+): Promise<A> => {
+  const body = await readJson(response, call).catch((error: unknown) => {
+    signal?.throwIfAborted()
+    throw error
+  })
+  if (!isReply(body)) throw unreadable(response, call)
+  return body
+}
 
 /** The bytes of a reply. */
-export const readBytes = (response: Response): Effect.Effect<Uint8Array, WeirUnreachable> =>
-  Effect.tryPromise({
-    try: async () => new Uint8Array(await response.arrayBuffer()),
-    catch: (cause) => new WeirUnreachable({ message: "The reply was cut off", brokeOff: true, cause }),
+export const readBytes = async (response: Response, call: Call): Promise<Uint8Array> =>
+  new Uint8Array(await cut(response.arrayBuffer(), call))
+
+const cut = <A>(read: Promise<A>, call: Call): Promise<A> =>
+  read.catch((cause: unknown) => {
+    throw new WeirUnreachable({ message: "The reply was cut off", subject: subjectOf(call), brokeOff: true, cause })
+  })
+
+const unreadable = ({ status }: Response, call: Call): WeirUnreadable =>
+  new WeirUnreadable({
+    message: `What answered with status ${status} does not speak twp/1: is baseUrl the gateway's?`,
+    subject: subjectOf(call),
+    status,
   })

@@ -1,5 +1,5 @@
 /** Tools of the checks: raw calls, because invalid input must be sent unchanged, and assertions on the replies. */
-import { Effect, Option, Schema } from "effect"
+import { Option, Schema } from "effect"
 import { credentialHeaders } from "../client/credentials.ts"
 import { type ErrorCode, ErrorEnvelope, errorStatus } from "../protocol/error.ts"
 import { parseEvents, type StreamedEvent } from "../protocol/parse-events.ts"
@@ -73,7 +73,7 @@ export class Probe {
   signature(path: string, body: string): Promise<Readonly<Record<string, string>>> {
     const { keyId, key } = this.deployment
     const outgoing = { method: "POST", target: path, body: new TextEncoder().encode(body) }
-    return Effect.runPromise(credentialHeaders({ keyId, key, sign: true }, outgoing))
+    return credentialHeaders({ keyId, key, sign: true }, outgoing)
   }
 
   /** A small question, as a request body. */

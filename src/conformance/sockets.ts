@@ -1,5 +1,5 @@
 /** Checks of exchanges over a WebSocket (`GET /t1/socket`). */
-import { Effect, Exit, Schema, Scope } from "effect"
+import { Schema } from "effect"
 import { openSocket } from "../client/open-socket.ts"
 import type { SocketLike } from "../client/socket-like.ts"
 import { ServerMessage, socketProtocol } from "../protocol/socket.ts"
@@ -76,7 +76,6 @@ const withSocket = async <A>(
   { deployment: { baseUrl, keyId, key } }: Pick<Probe, "deployment">,
   use: (connected: Connected) => Promise<A>,
 ): Promise<A> => {
-  const scope = Scope.makeUnsafe()
   const messages: Array<ServerMessage> = []
   let wake = () => {}
   const listen = (socket: SocketLike) => {
@@ -86,11 +85,14 @@ const withSocket = async <A>(
     })
     socket.addEventListener("close", () => wake())
   }
-  const opening = { target: "/t1/socket", protocol: socketProtocol, tokenPrefix: "x-svc-app-token." }
+  const opening = {
+    target: "/t1/socket",
+    protocol: socketProtocol,
+    tokenPrefix: "x-svc-app-token.",
+    subject: "/t1/socket",
+  }
+  const socket = await openSocket({ baseUrl, credentials: { keyId, key } }, opening, listen)
   try {
-    const socket = await Effect.runPromise(
-      Scope.provide(openSocket({ baseUrl, credentials: { keyId, key } }, opening, listen), scope),
-    )
     return await use({
       send: (message) => socket.send(JSON.stringify(message)),
       sendText: (text) => socket.send(text),
@@ -107,6 +109,6 @@ const withSocket = async <A>(
       },
     })
   } finally {
-    await Effect.runPromise(Scope.close(scope, Exit.void))
+    socket.close(1000)
   }
 }

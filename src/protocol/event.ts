@@ -8,9 +8,10 @@ import { ClientRequestId, Stop, stopSequence } from "./exchange.ts"
 import { mostReplies, TokenLogprob } from "./extra-params.ts"
 import { MadeFigures } from "./kinds/image.ts"
 import { Segment } from "./kinds/transcription.ts"
+import { protocolLabel } from "./labels.ts"
 import { Usage } from "./usage.ts"
 
-export const protocolLabel = "twp/1"
+export { protocolLabel }
 
 const BlockIndex = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 

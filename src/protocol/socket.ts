@@ -56,5 +56,4 @@ export const ServerMessage = Schema.Union([
 ]).annotate({ identifier: "SocketServerMessage" })
 export type ServerMessage = typeof ServerMessage.Type
 
-/** The subprotocol of `/t1/socket`. */
-export const socketProtocol = "twp.1"
+export { socketProtocol } from "./labels.ts"

@@ -2,7 +2,7 @@
 import { createInterface } from "node:readline/promises"
 import { Console, Effect, Option, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type Ask, makeClient, makeSession, type Session, type WeirError } from "../../client/index.ts"
+import { type Ask, makeSession, type SessionShape, type WeirError } from "../../client/effect/index.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import { caller, credentialsOf } from "../caller.ts"
 import { Failed } from "../target.ts"
@@ -20,18 +20,18 @@ export const chat = Command.make(
     ...caller,
   },
   Effect.fn(function* ({ words, model, url, ...flags }) {
-    const client = makeClient({
+    const options = {
       baseUrl: url,
       credentials: yield* credentialsOf(flags),
       client: { name: "weir-chat", version: "1" },
-    })
+    }
     const thread: Array<Message> = []
-    const say = (session: Session, prompt: string) => turn(session, model, thread, prompt)
+    const say = (session: SessionShape, prompt: string) => turn(session, model, thread, prompt)
     if (words.length > 0)
-      return yield* Effect.scoped(Effect.flatMap(makeSession(client), (session) => say(session, words.join(" "))))
+      return yield* Effect.scoped(Effect.flatMap(makeSession(options), (session) => say(session, words.join(" "))))
     yield* Effect.scoped(
       Effect.gen(function* () {
-        const session = yield* makeSession(client)
+        const session = yield* makeSession(options)
         const lines = yield* terminal
         for (;;) {
           const line = yield* lines.next
@@ -47,7 +47,7 @@ export const chat = Command.make(
 
 /** One question and its answer, printed as it arrives; both are added to the thread when the answer is complete. */
 const turn = Effect.fnUntraced(function* (
-  session: Session,
+  session: SessionShape,
   model: string,
   thread: Array<Message>,
   prompt: string,

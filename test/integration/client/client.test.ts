@@ -1,11 +1,11 @@
-/** `weir/client` against a whole gateway: answers, streams, retries, aborts, sessions. */
+/** `@weir-gateway/client` against a whole gateway: answers, streams, retries, aborts, sessions. */
 import { createServer } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { makeClient } from "../../../src/client/effect/index.ts"
 import {
   connect,
-  makeClient,
   type WeirOptions,
   WeirRefused,
   WeirStillRunning,
@@ -245,7 +245,7 @@ describe("what does not speak twp/1", () => {
     expect(half).toMatchObject({ _tag: "WeirUnreachable", brokeOff: true })
     const silent = await failureOf(collect(at("/silent", { silenceMs: 50 }).stream(ask)))
     expect(silent).toMatchObject({ _tag: "WeirUnreachable", brokeOff: true })
-    const nobody = await failureOf(at("/nobody").exchange(ask))
+    const nobody = await failureOf(at("/nobody", { retry: { firstMs: 5, unreachableMs: 50 } }).exchange(ask))
     expect(nobody).toBeInstanceOf(WeirUnreachable)
   })
 })

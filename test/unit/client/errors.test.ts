@@ -34,6 +34,7 @@ const tell = (error: WeirError): string => {
     case "WeirUnreachable":
     case "WeirUnreadable":
     case "WeirStillRunning":
+    case "WeirMisused":
       return error.message
     default:
       return error satisfies never

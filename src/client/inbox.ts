@@ -1,0 +1,36 @@
+/** Messages that wait for their reader. */
+export class Inbox<A> {
+  private readonly waiting: Array<A> = []
+  private ended: { readonly error: unknown } | "done" | undefined
+  private wake: () => void = () => {}
+
+  put(message: A): void {
+    if (this.ended === undefined) this.waiting.push(message)
+    this.wake()
+  }
+
+  /** Fails the reader after the messages that have come. */
+  fail(error: unknown): void {
+    this.ended ??= { error }
+    this.wake()
+  }
+
+  end(): void {
+    this.ended ??= "done"
+    this.wake()
+  }
+
+  /** The next message; undefined after the last one. Rejects with what failed, or with the signal's reason. */
+  async take(signal?: AbortSignal): Promise<A | undefined> {
+    for (;;) {
+      signal?.throwIfAborted()
+      if (this.waiting.length > 0) return this.waiting.shift()
+      if (this.ended === "done") return undefined
+      if (this.ended !== undefined) throw this.ended.error
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.wake = resolve
+      signal?.addEventListener("abort", () => resolve(), { once: true })
+      await promise
+    }
+  }
+}
