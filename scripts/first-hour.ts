@@ -22,7 +22,6 @@ const env: Record<string, string | undefined> = {
   HOME: dir,
   npm_config_cache: execFileSync("npm", ["config", "get", "cache"], { encoding: "utf8" }).trim(),
   npm_config_update_notifier: "false",
-  npm_config_loglevel: "error",
   // So that it does not matter what else listens here.
   SVC_SHED_LAG_MS: "60000",
   SVC_PORT: String(port),
@@ -114,7 +113,7 @@ try {
   if (mayClone()) await sh(`git -c safe.directory='*' clone --quiet --depth 1 "file://${root}" weir`)
   else cpSync(root, home, { recursive: true, filter: (path) => !/node_modules|[\\/]\.weir/.test(path) })
   if (process.argv.includes("--linked")) symlinkSync(join(root, "node_modules"), join(home, "node_modules"))
-  else await sh("npm ci --no-audit --no-fund", /added \d+ packages/)
+  else await sh("npm ci --no-audit --no-fund", /^(?![^]*EBADENGINE)[^]*added \d+ packages/)
   const banner = await start()
   for (const line of banner.split("\n").filter((one) => /^ {2}curl /.test(one))) {
     await sh(line.trim().replace("curl ", "curl -s "), /Hello|river/)

@@ -23,11 +23,14 @@ interface Locked {
   readonly version?: string
   readonly dev?: boolean
   readonly optional?: boolean
+  /** Whether it is one of ours. */
+  readonly link?: boolean
 }
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 const needed = Object.entries<Locked>(lockfile.packages).filter(
-  ([path, { dev, optional }]) => path !== "" && dev !== true && optional !== true,
+  ([path, { dev, optional, link }]) =>
+    path.startsWith("node_modules/") && dev !== true && optional !== true && link !== true,
 )
 
 const entries = needed.flatMap(([path]) => {

@@ -1,8 +1,8 @@
 // An application of Weir's: asks one question, and prints the answer as it is written.
 // WEIR_URL, WEIR_KEY_ID and WEIR_KEY say where and as whom.
-import { connect } from "weir/client"
+import { connect } from "@weir-gateway/client"
 
-/** @param {import("weir/client").WeirOptions} options @param {string} question */
+/** @param {import("@weir-gateway/client").WeirOptions} options @param {string} question */
 export async function* answerTo(options, question) {
   const weir = connect(options)
   yield* weir.text({ model: "main", thread: [{ role: "user", blocks: [{ t: "text", v: question }] }] })

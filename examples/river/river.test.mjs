@@ -1,8 +1,9 @@
 // Two ways to test an application against Weir: a whole gateway with a scripted vendor, and mocks on Effect's clock.
+
+import { hello, openaiChunk, openaiFrames, parseEvents, startGateway, startMockedExchange } from "@weir-gateway/testing"
 import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { expect, test } from "vitest"
-import { hello, openaiChunk, openaiFrames, parseEvents, startGateway, startMockedExchange } from "weir/testing"
 import { answerTo } from "./river.mjs"
 
 /** Runs a test that has resources, and lets go of them. */

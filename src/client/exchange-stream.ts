@@ -6,10 +6,7 @@ import { hasShape, parseJson, type Shape } from "./shape.ts"
 import { makeSseParser } from "./sse.ts"
 
 /** The events that a stream emits: all except `t.err`, which fails it. */
-export type StreamedEvent = Exclude<AnyEvent, { readonly event: "t.err" }>
-
-/** An event as the gateway sends it. */
-export type AnyEvent = typeof ExchangeEvent.Type
+export type StreamedEvent = Exclude<ExchangeEvent, { readonly event: "t.err" }>
 
 const shapes: { readonly [Name in EventName]: Shape<(typeof eventData)[Name]["Type"]> } = {
   "t.open": { requestId: "string", model: "string", protocol: "string" },
@@ -23,11 +20,11 @@ const shapes: { readonly [Name in EventName]: Shape<(typeof eventData)[Name]["Ty
 const isEventName = (name: unknown): name is EventName => typeof name === "string" && Object.hasOwn(shapes, name)
 
 /** Whether a value is an event of a stream, with the members that each one has. */
-export const isEvent = (value: { readonly event?: unknown; readonly data?: unknown }): value is AnyEvent =>
+export const isEvent = (value: { readonly event?: unknown; readonly data?: unknown }): value is ExchangeEvent =>
   isEventName(value.event) && hasShape<object>(shapes[value.event])(value.data)
 
 /** The event of a stream, unless it is the one that fails it. */
-export const streamed = (event: AnyEvent, subject: string): StreamedEvent => {
+export const streamed = (event: ExchangeEvent, subject: string): StreamedEvent => {
   if (event.event !== "t.err") return event
   throw new WeirRefused({ ...event.data, status: errorStatus[event.data.code] ?? 500, subject })
 }

@@ -9,7 +9,11 @@ export type Reply = ExchangeResponse & {
   readonly text: string
 }
 
-export const isReply = hasShape<ExchangeResponse>({ blocks: "array", stop: "string", usage: "object" })
+export const isReply: (value: unknown) => value is ExchangeResponse = hasShape({
+  blocks: "array",
+  stop: "string",
+  usage: "object",
+})
 
 export const withText = (reply: ExchangeResponse): Reply => {
   const text = reply.blocks.map((block) => (block.t === "text" ? block.v : "")).join("")

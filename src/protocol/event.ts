@@ -139,3 +139,4 @@ export const ExchangeEvent = Schema.Union([
   sseEvent("t.close"),
   sseEvent("t.err"),
 ]).annotate({ identifier: "ExchangeEvent" })
+export type ExchangeEvent = typeof ExchangeEvent.Type

@@ -1,4 +1,4 @@
-/** The test kit of `weir/testing`: a complete gateway, scripted vendors, memory layers, vendor replies. */
+/** The test kit of `@weir-gateway/testing`: a complete gateway, scripted vendors, memory layers, vendor replies. */
 export { layerMemory as layerMemoryGate } from "../admission/gate-memory.ts"
 export { parseEvents, readEvents, type StreamedEvent } from "../protocol/parse-events.ts"
 export {

@@ -1,4 +1,4 @@
-/** `weir/client`, bundled as an application would, in a real browser, from a page of another origin. */
+/** `@weir-gateway/client`, bundled as an application would, in a real browser, from a page of another origin. */
 import { createServer } from "node:http"
 import { fileURLToPath } from "node:url"
 import { build } from "vite"

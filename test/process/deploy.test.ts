@@ -60,7 +60,7 @@ describe("Dockerfile", () => {
 
   it("copies what its build runs", () => {
     const copied = lines.filter((line) => line.startsWith("COPY")).join(" ")
-    for (const [script] of packageManifest.scripts.build.matchAll(/scripts\/\w+\.\w+/g))
+    for (const [script] of packageManifest.scripts.build.matchAll(/scripts\/(?:\w+\.\w+|\w+(?=\/))/g))
       expect(copied).toContain(script)
   })
 

@@ -1,4 +1,4 @@
-/** The published package: built, packed, installed into the example project, whose tests then run. */
+/** The published packages: built, packed, installed into the example project, whose tests then run. */
 import { execFile, spawnSync } from "node:child_process"
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -13,7 +13,8 @@ import { answering, startGateway } from "../../src/testing/index.ts"
 const root = fileURLToPath(new URL("../..", import.meta.url))
 const dir = mkdtempSync(join(tmpdir(), "weir-package-"))
 const project = join(dir, "river")
-const installed = join(project, "node_modules/weir")
+const scope = join(project, "node_modules/@weir-gateway")
+const installed = join(scope, "weir")
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
 
 const run = (command: string, args: ReadonlyArray<string>, cwd: string, env: Record<string, string> = {}) => {
@@ -26,22 +27,37 @@ const run = (command: string, args: ReadonlyArray<string>, cwd: string, env: Rec
 }
 
 beforeAll(() => {
-  const packed = run("npm", ["pack", "--silent", "--pack-destination", dir], root)
+  const packed = run("npm", ["run", "--silent", "build"], root)
   expect(packed.status, packed.output).toBe(0)
   cpSync(join(root, "examples/river"), project, { recursive: true })
-  mkdirSync(installed, { recursive: true })
-  const [tarball = ""] = readdirSync(dir).filter((name) => name.endsWith(".tgz"))
-  run("tar", ["-xzf", join(dir, tarball), "-C", installed, "--strip-components=1"], dir)
+  for (const name of ["client", "testing", "weir"]) {
+    const args = ["pack", "--silent", "--workspace", `@weir-gateway/${name}`, "--pack-destination", dir]
+    const packed = run("npm", args, root)
+    expect(packed.status, packed.output).toBe(0)
+    const tarball = readdirSync(dir).find((file) => file.startsWith(`weir-gateway-${name}-`)) ?? ""
+    mkdirSync(join(scope, name), { recursive: true })
+    run("tar", ["-xzf", join(dir, tarball), "-C", join(scope, name), "--strip-components=1"], dir)
+  }
   // The downloads of `npm install` are already installed.
   for (const name of readdirSync(join(root, "node_modules"))) {
-    if (name !== ".bin" && name !== "weir")
+    if (name !== ".bin" && name !== "@weir-gateway")
       symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name))
   }
 }, 120_000)
 
 describe("the package", () => {
   it("has what it needs and nothing else", () => {
-    expect(readdirSync(installed).sort()).toEqual(["LICENSE", "README.md", "dist", "migrations", "package.json"])
+    expect(readdirSync(installed).sort()).toEqual([
+      "LICENSE",
+      "README.md",
+      "bin.js",
+      "dist",
+      "migrations",
+      "package.json",
+    ])
+    expect(readdirSync(join(scope, "client")).sort()).toEqual(["LICENSE", "dist", "package.json"])
+    expect(readdirSync(join(scope, "client/dist")).sort()).toEqual(["client", "protocol"])
+    expect(readdirSync(join(scope, "testing")).sort()).toEqual(["LICENSE", "dist", "migrations", "package.json"])
   })
 
   it("has the console bundled: the document names all that its first page needs, and nothing is missing", () => {
@@ -73,8 +89,20 @@ describe("the package", () => {
     expect(said.stdout).toBe("It regulates.\n")
   })
 
+  it("the client has its types without Effect", () => {
+    const outside = join(dir, "outside")
+    mkdirSync(join(outside, "node_modules/@weir-gateway"), { recursive: true })
+    cpSync(join(scope, "client"), join(outside, "node_modules/@weir-gateway/client"), { recursive: true })
+    cpSync(join(root, "test/process/outsider/client.ts"), join(outside, "client.ts"))
+    const tsc = join(root, "node_modules/typescript/bin/tsc")
+    const flags = ["--noEmit", "--strict", "--target", "es2024", "--lib", "es2024,dom", "--module", "nodenext"]
+    const checked = run(process.execPath, [tsc, ...flags, "--types", "", "client.ts"], outside)
+    expect(checked.output).toBe("")
+    expect(checked.status).toBe(0)
+  })
+
   it("the command runs", () => {
-    expect(run(process.execPath, [join(installed, "dist/bin/main.js"), "--version"], project).output).toContain(version)
+    expect(run(process.execPath, [join(installed, "bin.js"), "--version"], project).output).toContain(version)
     expect(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).toMatchObject({ version })
   })
 })

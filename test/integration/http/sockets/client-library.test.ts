@@ -1,4 +1,4 @@
-/** `weir/client` over sockets. */
+/** `@weir-gateway/client` over sockets. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { connect, WeirRefused, WeirUnreachable } from "../../../../src/client/index.ts"
