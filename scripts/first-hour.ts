@@ -113,7 +113,10 @@ try {
   if (mayClone()) await sh(`git -c safe.directory='*' clone --quiet --depth 1 "file://${root}" weir`)
   else cpSync(root, home, { recursive: true, filter: (path) => !/node_modules|[\\/]\.weir/.test(path) })
   if (process.argv.includes("--linked")) symlinkSync(join(root, "node_modules"), join(home, "node_modules"))
-  else await sh("npm ci --no-audit --no-fund", /^(?![^]*EBADENGINE)[^]*added \d+ packages/)
+  else {
+    const installed = await sh("npm ci --no-audit --no-fund", /added \d+ packages/)
+    if (installed.includes("EBADENGINE")) problems.push("npm ci was to warn of nothing")
+  }
   const banner = await start()
   for (const line of banner.split("\n").filter((one) => /^ {2}curl /.test(one))) {
     await sh(line.trim().replace("curl ", "curl -s "), /Hello|river/)

@@ -13,8 +13,8 @@ import { type ConsoleLoad, measureConsole, slowdowns } from "./console-load.ts"
 const root = fileURLToPath(new URL("..", import.meta.url))
 const dir = mkdtempSync(join(tmpdir(), "weir-package-"))
 const versions = ["22.19.0", "24", "26.10.0"]
-/** Growth is to be seen. */
-const mostPackedBytes = { weir: 6_000_000, testing: 6_000_000, client: 150_000 }
+/** Growth is to be seen; 5.8 MB of the first two are the files of an empty, migrated database. */
+const mostPackedBytes = { weir: 7_800_000, testing: 7_400_000, client: 100_000 }
 type PackageName = keyof typeof mostPackedBytes
 const mostCommandMs = 250
 /** A machine that others use must not look overloaded. */

@@ -2,10 +2,14 @@
 // WEIR_URL, WEIR_KEY_ID and WEIR_KEY say where and as whom.
 import { connect } from "@weir-gateway/client"
 
-/** @param {import("@weir-gateway/client").WeirOptions} options @param {string} question */
-export async function* answerTo(options, question) {
+/**
+ * @param {import("@weir-gateway/client").WeirOptions} options
+ * @param {string} question
+ * @param {import("@weir-gateway/client").CallOptions} [call]
+ */
+export async function* answerTo(options, question, call) {
   const weir = connect(options)
-  yield* weir.text({ model: "main", thread: [{ role: "user", blocks: [{ t: "text", v: question }] }] })
+  yield* weir.text({ model: "main", thread: [{ role: "user", blocks: [{ t: "text", v: question }] }] }, call)
 }
 
 if (process.env.WEIR_URL !== undefined) {

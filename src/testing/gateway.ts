@@ -32,12 +32,12 @@ import { ResolveHost } from "../upstream/egress.ts"
 import { TargetHealth } from "../upstream/health.ts"
 import type { RealtimeScript } from "./scripted-realtime.ts"
 import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
-import { layerTestDatabases, testStores } from "./stores.ts"
+import { configValues, layerTestDatabases, type TestConfig, testStores } from "./stores.ts"
 import { answering } from "./vendor-replies.ts"
 
 export interface GatewayOptions {
   /** Replaces values of the configuration. */
-  readonly config?: Partial<WeirConfig["Service"]>
+  readonly config?: TestConfig
   /** The catalogue, given the vendors' URLs; {@link testCatalogue} if absent. */
   readonly catalogue?: (urls: { readonly vendor: string; readonly second: string }) => string
   /** The ids that the catalogue uses; new ones if absent. */
@@ -51,10 +51,11 @@ export interface GatewayOptions {
   readonly backgroundSpeed?: number
 }
 
+/** The gateway of this repository's tests: `open-gateway.ts` has the one of others. */
 export interface TestGateway {
   readonly baseUrl: string
   readonly vendor: ScriptedVendor
-  /** A second vendor, for failover. */
+  /** A second vendor: the model `pool` fails over to it. */
   readonly second: ScriptedVendor
   readonly keyId: string
   readonly key: string
@@ -199,7 +200,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       // Reads the machine on which the tests run.
       httpsProxy: undefined,
       ...(yield* testStores),
-      ...options.config,
+      ...configValues(options.config),
     })
     const gateway = layerServer.pipe(
       Layer.provideMerge(

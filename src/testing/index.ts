@@ -1,12 +1,17 @@
 /** The test kit of `@weir-gateway/testing`: a complete gateway, scripted vendors, memory layers, vendor replies. */
+export { Gate } from "../admission/gate.ts"
 export { layerMemory as layerMemoryGate } from "../admission/gate-memory.ts"
+export { Calls } from "../calls/calls.ts"
+export { Catalogue } from "../catalogue/catalogue.ts"
+export { WeirConfig } from "../config.ts"
+export { Ledger } from "../money/ledger.ts"
 export { parseEvents, readEvents, type StreamedEvent } from "../protocol/parse-events.ts"
+export { VendorClient } from "../upstream/client.ts"
 export {
   type GatewayOptions,
   hello,
   newTestIds,
-  startGateway,
-  type TestGateway,
+  type TestIds,
   testAwsKeys,
   testCatalogue,
   testNewWebhookSecret,
@@ -14,13 +19,10 @@ export {
 } from "./gateway.ts"
 export { type LedgerBook, layerMemoryLedger, makeLedgerBook } from "./ledger-memory.ts"
 export { layerMockVendorClient, type MockReply, type MockVendor, makeMockVendor } from "./mock-vendor-client.ts"
-export {
-  type MockedExchange,
-  type MockedOptions,
-  mockCaller,
-  mockCatalogue,
-  startMockedExchange,
-} from "./mocked-exchange.ts"
+export { type EngineOptions, layerCalls, mockCaller, mockCatalogue } from "./mocked-engine.ts"
+export { type MockedExchange, type MockedOptions, startMockedExchange } from "./mocked-exchange.ts"
+export { type MockedGateway, startMockedGateway } from "./mocked-gateway.ts"
+export { type OpenGateway, openGateway, startGateway, type TestGateway } from "./open-gateway.ts"
 export { layerPlainServices } from "./plain-services.ts"
 export {
   answeringRealtime,
@@ -35,6 +37,7 @@ export {
 } from "./scripted-realtime.ts"
 export { type ScriptedVendor, startScriptedVendor, type VendorCall, type VendorScript } from "./scripted-vendor.ts"
 export { layerStaticCatalogue } from "./static-catalogue.ts"
+export { layerTestConfig, type TestConfig } from "./stores.ts"
 export { anthropicTwin } from "./twins/anthropic/twin.ts"
 export { bedrockTwin } from "./twins/bedrock/twin.ts"
 export { cohereTwin } from "./twins/cohere/twin.ts"

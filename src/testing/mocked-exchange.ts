@@ -2,58 +2,20 @@
  * One exchange through the whole engine, with mocks of gate, ledger and vendor, on Effect's clock: an hour passes in a
  * millisecond, and nothing listens on a socket.
  */
-import { Deferred, Effect, type Fiber, Layer, Result, type Scope } from "effect"
-import { layerMemory } from "../admission/gate-memory.ts"
-import { Calls } from "../calls/calls.ts"
+import { Deferred, Effect, type Fiber, Result, type Scope } from "effect"
 import type { Connection, ReplyError } from "../calls/connection.ts"
 import type { CatalogueRefused } from "../catalogue/refusal.ts"
-import type { WeirConfig } from "../config.ts"
-import type { Caller } from "../identity/caller.ts"
 import { chat } from "../kinds/chat/chat.ts"
 import { EventWriter } from "../kinds/chat/event-writer.ts"
 import { decodeExchange } from "../kinds/decode.ts"
-import type { Ledger } from "../money/ledger.ts"
-import { Settler } from "../money/settler.ts"
 import type { ExchangeResponse } from "../protocol/exchange.ts"
-import { Sealing } from "../store/seal.ts"
-import { type LedgerBook, layerMemoryLedger, type MemoryHold, makeLedgerBook } from "./ledger-memory.ts"
-import { layerMockVendorClient, type MockReply, type MockVendor, makeMockVendor } from "./mock-vendor-client.ts"
-import { layerPlainServices } from "./plain-services.ts"
-import { layerStaticCatalogue } from "./static-catalogue.ts"
-import { layerTestConfig } from "./stores.ts"
+import type { LedgerBook, MemoryHold } from "./ledger-memory.ts"
+import type { MockVendor } from "./mock-vendor-client.ts"
+import { type EngineOptions, mockCaller, startMockedEngine } from "./mocked-engine.ts"
 
-/** One vendor, one model (`main`), one organisation. */
-export const mockCatalogue = `
-version: 1
-vendors: [{ id: v, dialect: openai-chat, baseUrl: "http://vendor.test" }]
-models: [{ handle: main, maxOutput: 100, targets: [{ vendor: v, model: m }] }]
-prices: [{ model: main, currency: USD, input: "3", output: "15", from: 1970-01-01 }]
-orgs: [{ id: org, name: O, currency: USD, models: [main] }]
-apps: [{ id: app, org: org }]
-`
-
-/** An application of {@link mockCatalogue}'s organisation. */
-export const mockCaller: Caller = {
-  keyId: "key",
-  endUserId: undefined,
-  app: { id: "app", org: "org" },
-  org: { id: "org", name: "O", currency: "USD", models: ["main"] },
-  plan: undefined,
-  policies: { inbound: [], outbound: [] },
-}
-
-export interface MockedOptions {
+export interface MockedOptions extends EngineOptions {
   /** The body of `POST /t1/exchange`. */
   readonly ask: unknown
-  /** The vendor's replies, call by call; the last one repeats. */
-  readonly replies: ReadonlyArray<MockReply>
-  /** {@link mockCatalogue} if absent. */
-  readonly catalogue?: string
-  /** The organisation's balance in units of 10^-10; 100 currency units if absent. */
-  readonly balance?: bigint
-  /** Replaces the memory ledger, e.g. by one that fails. */
-  readonly ledger?: Layer.Layer<Ledger>
-  readonly config?: Partial<WeirConfig["Service"]>
   /** The bytes that the client takes of a stream in a second; everything at once if absent. */
   readonly takesBytesPerS?: number
 }
@@ -78,17 +40,7 @@ export const startMockedExchange = (
   options: MockedOptions,
 ): Effect.Effect<MockedExchange, CatalogueRefused, Scope.Scope> =>
   Effect.gen(function* () {
-    const vendor = makeMockVendor()
-    const book = makeLedgerBook({ org: options.balance ?? 10n ** 12n })
-    const parts = Layer.mergeAll(
-      layerPlainServices.pipe(Layer.provideMerge(layerMemory)),
-      Sealing.layer,
-      layerMockVendorClient(vendor, options.replies),
-      options.ledger ?? layerMemoryLedger(book),
-      layerStaticCatalogue(options.catalogue ?? mockCatalogue),
-    ).pipe(Layer.provideMerge(layerTestConfig(options.config)))
-    const context = yield* Layer.build(Calls.layer.pipe(Layer.provide(Settler.layer), Layer.provide(parts)))
-    const calls = yield* Effect.provideContext(Calls, context)
+    const { calls, vendor, book } = yield* startMockedEngine(options)
     const body = Buffer.from(JSON.stringify(options.ask))
     const received = yield* makeReceiver(options.takesBytesPerS)
     yield* Effect.forkScoped(

@@ -8,6 +8,17 @@ import { EmbeddedDatabase, startEmbedded } from "../store/embedded.ts"
 import { citusWorkers, databaseAt, dropCluster, makeCluster, spreadBooks } from "./citus.ts"
 import { reusedDatabase } from "./reused-database.ts"
 
+/** Values that replace those of the configuration; of the emergency timeouts, the named ones. */
+export type TestConfig = Omit<Partial<WeirConfig["Service"]>, "upstreamTimeouts"> & {
+  readonly upstreamTimeouts?: Partial<WeirConfig["Service"]["upstreamTimeouts"]>
+}
+
+const noTimeouts = { connect: undefined, ttfb: undefined, idle: undefined, total: undefined }
+
+/** The values as the configuration has them. */
+export const configValues = ({ upstreamTimeouts, ...values }: TestConfig = {}): Partial<WeirConfig["Service"]> =>
+  upstreamTimeouts === undefined ? values : { ...values, upstreamTimeouts: { ...noTimeouts, ...upstreamTimeouts } }
+
 type Stores = Pick<WeirConfig["Service"], "databaseUrl" | "redisUrl" | "dataDir">
 
 const fromEnvironment = (name: string): string | undefined => process.env[name] || undefined
@@ -28,7 +39,7 @@ export const testStores: Effect.Effect<Stores, SqlError.SqlError, Scope.Scope> =
 })
 
 /** The configuration of a test: defaults, no logs, the embedded stores, and the values that replace them. */
-export const layerTestConfig = (values: Partial<WeirConfig["Service"]> = {}): Layer.Layer<WeirConfig> =>
+export const layerTestConfig = (values: TestConfig = {}): Layer.Layer<WeirConfig> =>
   Layer.orDie(
     WeirConfig.layerWith({
       env: "test",
@@ -36,7 +47,7 @@ export const layerTestConfig = (values: Partial<WeirConfig["Service"]> = {}): La
       dataDir: ":memory:",
       httpsProxy: undefined,
       lameDuckMs: 0,
-      ...values,
+      ...configValues(values),
     }),
   )
 

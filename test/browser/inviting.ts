@@ -1,7 +1,7 @@
 /** An organisation that invites. */
 import { Effect } from "effect"
 import { expect } from "vitest"
-import type { TestGateway } from "../../src/testing/index.ts"
+import type { TestGateway } from "../../src/testing/gateway.ts"
 
 /** Makes the organisation `Acme`, which invites an address. @param id the organisation's */
 export const inviteTo = async ({ call, accessTokens, adminKey }: TestGateway, id: string, email: string) => {

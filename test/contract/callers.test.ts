@@ -3,15 +3,8 @@ import { Effect, Redacted, Schema } from "effect"
 import { SignJWT } from "jose"
 import { beforeAll, describe, expect, it } from "vitest"
 import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"
-import {
-  answering,
-  hello,
-  newTestIds,
-  readEvents,
-  startGateway,
-  type TestGateway,
-  testCatalogue,
-} from "../../src/testing/index.ts"
+import { startGateway, type TestGateway } from "../../src/testing/gateway.ts"
+import { answering, hello, newTestIds, readEvents, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, eventually, lastUsage, replyOf, useGateway } from "../support/gateway.ts"
 
 type Headers = Record<string, string | undefined>

@@ -6,7 +6,8 @@ import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"
 import { HeartbeatResponse } from "../../src/protocol/session.ts"
-import { answering, hello, newTestIds, readEvents, type TestGateway, testCatalogue } from "../../src/testing/index.ts"
+import type { TestGateway } from "../../src/testing/gateway.ts"
+import { answering, hello, newTestIds, readEvents, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, useGateway } from "../support/gateway.ts"
 
 /** A plan with room for three; a window of a second. */

@@ -3,16 +3,8 @@ import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, Exit, Scope } from "effect"
 import { describe, expect, it } from "vitest"
-import {
-  answering,
-  type GatewayOptions,
-  hello,
-  newTestIds,
-  openaiChunk,
-  openaiFrame,
-  startGateway,
-  testCatalogue,
-} from "../../src/testing/index.ts"
+import { type GatewayOptions, startGateway } from "../../src/testing/gateway.ts"
+import { answering, hello, newTestIds, openaiChunk, openaiFrame, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, eventually, replyOf, useGateway } from "../support/gateway.ts"
 import { oneMegabyte, silentClient } from "../support/silent-client.ts"
 

@@ -1,7 +1,8 @@
 /** One catalogue in three environments: which timeout ends a call, a change while it runs, and an operator's variable. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { answering, hello, newTestIds, readEvents, type TestGateway, testCatalogue } from "../../src/testing/index.ts"
+import type { TestGateway } from "../../src/testing/gateway.ts"
+import { answering, hello, newTestIds, readEvents, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../support/gateway.ts"
 
 const ids = newTestIds()

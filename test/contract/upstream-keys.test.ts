@@ -5,15 +5,8 @@ import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { VideoJob } from "../../src/protocol/kinds/video.ts"
-import {
-  answering,
-  hello,
-  newTestIds,
-  openaiBody,
-  startGateway,
-  type TestGateway,
-  testCatalogue,
-} from "../../src/testing/index.ts"
+import { startGateway, type TestGateway } from "../../src/testing/gateway.ts"
+import { answering, hello, newTestIds, openaiBody, testCatalogue } from "../../src/testing/index.ts"
 import { portOf } from "../../src/testing/port.ts"
 import { certificate, privateKey } from "../support/certificate.ts"
 import { balanceOf, errorOf, eventually, lastUsage, replyOf, useGateway } from "../support/gateway.ts"

@@ -3,7 +3,8 @@ import { Effect, Redacted, Schema } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"
 import { SearchDirectory, SearchResponse } from "../../src/protocol/kinds/search.ts"
-import { newTestIds, type TestGateway, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
+import type { TestGateway } from "../../src/testing/gateway.ts"
+import { newTestIds, testCatalogue, type VendorScript } from "../../src/testing/index.ts"
 import { balanceOf, errorOf, eventually, holdsOf, lastUsage, useGateway } from "../support/gateway.ts"
 
 const ids = newTestIds()
@@ -175,7 +176,7 @@ const withGateway = async (
   catalogue: (urls: { readonly vendor: string; readonly second: string }) => string,
   use: (to: TestGateway) => Promise<void>,
 ) => {
-  const { startGateway } = await import("../../src/testing/index.ts")
+  const { startGateway } = await import("../../src/testing/gateway.ts")
   await Effect.runPromise(
     Effect.scoped(
       Effect.flatMap(startGateway({ ids: of, catalogue }), (to) =>

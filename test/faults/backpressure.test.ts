@@ -2,7 +2,8 @@
 import type { Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { describe, expect, it } from "vitest"
-import { hello, openaiFrame, parseEvents, type TestGateway } from "../../src/testing/index.ts"
+import type { TestGateway } from "../../src/testing/gateway.ts"
+import { hello, openaiFrame, parseEvents } from "../../src/testing/index.ts"
 import { eventually, holdsOf, lastUsage, useGateway } from "../support/gateway.ts"
 import { oneMegabyte, silentClient } from "../support/silent-client.ts"
 

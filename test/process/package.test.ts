@@ -75,7 +75,7 @@ describe("the package", () => {
   it("the example project's tests pass with it", () => {
     const tested = run("npm", ["test"], project, { PATH: `${join(root, "node_modules/.bin")}:${process.env["PATH"]}` })
     expect(tested.status, tested.output).toBe(0)
-    expect(tested.output).toMatch(/3 passed/)
+    expect(tested.output).toMatch(/11 passed/)
   }, 120_000)
 
   it("the example application asks a running gateway", async () => {
@@ -89,16 +89,25 @@ describe("the package", () => {
     expect(said.stdout).toBe("It regulates.\n")
   })
 
+  const typecheck = (file: string, folder: string, ...flags: ReadonlyArray<string>) => {
+    cpSync(join(root, "test/process/outsider", file), join(folder, file))
+    const tsc = join(root, "node_modules/typescript/bin/tsc")
+    const strictly = ["--noEmit", "--strict", "--target", "es2024", "--module", "nodenext"]
+    return run(process.execPath, [tsc, ...strictly, ...flags, file], folder)
+  }
+
   it("the client has its types without Effect", () => {
     const outside = join(dir, "outside")
     mkdirSync(join(outside, "node_modules/@weir-gateway"), { recursive: true })
     cpSync(join(scope, "client"), join(outside, "node_modules/@weir-gateway/client"), { recursive: true })
-    cpSync(join(root, "test/process/outsider/client.ts"), join(outside, "client.ts"))
-    const tsc = join(root, "node_modules/typescript/bin/tsc")
-    const flags = ["--noEmit", "--strict", "--target", "es2024", "--lib", "es2024,dom", "--module", "nodenext"]
-    const checked = run(process.execPath, [tsc, ...flags, "--types", "", "client.ts"], outside)
-    expect(checked.output).toBe("")
-    expect(checked.status).toBe(0)
+    expect(typecheck("client.ts", outside, "--lib", "es2024,dom", "--types", "")).toEqual({ status: 0, output: "" })
+  })
+
+  it("the test kit and the client of Effect have types that others can use", () => {
+    expect(typecheck("testing.ts", project, "--lib", "es2025,dom", "--types", "node")).toEqual({
+      status: 0,
+      output: "",
+    })
   })
 
   it("the command runs", () => {

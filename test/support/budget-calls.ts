@@ -1,7 +1,8 @@
 /** Calls of those whom budgets cover. */
 import { Schema } from "effect"
 import { Budgets } from "../../src/protocol/control/budget.ts"
-import { answering, hello, type TestGateway } from "../../src/testing/index.ts"
+import type { TestGateway } from "../../src/testing/gateway.ts"
+import { answering, hello } from "../../src/testing/index.ts"
 
 export type Headers = Record<string, string | undefined>
 

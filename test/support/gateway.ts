@@ -4,7 +4,7 @@ import { Effect, Exit, Schema, Scope } from "effect"
 import { afterAll, beforeAll, expect } from "vitest"
 import { ErrorEnvelope } from "../../src/protocol/error.ts"
 import { ExchangeResponse } from "../../src/protocol/exchange.ts"
-import { type GatewayOptions, startGateway, type TestGateway } from "../../src/testing/index.ts"
+import { type GatewayOptions, startGateway, type TestGateway } from "../../src/testing/gateway.ts"
 
 /**
  * Starts a gateway before the tests of a file and stops it after them.

@@ -1,6 +1,7 @@
 /** A client on a bare socket, which reads only when a test asks it to. */
 import { connect, type Socket } from "node:net"
-import { openaiChunk, type TestGateway } from "../../src/testing/index.ts"
+import type { TestGateway } from "../../src/testing/gateway.ts"
+import { openaiChunk } from "../../src/testing/index.ts"
 
 export const silentClient = ({ baseUrl, keyId, key }: TestGateway, path: string, request: object): Socket => {
   const socket = connect({ port: Number(new URL(baseUrl).port), host: "127.0.0.1" })

@@ -3,14 +3,8 @@ import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { Deliveries, Delivery, MadeWebhook, OwnWebhooks, WebhookList } from "../../../src/protocol/control/webhook.ts"
-import {
-  newTestIds,
-  startGateway,
-  type TestGateway,
-  testCatalogue,
-  testNewWebhookSecret,
-  testWebhookSecret,
-} from "../../../src/testing/index.ts"
+import { startGateway, type TestGateway } from "../../../src/testing/gateway.ts"
+import { newTestIds, testCatalogue, testNewWebhookSecret, testWebhookSecret } from "../../../src/testing/index.ts"
 import { asLogin, budgetCalls, type Headers, nobody, priced } from "../../support/budget-calls.ts"
 import { certificate } from "../../support/certificate.ts"
 import { errorOf, eventually, useGateway } from "../../support/gateway.ts"

@@ -1,5 +1,6 @@
 /** Models that the tests of compatible routes serve beside those of the test catalogue, and how they are asked. */
-import type { TestGateway, VendorScript } from "../../../src/testing/index.ts"
+import type { TestGateway } from "../../../src/testing/gateway.ts"
+import type { VendorScript } from "../../../src/testing/index.ts"
 
 interface Served {
   /** Fields of vendors by their ids, in YAML. */
