@@ -37,6 +37,23 @@ const project = (tarballs: ReadonlyArray<string>): string => {
   return folder
 }
 
+/** The command in an empty folder, as `npx` runs it there; and what it says to an old Node. */
+const tryNpx = (tarball: string): void => {
+  const folder = mkdtempSync(join(dir, "empty-"))
+  const run = (node: string) =>
+    spawnSync("npx", ["--yes", "-p", `node@${node}`, "-p", tarball, "weir", "--help"], {
+      cwd: folder,
+      encoding: "utf8",
+    })
+  const [version = ""] = versions
+  const helped = run(version)
+  if (helped.status !== 0 || !helped.stdout.includes("serve"))
+    throw new Error(`npx of the package failed:\n${helped.stdout}${helped.stderr}`)
+  const old = run("20")
+  if (old.status !== 1 || !/Weir needs Node 22\.19 or newer, and this is Node 20\.\S+\.\n$/.test(old.stderr))
+    throw new Error(`Node 20 was to be refused with one sentence:\n${old.stdout}${old.stderr}`)
+}
+
 const nodeOf = (version: string): string => {
   const folder = mkdtempSync(join(dir, "node-"))
   writeFileSync(
@@ -136,6 +153,8 @@ try {
   npm(root, "run", "build")
   const names: ReadonlyArray<PackageName> = ["client", "testing", "weir"]
   const tarballs = names.map(packed)
+  const [, , command = ""] = tarballs
+  tryNpx(command)
   const folder = project(tarballs)
   const sizes = tarballs.map((tarball) => statSync(tarball).size)
   const tried: Array<Tried> = []

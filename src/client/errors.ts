@@ -136,3 +136,11 @@ export const isWeirError = (error: unknown): error is WeirError =>
   error instanceof WeirMisused
 
 const about = (message: string, subject: string): string => `${message} (${subject})`
+
+/** The reason of a failed `fetch` for a message: Node hides it in the cause. */
+export const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return ""
+  const { cause } = error
+  const { message } = cause instanceof Error && cause.message !== "" ? cause : error
+  return message === "" ? "" : `: ${message}`
+}

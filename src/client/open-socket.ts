@@ -1,14 +1,21 @@
 /** Opens a WebSocket at the gateway: in Node with headers, in browsers with a subprotocol that carries the token. */
 import { credentialHeaders } from "./credentials.ts"
-import { WeirUnreachable } from "./errors.ts"
+import { reasonOf, WeirUnreachable } from "./errors.ts"
 import type { CallOptions, WeirOptions } from "./options.ts"
 import type { MakeSocket, SocketEvent, SocketLike } from "./socket-like.ts"
 
 /** Node takes headers beside the protocols. */
-const globalSocket: MakeSocket = (url, protocols, headers) =>
-  Object.keys(headers).length === 0
-    ? new WebSocket(url, [...protocols])
-    : Reflect.construct(WebSocket, [url, { protocols: [...protocols], headers }])
+const globalSocket: MakeSocket = (url, protocols, headers) => {
+  if (typeof WebSocket === "undefined")
+    throw new TypeError("this runtime has no WebSocket, so that the option webSocket must bring one")
+  if (Object.keys(headers).length === 0) return new WebSocket(url, [...protocols])
+  try {
+    return Reflect.construct(WebSocket, [url, { protocols: [...protocols], headers }])
+  } catch {
+    const instead = "use an application's token, or the option webSocket"
+    throw new TypeError(`the WebSocket of this runtime takes no headers, which carry a key: ${instead}`)
+  }
+}
 
 export interface Opening {
   /** Path plus query. */
@@ -31,7 +38,7 @@ export const openSocket = async (
   signal?.throwIfAborted()
   const unreachable = (cause: unknown) =>
     new WeirUnreachable({
-      message: `The socket at ${options.baseUrl} could not be opened`,
+      message: `The socket at ${options.baseUrl} could not be opened${reasonOf(cause)}`,
       subject,
       brokeOff: false,
       cause,

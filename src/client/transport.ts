@@ -4,6 +4,7 @@ import type { InProgress } from "../protocol/exchange.ts"
 import { credentialHeaders } from "./credentials.ts"
 import {
   isWeirError,
+  reasonOf,
   type WeirError,
   WeirRefused,
   WeirStillRunning,
@@ -101,14 +102,6 @@ const request = async (
     const message = `The gateway at ${baseUrl} cannot be reached${reasonOf(cause)}`
     return new WeirUnreachable({ message, subject: subjectOf(call), brokeOff: false, cause })
   }
-}
-
-/** The reason of a failed `fetch`, which Node hides in the cause. */
-const reasonOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return ""
-  const { cause } = error
-  const { message } = cause instanceof Error && cause.message !== "" ? cause : error
-  return message === "" ? "" : `: ${message}`
 }
 
 const refused = (response: Response, error: ErrorEnvelope["error"], call: Call): WeirRefused => {

@@ -1,6 +1,6 @@
 /** The published packages: built, packed, installed into the example project, whose tests then run. */
 import { execFile, spawnSync } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -113,5 +113,15 @@ describe("the package", () => {
   it("the command runs", () => {
     expect(run(process.execPath, [join(installed, "bin.js"), "--version"], project).output).toContain(version)
     expect(JSON.parse(readFileSync(join(root, "package.json"), "utf8"))).toMatchObject({ version })
+  })
+
+  it("the command refuses an old Node in one sentence, before it loads anything", () => {
+    const bare = join(dir, "bare")
+    mkdirSync(bare)
+    cpSync(join(installed, "bin.js"), join(bare, "bin.js"))
+    cpSync(join(installed, "package.json"), join(bare, "package.json"))
+    writeFileSync(join(bare, "old.cjs"), `Object.defineProperty(process.versions, "node", { value: "20.20.2" })`)
+    const refused = run(process.execPath, ["--require", "./old.cjs", "bin.js", "--help"], bare)
+    expect(refused).toEqual({ status: 1, output: "Weir needs Node 22.19 or newer, and this is Node 20.20.2.\n" })
   })
 })

@@ -235,3 +235,42 @@ describe("the reply of an exchange", () => {
     expect(JSON.parse(JSON.stringify(whole))).toEqual(reply)
   })
 })
+
+describe("a socket", () => {
+  it("cannot be opened without a WebSocket, which the error says", async () => {
+    vi.stubGlobal("WebSocket", undefined)
+    try {
+      const { weir } = weirOf([])
+      expect((await failureOf(weir.socket())).message).toBe(
+        "The socket at http://weir.test could not be opened: this runtime has no WebSocket, so that the option webSocket must bring one (/t1/socket)",
+      )
+    } finally {
+      vi.unstubAllGlobals()
+    }
+  })
+
+  it("that has ended does not reconnect, which the error says", async () => {
+    const listeners = new Map<string, Array<(event: { readonly code?: number }) => void>>()
+    const emit = (type: string, event: { readonly code?: number } = {}) =>
+      listeners.get(type)?.forEach((listen) => {
+        listen(event)
+      })
+    const { weir } = weirOf([], {
+      webSocket: () => ({
+        send: () => {},
+        close: () => {},
+        addEventListener: (type, listen) => void listeners.set(type, [...(listeners.get(type) ?? []), listen]),
+      }),
+    })
+    const opening = weir.socket()
+    await vi.waitFor(() => expect(listeners.has("open")).toBe(true))
+    emit("open")
+    const socket = await opening
+    const running = failureOf(socket.exchange(ask))
+    emit("close", { code: 1006 })
+    const sentence = "It does not reconnect: open another"
+    expect((await running).message).toContain(sentence)
+    expect((await failureOf(socket.exchange(ask))).message).toContain(sentence)
+    await socket.close()
+  })
+})
