@@ -107,3 +107,9 @@ export const advice = {
 } as const satisfies Record<ErrorCode, Advice>
 
 export const adviceFor = (code: ErrorCode): Advice => advice[code]
+
+/** The advice on an error of a gateway that may be newer than this client: its status decides about an unknown code. */
+export const adviceOn = (code: ErrorCode, status: number): Advice => {
+  if (Object.hasOwn(advice, code)) return adviceFor(code)
+  return status === 429 || status >= 500 ? "retry" : "fix_request"
+}

@@ -1,7 +1,7 @@
 /** The typed failures of a call: promises reject with them, effects fail with them. */
 import type { ErrorDetail } from "../protocol/error.ts"
 import type { ErrorCode } from "../protocol/error-codes.ts"
-import { type Advice, adviceFor } from "./advice.ts"
+import { type Advice, adviceOn } from "./advice.ts"
 
 /** Members of {@link WeirRefused}. */
 export interface Refusal {
@@ -40,7 +40,7 @@ export class WeirRefused extends Error {
     this.status = status
     this.requestId = requestId
     this.subject = subject
-    this.advice = adviceFor(code)
+    this.advice = adviceOn(code, status)
     if (detail !== undefined) this.detail = detail
     if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs
     if (isFinal !== undefined) this.isFinal = isFinal

@@ -29,8 +29,10 @@ export class Inbox<A> {
       if (this.ended !== undefined) throw this.ended.error
       const { promise, resolve } = Promise.withResolvers<void>()
       this.wake = resolve
-      signal?.addEventListener("abort", () => resolve(), { once: true })
+      const leave = () => resolve()
+      signal?.addEventListener("abort", leave, { once: true })
       await promise
+      signal?.removeEventListener("abort", leave)
     }
   }
 }

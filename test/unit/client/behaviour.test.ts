@@ -207,6 +207,18 @@ describe("an error", () => {
     },
   )
 
+  it.each([
+    [503, "retry", 5],
+    [409, "fix_request", 1],
+  ])(
+    "with a code that only a newer gateway knows has the advice of its status, %i: %s",
+    async (status, advice, made) => {
+      const { weir, calls } = weirOf([refusal("of_tomorrow", status)])
+      expect(await failureOf(weir.exchange(ask))).toMatchObject({ code: "of_tomorrow", advice })
+      expect(calls).toHaveLength(made)
+    },
+  )
+
   it("of a stream leads to the call that began it", async () => {
     const { weir } = weirOf([
       () => new Response(`event: t.err\ndata: {"code":"upstream_error","message":"Broken","requestId":"req_8"}\n\n`),
