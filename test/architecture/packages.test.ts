@@ -76,6 +76,15 @@ describe("the manifests", () => {
   })
 })
 
+describe("the guide and the examples", () => {
+  it("import nothing from a stranger's package", () => {
+    const files = globSync("{src/docs/**/*.md,examples/**/*.{md,mjs},packages/*/*.js}", { cwd: root })
+    expect(files.length).toBeGreaterThan(20)
+    const found = files.filter((file) => /(?:from|import\() ?"weir\b/.test(readFileSync(`${root}/${file}`, "utf8")))
+    expect(found).toEqual([])
+  })
+})
+
 describe("the check itself", () => {
   it("finds a stranger by its name, by an alias, and a name of ours that the registry would be asked for", () => {
     const dependencies = { weir: "*", other: "npm:weir@1", "@weir-gateway/client": "1", effect: "4" }

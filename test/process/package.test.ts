@@ -55,6 +55,14 @@ describe("the package", () => {
       "migrations",
       "package.json",
     ])
+    expect(readdirSync(join(installed, "dist")).sort()).toEqual([
+      "LICENCES.txt",
+      "bin",
+      "console.json",
+      "database.tgz",
+      "guide.json",
+      "known-prices.json",
+    ])
     expect(readdirSync(join(scope, "client")).sort()).toEqual(["LICENSE", "dist", "package.json"])
     expect(readdirSync(join(scope, "client/dist")).sort()).toEqual(["client", "protocol"])
     expect(readdirSync(join(scope, "testing")).sort()).toEqual(["LICENSE", "dist", "migrations", "package.json"])
