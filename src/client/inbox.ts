@@ -27,12 +27,19 @@ export class Inbox<A> {
       if (this.waiting.length > 0) return this.waiting.shift()
       if (this.ended === "done") return undefined
       if (this.ended !== undefined) throw this.ended.error
-      const { promise, resolve } = Promise.withResolvers<void>()
-      this.wake = resolve
-      const leave = () => resolve()
-      signal?.addEventListener("abort", leave, { once: true })
-      await promise
-      signal?.removeEventListener("abort", leave)
+      await this.change(signal)
     }
+  }
+
+  /** Waits for a message, an end, or the signal. */
+  private change(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        signal?.removeEventListener("abort", wake)
+        resolve()
+      }
+      this.wake = wake
+      signal?.addEventListener("abort", wake)
+    })
   }
 }

@@ -250,6 +250,35 @@ describe("what does not speak twp/1", () => {
   })
 })
 
+describe("a gateway that restarts", () => {
+  it("is waited for, and the call is answered", async () => {
+    const forwarding = () =>
+      createServer((request, response) => {
+        const chunks: Array<Buffer> = []
+        request.on("data", (chunk) => chunks.push(chunk))
+        request.on("end", () => {
+          void gateway()
+            .call(request.method ?? "", request.url ?? "", Buffer.concat(chunks).toString())
+            .then(async (answered) => response.writeHead(answered.status).end(await answered.text()))
+        })
+      })
+    const first = forwarding()
+    await new Promise<void>((resolve) => first.listen(0, "127.0.0.1", resolve))
+    const port = portOf(first)
+    const client = weir({ baseUrl: `http://127.0.0.1:${port}`, retry: { firstMs: 20 } })
+    expect((await client.exchange(ask)).text).toBe("Hello river")
+    first.closeAllConnections()
+    await new Promise((resolve) => first.close(resolve))
+    const meanwhile = client.exchange(ask)
+    await sleep(700)
+    const second = forwarding()
+    await new Promise<void>((resolve) => second.listen(port, "127.0.0.1", resolve))
+    expect((await meanwhile).text).toBe("Hello river")
+    second.closeAllConnections()
+    second.close()
+  })
+})
+
 describe("a session", () => {
   it("opens at its first use, stays active, delivers the configuration, and ends when it is closed", async () => {
     const told: Array<string> = []
