@@ -24,7 +24,7 @@ const noBudgets = Layer.mergeAll(
     CallBudgets,
     CallBudgets.of({
       covering: () => [],
-      within: () => Effect.succeed([]),
+      all: () => Effect.succeed([]),
       states: () => Effect.succeed([]),
     }),
   ),

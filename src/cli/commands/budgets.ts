@@ -23,7 +23,7 @@ const describeBudgets = ({ budgets }: Budgets): string =>
       id,
       source,
       scope,
-      subject,
+      subject ?? `each ${scope}`,
       unit,
       period,
       mode,

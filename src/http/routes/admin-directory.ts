@@ -89,7 +89,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
 
     const orgBudgets = Effect.fnUntraced(function* (orgId: string) {
       const org = yield* knownOrg(tenants, orgId)
-      return { budgets: yield* callBudgets.states(orgId, yield* callBudgets.within(org)) }
+      return { budgets: yield* callBudgets.all(org) }
     })
 
     const budgetOf = Effect.fnUntraced(function* (org: string, id: string) {

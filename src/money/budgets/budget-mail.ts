@@ -70,7 +70,8 @@ interface DueRow {
 
 /** A warning as `budget_warn` has stored it. */
 const Warning = Schema.Struct({
-  ...BudgetState.mapFields(({ used, left, ...rest }) => rest).fields,
+  ...BudgetState.mapFields(({ used, left, isGeneral, warnAt, ...rest }) => rest).fields,
+  subject: Schema.String,
   percent: Schema.Int,
   used: Schema.String,
   currency: Schema.optionalKey(Schema.String),

@@ -222,8 +222,32 @@ export const needsOf = (
 const shown = (unit: BudgetCounter["unit"], amount: Amount): string | number =>
   unit === "money" ? formatAmount(amount) : Number(amount / wholeAmount(1))
 
+/** The terms of a budget, as those who may change it see them. */
+export const termsOf = ({ subject, thresholds }: Budget): Pick<BudgetState, "isGeneral" | "warnAt"> => ({
+  isGeneral: subject === undefined,
+  ...(thresholds.length > 0 && { warnAt: thresholds.map(({ percent }) => percent / 100) }),
+})
+
+/** The budgets that hold for each subject of their scope, and of which nobody has used anything. */
+export const unusedOf = (
+  { general }: BudgetIndex,
+  listed: ReadonlyArray<CoveringBudget>,
+  nowMs: number,
+): ReadonlyArray<BudgetState> => {
+  const used = new Set(listed.map(({ budget }) => budget))
+  return general.flatMap((budget) => {
+    if (used.has(budget)) return []
+    const { subject: _, ...state } = stateOf(coveringOf(budget, "", nowMs, true), 0n)
+    return [{ ...state, ...termsOf(budget) }]
+  })
+}
+
+interface SubjectState extends BudgetState {
+  readonly subject: string
+}
+
 /** The remaining amount of a budget. */
-export const stateOf = ({ budget, subject, unit, period: { endMs } }: CoveringBudget, used: Amount): BudgetState => {
+export const stateOf = ({ budget, subject, unit, period: { endMs } }: CoveringBudget, used: Amount): SubjectState => {
   const { id, source, scope, period, limit, isEnforced } = budget
   return {
     id,

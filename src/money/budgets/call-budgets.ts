@@ -15,6 +15,8 @@ import {
   planBudget,
   type Subjects,
   stateOf,
+  termsOf,
+  unusedOf,
 } from "./budget.ts"
 import { BudgetDirectory } from "./budget-directory.ts"
 
@@ -30,8 +32,8 @@ export class CallBudgets extends Context.Service<
   {
     /** The budgets that cover a call. An end user may see its own only. */
     readonly covering: (holder: Holder, subjects: Subjects, nowMs: number) => ReadonlyArray<CoveringBudget>
-    /** The budgets of an organisation: those that name it or a subject of it, and those of which something was used. */
-    readonly within: (holder: Holder) => Effect.Effect<ReadonlyArray<CoveringBudget>, StoreUnavailable>
+    /** All budgets of an organisation with their terms. One that holds for many has a row for each subject that has used it. */
+    readonly all: (holder: Holder) => Effect.Effect<ReadonlyArray<BudgetState>, StoreUnavailable>
     /** The remaining amounts of an organisation's budgets, by the books. */
     readonly states: (
       orgId: string,
@@ -46,10 +48,10 @@ export class CallBudgets extends Context.Service<
       const ledger = yield* Ledger
 
       /** The platform's budgets, and the organisation's own. */
-      const eachOf = (
+      const eachOf = <Read>(
         { budgets: own }: Holder,
-        read: (index: BudgetIndex) => ReadonlyArray<CoveringBudget>,
-      ): ReadonlyArray<CoveringBudget> => {
+        read: (index: BudgetIndex) => ReadonlyArray<Read>,
+      ): ReadonlyArray<Read> => {
         const ofPlatform = read(directory.platform())
         return own === undefined ? ofPlatform : [...ofPlatform, ...read(own)]
       }
@@ -64,30 +66,33 @@ export class CallBudgets extends Context.Service<
         return daily === undefined ? covering : [daily, ...covering]
       }
 
+      const states = (
+        orgId: string,
+        covering: ReadonlyArray<CoveringBudget>,
+        more: (budget: CoveringBudget["budget"]) => Partial<BudgetState> = () => ({}),
+      ): Effect.Effect<ReadonlyArray<BudgetState>, StoreUnavailable> => {
+        if (covering.length === 0) return Effect.succeed([])
+        const counters = covering.map(({ counter }) => counter)
+        return Effect.map(ledger.used(orgId, counters), (used) =>
+          covering.map((each) => ({ ...stateOf(each, used.get(each.counter) ?? 0n), ...more(each.budget) })),
+        )
+      }
+
       return CallBudgets.of({
         covering: (holder, subjects, nowMs) => {
           const covering = eachOf(holder, (index) => budgetsOf(index, subjects, nowMs))
           return withPlan(holder, covering, nowMs, subjects.endUser.length === 0)
         },
-        within: Effect.fnUntraced(function* (holder) {
+        all: Effect.fnUntraced(function* (holder) {
           const nowMs = yield* Clock.currentTimeMillis
           const orgId = holder.org.id
           const used = yield* ledger.budgetCounters(orgId, nowMs)
           const subjects = yield* directory.subjects(orgId)
-          return withPlan(
-            holder,
-            eachOf(holder, (index) => budgetsWithin(index, subjects, used, nowMs)),
-            nowMs,
-            true,
-          )
+          const found = eachOf(holder, (index) => budgetsWithin(index, subjects, used, nowMs))
+          const unused = eachOf(holder, (index) => unusedOf(index, found, nowMs))
+          return [...(yield* states(orgId, withPlan(holder, found, nowMs, true), termsOf)), ...unused]
         }),
-        states: (orgId, covering) => {
-          if (covering.length === 0) return Effect.succeed([])
-          const counters = covering.map(({ counter }) => counter)
-          return Effect.map(ledger.used(orgId, counters), (used) =>
-            covering.map((budget) => stateOf(budget, used.get(budget.counter) ?? 0n)),
-          )
-        },
+        states: (orgId, covering) => states(orgId, covering),
       })
     }),
   )

@@ -11,7 +11,8 @@ export const BudgetState = Schema.Struct({
   /** The owner of the budget: the platform, the organisation for itself, or its plan (daily tokens). */
   source: Schema.Literals(["platform", "organisation", "plan"]),
   scope: BudgetScope,
-  subject: Schema.String,
+  /** Absent if the budget holds for each subject of its scope, and none has used anything of it. */
+  subject: Schema.optionalKey(Schema.String),
   unit: BudgetUnit,
   period: BudgetPeriod,
   mode: Schema.Literals(["enforce", "shadow"]),
@@ -21,6 +22,10 @@ export const BudgetState = Schema.Struct({
   /** The remaining amount, not below 0. */
   left: BudgetAmount,
   resetAt: Schema.String,
+  /** Whether the budget holds for each subject of its scope. Owners, admins and operators see it. */
+  isGeneral: Schema.optionalKey(Schema.Boolean),
+  /** The shares of the limit at which owners are warned. Owners, admins and operators see them. */
+  warnAt: Schema.optionalKey(Schema.Array(Schema.Finite)),
 }).annotate({ identifier: "BudgetState" })
 export type BudgetState = typeof BudgetState.Type
 

@@ -262,6 +262,8 @@ describe("a budget", () => {
     expect(await seenBy(ids.org)).toEqual([
       [all, ids.org, "0"],
       [named, ids.app, 0],
+      [keys, undefined, "0"],
+      [user, undefined, 0],
     ])
     for (const headers of [{}, asEndUser]) expect((await exchange(headers)).status).toBe(200)
     expect(new Set(await seenBy(ids.org))).toEqual(

@@ -70,6 +70,24 @@ const audited = async () => {
 }
 
 describe("a budget of the organisation's own", () => {
+  it("is listed when nobody has used it, for owners and operators, with its terms; and is removed", async () => {
+    const id = newId()
+    await put(id, { ...terms, warnAt: [0.5, 0.8] })
+    const asOperator = { ...nobody, "x-svc-admin-key": gateway().adminKey }
+    const lists = [
+      await gateway().call("GET", "/v1/budgets", undefined, asOwner),
+      await gateway().call("GET", `/v1/admin/orgs/${ids.org}/budgets`, undefined, asOperator),
+    ]
+    for (const list of lists) {
+      const row = decodeBudgets(await list.json()).budgets.find((each) => each.id === id)
+      expect(row).toMatchObject({ scope: "key", used: 0, limit: 2000, isGeneral: true, warnAt: [0.5, 0.8] })
+      expect(row).not.toHaveProperty("subject")
+    }
+    expect((await remove(id)).status).toBe(204)
+    const after = await gateway().call("GET", "/v1/budgets", undefined, asOwner)
+    expect(decodeBudgets(await after.json()).budgets.filter((each) => each.id === id)).toEqual([])
+  })
+
   it("is in force at once, told as its own, changed and removed; each is audited", async () => {
     const id = newId()
     const before = (await audited()).length

@@ -12,6 +12,15 @@ import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
 const periods: Readonly<Record<BudgetState["period"], string>> = { day: "day", week: "week", month: "month" }
 
+const scopes: Readonly<Record<BudgetState["scope"], string>> = {
+  org: "organisation",
+  team: "team",
+  person: "person",
+  app: "application",
+  key: "key",
+  endUser: "end user",
+}
+
 const choices = (values: ReadonlyArray<string>) => values.map((value) => [value, value] as const)
 
 export const BudgetsPanel = ({ place }: { readonly place: TenantPlace }) => {
@@ -47,7 +56,11 @@ export const BudgetsPanel = ({ place }: { readonly place: TenantPlace }) => {
       data !== undefined &&
       html`<${Table} caption="Budgets" rows=${data.budgets} empty=${html`<${Empty} title="No budget covers this">Set one: calls beyond it are refused before a vendor is called.<//>`} columns=${[
         { name: "Budget", show: ({ id, source }: BudgetState) => html`${id} <small class="soft">${source}</small>` },
-        { name: "For", show: ({ scope, subject }: BudgetState) => html`<span class="wrap">${scope} ${subject}</span>` },
+        {
+          name: "Applies to",
+          show: ({ scope, subject }: BudgetState) =>
+            html`<span class="wrap">${subject === undefined ? `each ${scopes[scope]}` : `${scopes[scope]} ${subject}`}</span>`,
+        },
         { name: "Used", show: (budget: BudgetState) => html`<${Used} budget=${budget} />` },
         {
           name: "Mode",
@@ -66,8 +79,9 @@ export const BudgetsPanel = ({ place }: { readonly place: TenantPlace }) => {
   <//>`
 }
 
-const Used = ({ budget: { used, limit, unit, period } }: { readonly budget: BudgetState }) => {
+const Used = ({ budget: { subject, used, limit, unit, period } }: { readonly budget: BudgetState }) => {
   const amount = (value: string | number) => (typeof value === "number" ? `${count(value)} tokens` : money(value))
+  if (subject === undefined) return html`${amount(limit)} a ${period}, nothing used yet`
   const part = Number(limit) === 0 ? 100 : Math.min(100, (100 * Number(used)) / Number(limit))
   return html`<div class="bar" role="meter" aria-valuenow=${Math.round(part)} aria-valuemin="0" aria-valuemax="100" aria-label="Used of the ${unit}"><i style=${{ width: `${part}%` }}></i></div>
     <small>${amount(used)} of ${amount(limit)} per ${period}</small>`

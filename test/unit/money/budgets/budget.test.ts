@@ -15,6 +15,7 @@ import {
   readBudget,
   type Subjects,
   stateOf,
+  unusedOf,
 } from "../../../../src/money/budgets/budget.ts"
 import { periodOf } from "../../../../src/money/periods.ts"
 import { BudgetPeriod, BudgetScope } from "../../../../src/protocol/catalogue/budget.ts"
@@ -202,6 +203,15 @@ describe("the budgets of an organisation", () => {
       ["users", "a:b"],
       ["named", "ada"],
     ])
+  })
+
+  it("are also those that hold for each subject and that nobody has used, without a subject and with their terms", () => {
+    const each = readBudget("each", { ...terms, scope: "key", warnAt: [0.8] }, "organisation")
+    const unused = unusedOf(indexBudgets([each]), [], nowMs)
+    expect(unused).toMatchObject([{ id: "each", scope: "key", used: "0", limit: "1", isGeneral: true, warnAt: [0.8] }])
+    expect(unused[0]).not.toHaveProperty("subject")
+    const used = budgetsOf(indexBudgets([each]), { ...nobody, key: ["k"] }, nowMs)
+    expect(unusedOf(indexBudgets([each]), used, nowMs)).toEqual([])
   })
 
   it.each([
