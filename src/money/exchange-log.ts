@@ -100,11 +100,12 @@ export class ExchangeLog extends Context.Service<
             ...(code === undefined ? [] : [sql`r.code = ${code}`]),
             ...(estimated === undefined ? [] : [sql`(u.estimated_reason is not null) = ${estimated}`]),
           ]
-          const hasFailures = vendor === undefined && stop === undefined && estimated !== true
+          const hasFailures = stop === undefined && estimated !== true
           const failures = [
             ...within,
             sql`not u.is_billed and u.code is not null`,
             ...(hasFailures ? [] : [sql`false`]),
+            ...(vendor === undefined ? [] : [sql`${triedLast} = ${vendor}`]),
             ...(code === undefined ? [] : [sql`u.code = ${code}`]),
           ]
           const found = yield* bounded(sql<LogRow>`
@@ -132,9 +133,11 @@ export class ExchangeLog extends Context.Service<
           tookMs: "coalesce(r.took_ms, u.total_ms)",
         }),
       )
+      /** A call that failed names the vendor of its last try. */
+      const triedLast = sql`coalesce(u.attempts -> -1 ->> 'vendor', '')`
       const reportRow = sql`jsonb_strip_nulls(jsonb_build_object(
         'id', u.ref, 'at', to_json(u.at) #>> '{}', 'org', u.org_id, 'app', u.app_id, 'key', u.key_id,
-        'requestId', u.request_id, 'sessionId', u.session_id, 'purpose', u.purpose, 'model', u.model, 'vendor', '',
+        'requestId', u.request_id, 'sessionId', u.session_id, 'purpose', u.purpose, 'model', u.model, 'vendor', ${triedLast},
         'code', u.code, 'isBilled', false, 'inTokens', 0, 'outTokens', 0, 'cacheReadTokens', 0, 'cacheWriteTokens', 0,
         'cost', '0', 'cacheNetSaving', '0', 'tookMs', u.took_ms))`
 

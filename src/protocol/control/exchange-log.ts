@@ -15,6 +15,8 @@ export const loggedFields = Struct.keys(recordFields).map(
 /** An exchange that has ended: billed, or failed without a bill. */
 export const LoggedExchange = Schema.Struct({
   ...Struct.renameKeys(recordFields, logNames),
+  /** The vendor that answered; of a call that failed, the vendor of the last try; empty if none was called. */
+  vendor: Schema.String,
   // An exchange that failed may have none of these.
   requestId: Schema.optionalKey(Schema.String),
   stop: Schema.optionalKey(Schema.String),

@@ -179,7 +179,10 @@ describe("exchanges", () => {
     await gateway().exchange({ ...hello, model: "nowhere" })
     await eventually(async () => (await listed("&code=upstream_disconnected&model=nowhere")).data.length > 0)
     const [failed] = (await listed("&code=upstream_disconnected&model=nowhere")).data
-    expect(failed).toMatchObject({ isBilled: false, cost: "0", model: "nowhere" })
+    expect(failed).toMatchObject({ isBilled: false, cost: "0", model: "nowhere", vendor: "unreachable" })
+    const ofVendor = (await listed("&vendor=unreachable")).data.map(({ id }) => id)
+    expect(ofVendor).toContain(failed?.id)
+    expect((await listed("&vendor=openai")).data.map(({ id }) => id)).not.toContain(failed?.id)
     expect(failed).not.toHaveProperty("stop")
   })
 
