@@ -268,7 +268,7 @@ describe("what it shows", () => {
     expect(await page.getByRole("alert").textContent()).toMatch(/Line \d+: vendorz/)
     await text.fill(source.replace("name: Test", "name: Tested"))
     await page.getByRole("button", { name: "Show what would change" }).click()
-    await page.getByText("1 entries would change.").waitFor()
+    await page.getByText("1 entry would change.").waitFor()
     await page.getByRole("button", { name: "Apply" }).click()
     await page.getByText(/Revision \d+ is in force on this node/).waitFor()
     await show(page, `organisations/${ids.org}`, "Tested")
@@ -276,9 +276,23 @@ describe("what it shows", () => {
     await show(page, "catalogue", "Catalogue")
     await text.fill((await text.inputValue()).replace("name: Tested", "name: Test"))
     await page.getByRole("button", { name: "Show what would change" }).click()
-    await page.getByText("1 entries would change.").waitFor()
+    await page.getByText("1 entry would change.").waitFor()
     await page.getByRole("button", { name: "Apply" }).click()
     await page.getByText(/Revision \d+ is in force on this node/).waitFor()
+  })
+
+  it("the catalogue's line numbers scroll with the text", async () => {
+    const page = await asOperator()
+    await show(page, "catalogue", "Catalogue")
+    const text = page.getByLabel("The catalogue, in YAML")
+    await text.fill(Array.from({ length: 80 }, (_, line) => `# ${line + 1}`).join("\n"))
+    const scrolled = await page.evaluate<ReadonlyArray<number>>(`(() => {
+      const editor = document.querySelector(".editor"), area = editor.querySelector("textarea")
+      area.scrollTop = 500
+      editor.scrollTop = 500
+      return [area.scrollTop, editor.scrollTop, area.scrollHeight - area.clientHeight]
+    })()`)
+    expect(scrolled).toEqual([0, 500, 0])
   })
 
   it("the catalogue's history shows what an earlier revision would change, and brings it back; what is dropped stays", async () => {
@@ -381,6 +395,29 @@ describe("what it shows", () => {
     await Effect.runPromise(gateway().catalogue.apply(before))
   })
 
+  it("the catalogue's heading, history and changes agree after it was applied", async () => {
+    const page = await asOperator()
+    await show(page, "catalogue", "Catalogue")
+    const text = page.getByLabel("The catalogue, in YAML")
+    const before = await text.inputValue()
+    await text.fill(before.replace("name: Test", "name: Renamed"))
+    await page.getByRole("button", { name: "Show what would change" }).click()
+    await page.getByText("1 entry would change.").waitFor()
+    await page.getByRole("button", { name: "Apply" }).click()
+    const done = await page.getByText(/Revision \d+ is in force on this node/).textContent()
+    const revision = /Revision (\d+)/.exec(done ?? "")?.[1] ?? ""
+    await page.getByText(`Revision ${revision} is in force`, { exact: true }).waitFor()
+    await page
+      .getByRole("region", { name: "Table of applied changes" })
+      .getByText(/Test.* → .*Renamed/)
+      .waitFor()
+    const history = page.getByRole("region", { name: "Table of revisions" })
+    await history.getByRole("row").filter({ hasText: revision }).first().waitFor()
+    expect(await text.inputValue()).toContain("name: Renamed")
+    expect(await findings(page)).toEqual([])
+    await Effect.runPromise(gateway().catalogue.apply(before))
+  })
+
   it("the audit log verifies, and tells what was done here", async () => {
     const page = await asOperator()
     await show(page, "audit", "Audit")
@@ -408,6 +445,23 @@ describe("what it shows", () => {
     }
     await page.getByRole("button", { name: "History" }).click()
     await page.getByText("1 → 2").waitFor()
+  })
+
+  it("a budget for each key is listed before anybody has used it, and is removed", async () => {
+    const page = await asOperator()
+    await show(page, `organisations/${ids.org}`, "Test")
+    await page.getByRole("button", { name: "Set a budget" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Id").fill("each-key")
+    await dialog.getByLabel("Applies to").selectOption("key")
+    await dialog.getByLabel("Limit").fill("5")
+    await dialog.getByRole("button", { name: "Set", exact: true }).click()
+    const row = page.getByRole("row").filter({ hasText: "each-key" })
+    await row.getByText("each key").waitFor()
+    await row.getByText("nothing used yet").waitFor()
+    await row.getByRole("button", { name: "Remove" }).click()
+    await dialog.getByRole("button", { name: "Remove" }).click()
+    await row.waitFor({ state: "detached" })
   })
 
   it("all usage records are saved as CSV, which tells how many have come", async () => {

@@ -49,19 +49,27 @@ export const Facts = ({ facts }: { readonly facts: ReadonlyArray<readonly [strin
 export const ErrorBox = ({ error, retry }: { readonly error: ApiError | undefined; readonly retry?: () => void }) => {
   if (error === undefined) return null
   return html`<div class="error" role="alert">
-    <strong>${error.message}</strong>
-    ${error.issues.length > 0 && html`<ul>${error.issues.map(({ path, line, message }) => html`<li>${line !== undefined && `Line ${line}: `}<code>${path}</code> ${message}</li>`)}</ul>`}
+    <strong>${error.issues.length > 0 ? "The input was not accepted" : error.message}</strong>
+    ${error.issues.length > 0 && html`<ul>${error.issues.map(({ path, line, message }) => html`<li>${line !== undefined && `Line ${line}: `}${path !== "" && html`<code>${path}</code> `}${message}</li>`)}</ul>`}
     <span class="small">${adviceOf(error)}${error.requestId !== undefined && html` Request id <code>${error.requestId}</code>.`}</span>
     ${retry !== undefined && html`<div><button class="quiet" type="button" onClick=${retry}>Try again</button></div>`}
   </div>`
 }
 
 const adviceOf = ({ status, code }: ApiError): string => {
+  if (code in adviceByCode) return adviceByCode[code] ?? ""
   if (status === 401) return "Sign in again."
-  if (status === 403) return "Your role does not allow it."
-  if (status === 409) return "Somebody else changed it: reload, and try again."
+  if (status === 403) return "Your role does not allow it: ask an owner of the organisation, or the operator."
+  if (status === 404) return "Somebody may have removed it: reload the page."
   if (status === 0 || status >= 500) return "Try again in a moment; what was shown before is kept."
-  return `Correct the input (${code}).`
+  return "Correct it, and try again."
+}
+
+/** Advice for codes whose status alone suggests the wrong cause. */
+const adviceByCode: Readonly<Record<string, string>> = {
+  org_byok_not_available: "The operator of this gateway can set it; your role is not the reason.",
+  conflict: "Reload the page to see the present state, and try again.",
+  rate_limited: "Wait a moment, and try again.",
 }
 
 /** An empty page shows the first step. */

@@ -25,11 +25,19 @@ export const Page = () => {
   )
   const [chosen, setChosen] = useState<CatalogueRevision>()
   const [draft, setDraft] = useState<CatalogueRevision>()
-  const applied = () => {
+  const [done, setDone] = useState<ApplyResponse>()
+  const applied = (outcome: ApplyResponse) => {
+    setDone(outcome)
     setChosen(undefined)
     setDraft(undefined)
     inForce.reload()
     history.reload()
+  }
+  const bringBack = () => {
+    setDraft(chosen)
+    setDone(undefined)
+    // The editor is a new one, with the focus at its text.
+    setTimeout(() => document.querySelector<HTMLElement>(".editor textarea")?.focus(), 0)
   }
   const compare = useAction(async (revision: string) => {
     setChosen(await get<CatalogueRevision>(`v1/admin/catalogue/revisions/${revision}`))
@@ -37,10 +45,11 @@ export const Page = () => {
   return html`
     <${Head} title="Catalogue">${inForce.data !== undefined && html`<span class="soft">Revision ${inForce.data.revision} is in force</span>`}<//>
     <${ErrorBox} error=${inForce.error} retry=${inForce.reload} />
-    ${inForce.data === undefined ? !inForce.error && html`<${Loading} />` : html`<${Editor} key=${`${inForce.data.revision} ${draft?.revision}`} catalogue=${inForce.data} draft=${draft?.text} applied=${applied} />`}
+    ${done !== undefined && html`<${Applied} outcome=${done} close=${() => setDone(undefined)} />`}
+    ${inForce.data === undefined ? !inForce.error && html`<${Loading} />` : html`<${Editor} key=${`${inForce.data.revision} ${draft?.revision}`} catalogue=${inForce.data} draft=${draft} applied=${applied} />`}
     <${Card} title="History">
       <${ErrorBox} error=${compare.error} />
-      ${chosen !== undefined && html`<${Comparison} revision=${chosen} bringBack=${() => setDraft(chosen)} />`}
+      ${chosen !== undefined && html`<${Comparison} revision=${chosen} bringBack=${bringBack} />`}
       <${PagedTable} caption="Revisions" pages=${history} empty=${html`<${Empty} title="No catalogue was applied yet">Write one above, or <code>weir init</code>.<//>`} columns=${[
         { name: "Revision", align: "right", show: ({ revision }: Revision) => revision },
         { name: "Applied", align: "nowrap", show: ({ appliedAt }: Revision) => instant(appliedAt) },
@@ -82,24 +91,23 @@ const Editor = ({
   applied,
 }: {
   readonly catalogue: CatalogueText
-  /** A text to begin with, if not the one in force. */
-  readonly draft: string | undefined
-  readonly applied: () => void
+  /** The revision whose text it begins with, if not the one in force. */
+  readonly draft: CatalogueRevision | undefined
+  readonly applied: (outcome: ApplyResponse) => void
 }) => {
-  const [text, setText] = useState(draft ?? catalogue.text ?? "")
+  const [text, setText] = useState(draft?.text ?? catalogue.text ?? "")
   const [outcome, setOutcome] = useState<ApplyResponse>()
-  const [isDone, setDone] = useState(false)
   const [prune, setPrune] = useState(false)
   const [progress, setProgress] = useState<ApplyProgress>()
   const submit = async (dryRun: boolean) => {
     setOutcome(undefined)
-    setDone(false)
     try {
-      setOutcome(await applyCatalogue({ text, dryRun, prune }, setProgress))
+      const reached = await applyCatalogue({ text, dryRun, prune }, setProgress)
+      if (dryRun) setOutcome(reached)
+      else applied(reached)
     } finally {
       setProgress(undefined)
     }
-    setDone(!dryRun)
   }
   const check = useAction(() => submit(true))
   const apply = useAction(() => submit(false))
@@ -121,13 +129,14 @@ const Editor = ({
       <button type="button" class="quiet" disabled=${isRunning} onClick=${() => check.run()}>${check.isRunning ? "Checking…" : "Show what would change"}</button>
       ${
         watchedFile === undefined
-          ? html`<button type="button" disabled=${isRunning || outcome === undefined || isDone} onClick=${() => apply.run()}>${apply.isRunning ? "Applying…" : "Apply"}</button>`
+          ? html`<button type="button" disabled=${isRunning || outcome === undefined} onClick=${() => apply.run()}>${apply.isRunning ? "Applying…" : "Apply"}</button>`
           : html`<button type="button" onClick=${() => save(new Blob([text], { type: "application/yaml" }), "weir.yaml")}>Save the text</button>`
       }`}>
     ${catalogue.text === undefined && html`<p class="note">The text of this revision is not stored: an older version applied it. Paste the file, and apply it once.</p>`}
+    ${draft !== undefined && html`<p class="note">This is the text of revision ${draft.revision}. Show what would change, then apply it.</p>`}
     ${progress !== undefined && html`<${HowFar} progress=${progress} />`}
     <${ErrorBox} error=${check.error ?? apply.error} />
-    ${outcome !== undefined && html`<${Outcome} outcome=${outcome} prune=${prune} isDone=${isDone} reload=${applied} />`}
+    ${outcome !== undefined && html`<${Preview} outcome=${outcome} prune=${prune} />`}
     <div class="editor"><pre aria-hidden="true">${lines}</pre>
       <textarea aria-label="The catalogue, in YAML" spellcheck=${false} rows=${Math.max(12, lines.split("\n").length)} value=${text} onInput=${({ currentTarget }: { readonly currentTarget: HTMLTextAreaElement }) => change(currentTarget.value)}></textarea>
     </div>
@@ -151,25 +160,26 @@ const steps = {
 const HowFar = ({ progress: { step, done, total } }: { readonly progress: ApplyProgress }) => html`
   <p role="status">${steps[step]} ${total > 0 && html`<progress value=${done} max=${total} aria-label="Stored entries"></progress> ${count(done)} of ${count(total)}`}</p>`
 
-const Outcome = ({
-  outcome,
-  prune,
-  isDone,
-  reload,
-}: {
-  readonly outcome: ApplyResponse
-  readonly prune: boolean
-  readonly isDone: boolean
-  readonly reload: () => void
-}) => html`
+/** The changes that a text would make. */
+const Preview = ({ outcome, prune }: { readonly outcome: ApplyResponse; readonly prune: boolean }) => html`
   <div class="note" role="status">
-    <strong>${isDone ? `Revision ${outcome.revision} is in force on this node, and on the others within two seconds.` : `${outcome.changes.length} entries would change.`}</strong>
+    <strong>${entries(outcome.changes.length)} would change.</strong>
     <${Changes} caption="Changes" changes=${outcome.changes} />
     ${outcome.dropped.length > 0 && html`<${DroppedEntries} dropped=${outcome.dropped} prune=${prune} />`}
     ${outcome.warnings.map((warning) => html`<p class="warn">${warning}</p>`)}
-    ${outcome.minted.length > 0 && html`<p>Keys that were minted, shown once:</p>`}
+  </div>`
+
+const entries = (found: number): string => `${count(found)} ${found === 1 ? "entry" : "entries"}`
+
+/** The changes that were made, with new secrets, which are shown once. */
+const Applied = ({ outcome, close }: { readonly outcome: ApplyResponse; readonly close: () => void }) => html`
+  <div class="note" role="status">
+    <div class="head"><strong>Revision ${outcome.revision} is in force on this node, and on the others within two seconds. ${entries(outcome.changes.length)} changed.</strong>
+      <button type="button" class="quiet" onClick=${close}>Close</button></div>
+    <${Changes} caption="Applied changes" changes=${outcome.changes} />
+    ${outcome.warnings.map((warning) => html`<p class="warn">${warning}</p>`)}
+    ${outcome.minted.length > 0 && html`<p>New keys. Copy them now, they are shown once:</p>`}
     ${outcome.minted.map(({ keyId, secret }) => html`<pre class="secret" tabindex="0">${keyId} ${secret}</pre>`)}
-    ${isDone && html`<div><button type="button" class="quiet" onClick=${reload}>Show the catalogue in force</button></div>`}
   </div>`
 
 const Changes = ({ caption, changes }: { readonly caption: string; readonly changes: ReadonlyArray<Change> }) => html`
