@@ -1,5 +1,12 @@
 -- Overloads for gateways of older versions.
 
+-- Gateways before 0055: a key has no name.
+create or replace function app_key_mint(p_id text, p_app_id text, p_org_id text, p_secret bytea, p_scopes text[],
+  p_expires_at timestamptz, p_actor_type text, p_actor_id text)
+returns boolean language sql as $fn$
+  select app_key_mint(p_id, p_app_id, p_org_id, p_secret, p_scopes, p_expires_at, null, p_actor_type, p_actor_id)
+$fn$;
+
 -- Gateways before 0053: the fields of a usage record are among those of its hold.
 create or replace function ledger_settle(items json, any_opened boolean, replies bytea)
 returns table(item integer, outcome text, balance numeric) language sql as $fn$

@@ -174,9 +174,10 @@ const takenIssue = ({ kind, id }: TenantName): CatalogueIssue => ({
 /** Creates or updates keys of the file. */
 const storeKeys = (sql: SqlClient.SqlClient, part: ReadonlyArray<PlannedKey>) => {
   const rows = JSON.stringify(
-    part.map(({ id, appId, hash, scopes, status, expiresAt }) => ({
+    part.map(({ id, appId, name, hash, scopes, status, expiresAt }) => ({
       id,
       app: appId,
+      name,
       hash: hash?.toString("hex"),
       scopes,
       status,
@@ -191,15 +192,16 @@ const storeKeys = (sql: SqlClient.SqlClient, part: ReadonlyArray<PlannedKey>) =>
     on conflict (id) do update set secret_sha256 = excluded.secret_sha256, origin = 'catalogue'
     where k.secret_sha256 <> excluded.secret_sha256 or k.origin <> 'catalogue'`
   const update = sql`
-    update app_keys k set app_id = x.app, scopes = x.scopes, status = x.status, expires_at = x.expires
+    update app_keys k set app_id = x.app, name = x.name, scopes = x.scopes, status = x.status, expires_at = x.expires
     from (
-      select r.id, app, array(select jsonb_array_elements_text(r.scopes)) as scopes,
+      select r.id, app, r.name, array(select jsonb_array_elements_text(r.scopes)) as scopes,
         case when a.revoked_at is null then r.status else 'revoked' end as status, expires
       from jsonb_to_recordset(${rows}::text::jsonb)
-        as r(id text, app text, scopes jsonb, status text, expires timestamptz)
+        as r(id text, app text, name text, scopes jsonb, status text, expires timestamptz)
       join app_keys a on a.id = r.id) x
     where k.id = x.id
-      and (k.app_id, k.scopes, k.status, k.expires_at) is distinct from (x.app, x.scopes, x.status, x.expires)`
+      and (k.app_id, k.name, k.scopes, k.status, k.expires_at)
+        is distinct from (x.app, x.name, x.scopes, x.status, x.expires)`
   return Effect.andThen(create, update)
 }
 

@@ -9,6 +9,7 @@ import { CatalogueRefused } from "./refusal.ts"
 export interface PlannedKey {
   readonly id: string
   readonly appId: string
+  readonly name: string | null
   /** Absent for a minted key that exists: its hash does not change. */
   readonly hash: Buffer | undefined
   readonly minted: string | undefined
@@ -110,6 +111,7 @@ export const planKeys = Effect.fnUntraced(function* (
     planned.push({
       id: key.id,
       appId: key.app,
+      name: key.name ?? null,
       hash: given ?? (minted === undefined ? undefined : sha256(minted)),
       minted,
       scopes: key.scopes ?? ["runtime"],

@@ -8,6 +8,8 @@ import type { StoredTenant } from "../tenants/tenant-changes.ts"
 import { maxBodyBytes } from "./operator.ts"
 import { ifMatchOf, type Request, readJson } from "./request.ts"
 
+export const invalidName = invalidInput([{ path: "name", message: "must have no control or invisible characters" }])
+
 const decode = Schema.decodeUnknownEffect(BatchItem, strictly)
 
 /** An item of a batch; paths of issues are those of the tenant. */
@@ -21,7 +23,7 @@ export const decodeItem = (item: unknown) =>
     // Names are checked when they are set, and not when they are read: stored names stay.
     Effect.filterOrFail(
       (change) => !("value" in change && "name" in change.value && hasUnseen(change.value.name ?? "")),
-      () => invalidInput([{ path: "name", message: "must have no control or invisible characters" }]),
+      () => invalidName,
     ),
   )
 

@@ -24,6 +24,7 @@ export class KeyAdmin extends Context.Service<
     readonly mint: (key: {
       readonly app: string
       readonly id: string | undefined
+      readonly name?: string | undefined
       readonly scopes: ReadonlyArray<KeyScope>
       readonly expiresAt: string | undefined
       readonly by: KeyActor
@@ -41,7 +42,7 @@ export class KeyAdmin extends Context.Service<
       const bounded = yield* queryDeadline
 
       return KeyAdmin.of({
-        mint: Effect.fnUntraced(function* ({ app, id, scopes, expiresAt, by: { actor, within } }) {
+        mint: Effect.fnUntraced(function* ({ app, id, name, scopes, expiresAt, by: { actor, within } }) {
           const known = yield* tenants.app(app)
           if (known === undefined || (within !== undefined && known.org.id !== within))
             return yield* serviceError("not_found", "The application does not exist")
@@ -49,7 +50,7 @@ export class KeyAdmin extends Context.Service<
           const key = mintSecret("wk")
           const [row] = yield* bounded(sql<{ minted: boolean }>`
             select app_key_mint(${keyId}, ${app}, ${known.org.id}, ${sha256(key)}, ${scopes}::text[],
-              ${expiresAt ?? null}::text::timestamptz, ${actor.type}, ${actor.id}) as minted`)
+              ${expiresAt ?? null}::text::timestamptz, ${name ?? null}, ${actor.type}, ${actor.id}) as minted`)
           if (row?.minted !== true) return yield* serviceError("conflict", "This id already exists")
           yield* feed.catchUp
           return { keyId, key }

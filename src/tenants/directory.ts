@@ -110,21 +110,30 @@ export class Directory extends Context.Service<
           return { data: yield* usersAt(data.map(({ email }) => email)), nextCursor }
         }),
         user: (email) => Effect.map(usersAt([email]), ([user]) => user),
-        keys: Effect.fnUntraced(function* ({ limit, cursor, org }) {
+        keys: Effect.fnUntraced(function* ({ limit, cursor, org, search }) {
+          const prefix = prefixOf(search)
           const [before, after] = yield* keyPlaceOf(cursor)
           const rows = yield* bounded(sql<KeyRow>`
-            select k.id, k.app_id as "appId", t.org_id as "orgId", k.scopes, k.status, k.origin,
+            select k.id, k.name, k.app_id as "appId", t.document ->> 'name' as "appName", t.org_id as "orgId", k.scopes, k.status, k.origin,
               to_json(k.created_at) #>> '{}' as "createdAt", to_json(k.expires_at) #>> '{}' as "expiresAt"
             from app_keys k left join tenants t on t.kind = 'app' and t.id = k.app_id
             where k.created_at <= ${before}::text::timestamptz
               and (k.created_at < ${before}::text::timestamptz or k.id > ${after})
               and ${org === undefined ? always : sql`t.org_id = ${org}`}
+              and ${
+                prefix === undefined
+                  ? always
+                  : sql`(k.id like ${prefix.exact} or lower(k.name) like ${prefix.lower} or k.app_id like ${prefix.exact}
+                    or lower(t.document ->> 'name') like ${prefix.lower})`
+              }
             order by k.created_at desc, k.id limit ${limit + 1}::int`)
           const page = pageOf(rows, limit, ({ createdAt, id }) => [createdAt, id])
           return {
             ...page,
-            data: page.data.map(({ orgId, createdAt, expiresAt, ...key }) => ({
+            data: page.data.map(({ orgId, name, appName, createdAt, expiresAt, ...key }) => ({
               ...key,
+              ...(name !== null && { name }),
+              ...(appName !== null && { appName }),
               ...(orgId !== null && { orgId }),
               createdAt: new Date(createdAt).toISOString(),
               ...(expiresAt !== null && { expiresAt: new Date(expiresAt).toISOString() }),
@@ -140,7 +149,9 @@ export class Directory extends Context.Service<
   )
 }
 
-type KeyRow = Omit<KeyList["data"][number], "orgId" | "expiresAt"> & {
+type KeyRow = Omit<KeyList["data"][number], "name" | "appName" | "orgId" | "expiresAt"> & {
+  readonly name: string | null
+  readonly appName: string | null
   readonly orgId: string | null
   readonly expiresAt: string | null
 }

@@ -7,7 +7,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { mailOriginOf } from "../../src/http/request.ts"
 import { KeyList, KeyMinted } from "../../src/protocol/control/admin-directory.ts"
 import { Me } from "../../src/protocol/control/login.ts"
-import { AppRecord, InvitedMember, MemberList, MemberRecord, TeamRecord } from "../../src/protocol/control/tenants.ts"
+import {
+  AppList,
+  AppRecord,
+  InvitedMember,
+  MemberList,
+  MemberRecord,
+  TeamRecord,
+} from "../../src/protocol/control/tenants.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { errorOf, eventually, useGateway } from "../support/gateway.ts"
 import { startSmtp } from "../support/smtp.ts"
@@ -162,6 +169,32 @@ describe("teams, applications and keys", () => {
     expect((await as("ada", "POST", `keys/${keyId}/revoke`)).status).toBe(204)
     expect((await call()).status).toBe(401)
     expect((await as("ada", "DELETE", `apps/${app.id}`)).status).toBe(204)
+  })
+
+  it("have names for people, by which they are found; a name is changed and removed", async () => {
+    const app = await decode(AppRecord, await as("ada", "POST", "apps", { name: "Website" }))
+    const { keyId } = await decode(KeyMinted, await as("ada", "POST", "keys", { app: app.id, name: "Laptop" }))
+    const team = await decode(TeamRecord, await as("ada", "POST", "teams", { name: "Research", members: [] }))
+    expect([app.name, team.name]).toEqual(["Website", "Research"])
+    const found = await decode(AppList, await as("ada", "GET", "apps?search=webs"))
+    expect(found.data.map(({ id }) => id)).toEqual([app.id])
+    for (const search of ["lap", "websi", keyId, app.id]) {
+      const { data } = await decode(KeyList, await as("ada", "GET", `keys?search=${search}`))
+      expect(data, search).toMatchObject([{ id: keyId, name: "Laptop", appName: "Website" }])
+    }
+    expect((await decode(KeyList, await as("ada", "GET", "keys?search=desk"))).data).toEqual([])
+    const renamed = await decode(TeamRecord, await as("ada", "PATCH", `teams/${team.id}`, { name: "Lab" }))
+    expect(renamed.name).toBe("Lab")
+    const without = await decode(AppRecord, await as("ada", "PATCH", `apps/${app.id}`, { name: null }))
+    expect(without).not.toHaveProperty("name")
+    for (const [path, body] of [
+      ["apps", { name: "a\u200bb" }],
+      ["keys", { app: app.id, name: "a\u200bb" }],
+      ["keys", { app: app.id, name: "" }],
+    ] as const) {
+      expect(await errorOf(await as("ada", "POST", path, body))).toMatchObject({ code: "bad_request" })
+    }
+    for (const path of [`teams/${team.id}`, `apps/${app.id}`]) await as("ada", "DELETE", path)
   })
 
   it("of another organisation are not found", async () => {

@@ -191,11 +191,11 @@ end $fn$;
 
 -- A key that stands in no catalogue; false where the id is taken.
 create or replace function app_key_mint(p_id text, p_app_id text, p_org_id text, p_secret bytea, p_scopes text[],
-  p_expires_at timestamptz, p_actor_type text, p_actor_id text)
+  p_expires_at timestamptz, p_name text, p_actor_type text, p_actor_id text)
 returns boolean language plpgsql as $fn$
 begin
-  insert into app_keys (id, app_id, secret_sha256, scopes, expires_at, origin)
-    values (p_id, p_app_id, p_secret, p_scopes, p_expires_at, 'admin') on conflict do nothing;
+  insert into app_keys (id, app_id, secret_sha256, scopes, expires_at, name, origin)
+    values (p_id, p_app_id, p_secret, p_scopes, p_expires_at, p_name, 'admin') on conflict do nothing;
   if not found then
     return false;
   end if;

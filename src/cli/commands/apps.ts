@@ -11,6 +11,7 @@ const ownOrg = Flag.String("org").pipe(Flag.withDescription("The organisation's 
 const newId = Flag.String("id").pipe(Flag.withDescription("Generated if absent"), Flag.optional)
 const appId = Argument.String("id").pipe(Argument.withDescription("The application's id"))
 const teamId = Argument.String("id").pipe(Argument.withDescription("The team's id"))
+const name = Flag.String("name").pipe(Flag.withDescription("A name for people"), Flag.optional)
 const lists = { org: ofOrg, search, ...page, ...operator }
 
 const createApp = Command.make(
@@ -18,6 +19,7 @@ const createApp = Command.make(
   {
     org: ownOrg,
     id: newId,
+    name,
     rpm: Flag.Int("rpm").pipe(Flag.withDescription("Requests that it may make a minute"), Flag.optional),
     requireSignature: Flag.Boolean("require-signature").pipe(
       Flag.withDescription("Refuse requests without a signature"),
@@ -25,10 +27,10 @@ const createApp = Command.make(
     ),
     ...operator,
   },
-  ({ org, id, rpm, requireSignature, ...target }) => {
+  ({ org, id, name, rpm, requireSignature, ...target }) => {
     const payload = {
       org,
-      ...givenOf({ id }),
+      ...givenOf({ id, name }),
       ...(Option.isSome(rpm) && { quota: { rpm: rpm.value } }),
       ...(requireSignature && { requireSignature }),
     }
@@ -41,7 +43,7 @@ const createApp = Command.make(
   },
 ).pipe(
   Command.withDescription("Create an application"),
-  Command.withExamples([{ command: "weir apps create --org acme --id acme_app --rpm 600" }]),
+  Command.withExamples([{ command: "weir apps create --org acme --id acme_app --name Website --rpm 600" }]),
 )
 
 const setStatus = (command: string, status: "active" | "disabled", description: string) =>
@@ -71,9 +73,10 @@ export const apps = Command.make("apps", lists, ({ org, search, limit, cursor, .
     ({ data, nextCursor }) =>
       [
         table(
-          ["id", "org", "status", "signed", "requests a minute"],
-          data.map(({ id, org, status, requireSignature, quota }) => [
+          ["id", "name", "org", "status", "signed", "requests a minute"],
+          data.map(({ id, name = "", org, status, requireSignature, quota }) => [
             id,
+            name,
             org,
             status,
             requireSignature === true ? "yes" : "no",
@@ -100,9 +103,9 @@ const members = Flag.String("member").pipe(
 
 const createTeam = Command.make(
   "create",
-  { org: ownOrg, id: newId, members, ...operator },
-  ({ org, id, members, ...target }) => {
-    const payload = { org, members, ...givenOf({ id }) }
+  { org: ownOrg, id: newId, name, members, ...operator },
+  ({ org, id, name, members, ...target }) => {
+    const payload = { org, members, ...givenOf({ id, name }) }
     return show(
       target,
       AdminTenants,
@@ -141,8 +144,8 @@ export const teams = Command.make("teams", lists, ({ org, search, limit, cursor,
     ({ data, nextCursor }) =>
       [
         table(
-          ["id", "org", "status", "members"],
-          data.map(({ id, org, status, members }) => [id, org, status, members.join(", ")]),
+          ["id", "name", "org", "status", "members"],
+          data.map(({ id, name = "", org, status, members }) => [id, name, org, status, members.join(", ")]),
         ),
         ...more(nextCursor),
       ].join("\n"),

@@ -24,6 +24,7 @@ const mintKey = Command.make(
   {
     app: Argument.String("app").pipe(Argument.withDescription("The application's id")),
     id: Flag.String("id").pipe(Flag.withDescription("The key's id; generated if absent"), Flag.optional),
+    name: Flag.String("name").pipe(Flag.withDescription("A name for people"), Flag.optional),
     scopes: Flag.Literals("scope", ["runtime", "control"]).pipe(
       Flag.withDescription("A scope of the key; may be given twice; runtime if absent"),
       Flag.atMost(2),
@@ -34,10 +35,11 @@ const mintKey = Command.make(
     ),
     ...operator,
   },
-  ({ app, id, scopes, expiresAt, ...target }) => {
+  ({ app, id, name, scopes, expiresAt, ...target }) => {
     const payload = {
       app,
       ...(Option.isSome(id) && { id: id.value }),
+      ...(Option.isSome(name) && { name: name.value }),
       ...(Option.isSome(expiresAt) && { expiresAt: expiresAt.value }),
       ...(scopes.length > 0 && { scopes }),
     }
@@ -50,7 +52,7 @@ const mintKey = Command.make(
   },
 ).pipe(
   Command.withDescription("Mint a key for an application. The secret is shown once"),
-  Command.withExamples([{ command: "weir keys mint acme_app --id acme_key" }]),
+  Command.withExamples([{ command: "weir keys mint acme_app --id acme_key --name Laptop" }]),
 )
 
 const revokeKey = Command.make("revoke", { id, ...operator }, ({ id, ...target }) =>
@@ -68,9 +70,10 @@ const revokeKey = Command.make("revoke", { id, ...operator }, ({ id, ...target }
 const describeKeys = ({ data, nextCursor }: KeyList): string =>
   [
     table(
-      ["id", "app", "org", "scopes", "status", "made by", "created", "expires"],
-      data.map(({ id, appId, orgId = "", scopes, status, origin, createdAt, expiresAt = "" }) => [
+      ["id", "name", "app", "org", "scopes", "status", "made by", "created", "expires"],
+      data.map(({ id, name = "", appId, orgId = "", scopes, status, origin, createdAt, expiresAt = "" }) => [
         id,
+        name,
         appId,
         orgId,
         scopes.join(","),

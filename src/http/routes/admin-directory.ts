@@ -13,12 +13,14 @@ import { Org } from "../../protocol/catalogue/tenant.ts"
 import { KeyMint, type OrgList } from "../../protocol/control/admin-directory.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
+import { hasUnseen } from "../../protocol/values/text.ts"
 import { Directory } from "../../tenants/directory.ts"
 import { TenantChanges } from "../../tenants/tenant-changes.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { knownOrg, makeForOperator, makeReplyToOperator, maxBodyBytes, operator } from "../operator.ts"
 import { type ListQuery, pageOf, searchOf } from "../page-query.ts"
 import { type Request, readJson } from "../request.ts"
+import { invalidName } from "../tenant-request.ts"
 import { usageCsv } from "../usage-csv.ts"
 import { isBudgetId, makeReadTerms } from "./budgets.ts"
 import { makeIssueLicence } from "./licences.ts"
@@ -83,8 +85,9 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
     })
 
     const mint = Effect.fnUntraced(function* (request: Request) {
-      const { app, id, scopes = ["runtime"], expiresAt } = yield* readJson(KeyMint, request, maxBodyBytes)
-      return yield* keys.mint({ app, id, scopes, expiresAt, by: { actor: operator } })
+      const { app, id, name, scopes = ["runtime"], expiresAt } = yield* readJson(KeyMint, request, maxBodyBytes)
+      if (hasUnseen(name ?? "")) return yield* invalidName
+      return yield* keys.mint({ app, id, name, scopes, expiresAt, by: { actor: operator } })
     })
 
     const orgBudgets = Effect.fnUntraced(function* (orgId: string) {

@@ -9,7 +9,7 @@ import { Api } from "../../protocol/api.ts"
 import { OwnKeyMint } from "../../protocol/control/admin-directory.ts"
 import type { TenantKind } from "../../protocol/control/tenants.ts"
 import type { ServiceError } from "../../protocol/error.ts"
-import { normalEmail } from "../../protocol/values/text.ts"
+import { hasUnseen, normalEmail } from "../../protocol/values/text.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { Directory } from "../../tenants/directory.ts"
 import { type TenantChange, TenantChanges } from "../../tenants/tenant-changes.ts"
@@ -17,7 +17,7 @@ import { actorOf, type Member, makeForBearer, requireAdmin, requireOwner } from 
 import { maxBodyBytes } from "../operator.ts"
 import { type ListQuery, searchOf } from "../page-query.ts"
 import { mailOriginOf, type Request, readJson } from "../request.ts"
-import { readChange, recordOf, targetOf } from "../tenant-request.ts"
+import { invalidName, readChange, recordOf, targetOf } from "../tenant-request.ts"
 
 export const organisationRoutes = HttpApiBuilder.group(
   Api,
@@ -105,8 +105,9 @@ export const organisationRoutes = HttpApiBuilder.group(
 
     const mint = Effect.fnUntraced(function* (request: Request, member: Member) {
       yield* requireAdmin(member)
-      const { app, scopes = ["runtime"], expiresAt } = yield* readJson(OwnKeyMint, request, maxBodyBytes)
-      return yield* keys.mint({ app, id: undefined, scopes, expiresAt, by: byOf(member) })
+      const { app, name, scopes = ["runtime"], expiresAt } = yield* readJson(OwnKeyMint, request, maxBodyBytes)
+      if (hasUnseen(name ?? "")) return yield* invalidName
+      return yield* keys.mint({ app, id: undefined, name, scopes, expiresAt, by: byOf(member) })
     })
 
     return handlers

@@ -77,7 +77,7 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
   .add(
     HttpApiEndpoint.get("listKeys", "/v1/admin/keys", {
       headers,
-      query: ofOrg,
+      query: { ...ofOrg, search: searchQuery.search },
       success: KeyList,
       error: errorsOf(adminErrors),
     }).annotateMerge(summary("List application keys, newest first")),

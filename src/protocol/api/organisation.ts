@@ -119,7 +119,7 @@ export class Organisation extends HttpApiGroup.make("organisation")
   .add(
     HttpApiEndpoint.get("ownKeys", "/v1/keys", {
       headers: bearerHeaders,
-      query: pageQuery,
+      query: { ...pageQuery, search: searchQuery.search },
       success: KeyList,
       error: errorsOf(errors),
     }).annotateMerge(

@@ -50,9 +50,14 @@ export const User = Schema.Struct({
   role: Role,
 })
 
+/** A name for people: ids stay what calls and bills use. */
+const DisplayName = Schema.NonEmptyString.check(Schema.isMaxLength(128))
+
 export const Team = Schema.Struct({
   id: Id,
   org: Id,
+  /** The name that people see. */
+  name: Schema.optionalKey(DisplayName),
   /** Ids of people. */
   members: Schema.Array(Id),
   disabled: Schema.optionalKey(Schema.Boolean),
@@ -61,6 +66,8 @@ export const Team = Schema.Struct({
 export const App = Schema.Struct({
   id: Id,
   org: Id,
+  /** The name that people see. */
+  name: Schema.optionalKey(DisplayName),
   /** Its own rate limit: `rpm`, calls a minute. */
   quota: Schema.optionalKey(Schema.Struct({ rpm: Schema.optionalKey(PerMinute) })),
   /** Whether each request must be signed. */
@@ -80,6 +87,8 @@ export const Key = Schema.Struct({
   id: Id,
   /** The application that it belongs to. */
   app: Id,
+  /** The name that people see. */
+  name: Schema.optionalKey(DisplayName),
   /** If absent, a secret is minted when the key is first applied, and returned once. */
   secret: Schema.optionalKey(SecretRef),
   /** `runtime` for calls, `control` for the control API; `runtime` if absent. */

@@ -1,6 +1,6 @@
 /** Organisations, people, keys and licences for operators. */
 import { Schema } from "effect"
-import { KeyScope } from "../catalogue/tenant.ts"
+import { Key, KeyScope } from "../catalogue/tenant.ts"
 import { Id, Role } from "../catalogue/values.ts"
 import { Currency, Decimal } from "../usage.ts"
 import { Instant } from "../values/instant.ts"
@@ -52,7 +52,10 @@ export const KeyList = Schema.Struct({
   data: Schema.Array(
     Schema.Struct({
       id: Schema.String,
+      name: Schema.optionalKey(Schema.String),
       appId: Schema.String,
+      /** The application's name. */
+      appName: Schema.optionalKey(Schema.String),
       /** Absent if the application no longer exists. */
       orgId: Schema.optionalKey(Schema.String),
       scopes: Schema.Array(Schema.String),
@@ -71,6 +74,7 @@ export const KeyMint = Schema.Struct({
   app: Id,
   /** Generated if absent. */
   id: Schema.optionalKey(Id),
+  name: Key.fields.name,
   /** `runtime` if absent. */
   scopes: Schema.optionalKey(Schema.Array(KeyScope).check(Schema.isMinLength(1))),
   expiresAt: Schema.optionalKey(Instant),

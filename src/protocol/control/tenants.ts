@@ -80,13 +80,16 @@ export const OrgUpdate = Schema.Struct({
   replyCache: removable(replyCache.schema),
   status,
 }).annotate({ identifier: "OrgUpdate" })
-export const TeamUpdate = Schema.Struct({ members: Schema.optionalKey(Team.fields.members), status }).annotate({
-  identifier: "TeamUpdate",
-})
+export const TeamUpdate = Schema.Struct({
+  name: removable(Team.fields.name.schema),
+  members: Schema.optionalKey(Team.fields.members),
+  status,
+}).annotate({ identifier: "TeamUpdate" })
 export const MemberUpdate = Schema.Struct({ role: Schema.optionalKey(Role), status }).annotate({
   identifier: "MemberUpdate",
 })
 export const AppUpdate = Schema.Struct({
+  name: removable(App.fields.name.schema),
   quota: removable(App.fields.quota.schema),
   requireSignature: removable(App.fields.requireSignature.schema),
   ipAllow: removable(App.fields.ipAllow.schema),

@@ -131,6 +131,14 @@ describe("POST /v1/admin/catalogue", () => {
     expect((await exchange(hello, "key_minted", secret)).status).toBe(200)
     expect(await (await apply(minted)).json()).toMatchObject({ minted: [] })
     expect((await exchange(hello, "key_minted", secret)).status).toBe(200)
+    const nameOf = async () => {
+      const rows = await Effect.runPromise(gateway().sql`select name from app_keys where id = 'key_minted'`)
+      return rows[0]?.["name"]
+    }
+    await apply(minted.replace("id: key_minted,", "id: key_minted, name: Laptop,"))
+    expect(await nameOf()).toBe("Laptop")
+    await apply(minted)
+    expect(await nameOf()).toBeNull()
     await apply(testCatalogue(urls, ids))
     expect((await exchange(hello, "key_minted", secret)).status).toBe(200)
     await apply(testCatalogue(urls, ids), { prune: true })
