@@ -39,6 +39,8 @@ export class Directory extends Context.Service<
     readonly users: (search: Search) => Effect.Effect<UserList, ListError>
     readonly user: (email: string) => Effect.Effect<AdminUser | undefined, StoreUnavailable>
     readonly keys: (search: Search) => Effect.Effect<KeyList, ListError>
+    /** The number of active organisations that may call a model, by its handle. */
+    readonly callersOfModels: Effect.Effect<ReadonlyMap<string, number>, StoreUnavailable>
     /** Whether any organisation has an identity provider. */
     readonly hasSso: Effect.Effect<boolean, StoreUnavailable>
   }
@@ -140,6 +142,13 @@ export class Directory extends Context.Service<
             })),
           }
         }),
+        callersOfModels: Effect.map(
+          bounded(sql<{ handle: string; count: number }>`
+            select handle, count(*)::int as count
+            from tenants, jsonb_array_elements_text(document -> 'models') as handle
+            where kind = 'org' and status = 'active' group by handle`),
+          (rows) => new Map(rows.map(({ handle, count }) => [handle, count])),
+        ),
         hasSso: Effect.map(
           bounded(sql`select from tenants where kind = 'org' and document ? 'sso' limit 1`),
           (rows) => rows.length > 0,

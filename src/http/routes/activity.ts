@@ -11,6 +11,7 @@ import { chargeLines } from "../../money/pricing.ts"
 import { UsageSummaries } from "../../money/usage-summary.ts"
 import { Api } from "../../protocol/api.ts"
 import type { ExchangeDetail } from "../../protocol/control/exchange-log.ts"
+import type { OwnModels } from "../../protocol/control/model-list.ts"
 import { AuditLog } from "../../store/audit-log.ts"
 import { auditPage, endOf, logFilterOf, summaryQueryOf } from "../activity-query.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
@@ -30,7 +31,16 @@ export const activityRoutes = HttpApiBuilder.group(
 
     const planLimits = yield* makePlanLimits
 
+    const modelsOf = ({ org: { org } }: Member): OwnModels => ({
+      currency: org.currency,
+      data: org.models.flatMap((handle) => {
+        const known = catalogue.current().model(handle)
+        return known === undefined ? [] : [{ handle, kind: known.model.kind ?? "chat" }]
+      }),
+    })
+
     return handlers
+      .handleRaw("ownModels", ({ request }) => forMember(request, (member) => Effect.sync(() => modelsOf(member))))
       .handleRaw("planLimits", ({ request }) => forMember(request, ({ org }) => planLimits(org.org)))
       .handleRaw("usageSummary", ({ request, query }) =>
         forMember(request, (member) =>

@@ -11,11 +11,13 @@ import { ExchangeLog } from "../../money/exchange-log.ts"
 import { UsageSummaries } from "../../money/usage-summary.ts"
 import { Api } from "../../protocol/api.ts"
 import type { CatalogueText, PriceList, Targets } from "../../protocol/control/activity.ts"
+import type { AdminModels, AdminPlans } from "../../protocol/control/model-list.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
 import { storedName } from "../../protocol/values/text.ts"
 import { AuditLog } from "../../store/audit-log.ts"
 import { NodeProblems } from "../../telemetry/node-problems.ts"
+import { Directory } from "../../tenants/directory.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { TargetHealth } from "../../upstream/health.ts"
 import { auditPage, endOf, logFilterOf, numberedPage, numberOf, summaryQueryOf } from "../activity-query.ts"
@@ -37,6 +39,7 @@ export const adminActivityRoutes = HttpApiBuilder.group(
     const catalogue = yield* Catalogue
     const health = yield* TargetHealth
     const tenants = yield* Tenants
+    const directory = yield* Directory
     const curve = yield* PlanCurve
     const problems = yield* NodeProblems
     const { catalogueFile } = yield* WeirConfig
@@ -78,7 +81,16 @@ export const adminActivityRoutes = HttpApiBuilder.group(
 
     const planLimits = yield* makePlanLimits
 
+    const models = Effect.map(directory.callersOfModels, (callers) => modelsOf(catalogue.current(), callers))
+
     return handlers
+      .handleRaw("listModels", ({ request }) => forOperator(request, models))
+      .handleRaw("listPlans", ({ request }) =>
+        forOperator(
+          request,
+          Effect.sync((): AdminPlans => ({ data: catalogue.current().document.plans ?? [] })),
+        ),
+      )
       .handleRaw("adminPlanLimits", ({ request, params }) =>
         forOperator(
           request,
@@ -165,6 +177,17 @@ const targetsOf = (snapshot: CatalogueSnapshot, health: TargetHealth["Service"])
     }),
   }
 }
+
+const modelsOf = ({ document }: CatalogueSnapshot, callers: ReadonlyMap<string, number>): AdminModels => ({
+  data: (document.models ?? []).map(({ handle, kind = "chat", contextWindow, maxOutput, targets }) => ({
+    handle,
+    kind,
+    ...(contextWindow !== undefined && { contextWindow }),
+    ...(maxOutput !== undefined && { maxOutput }),
+    targets: (targets ?? []).map(({ vendor, model }) => ({ vendor, model })),
+    organisations: callers.get(handle) ?? 0,
+  })),
+})
 
 const pricesOf = ({ document }: CatalogueSnapshot, nowMs: number): PriceList => {
   const newestFirst = [...(document.prices ?? [])].sort(

@@ -2,6 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { AuditEntries } from "../control/activity.ts"
 import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../control/exchange-log.ts"
+import { OwnModels } from "../control/model-list.ts"
 import { PlanLimits } from "../control/plan-usage.ts"
 import { UsageSummary } from "../control/usage-summary.ts"
 import { PathId } from "../values/text.ts"
@@ -51,6 +52,11 @@ export class Activity extends HttpApiGroup.make("activity")
         summary: "List the organisation's audit entries, newest first",
         description: "Requires owner or admin.",
       }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("ownModels", "/v1/models", { ...own, success: OwnModels }).annotateMerge(
+      OpenApi.annotations({ summary: "List the models that the organisation may call" }),
     ),
   )
   .add(

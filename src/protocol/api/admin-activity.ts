@@ -9,6 +9,7 @@ import {
   Targets,
 } from "../control/activity.ts"
 import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../control/exchange-log.ts"
+import { AdminModels, AdminPlans } from "../control/model-list.ts"
 import { NodeProblemList } from "../control/node-problem.ts"
 import { PlanLimits, PlanUsage } from "../control/plan-usage.ts"
 import { UsageSummary } from "../control/usage-summary.ts"
@@ -72,6 +73,16 @@ export class AdminActivity extends HttpApiGroup.make("adminActivity")
       summary(
         "List vendors and models with their health: cooldowns of all nodes that share a Redis, suspicions of this one",
       ),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("listModels", "/v1/admin/models", { ...reading, success: AdminModels }).annotateMerge(
+      summary("List models with their targets and the number of organisations that may call them"),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.get("listPlans", "/v1/admin/plans", { ...reading, success: AdminPlans }).annotateMerge(
+      summary("List plans with their limits"),
     ),
   )
   .add(

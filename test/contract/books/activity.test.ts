@@ -11,6 +11,7 @@ import {
 } from "../../../src/protocol/control/activity.ts"
 import { ApplyEvent } from "../../../src/protocol/control/admin.ts"
 import { ExchangeDetail, ExchangeLogPage, OpenExchanges } from "../../../src/protocol/control/exchange-log.ts"
+import { AdminModels, AdminPlans, OwnModels } from "../../../src/protocol/control/model-list.ts"
 import { UsageSummary } from "../../../src/protocol/control/usage-summary.ts"
 import { hello, newTestIds, testCatalogue } from "../../../src/testing/index.ts"
 import { answering } from "../../../src/testing/vendor-replies.ts"
@@ -208,6 +209,21 @@ describe("exchanges", () => {
 })
 
 describe("beside", () => {
+  it("models have their targets and callers, plans their limits; members see the models of their organisation", async () => {
+    const { data } = await read(AdminModels, "/v1/admin/models")
+    expect(data.find(({ handle }) => handle === "nowhere")).toMatchObject({
+      kind: "chat",
+      targets: [{ vendor: "unreachable", model: "a" }],
+      organisations: expect.any(Number),
+    })
+    expect(data.find(({ handle }) => handle === "main")?.organisations).toBeGreaterThanOrEqual(1)
+    expect((await read(AdminPlans, "/v1/admin/plans")).data).toContainEqual(expect.objectContaining({ id: "team" }))
+    const own = await read(OwnModels, "/v1/models", await as("member"))
+    expect(own.currency).toBe("USD")
+    expect(own.data).toContainEqual({ handle: "main", kind: "chat" })
+    expect((await get("/v1/admin/models", await as("owner"))).status).toBe(401)
+  })
+
   it("targets tell their health, prices which is in force", async () => {
     const { data } = await read(Targets, "/v1/admin/targets")
     expect(data).toContainEqual({ vendor: "gemini", model: "gemini-3-test", handles: ["gemini"], state: "healthy" })
