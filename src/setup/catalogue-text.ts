@@ -6,9 +6,9 @@ import { type CatalogueIssue, loadCatalogue } from "../catalogue/load.ts"
 import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue/document.ts"
 
 /** Entries to add, by section. */
-export type Additions = Partial<Pick<CatalogueEncoded, "vendors" | "models" | "prices" | "plans">>
+export type Additions = Partial<Pick<CatalogueEncoded, "vendors" | "models" | "prices" | "plans" | "webhooks">>
 
-const sectionNames = ["vendors", "models", "prices", "plans"] as const
+const sectionNames = ["vendors", "models", "prices", "plans", "webhooks"] as const
 
 /** The reason why entries cannot be added, for people. */
 export type AddRefusal =

@@ -31,7 +31,7 @@ export const additionsOf = (
   vendors: ReadonlyArray<VendorEntry>,
   chosen: ReadonlyArray<ChosenModel>,
   { markup, from }: StarterTerms,
-): Required<Omit<Additions, "plans">> => {
+): Required<Omit<Additions, "plans" | "webhooks">> => {
   const served = new Set(
     (document?.models ?? []).flatMap(({ targets = [] }) => targets.map(({ vendor, model }) => `${vendor} ${model}`)),
   )

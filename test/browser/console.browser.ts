@@ -237,8 +237,8 @@ describe("what it shows", () => {
     await page.getByRole("button", { name: "Create an application" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Create" }).click()
     await page.getByRole("dialog").waitFor({ state: "detached" })
-    await page.getByRole("button", { name: "Mint a key" }).click()
-    await page.getByRole("dialog").getByRole("button", { name: "Mint a key" }).click()
+    await page.getByRole("button", { name: "Create a key" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Create" }).click()
     const secret = await page.locator(".secret").first().textContent()
     const shown = (await page.getByRole("dialog").textContent()) ?? ""
     expect(shown).toContain("OPENAI_API_KEY=")
@@ -256,6 +256,65 @@ describe("what it shows", () => {
       "key.revoked",
       "key.minted",
     ])
+  })
+
+  it("an organisation with a team, a person, an application, a key, a budget and a webhook is made by the console only", async () => {
+    const page = await asOperator()
+    const dialog = page.getByRole("dialog")
+    const fill = async (form: string, values: Readonly<Record<string, string>>, confirm: string) => {
+      await page.getByRole("button", { name: form, exact: true }).click()
+      for (const [label, value] of Object.entries(values)) {
+        const field = dialog.getByLabel(label, { exact: false }).first()
+        if ((await field.getAttribute("type")) === "checkbox") await field.check()
+        else if ((await field.locator("option").count()) > 0) await field.selectOption(value)
+        else await field.fill(value)
+      }
+      expect(await findings(page), form).toEqual([])
+      await dialog.getByRole("button", { name: confirm, exact: true }).click()
+    }
+    await show(page, "organisations", "Organisations")
+    await page.getByText("Test", { exact: true }).first().waitFor()
+    await fill("Create an organisation", { Name: "River", Plan: "team", claude: "" }, "Create")
+    await page.getByRole("heading", { name: "River", level: 1 }).waitFor()
+    await page.getByText("claude", { exact: true }).first().waitFor()
+    await fill("Edit", { Aliases: "gpt-* = main", main: "" }, "Save")
+    await page.getByText("gpt-* = main").waitFor()
+    await fill("Invite a person", { "E-mail": `river.${tag}@example.com`, Role: "owner" }, "Invite")
+    await page
+      .getByRole("row")
+      .filter({ hasText: `river.${tag}` })
+      .waitFor()
+    await fill("Create a team", { Name: "Research", [`river.${tag}`]: "" }, "Create")
+    const team = page.getByRole("region", { name: "Table of teams" }).getByRole("row").filter({ hasText: "Research" })
+    await team.getByText(`river.${tag}@example.com`).waitFor()
+    await team.getByRole("button", { name: "Edit" }).click()
+    await dialog.getByLabel("Name").fill("Laboratory")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("row").filter({ hasText: "Laboratory" }).waitFor()
+    await fill("Create an application", { Name: "Website" }, "Create")
+    await page.getByRole("region", { name: "Table of applications" }).getByText("Website").waitFor()
+    await fill("Create a key", { Application: "Website", Name: "Laptop" }, "Create")
+    await dialog.getByRole("button", { name: "Done" }).click()
+    await page.getByRole("region", { name: "Table of keys" }).getByText("Laptop").waitFor()
+    await fill(
+      "Set a budget",
+      { Id: "monthly", "Applies to": "team", Limit: "12.5", "Warn at": "80, 100", Mode: "shadow", Period: "month" },
+      "Set",
+    )
+    const budget = page.getByRole("row").filter({ hasText: "monthly" })
+    await budget.getByText("12.50 USD a month, nothing used yet").waitFor()
+    await budget.getByText("80 %, 100 %").waitFor()
+    await budget.getByRole("button", { name: "Change" }).click()
+    await dialog.getByLabel("Limit").fill("20")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await budget.getByText("20.00 USD a month").waitFor()
+    await show(page, "webhooks", "Webhooks")
+    await fill(
+      "Add a webhook",
+      { Id: `chat-${tag}`, Form: "slack", Address: "https://hooks.example.com/services/a" },
+      "Add",
+    )
+    await page.getByRole("region", { name: "Table of webhooks" }).getByText(`chat-${tag}`).waitFor()
   })
 
   it("the catalogue shows an error at its line, then what would change, then applies it", async () => {

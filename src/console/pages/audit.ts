@@ -5,13 +5,14 @@ import { useState } from "preact/hooks"
 import type { AuditEntries } from "../../protocol/control/activity.ts"
 import type { AuditResponse } from "../../protocol/control/admin.ts"
 import { get } from "../api.ts"
-import { count, instant } from "../format.ts"
+import { count } from "../format.ts"
 import { useAction, usePages } from "../load.ts"
 import type { PageProps } from "../page.ts"
 import { setQuery } from "../route.ts"
 import { Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Head, Tag } from "../ui/parts.ts"
 import { PagedTable } from "../ui/table.ts"
+import { Time } from "../ui/time.ts"
 import { routeFor, useViewer } from "../viewer.ts"
 
 type Entry = AuditEntries["data"][number]
@@ -36,7 +37,7 @@ export const Page = ({ query }: PageProps) => {
       <${Filters} fields=${fields} apply=${(values: Values) => setQuery(values)} />
       <${PagedTable} caption="Audit entries" pages=${pages} empty=${html`<${Empty} title="No entry matches">Remove a filter.<//>`} columns=${[
         { name: "Number", align: "right", show: ({ id }: Entry) => id },
-        { name: "Time", align: "nowrap", show: ({ at }: Entry) => instant(at) },
+        { name: "Time", align: "nowrap", show: ({ at }: Entry) => html`<${Time} at=${at} />` },
         { name: "Action", show: (entry: Entry) => html`<code>${entry.action}</code>` },
         {
           name: "Actor",

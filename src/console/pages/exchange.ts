@@ -1,12 +1,14 @@
 /** One exchange from end to end: its details, its vendor calls over time, its bill line by line, and its transfers. */
+
 import { html } from "htm/preact"
 import type { ExchangeDetail } from "../../protocol/control/exchange-log.ts"
 import { get } from "../api.ts"
-import { count, instant, millis, money } from "../format.ts"
+import { count, millis, money } from "../format.ts"
 import { useLoad } from "../load.ts"
 import { linkTo } from "../route.ts"
 import { Card, Empty, ErrorBox, Facts, Figures, Head, Loading } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
+import { Time } from "../ui/time.ts"
 import { type Span, Timeline } from "../ui/timeline.ts"
 import { routeFor, useViewer } from "../viewer.ts"
 import { Result } from "./result.ts"
@@ -39,7 +41,7 @@ export const sessionLink = (session: string) =>
 const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
   const { currency = "", tiers } = exchange
   const facts: ReadonlyArray<readonly [string, unknown]> = [
-    ["Ended", instant(exchange.at)],
+    ["Ended", html`<${Time} at=${exchange.at} />`],
     ["Result", html`<${Result} exchange=${exchange} />`],
     ["Model", exchange.model],
     ["Vendor", exchange.vendor || "–"],
@@ -87,7 +89,7 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
       <//>
       <${Card} title="Transfers in the ledger">
         <${Table} caption="Transfers" rows=${exchange.transfers} empty=${html`<${Empty} title="No money moved" />`} columns=${[
-          { name: "Time", align: "nowrap", show: ({ at }: Transfer) => instant(at) },
+          { name: "Time", align: "nowrap", show: ({ at }: Transfer) => html`<${Time} at=${at} />` },
           { name: "Kind", show: ({ kind }: Transfer) => kind },
           { name: "From", show: ({ from }: Transfer) => html`<code>${from}</code>` },
           { name: "To", show: ({ to }: Transfer) => html`<code>${to}</code>` },

@@ -1,11 +1,12 @@
 /** Exports: the progress of each with its records, and the reason of a failure. */
+
 import { html } from "htm/preact"
 import type { ExportEntry, ExportList, ExportProgress } from "../../protocol/control/export.ts"
 import { get } from "../api.ts"
-import { instant } from "../format.ts"
 import { useLoad } from "../load.ts"
 import { Card, Empty, ErrorBox, Head, Loading, Tag } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
+import { Time } from "../ui/time.ts"
 
 const everyMs = 3000
 
@@ -39,7 +40,11 @@ const columns = [
   { name: "Format", show: ({ entry }: Line) => entry.format },
   { name: "Records", show: ({ records }: Line) => records },
   { name: "Shard", show: ({ shard }: Line) => shard },
-  { name: "Exported until", align: "nowrap" as const, show: ({ exportedUntil }: Line) => instant(exportedUntil) },
+  {
+    name: "Exported until",
+    align: "nowrap" as const,
+    show: ({ exportedUntil }: Line) => html`<${Time} at=${exportedUntil} />`,
+  },
   { name: "Behind", align: "right" as const, show: ({ lagSeconds }: Line) => `${Math.round(lagSeconds)} s` },
   {
     name: "Failures",

@@ -1,4 +1,5 @@
 /** Jobs: work of vendors that goes on after its request, with the hold of each. */
+
 import { html } from "htm/preact"
 import type { JobEntry, JobList } from "../../protocol/kinds/job.ts"
 import { call, get } from "../api.ts"
@@ -9,6 +10,7 @@ import { setQuery } from "../route.ts"
 import { ActionButton, Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Head, Loading, Tag } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
+import { Time } from "../ui/time.ts"
 
 const everyMs = 3000
 
@@ -36,7 +38,11 @@ export const Page = ({ query }: PageProps) => {
         data === undefined
           ? error === undefined && html`<${Loading} />`
           : html`<${Table} caption="Jobs" rows=${data.jobs} empty=${html`<${Empty} title="No jobs yet">Videos are jobs: ask for one at <code>POST /t1/videos</code>, or in the playground.<//>`} columns=${[
-              { name: "Created", align: "nowrap", show: ({ createdAt }: JobEntry) => instant(createdAt) },
+              {
+                name: "Created",
+                align: "nowrap",
+                show: ({ createdAt }: JobEntry) => html`<${Time} at=${createdAt} />`,
+              },
               { name: "Job", show: ({ id }: JobEntry) => html`<code class="wrap">${id}</code>` },
               { name: "Organisation", show: ({ org }: JobEntry) => org },
               { name: "Model", show: ({ model }: JobEntry) => model },

@@ -1,17 +1,19 @@
 /** Money: balances, allotments by node, entries, top-ups, budgets, prices with their history, and the check of the books. */
+
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
 import type { PriceList } from "../../protocol/control/activity.ts"
 import type { DoctorResponse, LedgerResponse, TopupResponse } from "../../protocol/control/admin.ts"
 import type { LedgerStatement } from "../../protocol/control/statement.ts"
 import { call, get } from "../api.ts"
-import { count, exactCount, instant, money, since } from "../format.ts"
+import { count, exactCount, money, since } from "../format.ts"
 import { useAction, useLoad, usePages } from "../load.ts"
 import type { PageProps } from "../page.ts"
 import { goTo, linkTo } from "../route.ts"
 import { ActionButton, Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Figures, Head, Loading, Tag } from "../ui/parts.ts"
 import { PagedTable, Table } from "../ui/table.ts"
+import { Time } from "../ui/time.ts"
 import { useViewer } from "../viewer.ts"
 import { CsvExport } from "./csv-export.ts"
 import { BudgetsPanel } from "./organisation/budgets-panel.ts"
@@ -83,7 +85,7 @@ const Ledger = ({ ledger: { balances, allotments, entries } }: { readonly ledger
     <${Table} caption="Allotments by node" rows=${allotments} empty=${html`<${Empty} title="No node holds money now">It is moved to a node with the first exchange.<//>`} columns=${[
       { name: "Node", show: ({ node }: Allotment) => html`<code>${node}</code>` },
       { name: "Amount", align: "right", show: (row: Allotment) => money(row.amount, row.currency) },
-      { name: "Since", align: "nowrap", show: (row: Allotment) => instant(row.since) },
+      { name: "Since", align: "nowrap", show: (row: Allotment) => html`<${Time} at=${row.since} />` },
       {
         name: "Node is",
         show: ({ isAlive }: Allotment) =>
@@ -97,7 +99,7 @@ const Ledger = ({ ledger: { balances, allotments, entries } }: { readonly ledger
 `
 
 const entryColumns = [
-  { name: "Time", align: "nowrap" as const, show: ({ at }: Pick<Entry, "at">) => instant(at) },
+  { name: "Time", align: "nowrap" as const, show: ({ at }: Pick<Entry, "at">) => html`<${Time} at=${at} />` },
   { name: "Kind", show: ({ kind }: Pick<Entry, "kind">) => kind },
   { name: "Account", show: ({ account }: Pick<Entry, "account">) => account },
   {

@@ -3,13 +3,17 @@ import { html } from "htm/preact"
 import type { OrgList } from "../../protocol/control/admin-directory.ts"
 import type { OrgRecord } from "../../protocol/control/tenants.ts"
 import { call, get } from "../api.ts"
+import { modelChoices, useModels, usePlans } from "../choices.ts"
 import { count, money } from "../format.ts"
 import { useLoad, usePages } from "../load.ts"
 import type { PageProps } from "../page.ts"
 import { goTo, linkTo, setQuery } from "../route.ts"
-import { ActionButton, Filters, type Values } from "../ui/form.ts"
+import { ActionButton, chosenIn, Filters, type Values } from "../ui/form.ts"
+import { Identifier } from "../ui/identifier.ts"
 import { Card, Empty, ErrorBox, Facts, Head, Loading, Tag } from "../ui/parts.ts"
 import { PagedTable } from "../ui/table.ts"
+import { useViewer } from "../viewer.ts"
+import { aliasText, EditOrganisation } from "./organisation/edit-organisation.ts"
 import { OrganisationPanels } from "./organisation/organisation.ts"
 
 type Org = OrgList["data"][number]
@@ -22,10 +26,12 @@ const List = ({ query }: Pick<PageProps, "query">) => {
   const pages = usePages(`orgs ${search} ${status}`, (cursor, signal) =>
     get<OrgList>("v1/admin/orgs", { search, status, cursor }, signal),
   )
-  const create = async ({ id = "", models = "", ...rest }: Values) => {
+  const models = useModels(useViewer())
+  const plans = usePlans()
+  const create = async ({ id = "", models: chosen, ...rest }: Values) => {
     const org = Object.fromEntries(Object.entries({ ...rest, id }).filter(([, value]) => value !== ""))
     const created = await call<{ readonly id: string }>("POST", "v1/admin/orgs", {
-      body: { ...org, models: models.split(/[\s,]+/).filter(Boolean) },
+      body: { ...org, models: chosenIn(chosen) },
     })
     goTo(["organisations", created.id])
   }
@@ -34,9 +40,15 @@ const List = ({ query }: Pick<PageProps, "query">) => {
       <${ActionButton} name="Create an organisation" confirm="Create" act=${create} fields=${[
         { name: "name", label: "Name" },
         { name: "id", label: "Id", isOptional: true, hint: "Generated if empty." },
-        { name: "currency", label: "Currency", value: "USD" },
-        { name: "plan", label: "Plan", isOptional: true },
-        { name: "models", label: "Models", hint: "Handles of the catalogue, separated by commas." },
+        {
+          name: "currency",
+          label: "Currency",
+          value: "USD",
+          suggestions: currencies,
+          hint: "One that models have prices in.",
+        },
+        { name: "plan", label: "Plan", options: plans },
+        { name: "models", label: "Models that it may call", many: modelChoices(models) },
       ]} />
     <//>
     <${Card}>
@@ -54,7 +66,7 @@ const List = ({ query }: Pick<PageProps, "query">) => {
           ],
         },
       ]} />
-      <${PagedTable} caption="Organisations" pages=${pages} empty=${html`<${Empty} title="No organisation matches">Create one here, or declare it in the catalogue.<//>`} columns=${[
+      <${PagedTable} caption="Organisations" pages=${pages} empty=${html`<${Empty} title="No organisations match">Create one here, or declare it in the <a href=${linkTo(["catalogue"])}>catalogue</a>.<//>`} columns=${[
         {
           name: "Organisation",
           show: ({ id, name }: Org) =>
@@ -79,6 +91,8 @@ const List = ({ query }: Pick<PageProps, "query">) => {
   `
 }
 
+const currencies = ["USD", "CNY", "EUR"]
+
 type OrgRow = typeof OrgRecord.Type
 
 const One = ({ id }: { readonly id: string }) => {
@@ -98,20 +112,21 @@ const One = ({ id }: { readonly id: string }) => {
       ? html`<${ActionButton} name="Disable" title="Disable ${data.name}?" tone="danger" explain="All its calls are refused until it is enabled again." act=${setStatus("disabled")} />`
       : html`<${ActionButton} name="Enable" title="Enable ${data.name}?" act=${setStatus("active")} />`)
   return html`
-    <${Head} title=${data?.name ?? id}>${button}<a href=${linkTo(["money", id])}>Money</a><a href=${linkTo(["overview"], { org: id })}>Usage</a><//>
+    <${Head} title=${data?.name ?? id}>${data !== undefined && !data.declared && html`<${EditOrganisation} org=${data} changed=${reload} />`}${button}<a href=${linkTo(["money", id])}>Money</a><a href=${linkTo(["overview"], { org: id })}>Usage</a><//>
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       data === undefined
         ? !error && html`<${Loading} />`
         : html`<${Card} title="Organisation"><${Facts} facts=${[
-            ["Id", html`<code>${data.id}</code>`],
+            ["Id", html`<${Identifier} id=${data.id} />`],
             ["Status", data.status],
             ["Plan", data.plan ?? "none"],
             ["Currency", data.currency],
-            ["Models", data.models.join(", ")],
+            ["Models", data.models.join(", ") || "none"],
+            ["Aliases", aliasText(data.aliases).replaceAll("\n", ", ") || "none"],
             ["Declared by the catalogue", data.declared ? "yes: change it there" : "no"],
           ]} /><//>
-            <${OrganisationPanels} org=${id} />`
+            <${OrganisationPanels} org=${id} currency=${data.currency} />`
     }
   `
 }

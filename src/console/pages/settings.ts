@@ -14,6 +14,7 @@ import { setQuery } from "../route.ts"
 import { ActionButton, Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Head, Segments, Tag } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
+import { Time } from "../ui/time.ts"
 import { mayManage, useViewer, type Viewer } from "../viewer.ts"
 
 type Revisions = { readonly data: ReadonlyArray<ConfigRevision> }
@@ -103,7 +104,7 @@ const Layer = ({ scope, team }: { readonly scope: string; readonly team: string 
             lock &&
             html`<${Tag} tone=${enforcement === "enforce" ? "bad" : "warn"}>${enforcement === "enforce" ? "locked" : "shadow lock"}<//>`,
         },
-        { name: "Changed", align: "nowrap", show: ({ updatedAt }: SettingRow) => instant(updatedAt) },
+        { name: "Changed", align: "nowrap", show: ({ updatedAt }: SettingRow) => html`<${Time} at=${updatedAt} />` },
         {
           name: "Actions",
           show: (row: SettingRow) => html`<span class="row">

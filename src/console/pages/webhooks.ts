@@ -1,14 +1,16 @@
 /** Webhooks: the receivers of events, and the outcome of each delivery. */
+
 import { html } from "htm/preact"
 import type { Deliveries, Delivery, WebhookEntry, WebhookList } from "../../protocol/control/webhook.ts"
 import { addressOf, call, get } from "../api.ts"
-import { instant } from "../format.ts"
 import { useLoad } from "../load.ts"
 import type { PageProps } from "../page.ts"
 import { setQuery } from "../route.ts"
 import { ActionButton, Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Head, Loading, Tag } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
+import { Time } from "../ui/time.ts"
+import { AddWebhook } from "./add-webhook.ts"
 
 const everyMs = 3000
 
@@ -38,12 +40,12 @@ export const Page = ({ query }: PageProps) => {
   ]
   return html`
     <${Head} title="Webhooks" />
-    <${Card} title="Receivers">
+    <${Card} title="Endpoints" actions=${html`<${AddWebhook} added=${webhooks.reload} />`}>
       <${ErrorBox} error=${webhooks.error} retry=${webhooks.reload} />
       ${
         webhooks.data === undefined
           ? webhooks.error === undefined && html`<${Loading} />`
-          : html`<${Table} caption="Webhooks" rows=${webhooks.data.webhooks} empty=${html`<${Empty} title="No webhooks yet">Webhooks of the platform are in the catalogue, under <code>webhooks</code>; owners set their organisation's.<//>`} columns=${[
+          : html`<${Table} caption="Webhooks" rows=${webhooks.data.webhooks} empty=${html`<${Empty} title="No webhooks yet">Add one for events of the platform and of all organisations. Owners add those of their organisation.<//>`} columns=${[
               { name: "Webhook", show: ({ id }: WebhookEntry) => html`<code class="wrap">${id}</code>` },
               { name: "Organisation", show: ({ owner }: WebhookEntry) => owner ?? "the platform" },
               { name: "Form", show: ({ form }: WebhookEntry) => form },
@@ -59,7 +61,7 @@ export const Page = ({ query }: PageProps) => {
               {
                 name: "Actions",
                 show: (entry: WebhookEntry) =>
-                  html`<${ActionButton} name="Test" title="Test ${entry.id}?" explain="Sends an event of type webhook.test." act=${test(entry)} />`,
+                  html`<${ActionButton} name="Test" tone="quiet" title="Test ${entry.id}?" explain="Sends an event of type webhook.test." act=${test(entry)} />`,
               },
             ]} />`
       }
@@ -78,7 +80,7 @@ export const Page = ({ query }: PageProps) => {
 
 /** @param resend makes the action that sends an ended delivery again */
 export const deliveryColumns = (resend: (delivery: Delivery) => () => Promise<void>) => [
-  { name: "At", align: "nowrap" as const, show: ({ at }: Delivery) => instant(at) },
+  { name: "At", align: "nowrap" as const, show: ({ at }: Delivery) => html`<${Time} at=${at} />` },
   { name: "Type", show: ({ type }: Delivery) => type },
   { name: "Subject", show: ({ subject }: Delivery) => html`<code class="wrap">${subject}</code>` },
   { name: "Webhook", show: ({ webhook }: Delivery) => html`<code class="wrap">${webhook}</code>` },
@@ -91,13 +93,13 @@ export const deliveryColumns = (resend: (delivery: Delivery) => () => Promise<vo
   {
     name: "Next",
     align: "nowrap" as const,
-    show: ({ nextAt }: Delivery) => (nextAt === undefined ? "" : instant(nextAt)),
+    show: ({ nextAt }: Delivery) => (nextAt === undefined ? "" : html`<${Time} at=${nextAt} />`),
   },
   {
     name: "Actions",
     show: (delivery: Delivery) =>
       delivery.state !== "pending" &&
-      html`<${ActionButton} name="Send again" title="Send ${delivery.event} again?" explain="It has the same id: a receiver that knows it ignores it." act=${resend(delivery)} />`,
+      html`<${ActionButton} name="Send again" tone="quiet" title="Send ${delivery.event} again?" explain="It has the same id: a receiver that knows it ignores it." act=${resend(delivery)} />`,
   },
 ]
 

@@ -15,21 +15,48 @@ export interface Field {
   readonly isOptional?: boolean
   /** The options, which make it a choice. */
   readonly options?: ReadonlyArray<readonly [value: string, name: string]>
-  /** Suggestions while a person types. */
-  readonly suggestions?: ReadonlyArray<string>
+  /** Suggestions while a person types: values, or values with their names. */
+  readonly suggestions?: ReadonlyArray<string | readonly [value: string, name: string]>
+  /** The options of which several can be chosen; the value has the chosen ones, separated by commas. */
+  readonly many?: ReadonlyArray<readonly [value: string, name: string]>
+  /** Whether the text may have several lines. */
+  readonly hasLines?: boolean
+  /** Whether the value is shown and cannot be changed. */
+  readonly isFixed?: boolean
 }
 
 export type Values = Readonly<Record<string, string>>
 
-export const valuesOf = (form: HTMLFormElement): Values =>
-  Object.fromEntries(
-    [...new FormData(form)].flatMap(([name, value]) => (typeof value === "string" ? [[name, value.trim()]] : [])),
-  )
+/** The values of a form's fields; several of one name are separated by commas. */
+export const valuesOf = (form: HTMLFormElement): Values => {
+  const values: Record<string, string> = {}
+  for (const [name, value] of new FormData(form)) {
+    if (typeof value === "string") values[name] = name in values ? `${values[name]},${value.trim()}` : value.trim()
+  }
+  return values
+}
 
-export const Input = ({ field, isFilter = false }: { readonly field: Field; readonly isFilter?: boolean }) => {
-  const { name, label, type = "text", hint, isOptional = false, options, suggestions } = field
+/** The chosen values of a field with several. */
+export const chosenIn = (value: string | undefined): ReadonlyArray<string> => (value ? value.split(",") : [])
+
+/** The one field of a form. */
+export const Input = (props: { readonly field: Field; readonly isFilter?: boolean }) =>
+  props.field.many === undefined ? html`<${OneValue} ...${props} />` : html`<${Chips} ...${props} />`
+
+/** Options of which several can be chosen. */
+const Chips = ({ field: { name, label, many = [], value = "", hint } }: { readonly field: Field }) => {
+  const chosen = new Set(chosenIn(value))
+  return html`<fieldset class="chips"><legend>${label}</legend>
+    ${many.length === 0 && html`<span class="soft">There is nothing to choose from yet.</span>`}
+    ${many.map(([each, text]) => html`<label class="chip"><input type="checkbox" name=${name} value=${each} defaultChecked=${chosen.has(each)} />${text}</label>`)}
+    ${hint !== undefined && html`<small class="soft hint">${hint}</small>`}
+  </fieldset>`
+}
+
+const OneValue = ({ field, isFilter = false }: { readonly field: Field; readonly isFilter?: boolean }) => {
+  const { name, label, type = "text", hint, isOptional = false, options, suggestions, hasLines, isFixed } = field
   const value = field.value ?? options?.[0]?.[0] ?? ""
-  const element = useRef<HTMLInputElement & HTMLSelectElement>(null)
+  const element = useRef<HTMLInputElement & HTMLSelectElement & HTMLTextAreaElement>(null)
   // The typed text stays; only a value from elsewhere replaces it.
   useEffect(() => {
     if (element.current !== null) element.current.value = value
@@ -37,15 +64,17 @@ export const Input = ({ field, isFilter = false }: { readonly field: Field; read
   const id = useId()
   const hintId = hint === undefined ? undefined : `${id}-hint`
   const listId = suggestions === undefined ? undefined : `${id}-list`
-  return html`<label><span>${label}${isOptional && !isFilter && html` <span class="soft">optional</span>`}</span>
+  return html`<div class="field"><label for=${id}>${label}${isOptional && !isFilter && html` <span class="soft">optional</span>`}</label>
     ${
-      options === undefined
-        ? html`<input ref=${element} name=${name} type=${type} defaultValue=${value} required=${!isOptional} autocomplete="off" spellcheck=${false} aria-describedby=${hintId} list=${listId} />`
-        : html`<select ref=${element} name=${name} aria-describedby=${hintId}>${options.map(([each, text]) => html`<option value=${each} selected=${each === value}>${text}</option>`)}</select>`
+      hasLines === true
+        ? html`<textarea ref=${element} id=${id} name=${name} rows="3" defaultValue=${value} required=${!isOptional} spellcheck=${false} aria-describedby=${hintId}></textarea>`
+        : options === undefined
+          ? html`<input ref=${element} id=${id} readonly=${isFixed} name=${name} type=${type} defaultValue=${value} required=${!isOptional} autocomplete="off" spellcheck=${false} aria-describedby=${hintId} list=${listId} />`
+          : html`<select ref=${element} id=${id} name=${name} aria-describedby=${hintId}>${options.map(([each, text]) => html`<option value=${each} selected=${each === value}>${text}</option>`)}</select>`
     }
-    ${suggestions !== undefined && html`<datalist id=${listId}>${suggestions.map((each) => html`<option value=${each} />`)}</datalist>`}
+    ${suggestions !== undefined && html`<datalist id=${listId}>${suggestions.map((each) => (typeof each === "string" ? html`<option value=${each} />` : html`<option value=${each[0]} label=${each[1]} />`))}</datalist>`}
     ${hint !== undefined && html`<small class="soft" id=${hintId}>${hint}</small>`}
-  </label>`
+  </div>`
 }
 
 /** Filters beside each other, applied when they change or with Enter. */

@@ -7,6 +7,7 @@ import { Model } from "../catalogue/model.ts"
 import { Plan } from "../catalogue/plan.ts"
 import { PriceEntry } from "../catalogue/price.ts"
 import { AwsAccess, AzureAccess, DialectName, GoogleAccess, Vendor, VendorProfile } from "../catalogue/vendor.ts"
+import { Webhook } from "../catalogue/webhook.ts"
 import { ApplyRequest } from "./admin.ts"
 
 /** A catalogue's text; empty if there is none yet. */
@@ -21,6 +22,7 @@ export const DraftEntries = Schema.Struct({
   models: list(Schema.toEncoded(Model)),
   prices: list(Schema.toEncoded(PriceEntry)),
   plans: list(Schema.toEncoded(Plan)),
+  webhooks: list(Schema.toEncoded(Webhook)),
 }).annotate({ identifier: "DraftEntries" })
 export type DraftEntries = typeof DraftEntries.Type
 

@@ -1,12 +1,14 @@
-/** Applications of an organisation: create, disable, delete. */
+/** Applications of an organisation: create, edit, disable, delete. */
 import { html } from "htm/preact"
 import type { AppRecord } from "../../../protocol/control/tenants.ts"
 import { call } from "../../api.ts"
-import { instant } from "../../format.ts"
+import { nameOf } from "../../choices.ts"
 import type { Page, Pages } from "../../load.ts"
 import { ActionButton, type Values } from "../../ui/form.ts"
+import { Named } from "../../ui/identifier.ts"
 import { Card, Empty, Tag } from "../../ui/parts.ts"
 import { PagedTable } from "../../ui/table.ts"
+import { Time } from "../../ui/time.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
 export type App = typeof AppRecord.Type
@@ -17,38 +19,56 @@ export const AppsPanel = ({ place, pages }: { readonly place: TenantPlace; reado
     await change(values)
     pages.reload()
   }
-  const create = changing(({ rpm = "" }) =>
-    call("POST", place.apps, { body: { ...place.body, ...(rpm !== "" && { quota: { rpm: Number(rpm) } }) } }),
+  const create = changing(({ name = "", rpm = "" }) =>
+    call("POST", place.apps, {
+      body: { ...place.body, ...(name !== "" && { name }), ...(rpm !== "" && { quota: { rpm: Number(rpm) } }) },
+    }),
   )
-  const setStatus = ({ id, revision }: App, status: "active" | "disabled") =>
-    changing(() => call("PATCH", oneOf(place.apps, id), { body: { status }, headers: { "if-match": revision } }))
+  const update = ({ id, revision }: App, body: object) =>
+    call("PATCH", oneOf(place.apps, id), { body, headers: { "if-match": revision } })
+  const edit = (app: App) =>
+    changing(({ name = "", rpm = "" }) =>
+      update(app, { name: name || null, quota: rpm === "" ? null : { rpm: Number(rpm) } }),
+    )
+  const setStatus = (app: App, status: "active" | "disabled") => changing(() => update(app, { status }))
   const remove = ({ id }: App) => changing(() => call("DELETE", oneOf(place.apps, id)))
-  const button = html`<${ActionButton} name="Create an application" confirm="Create" act=${create} fields=${[
-    { name: "rpm", label: "Requests per minute", isOptional: true, hint: "No limit of its own if empty." },
-  ]} />`
+  const button = html`<${ActionButton} name="Create an application" confirm="Create" act=${create} fields=${fieldsOf()} />`
   return html`<${Card} title="Applications" actions=${button}>
-    <${PagedTable} caption="Applications" pages=${pages} empty=${html`<${Empty} title="No application yet">Create one, then mint a key for it.<//>`} columns=${[
-      { name: "Application", show: ({ id }: App) => html`<code class="wrap">${id}</code>` },
+    <${PagedTable} caption="Applications" pages=${pages} empty=${html`<${Empty} title="No applications yet">Create one, then create a key for it.<//>`} columns=${[
+      { name: "Application", show: ({ id, name }: App) => html`<${Named} id=${id} name=${name} />` },
       {
         name: "Status",
         show: ({ status }: App) => html`<${Tag} tone=${status === "active" ? "good" : "bad"}>${status}<//>`,
       },
       { name: "Requests per minute", align: "right", show: ({ quota }: App) => quota?.rpm ?? "no limit" },
-      { name: "Created", align: "nowrap", show: ({ createdAt }: App) => instant(createdAt) },
+      { name: "Created", align: "nowrap", show: ({ createdAt }: App) => html`<${Time} at=${createdAt} />` },
       {
         name: "Actions",
         show: (app: App) =>
           app.declared
             ? html`<span class="soft">declared by the catalogue</span>`
             : html`<span class="row">
+                <${ActionButton} name="Edit" title="Edit ${nameOf(app)}" tone="quiet" confirm="Save" fields=${fieldsOf(app)} act=${edit(app)} />
                 ${
                   app.status === "active"
-                    ? html`<${ActionButton} name="Disable" title="Disable ${app.id}?" tone="quiet" explain="Its calls are refused until it is enabled again." act=${setStatus(app, "disabled")} />`
-                    : html`<${ActionButton} name="Enable" title="Enable ${app.id}?" tone="quiet" act=${setStatus(app, "active")} />`
+                    ? html`<${ActionButton} name="Disable" title="Disable ${nameOf(app)}?" tone="quiet" explain="Its calls are refused until it is enabled again." act=${setStatus(app, "disabled")} />`
+                    : html`<${ActionButton} name="Enable" title="Enable ${nameOf(app)}?" tone="quiet" act=${setStatus(app, "active")} />`
                 }
-                <${ActionButton} name="Delete" title="Delete ${app.id}?" tone="danger" explain="Its keys are revoked for good." act=${remove(app)} />
+                <${ActionButton} name="Delete" title="Delete ${nameOf(app)}?" tone="danger" explain="Its keys are revoked for good." act=${remove(app)} />
               </span>`,
       },
     ]} />
   <//>`
 }
+
+const fieldsOf = (app?: App) => [
+  { name: "name", label: "Name", value: app?.name ?? "", isOptional: true, hint: "For people; calls use the id." },
+  {
+    name: "rpm",
+    label: "Requests per minute",
+    type: "number" as const,
+    value: app?.quota?.rpm === undefined ? "" : String(app.quota.rpm),
+    isOptional: true,
+    hint: "No limit of its own if empty.",
+  },
+]

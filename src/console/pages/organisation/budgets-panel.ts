@@ -1,12 +1,14 @@
-/** Budgets that cover an organisation: their use; set and remove. */
+/** Budgets that cover an organisation: their use; set, change and remove. */
 import { html } from "htm/preact"
 import type { BudgetState, Budgets } from "../../../protocol/control/budget.ts"
 import { call, get } from "../../api.ts"
-import { count, instant, money } from "../../format.ts"
+import type { Choices } from "../../choices.ts"
+import { count, money } from "../../format.ts"
 import { useLoad } from "../../load.ts"
-import { ActionButton, type Values } from "../../ui/form.ts"
+import { ActionButton, type Field, type Values } from "../../ui/form.ts"
 import { Card, Empty, ErrorBox, Tag } from "../../ui/parts.ts"
 import { Table } from "../../ui/table.ts"
+import { Time } from "../../ui/time.ts"
 import { mayManage, useViewer } from "../../viewer.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
@@ -21,18 +23,35 @@ const scopes: Readonly<Record<BudgetState["scope"], string>> = {
   endUser: "end user",
 }
 
-const choices = (values: ReadonlyArray<string>) => values.map((value) => [value, value] as const)
+const units: Choices = [
+  ["money", "money"],
+  ["tokens", "tokens"],
+]
 
-export const BudgetsPanel = ({ place }: { readonly place: TenantPlace }) => {
+const modes: Choices = [
+  ["enforce", "refuse calls beyond it"],
+  ["shadow", "only count them (shadow)"],
+]
+
+export const BudgetsPanel = ({
+  place,
+  currency = "",
+  subjects = [],
+}: {
+  readonly place: TenantPlace
+  /** The currency in which the organisation pays, if the page knows it. */
+  readonly currency?: string | undefined
+  /** Known teams, applications and people. */
+  readonly subjects?: Choices
+}) => {
   const viewer = useViewer()
   const { data, error, reload } = useLoad(
     `budgets ${place.org}`,
     (signal) => get<Budgets>(place.budgets, undefined, signal),
     10_000,
   )
-  const set = async ({ id = "", limit = "", unit = "", ...terms }: Values) => {
-    const amount = unit === "tokens" ? Number(limit) : limit
-    await call("PUT", oneOf(place.budgets, id), { body: { ...terms, unit, limit: amount } })
+  const set = async (values: Values) => {
+    await call("PUT", oneOf(place.budgets, values["id"] ?? ""), { body: termsOf(values) })
     reload()
   }
   const remove = (id: string) => async () => {
@@ -41,46 +60,99 @@ export const BudgetsPanel = ({ place }: { readonly place: TenantPlace }) => {
   }
   /** Operators remove the platform's budgets, people their organisation's own. */
   const own = viewer.kind === "operator" ? "platform" : "organisation"
+  const declared = new Set(data?.budgets.filter(({ source }) => source !== own).map(({ id }) => id))
   const button =
     mayManage(viewer) &&
-    html`<${ActionButton} name="Set a budget" confirm="Set" act=${set} fields=${[
-      { name: "id", label: "Id", hint: "An id that exists is changed." },
-      { name: "scope", label: "Applies to", options: choices(["org", "team", "person", "app", "key", "endUser"]) },
-      { name: "unit", label: "Of", options: choices(["money", "tokens"]) },
-      { name: "period", label: "Per", options: Object.entries(periods) },
-      { name: "limit", label: "Limit", hint: "In the organisation's currency, or tokens." },
-    ]} />`
+    html`<${ActionButton} name="Set a budget" confirm="Set" act=${set} fields=${fieldsOf(currency, subjects)} />`
   return html`<${Card} title="Budgets" actions=${button}>
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       data !== undefined &&
-      html`<${Table} caption="Budgets" rows=${data.budgets} empty=${html`<${Empty} title="No budget covers this">Set one: calls beyond it are refused before a vendor is called.<//>`} columns=${[
+      html`<${Table} caption="Budgets" rows=${data.budgets} empty=${html`<${Empty} title="No budgets yet">Set one: calls beyond it are refused before a vendor is called.<//>`} columns=${[
         { name: "Budget", show: ({ id, source }: BudgetState) => html`${id} <small class="soft">${source}</small>` },
         {
           name: "Applies to",
           show: ({ scope, subject }: BudgetState) =>
             html`<span class="wrap">${subject === undefined ? `each ${scopes[scope]}` : `${scopes[scope]} ${subject}`}</span>`,
         },
-        { name: "Used", show: (budget: BudgetState) => html`<${Used} budget=${budget} />` },
+        { name: "Used", show: (budget: BudgetState) => html`<${Used} budget=${budget} currency=${currency} />` },
         {
           name: "Mode",
           show: ({ mode }: BudgetState) => html`<${Tag} tone=${mode === "enforce" ? "good" : "warn"}>${mode}<//>`,
         },
-        { name: "Starts again", align: "nowrap", show: ({ resetAt }: BudgetState) => instant(resetAt) },
+        {
+          name: "Warns at",
+          show: ({ warnAt = [] }: BudgetState) => warnAt.map((share) => `${Math.round(share * 100)} %`).join(", "),
+        },
+        { name: "Resets", align: "nowrap", show: ({ resetAt }: BudgetState) => html`<${Time} at=${resetAt} />` },
         {
           name: "Actions",
-          show: ({ id, source }: BudgetState) =>
-            source === own &&
+          show: (budget: BudgetState) =>
+            budget.source === own &&
+            !declared.has(budget.id) &&
             mayManage(viewer) &&
-            html`<${ActionButton} name="Remove" title="Remove ${id}?" tone="danger" act=${remove(id)} />`,
+            html`<span class="row">
+              <${ActionButton} name="Change" title="Change ${budget.id}" tone="quiet" confirm="Save" act=${set} fields=${fieldsOf(currency, subjects, budget)} />
+              <${ActionButton} name="Remove" title="Remove ${budget.id}?" tone="danger" act=${remove(budget.id)} />
+            </span>`,
         },
       ]} />`
     }
   <//>`
 }
 
-const Used = ({ budget: { subject, used, limit, unit, period } }: { readonly budget: BudgetState }) => {
-  const amount = (value: string | number) => (typeof value === "number" ? `${count(value)} tokens` : money(value))
+const fieldsOf = (currency: string, subjects: Choices, budget?: BudgetState): ReadonlyArray<Field> => [
+  {
+    name: "id",
+    label: "Id",
+    value: budget?.id ?? "",
+    isFixed: budget !== undefined,
+    hint: "An id that exists is changed.",
+  },
+  { name: "scope", label: "Applies to", value: budget?.scope ?? "org", options: Object.entries(scopes) },
+  {
+    name: "subject",
+    label: "Only this one",
+    value: budget === undefined || budget.isGeneral === true || budget.scope === "org" ? "" : (budget.subject ?? ""),
+    isOptional: true,
+    suggestions: subjects,
+    hint: "The id of a team, application, key, person or end user. If empty, each of them has the budget.",
+  },
+  { name: "unit", label: "Unit", value: budget?.unit ?? "money", options: units },
+  { name: "period", label: "Period", value: budget?.period ?? "day", options: Object.entries(periods) },
+  {
+    name: "limit",
+    label: "Limit",
+    value: budget === undefined ? "" : String(budget.limit),
+    hint: `In ${currency || "the organisation's currency"}, for example 12.50; or tokens.`,
+  },
+  {
+    name: "warnAt",
+    label: "Warn at",
+    value: budget?.warnAt?.map((share) => String(Math.round(share * 100))).join(", ") ?? "",
+    isOptional: true,
+    hint: "Percentages of the limit, for example 80, 100.",
+  },
+  { name: "mode", label: "Mode", value: budget?.mode ?? "enforce", options: modes },
+]
+
+const termsOf = ({ scope, subject = "", unit, period, limit = "", warnAt = "", mode }: Values) => {
+  const shares = warnAt.split(/[\s,%]+/).filter((share) => share !== "")
+  return {
+    scope,
+    unit,
+    period,
+    mode,
+    limit: unit === "tokens" ? Number(limit) : limit,
+    ...(subject !== "" && { subject }),
+    ...(shares.length > 0 && { warnAt: shares.map((share) => Number(share) / 100) }),
+  }
+}
+
+const Used = ({ budget, currency }: { readonly budget: BudgetState; readonly currency: string }) => {
+  const { subject, used, limit, unit, period } = budget
+  const amount = (value: string | number) =>
+    typeof value === "number" ? `${count(value)} tokens` : money(value, currency)
   if (subject === undefined) return html`${amount(limit)} a ${period}, nothing used yet`
   const part = Number(limit) === 0 ? 100 : Math.min(100, (100 * Number(used)) / Number(limit))
   return html`<div class="bar" role="meter" aria-valuenow=${Math.round(part)} aria-valuemin="0" aria-valuemax="100" aria-label="Used of the ${unit}"><i style=${{ width: `${part}%` }}></i></div>

@@ -1,23 +1,26 @@
 /** Keys of an organisation's applications: mint (with examples to copy) and revoke. */
+
 import { html } from "htm/preact"
 import type { KeyList, KeyMinted } from "../../../protocol/control/admin-directory.ts"
 import { base, call, get } from "../../api.ts"
-import { instant } from "../../format.ts"
+import type { Choices } from "../../choices.ts"
 import { usePages } from "../../load.ts"
 import { ActionButton, CopyButton, Secret, type Values } from "../../ui/form.ts"
+import { Named } from "../../ui/identifier.ts"
 import { Card, Empty, Tag } from "../../ui/parts.ts"
 import { PagedTable } from "../../ui/table.ts"
+import { Time } from "../../ui/time.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
 type Key = KeyList["data"][number]
 
-export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readonly apps: ReadonlyArray<string> }) => {
+export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readonly apps: Choices }) => {
   const pages = usePages(`keys ${place.org}`, (cursor, signal) =>
     get<KeyList>(place.keys, { ...place.query, cursor }, signal),
   )
-  const mint = async ({ app = "", expiresAt = "" }: Values) => {
+  const mint = async ({ app = "", name = "", expiresAt = "" }: Values) => {
     const { keyId, key } = await call<KeyMinted>("POST", place.keys, {
-      body: { app, ...(expiresAt !== "" && { expiresAt }) },
+      body: { app, ...(name !== "" && { name }), ...(expiresAt !== "" && { expiresAt }) },
     })
     pages.reload()
     return html`<${Secret} title="The key ${keyId}" secret=${key}><${ReadyLines} keyId=${keyId} secret=${key} /><//>`
@@ -28,30 +31,30 @@ export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readon
   }
   const button =
     apps.length > 0 &&
-    html`<${ActionButton} name="Mint a key" act=${mint} fields=${[
-      { name: "app", label: "Application", options: apps.map((id) => [id, id]) },
+    html`<${ActionButton} name="Create a key" confirm="Create" act=${mint} fields=${[
+      { name: "app", label: "Application", options: apps },
+      { name: "name", label: "Name", isOptional: true, hint: "The program or the place that uses it." },
       { name: "expiresAt", label: "Expires on", type: "date", isOptional: true },
     ]} />`
   return html`<${Card} title="Keys" actions=${button}>
-    <${PagedTable} caption="Keys" pages=${pages} empty=${html`<${Empty} title="No key yet">${apps.length === 0 ? "Create an application first." : "Mint one: applications call the gateway with it."}<//>`} columns=${[
-      { name: "Key id", show: ({ id }: Key) => html`<code class="wrap">${id}</code>` },
-      { name: "Application", show: ({ appId }: Key) => appId },
+    <${PagedTable} caption="Keys" pages=${pages} empty=${html`<${Empty} title="No keys yet">${apps.length === 0 ? "Create an application first." : "Create one: applications call the gateway with it."}<//>`} columns=${[
+      { name: "Key", show: ({ id, name }: Key) => html`<${Named} id=${id} name=${name} />` },
+      { name: "Application", show: ({ appId, appName }: Key) => html`<span class="wrap">${appName ?? appId}</span>` },
       {
         name: "Status",
         show: ({ status }: Key) => html`<${Tag} tone=${status === "active" ? "good" : "bad"}>${status}<//>`,
       },
-      { name: "From", show: ({ origin }: Key) => (origin === "catalogue" ? "catalogue" : "minted") },
-      { name: "Created", align: "nowrap", show: ({ createdAt }: Key) => instant(createdAt) },
+      { name: "Created", align: "nowrap", show: ({ createdAt }: Key) => html`<${Time} at=${createdAt} />` },
       {
         name: "Expires",
         align: "nowrap",
-        show: ({ expiresAt }: Key) => (expiresAt === undefined ? "never" : instant(expiresAt)),
+        show: ({ expiresAt }: Key) => (expiresAt === undefined ? "never" : html`<${Time} at=${expiresAt} />`),
       },
       {
         name: "Actions",
-        show: ({ id, status }: Key) =>
+        show: ({ id, name, status }: Key) =>
           status === "active" &&
-          html`<${ActionButton} name="Revoke" title="Revoke ${id}?" tone="danger" explain="Calls with it are refused within two seconds. This cannot be undone." act=${revoke(id)} />`,
+          html`<${ActionButton} name="Revoke" title="Revoke ${name ?? id}?" tone="danger" explain="Calls with it are refused within two seconds. This cannot be undone." act=${revoke(id)} />`,
       },
     ]} />
   <//>`

@@ -1,12 +1,13 @@
 /** Licences of an organisation's applications: issue, suspend, revoke. */
+
 import { html } from "htm/preact"
 import type { License, LicenseIssued } from "../../../protocol/control/licence.ts"
 import { call, get } from "../../api.ts"
-import { instant } from "../../format.ts"
 import { useLoad } from "../../load.ts"
 import { ActionButton, Secret, type Values } from "../../ui/form.ts"
 import { Card, Empty, ErrorBox, Tag } from "../../ui/parts.ts"
 import { Table } from "../../ui/table.ts"
+import { Time } from "../../ui/time.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
 const tones = { issued: "soft", active: "good", suspended: "warn", revoked: "bad" } as const
@@ -41,7 +42,7 @@ export const LicencesPanel = ({
         { name: "Licence", show: ({ id }: License) => html`<code class="wrap">${id}</code>` },
         { name: "Application", show: ({ appId }: License) => appId },
         { name: "Status", show: ({ status }: License) => html`<${Tag} tone=${tones[status]}>${status}<//>` },
-        { name: "Issued", align: "nowrap", show: ({ createdAt }: License) => instant(createdAt) },
+        { name: "Issued", align: "nowrap", show: ({ createdAt }: License) => html`<${Time} at=${createdAt} />` },
         {
           name: "Actions",
           show: ({ id, status }: License) => html`<span class="row">

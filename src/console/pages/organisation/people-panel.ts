@@ -1,8 +1,8 @@
 /** Members of an organisation: invite, change the role, disable, remove. */
 import { html } from "htm/preact"
 import type { MemberRecord } from "../../../protocol/control/tenants.ts"
-import { call, get } from "../../api.ts"
-import { type Page, usePages } from "../../load.ts"
+import { addressOf, call, get } from "../../api.ts"
+import { type Page, type Pages, usePages } from "../../load.ts"
 import { ActionButton, type Values } from "../../ui/form.ts"
 import { Card, Empty, Tag } from "../../ui/parts.ts"
 import { PagedTable } from "../../ui/table.ts"
@@ -16,17 +16,24 @@ const roles = [
   ["owner", "owner"],
 ] as const
 
-export const PeoplePanel = ({ place }: { readonly place: TenantPlace }) => {
-  const pages = usePages(`members ${place.org}`, (cursor, signal) =>
+/** Members of an organisation, a page at a time. */
+export const useMembers = (place: TenantPlace): Pages<Member> =>
+  usePages(`members ${place.org}`, (cursor, signal) =>
     get<Page<Member>>(place.members, { ...place.query, cursor }, signal),
   )
+
+export const PeoplePanel = ({ place, pages }: { readonly place: TenantPlace; readonly pages: Pages<Member> }) => {
   const changing = (change: (values: Values) => Promise<unknown>) => async (values: Values) => {
     await change(values)
     pages.reload()
   }
-  const invite = changing(({ email = "", role = "" }) =>
-    call("POST", place.members, { body: { ...place.body, email, role } }),
-  )
+  const invite = async ({ email = "", role = "" }: Values) => {
+    const { mailed } = await call<{ readonly mailed?: boolean }>("POST", place.members, {
+      body: { ...place.body, email, role },
+    })
+    pages.reload()
+    return mailed === false ? html`<${NotMailed} email=${email} />` : undefined
+  }
   const update = ({ id, revision }: Member, body: object) =>
     call("PATCH", oneOf(place.members, id), { body, headers: { "if-match": revision } })
   const remove = ({ id }: Member) => call("DELETE", oneOf(place.members, id))
@@ -35,7 +42,7 @@ export const PeoplePanel = ({ place }: { readonly place: TenantPlace }) => {
     { name: "role", label: "Role", options: roles },
   ]} />`
   return html`<${Card} title="People" actions=${button}>
-    <${PagedTable} caption="People" pages=${pages} empty=${html`<${Empty} title="Nobody is a member yet">Invite somebody: they log in with a code that is mailed to them, and accept.<//>`} columns=${[
+    <${PagedTable} caption="People" pages=${pages} empty=${html`<${Empty} title="No people yet">Invite somebody: they log in with a code that is mailed to them, and accept.<//>`} columns=${[
       { name: "Address", show: ({ email }: Member) => html`<span class="wrap">${email}</span>` },
       { name: "Role", show: ({ role }: Member) => role },
       {
@@ -63,3 +70,9 @@ export const PeoplePanel = ({ place }: { readonly place: TenantPlace }) => {
     ]} />
   <//>`
 }
+
+/** The remark after an invitation that no mail carries. */
+const NotMailed = ({ email }: { readonly email: string }) => html`
+  <h2>${email} is invited</h2>
+  <p>This gateway sends no mail, so tell them: they log in at <code class="wrap">${addressOf("login").href}</code> with this address, and accept.</p>
+  <p class="soft small">Without mail, the code for the login is in the gateway's log. An operator configures mail with SVC_SMTP_URL.</p>`

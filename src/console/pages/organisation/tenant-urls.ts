@@ -5,6 +5,7 @@ export interface TenantPlace {
   readonly org: string
   readonly apps: string
   readonly members: string
+  readonly teams: string
   readonly keys: string
   readonly licences: string
   readonly budgets: string
@@ -16,7 +17,13 @@ export interface TenantPlace {
 
 export const tenantPlace = (viewer: Viewer, org: string): TenantPlace => {
   if (viewer.kind === "person") {
-    const own = { apps: "v1/apps", members: "v1/members", keys: "v1/keys", licences: "v1/org-licenses" }
+    const own = {
+      apps: "v1/apps",
+      members: "v1/members",
+      teams: "v1/teams",
+      keys: "v1/keys",
+      licences: "v1/org-licenses",
+    }
     return { org, ...own, budgets: "v1/budgets", query: {}, body: {} }
   }
   const ofOrg = `v1/admin/orgs/${encodeURIComponent(org)}`
@@ -24,6 +31,7 @@ export const tenantPlace = (viewer: Viewer, org: string): TenantPlace => {
     org,
     apps: "v1/admin/apps",
     members: "v1/admin/members",
+    teams: "v1/admin/teams",
     keys: "v1/admin/keys",
     licences: `${ofOrg}/licences`,
     budgets: `${ofOrg}/budgets`,

@@ -1,12 +1,13 @@
 /** A person's own access tokens: create and revoke. */
+
 import { html } from "htm/preact"
 import type { AccessToken, AccessTokenMinted } from "../../../protocol/control/access-token.ts"
 import { call, get } from "../../api.ts"
-import { instant } from "../../format.ts"
 import { useLoad } from "../../load.ts"
 import { ActionButton, Secret, type Values } from "../../ui/form.ts"
 import { Card, Empty, ErrorBox } from "../../ui/parts.ts"
 import { Table } from "../../ui/table.ts"
+import { Time } from "../../ui/time.ts"
 import { oneOf } from "./tenant-urls.ts"
 
 const list = "v1/tokens"
@@ -45,11 +46,11 @@ export const TokensPanel = () => {
         { name: "Name", show: ({ name }: AccessToken) => name },
         { name: "Scopes", show: ({ scopes }: AccessToken) => scopes.join(", ") },
         { name: "Owner", show: ({ owner }: AccessToken) => (owner === "org" ? "the organisation" : "you") },
-        { name: "Created", align: "nowrap", show: ({ createdAt }: AccessToken) => instant(createdAt) },
+        { name: "Created", align: "nowrap", show: ({ createdAt }: AccessToken) => html`<${Time} at=${createdAt} />` },
         {
           name: "Expires",
           align: "nowrap",
-          show: ({ expiresAt }: AccessToken) => (expiresAt === undefined ? "never" : instant(expiresAt)),
+          show: ({ expiresAt }: AccessToken) => (expiresAt === undefined ? "never" : html`<${Time} at=${expiresAt} />`),
         },
         {
           name: "Actions",

@@ -1,12 +1,15 @@
 /** Webhooks that an organisation's owner sets, and their deliveries. */
+
 import { html } from "htm/preact"
 import type { Deliveries, Delivery, MadeWebhook, OwnWebhook, OwnWebhooks } from "../../../protocol/control/webhook.ts"
 import { call, get } from "../../api.ts"
 import { instant } from "../../format.ts"
 import { useLoad } from "../../load.ts"
-import { ActionButton, Secret, type Values } from "../../ui/form.ts"
+import { ActionButton, chosenIn, Secret, type Values } from "../../ui/form.ts"
 import { Card, Empty, ErrorBox } from "../../ui/parts.ts"
 import { Table } from "../../ui/table.ts"
+import { Time } from "../../ui/time.ts"
+import { orgEvents } from "../../webhook-events.ts"
 import { deliveryColumns } from "../webhooks.ts"
 import { oneOf } from "./tenant-urls.ts"
 
@@ -18,7 +21,7 @@ export const WebhooksPanel = ({ org }: { readonly org: string }) => {
   )
   const make = async ({ url = "", events = "" }: Values) => {
     const { id, secret } = await call<typeof MadeWebhook.Type>("POST", place, {
-      body: { url, events: events.split(/[\s,]+/).filter((event) => event !== "") },
+      body: { url, events: chosenIn(events) },
     })
     reload()
     return html`<${Secret} title="The secret of ${id}" secret=${secret} />`
@@ -36,19 +39,19 @@ export const WebhooksPanel = ({ org }: { readonly org: string }) => {
     await call("DELETE", oneOf(place, id))
     reload()
   }
-  const button = html`<${ActionButton} name="Set a webhook" confirm="Set" act=${make} fields=${[
+  const button = html`<${ActionButton} name="Add a webhook" confirm="Add" act=${make} fields=${[
     { name: "url", label: "Address", hint: "https and public." },
-    { name: "events", label: "Events", value: eventsOfOrganisations },
+    { name: "events", label: "Events", value: orgEvents.join(","), many: orgEvents.map((event) => [event, event]) },
   ]} />`
   return html`<${Card} title="Webhooks" actions=${button}>
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       data !== undefined &&
-      html`<${Table} caption="Webhooks" rows=${data.webhooks} empty=${html`<${Empty} title="No webhook">Set one to be notified of keys, budgets, jobs and a low balance.<//>`} columns=${[
+      html`<${Table} caption="Webhooks" rows=${data.webhooks} empty=${html`<${Empty} title="No webhooks yet">Add one to be notified of keys, budgets, jobs and a low balance.<//>`} columns=${[
         { name: "Webhook", show: ({ id }: OwnWebhook) => html`<code class="wrap">${id}</code>` },
         { name: "Address", show: ({ url }: OwnWebhook) => html`<code class="wrap">${url}</code>` },
         { name: "Events", show: ({ events }: OwnWebhook) => events.join(", ") },
-        { name: "Created", align: "nowrap", show: ({ createdAt }: OwnWebhook) => instant(createdAt) },
+        { name: "Created", align: "nowrap", show: ({ createdAt }: OwnWebhook) => html`<${Time} at=${createdAt} />` },
         {
           name: "Former secret",
           align: "nowrap",
@@ -57,7 +60,7 @@ export const WebhooksPanel = ({ org }: { readonly org: string }) => {
         {
           name: "Actions",
           show: ({ id }: OwnWebhook) =>
-            html`<${ActionButton} name="Rotate" title="Replace the secret of ${id}?" explain="Deliveries carry two signatures until the former secret is not valid any more." act=${rotate(id)} fields=${rotationFields} /> <${ActionButton} name="Remove" title="Remove ${id}?" tone="danger" explain="With its deliveries. This cannot be undone." act=${remove(id)} />`,
+            html`<${ActionButton} name="Rotate" tone="quiet" title="Replace the secret of ${id}?" explain="Deliveries carry two signatures until the former secret is not valid any more." act=${rotate(id)} fields=${rotationFields} /> <${ActionButton} name="Remove" title="Remove ${id}?" tone="danger" explain="With its deliveries. This cannot be undone." act=${remove(id)} />`,
         },
       ]} />
       ${data.webhooks.map(({ id }) => html`<${DeliveriesOf} key=${id} id=${id} />`)}`
@@ -82,7 +85,7 @@ const DeliveriesOf = ({ id }: { readonly id: string }) => {
       reload()
     }
   return html`
-    <div class="head"><h3>Deliveries of ${id}</h3><${ActionButton} name="Test" title="Test ${id}?" explain="Sends an event of type webhook.test." act=${test} /></div>
+    <div class="head"><h3>Deliveries of ${id}</h3><${ActionButton} name="Test" tone="quiet" title="Test ${id}?" explain="Sends an event of type webhook.test." act=${test} /></div>
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       data !== undefined &&
@@ -99,5 +102,3 @@ const rotationFields = [
     hint: "At most 168. With 0, it is not valid any more.",
   },
 ]
-
-const eventsOfOrganisations = "budget.near, budget.reached, balance.low, key.created, key.revoked, job.done"

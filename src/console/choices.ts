@@ -1,0 +1,39 @@
+/** Known values that forms offer to choose from: models, plans, and the entries of an organisation. */
+import type { AdminModels, AdminPlans, OwnModels } from "../protocol/control/model-list.ts"
+import type { TeamRecord } from "../protocol/control/tenants.ts"
+import { get } from "./api.ts"
+import { type Page, useLoad } from "./load.ts"
+import { routeFor, type Viewer } from "./viewer.ts"
+
+export type Choices = ReadonlyArray<readonly [value: string, name: string]>
+
+interface NamedModel {
+  readonly handle: string
+  readonly kind: string
+}
+
+/** The models that a viewer can choose from. */
+export const useModels = (viewer: Viewer): ReadonlyArray<NamedModel> =>
+  useLoad(`models ${viewer.kind}`, (signal) =>
+    get<AdminModels | OwnModels>(routeFor(viewer, "v1/admin/models", "v1/models"), undefined, signal),
+  ).data?.data ?? []
+
+export const modelChoices = (models: ReadonlyArray<NamedModel>): Choices =>
+  models.map(({ handle, kind }) => [handle, kind === "chat" ? handle : `${handle} (${kind})`])
+
+/** The plans of the catalogue, after the choice of none. */
+export const usePlans = (): Choices => {
+  const { data } = useLoad("plans", (signal) => get<AdminPlans>("v1/admin/plans", undefined, signal))
+  return [["", "none"], ...(data?.data ?? []).map(({ id }) => [id, id] as const)]
+}
+
+export type Team = typeof TeamRecord.Type
+
+/** The first page of an organisation's teams. */
+export const useTeams = (path: string, query: Readonly<Record<string, string>>) =>
+  useLoad(`teams ${path} ${JSON.stringify(query)}`, (signal) =>
+    get<Page<Team>>(path, { ...query, limit: "200" }, signal),
+  )
+
+/** The name of an entry, and its id if it has none. */
+export const nameOf = ({ id, name }: { readonly id: string; readonly name?: string }): string => name ?? id

@@ -1,0 +1,7 @@
+/** The events that webhooks can send. */
+
+/** The events of an organisation, for which its owners add webhooks. */
+export const orgEvents = ["budget.near", "budget.reached", "balance.low", "key.created", "key.revoked", "job.done"]
+
+/** All events, for webhooks of the platform. */
+export const allEvents = [...orgEvents, "target.down", "target.up", "catalogue.applied", "books.closed"]
