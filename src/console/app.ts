@@ -1,60 +1,21 @@
 /** The frame: the user of the browser, the navigation, and the page that the address names. Pages load when they are opened. */
 
 import { html } from "htm/preact"
-import type { ComponentType } from "preact"
 import { useEffect, useState } from "preact/hooks"
 import type { BrowserSession } from "../protocol/control/activity.ts"
 import { actIn, addressOf, send } from "./api.ts"
 import { Invitations } from "./invitations.ts"
 import { type Loaded, useLoad } from "./load.ts"
+import { Logo } from "./logo.ts"
+import { entryAt, isFor, Menu, type PageEntry, pages } from "./navigation.ts"
 import { NodeProblems } from "./node-problems.ts"
 import type { PageProps } from "./page.ts"
-import { linkTo, type Route, readRoute, useRoute } from "./route.ts"
+import { readRoute, useRoute } from "./route.ts"
 import { readSession } from "./session.ts"
 import { SignIn } from "./sign-in.ts"
 import { applyTheme, readTheme, type Theme } from "./theme.ts"
 import { ErrorBox, Loading, Segments } from "./ui/parts.ts"
 import { type Viewer, ViewerContext } from "./viewer.ts"
-
-interface PageEntry {
-  readonly path: string
-  readonly name: string
-  readonly load: () => Promise<{ readonly Page: ComponentType<PageProps> }>
-  /** The viewers that have it in the navigation. */
-  readonly for: "all" | "operator" | "manager" | "person"
-}
-
-const pages: ReadonlyArray<PageEntry> = [
-  { path: "overview", name: "Overview", for: "all", load: () => import("./pages/overview.ts") },
-  { path: "exchanges", name: "Exchanges", for: "all", load: () => import("./pages/exchanges.ts") },
-  { path: "reply-cache", name: "Reply cache", for: "operator", load: () => import("./pages/reply-cache.ts") },
-  { path: "jobs", name: "Jobs", for: "operator", load: () => import("./pages/jobs.ts") },
-  { path: "exports", name: "Exports", for: "operator", load: () => import("./pages/exports.ts") },
-  { path: "webhooks", name: "Webhooks", for: "operator", load: () => import("./pages/webhooks.ts") },
-  { path: "timeouts", name: "Timeouts", for: "operator", load: () => import("./pages/timeouts.ts") },
-  { path: "money", name: "Money", for: "manager", load: () => import("./pages/money.ts") },
-  { path: "catalogue", name: "Catalogue", for: "operator", load: () => import("./pages/catalogue/catalogue.ts") },
-  { path: "organisations", name: "Organisations", for: "operator", load: () => import("./pages/organisations.ts") },
-  {
-    path: "organisation",
-    name: "Organisation",
-    for: "person",
-    load: () => import("./pages/organisation/organisation.ts"),
-  },
-  { path: "settings", name: "Settings", for: "all", load: () => import("./pages/settings.ts") },
-  { path: "plan", name: "Plan usage", for: "all", load: () => import("./pages/plan.ts") },
-  { path: "audit", name: "Audit", for: "manager", load: () => import("./pages/audit.ts") },
-  { path: "playground", name: "Playground", for: "all", load: () => import("./pages/playground/playground.ts") },
-]
-
-const entryAt = (entries: ReadonlyArray<PageEntry>, [name]: Route["parts"]): PageEntry | undefined =>
-  entries.find(({ path }) => path === name) ?? entries[0]
-
-const isFor = (entry: PageEntry, viewer: Viewer): boolean => {
-  if (entry.for === "all") return true
-  if (viewer.kind === "operator") return entry.for !== "person"
-  return entry.for === "person" || (entry.for === "manager" && viewer.role !== "member")
-}
 
 export const App = () => {
   const session = useLoad("session", readSession)
@@ -102,13 +63,13 @@ const Frame = ({ viewer, session, choose }: FrameProps) => {
   const { parts, query } = useRoute()
   const shown = pages.filter((entry) => isFor(entry, viewer))
   const current = entryAt(shown, parts)
+  const [isOpen, setOpen] = useState(false)
   return html`<div class="frame">
     <a class="skip" href="#main" onClick=${skip}>Skip to the page</a>
-    <header class="side">
-      <div class="brand">Weir <small class="soft">${viewer.environment}</small></div>
-      <nav aria-label="Pages"><ul>
-        ${shown.map(({ path, name }) => html`<li><a href=${linkTo([path])} aria-current=${path === current?.path ? "page" : undefined}>${name}</a></li>`)}
-      </ul></nav>
+    <header class=${isOpen ? "side open" : "side"}>
+      <div class="brand"><${Logo} /> Weir <small class="soft">${viewer.environment}</small>
+        <button type="button" class="quiet menu" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Close" : "Menu"}</button></div>
+      <${Menu} shown=${shown} current=${current} isOpen=${isOpen} chosen=${() => setOpen(false)} />
       <${Foot} viewer=${viewer} session=${session} choose=${choose} />
     </header>
     <main id="main" tabindex="-1">

@@ -146,6 +146,11 @@ const pages = (): ReadonlyArray<readonly [string, string | RegExp]> => [
   ["catalogue", "Catalogue"],
   ["organisations", "Organisations"],
   [`organisations/${ids.org}`, "Test"],
+  ["keys", "Keys"],
+  ["teams", "Teams"],
+  ["models", "Models"],
+  ["vendors", "Vendors"],
+  ["exports", "Exports"],
   ["settings", "Settings"],
   [`plan?org=${ids.org}`, "Plan usage"],
   ["audit", "Audit"],
@@ -191,6 +196,33 @@ describe("every page", () => {
       expect(await findings(page)).toEqual([])
     },
   )
+})
+
+describe("the frame", () => {
+  it("keeps the menu in view, and shows the present entry", async () => {
+    const page = await asOperator({ viewport: { width: 1280, height: 400 } })
+    await show(page, `money/${ids.org}`, /^Money of/)
+    await page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    const [top, height] = await page.evaluate<ReadonlyArray<number>>(
+      "[document.querySelector('.side').getBoundingClientRect().top, document.querySelector('.side').clientHeight]",
+    )
+    expect([Math.abs(Math.round(top ?? Number.NaN)), height]).toEqual([0, 400])
+    await show(page, "playground", "Playground")
+    const box = await page.locator("nav [aria-current]").boundingBox()
+    expect(box?.y).toBeGreaterThanOrEqual(0)
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(400)
+  })
+
+  it("has less than 60 px on a phone, and opens to a menu", async () => {
+    const page = await asOperator({ viewport: { width: 390, height: 800 } })
+    const height = () => page.evaluate<number>("document.querySelector('.side').getBoundingClientRect().height")
+    expect(await height()).toBeLessThan(60)
+    await page.getByRole("button", { name: "Menu" }).click()
+    expect(await findings(page)).toEqual([])
+    await page.getByRole("link", { name: "Audit" }).click()
+    await page.getByRole("heading", { name: "Audit", level: 1 }).waitFor()
+    expect(await height()).toBeLessThan(60)
+  })
 })
 
 describe("what it shows", () => {
@@ -448,7 +480,7 @@ describe("what it shows", () => {
     await page.getByText("8 entries would change.").waitFor()
     await page.getByRole("button", { name: "Apply" }).click()
     await page.getByText(/Revision \d+ is in force on this node/).waitFor()
-    await show(page, "money", "Money")
+    await show(page, "models", "Models")
     await page.getByText("above 200,000 tokens: input 2.00, output 3.00").waitFor()
     expect(await findings(page)).toEqual([])
     await Effect.runPromise(gateway().catalogue.apply(before))
@@ -475,6 +507,46 @@ describe("what it shows", () => {
     expect(await text.inputValue()).toContain("name: Renamed")
     expect(await findings(page)).toEqual([])
     await Effect.runPromise(gateway().catalogue.apply(before))
+  })
+
+  it("timeouts are a table, sorted and narrowed; the card of a tier weighs another limit", async () => {
+    const page = await asOperator()
+    await show(page, "timeouts", "Timeouts")
+    const table = page.getByRole("region", { name: "Table of times by tier and target" })
+    await table.getByRole("button", { name: "Calls" }).click()
+    expect(await table.locator("[aria-sort=descending]").textContent()).toContain("Calls")
+    const calls = (await table.locator("tbody tr td:nth-child(3)").allTextContents()).map(Number)
+    expect(calls).toEqual([...calls].sort((a, b) => b - a))
+    expect(calls.length).toBeGreaterThan(3)
+    await page.getByLabel("Tier", { exact: true }).selectOption("ttfb")
+    await page.getByLabel("Vendor", { exact: true }).selectOption("openai")
+    expect(new Set(await table.locator("tbody tr td:first-child").allTextContents())).toEqual(new Set(["First frame"]))
+    await table.getByRole("button", { name: "First frame" }).first().click()
+    await page.getByText(/^A limit of .* would have ended/).waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.getByRole("button", { name: "Close" }).click()
+    await page.getByText(/^A limit of .* would have ended/).waitFor({ state: "detached" })
+  })
+
+  it("models have their price and callers, vendors are tested, keys are found by their name", async () => {
+    const page = await asOperator()
+    await show(page, "models", "Models")
+    const models = page.getByRole("region", { name: "Table of models" })
+    await models.getByText("openai/upstream-main").first().waitFor()
+    await show(page, "vendors", "Vendors")
+    const row = page.getByRole("row").filter({ hasText: "upstream-main" }).first()
+    await row.getByText("healthy").waitFor()
+    await row.getByRole("button", { name: "Test" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Call it" }).click()
+    await page
+      .getByRole("dialog")
+      .getByRole("heading", { name: /works$/ })
+      .waitFor()
+    await page.getByRole("button", { name: "Done" }).click()
+    await show(page, `keys?search=${ids.key}`, "Keys")
+    const keys = page.getByRole("region", { name: "Table of keys" })
+    await keys.getByText(ids.key).waitFor()
+    expect(await keys.getByRole("row").count()).toBe(2)
   })
 
   it("the audit log verifies, and tells what was done here", async () => {
@@ -710,10 +782,10 @@ describe("roles", () => {
     expect(await linksOf(page)).toEqual([
       "Overview",
       "Exchanges",
-      "Money",
       "Organisation",
-      "Settings",
+      "Money",
       "Plan usage",
+      "Settings",
       "Audit",
       "Playground",
     ])
@@ -737,8 +809,8 @@ describe("roles", () => {
       "Overview",
       "Exchanges",
       "Organisation",
-      "Settings",
       "Plan usage",
+      "Settings",
       "Playground",
     ])
     await page.getByText("Nothing was called in this time").waitFor()

@@ -42,7 +42,7 @@ export const AddWebhook = ({ added }: { readonly added: () => void }) => {
       name: "url",
       label: "Address",
       isOptional: true,
-      hint: "A URL. Those of Slack and Teams are secrets: write a reference, env:NAME or file:PATH. PagerDuty needs none.",
+      hint: "A URL, or a reference to one, env:NAME or file:PATH: the addresses of Slack and Teams are secrets. PagerDuty needs none.",
     },
     {
       name: "secret",

@@ -1,15 +1,15 @@
-/** Money: balances, allotments by node, entries, top-ups, budgets, prices with their history, and the check of the books. */
+/** Money: balances, allotments by node, entries, top-ups, budgets, and the check of the books. */
 
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
-import type { PriceList } from "../../protocol/control/activity.ts"
 import type { DoctorResponse, LedgerResponse, TopupResponse } from "../../protocol/control/admin.ts"
+import type { OrgList } from "../../protocol/control/admin-directory.ts"
 import type { LedgerStatement } from "../../protocol/control/statement.ts"
 import { call, get } from "../api.ts"
-import { count, exactCount, money, since } from "../format.ts"
+import { count, money, since } from "../format.ts"
 import { useAction, useLoad, usePages } from "../load.ts"
 import type { PageProps } from "../page.ts"
-import { goTo, linkTo } from "../route.ts"
+import { linkTo, setQuery, useRoute } from "../route.ts"
 import { ActionButton, Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Figures, Head, Loading, Tag } from "../ui/parts.ts"
 import { PagedTable, Table } from "../ui/table.ts"
@@ -26,15 +26,33 @@ export const Page = ({ parts: [org] }: PageProps) => {
 }
 
 /** The money of the whole gateway. */
-const AllMoney = () => html`
-  <${Head} title="Money" />
-  <${Card} title="An organisation's money">
-    <${Filters} fields=${[{ name: "org", label: "Organisation's id" }]} apply=${({ org = "" }: Values) => org !== "" && goTo(["money", org])} />
-    <p class="soft">Or choose one from <a href=${linkTo(["organisations"])}>the list</a>, which has all balances.</p>
-  <//>
-  <${Books} />
-  <${Prices} />
-`
+const AllMoney = () => {
+  const { query } = useRoute()
+  const { search = "" } = query
+  const pages = usePages(`balances ${search}`, (cursor, signal) =>
+    get<OrgList>("v1/admin/orgs", { search, cursor }, signal),
+  )
+  return html`
+    <${Head} title="Money" />
+    <${Card} title="Balances">
+      <${Filters} fields=${[{ name: "search", label: "Organisation begins with", value: search }]} apply=${(values: Values) => setQuery(values)} />
+      <${PagedTable} caption="Balances" pages=${pages} empty=${html`<${Empty} title="No organisations match"><a href=${linkTo(["organisations"])}>Create one</a>.<//>`} columns=${[
+        {
+          name: "Organisation",
+          show: ({ id, name }: Org) =>
+            html`<a href=${linkTo(["money", id])}>${name}</a> <small class="soft wrap">${id}</small>`,
+        },
+        { name: "Available", align: "right", show: ({ available, currency }: Org) => money(available, currency) },
+        { name: "Held", align: "right", show: ({ held, currency }: Org) => money(held, currency) },
+        { name: "Allotted", align: "right", show: ({ allotted, currency }: Org) => money(allotted, currency) },
+      ]} />
+    <//>
+    <${Books} />
+    <p class="soft">Prices are on the page <a href=${linkTo(["models"])}>Models</a>.</p>
+  `
+}
+
+type Org = OrgList["data"][number]
 
 const OrgMoney = ({ org }: { readonly org: string }) => {
   const viewer = useViewer()
@@ -67,7 +85,7 @@ const OrgMoney = ({ org }: { readonly org: string }) => {
     <//>
     <${ErrorBox} error=${error} retry=${reload} />
     ${data === undefined ? !error && html`<${Loading} />` : html`<${Ledger} ledger=${data} />`}
-    <${BudgetsPanel} place=${tenantPlace(viewer, org)} />
+    <${BudgetsPanel} place=${tenantPlace(viewer, org)} currency=${data?.balances[0]?.currency} />
   `
 }
 
@@ -168,61 +186,6 @@ const Books = () => {
           { name: "MiB", show: ({ bytes }: Shard) => count(Math.round(bytes / 2 ** 20)) },
         ]} />`
       }`
-    }
-  <//>`
-}
-
-type Price = PriceList["data"][number]
-type Step = NonNullable<Price["above"]>[number]
-
-const othersOf = (dims: Price["dims"] = {}, tiers: Price["tiers"] = {}): ReadonlyArray<string> => [
-  ...Object.entries(dims).map(([name, amount]) => `${name} ${money(amount)}`),
-  ...Object.entries(tiers).map(([name, factor]) => `tier ${name} × ${factor}`),
-]
-
-const aboveText = ({ tokens, input, output, cacheRead, cacheWrite, cacheWrite1h, dims, tiers }: Step): string => {
-  const stated = { input, output, "cache read": cacheRead, "cache write": cacheWrite, "for an hour": cacheWrite1h }
-  const prices = Object.entries(stated).flatMap(([name, amount]) =>
-    amount === undefined ? [] : [`${name} ${money(amount)}`],
-  )
-  return `above ${exactCount(tokens)} tokens: ${[...prices, ...othersOf(dims, tiers)].join(", ")}`
-}
-
-const Prices = () => {
-  const { data, error, reload } = useLoad("prices", (signal) => get<PriceList>("v1/admin/prices", undefined, signal))
-  return html`<${Card} title="Prices per million tokens">
-    <${ErrorBox} error=${error} retry=${reload} />
-    ${
-      data !== undefined &&
-      html`<${Table} caption="Prices" rows=${data.data} empty=${html`<${Empty} title="No model has a price">Without one it cannot be called: declare prices in the <a href=${linkTo(["catalogue"])}>catalogue</a>, or <code>weir prices import</code>.<//>`} columns=${[
-        { name: "Model", show: ({ model }: Price) => model },
-        {
-          name: "From",
-          align: "nowrap",
-          show: ({ from, isInForce }: Price) => html`${from} ${isInForce && html`<${Tag} tone="good">in force<//>`}`,
-        },
-        { name: "Currency", show: ({ currency }: Price) => currency },
-        { name: "Input", align: "right", show: ({ input }: Price) => (input === undefined ? "" : money(input)) },
-        { name: "Output", align: "right", show: ({ output }: Price) => (output === undefined ? "" : money(output)) },
-        {
-          name: "Cache read",
-          align: "right",
-          show: ({ cacheRead }: Price) => (cacheRead === undefined ? "as input" : money(cacheRead)),
-        },
-        {
-          name: "Cache write",
-          align: "right",
-          show: ({ cacheWrite }: Price) => (cacheWrite === undefined ? "as input" : money(cacheWrite)),
-        },
-        {
-          name: "Others",
-          show: ({ dims, tiers }: Price) => othersOf(dims, tiers).join(", "),
-        },
-        {
-          name: "Long inputs",
-          show: ({ above = [] }: Price) => above.map((step) => html`<div>${aboveText(step)}</div>`),
-        },
-      ]} />`
     }
   <//>`
 }

@@ -9,6 +9,9 @@ export interface Column<Row> {
   readonly name: string
   readonly show: (row: Row) => ComponentChildren
   readonly align?: "right" | "nowrap"
+  /** Sorts the rows by this column. */
+  readonly sort?: () => void
+  readonly sorted?: "ascending" | "descending" | undefined
 }
 
 export interface TableProps<Row> {
@@ -24,11 +27,20 @@ export const Table = <Row>({ caption, columns, rows, empty }: TableProps<Row>) =
   return html`<div class="table" tabindex="0" role="region" aria-label="Table of ${caption.toLowerCase()}">
     <table>
       <caption class="hidden">${caption}</caption>
-      <thead><tr>${columns.map(({ name, align }) => html`<th scope="col" class=${align}>${name}</th>`)}</tr></thead>
+      <thead><tr>${columns.map((column) => html`<${HeadCell} column=${column} />`)}</tr></thead>
       <tbody>${rows.map((row) => html`<tr>${columns.map(({ show, align }) => html`<td class=${align}>${show(row)}</td>`)}</tr>`)}</tbody>
     </table>
   </div>`
 }
+
+const arrows = { ascending: " ↑", descending: " ↓" } as const
+
+const HeadCell = <Row>({ column: { name, align, sort, sorted } }: { readonly column: Column<Row> }) =>
+  html`<th scope="col" class=${align} aria-sort=${sorted}>${
+    sort === undefined
+      ? name
+      : html`<button type="button" class="link" onClick=${sort}>${name}${sorted !== undefined && html`<span aria-hidden="true">${arrows[sorted]}</span>`}</button>`
+  }</th>`
 
 /** A table of a list with a cursor. */
 export const PagedTable = <Row>({

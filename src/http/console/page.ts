@@ -28,7 +28,7 @@ export const consolePage = ({ version, entries, first, libraries }: ConsoleAsset
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Weir console</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${icon}">
 <script type="importmap">${imports}</script>
 ${entries.map((path) => `<script type="module" src="${at(path)}"></script>`).join("\n")}
 <link rel="stylesheet" href="${at(style)}">
@@ -39,3 +39,8 @@ ${first.map((path) => `<link rel="modulepreload" href="${at(path)}">`).join("\n"
 `
   return { html, policy }
 }
+
+/** The icon: the shape of the console's logo, in a colour that light and dark tabs show. */
+const icon = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path d="M2 6h8c3 0 3 8 6 8h6M2 10h6c3 0 3 8 6 8h8" fill="none" stroke="#2f7fd6" stroke-width="2.5" stroke-linecap="round"/></svg>',
+)}`

@@ -74,5 +74,5 @@ export const PeoplePanel = ({ place, pages }: { readonly place: TenantPlace; rea
 /** The remark after an invitation that no mail carries. */
 const NotMailed = ({ email }: { readonly email: string }) => html`
   <h2>${email} is invited</h2>
-  <p>This gateway sends no mail, so tell them: they log in at <code class="wrap">${addressOf("login").href}</code> with this address, and accept.</p>
+  <p>This gateway sends no mail: give them this address. They log in at <code class="wrap">${addressOf("login").href}</code> with this address, and accept.</p>
   <p class="soft small">Without mail, the code for the login is in the gateway's log. An operator configures mail with SVC_SMTP_URL.</p>`

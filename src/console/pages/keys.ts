@@ -1,0 +1,71 @@
+/** Keys of all organisations: search, use in the last 30 days, revoke. */
+import { html } from "htm/preact"
+import type { KeyList } from "../../protocol/control/admin-directory.ts"
+import type { UsageSummary } from "../../protocol/control/usage-summary.ts"
+import { call, get } from "../api.ts"
+import { count } from "../format.ts"
+import { useLoad, usePages } from "../load.ts"
+import type { PageProps } from "../page.ts"
+import { fromOf } from "../range.ts"
+import { linkTo, setQuery } from "../route.ts"
+import { ActionButton, Filters, type Values } from "../ui/form.ts"
+import { Named } from "../ui/identifier.ts"
+import { Card, Empty, Head, Tag } from "../ui/parts.ts"
+import { PagedTable } from "../ui/table.ts"
+import { Time } from "../ui/time.ts"
+
+type Key = KeyList["data"][number]
+
+export const Page = ({ query: { search = "", org = "" } }: PageProps) => {
+  const pages = usePages(`keys ${search} ${org}`, (cursor, signal) =>
+    get<KeyList>("v1/admin/keys", { search, org, cursor }, signal),
+  )
+  const usage = useLoad("usage by key", (signal) =>
+    get<UsageSummary>("v1/admin/usage-summary", { by: "key", from: fromOf("30d") }, signal),
+  )
+  const calls = new Map(usage.data?.groups.map(({ group, exchanges }) => [group, exchanges]))
+  const revoke = (id: string) => async () => {
+    await call("POST", `v1/admin/keys/${encodeURIComponent(id)}/revoke`)
+    pages.reload()
+  }
+  return html`
+    <${Head} title="Keys" />
+    <${Card}>
+      <${Filters} apply=${(values: Values) => setQuery(values)} fields=${[
+        { name: "search", label: "Key or application begins with", value: search },
+        { name: "org", label: "Organisation's id", value: org },
+      ]} />
+      <${PagedTable} caption="Keys" pages=${pages} empty=${html`<${Empty} title="No keys match">Keys are created on the page of their <a href=${linkTo(["organisations"])}>organisation</a>.<//>`} columns=${[
+        { name: "Key", show: ({ id, name }: Key) => html`<${Named} id=${id} name=${name} />` },
+        { name: "Application", show: ({ appId, appName }: Key) => html`<span class="wrap">${appName ?? appId}</span>` },
+        {
+          name: "Organisation",
+          show: ({ orgId }: Key) =>
+            orgId === undefined ? "–" : html`<a href=${linkTo(["organisations", orgId])}>${orgId}</a>`,
+        },
+        {
+          name: "Status",
+          show: ({ status }: Key) => html`<${Tag} tone=${status === "active" ? "good" : "bad"}>${status}<//>`,
+        },
+        {
+          name: "Calls, 30 days",
+          align: "right",
+          show: ({ id }: Key) =>
+            html`<a href=${linkTo(["exchanges"], { key: id, range: "30d" })}>${count(calls.get(id) ?? 0)}</a>`,
+        },
+        { name: "Created", align: "nowrap", show: ({ createdAt }: Key) => html`<${Time} at=${createdAt} />` },
+        {
+          name: "Expires",
+          align: "nowrap",
+          show: ({ expiresAt }: Key) => (expiresAt === undefined ? "never" : html`<${Time} at=${expiresAt} />`),
+        },
+        {
+          name: "Actions",
+          show: ({ id, name, status }: Key) =>
+            status === "active" &&
+            html`<${ActionButton} name="Revoke" title="Revoke ${name ?? id}?" tone="danger" explain="Calls with it are refused within two seconds. This cannot be undone." act=${revoke(id)} />`,
+        },
+      ]} />
+    <//>
+  `
+}

@@ -1,0 +1,25 @@
+/** The health of targets, in words. */
+import { html } from "htm/preact"
+import type { Targets } from "../protocol/control/activity.ts"
+import { Tag } from "./ui/parts.ts"
+import { Time } from "./ui/time.ts"
+
+export type Target = Targets["data"][number]
+
+const tones = { healthy: "good", suspect: "warn", "cooling down": "bad" } as const
+
+const causes = {
+  breaker: "its circuit breaker is open",
+  vendor: "the vendor asked for a pause",
+  busy: "the vendor is busy",
+  refused: "the vendor refuses it",
+} as const
+
+export const TargetState = ({ target: { state } }: { readonly target: Target }) =>
+  html`<${Tag} tone=${tones[state]}>${state}<//>`
+
+/** The reason and the end of a cooldown. */
+export const Cooldown = ({ target: { until, cause = "breaker", reason } }: { readonly target: Target }) =>
+  until === undefined
+    ? null
+    : html`${causes[cause]}${reason !== undefined && ` (${reason})`}, until <${Time} at=${until} />`
