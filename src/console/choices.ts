@@ -10,7 +10,12 @@ export type Choices = ReadonlyArray<readonly [value: string, name: string]>
 interface NamedModel {
   readonly handle: string
   readonly kind: string
+  readonly targets?: ReadonlyArray<{ readonly vendor: string }>
 }
+
+/** The vendors of models. */
+export const vendorsOf = (models: ReadonlyArray<NamedModel>): ReadonlyArray<string> =>
+  [...new Set(models.flatMap(({ targets = [] }) => targets.map(({ vendor }) => vendor)))].sort()
 
 /** The models that a viewer can choose from. */
 export const useModels = (viewer: Viewer): ReadonlyArray<NamedModel> =>

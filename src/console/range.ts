@@ -27,6 +27,12 @@ export const rangeOf = (query: Readonly<Record<string, string>>, otherwise: Rang
 /** The beginning of a range that ends now. */
 export const fromOf = (range: RangeName): string => new Date(Date.now() - ranges[range].ms).toISOString()
 
+/** The period of the same length before a range. */
+export const periodBefore = (range: RangeName): { readonly from: string; readonly to: string } => ({
+  from: new Date(Date.now() - 2 * ranges[range].ms).toISOString(),
+  to: fromOf(range),
+})
+
 export const RangePicker = ({ range }: { readonly range: RangeName }) =>
   html`<${Segments}
     label="Time range"

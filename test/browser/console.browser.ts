@@ -239,7 +239,7 @@ describe("what it shows", () => {
     await show(page, `exchanges?org=${ids.org}&model=main`, "Exchanges")
     const first = page.getByRole("region", { name: "Table of exchanges that have ended" }).getByRole("link").first()
     await first.click()
-    await page.getByRole("heading", { name: "Exchange", exact: true }).waitFor()
+    await page.getByRole("heading", { name: "Exchange with main" }).waitFor()
     const bill = page.getByRole("region", { name: "Bill", exact: true })
     await bill.getByText("cache_read").waitFor()
     expect(await bill.textContent()).toContain("0.00492 USD")

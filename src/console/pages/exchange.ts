@@ -6,6 +6,7 @@ import { get } from "../api.ts"
 import { count, millis, money } from "../format.ts"
 import { useLoad } from "../load.ts"
 import { linkTo } from "../route.ts"
+import { Identifier } from "../ui/identifier.ts"
 import { Card, Empty, ErrorBox, Facts, Figures, Head, Loading } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
 import { Time } from "../ui/time.ts"
@@ -25,7 +26,7 @@ export const OneExchange = ({ org, id, at }: Place) => {
   const path = routeFor(viewer, `v1/admin/orgs/${encodeURIComponent(org)}/exchanges/${name}`, `v1/exchanges/${name}`)
   const { data, error, reload } = useLoad(`${org} ${id}`, (signal) => get<ExchangeDetail>(path, { at }, signal))
   return html`
-    <${Head} title="Exchange"><a href=${linkTo(["exchanges"])}>All exchanges</a><//>
+    <${Head} title=${data === undefined ? "Exchange" : `Exchange with ${data.model}`}><a href=${linkTo(["exchanges"])}>All exchanges</a><//>
     <${ErrorBox} error=${error} retry=${reload} />
     ${data === undefined ? !error && html`<${Loading} />` : html`<${Shown} exchange=${data} />`}
   `
@@ -44,19 +45,16 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
     ["Ended", html`<${Time} at=${exchange.at} />`],
     ["Result", html`<${Result} exchange=${exchange} />`],
     ["Model", exchange.model],
-    ["Vendor", exchange.vendor || "–"],
+    [exchange.isBilled ? "Vendor" : "Vendor tried last", exchange.vendor || "–"],
     ["Organisation", exchange.org],
     ["Application", exchange.app || "none: a person called"],
     ["Key or token", exchange.key],
     ["Purpose", exchange.purpose],
-    ["Request id", html`<code>${exchange.id}</code>`],
+    ["Request id", html`<${Identifier} id=${exchange.id} />`],
     ["Caller's request id", exchange.requestId === undefined ? "–" : html`<code>${exchange.requestId}</code>`],
     ["Session", exchange.sessionId === undefined ? "–" : sessionLink(exchange.sessionId)],
     ["Trace id", exchange.traceId === undefined ? "–" : html`<code>${exchange.traceId}</code>`],
-    [
-      "Usage",
-      exchange.estimatedReason === undefined ? "as the vendor reported it" : `estimated: ${exchange.estimatedReason}`,
-    ],
+    ["Usage", usageText(exchange)],
     ...otherFacts(exchange),
   ]
   return html`
@@ -87,7 +85,8 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
               <p class="soft small">Lines are rounded one by one; the charge of ${exchange.cost} ${currency} is rounded once.</p>`
         }
       <//>
-      <${Card} title="Transfers in the ledger">
+    </div>
+    <${Card} title="Transfers in the ledger">
         <${Table} caption="Transfers" rows=${exchange.transfers} empty=${html`<${Empty} title="No money moved" />`} columns=${[
           { name: "Time", align: "nowrap", show: ({ at }: Transfer) => html`<${Time} at=${at} />` },
           { name: "Kind", show: ({ kind }: Transfer) => kind },
@@ -95,8 +94,7 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
           { name: "To", show: ({ to }: Transfer) => html`<code>${to}</code>` },
           { name: "Amount", align: "right", show: (row: Transfer) => money(row.amount, row.currency) },
         ]} />
-      <//>
-    </div>`
+    <//>`
 }
 
 /** Fields that the page shows in a place of their own. */
@@ -132,6 +130,12 @@ const titleOf = (name: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
+const usageText = ({ isBilled, estimatedReason }: ExchangeDetail): string => {
+  if (estimatedReason !== undefined) return `estimated: ${estimatedReason}`
+  return isBilled ? "as the vendor reported it" : "nothing was reported"
+}
+
+/** Failed calls as reported, and the one that answered, which came after them. */
 const spansOf = ({ attempts, tiers, vendor }: ExchangeDetail): ReadonlyArray<Span> => {
   const failed = attempts.map(({ vendor, model, atMs, tookMs, error }) => ({
     name: `${vendor}/${model}: ${error}`,

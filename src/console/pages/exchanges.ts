@@ -2,6 +2,7 @@
 import { html } from "htm/preact"
 import type { ExchangeLogPage, LoggedExchange, OpenExchanges } from "../../protocol/control/exchange-log.ts"
 import { get } from "../api.ts"
+import { useModels, vendorsOf } from "../choices.ts"
 import { bytes, count, instant, millis, money, since } from "../format.ts"
 import { useLoad, usePages } from "../load.ts"
 import type { PageProps } from "../page.ts"
@@ -32,16 +33,28 @@ const Lists = ({ query }: Pick<PageProps, "query">) => {
   const pages = usePages(`${range} ${JSON.stringify(chosen)}`, (cursor, signal) =>
     get<ExchangeLogPage>(path, { ...chosen, from: fromOf(range), cursor }, signal),
   )
-  const fields = [
-    ...names.map((name) => ({ name, label: labels[name], value: chosen[name] ?? "" })),
+  const models = useModels(viewer)
+  const suggested: Readonly<Record<string, ReadonlyArray<string>>> = {
+    model: models.map(({ handle }) => handle),
+    vendor: vendorsOf(models),
+    code: errorCodes,
+  }
+  const field = (name: (typeof names)[number]) => {
+    const suggestions = suggested[name]
+    const base = { name, label: labels[name], value: chosen[name] ?? "" }
+    return suggestions === undefined ? base : { ...base, suggestions }
+  }
+  const often = names.filter((name) => firstFilters.includes(name)).map(field)
+  const seldom = [
+    ...names.filter((name) => !firstFilters.includes(name)).map(field),
     { name: "estimated", label: "Usage", value: chosen["estimated"] ?? "", options: estimates },
   ]
   return html`
     <${Head} title="Exchanges"><${RangePicker} range=${range} /><//>
     <${OpenNow} org=${chosen["org"]} />
     <${Card} title="Ended">
-      <${Filters} fields=${fields} apply=${(values: Values) => setQuery(values)} />
-      <${PagedTable} caption="Exchanges that have ended" pages=${pages} empty=${html`<${Empty} title="No exchange matches">Choose a longer range, or remove a filter.<//>`} columns=${[
+      <${Filters} fields=${often} more=${seldom} apply=${(values: Values) => setQuery(values)} />
+      <${PagedTable} caption="Exchanges that have ended" pages=${pages} empty=${html`<${Empty} title="No exchanges match">Choose a longer range, or remove a filter.<//>`} columns=${[
         {
           name: "Ended",
           align: "nowrap",
@@ -49,11 +62,14 @@ const Lists = ({ query }: Pick<PageProps, "query">) => {
             html`<a href=${linkTo(["exchanges", row.org, row.id], { at: row.at })}>${instant(row.at)}</a>`,
         },
         ...(viewer.kind === "operator" ? [{ name: "Organisation", show: ({ org }: LoggedExchange) => org }] : []),
-        { name: "Model", show: ({ model }: LoggedExchange) => model },
-        { name: "Vendor", show: ({ vendor }: LoggedExchange) => vendor || "–" },
+        {
+          name: "Model",
+          show: ({ model, vendor, code }: LoggedExchange) =>
+            html`<span class="wrap">${model}</span>${vendor !== "" && html`<br /><small class="soft">${code === undefined ? "" : "tried "}${vendor}</small>`}`,
+        },
         { name: "Result", show: (row: LoggedExchange) => html`<${Result} exchange=${row} />` },
         {
-          name: "Tokens in / out",
+          name: "Tokens",
           align: "right",
           show: (row: LoggedExchange) =>
             `${count(row.inTokens + row.cacheReadTokens + row.cacheWriteTokens)} / ${count(row.outTokens)}`,
@@ -69,6 +85,25 @@ const Lists = ({ query }: Pick<PageProps, "query">) => {
     <//>
   `
 }
+
+/** The filters that are always shown. */
+const firstFilters: ReadonlyArray<string> = ["org", "model", "vendor", "code"]
+
+/** Codes with which calls of models fail most. */
+const errorCodes = [
+  "bad_request",
+  "content_blocked",
+  "insufficient_balance",
+  "model_not_authorized",
+  "org_ceiling_exceeded",
+  "quota_exceeded",
+  "upstream_connect_timeout",
+  "upstream_disconnected",
+  "upstream_error",
+  "upstream_idle_timeout",
+  "upstream_total_timeout",
+  "upstream_ttfb_timeout",
+]
 
 const labels: Readonly<Record<(typeof filterNames)[number] | "org", string>> = {
   org: "Organisation",

@@ -1,18 +1,21 @@
 /** The activity: exchanges, errors, tokens, spend, the first frame, and vendors; refreshed by itself. */
 import { html } from "htm/preact"
+import type { ComponentChildren } from "preact"
 import type { Targets } from "../../protocol/control/activity.ts"
 import type { OpenExchanges } from "../../protocol/control/exchange-log.ts"
 import type { UsageSummary } from "../../protocol/control/usage-summary.ts"
 import { get } from "../api.ts"
-import { count, instant, millis, monies, share } from "../format.ts"
+import { count, instant, millis, money, monies, share } from "../format.ts"
 import { useLoad } from "../load.ts"
 import type { PageProps } from "../page.ts"
-import { fromOf, RangePicker, rangeOf } from "../range.ts"
+import { fromOf, periodBefore, RangePicker, rangeOf } from "../range.ts"
 import { linkTo, setQuery } from "../route.ts"
+import { Cooldown, type Target, TargetState } from "../target-state.ts"
 import { Card, Empty, ErrorBox, Figures, Head, Loading, Segments, Tag } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
 import { TimeChart } from "../ui/time-chart.ts"
 import { routeFor, useViewer } from "../viewer.ts"
+import { MostUsed } from "./most-used.ts"
 
 const refreshMs = 10_000
 
@@ -36,6 +39,9 @@ export const Page = ({ query }: PageProps) => {
     (signal) => get<UsageSummary>(path, { from: fromOf(range), by, org }, signal),
     refreshMs,
   )
+  const before = useLoad(`before ${range} ${org}`, (signal) =>
+    get<UsageSummary>(path, { ...periodBefore(range), by, org }, signal),
+  )
   const openPath = routeFor(viewer, "v1/admin/open-exchanges", "v1/open-exchanges")
   const open = useLoad(`open ${org}`, (signal) => get<OpenExchanges>(openPath, { org }, signal), refreshMs)
   const { data, error } = usage
@@ -43,39 +49,57 @@ export const Page = ({ query }: PageProps) => {
     <${Head} title="Overview"><${RangePicker} range=${range} /><//>
     ${org !== undefined && html`<p class="note">Only of the organisation ${org}. <a href=${linkTo(["overview"], { range })}>Show all</a></p>`}
     <${ErrorBox} error=${error} retry=${usage.reload} />
-    ${data === undefined ? !error && html`<${Loading} />` : html`<${Shown} usage=${data} open=${open.data} by=${by} isOperator=${viewer.kind === "operator"} />`}
+    ${data === undefined ? !error && html`<${Loading} />` : html`<${Shown} usage=${data} before=${before.data} top=${html`<${MostUsed} path=${path} range=${range} org=${org} />`} open=${open.data} by=${by} isOperator=${viewer.kind === "operator"} />`}
     ${viewer.kind === "operator" && html`<${Vendors} />`}
   `
 }
 
 interface ShownProps {
   readonly usage: UsageSummary
+  /** The same of the period before, of the same length. */
+  readonly before: UsageSummary | undefined
+  readonly top: ComponentChildren
   readonly open: OpenExchanges | undefined
   readonly by: string
   readonly isOperator: boolean
 }
 
-const Shown = ({ usage, open, by, isOperator }: ShownProps) => {
-  const { totals, firstFrame, points, failures, groups, step } = usage
+const Shown = ({ usage, before, top, open, by, isOperator }: ShownProps) => {
+  const { totals, firstFrame, failures, groups, step } = usage
+  const { points, begins } = used(usage)
+  const unit = (text: string) => (begins === undefined ? text : `${text}, from ${instant(begins)}: nothing before`)
+  const than = before && figuresOf(before)
   const failed = failures.reduce((sum, failure) => sum + failure.count, 0)
   const refused = failures.reduce((sum, failure) => sum + (failure.code === "rate_limited" ? failure.count : 0), 0)
   const tokens = totals.inTokens + totals.outTokens + totals.cacheReadTokens + totals.cacheWriteTokens
   const times = points.map(({ at }) => at)
   if (totals.exchanges + failed === 0) {
     return html`<${Card}><${Empty} title="Nothing was called in this time">
-      Send a first exchange: <a href=${linkTo(["playground"])}>open the playground</a>, or choose a longer range.
+      <a class="button" href=${linkTo(["playground"])}>Send a first exchange</a> or choose a longer range.
     <//><//>`
   }
   return html`
     <${Figures} figures=${[
-      { name: "Exchanges", value: count(totals.exchanges), note: `${count(totals.interrupted)} interrupted` },
+      {
+        name: "Exchanges",
+        value: count(totals.exchanges),
+        note: html`${count(totals.interrupted)} interrupted<${Trend} now=${totals.exchanges} before=${than?.exchanges} />`,
+      },
       {
         name: "Failed calls",
         value: count(failed),
-        note: `${share(failed, totals.exchanges + failed)}, ${count(refused)} rate-limited or shed`,
+        note: html`${share(failed, totals.exchanges + failed)}, ${count(refused)} rate-limited or shed<${Trend} now=${failed} before=${than?.failed} />`,
       },
-      { name: "Tokens", value: count(tokens), note: `${count(totals.inTokens)} in, ${count(totals.outTokens)} out` },
-      { name: "Spend", value: monies(totals.cost), note: `${count(totals.estimated)} estimated` },
+      {
+        name: "Tokens",
+        value: count(tokens),
+        note: html`${count(totals.inTokens)} in, ${count(totals.outTokens)} out<${Trend} now=${tokens} before=${than?.tokens} />`,
+      },
+      {
+        name: "Spend",
+        value: monies(totals.cost),
+        note: html`${count(totals.estimated)} estimated<${Trend} now=${spentOf(totals)} before=${than?.spent} />`,
+      },
       {
         name: "Saved by caches",
         value: monies(totals.cacheNetSaving),
@@ -84,7 +108,7 @@ const Shown = ({ usage, open, by, isOperator }: ShownProps) => {
       {
         name: "First frame, p95",
         value: millis(firstFrame.p95),
-        note: `p50 ${millis(firstFrame.p50)}, p99 ${millis(firstFrame.p99)}`,
+        note: html`p50 ${millis(firstFrame.p50)}, p99 ${millis(firstFrame.p99)}<${Trend} now=${firstFrame.p95 ?? 0} before=${than?.p95} />`,
       },
       {
         name: "Open now",
@@ -93,21 +117,58 @@ const Shown = ({ usage, open, by, isOperator }: ShownProps) => {
       },
     ]} />
     <div class="cards">
-      <${Card}><${TimeChart} title="Exchanges" unit="calls per ${step}" times=${times} format=${count} series=${[
-        { name: "billed", color: "accent", isBar: true, values: points.map((point) => point.exchanges) },
-        { name: "failed", color: "bad", values: points.map((point) => point.failed) },
+      <${Card}><${TimeChart} title="Exchanges" unit=${unit(`calls per ${step}`)} times=${times} format=${count} series=${[
+        {
+          name: "billed",
+          color: "accent",
+          isBar: true,
+          values: points.map((point) => point.exchanges),
+          summary: count(totals.exchanges),
+        },
+        { name: "failed", color: "bad", values: points.map((point) => point.failed), summary: count(failed) },
       ]} /><//>
-      <${Card}><${TimeChart} title="First frame" unit="time, by ${step}" times=${times} format=${millis} series=${[
-        { name: "p50", color: "good", values: points.map((point) => point.firstFrame.p50) },
-        { name: "p95", color: "accent", values: points.map((point) => point.firstFrame.p95) },
-        { name: "p99", color: "warn", values: points.map((point) => point.firstFrame.p99) },
+      ${top}
+      <${Card}><${TimeChart} title="First frame" unit=${unit(`time, by ${step}`)} times=${times} format=${millis} series=${[
+        {
+          name: "p50",
+          color: "good",
+          values: points.map((point) => point.firstFrame.p50),
+          summary: millis(firstFrame.p50),
+        },
+        {
+          name: "p95",
+          color: "accent",
+          values: points.map((point) => point.firstFrame.p95),
+          summary: millis(firstFrame.p95),
+        },
+        {
+          name: "p99",
+          color: "warn",
+          values: points.map((point) => point.firstFrame.p99),
+          summary: millis(firstFrame.p99),
+        },
       ]} /><//>
-      <${Card}><${TimeChart} title="Tokens" unit="tokens per ${step}" times=${times} format=${count} series=${[
-        { name: "input", color: "accent", values: points.map((point) => point.inTokens) },
-        { name: "output", color: "good", values: points.map((point) => point.outTokens) },
-        { name: "cache read", color: "soft", values: points.map((point) => point.cacheReadTokens) },
+      <${Card}><${TimeChart} title="Tokens" unit=${unit(`tokens per ${step}`)} times=${times} format=${count} series=${[
+        {
+          name: "input",
+          color: "accent",
+          values: points.map((point) => point.inTokens),
+          summary: count(totals.inTokens),
+        },
+        {
+          name: "output",
+          color: "good",
+          values: points.map((point) => point.outTokens),
+          summary: count(totals.outTokens),
+        },
+        {
+          name: "cache read",
+          color: "soft",
+          values: points.map((point) => point.cacheReadTokens),
+          summary: count(totals.cacheReadTokens),
+        },
       ]} /><//>
-      <${Card}><${TimeChart} title="Spend" unit="${currenciesOf(usage).join(", ") || "money"} per ${step}" times=${times} format=${(value: number) => value.toFixed(value < 1 ? 4 : 2)} series=${currenciesOf(
+      <${Card}><${TimeChart} title="Spend" unit=${unit(`${currenciesOf(usage).join(", ") || "money"} per ${step}`)} times=${times} format=${(value: number) => value.toFixed(value < 1 ? 4 : 2)} series=${currenciesOf(
         usage,
       ).map((currency, index) => ({
         name: currency,
@@ -115,6 +176,7 @@ const Shown = ({ usage, open, by, isOperator }: ShownProps) => {
         isBar: index === 0,
         // The rounding is for the chart only: amounts are exact everywhere else.
         values: points.map((point) => Number(point.cost[currency] ?? 0)),
+        summary: money(totals.cost[currency] ?? "0"),
       }))} /><//>
     </div>
     <div class="cards">
@@ -149,12 +211,41 @@ const Shown = ({ usage, open, by, isOperator }: ShownProps) => {
     </div>`
 }
 
+/** The points from the first with a call on, and its time if the range begins much earlier. */
+const used = ({ points }: UsageSummary): Pick<UsageSummary, "points"> & { readonly begins?: string } => {
+  const first = points.findIndex(({ exchanges, failed }) => exchanges + failed > 0)
+  const from = Math.min(first - 1, points.length - leastPoints)
+  if (from <= points.length / 4) return { points }
+  return { points: points.slice(from), ...(points[first] !== undefined && { begins: points[first].at }) }
+}
+
+/** A chart has at least so many points. */
+const leastPoints = 12
+
+/** The figures that are compared with those of the period before. */
+const figuresOf = ({ totals, failures, firstFrame }: UsageSummary) => ({
+  exchanges: totals.exchanges,
+  failed: failures.reduce((sum, failure) => sum + failure.count, 0),
+  tokens: totals.inTokens + totals.outTokens + totals.cacheReadTokens + totals.cacheWriteTokens,
+  spent: spentOf(totals),
+  p95: firstFrame.p95 ?? 0,
+})
+
+/** The spend of the first currency, rounded: for a comparison only. */
+const spentOf = ({ cost }: UsageSummary["totals"]): number => Number(Object.values(cost)[0] ?? 0)
+
+/** The difference from the period before, if there is anything to compare with. */
+const Trend = ({ now, before = 0 }: { readonly now: number; readonly before: number | undefined }) => {
+  if (before === 0) return null
+  const percent = Math.round((100 * (now - before)) / before)
+  return html`<span class="trend" title="Compared with the period before">${percent > 0 ? "+" : ""}${count(percent)} % on the period before</span>`
+}
+
 /** Calls that a rate limit refused are counted only. */
 const isListed = (code: string): boolean => code !== "rate_limited"
 
 type Group = UsageSummary["groups"][number]
 type Failure = UsageSummary["failures"][number]
-type Target = Targets["data"][number]
 
 const currenciesOf = ({ totals }: UsageSummary): ReadonlyArray<string> => Object.keys(totals.cost)
 
@@ -166,39 +257,30 @@ const unitsOf = ({ units }: Group): string =>
     .map(([unit, amount]) => `${count(amount)} ${unit}`)
     .join(", ") || "–"
 
-const tones = { healthy: "good", suspect: "warn", "cooling down": "bad" } as const
-
-const causes = {
-  breaker: "breaker",
-  vendor: "the vendor asked",
-  busy: "the vendor is busy",
-  refused: "refused",
-} as const
-
+/** Targets that are not healthy; the page of vendors has all. */
 const Vendors = () => {
   const { data, error, reload } = useLoad(
     "targets",
     (signal) => get<Targets>("v1/admin/targets", undefined, signal),
     refreshMs,
   )
-  return html`<${Card} title="Vendors">
+  const down = data?.data.filter(({ state }) => state !== "healthy") ?? []
+  return html`<${Card} title="Vendors" actions=${html`<a href=${linkTo(["vendors"])}>All vendors</a>`}>
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       data !== undefined &&
-      html`<${Table} caption="Vendors" rows=${data.data} empty=${html`<${Empty} title="No vendor is called yet"><a href=${linkTo(["catalogue"])}>Declare vendors and models</a> in the catalogue.<//>`} columns=${[
-        {
-          name: "Vendor",
-          show: ({ vendor }: Target) => html`<a href=${linkTo(["exchanges"], { vendor })}>${vendor}</a>`,
-        },
-        { name: "Model", show: ({ model }: Target) => model },
-        { name: "Handles", show: ({ handles }: Target) => handles.join(", ") },
-        { name: "State", show: ({ state }: Target) => html`<${Tag} tone=${tones[state]}>${state}<//>` },
-        {
-          name: "Until",
-          show: ({ until, cause = "breaker", reason = "" }: Target) =>
-            until === undefined ? "" : `${instant(until)} (${causes[cause]}${reason === "" ? "" : `: ${reason}`})`,
-        },
-      ]} />`
+      (data.data.length === 0
+        ? html`<${Empty} title="No vendors yet"><a href=${linkTo(["catalogue"])}>Add vendors and models</a> to the catalogue.<//>`
+        : html`<${Table} caption="Vendors that are not healthy" rows=${down} empty=${html`<p><${Tag} tone="good">healthy<//> All ${count(data.data.length)} targets answer.</p>`} columns=${[
+            {
+              name: "Vendor",
+              show: ({ vendor }: Target) => html`<a href=${linkTo(["exchanges"], { vendor })}>${vendor}</a>`,
+            },
+            { name: "Vendor's model", show: ({ model }: Target) => model },
+            { name: "Models", show: ({ handles }: Target) => handles.join(", ") },
+            { name: "State", show: (target: Target) => html`<${TargetState} target=${target} />` },
+            { name: "Cooldown", show: (target: Target) => html`<${Cooldown} target=${target} />` },
+          ]} />`)
     }
   <//>`
 }

@@ -80,9 +80,12 @@ const OneValue = ({ field, isFilter = false }: { readonly field: Field; readonly
 /** Filters beside each other, applied when they change or with Enter. */
 export const Filters = ({
   fields,
+  more = [],
   apply,
 }: {
   readonly fields: ReadonlyArray<Field>
+  /** Filters that are needed less often, folded away unless one is set. */
+  readonly more?: ReadonlyArray<Field>
   readonly apply: (values: Values) => void
 }) => {
   const changed = (event: Event) => {
@@ -91,9 +94,16 @@ export const Filters = ({
     if (form instanceof HTMLFormElement) apply(valuesOf(form))
   }
   return html`<form class="fields" role="search" onSubmit=${changed} onChange=${changed}>
-    ${fields.map((field) => html`<${Input} key=${field.name} isFilter=${true} field=${{ ...field, isOptional: true }} />`)}
+    ${filtersOf(fields)}
+    ${
+      more.length > 0 &&
+      html`<details class="more" open=${more.some(({ value = "" }) => value !== "")}><summary>More filters</summary><div class="fields">${filtersOf(more)}</div></details>`
+    }
   </form>`
 }
+
+const filtersOf = (fields: ReadonlyArray<Field>) =>
+  fields.map((field) => html`<${Input} key=${field.name} isFilter=${true} field=${{ ...field, isOptional: true }} />`)
 
 /**
  * A button that opens a dialog; the dialog closes when its action was done.

@@ -10,6 +10,8 @@ export interface Series {
   readonly values: ReadonlyArray<number | null>
   readonly color: Color
   readonly isBar?: boolean
+  /** The value of the whole range, which the legend has until a point is chosen. */
+  readonly summary?: string
 }
 
 type Color = "accent" | "good" | "warn" | "bad" | "soft"
@@ -42,6 +44,8 @@ export const TimeChart = ({ title, unit, times, series, format }: TimeChartProps
   const chart = useRef<uPlot>(undefined)
   const latest = useRef(data)
   latest.current = data
+  const summaries = useRef<ReadonlyArray<string | undefined>>([])
+  summaries.current = series.map(({ summary }) => summary)
 
   useEffect(() => {
     const element = place.current
@@ -52,7 +56,11 @@ export const TimeChart = ({ title, unit, times, series, format }: TimeChartProps
       if (isGone) return
       const draw = () => {
         chart.current?.destroy()
-        chart.current = new Plot(optionsOf(Plot, element, series, format), latest.current, element)
+        chart.current = new Plot(
+          optionsOf(Plot, element, series, format, () => summaries.current),
+          latest.current,
+          element,
+        )
       }
       draw()
       remove = followLooks(element, draw, () => chart.current?.setSize({ width: element.clientWidth, height }))
@@ -96,6 +104,7 @@ const optionsOf = (
   element: Element,
   series: TimeChartProps["series"],
   format: TimeChartProps["format"],
+  summaries: () => ReadonlyArray<string | undefined>,
 ): uPlot.Options => {
   const bars = paths.bars?.({ size: [0.8, 40] })
   const soft = colorOf(element, "soft")
@@ -110,13 +119,14 @@ const optionsOf = (
       { stroke: soft, grid, ticks: grid, size: 68, values: (_, ticks) => ticks.map(format) },
     ],
     series: [
-      { label: "Time", value: (_, at) => (at === null ? "–" : instant(new Date(at * 1000).toISOString())) },
-      ...series.map(({ name, color, isBar }) => ({
+      { label: "Time", value: (_, at) => (at === null ? "whole range" : instant(new Date(at * 1000).toISOString())) },
+      ...series.map(({ name, color, isBar }, index) => ({
         label: name,
         stroke: colorOf(element, color),
         width: 2,
         points: { show: true, size: 5, filter: isolated },
-        value: (_: uPlot, value: number | null) => (value === null ? "–" : format(value)),
+        value: (_: uPlot, value: number | null, __: number, at: number | null) =>
+          at === null ? (summaries()[index] ?? "–") : shown(value, format),
         ...(isBar && bars !== undefined && { paths: bars, fill: colorOf(element, color), width: 0 }),
       })),
     ],
