@@ -29,6 +29,8 @@ export interface CallOptions {
   readonly body?: object
   readonly signal?: AbortSignal
   readonly headers?: Readonly<Record<string, string>>
+  /** Whether it goes on after its page is gone. */
+  readonly keepalive?: boolean
 }
 
 /** The gateway's address: the console is one folder below it. */
@@ -50,9 +52,10 @@ export const addressOf = (path: string, query: Query = {}): URL => {
 
 /** Sends a request; fails with {@link ApiError}. */
 export const send = async (method: string, path: string, options: CallOptions = {}): Promise<Response> => {
-  const { query, body, signal, headers } = options
+  const { query, body, signal, headers, keepalive = false } = options
   const response = await fetch(addressOf(path, query), {
     method,
+    keepalive,
     headers: {
       "x-svc-console": "1",
       ...(actingIn !== undefined && { "x-svc-org": actingIn }),

@@ -611,7 +611,7 @@ describe("what it shows", () => {
   it("the playground streams an answer with its events", async () => {
     const page = await asOperator()
     await show(page, "playground", "Playground")
-    await page.getByLabel("Key, as KEY_ID~SECRET").fill(`${gateway().keyId}~${gateway().key}`)
+    await page.getByLabel("Call as").selectOption(ids.org)
     await page.getByLabel("Message").fill("Hello, river")
     await page.getByRole("button", { name: "Send" }).click()
     await page.getByText("t.close").waitFor()
@@ -624,7 +624,7 @@ describe("what it shows", () => {
   it("the playground makes the other calls, and tells what they cost", async () => {
     const page = await asOperator()
     await show(page, "playground", "Playground")
-    await page.getByLabel("Key, as KEY_ID~SECRET").fill(`${gateway().keyId}~${gateway().key}`)
+    await page.getByLabel("Call as").selectOption(ids.org)
     gateway().vendor.script((call) => {
       call.head(200, { "content-type": "application/json" })
       call.end(JSON.stringify(answerWhole(call)))
@@ -633,22 +633,26 @@ describe("what it shows", () => {
     await page.getByRole("button", { name: "Call" }).click()
     await page.getByText("(64 numbers)").first().waitFor()
     expect(await findings(page)).toEqual([])
-    await page.getByRole("combobox", { name: "Call" }).selectOption("rerank")
-    await page.getByLabel("Its model").fill("rank")
+    await page.getByRole("combobox", { name: /^Call(?! as)/ }).selectOption("rerank")
+    await page.getByLabel("Its model").selectOption("rank")
     await page.getByLabel("Query").fill("a river")
     await page.getByLabel("Texts, one a line").fill("a lake\na river")
     await page.getByRole("button", { name: "Call" }).click()
     await page.getByText("Billed: ").waitFor()
     expect(await page.getByRole("region", { name: "Table of reply" }).textContent()).toMatch(/a river.*a lake/)
-    await page.getByLabel("Its model").fill("none")
+    await page.getByLabel("Call as").selectOption({ label: "a key of your own" })
+    await page.getByLabel("Key, as KEY_ID~SECRET").fill("key_none~wrong")
     await page.getByRole("button", { name: "Call" }).click()
-    await page.getByText("This model is not available").waitFor()
+    await page.getByRole("alert").waitFor()
+    await page.getByLabel("Key, as KEY_ID~SECRET").fill(`${gateway().keyId}~${gateway().key}`)
+    await page.getByRole("button", { name: "Call" }).click()
+    await page.getByRole("alert").waitFor({ state: "detached" })
   })
 
   it("the playground talks with a model: typed, and by the microphone", async () => {
     const page = await asOperator({ permissions: ["microphone"] })
     await show(page, "playground", "Playground")
-    await page.getByLabel("Key, as KEY_ID~SECRET").fill(`${gateway().keyId}~${gateway().key}`)
+    await page.getByLabel("Call as").selectOption(ids.org)
     await page.getByRole("button", { name: "Type", exact: true }).click()
     await page.getByLabel("Say", { exact: true }).fill("Hello, river")
     await page.getByRole("button", { name: "Say it" }).click()
@@ -661,7 +665,8 @@ describe("what it shows", () => {
     await page.getByRole("button", { name: "Say it" }).click()
     await page.getByText(/You said: And\?, [\d.]+ seconds of sound/).waitFor()
     await page.getByRole("button", { name: "End the session" }).click()
-    await page.getByLabel("Voice of").fill("main")
+    await page.getByLabel("Call as").selectOption({ label: "a key of your own" })
+    await page.getByLabel("Key, as KEY_ID~SECRET").fill("key_none~wrong")
     await page.getByRole("button", { name: "Type", exact: true }).click()
     await page.getByText("The session could not be opened").waitFor()
   })
@@ -669,7 +674,7 @@ describe("what it shows", () => {
   it("the playground shows a picture, plays sound, writes down a recording, and watches a video", async () => {
     const page = await asOperator()
     await show(page, "playground", "Playground")
-    await page.getByLabel("Key, as KEY_ID~SECRET").fill(`${gateway().keyId}~${gateway().key}`)
+    await page.getByLabel("Call as").selectOption(ids.org)
     gateway().vendor.script(async (call) => {
       const answer = answerMedia(call)
       const isJson = answer === undefined || "json" in answer
@@ -771,6 +776,42 @@ describe("what it shows", () => {
     finish()
     await (await running).text()
     await page.getByRole("heading", { name: "Open now: 0" }).waitFor({ timeout: 10_000 })
+  })
+})
+
+describe("the playground's credential", () => {
+  const answer = () => gateway().vendor.script(answering({ words: ["Hello"], inTokens: 10, outTokens: 1 }))
+
+  it("is a person's own token, which calls in their organisation and is revoked when the page is left", async () => {
+    answer()
+    const page = await asPerson("owner")
+    await show(page, "playground", "Playground")
+    await page.getByLabel("Model", { exact: true }).selectOption("main")
+    await page.getByLabel("Message").fill("Hello, river")
+    await page.getByRole("button", { name: "Send" }).click()
+    await page.getByText("t.close").waitFor()
+    const tokens = () =>
+      Effect.runPromise(gateway().sql`select 1 from access_tokens where name = 'Playground' and status = 'active'`)
+    expect((await tokens()).length).toBe(1)
+    await page.goto("about:blank")
+    await eventually(async () => (await tokens()).length === 0)
+  })
+
+  it("is a short key of the organisation that an operator chooses", async () => {
+    answer()
+    const page = await asOperator()
+    await show(page, "playground", "Playground")
+    await page.getByLabel("Call as").selectOption(ids.org)
+    await page.getByLabel("Message").fill("Hello, river")
+    await page.getByRole("button", { name: "Send" }).click()
+    await page.getByText("t.close").waitFor()
+    const keys = () =>
+      Effect.runPromise(
+        gateway().sql`select expires_at - now() <= interval '15 minutes' as "isShort" from app_keys
+          where name = 'Playground' and status = 'active' and created_at > now() - interval '1 minute'
+          order by created_at desc limit 1`,
+      )
+    expect(await keys()).toEqual([{ isShort: true }])
   })
 })
 

@@ -6,37 +6,41 @@ import { useAction } from "../../load.ts"
 import { askJob, callMedia, type MediaReply } from "../../stream.ts"
 import { Card, ErrorBox } from "../../ui/parts.ts"
 import { RecordButton } from "../../ui/record-button.ts"
+import type { Credential } from "./credential.ts"
+import { ModelSelect, ofKind } from "./model-select.ts"
+import type { PanelProps } from "./panel.ts"
 
 type Kind = "images" | "speech" | "transcriptions" | "videos"
 
-const kinds: ReadonlyArray<readonly [kind: Kind, name: string, model: string]> = [
-  ["images", "Create a picture", "draw"],
-  ["speech", "Create speech", "say"],
-  ["transcriptions", "Transcribe speech", "hear"],
-  ["videos", "Create a video", "film"],
+const kinds: ReadonlyArray<readonly [kind: Kind, name: string, modelKind: string]> = [
+  ["images", "Create a picture", "image"],
+  ["speech", "Create speech", "speech"],
+  ["transcriptions", "Transcribe speech", "transcription"],
+  ["videos", "Create a video", "video"],
 ]
 
 /** The interval at which a job is asked for. */
 const askEveryMs = 1000
 
-export const MediaPanel = ({ credential }: { readonly credential: string }) => {
+export const MediaPanel = ({ credential, isReady, models }: PanelProps) => {
   const [kind, setKind] = useState<Kind>("images")
-  const [model, setModel] = useState("draw")
+  const [chosen, setModel] = useState("")
   const [file, setFile] = useState<Blob | undefined>(undefined)
   const [reply, setReply] = useState<MediaReply | undefined>(undefined)
   const sound = useSound(reply?.sound)
   const { run, isRunning, error } = useAction(async (request: FormData) => {
-    setReply(await callMedia(credential, kind, request))
+    setReply(await callMedia(await credential(), kind, request))
   })
   useJob(credential, reply, setReply)
 
   const choose = (name: string) => {
-    const chosen = kinds.find(([each]) => each === name)
-    if (chosen === undefined) return
-    setKind(chosen[0])
-    setModel(chosen[2])
+    const found = kinds.find(([each]) => each === name)
+    if (found === undefined) return
+    setKind(found[0])
     setReply(undefined)
   }
+  const handles = ofKind(models, kinds.find(([each]) => each === kind)?.[2] ?? "")
+  const model = handles.includes(chosen) ? chosen : (handles[0] ?? "")
   const send = (event: Event) => {
     event.preventDefault()
     const form = event.currentTarget
@@ -59,7 +63,7 @@ export const MediaPanel = ({ credential }: { readonly credential: string }) => {
             ${kinds.map(([each, name]) => html`<option value=${each}>${name}</option>`)}
           </select>
         </label>
-        <label>Handle<input value=${model} spellcheck=${false} required onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setModel(currentTarget.value.trim())} /></label>
+        <${ModelSelect} label="Model of this kind" handles=${handles} value=${model} choose=${setModel} />
         ${kind === "images" && html`<label>Prompt<input name="prompt" required /></label>`}
         ${kind === "videos" && html`<label>Prompt<input name="prompt" required /></label><label>Seconds<input name="seconds" type="number" min="1" max="120" value="4" required /></label>`}
         ${kind === "speech" && html`<label>Text<textarea name="input" rows="2" required></textarea></label><label>Voice<input name="voice" value="alloy" required /></label>`}
@@ -71,7 +75,7 @@ export const MediaPanel = ({ credential }: { readonly credential: string }) => {
           <${RecordButton} onRecorded=${setFile} />
           ${file !== undefined && html`<p class="soft small">${file.size} bytes</p>`}`
         }
-        <button disabled=${credential === "" || isRunning || (kind === "transcriptions" && file === undefined)}>Make it</button>
+        <button disabled=${!isReady || isRunning || model === "" || (kind === "transcriptions" && file === undefined)}>Make it</button>
       </form>
       <${ErrorBox} error=${error} />
       <div aria-live="polite">
@@ -98,18 +102,20 @@ const useSound = (bytes: Blob | undefined): string | undefined => {
 }
 
 /** Asks for a job until it has ended. */
-const useJob = (credential: string, reply: MediaReply | undefined, told: (reply: MediaReply) => void): void => {
+const useJob = (credential: Credential, reply: MediaReply | undefined, told: (reply: MediaReply) => void): void => {
   const last = useRef(told)
   last.current = told
   useEffect(() => {
     const { job } = reply ?? {}
     if (job === undefined || (job.status !== "queued" && job.status !== "running")) return
     const timer = setTimeout(() => {
-      askJob(credential, job.id).then(
-        (next) => last.current({ ...reply, job: next }),
-        () => {},
-      )
+      credential()
+        .then((key) => askJob(key, job.id))
+        .then(
+          (next) => last.current({ ...reply, job: next }),
+          () => {},
+        )
     }, askEveryMs)
     return () => clearTimeout(timer)
-  }, [credential, reply])
+  }, [reply])
 }

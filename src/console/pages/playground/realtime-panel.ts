@@ -2,11 +2,17 @@
 
 import { html } from "htm/preact"
 import { useRef, useState } from "preact/hooks"
+import { ApiError } from "../../api.ts"
 import { Card } from "../../ui/parts.ts"
 import { openVoice, type Voice } from "../../voice.ts"
+import { ModelSelect, ofKind } from "./model-select.ts"
+import type { PanelProps } from "./panel.ts"
 
-export const RealtimePanel = ({ credential }: { readonly credential: string }) => {
-  const [model, setModel] = useState("talk")
+export const RealtimePanel = ({ credential, isReady, models }: PanelProps) => {
+  const [chosen, setModel] = useState("")
+  const handles = ofKind(models, "realtime")
+  const model = handles.includes(chosen) ? chosen : (handles[0] ?? "")
+  const isOff = !isReady || model === ""
   const [answers, setAnswers] = useState<ReadonlyArray<string>>([])
   const [last, setLast] = useState("")
   const [problem, setProblem] = useState("")
@@ -17,7 +23,7 @@ export const RealtimePanel = ({ credential }: { readonly credential: string }) =
     setProblem("")
     setAnswers([])
     try {
-      voice.current = await openVoice(credential, model, withMicrophone, {
+      voice.current = await openVoice(await credential(), model, withMicrophone, {
         begun: () => setAnswers((known) => [...known, ""]),
         said: (text) => setAnswers((known) => [...known.slice(0, -1), `${known.at(-1) ?? ""}${text}`]),
         told: setLast,
@@ -27,8 +33,8 @@ export const RealtimePanel = ({ credential }: { readonly credential: string }) =
         },
       })
       setIsOpen(true)
-    } catch {
-      setProblem("The browser gives no microphone")
+    } catch (error) {
+      setProblem(error instanceof ApiError ? error.message : "The browser gives no microphone")
     }
   }
   const say = (event: Event) => {
@@ -43,13 +49,13 @@ export const RealtimePanel = ({ credential }: { readonly credential: string }) =
   return html`
     <${Card} title="Talk with a model">
       <div class="fields">
-        <label>Voice of<input value=${model} spellcheck=${false} onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setModel(currentTarget.value.trim())} /></label>
+        <${ModelSelect} label="Voice of" handles=${handles} value=${model} choose=${setModel} />
         ${
           isOpen
             ? html`<button type="button" class="danger" onClick=${() => voice.current?.end()}>End the session</button>`
             : html`
-              <button type="button" disabled=${credential === ""} onClick=${() => void open(true)}>Talk</button>
-              <button type="button" class="quiet" disabled=${credential === ""} onClick=${() => void open(false)}>Type</button>`
+              <button type="button" disabled=${isOff} onClick=${() => void open(true)}>Talk</button>
+              <button type="button" class="quiet" disabled=${isOff} onClick=${() => void open(false)}>Type</button>`
         }
       </div>
       ${isOpen && html`<form class="fields" onSubmit=${say}><label>Say<input name="said" autocomplete="off" required /></label><button>Say it</button></form>`}

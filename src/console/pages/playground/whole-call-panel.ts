@@ -6,6 +6,8 @@ import { useAction } from "../../load.ts"
 import { callWhole, type WholeReply } from "../../stream.ts"
 import { Card, Empty, ErrorBox } from "../../ui/parts.ts"
 import { Table } from "../../ui/table.ts"
+import { ModelSelect, ofKind } from "./model-select.ts"
+import type { PanelProps } from "./panel.ts"
 
 type Kind = "embeddings" | "rerank" | "moderations" | "websearch"
 
@@ -16,22 +18,32 @@ const kinds: ReadonlyArray<readonly [kind: Kind, name: string]> = [
   ["websearch", "Search the web"],
 ]
 
+/** The kinds of models that calls need. */
+const modelKinds: Readonly<Record<Kind, string>> = {
+  embeddings: "embedding",
+  rerank: "rerank",
+  moderations: "moderation",
+  websearch: "",
+}
+
 interface Row {
   readonly what: string
   readonly got: string
 }
 
-export const WholeCallPanel = ({ credential }: { readonly credential: string }) => {
+export const WholeCallPanel = ({ credential, isReady, models }: PanelProps) => {
   const [kind, setKind] = useState<Kind>("embeddings")
-  const [model, setModel] = useState("embed")
+  const [chosen, setModel] = useState("")
   const [rows, setRows] = useState<ReadonlyArray<Row>>([])
   const [price, setPrice] = useState("")
   const { run, isRunning, error } = useAction(async (request: object, texts: ReadonlyArray<string>) => {
-    const reply = await callWhole(credential, kind, request)
+    const reply = await callWhole(await credential(), kind, request)
     setRows(rowsOf(kind, reply, texts))
     setPrice(reply.cost)
   })
   const hasModel = kind !== "websearch"
+  const handles = ofKind(models, modelKinds[kind])
+  const model = handles.includes(chosen) ? chosen : (handles[0] ?? "")
   const hasQuery = kind === "rerank" || kind === "websearch"
 
   const send = (event: Event) => {
@@ -59,16 +71,13 @@ export const WholeCallPanel = ({ credential }: { readonly credential: string }) 
             ${kinds.map(([each, name]) => html`<option value=${each}>${name}</option>`)}
           </select>
         </label>
-        ${
-          hasModel &&
-          html`<label>Its model<input value=${model} spellcheck=${false} required onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setModel(currentTarget.value.trim())} /></label>`
-        }
+        ${hasModel && html`<${ModelSelect} label="Its model" handles=${handles} value=${model} choose=${setModel} />`}
         ${hasQuery && html`<label>Query<input name="query" required /></label>`}
         ${kind !== "websearch" && html`<label>Texts, one a line<textarea name="texts" rows="3" required></textarea></label>`}
-        <button disabled=${credential === "" || isRunning}>Call</button>
+        <button disabled=${!isReady || isRunning || (hasModel && model === "")}>Call</button>
       </form>
       <${ErrorBox} error=${error} />
-      <${Table} caption="Reply" rows=${rows} empty=${html`<${Empty} title="Nothing was asked yet">It is billed to the key's organisation.<//>`} columns=${[
+      <${Table} caption="Reply" rows=${rows} empty=${html`<${Empty} title="No reply yet">It is billed to the key's organisation.<//>`} columns=${[
         { name: "What", show: ({ what }: Row) => html`<span class="wrap">${what}</span>` },
         { name: "Reply", show: ({ got }: Row) => html`<code class="wrap small">${got}</code>` },
       ]} />
