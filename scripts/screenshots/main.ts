@@ -1,57 +1,54 @@
 /**
  * `npm run screenshots [FOLDER]`: pictures of every page of the console, of the login and of the activation, in both themes
- * at 1280 and 390 px, of a gateway with traffic. Needs a Chromium (CHROMIUM is its path). The pictures of the README are
+ * at 1280 and 390 px, of a gateway with a busy month. Needs a Chromium (CHROMIUM is its path). The pictures of the README are
  * written beside this file.
  */
-import { copyFileSync, mkdirSync } from "node:fs"
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Page } from "playwright-core"
 import { launchChromium } from "../../test/support/chromium.ts"
 import { StartedGateway } from "../../test/support/started-gateway.ts"
+import { makeDemoData } from "../demo-data/month.ts"
 
 const folder = process.argv[2] ?? ".screenshots"
-const org = "org_development"
+const org = "harbour"
 /** Names of pictures, and the addresses of their pages below the gateway. */
 const pages: ReadonlyArray<readonly [name: string, path: string]> = [
   ["login", "login"],
   ["activate", "activate"],
-  ["overview", "console/#/overview?range=15m"],
-  ["exchanges", "console/#/exchanges?range=1h"],
+  ["overview", "console/#/overview?range=30d"],
+  ["exchanges", "console/#/exchanges?range=7d"],
+  ["timeouts", "console/#/timeouts?range=7d"],
+  ["reply-cache", "console/#/reply-cache"],
   ["jobs", "console/#/jobs"],
-  ["timeouts", "console/#/timeouts?range=1h"],
-  ["money", "console/#/money"],
-  ["ledger", `console/#/money/${org}`],
-  ["catalogue", "console/#/catalogue"],
   ["organisations", "console/#/organisations"],
   ["organisation", `console/#/organisations/${org}`],
-  ["settings", "console/#/settings"],
+  ["keys", "console/#/keys"],
+  ["teams", "console/#/teams"],
+  ["money", "console/#/money"],
+  ["ledger", `console/#/money/${org}`],
   ["plan", `console/#/plan?org=${org}`],
+  ["models", "console/#/models"],
+  ["vendors", "console/#/vendors"],
+  ["catalogue", "console/#/catalogue"],
+  ["webhooks", "console/#/webhooks"],
+  ["exports", "console/#/exports"],
+  ["settings", "console/#/settings"],
   ["audit", "console/#/audit"],
   ["playground", "console/#/playground"],
 ]
 /** The pages that the README shows. */
 const shown = ["overview", "timeouts"]
 
-const gateway = new StartedGateway()
+const data = mkdtempSync(join(tmpdir(), "weir-demo-data-"))
+await makeDemoData(data)
+const gateway = new StartedGateway({ SVC_MASTER_KEY: "" }, data)
+rmSync(data, { recursive: true, force: true })
 const browser = await launchChromium()
 try {
-  const ready = await gateway.ready()
-  const { baseUrl = "", keyId = "", key = "", adminKey = "" } = ready
-  const call = (path: string, body: object) =>
-    fetch(`${baseUrl}${path}`, {
-      method: "POST",
-      headers: { "x-svc-key-id": keyId, "x-svc-key": key, "content-type": "application/json" },
-      body: JSON.stringify(body),
-    }).then((reply) => reply.text())
-  const ask = (text: string, more: object = {}) =>
-    call("/t1/exchange", { model: "main", thread: [{ role: "user", blocks: [{ t: "text", v: text }] }], ...more })
-  for (let turn = 0; turn < 60; turn++) {
-    const texts = ["rivers", "a long question ".repeat(turn % 12), "notches", "leases"]
-    await Promise.all(texts.map((text, index) => ask(text, { stream: index === 0 && turn % 6 === 0 })))
-  }
-  await ask("Hello", { model: "not-there" })
-  await call("/t1/heartbeat", {})
+  const { baseUrl = "", adminKey = "" } = await gateway.ready()
   mkdirSync(folder, { recursive: true })
   for (const colorScheme of ["light", "dark"] as const) {
     for (const width of [1280, 390]) {
