@@ -20,6 +20,11 @@ const statements = [
   `update usage_records set at = at - ${shift("ref")} where at > now() - interval '1 hour'`,
   `update transfers set at = at - ${shift("ref")} where kind = 'charge' and at > now() - interval '1 hour'`,
   `update exchange_reports set at = at - ${shift("ref")} where at > now() - interval '1 hour'`,
+  // Lists of transfers are in the order of their ids.
+  `update transfers t set id = n.place from (
+      select id, (select max(id) from transfers) + row_number() over (order by at, id) as place from transfers) n
+    where n.id = t.id`,
+  "select setval('transfers_id_seq', (select max(id) from transfers))",
   `insert into failure_counts (org_id, at, app_id, key_id, model, code, calls)
     select org_id, date_trunc('hour', at, 'UTC'), app_id, key_id, model, code, count(*) from exchange_reports
     where code is not null and at < now() - interval '1 hour' group by 1, 2, 3, 4, 5, 6 on conflict do nothing`,

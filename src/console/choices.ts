@@ -1,4 +1,5 @@
 /** Known values that forms offer to choose from: models, plans, and the entries of an organisation. */
+import type { OrgList } from "../protocol/control/admin-directory.ts"
 import type { AdminModels, AdminPlans, OwnModels } from "../protocol/control/model-list.ts"
 import type { TeamRecord } from "../protocol/control/tenants.ts"
 import { get } from "./api.ts"
@@ -25,6 +26,23 @@ export const useModels = (viewer: Viewer): ReadonlyArray<NamedModel> =>
 
 export const modelChoices = (models: ReadonlyArray<NamedModel>): Choices =>
   models.map(({ handle, kind }) => [handle, kind === "chat" ? handle : `${handle} (${kind})`])
+
+/** Organisations for an operator's filters: the first 200. */
+export const useOrganisations = (): Choices => useNames(true)
+
+/** The same for pages that people see too, who have no choice. */
+export const useOrganisationsOf = (viewer: Viewer): Choices => useNames(viewer.kind === "operator")
+
+const useNames = (isOperator: boolean): Choices =>
+  (
+    useLoad(
+      `organisations ${isOperator}`,
+      (signal): Promise<OrgList> =>
+        isOperator
+          ? get<OrgList>("v1/admin/orgs", { status: "active", limit: "200" }, signal)
+          : Promise.resolve({ data: [], nextCursor: null }),
+    ).data?.data ?? []
+  ).map(({ id, name }) => [id, name])
 
 /** The plans of the catalogue, after the choice of none. */
 export const usePlans = (): Choices => {

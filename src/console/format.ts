@@ -35,6 +35,20 @@ export const money = (amount: string, currency = ""): string => {
   return `${grouped(integer)}.${kept}${rest}${currency === "" ? "" : ` ${currency}`}`
 }
 
+/** An amount for figures, where every digit would distract: cents from 1 on, two digits of smaller amounts. */
+export const roundedMoney = (amount: string, currency = ""): string => {
+  const [integer = "0", fraction = ""] = amount.split(".")
+  const zeros = /^0*/.exec(fraction)?.[0].length ?? 0
+  const digits = /[1-9]/.test(integer) ? 2 : Math.max(2, Math.min(6, zeros + 2))
+  return `${grouped(integer)}.${fraction.slice(0, digits).padEnd(2, "0")}${currency === "" ? "" : ` ${currency}`}`
+}
+
+/** Amounts by currency, for figures. */
+export const roundedMonies = (amounts: Readonly<Record<string, string>>): string => {
+  const known = Object.entries(amounts)
+  return known.length === 0 ? "0.00" : known.map(([currency, amount]) => roundedMoney(amount, currency)).join(" + ")
+}
+
 const grouped = (integer: string): string => integer.replace(/\B(?=(\d{3})+(?!\d))/g, ",")
 
 /** Amounts by currency. */

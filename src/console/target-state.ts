@@ -18,6 +18,12 @@ const causes = {
 export const TargetState = ({ target: { state } }: { readonly target: Target }) =>
   html`<${Tag} tone=${tones[state]}>${state}<//>`
 
+/** A dot for a healthy target, and the state in words for others. */
+export const TargetDot = ({ target }: { readonly target: Target }) =>
+  target.state === "healthy"
+    ? html`<span class="good" role="img" aria-label="healthy" title="healthy">●</span>`
+    : html`<${TargetState} target=${target} />`
+
 /** The reason and the end of a cooldown. */
 export const Cooldown = ({ target: { until, cause = "breaker", reason } }: { readonly target: Target }) =>
   until === undefined

@@ -35,7 +35,7 @@ export const Page = ({ query }: PageProps) => {
     ${viewer.kind === "operator" && html`<${Verification} />`}
     <${Card} title="Entries">
       <${Filters} fields=${fields} apply=${(values: Values) => setQuery(values)} />
-      <${PagedTable} caption="Audit entries" pages=${pages} empty=${html`<${Empty} title="No entry matches">Remove a filter.<//>`} columns=${[
+      <${PagedTable} caption="Audit entries" pages=${pages} empty=${html`<${Empty} title="No entries match">Remove a filter.<//>`} columns=${[
         { name: "Number", align: "right", show: ({ id }: Entry) => id },
         { name: "Time", align: "nowrap", show: ({ at }: Entry) => html`<${Time} at=${at} />` },
         { name: "Action", show: (entry: Entry) => html`<code>${entry.action}</code>` },
@@ -47,12 +47,20 @@ export const Page = ({ query }: PageProps) => {
         { name: "Organisation", show: (entry: Entry) => entry.org ?? "–" },
         {
           name: "Detail",
-          show: ({ detail }: Entry) => html`<code class="wrap small">${JSON.stringify(detail)}</code>`,
+          show: ({ detail }: Entry) => html`<span class="small detail">${detailText(detail)}</span>`,
         },
       ]} />
     <//>
   `
 }
+
+/** The members of a detail, each with its value. */
+const detailText = (detail: Entry["detail"]): string =>
+  typeof detail === "object" && detail !== null
+    ? Object.entries(detail)
+        .map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)
+        .join(", ")
+    : JSON.stringify(detail)
 
 /** Verifies the chain part by part, and shows its progress. */
 const Verification = () => {

@@ -31,7 +31,7 @@ export const CsvExport = ({ path, query }: { readonly path: string; readonly que
     }
   })
   return html`<span class="row">
-    <button type="button" disabled=${isRunning} onClick=${() => run()}>Statement as CSV</button>
+    <button type="button" class="quiet" disabled=${isRunning} onClick=${() => run()}>Statement as CSV</button>
     ${isRunning && html`<span role="status">${count(records)} records…</span><button type="button" class="quiet" onClick=${() => abort.current?.abort()}>Cancel</button>`}
     <${ErrorBox} error=${error} />
   </span>`

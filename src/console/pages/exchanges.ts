@@ -2,13 +2,13 @@
 import { html } from "htm/preact"
 import type { ExchangeLogPage, LoggedExchange, OpenExchanges } from "../../protocol/control/exchange-log.ts"
 import { get } from "../api.ts"
-import { useModels, vendorsOf } from "../choices.ts"
+import { useModels, useOrganisationsOf, vendorsOf } from "../choices.ts"
 import { bytes, count, instant, millis, money, since } from "../format.ts"
 import { useLoad, usePages } from "../load.ts"
 import type { PageProps } from "../page.ts"
 import { fromOf, RangePicker, rangeOf } from "../range.ts"
 import { linkTo, setQuery } from "../route.ts"
-import { Filters, type Values } from "../ui/form.ts"
+import { type Field, Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Head, Tag } from "../ui/parts.ts"
 import { PagedTable, Table } from "../ui/table.ts"
 import { routeFor, useViewer } from "../viewer.ts"
@@ -34,7 +34,9 @@ const Lists = ({ query }: Pick<PageProps, "query">) => {
     get<ExchangeLogPage>(path, { ...chosen, from: fromOf(range), cursor }, signal),
   )
   const models = useModels(viewer)
-  const suggested: Readonly<Record<string, ReadonlyArray<string>>> = {
+  const organisations = useOrganisationsOf(viewer)
+  const suggested: Readonly<Record<string, Field["suggestions"]>> = {
+    org: organisations,
     model: models.map(({ handle }) => handle),
     vendor: vendorsOf(models),
     code: errorCodes,

@@ -3,10 +3,11 @@
 import { html } from "htm/preact"
 import type { JobEntry, JobList } from "../../protocol/kinds/job.ts"
 import { call, get } from "../api.ts"
+import { useOrganisations } from "../choices.ts"
 import { instant, money } from "../format.ts"
 import { useLoad } from "../load.ts"
 import type { PageProps } from "../page.ts"
-import { setQuery } from "../route.ts"
+import { linkTo, setQuery } from "../route.ts"
 import { ActionButton, Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Head, Loading, Tag } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
@@ -26,27 +27,29 @@ export const Page = ({ query }: PageProps) => {
     reload()
   }
   const fields = [
-    { name: "org", label: "Organisation", value: org },
-    { name: "open", label: "Which", value: open, options: which },
+    { name: "org", label: "Organisation", value: org, suggestions: useOrganisations() },
+    { name: "open", label: "Status", value: open, options: which },
   ]
   return html`
     <${Head} title="Jobs" />
-    <${Card} title="The newest 200">
+    <${Card} title="Newest jobs">
       <${Filters} fields=${fields} apply=${(values: Values) => setQuery(values)} />
       <${ErrorBox} error=${error} retry=${reload} />
       ${
         data === undefined
           ? error === undefined && html`<${Loading} />`
-          : html`<${Table} caption="Jobs" rows=${data.jobs} empty=${html`<${Empty} title="No jobs yet">Videos are jobs: ask for one at <code>POST /t1/videos</code>, or in the playground.<//>`} columns=${[
+          : html`<${Table} caption="Jobs" rows=${data.jobs} empty=${html`<${Empty} title="No jobs yet">Videos are jobs: <a href=${linkTo(["playground"])}>create one</a> in the playground, or at <code>POST /t1/videos</code>.<//>`} columns=${[
               {
                 name: "Created",
                 align: "nowrap",
                 show: ({ createdAt }: JobEntry) => html`<${Time} at=${createdAt} />`,
               },
-              { name: "Job", show: ({ id }: JobEntry) => html`<code class="wrap">${id}</code>` },
+              { name: "Job", show: ({ id }: JobEntry) => html`<code class="detail">${id}</code>` },
               { name: "Organisation", show: ({ org }: JobEntry) => org },
-              { name: "Model", show: ({ model }: JobEntry) => model },
-              { name: "Target", show: ({ target }: JobEntry) => target },
+              {
+                name: "Model",
+                show: ({ model, target }: JobEntry) => html`${model}<br /><small class="soft">${target}</small>`,
+              },
               {
                 name: "Status",
                 show: ({ status, error }: JobEntry) =>

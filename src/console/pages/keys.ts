@@ -3,6 +3,7 @@ import { html } from "htm/preact"
 import type { KeyList } from "../../protocol/control/admin-directory.ts"
 import type { UsageSummary } from "../../protocol/control/usage-summary.ts"
 import { call, get } from "../api.ts"
+import { useOrganisations } from "../choices.ts"
 import { count } from "../format.ts"
 import { useLoad, usePages } from "../load.ts"
 import type { PageProps } from "../page.ts"
@@ -28,12 +29,13 @@ export const Page = ({ query: { search = "", org = "" } }: PageProps) => {
     await call("POST", `v1/admin/keys/${encodeURIComponent(id)}/revoke`)
     pages.reload()
   }
+  const organisations = useOrganisations()
   return html`
     <${Head} title="Keys" />
     <${Card}>
       <${Filters} apply=${(values: Values) => setQuery(values)} fields=${[
         { name: "search", label: "Key or application begins with", value: search },
-        { name: "org", label: "Organisation's id", value: org },
+        { name: "org", label: "Organisation", value: org, suggestions: organisations },
       ]} />
       <${PagedTable} caption="Keys" pages=${pages} empty=${html`<${Empty} title="No keys match">Keys are created on the page of their <a href=${linkTo(["organisations"])}>organisation</a>.<//>`} columns=${[
         { name: "Key", show: ({ id, name }: Key) => html`<${Named} id=${id} name=${name} />` },

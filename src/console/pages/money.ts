@@ -84,21 +84,30 @@ const OrgMoney = ({ org }: { readonly org: string }) => {
       <${CsvExport} path=${`v1/admin/orgs/${encodeURIComponent(org)}/usage.csv`} />
     <//>
     <${ErrorBox} error=${error} retry=${reload} />
-    ${data === undefined ? !error && html`<${Loading} />` : html`<${Ledger} ledger=${data} />`}
+    ${data === undefined ? !error && html`<${Loading} />` : html`<${Balances} ledger=${data} />`}
     <${BudgetsPanel} place=${tenantPlace(viewer, org)} currency=${data?.balances[0]?.currency} />
+    ${data !== undefined && html`<${Ledger} ledger=${data} />`}
   `
 }
 
 type Allotment = LedgerResponse["allotments"][number]
 type Entry = LedgerResponse["entries"][number]
 
-const Ledger = ({ ledger: { balances, allotments, entries } }: { readonly ledger: LedgerResponse }) => html`
+const Balances = ({ ledger: { balances } }: { readonly ledger: LedgerResponse }) => html`
   <${Figures} figures=${balances.flatMap(({ currency, available, held, allotted, spent }) => [
     { name: `Available, ${currency}`, value: money(available), note: "paid in, less spent and held" },
     { name: `Held, ${currency}`, value: money(held), note: "by exchanges longer than a second" },
     { name: `Allotted, ${currency}`, value: money(allotted), note: "part of available and held" },
     { name: `Spent, ${currency}`, value: money(spent) },
   ])} />
+`
+
+/** Entries that are shown at first. */
+const firstEntries = 20
+
+const Ledger = ({ ledger: { allotments, entries } }: { readonly ledger: LedgerResponse }) => {
+  const [isWhole, setWhole] = useState(false)
+  return html`
   <${Card} title="Allotments by node">
     <${Table} caption="Allotments by node" rows=${allotments} empty=${html`<${Empty} title="No node holds money now">It is moved to a node with the first exchange.<//>`} columns=${[
       { name: "Node", show: ({ node }: Allotment) => html`<code>${node}</code>` },
@@ -112,9 +121,11 @@ const Ledger = ({ ledger: { balances, allotments, entries } }: { readonly ledger
     ]} />
   <//>
   <${Card} title="Newest entries">
-    <${Table} caption="Newest entries" rows=${entries} empty=${html`<${Empty} title="No money has moved yet">Top up to begin.<//>`} columns=${entryColumns} />
+    <${Table} caption="Newest entries" rows=${isWhole ? entries : entries.slice(0, firstEntries)} empty=${html`<${Empty} title="No money has moved yet">Top up to begin.<//>`} columns=${entryColumns} />
+    ${!isWhole && entries.length > firstEntries && html`<div><button type="button" class="quiet" onClick=${() => setWhole(true)}>Show ${count(entries.length - firstEntries)} more</button></div>`}
   <//>
 `
+}
 
 const entryColumns = [
   { name: "Time", align: "nowrap" as const, show: ({ at }: Pick<Entry, "at">) => html`<${Time} at=${at} />` },
@@ -165,7 +176,7 @@ const Books = () => {
         data.findings.length === 0
           ? html`<${Tag} tone="good">consistent<//>`
           : html`<${Tag} tone="bad">${data.findings.length} findings<//>`
-      }. ${data.nodes.length} ${data.nodes.length === 1 ? "node has" : "nodes have"} allotments${data.nodes.map(({ node, since: from }) => `, ${node} for ${since(from)}`)}.</p>
+      }. ${data.nodes.length === 0 ? "No node has" : data.nodes.length === 1 ? "1 node has" : `${data.nodes.length} nodes have`} allotments${data.nodes.map(({ node, since: from }) => `, ${node} for ${since(from)}`)}.</p>
       ${
         data.findings.length > 0 &&
         html`<${Table} caption="Findings" rows=${data.findings} empty=${null} columns=${[

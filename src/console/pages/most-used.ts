@@ -2,7 +2,7 @@
 import { html } from "htm/preact"
 import type { UsageSummary } from "../../protocol/control/usage-summary.ts"
 import { get } from "../api.ts"
-import { count, monies } from "../format.ts"
+import { count, roundedMonies } from "../format.ts"
 import { useLoad } from "../load.ts"
 import { fromOf, type RangeName } from "../range.ts"
 import { linkTo } from "../route.ts"
@@ -37,9 +37,9 @@ const Ranking = ({
   readonly groups: UsageSummary["groups"]
 }) => {
   const most = groups[0]?.exchanges ?? 1
-  return html`<h3>${title}</h3><ol class="ranking">${groups.slice(0, 4).map(
+  return html`<h3>${title}</h3><ol class="ranking">${groups.slice(0, 3).map(
     ({ group, exchanges, cost }) => html`<li>
-      <span class="row"><a class="wrap" href=${linkTo(["exchanges"], { [name]: group })}>${group || "–"}</a> <span class="soft small">${count(exchanges)} calls, ${monies(cost)}</span></span>
+      <span class="row"><a class="wrap" href=${linkTo(["exchanges"], { [name]: group })}>${group || "–"}</a> <span class="soft small">${count(exchanges)} calls, ${roundedMonies(cost)}</span></span>
       <div class="bar" aria-hidden="true"><i style=${{ width: `${(100 * exchanges) / most}%` }}></i></div>
     </li>`,
   )}</ol>`

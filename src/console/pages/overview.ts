@@ -5,7 +5,7 @@ import type { Targets } from "../../protocol/control/activity.ts"
 import type { OpenExchanges } from "../../protocol/control/exchange-log.ts"
 import type { UsageSummary } from "../../protocol/control/usage-summary.ts"
 import { get } from "../api.ts"
-import { count, instant, millis, money, monies, share } from "../format.ts"
+import { count, instant, millis, monies, roundedMoney, roundedMonies, share } from "../format.ts"
 import { useLoad } from "../load.ts"
 import type { PageProps } from "../page.ts"
 import { fromOf, periodBefore, RangePicker, rangeOf } from "../range.ts"
@@ -102,7 +102,7 @@ const Shown = ({ usage, before, top, open, by, isOperator }: ShownProps) => {
       },
       {
         name: "Saved by caches",
-        value: monies(totals.cacheNetSaving),
+        value: html`<span title=${monies(totals.cacheNetSaving)}>${roundedMonies(totals.cacheNetSaving)}</span>`,
         note: `${count(totals.cacheReadTokens)} tokens read`,
       },
       {
@@ -176,10 +176,20 @@ const Shown = ({ usage, before, top, open, by, isOperator }: ShownProps) => {
         isBar: index === 0,
         // The rounding is for the chart only: amounts are exact everywhere else.
         values: points.map((point) => Number(point.cost[currency] ?? 0)),
-        summary: money(totals.cost[currency] ?? "0"),
+        summary: roundedMoney(totals.cost[currency] ?? "0"),
       }))} /><//>
+      <${Card} title="Errors by code">
+        <${Table} caption="Errors by code" rows=${failures} empty=${html`<${Empty} title="No call has failed in this time" />`} columns=${[
+          {
+            name: "Code",
+            show: ({ code }: Failure) =>
+              isListed(code) ? html`<a href=${linkTo(["exchanges"], { code })}>${code}</a>` : code,
+          },
+          { name: "Calls", align: "right", show: (row: Failure) => count(row.count) },
+          { name: "Share", align: "right", show: (row: Failure) => share(row.count, totals.exchanges + failed) },
+        ]} />
+      <//>
     </div>
-    <div class="cards">
       <${Card} title="Usage by" actions=${html`<${Segments} label="Usage by" options=${isOperator ? [["org", "Organisation"], ...dimensions] : dimensions} value=${by} choose=${(value: string) => setQuery({ by: value })} />`}>
         <${Table} caption="Usage by ${by}" rows=${groups} empty=${html`<${Empty} title="No usage in this time" />`} columns=${[
           {
@@ -197,18 +207,7 @@ const Shown = ({ usage, before, top, open, by, isOperator }: ShownProps) => {
           { name: "Spend", align: "right", show: (row: Group) => monies(row.cost) },
         ]} />
       <//>
-      <${Card} title="Errors by code">
-        <${Table} caption="Errors by code" rows=${failures} empty=${html`<${Empty} title="No call has failed in this time" />`} columns=${[
-          {
-            name: "Code",
-            show: ({ code }: Failure) =>
-              isListed(code) ? html`<a href=${linkTo(["exchanges"], { code })}>${code}</a>` : code,
-          },
-          { name: "Calls", align: "right", show: (row: Failure) => count(row.count) },
-          { name: "Share", align: "right", show: (row: Failure) => share(row.count, totals.exchanges + failed) },
-        ]} />
-      <//>
-    </div>`
+`
 }
 
 /** The points from the first with a call on, and its time if the range begins much earlier. */
@@ -238,7 +237,11 @@ const spentOf = ({ cost }: UsageSummary["totals"]): number => Number(Object.valu
 const Trend = ({ now, before = 0 }: { readonly now: number; readonly before: number | undefined }) => {
   if (before === 0) return null
   const percent = Math.round((100 * (now - before)) / before)
-  return html`<span class="trend" title="Compared with the period before">${percent > 0 ? "+" : ""}${count(percent)} % on the period before</span>`
+  const text =
+    percent > 900
+      ? `${count(now / before)} times the period before`
+      : `${percent > 0 ? "+" : ""}${percent} % on the period before`
+  return html`<span class="trend">${text}</span>`
 }
 
 /** Calls that a rate limit refused are counted only. */

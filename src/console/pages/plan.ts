@@ -2,6 +2,7 @@
 import { html } from "htm/preact"
 import type { PlanLimits, PlanUsage } from "../../protocol/control/plan-usage.ts"
 import { get } from "../api.ts"
+import { useOrganisations } from "../choices.ts"
 import { count } from "../format.ts"
 import { useLoad } from "../load.ts"
 import type { PageProps } from "../page.ts"
@@ -16,9 +17,15 @@ export const Page = ({ query }: PageProps) => {
   const org = viewer.kind === "operator" ? (query["org"] ?? "") : viewer.org
   return html`
     <${Head} title="Plan usage" />
-    ${viewer.kind === "operator" && html`<${Card}><${Filters} fields=${[{ name: "org", label: "Organisation's id", value: org }]} apply=${(values: Values) => setQuery(values)} /><//>`}
+    ${viewer.kind === "operator" && html`<${OrganisationFilter} org=${org} />`}
     ${org === "" ? html`<${Card}><${Empty} title="Choose an organisation">Its peaks of concurrency are shown by the hour.<//><//>` : html`<${Peaks} org=${org} />`}
   `
+}
+
+const OrganisationFilter = ({ org }: { readonly org: string }) => {
+  const organisations = useOrganisations()
+  const field = { name: "org", label: "Organisation", value: org, suggestions: organisations }
+  return html`<${Card}><${Filters} fields=${[field]} apply=${(values: Values) => setQuery(values)} /><//>`
 }
 
 const Peaks = ({ org }: { readonly org: string }) => {
@@ -39,7 +46,7 @@ const Peaks = ({ org }: { readonly org: string }) => {
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       isIdle
-        ? html`<${Empty} title="No session was open in these 30 days">Sessions begin with <code>POST /t1/heartbeat</code>.<//>`
+        ? html`<${Empty} title="No sessions were open in these 30 days">Sessions begin with <code>POST /t1/heartbeat</code>.<//>`
         : html`<${HeatMap} title="Sessions at once, by day and hour" rows=${rows} cap=${limits?.concurrency} />`
     }
   <//>`

@@ -91,11 +91,11 @@ const Layer = ({ scope, team }: { readonly scope: string; readonly team: string 
         ]),
     { name: "reason", label: "Reason", isOptional: true },
   ]
-  return html`<${Card} title="Layer ${scope}" actions=${html`<${ActionButton} name="Set a key" confirm="Set" act=${set} fields=${fieldsOf()} />`}>
+  return html`<${Card} title=${layerNames[scope] ?? scope} actions=${html`<${ActionButton} name="Set a key" confirm="Set" act=${set} fields=${fieldsOf()} />`}>
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       data !== undefined &&
-      html`<${Table} caption="Settings of this layer" rows=${data.data} empty=${html`<${Empty} title="No settings in this layer">The settings of lower layers apply.<//>`} columns=${[
+      html`<${Table} caption="Settings of this layer" rows=${data.data} empty=${html`<${Empty} title="No settings yet">The settings of lower layers apply: of organisations, teams and people.<//>`} columns=${[
         { name: "Key", show: ({ keyPath }: SettingRow) => html`<code class="wrap">${keyPath}</code>` },
         { name: "Value", show: ({ value }: SettingRow) => html`<code class="wrap">${JSON.stringify(value)}</code>` },
         {
@@ -117,6 +117,13 @@ const Layer = ({ scope, team }: { readonly scope: string; readonly team: string 
     }
     ${shown !== undefined && html`<${History} keyPath=${shown} scope=${scope} team=${where.team} />`}
   <//>`
+}
+
+const layerNames: Readonly<Record<string, string>> = {
+  platform: "Platform settings",
+  org: "Settings of the organisation",
+  team: "Settings of the team",
+  user: "Your settings",
 }
 
 /** JSON, or plain text. */
@@ -167,7 +174,7 @@ const Preview = () => {
   return html`<${Card} title="Effective settings">
     ${mayManage(viewer) && html`<${Filters} fields=${[{ name: "as", label: "As", value: as, hint: "Empty for yourself; org, team:ID or member:ID." }]} apply=${(next: Values) => setAs(next["as"] ?? "")} />`}
     <${ErrorBox} error=${error} retry=${reload} />
-    <${Table} caption="Effective settings" rows=${rows} empty=${html`<${Empty} title="Nothing is set in any layer" />`} columns=${[
+    <${Table} caption="Effective settings" rows=${rows} empty=${html`<${Empty} title="No settings in any layer" />`} columns=${[
       { name: "Key", show: ({ path }: Effective) => html`<code class="wrap">${path}</code>` },
       { name: "Value", show: ({ value }: Effective) => html`<code class="wrap">${JSON.stringify(value)}</code>` },
       { name: "From", show: ({ origin }: Effective) => origin },

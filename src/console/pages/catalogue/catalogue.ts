@@ -141,7 +141,7 @@ const Editor = ({
     <div class="editor"><pre aria-hidden="true">${lines}</pre>
       <textarea aria-label="The catalogue, in YAML" spellcheck=${false} rows=${Math.max(12, lines.split("\n").length)} value=${text} onInput=${({ currentTarget }: { readonly currentTarget: HTMLTextAreaElement }) => change(currentTarget.value)}></textarea>
     </div>
-    <p><label><input type="checkbox" checked=${prune} disabled=${isRunning} onChange=${({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => changePrune(currentTarget.checked)} /> Remove organisations, people, teams, applications, keys and budgets that the text no longer contains</label></p>
+    <p><label class="check"><input type="checkbox" checked=${prune} disabled=${isRunning} onChange=${({ currentTarget }: { readonly currentTarget: HTMLInputElement }) => changePrune(currentTarget.checked)} /> Remove organisations, people, teams, applications, keys and budgets that the text no longer contains</label></p>
     <p class="soft small">${watchedFile === undefined ? "Show what would change first: only then it can be applied. A catalogue with an error changes nothing." : "A catalogue with an error changes nothing."}</p>
   <//>`
 }

@@ -57,7 +57,7 @@ export const VendorOffersPanel = ({
       </label>
       <${Input} field=${{ name: "provider", label: "Provider in the price file", isOptional: true }} />
       <${Input} field=${{ name: "markup", label: "Markup (%)", isOptional: true }} />
-      <div><button disabled=${ask.isRunning}>${ask.isRunning ? "Asking…" : "List its models"}</button></div>
+      <div><button class="quiet" disabled=${ask.isRunning}>${ask.isRunning ? "Asking…" : "List its models"}</button></div>
     </form>
     <p class="soft small" id="prices-hint">The price file is LiteLLM's <code>model_prices_and_context_window.json</code>; the provider is filled in for known vendors. The markup is a percentage, such as 10%.</p>
     <${ErrorBox} error=${ask.error} />

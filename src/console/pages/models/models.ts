@@ -7,7 +7,7 @@ import { count, money } from "../../format.ts"
 import { useLoad } from "../../load.ts"
 import type { PageProps } from "../../page.ts"
 import { linkTo, setQuery } from "../../route.ts"
-import { type Target, TargetState } from "../../target-state.ts"
+import { type Target, TargetDot } from "../../target-state.ts"
 import { Filters, type Values } from "../../ui/form.ts"
 import { Card, Empty, ErrorBox, Head, Loading } from "../../ui/parts.ts"
 import { Table } from "../../ui/table.ts"
@@ -63,7 +63,7 @@ export const Page = ({ query: { search = "" } }: PageProps) => {
 const ModelTargets = ({ model, known }: { readonly model: Model; readonly known: ReadonlyArray<Target> }) =>
   model.targets.map(({ vendor, model: name }) => {
     const target = known.find((each) => each.vendor === vendor && each.model === name)
-    return html`<div class="row">${vendor}/${name} ${target !== undefined && html`<${TargetState} target=${target} />`}</div>`
+    return html`<div class="wrap">${target !== undefined && html`<${TargetDot} target=${target} />`} ${vendor}/${name}</div>`
   })
 
 /** The prices of a model that are in force, by currency. */

@@ -61,6 +61,7 @@ export const BudgetsPanel = ({
   /** Operators remove the platform's budgets, people their organisation's own. */
   const own = viewer.kind === "operator" ? "platform" : "organisation"
   const declared = new Set(data?.budgets.filter(({ source }) => source !== own).map(({ id }) => id))
+  const names = new Map(subjects)
   const button =
     mayManage(viewer) &&
     html`<${ActionButton} name="Set a budget" confirm="Set" act=${set} fields=${fieldsOf(currency, subjects)} />`
@@ -73,7 +74,7 @@ export const BudgetsPanel = ({
         {
           name: "Applies to",
           show: ({ scope, subject }: BudgetState) =>
-            html`<span class="wrap">${subject === undefined ? `each ${scopes[scope]}` : `${scopes[scope]} ${subject}`}</span>`,
+            html`<span class="wrap">${subject === undefined ? `each ${scopes[scope]}` : (names.get(subject) ?? `${scopes[scope]} ${subject}`)}</span>`,
         },
         { name: "Used", show: (budget: BudgetState) => html`<${Used} budget=${budget} currency=${currency} />` },
         {

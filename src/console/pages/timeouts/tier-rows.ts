@@ -1,4 +1,5 @@
 /** The rows of the table of timeouts. Pure. */
+import { tiers } from "../../../protocol/timeout-tiers.ts"
 import { type Judged, judge } from "../../../telemetry/timeouts/judge.ts"
 import { storedObservation } from "../../../telemetry/timeouts/observed.ts"
 import type { TierTimes } from "./tier-card.ts"
@@ -18,13 +19,20 @@ export const rowsOf = (times: ReadonlyArray<TierTimes>): ReadonlyArray<TierRow> 
   const groups = Map.groupBy(times, ({ vendor, model, tier, limitMs, source }) =>
     tier === "connect" ? `${tier} ${vendor} ${limitMs} ${source}` : `${tier} ${vendor} ${model}`,
   )
-  return [...groups].flatMap(([key, [first, ...others]]) => {
+  const rows = [...groups].flatMap(([key, [first, ...others]]) => {
     if (first === undefined) return []
     const merged = others.reduce(add, first)
     const { vendor, tier } = first
     const models = [first, ...others].map(({ model }) => model)
     return [{ key, vendor, tier, models, times: merged, judged: judge(storedObservation(merged)) }]
   })
+  return rows.sort(
+    (a, b) =>
+      a.vendor.localeCompare(b.vendor) ||
+      Number(b.tier === "connect") - Number(a.tier === "connect") ||
+      (a.models[0] ?? "").localeCompare(b.models[0] ?? "") ||
+      tiers.indexOf(a.tier) - tiers.indexOf(b.tier),
+  )
 }
 
 /** The calls of two targets with the same limit, together. */

@@ -6,7 +6,7 @@
 import { html } from "htm/preact"
 import { useState } from "preact/hooks"
 import type { TierTimesReply } from "../../../protocol/control/admin.ts"
-import { type Judged, judge, profileOf } from "../../../telemetry/timeouts/judge.ts"
+import { enoughForPercentiles, type Judged, judge, profileOf } from "../../../telemetry/timeouts/judge.ts"
 import { storedObservation } from "../../../telemetry/timeouts/observed.ts"
 import { get } from "../../api.ts"
 import { count, millis, share } from "../../format.ts"
@@ -120,8 +120,8 @@ const Tiers = ({ times, query }: { readonly times: ReadonlyArray<TierTimes> } & 
     <//>`
 }
 
-const within = ({ limitMs }: Judged, ms: number | undefined): string => {
-  if (ms === undefined) return "–"
+const within = ({ calls, limitMs }: Judged, ms: number | undefined): string => {
+  if (ms === undefined) return calls < enoughForPercentiles || limitMs === undefined ? "–" : `> ${millis(limitMs)}`
   return limitMs !== undefined && ms >= limitMs ? `≥ ${millis(limitMs)}` : millis(ms)
 }
 
