@@ -117,7 +117,7 @@ const Foot = ({ viewer, session, choose }: FrameProps) => {
     }
     <${Invitations} open=${person?.invitations} answered=${session.reload} />
     <${Segments} label="Theme" options=${[["system", "Auto"], ["light", "Light"], ["dark", "Dark"]]} value=${theme} choose=${(value: string) => isTheme(value) && setTheme(value)} />
-    <div class="row"><button type="button" class="quiet" onClick=${signOut}>Sign out</button>
+    <div class="row"><button type="button" class="quiet compact" onClick=${signOut}>Sign out</button>
       <a href=${addressOf("docs").href}>API reference</a></div>
     <span class="soft">Version ${viewer.version}. <${TimeZone} /></span>
   </div>`

@@ -1,4 +1,4 @@
-/** The health of targets, in words. */
+/** The health of targets. */
 import { html } from "htm/preact"
 import type { Targets } from "../protocol/control/activity.ts"
 import { Tag } from "./ui/parts.ts"
@@ -18,7 +18,7 @@ const causes = {
 export const TargetState = ({ target: { state } }: { readonly target: Target }) =>
   html`<${Tag} tone=${tones[state]}>${state}<//>`
 
-/** A dot for a healthy target, and the state in words for others. */
+/** The health of a target: a dot if it is healthy, otherwise its state. */
 export const TargetDot = ({ target }: { readonly target: Target }) =>
   target.state === "healthy"
     ? html`<span class="good" role="img" aria-label="healthy" title="healthy">●</span>`

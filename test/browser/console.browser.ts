@@ -844,6 +844,19 @@ describe("roles", () => {
     await show(page, "catalogue", "Overview")
   })
 
+  it("an owner who adds a webhook without a master key learns that the role is not the reason", async () => {
+    const page = await asPerson("owner")
+    await show(page, "organisation", "Test")
+    await page.getByRole("button", { name: "Add a webhook" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Address").fill("https://hooks.example.com/a")
+    await dialog.getByRole("button", { name: "Add", exact: true }).click()
+    expect(await dialog.getByRole("alert").textContent()).toMatch(
+      /need a master key.*The operator of this gateway can set it/,
+    )
+    expect(await dialog.getByText("Your role does not allow it").count()).toBe(0)
+  })
+
   it("a member sees their own usage, tokens and settings only", async () => {
     const page = await asPerson("member")
     expect(await linksOf(page)).toEqual([

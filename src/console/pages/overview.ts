@@ -97,7 +97,7 @@ const Shown = ({ usage, before, top, open, by, isOperator }: ShownProps) => {
       },
       {
         name: "Spend",
-        value: monies(totals.cost),
+        value: html`<span title=${monies(totals.cost)}>${roundedMonies(totals.cost)}</span>`,
         note: html`${count(totals.estimated)} estimated<${Trend} now=${spentOf(totals)} before=${than?.spent} />`,
       },
       {

@@ -22,4 +22,4 @@ const CopyIcon = ({ isDone }: { readonly isDone: boolean }) =>
 export const Named = ({ id, name }: { readonly id: string; readonly name: string | undefined }) =>
   name === undefined
     ? html`<${Identifier} id=${id} />`
-    : html`<strong>${name}</strong> <small class="soft"><${Identifier} id=${id} /></small>`
+    : html`<strong>${name}</strong><br /><small class="soft"><${Identifier} id=${id} /></small>`

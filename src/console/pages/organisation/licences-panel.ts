@@ -38,7 +38,7 @@ export const LicencesPanel = ({
     <${ErrorBox} error=${error} retry=${reload} />
     ${
       data !== undefined &&
-      html`<${Table} caption="Licences" rows=${data.data} empty=${html`<${Empty} title="No licence was issued">Applications with <code>licenceRequired</code> need one for each member.<//>`} columns=${[
+      html`<${Table} caption="Licences" rows=${data.data} empty=${html`<${Empty} title="No licences yet">Applications with <code>licenceRequired</code> need one for each member.<//>`} columns=${[
         { name: "Licence", show: ({ id }: License) => html`<code class="wrap">${id}</code>` },
         { name: "Application", show: ({ appId }: License) => appId },
         { name: "Status", show: ({ status }: License) => html`<${Tag} tone=${tones[status]}>${status}<//>` },
