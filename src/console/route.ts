@@ -1,5 +1,5 @@
 /** The page and its parameters in the address's fragment, e.g. `#/exchanges?model=main`. */
-import { useEffect, useState } from "preact/hooks"
+import { useEffect, useMemo, useState } from "preact/hooks"
 
 export interface Route {
   /** Parts of the path. */
@@ -37,11 +37,13 @@ export const setQuery = (changes: Readonly<Record<string, string | undefined>>):
 }
 
 export const useRoute = (): Route => {
-  const [route, setRoute] = useState(readRoute)
+  const [hash, setHash] = useState(() => location.hash)
   useEffect(() => {
-    const follow = () => setRoute(readRoute())
+    const follow = () => setHash(location.hash)
     addEventListener("hashchange", follow)
+    // The address may have changed since this was drawn.
+    follow()
     return () => removeEventListener("hashchange", follow)
   }, [])
-  return route
+  return useMemo(readRoute, [hash])
 }

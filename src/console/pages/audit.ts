@@ -5,6 +5,7 @@ import { useState } from "preact/hooks"
 import type { AuditEntries } from "../../protocol/control/activity.ts"
 import type { AuditResponse } from "../../protocol/control/admin.ts"
 import { get } from "../api.ts"
+import { useOrganisationsOf } from "../choices.ts"
 import { count } from "../format.ts"
 import { useAction, usePages } from "../load.ts"
 import type { PageProps } from "../page.ts"
@@ -25,10 +26,13 @@ export const Page = ({ query }: PageProps) => {
   const pages = usePages(`audit ${JSON.stringify(filter)}`, (cursor, signal) =>
     get<AuditEntries>(path, { ...filter, cursor }, signal),
   )
+  const organisations = useOrganisationsOf(viewer)
   const fields = [
     { name: "action", label: "Action begins with", value: action },
     { name: "actor", label: "Actor", value: actor },
-    ...(viewer.kind === "operator" ? [{ name: "org", label: "Organisation", value: org }] : []),
+    ...(viewer.kind === "operator"
+      ? [{ name: "org", label: "Organisation", value: org, suggestions: organisations }]
+      : []),
   ]
   return html`
     <${Head} title="Audit" />

@@ -4,6 +4,7 @@ import { html } from "htm/preact"
 import type { ExportEntry, ExportList, ExportProgress } from "../../protocol/control/export.ts"
 import { get } from "../api.ts"
 import { useLoad } from "../load.ts"
+import { linkTo } from "../route.ts"
 import { Card, Empty, ErrorBox, Head, Loading, Tag } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
 import { Time } from "../ui/time.ts"
@@ -28,7 +29,7 @@ export const Page = () => {
       ${
         lines === undefined
           ? error === undefined && html`<${Loading} />`
-          : html`<${Table} caption="Exports" rows=${lines} empty=${html`<${Empty} title="No exports yet">They are in the catalogue, under <code>exports</code>.<//>`} columns=${columns} />`
+          : html`<${Table} caption="Exports" rows=${lines} empty=${html`<${Empty} title="No exports yet">Add them to the <a href=${linkTo(["catalogue"])}>catalogue</a>, under <code>exports</code>.<//>`} columns=${columns} />`
       }
     <//>
   `

@@ -44,7 +44,7 @@ export const Page = ({ query }: PageProps) => {
                 align: "nowrap",
                 show: ({ createdAt }: JobEntry) => html`<${Time} at=${createdAt} />`,
               },
-              { name: "Job", show: ({ id }: JobEntry) => html`<code class="detail">${id}</code>` },
+              { name: "Job", show: ({ id }: JobEntry) => html`<code class="small wrap">${id}</code>` },
               { name: "Organisation", show: ({ org }: JobEntry) => org },
               {
                 name: "Model",

@@ -2,11 +2,12 @@
 import { html } from "htm/preact"
 import type { ClearedReplies, ReplyCacheReport } from "../../protocol/control/reply-cache.ts"
 import { call, get } from "../api.ts"
+import { useOrganisations } from "../choices.ts"
 import { count, monies, share } from "../format.ts"
 import { useLoad } from "../load.ts"
 import type { PageProps } from "../page.ts"
 import { fromOf, RangePicker, rangeOf } from "../range.ts"
-import { setQuery } from "../route.ts"
+import { linkTo, setQuery } from "../route.ts"
 import { ActionButton, Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Head, Loading, Segments } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
@@ -27,8 +28,9 @@ export const Page = ({ query }: PageProps) => {
     reload()
     return html`<p>Removed ${count(removed)} ${removed === 1 ? "reply" : "replies"}.</p>`
   }
+  const organisations = useOrganisations()
   const fields = [
-    { name: "org", label: "Organisation", value: org },
+    { name: "org", label: "Organisation", value: org, suggestions: organisations },
     { name: "model", label: "Model", isOptional: true, hint: "All models if empty." },
   ]
   return html`
@@ -42,7 +44,7 @@ export const Page = ({ query }: PageProps) => {
       ${
         data === undefined
           ? error === undefined && html`<${Loading} />`
-          : html`<${Table} caption="Replies by ${by}" rows=${data.data} empty=${html`<${Empty} title="No cache lookups yet">A model or an organisation with <code>replyCache</code> in the catalogue stores its replies.<//>`} columns=${[
+          : html`<${Table} caption="Replies by ${by}" rows=${data.data} empty=${html`<${Empty} title="No cache lookups yet">Give a model or an organisation <code>replyCache</code> in the <a href=${linkTo(["catalogue"])}>catalogue</a>.<//>`} columns=${[
               { name: by === "org" ? "Organisation" : "Model", show: ({ group }: Row) => group },
               { name: "Hits", align: "right", show: ({ hits }: Row) => count(hits) },
               { name: "Waits", align: "right", show: ({ waits }: Row) => count(waits) },
