@@ -23,7 +23,7 @@ describe("the console's document", () => {
     const html = await response.text()
     expect(html.match(/<script/g)).toHaveLength(3)
     expect(html).not.toMatch(/<style|\son\w+=|style=/)
-    expect(html).not.toMatch(/(?:src|href)="(?!\.\/|data:,)/)
+    expect(html).not.toMatch(/(?:src|href)="(?!\.\/|data:image\/svg\+xml,)/)
   })
 })
 
