@@ -3,8 +3,8 @@
 import { html } from "htm/preact"
 import type { NodeProblemList } from "../protocol/control/node-problem.ts"
 import { get } from "./api.ts"
-import { instant } from "./format.ts"
 import { useLoad } from "./load.ts"
+import { Ago } from "./ui/time.ts"
 
 const everyMs = 30_000
 
@@ -16,6 +16,6 @@ export const NodeProblems = () => {
   )
   if (data === undefined || data.data.length === 0) return null
   return html`<div class="error" role="alert">
-    ${data.data.map(({ what, problem, since }) => html`<div><strong>${what}</strong> <span class="small">since ${instant(since)}</span><div class="wrap">${problem}</div></div>`)}
+    ${data.data.map(({ what, problem, since }) => html`<div><strong>${what}</strong> <span class="small">began <${Ago} at=${since} /></span><div class="wrap">${problem}</div></div>`)}
   </div>`
 }

@@ -15,7 +15,7 @@ import { count } from "../../format.ts"
 import { useAction, useLoad, usePages } from "../../load.ts"
 import { Card, Empty, ErrorBox, Head, Loading, Tag } from "../../ui/parts.ts"
 import { PagedTable, Table } from "../../ui/table.ts"
-import { Time } from "../../ui/time.ts"
+import { Ago, Time } from "../../ui/time.ts"
 import { save } from "../csv-export.ts"
 import { CatalogueForms } from "./catalogue-forms.ts"
 
@@ -53,7 +53,12 @@ export const Page = () => {
       ${chosen !== undefined && html`<${Comparison} revision=${chosen} bringBack=${bringBack} />`}
       <${PagedTable} caption="Revisions" pages=${history} empty=${html`<${Empty} title="No catalogue was applied yet">Write one above, or <code>weir init</code>.<//>`} columns=${[
         { name: "Revision", align: "right", show: ({ revision }: Revision) => revision },
-        { name: "Applied", align: "nowrap", show: ({ appliedAt }: Revision) => html`<${Time} at=${appliedAt} />` },
+        {
+          name: "Applied",
+          align: "nowrap",
+          show: ({ appliedAt }: Revision) =>
+            html`<${Time} at=${appliedAt} /> <small class="soft"><${Ago} at=${appliedAt} /></small>`,
+        },
         {
           name: "By",
           show: ({ appliedBy }: Revision) => (appliedBy === null ? "–" : appliers[appliedBy]),
