@@ -58,6 +58,7 @@ export const openVoice = async (
     for (const track of microphone?.getTracks() ?? []) track.stop()
     void context.close().catch(() => {})
   }
+  const opened = new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }))
   socket.addEventListener("open", () => {
     problem = ""
     if (microphone !== undefined)
@@ -80,8 +81,11 @@ export const openVoice = async (
   return {
     say: (text) => {
       const item = { type: "message", role: "user", content: [{ type: "input_text", text }] }
-      send({ type: "conversation.item.create", item })
-      send({ type: "response.create" })
+      // A text that comes before the socket is open waits for it.
+      void opened.then(() => {
+        send({ type: "conversation.item.create", item })
+        send({ type: "response.create" })
+      })
     },
     end: () => socket.close(1000),
   }
