@@ -43,7 +43,7 @@ const elsewhere: ReadonlyArray<readonly [command: RegExp, there: string]> = [
   [/^npm run upgrade$/, "npm run upgrade"],
   // They take minutes: said there to be for a release.
   [
-    /^npm run (package|container|screenshots|mutations)$/,
+    /^npm run (package|container|screenshots|mutations|demo-data)$/,
     "npm run package, npm run container, npm run screenshots and npm run mutations are for a release",
   ],
   [/npm run bench/, "npm run bench"],
