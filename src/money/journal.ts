@@ -115,8 +115,11 @@ export const openJournal = (folder: string): Effect.Effect<Journal, never, Scope
         pending.set(settlement.hold.ref, settlement)
         unwritten.set(settlement.hold.ref, settlement)
       }
-      appendWhole(own.fd, [...unwritten.values()].map(writeLine).join(""))
+      const lines = [...unwritten.values()].map(lineOf)
+      // One that has no line is in memory only: it must not keep the others from the disk.
+      appendWhole(own.fd, lines.join(""))
       unwritten.clear()
+      if (lines.includes("")) throw new Error("a settlement cannot be encoded, and is in memory only")
     }
     const tryToWrite = (settlements: ReadonlyArray<Settlement>) =>
       Effect.try(() => write(settlements)).pipe(
@@ -215,6 +218,15 @@ const checksum = (json: string): string => createHash("sha256").update(json).dig
 const writeLine = (settlement: Settlement): string => {
   const json = encode(settlement)
   return `${checksum(json)} ${json}\n`
+}
+
+/** The line of a settlement; empty if it cannot be encoded. */
+const lineOf = (settlement: Settlement): string => {
+  try {
+    return writeLine(settlement)
+  } catch {
+    return ""
+  }
 }
 
 /** Reads a journal file. */

@@ -249,40 +249,46 @@ begin
     loop
       closed := closed + 1;
       ref := h.ref;
-      if h.usage is null then
-        outcome := 'released';
+      outcome := 'released';
+      if h.usage is not null then
+        -- A record that cannot be stored is not billed: it would keep all others from being settled, too.
+        begin
+          outcome := 'settled';
+          u := jsonb_populate_record(null::usage_records, h.usage);
+          tokens := u.in_tokens + u.out_tokens + u.cache_read_tokens + u.cache_write_tokens;
+          -- Never a whole millisecond, as the time of a node's settlement is.
+          u.at := date_trunc('milliseconds', now()) + interval '500 microseconds';
+          u.ref := h.ref;
+          u.org_id := h.org_id;
+          u.key_id := h.key_id;
+          u.request_id := h.request_id;
+          u.source := 'gateway';
+          u.cost := h.cost;
+          u.currency := h.currency;
+          u.place := next_transfer_id();
+          insert into usage_records select u.*;
+          update holds o set state = 'reaped', reaped_at = u.at where o.org_id = h.org_id and o.ref = h.ref;
+          insert into allotments as t (org_id, counter, node, spent)
+          select h.org_id, v.counter, n.id, v.amount
+          from (
+            select h.currency as counter, h.cost as amount union all select 'tokens:' || h.day, tokens
+            union all
+            select b.key, case b.value when 'money' then h.cost else tokens end from jsonb_each_text(h.budgets) b) v
+          where v.amount <> 0 order by v.counter
+          on conflict (org_id, counter, node) do update set spent = t.spent + excluded.spent;
+          insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
+          select h.org_id, h.currency, 'node:' || n.id, 'revenue', h.cost, 'charge', h.ref where h.cost > 0;
+        exception when data_exception or integrity_constraint_violation then
+          outcome := 'unreadable';
+        end;
+      end if;
+      if outcome <> 'settled' then
         delete from holds o where o.org_id = h.org_id and o.ref = h.ref;
         delete from spent_requests s
         where s.org_id = h.org_id and s.key_id = h.key_id and s.request_id = h.request_id and s.ref = h.ref;
         delete from spent_days s
         where s.org_id = h.org_id and s.key_id = h.key_id and s.request_id = h.request_id and s.day = spent_day(h.request_id)
           and s.ref = h.ref;
-      else
-        outcome := 'settled';
-        u := jsonb_populate_record(null::usage_records, h.usage);
-        tokens := u.in_tokens + u.out_tokens + u.cache_read_tokens + u.cache_write_tokens;
-        -- Never a whole millisecond, as the time of a node's settlement is.
-        u.at := date_trunc('milliseconds', now()) + interval '500 microseconds';
-        u.ref := h.ref;
-        u.org_id := h.org_id;
-        u.key_id := h.key_id;
-        u.request_id := h.request_id;
-        u.source := 'gateway';
-        u.cost := h.cost;
-        u.currency := h.currency;
-        u.place := next_transfer_id();
-        insert into usage_records select u.*;
-        update holds o set state = 'reaped', reaped_at = u.at where o.org_id = h.org_id and o.ref = h.ref;
-        insert into allotments as t (org_id, counter, node, spent)
-        select h.org_id, v.counter, n.id, v.amount
-        from (
-          select h.currency as counter, h.cost as amount union all select 'tokens:' || h.day, tokens
-          union all
-          select b.key, case b.value when 'money' then h.cost else tokens end from jsonb_each_text(h.budgets) b) v
-        where v.amount <> 0 order by v.counter
-        on conflict (org_id, counter, node) do update set spent = t.spent + excluded.spent;
-        insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
-        select h.org_id, h.currency, 'node:' || n.id, 'revenue', h.cost, 'charge', h.ref where h.cost > 0;
       end if;
       return next;
     end loop;

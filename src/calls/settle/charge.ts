@@ -2,11 +2,12 @@
 import { Effect } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Caller } from "../../identity/caller.ts"
-import type { Charge } from "../../money/pricing.ts"
+import type { Charge, Counts } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
 import type { SettleResult } from "../../money/settler.ts"
 import type { UsageRecord } from "../../money/usage-record.ts"
 import { type Tier, tiers } from "../../protocol/timeout-tiers.ts"
+import { mostTokens } from "../../protocol/values/bounds.ts"
 import type { CallServices } from "../services.ts"
 import type { Reserved } from "./reserve.ts"
 
@@ -29,6 +30,7 @@ export const settlementOf = (charged: Charged): Settlement => {
   const { hold, caller, target, charge, atMs, job, took, ...known } = charged
   const record = {
     ...known,
+    counts: storable(known.counts),
     appId: caller.app?.id ?? "",
     vendor: target?.vendor.id ?? "",
     tierMs: rounded(took),
@@ -37,11 +39,25 @@ export const settlementOf = (charged: Charged): Settlement => {
   return { hold, atMs, cost: charge.cost, record, ...(job !== undefined && { job }) }
 }
 
+/** Counts as the books can store them: one that cannot be stored would keep others of its batch from being stored. */
+const storable = (counts: Counts): Counts => ({
+  inTokens: storableCount(counts.inTokens),
+  outTokens: storableCount(counts.outTokens),
+  cacheReadTokens: storableCount(counts.cacheReadTokens),
+  cacheWriteTokens: storableCount(counts.cacheWriteTokens),
+  dims: Object.fromEntries(Object.entries(counts.dims).map(([name, count]) => [name, storableCount(count)])),
+})
+
+const storableCount = (count: number): number => (count > 0 ? Math.min(Math.trunc(count), mostTokens) : 0)
+
+/** A column of milliseconds has 32 bits. */
+const mostMillis = 2 ** 31 - 1
+
 const rounded = (took: Partial<Record<Tier, number>>): Partial<Record<Tier, number>> => {
   const whole: Partial<Record<Tier, number>> = {}
   for (const tier of tiers) {
     const millis = took[tier]
-    if (millis !== undefined) whole[tier] = Math.max(1, Math.round(millis))
+    if (millis !== undefined) whole[tier] = Math.min(Math.max(1, Math.round(millis)), mostMillis)
   }
   return whole
 }

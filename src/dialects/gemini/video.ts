@@ -76,7 +76,9 @@ export const geminiVideo: VideoDialect = {
     if (error !== undefined) return { state: "failed", fault: geminiFault(error) }
     const response = objectAt(body, "response")
     const content = uriOf(response)
-    return content === undefined ? { state: "failed", fault: withoutVideo(response) } : { state: "done", content }
+    return content === undefined || !address.test(content)
+      ? { state: "failed", fault: withoutVideo(response) }
+      : { state: "done", content }
   },
   variants: ["video"],
   content: (_job, content = "", baseUrl) => {
@@ -88,6 +90,9 @@ export const geminiVideo: VideoDialect = {
       : undefined
   },
 }
+
+/** An address that the books can store. */
+const address = /^[\x21-\x7e]{1,8192}$/
 
 const operation = /^[\w./-]{1,512}$/
 

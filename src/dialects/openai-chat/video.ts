@@ -29,6 +29,9 @@ const states: Readonly<Record<string, VendorJob["state"]>> = {
 const stateOf = (body: JsonObject): VendorJob["state"] | undefined => entryOf(states, stringAt(body, "status"))
 
 /** Characters of an unknown state that are logged. */
+/** An id that the books can store, and that fits into a path. */
+const jobId = /^[\x21-\x7e]{1,512}$/
+
 const mostStateCharacters = 64
 
 const at = (job: string): string => `/videos/${encodeURIComponent(job)}`
@@ -58,7 +61,7 @@ export const openaiVideo: VideoDialect = {
   },
   decode: (body) => {
     const job = stringAt(body, "id")
-    return job === undefined || job === "" || stateOf(body) === "failed" ? undefined : { job }
+    return job === undefined || !jobId.test(job) || stateOf(body) === "failed" ? undefined : { job }
   },
   faultIn: (body) => (stateOf(body) === "failed" ? failureOf(body) : undefined),
   poll: (job) => ({ ...plain, method: "GET", path: at(job) }),

@@ -16,12 +16,16 @@ export const outTokensPerSecond = 20
 export const bytesPerSecond = (format: unknown): number | undefined => {
   if (isObject(format)) {
     const { type, rate } = format
-    if (type === "audio/pcm") return typeof rate === "number" && rate > 0 ? rate * 2 : usualBytesPerSecond
+    if (type === "audio/pcm") return rate === undefined ? usualBytesPerSecond : isRate(rate) ? rate * 2 : undefined
     return type === "audio/pcmu" || type === "audio/pcma" ? 8000 : undefined
   }
   if (format === "pcm16") return usualBytesPerSecond
   return format === "g711_ulaw" || format === "g711_alaw" ? 8000 : undefined
 }
+
+/** Samples of a second of speech: other numbers would make a length of any size from a few bytes. */
+const isRate = (rate: unknown): rate is number =>
+  typeof rate === "number" && Number.isInteger(rate) && rate >= 8000 && rate <= 48_000
 
 /** The number of bytes in a base64 text. */
 export const bytesOfBase64 = (characters: number): number => Math.floor((characters * 3) / 4)

@@ -118,6 +118,19 @@ export const isPlausible = ({ entry, contextWindow, maxOutTokens }: RealtimePlan
   return inputTokens(counts) <= most(contextWindow) && counts.outTokens <= most(maxOutTokens)
 }
 
+/** An estimate that is no more than a response of the model can have. */
+export const withinPlan = ({ contextWindow, maxOutTokens }: RealtimePlan, counts: Counts): Counts => ({
+  ...counts,
+  inTokens: Math.min(counts.inTokens, contextWindow),
+  outTokens: Math.min(counts.outTokens, maxOutTokens),
+  dims: Object.fromEntries(
+    Object.entries(counts.dims).map(([name, count]) => [
+      name,
+      Math.min(count, name === "audio_out" ? maxOutTokens : contextWindow),
+    ]),
+  ),
+})
+
 /** Transcripts are billed if the price list has a price for them. */
 export const withTranscripts = (price: Price, counts: Counts, transcripts: TranscriptUsage): Counts => ({
   ...counts,

@@ -19,7 +19,7 @@ import type { EstimatedReason } from "../../protocol/usage.ts"
 import { dayOf } from "../../protocol/values/utc8.ts"
 import { recordOutcome, recordRealtimeResponse, recordUsageEstimate } from "../../telemetry/metrics.ts"
 import { type Output, SessionMeter } from "./meter.ts"
-import { isPlausible, mostTranscripts, type Need, needOf, withTranscripts } from "./plan.ts"
+import { isPlausible, mostTranscripts, type Need, needOf, withinPlan, withTranscripts } from "./plan.ts"
 import type { SessionFacts } from "./session-options.ts"
 
 /** A response that the vendor has begun. */
@@ -138,9 +138,11 @@ export class SessionMoney {
       : usage === undefined
         ? "upstream_usage_missing"
         : "upstream_usage_implausible"
-    const counted = isBelieved ? usage.counts : this.meter.estimate(output)
+    const counted = isBelieved ? usage.counts : withinPlan(plan, this.meter.estimate(output))
+    const most = mostTranscripts(this.meter.unbilledSeconds).seconds
     const transcripts = this.meter.takeTranscripts()
-    const seconds = transcripts.seconds + (usage?.billedSeconds ?? 0)
+    // A vendor's report is billed up to the sound that was heard, which is held.
+    const seconds = Math.min(transcripts.seconds + (usage?.billedSeconds ?? 0), Math.max(most, transcripts.seconds))
     this.meter.ended(counted)
     return this.#charge(running, withTranscripts(plan.price, counted, { ...transcripts, seconds }), reason, stop)
   }
