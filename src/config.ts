@@ -177,7 +177,11 @@ const variables = {
    * lead to the host of the request, or else to the first.
    */
   publicHosts: Config.schema(
-    Schema.String.check(Schema.isPattern(/^[A-Za-z0-9.[\]:-]+(,[A-Za-z0-9.[\]:-]+)*$/)),
+    Schema.String.check(
+      Schema.isPattern(/^[A-Za-z0-9.[\]:-]+(,[A-Za-z0-9.[\]:-]+)*$/, {
+        expected: "host names such as weir.example.com, separated by commas",
+      }),
+    ),
     "SVC_PUBLIC_HOSTS",
   ).pipe(
     Config.map((text): ReadonlyArray<string> => text.split(",")),
@@ -185,7 +189,11 @@ const variables = {
   ),
   /** Origins whose pages may call `/t1`, separated by commas, e.g. `https://app.example.com`; `*` for all. */
   corsOrigins: Config.schema(
-    Schema.String.check(Schema.isPattern(/^(\*|https?:\/\/[^\s/,]+)(,(\*|https?:\/\/[^\s/,]+))*$/)),
+    Schema.String.check(
+      Schema.isPattern(/^(\*|https?:\/\/[^\s/,]+)(,(\*|https?:\/\/[^\s/,]+))*$/, {
+        expected: "origins such as https://app.example.com, separated by commas, or *",
+      }),
+    ),
     "SVC_CORS_ORIGINS",
   ).pipe(
     Config.map((text): ReadonlyArray<string> => text.split(",")),
@@ -435,10 +443,12 @@ const variables = {
   /** Files of running calls, of one process. */
   mediaMaxFiles: count("SVC_MEDIA_MAX_FILES", 512),
   /** OpenTelemetry collector (OTLP over HTTP), e.g. `http://collector:4318`, for traces, metrics and logs. */
-  otlpUrl: Config.schema(Schema.String.check(Schema.isPattern(/^https?:\/\/\S+$/)), "SVC_OTLP_URL").pipe(
-    Config.option,
-    toUndefined,
-  ),
+  otlpUrl: Config.schema(
+    Schema.String.check(
+      Schema.isPattern(/^https?:\/\/\S+$/, { expected: "an http(s) URL such as http://collector:4318" }),
+    ),
+    "SVC_OTLP_URL",
+  ).pipe(Config.option, toUndefined),
   /** Headers for the collector, as `name=value` pairs separated by commas. */
   otlpHeaders: secret("SVC_OTLP_HEADERS"),
   /** Share of calls, 0 to 1, that are traced; of calls that belong to a caller's sampled trace, the same share. */

@@ -62,7 +62,7 @@ const explainConfig = (error: Config.ConfigError): string =>
 /** A line for each refused variable, with the reason. */
 export const describeRefusedVariable = ({ cause }: Config.ConfigError): string => {
   if (!Schema.isSchemaError(cause)) return cause.message
-  return issuesOf(cause)
+  return issuesOf(cause, process.env)
     .map(({ path, message }) => `${path === "" ? "A variable" : path} is invalid: ${message.replace(/\s+/g, " ")}`)
     .join("\n")
 }

@@ -13,13 +13,15 @@ const serviceAccount = {
   client_email: Schema.NonEmptyString,
   private_key: Schema.NonEmptyString,
   private_key_id: Schema.optionalKey(Schema.String),
-  universe_domain: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[a-z0-9.-]{1,253}$/))),
+  universe_domain: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^[a-z0-9.-]{1,253}$/, { expected: "a domain such as googleapis.com" })),
+  ),
 }
 
 /** The fields that are needed of a service account's JSON. */
 export const ServiceAccount = Schema.Struct({
   ...serviceAccount,
-  token_uri: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^https?:\/\//))),
+  token_uri: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^https?:\/\//, { expected: "an http(s) URL" }))),
 })
 export type ServiceAccount = typeof ServiceAccount.Type
 
@@ -27,7 +29,7 @@ export type ServiceAccount = typeof ServiceAccount.Type
 export const SentServiceAccount = Schema.fromJsonString(
   Schema.Struct({
     ...serviceAccount,
-    token_uri: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^https:\/\//))),
+    token_uri: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^https:\/\//, { expected: "an https URL" }))),
   }),
 )
 

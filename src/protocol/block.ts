@@ -10,16 +10,26 @@ export type Cacheable = typeof Cacheable.Type
 export const cacheable = Schema.optionalKey(Cacheable)
 
 /** A MIME type such as `image/png`. */
-const Mime = Schema.String.check(Schema.isPattern(/^[\w.+-]+\/[\w.+-]+$/), Schema.isMaxLength(127))
+const Mime = Schema.String.check(
+  Schema.isPattern(/^[\w.+-]+\/[\w.+-]+$/, { expected: "a media type such as image/png" }),
+  Schema.isMaxLength(127),
+)
 const Base64 = Schema.NonEmptyString.check(Schema.isBase64())
-const HttpUrl = Schema.String.check(Schema.isPattern(/^https?:\/\/\S+$/), Schema.isMaxLength(8192))
+const HttpUrl = Schema.String.check(
+  Schema.isPattern(/^https?:\/\/\S+$/, { expected: "an http(s) URL" }),
+  Schema.isMaxLength(8192),
+)
 
 /** A tool call id or tool name as vendors accept them. */
 const CallId = Schema.NonEmptyString.check(Schema.isMaxLength(256))
-export const ToolName = Schema.String.check(Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/))
+export const ToolName = Schema.String.check(
+  Schema.isPattern(/^[a-zA-Z0-9_-]{1,64}$/, { expected: "1 to 64 letters, digits, _ and -, such as get_weather" }),
+)
 
 /** The phase of a text: `commentary` or `final_answer`. Some models must get it back. */
-export const phase = Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[a-z_]{1,32}$/)))
+export const phase = Schema.optionalKey(
+  Schema.String.check(Schema.isPattern(/^[a-z_]{1,32}$/, { expected: "1 to 32 lower-case letters and _" })),
+)
 
 export const TextBlock = Schema.Struct({
   t: Schema.Literal("text"),
@@ -71,7 +81,12 @@ export type SealingDialect = typeof SealingDialect.Type
 
 /** A file that is stored at a vendor, in the account of the gateway's key or of the organisation's own. */
 const kept = Schema.optionalKey(
-  Schema.Struct({ dialect: SealingDialect, id: Schema.String.check(Schema.isPattern(/^[\w.:/-]{1,256}$/)) }),
+  Schema.Struct({
+    dialect: SealingDialect,
+    id: Schema.String.check(
+      Schema.isPattern(/^[\w.:/-]{1,256}$/, { expected: "1 to 256 letters, digits and . _ : / -" }),
+    ),
+  }),
 )
 
 /** The detail of a picture; `original` is the picture without any reduction. */

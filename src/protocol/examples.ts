@@ -357,8 +357,8 @@ export const errorDetails: Readonly<Partial<Record<ErrorCode, { readonly message
     app_ip_denied: { message: "The application does not accept calls from this address" },
     app_key_invalid: { message: "The application key is not valid" },
     bad_request: {
-      message: "thread: Missing key",
-      detail: { issues: [{ path: "thread", message: "Missing key" }] },
+      message: "thread: is required",
+      detail: { issues: [{ path: "thread", message: "is required" }] },
     },
     content_blocked: { message: "A safety policy denied the content", detail: { reason: "secret_material" } },
     context_window_exceeded: { message: "The prompt and maxTokens exceed the model's context window" },

@@ -66,7 +66,11 @@ export type ExchangeParams = typeof ExchangeParams.Type
 export const ClientRequestId = storedName(128)
 
 /** A billing-attribution purpose. Well-formed values outside the vocabulary are recorded as given. */
-export const Purpose = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_-]{0,15}$/))
+export const Purpose = Schema.String.check(
+  Schema.isPattern(/^[a-z][a-z0-9_-]{0,15}$/, {
+    expected: "a purpose such as summary: 1 to 16 lower-case letters, digits, _ and -",
+  }),
+)
 
 export const ExchangeMeta = Schema.Struct({
   requestId: Schema.optionalKey(ClientRequestId),

@@ -8,7 +8,9 @@ const optional = Schema.optionalKey
 const between = (minimum: number, maximum: number) => Schema.isBetween({ minimum, maximum })
 
 /** A price's factor by its name: `flex`, `priority`. */
-export const ServiceTier = Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_-]{0,31}$/))
+export const ServiceTier = Schema.String.check(
+  Schema.isPattern(/^[a-z][a-z0-9_-]{0,31}$/, { expected: "a service tier such as flex" }),
+)
 
 /** The number of replies to one prompt. */
 export const mostReplies = 8
@@ -20,7 +22,9 @@ export const VendorOptions = Schema.Struct({
       promptCacheOptions: optional(Schema.JsonObject),
       /** Whether a thread that is too long loses its beginning, instead of being refused. */
       truncation: optional(Schema.Literals(["auto", "disabled"])),
-      reasoningMode: optional(Schema.String.check(Schema.isPattern(/^[a-z_]{1,32}$/))),
+      reasoningMode: optional(
+        Schema.String.check(Schema.isPattern(/^[a-z_]{1,32}$/, { expected: "1 to 32 lower-case letters and _" })),
+      ),
     }),
   ),
   anthropic: optional(
@@ -64,9 +68,10 @@ export const ExtraParams = Schema.Struct({
   logprobs: optional(Schema.Int.check(between(0, 20))),
   /** Biases by the number of a token in the vendor's own vocabulary. */
   logitBias: optional(
-    Schema.Record(Schema.String.check(Schema.isPattern(/^\d{1,9}$/)), Schema.Finite.check(between(-100, 100))).check(
-      Schema.isMaxProperties(1024),
-    ),
+    Schema.Record(
+      Schema.String.check(Schema.isPattern(/^\d{1,9}$/, { expected: "the number of a token, such as 50256" })),
+      Schema.Finite.check(between(-100, 100)),
+    ).check(Schema.isMaxProperties(1024)),
   ),
   /** The length of the answer. */
   verbosity: optional(Schema.Literals(["low", "medium", "high"])),

@@ -2,12 +2,14 @@
 import { Schema } from "effect"
 
 /** A DECIMAL string: no exponent, at most ten fraction digits; never a binary float. */
-export const Decimal = Schema.String.check(Schema.isPattern(/^-?\d{1,20}(\.\d{1,10})?$/)).annotate({
+export const Decimal = Schema.String.check(
+  Schema.isPattern(/^-?\d{1,20}(\.\d{1,10})?$/, { expected: "an amount such as 12.50" }),
+).annotate({
   identifier: "Decimal",
   description: "An exact decimal number as a string, at most ten fraction digits",
 })
 
-export const Currency = Schema.String.check(Schema.isPattern(/^[A-Z]{3}$/))
+export const Currency = Schema.String.check(Schema.isPattern(/^[A-Z]{3}$/, { expected: "a currency such as USD" }))
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 

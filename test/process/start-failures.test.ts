@@ -9,7 +9,7 @@ describe("weir serve", () => {
   const { dir, serve, weir } = useProcesses()
 
   it.each<[what: string, env: Record<string, string>, line: RegExp]>([
-    ["a wrong variable", { SVC_PORT: "many" }, /^SVC_PORT is invalid: Expected a finite number; weir config prints/],
+    ["a wrong variable", { SVC_PORT: "many" }, /^SVC_PORT is invalid: "many" is not a number; weir config prints/],
     ["two of them", { SVC_LOG_LEVEL: "loud", SVC_ENV: "" }, /SVC_(ENV|LOG_LEVEL) is invalid/],
     [
       "a database that is not there",

@@ -187,7 +187,7 @@ const isInstant = Schema.is(Instant)
 /** The last entry that was found valid: its number and its hash. */
 const auditPlaceOf = cursorReader(
   Schema.Tuple([
-    Schema.String.check(Schema.isPattern(/^\d{1,18}$/)),
+    Schema.String.check(Schema.isPattern(/^\d{1,18}$/, { expected: "a revision such as 7" })),
     Schema.String.check(Schema.isPattern(/^(?:[0-9a-f]{64})?$/)),
   ]),
   [String(auditStart.seq), auditStart.hash],

@@ -19,7 +19,9 @@ import type { Upgrade, UpgradeHandler } from "./upgrades.ts"
 
 const RealtimeHeaders = Schema.Struct({
   "x-svc-session-id": Schema.optionalKey(SessionId),
-  "x-svc-purpose": Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\w.:/-]{1,64}$/))),
+  "x-svc-purpose": Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^[\w.:/-]{1,64}$/, { expected: "a purpose such as summary" })),
+  ),
 })
 
 export const makeRealtimeSocket = Effect.gen(function* () {

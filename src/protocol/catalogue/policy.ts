@@ -29,7 +29,9 @@ export const Policy = Schema.Struct({
     Schema.Struct({ moderation: Moderation }),
   ]),
   /** The reason in the error's detail, e.g. `secret_material`. */
-  reason: Schema.String.check(Schema.isPattern(/^[a-z][a-z0-9_]{0,63}$/)),
+  reason: Schema.String.check(
+    Schema.isPattern(/^[a-z][a-z0-9_]{0,63}$/, { expected: "a reason such as personal_data" }),
+  ),
 })
 
 export type Policy = typeof Policy.Type

@@ -21,6 +21,7 @@ export const PricedDimension = Schema.String.check(
     new RegExp(
       `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|${hostedUnits.join("|")}|searches|characters|audio_seconds|transcript_in|transcript_out|images(:${inPrices(sizeForm)}(:[a-z]{1,32})?)?|video_seconds(:${inPrices(videoSizeForm)})?)$`,
     ),
+    { expected: "a dimension of usage, such as characters, images:1024x1024:high or video_seconds:1280x720" },
   ),
 ).annotate({
   description: "A dimension of usage, such as `characters`, `images:1024x1024:high` or `video_seconds:1280x720`",

@@ -30,7 +30,16 @@ export const Org = Schema.Struct({
    */
   hostedTools: Schema.optionalKey(Schema.Literals(["refuse", "omit"])),
   /** Model handles by the names that existing clients insist on; a trailing `*` matches any rest. */
-  aliases: Schema.optionalKey(Schema.Record(Schema.String.check(Schema.isPattern(/^[^*]{0,128}\*?$/)), Id)),
+  aliases: Schema.optionalKey(
+    Schema.Record(
+      Schema.String.check(
+        Schema.isPattern(/^[^*]{0,128}\*?$/, {
+          expected: "a name, or the start of one with * at its end, such as gpt-*",
+        }),
+      ),
+      Id,
+    ),
+  ),
   /** Its identity provider. */
   sso: Schema.optionalKey(SsoProvider),
   /**
@@ -44,7 +53,9 @@ export type Org = typeof Org.Type
 export const User = Schema.Struct({
   id: Id,
   /** The address with which the person logs in. */
-  email: Schema.String.check(Schema.isPattern(/^[^\s@]+@[^\s@]+$/)),
+  email: Schema.String.check(
+    Schema.isPattern(/^[^\s@]+@[^\s@]+$/, { expected: "an e-mail address such as ann@example.com" }),
+  ),
   org: Id,
   /** The role in the organisation. */
   role: Role,

@@ -2,7 +2,11 @@
 import { Schema } from "effect"
 import { referenceForms, referencePattern } from "../values/secret-ref.ts"
 
-export const Id = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/))
+export const Id = Schema.String.check(
+  Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/, {
+    expected: "an id such as acme: 1 to 64 letters, digits and . _ : / -, the first a letter or digit",
+  }),
+)
 export const Int = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000_000_000 }))
 export const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000_000 }))
 

@@ -88,7 +88,11 @@ export const AwsAccess = Schema.Struct({
     ),
   ),
   /** The external id that the role's trust policy may require. */
-  externalId: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\w+=,.@:/-]{2,1224}$/))),
+  externalId: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isPattern(/^[\w+=,.@:/-]{2,1224}$/, { expected: "2 to 1224 letters, digits and + = , . @ : / -" }),
+    ),
+  ),
 })
 export type AwsAccess = typeof AwsAccess.Type
 
@@ -137,7 +141,9 @@ export const Vendor = Schema.Struct({
   /** The vendor's variant of the dialect. */
   profile: Schema.optionalKey(VendorProfile),
   /** Azure's `api-version`: calls then use the deployment's path; without it, Azure's `/openai/v1`. */
-  apiVersion: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/))),
+  apiVersion: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^[\w.-]{1,32}$/, { expected: "a version such as 2024-10-21" })),
+  ),
   /** The address of the API; derived from the region or the location of a cloud if it is absent. */
   baseUrl: Schema.optionalKey(HttpUrl),
   /** A reference to the API key. */

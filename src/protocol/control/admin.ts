@@ -19,7 +19,14 @@ export const ApplyRequest = Schema.Struct({
    */
   prune: Schema.optionalKey(Schema.Boolean),
   /** SHA-256, in hex, of key secrets by reference: for secrets that the caller can resolve and the gateway cannot. */
-  keySha256: Schema.optionalKey(Schema.Record(Schema.String, Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)))),
+  keySha256: Schema.optionalKey(
+    Schema.Record(
+      Schema.String,
+      Schema.String.check(
+        Schema.isPattern(/^[0-9a-f]{64}$/, { expected: "a SHA-256 digest: 64 hexadecimal digits in lower case" }),
+      ),
+    ),
+  ),
 }).annotate({ identifier: "ApplyRequest" })
 
 export const ApplyResponse = Schema.Struct({

@@ -105,7 +105,12 @@ export const OwnTeamCreate = Schema.Struct(ownTeamFields).annotate({ identifier:
 export const OwnMemberCreate = Schema.Struct(ownMemberFields).annotate({ identifier: "OwnMemberCreate" })
 export const OwnAppCreate = Schema.Struct(ownAppFields).annotate({ identifier: "OwnAppCreate" })
 
-const target = { id: Id, revision: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^\d{1,18}$/))) }
+const target = {
+  id: Id,
+  revision: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^\d{1,18}$/, { expected: "a revision such as 7" })),
+  ),
+}
 const creation = <K extends TenantKind, S extends Schema.Constraint>(kind: K, value: S) =>
   Schema.Struct({ op: Schema.Literal("create"), kind: Schema.Literal(kind), value })
 const update = <K extends TenantKind, S extends Schema.Constraint>(kind: K, value: S) =>

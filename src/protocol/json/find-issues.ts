@@ -5,11 +5,11 @@
  *
  * Effect's decoder makes an issue for each wrong part of its input, however many there are: 32 KB of compressed JSON can hold
  * sixteen million. So it only decodes up to the first issue, and this walk follows the schema into the parts that are
- * refused. Lengths of lists are checked before their elements. The messages are Effect's; for an unknown field the message
- * names the nearest known one.
+ * refused. Lengths of lists are checked before their elements.
  */
 import { Result, Schema, SchemaAST, SchemaIssue } from "effect"
-import { didYouMean, nearestName } from "../values/nearest-name.ts"
+import { nearestName } from "../values/nearest-name.ts"
+import { describeIssue, describeTag, describeUnknown, type IssueAt } from "./issue-text.ts"
 import { acceptsOf, isRecord, maxLengthsOf } from "./plain-check.ts"
 
 export interface InputIssue {
@@ -22,14 +22,10 @@ export const maxIssues = 16
 
 type Path = ReadonlyArray<PropertyKey>
 
-/** An issue with the path as keys and indices, for callers that know the position of each in a text. */
-export interface IssueAt {
-  readonly path: Path
-  readonly message: string
-}
-
 /** Unknown fields are refused; only the first issue of a part is made. */
 export const strictly: SchemaAST.ParseOptions = { errors: "first", onExcessProperty: "error" }
+/** The same; issues have the value, for their messages. */
+const reported: SchemaAST.ParseOptions = { ...strictly, reportInput: true }
 
 /** @returns at least one issue if the schema refuses the value, and at most `most` */
 export const findIssues = (
@@ -66,14 +62,15 @@ const lookInside = (ast: SchemaAST.AST, value: unknown, search: Search, path: Pa
   else if (ast._tag === "Union") {
     const member = likeliest(ast, value)
     if (member !== undefined) look(member, value, search, path)
+    else if (isRecord(value)) addTag(ast, value, search, path)
   }
 }
 
 const lookInArray = (ast: SchemaAST.Arrays, value: ReadonlyArray<unknown>, search: Search, path: Path): void => {
   for (const check of maxLengthsOf(ast)) {
-    const tooLong = check.run(value, ast, strictly)
+    const tooLong = check.run(value, ast, reported)
     if (tooLong !== undefined) {
-      add(new SchemaIssue.Filter(check, tooLong, value, strictly), search, path)
+      add(new SchemaIssue.Filter(check, tooLong, value, reported), search, path)
       return
     }
   }
@@ -103,10 +100,28 @@ const lookInObject = (
 }
 
 const addUnknown = (ast: SchemaAST.Objects, name: string, search: Search, path: Path): void => {
-  const [issue] = format(new SchemaIssue.UnexpectedKey(ast)).issues
-  const message = `${issue?.message}${didYouMean(name, namesOf(ast))}`
-  search.found.push({ path: [...path, name], message })
+  search.found.push({ path: [...path, name], message: describeUnknown(name, namesOf(ast)) })
 }
+
+/** An issue with the literals that distinguish the members, if the value has none of them. */
+const addTag = (ast: SchemaAST.Union, value: Readonly<Record<string, unknown>>, search: Search, path: Path): void => {
+  const members = ast.types.filter((type) => type._tag === "Objects")
+  const tag = members[0]?.propertySignatures.find(({ name, type }) => typeof name === "string" && isText(type))?.name
+  if (typeof tag !== "string" || members.length < ast.types.length) return
+  const isDefaulted = members.some(({ propertySignatures }) =>
+    propertySignatures.some(({ name, type }) => name === tag && mayBeMissing(type)),
+  )
+  if (isDefaulted && !Object.hasOwn(value, tag)) return
+  const literals = members.flatMap(({ propertySignatures }) =>
+    propertySignatures.flatMap(({ name, type }) => (name === tag && isText(type) ? [type.literal] : [])),
+  )
+  if (literals.length < members.length) return
+  const at = [...path, tag]
+  search.found.push({ path: at, message: describeTag(value[tag], [...new Set(literals)], at) })
+}
+
+const isText = (type: SchemaAST.AST): type is SchemaAST.Literal & { readonly literal: string } =>
+  type._tag === "Literal" && typeof type.literal === "string"
 
 const namesOf = (ast: SchemaAST.Objects): ReadonlyArray<string> =>
   ast.propertySignatures.flatMap(({ name }) => (typeof name === "string" ? [name] : []))
@@ -156,8 +171,8 @@ const hasForm = (type: SchemaAST.AST, value: unknown): boolean => {
 
 /** The first issue of a part, with its decoder's message. */
 const addFirst = (ast: SchemaAST.AST, value: unknown, search: Search, path: Path): void => {
-  const decoded = Schema.decodeUnknownResult(decoderOf(ast), strictly)(value)
-  if (Result.isFailure(decoded)) add(decoded.failure.issue, search, path)
+  const decoded = Schema.decodeUnknownResult(decoderOf(ast), reported)(value)
+  if (Result.isFailure(decoded)) add(decoded.failure.issue, search, path, value)
 }
 
 const decoders = new WeakMap<SchemaAST.AST, Schema.Decoder<unknown>>()
@@ -170,10 +185,6 @@ const decoderOf = (ast: SchemaAST.AST): Schema.Decoder<unknown> => {
   return made
 }
 
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
-
-const add = (issue: SchemaIssue.Issue, { found, most }: Search, path: Path): void => {
-  for (const { path: inside = [], message } of format(issue).issues.slice(0, most - found.length)) {
-    found.push({ path: [...path, ...inside.map((each) => (typeof each === "object" ? each.key : each))], message })
-  }
+const add = (issue: SchemaIssue.Issue, { found, most }: Search, path: Path, written?: unknown): void => {
+  found.push(...describeIssue(issue, path, written).slice(0, most - found.length))
 }

@@ -1,22 +1,18 @@
 /** Errors for input that its schema refuses: `bad_request` with path and message. */
-import { Predicate, type Schema, SchemaIssue } from "effect"
+import { Predicate, type Schema } from "effect"
 import { type ServiceError, serviceError } from "../error.ts"
 import { findIssues, type InputIssue, maxIssues, pathText } from "./find-issues.ts"
+import { describeIssue } from "./issue-text.ts"
 
 export type { InputIssue } from "./find-issues.ts"
-
-const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** The issues of a value that its schema refuses, up to a maximum. */
 export const refusedIn = (schema: Parameters<typeof findIssues>[0], value: unknown): ReadonlyArray<InputIssue> =>
   findIssues(schema, value).map(({ path, message }) => ({ path: pathText(path), message }))
 
-/** The issues of an error that was made with `errors: "first"`. */
-export const issuesOf = (error: Schema.SchemaError): ReadonlyArray<InputIssue> =>
-  format(error.issue).issues.map(({ path = [], message }) => ({
-    path: path.map((segment) => String(typeof segment === "object" ? segment.key : segment)).join("."),
-    message,
-  }))
+/** The issues of an error that was made with `errors: "first"`. @param written the refused value, if it may be shown */
+export const issuesOf = (error: Schema.SchemaError, written?: unknown): ReadonlyArray<InputIssue> =>
+  describeIssue(error.issue, [], written).map(({ path, message }) => ({ path: pathText(path), message }))
 
 export const invalidInput = (issues: ReadonlyArray<InputIssue>): ServiceError<"bad_request"> => {
   const [first] = issues

@@ -11,7 +11,9 @@ const optional = Schema.optionalKey
 export const sizeForm = String.raw`(auto|[1-9]\d{0,4}x[1-9]\d{0,4}|(?:0\.5|[1-9]\d?)[kK]|[1-9]\d?:[1-9]\d?)`
 
 /** A size that the model knows; vendors have different forms of it. */
-export const ImageSize = Schema.String.check(Schema.isPattern(new RegExp(`^${sizeForm}$`)))
+export const ImageSize = Schema.String.check(
+  Schema.isPattern(new RegExp(`^${sizeForm}$`), { expected: "a size such as 1024x1024, 2K, 16:9 or auto" }),
+)
 
 export const ImageFormat = Schema.Literals(["png", "jpeg", "webp"])
 export type ImageFormat = typeof ImageFormat.Type
@@ -27,8 +29,10 @@ const fields = {
   n: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxImages }))),
   size: optional(ImageSize),
   /** Lines such as `2K`, where the size is a ratio. */
-  resolution: optional(Schema.String.check(Schema.isPattern(/^(?:0\.5|[1-9]\d?)[kK]$/))),
-  quality: optional(Schema.String.check(Schema.isPattern(/^[a-z]{1,32}$/))),
+  resolution: optional(
+    Schema.String.check(Schema.isPattern(/^(?:0\.5|[1-9]\d?)[kK]$/, { expected: "a resolution such as 2K" })),
+  ),
+  quality: optional(Schema.String.check(Schema.isPattern(/^[a-z]{1,32}$/, { expected: "a quality such as high" }))),
   background: optional(Schema.Literals(["auto", "transparent", "opaque"])),
   /** `png` if absent. */
   format: optional(ImageFormat),
@@ -39,7 +43,7 @@ const fields = {
   /** The strictness of the vendor's own filter. */
   moderation: optional(Schema.Literals(["low", "auto"])),
   /** A style of the vendor's, such as `vivid`. */
-  style: optional(Schema.String.check(Schema.isPattern(/^[\w/ -]{1,64}$/))),
+  style: optional(Schema.String.check(Schema.isPattern(/^[\w/ -]{1,64}$/, { expected: "a style such as vivid" }))),
   /** The same seed and request make similar pictures. */
   seed: optional(Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 4_294_967_295 }))),
   /** The number of partial pictures before the whole one in a stream. */

@@ -12,7 +12,9 @@ export type SpeechFormat = typeof SpeechFormat.Type
 export const maxSpeechCharacters = 40_000
 
 /** The vendor's name of a voice: any text, as vendors have it, but for control characters. */
-const VoiceName = Schema.String.check(Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,256}$/u))
+const VoiceName = Schema.String.check(
+  Schema.isPattern(/^[^\p{Cc}\p{Cs}]{1,256}$/u, { expected: "the name of a voice, such as alloy" }),
+)
 
 /** A voice by its name, or a custom voice by its id, if the vendor distinguishes them. */
 const Voice = Schema.Union([VoiceName, Schema.Struct({ id: VoiceName })])

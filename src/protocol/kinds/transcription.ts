@@ -29,7 +29,7 @@ export type Chunking = "auto" | typeof SpeechDetection.Type
 const KnownSpeaker = Schema.Struct({
   name: Schema.NonEmptyString.check(Schema.isMaxLength(128)),
   reference: Schema.String.check(
-    Schema.isPattern(/^data:audio\/[\w.+-]+;base64,[A-Za-z0-9+/=]+$/),
+    Schema.isPattern(/^data:audio\/[\w.+-]+;base64,[A-Za-z0-9+/=]+$/, { expected: "sound as data:audio/…;base64,…" }),
     Schema.isMaxLength(4 * 1024 * 1024),
   ),
 })
@@ -38,7 +38,11 @@ export type KnownSpeaker = typeof KnownSpeaker.Type
 const fields = {
   model: ModelHandle,
   /** BCP 47, such as `de`, `eng` or `zh-Hans-CN`, or a word of the vendor's, such as `multi`. */
-  language: optional(Schema.String.check(Schema.isPattern(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}$/))),
+  language: optional(
+    Schema.String.check(
+      Schema.isPattern(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}$/, { expected: "a language tag such as en or de-CH" }),
+    ),
+  ),
   /** Words that help the model. */
   prompt: optional(Schema.String.check(Schema.isMaxLength(16_384))),
   /** `json` if absent. */

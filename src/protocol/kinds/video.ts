@@ -14,7 +14,9 @@ const fields = {
   /** The length of the video. */
   seconds: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 120 })),
   /** A size that the model knows: width and height in pixels, a ratio such as `16:9`, or lines such as `720p` or `4K`. */
-  size: optional(Schema.String.check(Schema.isPattern(new RegExp(`^${videoSizeForm}$`)))),
+  size: optional(
+    Schema.String.check(Schema.isPattern(new RegExp(`^${videoSizeForm}$`), { expected: "a size such as 1280x720" })),
+  ),
   meta: optional(ExchangeMeta),
 }
 

@@ -14,9 +14,7 @@ const Positive = Schema.Int.check(
 )
 
 /** A number without a unit is no duration: the message names the units. */
-const Text = Schema.String.annotate({ message: `Expected ${expected}` }).check(
-  Schema.isPattern(/^\d{1,9}(ms|s|m|h)$/, { expected }),
-)
+const Text = Schema.String.annotate({ expected }).check(Schema.isPattern(/^\d{1,9}(ms|s|m|h)$/, { expected }))
 
 /** Decoded to milliseconds. */
 export const Millis = Text.pipe(

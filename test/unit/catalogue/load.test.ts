@@ -267,7 +267,7 @@ it.each([
   ["1m30s", "a duration such as 250ms, 10s, 2m or 1h"],
 ])("a timeout of %s is refused with what can be written", (value, expected) => {
   expect(issues(`version: 1\ntimeouts: { ttfb: ${value} }\n`)).toEqual([
-    { path: "timeouts.ttfb", line: 2, message: `Expected ${expected}` },
+    { path: "timeouts.ttfb", line: 2, message: `${value === "3000" ? value : `"${value}"`} is not ${expected}` },
   ])
   const inEnvironment = issues(`version: 1\ntimeouts: { production: { ttfb: ${value} } }\n`)
   expect(inEnvironment).toEqual([

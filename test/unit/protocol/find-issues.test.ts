@@ -58,9 +58,9 @@ it("each wrong field is told, with the words of the schema", () => {
   })
   const issues = Result.isFailure(decoded) ? decoded.failure.detail?.["issues"] : undefined
   expect(issues).toEqual([
-    { path: "model", message: "Missing key" },
-    { path: "thread.0.blocks.0.v", message: "Expected string" },
-    { path: "params.maxTokens", message: expect.stringContaining("Expected") },
-    { path: "extra", message: "Expected no excess property" },
+    { path: "model", message: "is required" },
+    { path: "thread.0.blocks.0.v", message: "1 is not text" },
+    { path: "params.maxTokens", message: '"many" is not an integer from 1 to 100000000' },
+    { path: "extra", message: "is not known here; known are model, thread, tools, params, meta, cache, stream" },
   ])
 })
