@@ -64,6 +64,8 @@ export const makePlan = (
     if (refusal !== undefined) return Result.fail(refusal)
     const hosted = hostedUses(request.carried, caller, price, entry.targets)
     const promptTokens = heldPromptTokens(request, entry, params.maxTokens)
+    const tooLong = clearlyTooLong(request, promptTokens, entry)
+    if (tooLong !== undefined) return Result.fail(tooLong)
     // Each of several replies may use that many.
     const uses = hosted && { ...hosted, most: hosted.most * n }
     const compacted =
@@ -216,6 +218,32 @@ function overflowOf(
     detail: { promptTokensEstimate, maxTokens, contextWindow },
   })
 }
+
+/**
+ * Tokens of the gateway's own count for one of a vendor's, at most: texts of long words or of spaces have up to twelve bytes a
+ * token, and the count has three.
+ */
+const mostOvercounted = 4
+
+/**
+ * Refuses text that no tokenizer fits into the context window, before money is held. Media have no certain count, and a vendor
+ * that may summarise the thread takes longer ones.
+ */
+function clearlyTooLong(
+  { prompt, carried }: ChatRequest,
+  promptTokens: number,
+  { model: { contextWindow } }: ModelEntry,
+): PlanError | undefined {
+  if (contextWindow === undefined || promptTokens <= contextWindow * mostOvercounted) return undefined
+  if (carried?.compacts === true || media.some((kind) => prompt.kinds.has(kind))) return undefined
+  return serviceError(
+    "bad_request",
+    `The prompt has about ${promptTokens} tokens, and the model's context window has ${contextWindow}`,
+    { detail: { promptTokens, contextWindow } },
+  )
+}
+
+const media = ["image", "file", "video", "audio"] as const
 
 /** The largest context window that vendors sell; used for models whose window the catalogue does not state. */
 const largestContextWindow = 2_000_000

@@ -72,7 +72,10 @@ export const Model = Schema.Struct({
   kind: Schema.optionalKey(ModelKind),
   /** `direct` models are called by clients themselves, and never by Weir; `platform` if absent. */
   mode: Schema.optionalKey(Schema.Literals(["platform", "direct"])),
-  /** Tokens of input and output together. */
+  /**
+   * Tokens of input and output together. Text that is counted at more than four times as many is refused before a vendor is
+   * called.
+   */
   contextWindow: Schema.optionalKey(TokenLimit),
   /**
    * The factor by which a vendor's counts may exceed the context window or the tokens asked for, 2 if absent. Counts beyond

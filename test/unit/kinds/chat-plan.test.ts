@@ -116,3 +116,31 @@ describe("what an exchange holds", () => {
     expect(plan({ prediction: "x".repeat(400) }).outTokens).toBeGreaterThan(200)
   })
 })
+
+describe("a prompt that is clearly longer than the model's context window", () => {
+  const plannedAt = (contextWindow: number, bytes: number, carried?: ReturnType<typeof chatRequestOf>["carried"]) => {
+    const { document } = Result.getOrThrow(loadCatalogue(mockCatalogue))
+    const models = (document.models ?? []).map((model) => ({ ...model, contextWindow }))
+    const snapshot = makeSnapshot({ ...document, models }, 1n, "static", () => undefined)
+    const thread = [{ role: "user", blocks: [{ t: "text", v: "x".repeat(bytes) }] }] as const
+    const request = { ...chatRequestOf({ model: "main", thread, params: { maxTokens: 10 } }), carried }
+    return makePlan(request, mockCaller, snapshot, Date.parse("2026-06-01"))
+  }
+
+  it("is refused with both numbers; one within the margin of the count is not", () => {
+    expect(plannedAt(8000, 600_000)).toMatchObject({
+      failure: {
+        code: "bad_request",
+        message: "The prompt has about 200008 tokens, and the model's context window has 8000",
+        detail: { promptTokens: 200_008, contextWindow: 8000 },
+      },
+    })
+    expect(plannedAt(8000, 95_000)).toMatchObject({ _tag: "Success" })
+    expect(plannedAt(8000, 97_000)).toMatchObject({ _tag: "Failure" })
+  })
+
+  it("is not refused where its vendor may summarise it", () => {
+    const carried = { api: "anthropic", endUsers: [], hosted: [], compacts: true } as const
+    expect(plannedAt(8000, 600_000, carried)).toMatchObject({ _tag: "Success" })
+  })
+})
