@@ -40,6 +40,17 @@ describe("commands of operators", () => {
     expect((await run("budgets", "org_development")).text).toMatch(
       /^ID +SOURCE +SCOPE .*\nplan:development +plan +org +org_development +tokens +day +enforce +\d+ +\d+ /,
     )
+    const terms = ["--scope", "key", "--unit", "money", "--period", "day", "--warn-at", "0.8"]
+    expect((await run("budgets", "set", "org_development", "daily", ...terms, "--limit", "5")).text).toMatch(
+      /^id +daily\nscope +key\nunit +money\nperiod +day\nlimit +5\nwarnAt +\[0\.8\]\n$/,
+    )
+    expect(await run("budgets", "set", "org_development", "daily", ...terms, "--limit", "5 USD")).toMatchObject({
+      code: 1,
+      text: 'limit: "5 USD" is not an amount such as 12.50\n',
+    })
+    expect((await run("budgets", "remove", "org_development", "daily")).text).toBe("daily is removed\n")
+    expect(await run("budgets", "remove", "org_development", "daily")).toMatchObject({ code: 1 })
+    expect((await run("budgets", "list", "org_development", "--json")).text).toMatch(/^\{\n {2}"budgets": \[/)
     expect(await run("budgets", "org_unheard")).toMatchObject({
       code: 1,
       text: "not_found: The organisation does not exist\n",

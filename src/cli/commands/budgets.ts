@@ -1,20 +1,93 @@
-/** `weir budgets`: the rest of an organisation's budgets. */
+/** `weir budgets`: the budgets that the platform sets for an organisation, and the rest of them. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Command } from "effect/cli"
+import { Effect, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { AdminDirectory } from "../../protocol/api/admin-directory.ts"
+import { BudgetPeriod, BudgetScope, BudgetTerms, BudgetUnit } from "../../protocol/catalogue/budget.ts"
 import type { Budgets } from "../../protocol/control/budget.ts"
+import { invalidInput, refusedIn } from "../../protocol/json/issues.ts"
 import { org } from "../lists.ts"
-import { table } from "../table.ts"
-import { operator, show } from "../target.ts"
+import { describeRecord, table } from "../table.ts"
+import { ask, failed, type Operator, operator, print, show } from "../target.ts"
 
-export const budgets = Command.make("budgets", { org, ...operator }, ({ org, ...target }) =>
+const list = ({ org, ...target }: Operator & { readonly org: string }) =>
   show(
     target,
     AdminDirectory,
     (client, headers) => client.adminDirectory.orgBudgets({ headers, params: { org } }),
     describeBudgets,
+  )
+
+const id = Argument.String("id").pipe(Argument.withDescription("The budget's id, without colons"))
+
+const set = Command.make(
+  "set",
+  {
+    org,
+    id,
+    scope: Flag.Literals("scope", BudgetScope.literals).pipe(Flag.withDescription("The kind of subject")),
+    subject: Flag.String("subject").pipe(
+      Flag.withDescription("The id of the subject; each of the kind has the budget if absent"),
+      Flag.optional,
+    ),
+    unit: Flag.Literals("unit", BudgetUnit.literals).pipe(Flag.withDescription("Money or tokens")),
+    period: Flag.Literals("period", BudgetPeriod.literals).pipe(
+      Flag.withDescription("The period after which the budget begins again"),
+    ),
+    limit: Flag.String("limit").pipe(Flag.withDescription("The amount of a period, such as 12.50")),
+    mode: Flag.Literals("mode", ["enforce", "shadow"]).pipe(
+      Flag.withDescription("shadow only counts the calls that it would refuse; enforce if absent"),
+      Flag.optional,
+    ),
+    warnAt: Flag.Finite("warn-at").pipe(
+      Flag.withDescription("A share of the limit at which the organisation is warned, such as 0.8; may be repeated"),
+      Flag.atMost(8),
+    ),
+    ...operator,
+  },
+  Effect.fn(function* ({ org, id, scope, subject, unit, period, limit, mode, warnAt, ...target }) {
+    const terms = {
+      scope,
+      unit,
+      period,
+      limit: unit === "tokens" && /^\d{1,15}$/.test(limit) ? Number(limit) : limit,
+      ...(Option.isSome(subject) && { subject: subject.value }),
+      ...(Option.isSome(mode) && { mode: mode.value }),
+      ...(warnAt.length > 0 && { warnAt }),
+    }
+    const issues = refusedIn(BudgetTerms, terms)
+    if (issues.length > 0) return yield* failed(invalidInput(issues).message)
+    const payload = yield* Effect.orDie(Schema.decodeUnknownEffect(BudgetTerms)(terms))
+    yield* show(
+      target,
+      AdminDirectory,
+      (client, headers) => client.adminDirectory.setOrgBudget({ headers, params: { org, id }, payload }),
+      describeRecord,
+    )
+  }),
+).pipe(
+  Command.withDescription("Set a budget for an organisation, which cannot change it"),
+  Command.withExamples([
+    { command: "weir budgets set acme daily --scope key --unit money --period day --limit 5 --warn-at 0.8" },
+  ]),
+)
+
+const remove = Command.make("remove", { org, id, ...operator }, ({ org, id, ...target }) =>
+  Effect.flatMap(
+    ask(target, AdminDirectory, (client, headers) =>
+      client.adminDirectory.removeOrgBudget({ headers, params: { org, id } }),
+    ),
+    () => print(target, { id, removed: true }, () => `${id} is removed`),
   ),
-).pipe(Command.provide(NodeHttpClient.layerNodeHttp))
+).pipe(Command.withDescription("Remove a budget that was set for an organisation"))
+
+const listed = Command.make("list", { org, ...operator }, list).pipe(
+  Command.withDescription("List an organisation's budgets and what is left of them"),
+)
+
+export const budgets = Command.make("budgets", { org: Argument.optional(org), ...operator }, ({ org, ...target }) =>
+  Option.isSome(org) ? list({ org: org.value, ...target }) : failed("Name the organisation: weir budgets list acme"),
+).pipe(Command.withSubcommands([listed, set, remove]), Command.provide(NodeHttpClient.layerNodeHttp))
 
 const describeBudgets = ({ budgets }: Budgets): string =>
   table(
