@@ -57,5 +57,9 @@ export const commandsPage = async (): Promise<string> =>
     "In a clone, `npm run -s weir -- COMMAND` runs a command; the package installs it as `weir`. Commands that ask a gateway take its address",
     "from `--url` or `SVC_BASE_URL`, and the admin key from `--admin-key` or `SVC_ADMIN_KEY`. `--json` prints the gateway's reply.",
     "",
+    'With `--json` the standard output is JSON alone; an error is JSON on the standard error: `{"error": {"code", "message", "detail"}}` as the',
+    'gateway sent it, or `{"error": {"message"}}`. The exit code is 0 for success, 1 for a command that failed or was refused, and 2 for wrong',
+    "arguments.",
+    "",
     ...(await writeCommand([])),
   ].join("\n")

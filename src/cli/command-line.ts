@@ -4,7 +4,7 @@
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Exit, Runtime } from "effect"
-import { weir } from "./weir.ts"
+import { hasWrongArguments, weir } from "./weir.ts"
 
 // Older versions of Node print a warning that SQLite is experimental. Weir uses only a lock of it, so the warning is hidden.
 process.removeAllListeners("warning").on("warning", ({ name, message }) => {
@@ -14,6 +14,9 @@ process.removeAllListeners("warning").on("warning", ({ name, message }) => {
 NodeRuntime.runMain(weir(process.argv.slice(2)), {
   disableErrorReporting: true,
   // An interrupted gateway has drained and settled: that is a success.
-  teardown: (exit, onExit) =>
-    Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit),
+  teardown: (exit, onExit) => {
+    if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return onExit(0)
+    if (Exit.isFailure(exit) && hasWrongArguments(exit.cause)) return onExit(2)
+    return Runtime.defaultTeardown(exit, onExit)
+  },
 })

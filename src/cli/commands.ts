@@ -120,8 +120,13 @@ const commands = {
     "weir cache clear acme --model main",
     async () => (await import("./commands/cache.ts")).cache,
   ),
+  models: command(
+    "List the models of the catalogue in force",
+    "weir models",
+    async () => (await import("./commands/models.ts")).models,
+  ),
   vendors: command(
-    "Check vendors, and manage organisations' upstream keys",
+    "List and check vendors, and manage organisations' upstream keys",
     "weir vendors test openai",
     async () => (await import("./commands/vendors.ts")).vendors,
   ),

@@ -14,6 +14,13 @@ import { Failed } from "./target.ts"
 
 export const explain = (cause: Cause.Cause<unknown>): string => explainError(Cause.squash(cause)) ?? Cause.pretty(cause)
 
+/** The gateway's own error if it refused the command, else the message. */
+export const explainJson = (cause: Cause.Cause<unknown>): object => {
+  const error = Cause.squash(cause)
+  const refusal = error instanceof Failed ? error.refusal : undefined
+  return refusal ?? { message: explain(cause) }
+}
+
 /** Undefined for an error that an operator cannot fix. */
 export const explainError = (error: unknown): string | undefined => {
   if (error instanceof Failed || error instanceof WorkersFailed || error instanceof SchemaMismatch) return error.message

@@ -63,7 +63,7 @@ export const ask = <G extends HttpApiGroup.Constraint, A, E, R>(
 export const refused =
   (url: string, file?: string) =>
   <A, E, R>(request: Effect.Effect<A, E, R>): Effect.Effect<A, Failed, R> =>
-    Effect.mapError(request, (error) => new Failed(describeError(error, url, file)))
+    Effect.mapError(request, (error) => new Failed(describeError(error, url, file), refusalOf(error)))
 
 /** Prints the reply as text for people, or as JSON. */
 export const print = <A>({ json }: Pick<Operator, "json">, reply: A, describe: (reply: A) => string) =>
@@ -80,6 +80,12 @@ export const show = <G extends HttpApiGroup.Constraint, A, E, R>(
 /** A failure whose message is one line for people. */
 export class Failed extends Error {
   readonly _tag = "Failed"
+  /** The gateway's error, if it refused. */
+  readonly refusal: ErrorEnvelope["error"] | undefined
+  constructor(message: string, refusal?: ErrorEnvelope["error"]) {
+    super(message)
+    this.refusal = refusal
+  }
 }
 
 export const failed = (message: string): Effect.Effect<never, Failed> => Effect.fail(new Failed(message))

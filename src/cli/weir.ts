@@ -1,9 +1,20 @@
 /** The command line: runs one command, and prints its failure in a line. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect } from "effect"
-import { CliError, Command } from "effect/cli"
+import { CliError, CliOutput, Command } from "effect/cli"
 import { version } from "../protocol/version.ts"
 import { commandsOf } from "./commands.ts"
+
+/** A failure for machines. It is printed on the standard error, so that the standard output is JSON alone. */
+const printJson = (error: object) => Console.error(JSON.stringify({ error }, undefined, 2))
+
+/** Wrong arguments of a command that prints JSON are printed as JSON, without the help. */
+const jsonPresenter: CliOutput.Presenter = {
+  present: (event) =>
+    event._tag === "InvalidInvocation"
+      ? printJson({ message: event.errors.map(({ message }) => message).join("\n") })
+      : CliOutput.defaultPresenter.present(event),
+}
 
 /** @param args after the command's own name. Fails with the failure that it has printed */
 export const weir = Effect.fnUntraced(
@@ -16,11 +27,27 @@ export const weir = Effect.fnUntraced(
     return yield* Command.runWith(command, { version })(args)
   },
   Effect.provide(NodeServices.layer),
-  Effect.tapCause((cause) => {
-    if (Cause.hasInterruptsOnly(cause) || CliError.isCliError(Cause.squash(cause))) return Effect.void
-    return Effect.flatMap(
-      Effect.promise(() => import("./explain.ts")),
-      ({ explain }) => Console.error(explain(cause)),
-    )
-  }),
+  (command, args) =>
+    isForMachines(args) ? Effect.provideService(command, CliOutput.Presenter, jsonPresenter) : command,
+  (command, args) =>
+    Effect.tapCause(command, (cause) => {
+      if (Cause.hasInterruptsOnly(cause) || CliError.isCliError(Cause.squash(cause))) return Effect.void
+      return Effect.flatMap(
+        Effect.promise(() => import("./explain.ts")),
+        ({ explain, explainJson }) =>
+          isForMachines(args) ? printJson(explainJson(cause)) : Console.error(explain(cause)),
+      )
+    }),
 )
+
+/** Whether the output is JSON. */
+const isForMachines = (args: ReadonlyArray<string>): boolean => {
+  const end = args.indexOf("--")
+  return (end < 0 ? args : args.slice(0, end)).includes("--json")
+}
+
+/** Whether a command failed because its arguments were wrong. */
+export const hasWrongArguments = (cause: Cause.Cause<unknown>): boolean => {
+  const error = Cause.squash(cause)
+  return CliError.isCliError(error) && error._tag === "ShowHelp" && error.errors.length > 0
+}

@@ -37,3 +37,54 @@ describe("the commands", () => {
     expect(text).toContain(example)
   })
 })
+
+describe("with --json", () => {
+  const { serve } = useCommands()
+
+  it.each([
+    [["orgs"]],
+    [["apps"]],
+    [["teams"]],
+    [["users", "list"]],
+    [["keys", "list"]],
+    [["licence", "list", "org_development"]],
+    [["ledger", "org_development"]],
+    [["budgets", "org_development"]],
+    [["usage", "org_development"]],
+    [["jobs", "list"]],
+    [["exports", "list"]],
+    [["webhooks", "list"]],
+    [["webhooks", "deliveries"]],
+    [["models"]],
+    [["models", "list"]],
+    [["vendors"]],
+    [["vendors", "list"]],
+    [["vendors", "keys", "org_development"]],
+    [["revisions", "list"]],
+    [["config"]],
+  ])("%j prints JSON alone", async (args) => {
+    const gateway = await serve()
+    const { code, stdout, stderr } = await gateway.run(...args, "--json")
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" })
+    expect(typeof JSON.parse(stdout)).toBe("object")
+  })
+
+  it("models and vendors are those of the catalogue in force", async () => {
+    const gateway = await serve()
+    expect((await gateway.run("models")).text).toMatch(/^HANDLE +KIND .*\nmain +chat +128000 +\d+ +simulated\/\S+/)
+    expect((await gateway.run("vendors")).text).toMatch(/^VENDOR +DIALECT .*\nsimulated +\S+ +http\S+ +main /)
+  })
+
+  it("an error is JSON on the standard error, and nothing is on the standard output", async () => {
+    const gateway = await serve()
+    const refused = await gateway.run("ledger", "org_unheard", "--json")
+    expect(refused).toMatchObject({ code: 1, stdout: "" })
+    expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: "not_found", message: expect.any(String) } })
+    const unreached = await run(["orgs", "--json", "--admin-key", "x", "--url", "http://127.0.0.1:1"])
+    expect(unreached).toMatchObject({ code: 1, stdout: "" })
+    expect(JSON.parse(unreached.stderr).error.message).toContain("could not be reached")
+    const wrong = await run(["ledger", "--json"])
+    expect(wrong).toMatchObject({ code: 1, stdout: "" })
+    expect(JSON.parse(wrong.stderr)).toEqual({ error: { message: "Missing required argument: org" } })
+  })
+})

@@ -53,6 +53,12 @@ describe("weir serve", () => {
     60_000,
   )
 
+  it("wrong arguments have an exit code of their own", async () => {
+    expect(await weir(["orgs", "--bogus"]).exit).toBe(2)
+    expect(await weir(["orgs", "--admin-key", "x", "--url", "http://127.0.0.1:1"]).exit).toBe(1)
+    expect(await weir(["config"]).exit).toBe(0)
+  })
+
   it("outside of development an admin key, a master key and a database are needed, with one worker or several", async () => {
     const all = {
       SVC_ADMIN_KEY_SHA256: "0".repeat(64),

@@ -19,11 +19,18 @@ type Variables = Readonly<Record<string, string>>
 
 /** A console that collects the text that is printed. */
 const captured = () => {
-  const output = { text: "" }
-  const print = (...parts: ReadonlyArray<unknown>) => {
-    output.text += `${format(...parts)}\n`
+  const output = { text: "", stdout: "", stderr: "" }
+  const printTo =
+    (stream: "stdout" | "stderr") =>
+    (...parts: ReadonlyArray<unknown>) => {
+      const text = `${format(...parts)}\n`
+      output.text += text
+      output[stream] += text
+    }
+  return {
+    output,
+    console: Object.assign(Object.create(console), { log: printTo("stdout"), error: printTo("stderr") }),
   }
-  return { output, console: Object.assign(Object.create(console), { log: print, error: print }) }
 }
 
 /** Runs a command to its end. */
@@ -36,7 +43,7 @@ const runCommand = async (args: ReadonlyArray<string>, env: Variables) => {
     Effect.runPromiseExit,
   )
   back()
-  return { code: Exit.isSuccess(exit) ? 0 : 1, text: output.text }
+  return { code: Exit.isSuccess(exit) ? 0 : 1, ...output }
 }
 
 /** Gives each test a directory, commands, and gateways, which end with it. */

@@ -8,7 +8,7 @@ import { table } from "../table.ts"
 import { operator, show } from "../target.ts"
 
 const id = Argument.String("job").pipe(Argument.withDescription("The job's id"))
-const open = Flag.Boolean("open").pipe(Flag.withDescription("Only those that have not ended"))
+const open = Flag.Boolean("open").pipe(Flag.withDescription("Only those that have not ended"), Flag.withDefault(false))
 
 const list = Command.make("list", { org: ofOrg, open, ...operator }, ({ org, open, ...target }) =>
   show(

@@ -1,4 +1,4 @@
-/** `weir vendors`: checks vendors with a real call, and manages organisations' upstream keys. */
+/** `weir vendors`: lists vendors, checks them with a real call, and manages organisations' upstream keys. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -8,7 +8,8 @@ import { OwnIdentity } from "../../protocol/control/own-identity.ts"
 import { readText } from "../files.ts"
 import { org } from "../lists.ts"
 import { table } from "../table.ts"
-import { ask, Failed, failed, operator, print, secretOfFlag, show } from "../target.ts"
+import { ask, Failed, failed, type Operator, operator, print, secretOfFlag, show } from "../target.ts"
+import { catalogueInForce } from "./models.ts"
 
 const vendor = Argument.String("vendor").pipe(Argument.withDescription("A vendor's id in the catalogue"))
 
@@ -176,7 +177,30 @@ const describeKeys = (org: string, { keys }: UpstreamKeysResponse): string =>
         ]),
       )
 
-export const vendors = Command.make("vendors").pipe(
-  Command.withSubcommands([test, keys, setKey, removeKey]),
+const listVendors = Effect.fnUntraced(function* (target: Operator) {
+  const { document, encoded } = yield* catalogueInForce(target)
+  const served = (id: string) =>
+    (document.models ?? []).filter(({ targets = [] }) => targets.some(({ vendor }) => vendor === id))
+  yield* print(target, { vendors: encoded.vendors ?? [] }, () =>
+    table(
+      ["vendor", "dialect", "base url", "models"],
+      (document.vendors ?? []).map(({ id, dialect, baseUrl = "" }) => [
+        id,
+        dialect,
+        baseUrl,
+        served(id)
+          .map(({ handle }) => handle)
+          .join(" "),
+      ]),
+    ),
+  )
+})
+
+const list = Command.make("list", operator, listVendors).pipe(
+  Command.withDescription("List the vendors of the catalogue in force, and the models that they serve"),
+)
+
+export const vendors = Command.make("vendors", operator, listVendors).pipe(
+  Command.withSubcommands([list, test, keys, setKey, removeKey]),
   Command.provide(NodeHttpClient.layerNodeHttp),
 )
