@@ -8,9 +8,19 @@ import { valueOrFile } from "../config.ts"
 import { ErrorEnvelope } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
 
+/** The gateway of this machine, at the port of its configuration, if no other is named. */
+const baseUrl = Config.all([
+  Config.option(Config.String("SVC_BASE_URL")),
+  Config.option(Config.String("SVC_PORT")),
+]).pipe(
+  Config.map(([url, port]) =>
+    Option.getOrElse(url, () => `http://127.0.0.1:${Option.getOrElse(port, () => "0").replace(/^0?$/, "8080")}`),
+  ),
+)
+
 export const url = Flag.String("url").pipe(
   Flag.withDescription("Base URL of the gateway (SVC_BASE_URL)"),
-  Flag.withFallbackConfig(Config.String("SVC_BASE_URL").pipe(Config.withDefault("http://127.0.0.1:8080"))),
+  Flag.withFallbackConfig(baseUrl),
 )
 /** The variable of a secret flag, or the file that its `…_FILE` names. */
 export const secretOfFlag = (name: string): Config.Config<string> =>

@@ -1,7 +1,11 @@
 /** The table of commands: the listed commands are the loaded ones, and errors come with an example. */
 import { describe, expect, it } from "vitest"
 import { commandsOf } from "../../src/cli/commands.ts"
+import { knownVendors } from "../../src/setup/known-vendors.ts"
 import { useCommands } from "../support/use-commands.ts"
+import { withVariables } from "../support/variables.ts"
+
+const noKeys = Object.fromEntries(knownVendors.flatMap(({ variables }) => variables.map((name) => [name, ""])))
 
 const { run } = useCommands()
 
@@ -86,5 +90,20 @@ describe("with --json", () => {
     const wrong = await run(["ledger", "--json"])
     expect(wrong).toMatchObject({ code: 1, stdout: "" })
     expect(JSON.parse(wrong.stderr)).toEqual({ error: { message: "Missing required argument: org" } })
+  })
+})
+
+describe("a start with the simulated vendor", () => {
+  const { serve } = useCommands()
+  const line = "OPENAI_API_KEY is set: npm run weir -- init, then SVC_CATALOGUE=weir.yaml npm start"
+
+  it.each([
+    ["sk-mine", 1],
+    ["", 0],
+  ])("names the way to a vendor whose key is set: %j", async (key, lines) => {
+    const back = withVariables({ ...noKeys, OPENAI_API_KEY: key })
+    const { output } = await serve()
+    back()
+    expect(output.text.split("\n").filter((each) => each.endsWith("npm start"))).toEqual(lines === 0 ? [] : [line])
   })
 })

@@ -59,6 +59,12 @@ describe("weir serve", () => {
     expect(await weir(["config"]).exit).toBe(0)
   })
 
+  it("commands ask the gateway at the port of SVC_PORT, if no address is set", async () => {
+    const { exit, output } = weir(["orgs", "--admin-key", "x"], { SVC_PORT: "1" })
+    expect(await exit).toBe(1)
+    expect(output.text).toContain("The gateway at http://127.0.0.1:1 could not be reached")
+  })
+
   it("outside of development an admin key, a master key and a database are needed, with one worker or several", async () => {
     const all = {
       SVC_ADMIN_KEY_SHA256: "0".repeat(64),

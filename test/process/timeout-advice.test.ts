@@ -208,6 +208,10 @@ describe("the command", () => {
       [["timeouts", "--since", "/nowhere"], "cannot be read"],
       [["timeouts", "--metrics", "http://127.0.0.1:9/metrics"], "cannot be reached"],
       [["timeouts", "--from", "yesterday"], "dates or instants"],
+      [
+        ["timeouts", "--vendor", "simulatd"],
+        "--vendor simulatd: no calls to it have been observed; observed are simulated; did you mean simulated?",
+      ],
     ] as const) {
       const refused = await run(...args)
       expect(refused.code).toBe(1)

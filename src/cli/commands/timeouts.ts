@@ -8,6 +8,7 @@ import { writeWholeFile } from "../../files/whole-file.ts"
 import { Admin } from "../../protocol/api/admin.ts"
 import { type Tier, tiers } from "../../protocol/timeout-tiers.ts"
 import { Millis } from "../../protocol/values/duration.ts"
+import { didYouMean } from "../../protocol/values/nearest-name.ts"
 import { countIn } from "../../telemetry/buckets.ts"
 import { judge } from "../../telemetry/timeouts/judge.ts"
 import { addUp, type Observed, since, storedObservation } from "../../telemetry/timeouts/observed.ts"
@@ -50,6 +51,7 @@ export const timeouts = Command.make(
   Effect.fn(function* ({ tries, vendor, env, json, ...source }) {
     const candidates = yield* Effect.forEach(tries, candidateOf)
     const observed = yield* Option.isSome(source.from) ? fromStore(source, source.from.value) : fromMetrics(source)
+    if (Option.isSome(vendor)) yield* checkVendor(vendor.value, observed)
     const judged = inOrder(observed)
       .filter((row) => Option.isNone(vendor) || row.vendor === vendor.value)
       .map((row) => judge(row, candidates.find(([tier]) => tier === row.tier)?.[1]))
@@ -108,6 +110,15 @@ const readPage = (
     if (response.status !== 200) return yield* Effect.fail(new Failed(`${place} answered ${response.status}`))
     return yield* Effect.mapError(response.text, unreached)
   })
+
+/** A vendor without observations is probably misspelled. */
+const checkVendor = (vendor: string, observed: ReadonlyArray<Observed>): Effect.Effect<void, Failed> => {
+  const known = new Set(observed.map((row) => row.vendor))
+  if (known.size === 0 || known.has(vendor)) return Effect.void
+  return failed(
+    `--vendor ${vendor}: no calls to it have been observed; observed are ${[...known].sort().join(", ")}${didYouMean(vendor, known)}`,
+  )
+}
 
 const decodeMillis = Schema.decodeUnknownResult(Millis)
 

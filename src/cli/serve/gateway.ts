@@ -26,6 +26,7 @@ import { layerOtlp } from "../../telemetry/otlp.ts"
 import { answerSupervisor, isWorker, sendReady } from "../../workers/worker.ts"
 import { banner } from "./banner.ts"
 import { collectUnlessUsed } from "./collect-after-start.ts"
+import { describeOwnKey } from "./own-key.ts"
 
 /** Applies the catalogue, then announces the gateway's addresses. */
 const start = Layer.effectDiscard(
@@ -51,6 +52,9 @@ const start = Layer.effectDiscard(
     const model = document.models?.find(({ kind = "chat" }) => kind === "chat")?.handle
     const keys = minted.map(({ keyId: id, secret }) => ({ id, secret }))
     yield* Console.log(banner(baseUrl, config.env, handout, { keys, model }))
+    const ownKey =
+      handout?.key === undefined || config.catalogueFile !== undefined ? undefined : describeOwnKey(process.env)
+    if (ownKey !== undefined) yield* Console.log(`\n${ownKey}`)
     if (config.readyFile !== undefined) yield* writeReadyFile(config.readyFile, readyOf(baseUrl, handout))
     if (config.demoTraffic && handout?.key !== undefined) {
       yield* Effect.forkScoped(Effect.ignore(makeDemoTraffic(baseUrl, handout.key)))
