@@ -71,13 +71,13 @@ const commands = {
     async () => (await import("./commands/users.ts")).users,
   ),
   keys: command(
-    "List, mint and revoke application keys",
-    "weir keys mint acme_app",
+    "List, create and revoke application keys",
+    "weir keys create acme_app",
     async () => (await import("./commands/keys.ts")).keys,
   ),
   licence: command(
-    "List, issue and revoke licences of applications",
-    "weir licence issue acme acme_app",
+    "List, create and revoke licences of applications",
+    "weir licence create acme acme_app",
     async () => (await import("./commands/licences.ts")).licence,
   ),
   topup: command(
@@ -187,6 +187,23 @@ const loaded = (name: Name) => commands[name].load()
 const named = (name: Name) => Command.withDescription(Command.make(name), commands[name].description)
 
 const names = Object.keys(commands).filter(isName)
+
+/** Former names of subcommands. They work, and help does not list them. */
+const formerNames: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  keys: { mint: "create" },
+  licence: { issue: "create" },
+  users: { add: "create", role: "update" },
+  orgs: { delete: "remove" },
+  apps: { delete: "remove" },
+  teams: { delete: "remove" },
+}
+
+/** The arguments with the name of a subcommand as it is now. */
+export const withPresentName = ([command, subcommand, ...rest]: ReadonlyArray<string>): ReadonlyArray<string> => {
+  if (command === undefined || subcommand === undefined) return command === undefined ? [] : [command]
+  const names = Object.hasOwn(formerNames, command) ? (formerNames[command] ?? {}) : {}
+  return [command, (Object.hasOwn(names, subcommand) ? names[subcommand] : undefined) ?? subcommand, ...rest]
+}
 
 /** The command that is called; for `weir --help` all by name, and whole for completions. */
 export const commandsOf = async (args: ReadonlyArray<string>) => {

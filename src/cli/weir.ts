@@ -3,7 +3,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, Console, Effect } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 import { version } from "../protocol/version.ts"
-import { commandsOf } from "./commands.ts"
+import { commandsOf, withPresentName } from "./commands.ts"
 
 /** A failure for machines. It is printed on the standard error, so that the standard output is JSON alone. */
 const printJson = (error: object) => Console.error(JSON.stringify({ error }, undefined, 2))
@@ -24,7 +24,7 @@ export const weir = Effect.fnUntraced(
       Command.withDescription("A gateway in front of model and search vendors"),
       Command.withSubcommands(commands),
     )
-    return yield* Command.runWith(command, { version })(args)
+    return yield* Command.runWith(command, { version })(withPresentName(args))
   },
   Effect.provide(NodeServices.layer),
   (command, args) =>

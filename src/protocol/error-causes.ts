@@ -23,7 +23,7 @@ export const errorCauses: Readonly<Partial<Record<ErrorCode, ErrorCause>>> = {
   },
   app_key_invalid: {
     cause: "The application key is unknown, wrong, revoked or expired.",
-    remedy: "Check both headers, or mint a new key: `weir keys mint APP`.",
+    remedy: "Check both headers, or create a new key: `weir keys create APP`.",
   },
   asr_not_configured: {
     cause: "No model for transcription is available.",

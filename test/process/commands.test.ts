@@ -31,7 +31,7 @@ describe("the commands", () => {
       "Missing required flag: --currency",
       "weir orgs create --id acme",
     ],
-    [["keys", "mnt"], 'Unknown subcommand "mnt"', "weir keys mint acme_app"],
+    [["keys", "mnt"], 'Unknown subcommand "mnt"', "weir keys create acme_app"],
     [["chat", "--modl", "x"], "Unrecognized flag: --modl", 'weir chat "Hello, river"'],
     [["usage", "o", "--limit", "many", "--admin-key", "x"], "limit", "weir usage acme"],
   ])("%j: the error names what is wrong, beside an example", async (args, error, example) => {
@@ -39,6 +39,28 @@ describe("the commands", () => {
     expect(code).toBe(1)
     expect(text).toContain(error)
     expect(text).toContain(example)
+  })
+})
+
+describe("the verbs", () => {
+  const verbs = ["list", "show", "create", "update", "remove", "revoke"]
+
+  it.each(["keys", "licence", "users", "orgs", "apps", "teams", "budgets", "models"])(
+    "%s: list, show, create, update, remove and revoke, and what has no such name",
+    async (name) => {
+      const others = ["issue", "mint", "add", "delete", "role"]
+      const [command] = await commandsOf([name])
+      const found = command?.subcommands.flatMap(({ commands }) => commands.map((each) => each.name)) ?? []
+      expect(found.some((each) => verbs.includes(each))).toBe(true)
+      expect(found.filter((each) => others.includes(each))).toEqual([])
+    },
+  )
+
+  it("have former names that work", async () => {
+    expect((await run(["keys", "mint"])).text).toContain("weir keys create acme_app")
+    expect((await run(["users", "add", "--admin-key", "x"])).text).toContain("weir users create")
+    expect((await run(["orgs", "delete", "--admin-key", "x"])).text).toContain("weir orgs remove")
+    expect((await run(["orgs", "create", "--help"])).text).toContain("weir orgs create")
   })
 })
 

@@ -56,7 +56,7 @@ const setStatus = (command: string, status: "active" | "disabled", description: 
     ),
   ).pipe(Command.withDescription(description))
 
-const deleteApp = Command.make("delete", { id: appId, ...operator }, ({ id, ...target }) =>
+const deleteApp = Command.make("remove", { id: appId, ...operator }, ({ id, ...target }) =>
   show(
     target,
     AdminTenants,
@@ -127,7 +127,7 @@ const updateTeam = Command.make("update", { id: teamId, members, ...operator }, 
   ),
 ).pipe(Command.withDescription("Replace a team's members"))
 
-const deleteTeam = Command.make("delete", { id: teamId, ...operator }, ({ id, ...target }) =>
+const deleteTeam = Command.make("remove", { id: teamId, ...operator }, ({ id, ...target }) =>
   show(
     target,
     AdminTenants,

@@ -20,7 +20,7 @@ const listKeys = Command.make("list", { org: ofOrg, ...page, ...operator }, ({ o
 ).pipe(Command.withDescription("List application keys, newest first"))
 
 const mintKey = Command.make(
-  "mint",
+  "create",
   {
     app: Argument.String("app").pipe(Argument.withDescription("The application's id")),
     id: Flag.String("id").pipe(Flag.withDescription("The key's id; generated if absent"), Flag.optional),
@@ -51,8 +51,8 @@ const mintKey = Command.make(
     )
   },
 ).pipe(
-  Command.withDescription("Mint a key for an application. The secret is shown once"),
-  Command.withExamples([{ command: "weir keys mint acme_app --id acme_key --name Laptop" }]),
+  Command.withDescription("Create a key for an application. The secret is shown once"),
+  Command.withExamples([{ command: "weir keys create acme_app --id acme_key --name Laptop" }]),
 )
 
 const revokeKey = Command.make("revoke", { id, ...operator }, ({ id, ...target }) =>

@@ -19,7 +19,7 @@ const listLicences = Command.make("list", { org, ...operator }, ({ org, ...targe
 ).pipe(Command.withDescription("List an organisation's licences"))
 
 const issueLicence = Command.make(
-  "issue",
+  "create",
   {
     org,
     app: Argument.String("app").pipe(Argument.withDescription("The application's id")),
@@ -41,7 +41,7 @@ const issueLicence = Command.make(
   },
 ).pipe(
   Command.withDescription("Issue a licence. Its activation code is shown once; a member redeems it"),
-  Command.withExamples([{ command: "weir licence issue acme acme_app" }]),
+  Command.withExamples([{ command: "weir licence create acme acme_app" }]),
 )
 
 const suspendLicence = Command.make("suspend", { org, id, ...operator }, (given) =>

@@ -80,7 +80,7 @@ const setStatus = (command: string, status: "active" | "disabled", description: 
     ),
   ).pipe(Command.withDescription(description))
 
-const deleteOrg = Command.make("delete", { org, ...operator }, ({ org, ...target }) =>
+const deleteOrg = Command.make("remove", { org, ...operator }, ({ org, ...target }) =>
   show(
     target,
     AdminTenants,

@@ -44,7 +44,7 @@ const role = Flag.Literals("role", ["owner", "admin", "member"]).pipe(Flag.withD
 const memberId = Argument.String("id").pipe(Argument.withDescription("The member's id"))
 
 const addMember = Command.make(
-  "add",
+  "create",
   {
     email: Argument.String("email").pipe(Argument.withDescription("The person's address")),
     org: Flag.String("org").pipe(Flag.withDescription("The organisation's id")),
@@ -60,10 +60,10 @@ const addMember = Command.make(
     ),
 ).pipe(
   Command.withDescription("Make a person a member of an organisation"),
-  Command.withExamples([{ command: "weir users add owner@acme.example --org acme --role owner" }]),
+  Command.withExamples([{ command: "weir users create owner@acme.example --org acme --role owner" }]),
 )
 
-const setRole = Command.make("role", { id: memberId, role, ...operator }, ({ id, role, ...target }) =>
+const setRole = Command.make("update", { id: memberId, role, ...operator }, ({ id, role, ...target }) =>
   show(
     target,
     AdminTenants,
@@ -72,7 +72,7 @@ const setRole = Command.make("role", { id: memberId, role, ...operator }, ({ id,
   ),
 ).pipe(
   Command.withDescription("Change a member's role"),
-  Command.withExamples([{ command: "weir users role usr_1 --role admin" }]),
+  Command.withExamples([{ command: "weir users update usr_1 --role admin" }]),
 )
 
 const removeMember = Command.make("remove", { id: memberId, ...operator }, ({ id, ...target }) =>
