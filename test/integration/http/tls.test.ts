@@ -118,13 +118,13 @@ describe("HTTP/2", () => {
   })
 
   it("carries large bodies, and the refusal of one that is too large while it is sent", async () => {
-    const withText = (chars: number) => ({
+    const withPicture = (chars: number) => ({
       ...hello,
-      thread: [{ role: "user", blocks: [{ t: "text", v: "x".repeat(chars) }] }],
+      thread: [{ role: "user", blocks: [{ t: "image", mime: "image/png", data: "A".repeat(chars) }] }],
     })
-    expect((await call("POST", "/t1/exchange", withText(3_000_000))).status).toBe(200)
+    expect((await call("POST", "/t1/exchange", withPicture(3_000_000))).status).toBe(200)
     const session = connect()
-    const refused = await call("POST", "/t1/exchange", withText(33 * 1024 * 1024), session)
+    const refused = await call("POST", "/t1/exchange", withPicture(33 * 1024 * 1024), session)
     expect(JSON.parse(refused.text).error).toMatchObject({ code: "payload_too_large" })
     expect((await call("POST", "/t1/exchange", hello, session)).status).toBe(200)
   })
