@@ -14,9 +14,14 @@ export const encodingOf = (request: Request): Encoding => {
   return /\bgzip\b/.test(accepted) ? "gzip" : "identity"
 }
 
-export const compress = (text: string, encoding: Encoding): Promise<Uint8Array> => {
+/** Brotli's qualities: of what is compressed once and kept, and of what is compressed at each request. */
+const [ofKept, ofEach] = [9, 5]
+
+/** A text that is kept in this encoding. */
+export const compress = (text: string, encoding: Encoding, quality = ofKept): Promise<Uint8Array> => {
   const bytes = Buffer.from(text)
-  if (encoding === "br") return promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } })
+  const params = { [constants.BROTLI_PARAM_QUALITY]: quality }
+  if (encoding === "br") return promisify(brotliCompress)(bytes, { params })
   return encoding === "gzip" ? promisify(gzip)(bytes) : Promise.resolve(bytes)
 }
 
@@ -35,7 +40,7 @@ export const compressed = (
 ) => {
   const encoding = encodingOf(request)
   return Effect.map(
-    Effect.promise(() => compress(text, encoding)),
+    Effect.promise(() => compress(text, encoding, ofEach)),
     (body) =>
       HttpServerResponse.uint8Array(body, { contentType, headers: { ...headers, ...encodingHeaders(encoding) } }),
   )
