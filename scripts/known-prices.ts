@@ -6,10 +6,9 @@
 import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { Result } from "effect"
 import { isObject } from "../src/dialects/parse/json.ts"
 import { knownVendors } from "../src/setup/known-vendors.ts"
-import { readPriceFile } from "../src/setup/price-file.ts"
+import { parsePrices, readPriceEntries } from "../src/setup/price-file.ts"
 
 const [file = "", date = ""] = process.argv.slice(2)
 const text = readFileSync(file, "utf8")
@@ -20,17 +19,15 @@ const isOurs = (provider: string): boolean =>
 const fields =
   /cost|pricing|^(mode|litellm_provider|max_tokens|max_input_tokens|max_output_tokens|deprecation_date)$|^supports_(function_calling|vision|pdf_input|reasoning|prompt_caching)$/
 
-const asText = (_name: string, value: unknown, context?: { readonly source?: string }): unknown =>
-  typeof value === "number" && context?.source !== undefined ? context.source : value
-
-const { models } = Result.getOrThrow(readPriceFile(text))
+const all = parsePrices(text)
+const entriesOfAll = isObject(all) ? all : {}
+const { models } = readPriceEntries(entriesOfAll)
 const served = new Set(
   models
     .filter(({ provider, deprecatedAt }) => isOurs(provider) && (deprecatedAt === undefined || deprecatedAt > date))
     .map(({ name }) => name),
 )
-const all: unknown = JSON.parse(text, asText)
-const entries = Object.entries(isObject(all) ? all : {})
+const entries = Object.entries(entriesOfAll)
   .filter(([name]) => served.has(name))
   .map(([name, entry]) => [
     name,
@@ -48,5 +45,5 @@ writeFileSync(
   target,
   `{\n  "date": ${JSON.stringify(date)},\n  "source": ${JSON.stringify(source)},\n  "licence": "MIT, Copyright (c) 2023 Berri AI",\n  "models": {\n${lines.join(",\n")}\n  }\n}\n`,
 )
-execFileSync("ls", ["-la", target], { stdio: "inherit" })
+execFileSync(fileURLToPath(new URL("../node_modules/.bin/biome", import.meta.url)), ["format", "--write", target])
 console.log(`${entries.length} models`)

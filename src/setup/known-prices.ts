@@ -1,7 +1,7 @@
 /** The prices that come with Weir, for models of known vendors: a dated part of LiteLLM's price file (MIT). */
 import { existsSync, readFileSync } from "node:fs"
-import { Result, Schema } from "effect"
-import { type PriceFile, readPriceFile } from "./price-file.ts"
+import { Schema } from "effect"
+import { type PriceFile, readPriceEntries } from "./price-file.ts"
 
 const KnownPrices = Schema.fromJsonString(
   Schema.Struct({ date: Schema.String, source: Schema.String, licence: Schema.String, models: Schema.JsonObject }),
@@ -18,5 +18,5 @@ export const readKnownPrices = (): DatedPrices => {
   const built = new URL("../known-prices.json", import.meta.url)
   const file = existsSync(built) ? built : new URL("./known-prices.json", import.meta.url)
   const { date, models } = Schema.decodeUnknownSync(KnownPrices)(readFileSync(file, "utf8"))
-  return { date, prices: Result.getOrThrowWith(readPriceFile(JSON.stringify(models)), (reason) => new Error(reason)) }
+  return { date, prices: readPriceEntries(models) }
 }

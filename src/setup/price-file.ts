@@ -49,11 +49,17 @@ export interface PriceFile {
 export const readPriceFile = (text: string): Result.Result<PriceFile, string> => {
   let entries: unknown
   try {
-    entries = JSON.parse(text, numbersAsText)
+    entries = parsePrices(text)
   } catch {
     return Result.fail("it is not JSON")
   }
-  if (!isObject(entries)) return Result.fail("it is not an object with an entry for each model")
+  return isObject(entries)
+    ? Result.succeed(readPriceEntries(entries))
+    : Result.fail("it is not an object with an entry for each model")
+}
+
+/** Reads the entries of a price file, by the models' names; their numbers are texts. */
+export const readPriceEntries = (entries: JsonObject): PriceFile => {
   const models: Array<PricedModel> = []
   const refused = new Map<string, Array<string>>()
   for (const [name, entry] of Object.entries(entries)) {
@@ -63,8 +69,11 @@ export const readPriceFile = (text: string): Result.Result<PriceFile, string> =>
     if (Result.isSuccess(read)) models.push(read.success)
     else refused.set(read.failure, [...(refused.get(read.failure) ?? []), name])
   }
-  return Result.succeed({ models, refused })
+  return { models, refused }
 }
+
+/** Parses JSON whose numbers become texts. @throws if it is not JSON */
+export const parsePrices = (text: string): unknown => JSON.parse(text, numbersAsText)
 
 /** Node 22 and newer hand the source of a number to the reviver (TC39 "JSON.parse source text access"). */
 const numbersAsText = (_name: string, value: unknown, context?: { readonly source?: string }): unknown =>

@@ -1,6 +1,7 @@
 /** A page of the guide from Markdown: its HTML, with an anchor at each heading, and its sections for the search. */
 import { posix } from "node:path"
 import { Marked, type Token } from "marked"
+import { escaped } from "../pages/html.ts"
 import { guidePath } from "./contents.ts"
 
 export interface Section {
@@ -31,7 +32,7 @@ export const renderMarkdown = (markdown: string, path: string): RenderedPage => 
         return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}</h${depth}>\n`
       },
       link({ href, tokens }) {
-        return `<a href="${escapeAttribute(linkTo(href, path))}">${this.parser.parseInline(tokens)}</a>`
+        return `<a href="${escaped(linkTo(href, path))}">${this.parser.parseInline(tokens)}</a>`
       },
       table(token) {
         const cells = (row: ReadonlyArray<{ readonly tokens: Array<Token> }>, tag: "th" | "td") =>
@@ -42,8 +43,8 @@ export const renderMarkdown = (markdown: string, path: string): RenderedPage => 
 <table>${head}<tbody>${rows}</tbody></table></div>\n`
       },
       code({ text, lang }) {
-        const label = lang ? ` data-language="${escapeAttribute(lang)}"` : ""
-        return `<pre tabindex="0"${label}><code>${escapeAttribute(text)}</code></pre>\n`
+        const label = lang ? ` data-language="${escaped(lang)}"` : ""
+        return `<pre tabindex="0"${label}><code>${escaped(text)}</code></pre>\n`
       },
     },
   })
@@ -101,6 +102,3 @@ const linkTo = (href: string, path: string): string => {
   const page = posix.join(posix.dirname(path), file).replace(/\.md$/, "")
   return `${guidePath(page)}${anchor === undefined ? "" : `#${anchor}`}`
 }
-
-const escapeAttribute = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)

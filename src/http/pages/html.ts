@@ -20,4 +20,6 @@ const render = (value: Value): string => {
   return typeof value === "object" ? value.map(render).join("") : escaped(String(value))
 }
 
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+/** Text as HTML, also in quoted attributes. */
+export const escaped = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
