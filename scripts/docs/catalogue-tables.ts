@@ -2,12 +2,7 @@
 import { readFileSync } from "node:fs"
 import { Schema } from "effect"
 import { CatalogueDocument } from "../../src/protocol/catalogue/document.ts"
-
-type Json = Schema.Json
-type JsonObject = { readonly [key: string]: Json }
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-const listOf = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
+import { isJsonObject, type Json, type JsonObject, listOf } from "../../src/protocol/json/json-value.ts"
 
 /** The lists of a catalogue, the files with the comments of their members, and a sentence about each. */
 const parts: ReadonlyArray<readonly [name: string, file: string, about: string]> = [
@@ -37,21 +32,21 @@ const schemas = Schema.toJsonSchemaDocument(CatalogueDocument)
 const definitions: JsonObject = Schema.decodeUnknownSync(Schema.JsonObject)(schemas.definitions)
 
 const resolved = (schema: Json | undefined): Json | undefined => {
-  if (!isObject(schema) || typeof schema["$ref"] !== "string") return schema
+  if (!isJsonObject(schema) || typeof schema["$ref"] !== "string") return schema
   return resolved(definitions[schema["$ref"].slice(schema["$ref"].lastIndexOf("/") + 1)])
 }
 
 /** The members of an object, also of one with checks. */
 const propertiesOf = (schema: Json | undefined): JsonObject | undefined => {
   const object = resolved(schema)
-  if (!isObject(object)) return undefined
-  const all = [object, ...listOf(object["allOf"]).filter(isObject)]
-  return all.map((part) => part["properties"]).find(isObject)
+  if (!isJsonObject(object)) return undefined
+  const all = [object, ...listOf(object["allOf"]).filter(isJsonObject)]
+  return all.map((part) => part["properties"]).find(isJsonObject)
 }
 
 const typeOf = (schema: Json | undefined): string => {
   const it = resolved(schema)
-  if (!isObject(it)) return "any"
+  if (!isJsonObject(it)) return "any"
   const choices = listOf(it["enum"])
   if (choices.length > 12) return `one of ${choices.length} names`
   if (choices.length > 0) return choices.map((choice) => `\`${String(choice)}\``).join(", ")
@@ -100,12 +95,12 @@ const rowsOf = (
   place: string,
 ): ReadonlyArray<string> => {
   const object = resolved(schema)
-  const required = isObject(object) ? listOf(object["required"]) : []
+  const required = isJsonObject(object) ? listOf(object["required"]) : []
   return Object.entries(propertiesOf(schema) ?? {}).flatMap(([name, member]) => {
     const path = `${place}${name}`
     const meaning = (comments.get(name) ?? "").replaceAll("|", "\\|")
     const item = resolved(member)
-    const inner = isObject(item) && item["type"] === "array" ? item["items"] : member
+    const inner = isJsonObject(item) && item["type"] === "array" ? item["items"] : member
     const nested = closed.has(name) || propertiesOf(inner) === undefined ? [] : rowsOf(inner, comments, `${path}.`)
     return [`| \`${path}\`${required.includes(name) ? " *" : ""} | ${typeOf(member)} | ${meaning} |`, ...nested]
   })
@@ -121,7 +116,7 @@ export const cataloguePage = (): string => {
     "first line of every catalogue.",
     ...parts.flatMap(([name, file, about]) => {
       const list = resolved(document[name])
-      const item = isObject(list) && list["type"] === "array" ? list["items"] : list
+      const item = isJsonObject(list) && list["type"] === "array" ? list["items"] : list
       const rows = rowsOf(
         item,
         new Map([...shared, ...commentsIn("network"), ...commentsIn("sso-provider"), ...commentsIn(file)]),

@@ -5,24 +5,21 @@
 import { Schema } from "effect"
 import { type ErrorCode, errorCodes } from "./error.ts"
 import { errorDetails, exampleEvents, examples, numbers, words } from "./examples.ts"
-
-type Json = Schema.Json
-type JsonObject = { readonly [key: string]: Json }
-
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import { isJsonObject, type Json, type JsonObject } from "./json/json-value.ts"
 
 /** Transforms the document that is derived from the API. */
 export const completeOpenApi = (document: Record<string, unknown>): Record<string, unknown> => {
   const spec = oneEnvelope(Schema.decodeUnknownSync(Schema.JsonObject)(document))
-  const components = isObject(spec["components"]) ? spec["components"] : {}
-  const schemas = isObject(components["schemas"]) ? components["schemas"] : {}
-  const paths = isObject(spec["paths"]) ? spec["paths"] : {}
+  const components = isJsonObject(spec["components"]) ? spec["components"] : {}
+  const schemas = isJsonObject(components["schemas"]) ? components["schemas"] : {}
+  const paths = isJsonObject(spec["paths"]) ? spec["paths"] : {}
   return { ...spec, paths: mapValues(paths, (path) => mapValues(path, (operation) => exemplify(operation, schemas))) }
 }
 
 const mapValues = (value: Json, change: (member: Json, key: string) => Json): Json =>
-  isObject(value) ? Object.fromEntries(Object.entries(value).map(([key, member]) => [key, change(member, key)])) : value
+  isJsonObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([key, member]) => [key, change(member, key)]))
+    : value
 
 const copy = /^#\/components\/schemas\/ErrorEnvelope_\d+$/
 
@@ -30,7 +27,7 @@ const copy = /^#\/components\/schemas\/ErrorEnvelope_\d+$/
 const oneEnvelope = (spec: JsonObject): JsonObject => {
   const visit = (value: Json): Json => {
     if (Array.isArray(value)) return value.map(visit)
-    if (!isObject(value)) return value
+    if (!isJsonObject(value)) return value
     return Object.fromEntries(
       Object.entries(value)
         .filter(([key]) => !/^ErrorEnvelope_\d+$/.test(key))
@@ -43,11 +40,11 @@ const oneEnvelope = (spec: JsonObject): JsonObject => {
     )
   }
   const visited = visit(spec)
-  return isObject(visited) ? visited : spec
+  return isJsonObject(visited) ? visited : spec
 }
 
 const exemplify = (operation: Json, schemas: JsonObject): Json => {
-  if (!isObject(operation)) return operation
+  if (!isJsonObject(operation)) return operation
   const { requestBody, responses } = operation
   return {
     ...operation,
@@ -64,7 +61,7 @@ const exemplify = (operation: Json, schemas: JsonObject): Json => {
 
 /** Routes that redirect are opened by browsers, which receive errors as a page. */
 const withErrorPage = (responses: Json): Json => {
-  if (!isObject(responses) || responses["302"] === undefined) return responses
+  if (!isJsonObject(responses) || responses["302"] === undefined) return responses
   const content = { "text/html": { schema: { type: "string" } } }
   return { ...responses, default: { description: "For clients that accept text/html, an error is a page", content } }
 }
@@ -72,7 +69,7 @@ const withErrorPage = (responses: Json): Json => {
 const withExample = (body: Json, schemas: JsonObject): Json =>
   mapMember(body, "content", (content) =>
     mapValues(content, (media, type) => {
-      if (!isObject(media) || media["schema"] === undefined) return media
+      if (!isJsonObject(media) || media["schema"] === undefined) return media
       if (type === "text/event-stream") return eventStream(media["schema"])
       return type === "application/json" ? { ...media, example: exampleOf(media["schema"], "", schemas) } : media
     }),
@@ -90,14 +87,14 @@ const eventStream = (event: Json): Json => ({
 })
 
 const nameOf = (schema: Json): string =>
-  isObject(schema) && typeof schema["$ref"] === "string" ? (schema["$ref"].split("/").at(-1) ?? "") : ""
+  isJsonObject(schema) && typeof schema["$ref"] === "string" ? (schema["$ref"].split("/").at(-1) ?? "") : ""
 
 /** An example for each code in the description. */
 const withErrors = (response: Json): Json => {
-  const description = isObject(response) ? response["description"] : ""
+  const description = isJsonObject(response) ? response["description"] : ""
   const codes = errorCodes.filter((code) => String(description).split(", ").includes(code))
   return mapMember(response, "content", (content) =>
-    mapValues(content, (media) => (isObject(media) ? { ...media, examples: errorExamples(codes) } : media)),
+    mapValues(content, (media) => (isJsonObject(media) ? { ...media, examples: errorExamples(codes) } : media)),
   )
 }
 
@@ -111,13 +108,13 @@ const errorExamples = (codes: ReadonlyArray<ErrorCode>): JsonObject =>
   )
 
 const mapMember = (value: Json, key: string, change: (member: Json) => Json): Json => {
-  const member = isObject(value) ? value[key] : undefined
-  return isObject(value) && member !== undefined ? { ...value, [key]: change(member) } : value
+  const member = isJsonObject(value) ? value[key] : undefined
+  return isJsonObject(value) && member !== undefined ? { ...value, [key]: change(member) } : value
 }
 
 /** A value of a schema: by schema name if there is one, otherwise built from its members. */
 const exampleOf = (schema: Json, name: string, schemas: JsonObject): Json => {
-  if (!isObject(schema)) return {}
+  if (!isJsonObject(schema)) return {}
   const { $ref, type, anyOf, properties, items } = schema
   if (typeof $ref === "string") {
     const named = $ref.slice($ref.lastIndexOf("/") + 1)
@@ -128,7 +125,7 @@ const exampleOf = (schema: Json, name: string, schemas: JsonObject): Json => {
   if (Array.isArray(anyOf)) return exampleOf(anyOf[0] ?? {}, name, schemas)
   switch (type) {
     case "object":
-      return isObject(properties) ? mapValues(properties, (member, key) => exampleOf(member, key, schemas)) : {}
+      return isJsonObject(properties) ? mapValues(properties, (member, key) => exampleOf(member, key, schemas)) : {}
     case "array":
       return items === undefined ? [] : [exampleOf(items, name, schemas)]
     case "string":

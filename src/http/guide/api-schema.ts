@@ -1,9 +1,7 @@
 /** A JSON Schema of the OpenAPI document in words: its type, and its members. Source: OpenAPI 3.1, "Schema Object". */
-import type { Schema } from "effect"
-import { Html, html } from "../pages/html.ts"
 
-type Json = Schema.Json
-type JsonObject = { readonly [key: string]: Json }
+import { isJsonObject, type Json, type JsonObject, listOf } from "../../protocol/json/json-value.ts"
+import { Html, html } from "../pages/html.ts"
 
 export interface Field {
   readonly name: string
@@ -12,17 +10,12 @@ export interface Field {
   readonly description: string | undefined
 }
 
-const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-const listOf = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
-
 const joined = (parts: ReadonlyArray<Html>, between: string): Html =>
   new Html(parts.map(({ text }) => text).join(between))
 
 /** A type in a line: names of schemas are links, objects without a name are their members in braces. */
 export const typeOf = (schema: Json | undefined): Html => {
-  if (!isObject(schema)) return html`any`
+  if (!isJsonObject(schema)) return html`any`
   const { $ref, type, items, properties } = schema
   if (typeof $ref === "string") {
     const name = $ref.slice($ref.lastIndexOf("/") + 1)
@@ -37,7 +30,7 @@ export const typeOf = (schema: Json | undefined): Html => {
   const variants = [...listOf(schema["anyOf"]), ...listOf(schema["oneOf"])]
   if (variants.length > 0) return joined(variants.map(typeOf), " | ")
   if (type === "array") return html`list of ${typeOf(items)}`
-  if (type === "object" && isObject(properties) && Object.keys(properties).length > 0) {
+  if (type === "object" && isJsonObject(properties) && Object.keys(properties).length > 0) {
     const members = Object.entries(properties).map(([name, member]) => html`<code>${name}</code>: ${typeOf(member)}`)
     return html`{ ${joined(members, ", ")} }`
   }
@@ -46,7 +39,7 @@ export const typeOf = (schema: Json | undefined): Html => {
 
 /** Limits in words; undefined if there are none. */
 const bounds = (schema: JsonObject): string | undefined => {
-  const all = [schema, ...listOf(schema["allOf"]).filter(isObject)]
+  const all = [schema, ...listOf(schema["allOf"]).filter(isJsonObject)]
   const first = (key: string) => all.map((part) => part[key]).find((value) => value !== undefined)
   const [from, to] = [first("minimum"), first("maximum")]
   const [shortest, longest] = [first("minLength"), first("maxLength")]
@@ -59,14 +52,14 @@ const bounds = (schema: JsonObject): string | undefined => {
 
 /** The members of an object, or of each variant of a union of objects. */
 export const fieldsOf = (schema: Json): ReadonlyArray<Field> => {
-  if (!isObject(schema)) return []
+  if (!isJsonObject(schema)) return []
   const variants = [...listOf(schema["anyOf"]), ...listOf(schema["oneOf"])]
   if (variants.length > 0) return variants.flatMap(fieldsOf)
   const required = listOf(schema["required"])
-  return Object.entries(isObject(schema["properties"]) ? schema["properties"] : {}).map(([name, member]) => ({
+  return Object.entries(isJsonObject(schema["properties"]) ? schema["properties"] : {}).map(([name, member]) => ({
     name,
     type: typeOf(member),
     isRequired: required.includes(name),
-    description: isObject(member) && typeof member["description"] === "string" ? member["description"] : undefined,
+    description: isJsonObject(member) && typeof member["description"] === "string" ? member["description"] : undefined,
   }))
 }
