@@ -40,14 +40,20 @@ export const settlementOf = (charged: Charged): Settlement => {
 }
 
 /** Counts as the books can store them: one that cannot be stored would keep others of its batch from being stored. */
-const storable = (counts: Counts): Counts => ({
-  inTokens: storableCount(counts.inTokens),
-  outTokens: storableCount(counts.outTokens),
-  cacheReadTokens: storableCount(counts.cacheReadTokens),
-  cacheWriteTokens: storableCount(counts.cacheWriteTokens),
-  dims: Object.fromEntries(Object.entries(counts.dims).map(([name, count]) => [name, storableCount(count)])),
-})
+const storable = (counts: Counts): Counts => {
+  const { inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims } = counts
+  const all = [inTokens, outTokens, cacheReadTokens, cacheWriteTokens, ...Object.values(dims)]
+  if (all.every(isStorable)) return counts
+  return {
+    inTokens: storableCount(inTokens),
+    outTokens: storableCount(outTokens),
+    cacheReadTokens: storableCount(cacheReadTokens),
+    cacheWriteTokens: storableCount(cacheWriteTokens),
+    dims: Object.fromEntries(Object.entries(dims).map(([name, count]) => [name, storableCount(count)])),
+  }
+}
 
+const isStorable = (count: number): boolean => storableCount(count) === count
 const storableCount = (count: number): number => (count > 0 ? Math.min(Math.trunc(count), mostTokens) : 0)
 
 /** A column of milliseconds has 32 bits. */
