@@ -9,13 +9,10 @@ import { useLoad, usePages } from "../load.ts"
 import type { PageProps } from "../page.ts"
 import { fromOf } from "../range.ts"
 import { linkTo, setQuery } from "../route.ts"
-import { ActionButton, Filters, type Values } from "../ui/form.ts"
-import { Named } from "../ui/identifier.ts"
-import { Card, Empty, Head, Tag } from "../ui/parts.ts"
+import { Filters, type Values } from "../ui/form.ts"
+import { Card, Empty, Head } from "../ui/parts.ts"
 import { PagedTable } from "../ui/table.ts"
-import { Time } from "../ui/time.ts"
-
-type Key = KeyList["data"][number]
+import { type Key, keyColumns } from "./organisation/key-columns.ts"
 
 export const Page = ({ query: { search = "", org = "" } }: PageProps) => {
   const pages = usePages(`keys ${search} ${org}`, (cursor, signal) =>
@@ -38,35 +35,23 @@ export const Page = ({ query: { search = "", org = "" } }: PageProps) => {
         { name: "org", label: "Organisation", value: org, suggestions: organisations },
       ]} />
       <${PagedTable} caption="Keys" pages=${pages} empty=${html`<${Empty} title="No keys match">Keys are created on the page of their <a href=${linkTo(["organisations"])}>organisation</a>.<//>`} columns=${[
-        { name: "Key", show: ({ id, name }: Key) => html`<${Named} id=${id} name=${name} />` },
-        { name: "Application", show: ({ appId, appName }: Key) => html`<span class="wrap">${appName ?? appId}</span>` },
+        keyColumns.key,
+        keyColumns.application,
         {
           name: "Organisation",
           show: ({ orgId }: Key) =>
             orgId === undefined ? "–" : html`<a href=${linkTo(["organisations", orgId])}>${orgId}</a>`,
         },
-        {
-          name: "Status",
-          show: ({ status }: Key) => html`<${Tag} tone=${status === "active" ? "good" : "bad"}>${status}<//>`,
-        },
+        keyColumns.status,
         {
           name: "Calls, 30 days",
           align: "right",
           show: ({ id }: Key) =>
             html`<a href=${linkTo(["exchanges"], { key: id, range: "30d" })}>${count(calls.get(id) ?? 0)}</a>`,
         },
-        { name: "Created", align: "nowrap", show: ({ createdAt }: Key) => html`<${Time} at=${createdAt} />` },
-        {
-          name: "Expires",
-          align: "nowrap",
-          show: ({ expiresAt }: Key) => (expiresAt === undefined ? "never" : html`<${Time} at=${expiresAt} />`),
-        },
-        {
-          name: "Actions",
-          show: ({ id, name, status }: Key) =>
-            status === "active" &&
-            html`<${ActionButton} name="Revoke" title="Revoke ${name ?? id}?" tone="danger" explain="Calls with it are refused within two seconds. This cannot be undone." act=${revoke(id)} />`,
-        },
+        keyColumns.created,
+        keyColumns.expires,
+        keyColumns.actions(revoke),
       ]} />
     <//>
   `

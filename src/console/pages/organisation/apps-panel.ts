@@ -2,13 +2,13 @@
 import { html } from "htm/preact"
 import type { AppRecord } from "../../../protocol/control/tenants.ts"
 import { call } from "../../api.ts"
-import { nameOf } from "../../choices.ts"
 import type { Page, Pages } from "../../load.ts"
 import { ActionButton, type Values } from "../../ui/form.ts"
 import { Named } from "../../ui/identifier.ts"
 import { Card, Empty, Tag } from "../../ui/parts.ts"
 import { PagedTable } from "../../ui/table.ts"
 import { Time } from "../../ui/time.ts"
+import { TenantActions } from "./tenant-actions.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
 export type App = typeof AppRecord.Type
@@ -30,7 +30,7 @@ export const AppsPanel = ({ place, pages }: { readonly place: TenantPlace; reado
     changing(({ name = "", rpm = "" }) =>
       update(app, { name: name || null, quota: rpm === "" ? null : { rpm: Number(rpm) } }),
     )
-  const setStatus = (app: App, status: "active" | "disabled") => changing(() => update(app, { status }))
+  const setStatus = (app: App) => (status: "active" | "disabled") => changing(() => update(app, { status }))
   const remove = ({ id }: App) => changing(() => call("DELETE", oneOf(place.apps, id)))
   const button = html`<${ActionButton} name="Create an application" confirm="Create" act=${create} fields=${fieldsOf()} />`
   return html`<${Card} title="Applications" actions=${button}>
@@ -45,17 +45,7 @@ export const AppsPanel = ({ place, pages }: { readonly place: TenantPlace; reado
       {
         name: "Actions",
         show: (app: App) =>
-          app.declared
-            ? html`<span class="soft">declared by the catalogue</span>`
-            : html`<span class="row">
-                <${ActionButton} name="Edit" title="Edit ${nameOf(app)}" tone="quiet" confirm="Save" fields=${fieldsOf(app)} act=${edit(app)} />
-                ${
-                  app.status === "active"
-                    ? html`<${ActionButton} name="Disable" title="Disable ${nameOf(app)}?" tone="quiet" explain="Its calls are refused until it is enabled again." act=${setStatus(app, "disabled")} />`
-                    : html`<${ActionButton} name="Enable" title="Enable ${nameOf(app)}?" tone="quiet" act=${setStatus(app, "active")} />`
-                }
-                <${ActionButton} name="Delete" title="Delete ${nameOf(app)}?" tone="danger" explain="Its keys are revoked for good." act=${remove(app)} />
-              </span>`,
+          html`<${TenantActions} tenant=${app} fields=${fieldsOf(app)} edit=${edit(app)} setStatus=${setStatus(app)} remove=${remove(app)} whenDisabled="Its calls are refused until it is enabled again." whenDeleted="Its keys are revoked for good." />`,
       },
     ]} />
   <//>`

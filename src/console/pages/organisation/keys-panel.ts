@@ -6,13 +6,10 @@ import { base, call, get } from "../../api.ts"
 import type { Choices } from "../../choices.ts"
 import { usePages } from "../../load.ts"
 import { ActionButton, CopyButton, Secret, type Values } from "../../ui/form.ts"
-import { Named } from "../../ui/identifier.ts"
-import { Card, Empty, Tag } from "../../ui/parts.ts"
+import { Card, Empty } from "../../ui/parts.ts"
 import { PagedTable } from "../../ui/table.ts"
-import { Time } from "../../ui/time.ts"
+import { keyColumns } from "./key-columns.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
-
-type Key = KeyList["data"][number]
 
 export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readonly apps: Choices }) => {
   const pages = usePages(`keys ${place.org}`, (cursor, signal) =>
@@ -38,24 +35,12 @@ export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readon
     ]} />`
   return html`<${Card} title="Keys" actions=${button}>
     <${PagedTable} caption="Keys" pages=${pages} empty=${html`<${Empty} title="No keys yet">${apps.length === 0 ? "Create an application first." : "Create one: applications call the gateway with it."}<//>`} columns=${[
-      { name: "Key", show: ({ id, name }: Key) => html`<${Named} id=${id} name=${name} />` },
-      { name: "Application", show: ({ appId, appName }: Key) => html`<span class="wrap">${appName ?? appId}</span>` },
-      {
-        name: "Status",
-        show: ({ status }: Key) => html`<${Tag} tone=${status === "active" ? "good" : "bad"}>${status}<//>`,
-      },
-      { name: "Created", align: "nowrap", show: ({ createdAt }: Key) => html`<${Time} at=${createdAt} />` },
-      {
-        name: "Expires",
-        align: "nowrap",
-        show: ({ expiresAt }: Key) => (expiresAt === undefined ? "never" : html`<${Time} at=${expiresAt} />`),
-      },
-      {
-        name: "Actions",
-        show: ({ id, name, status }: Key) =>
-          status === "active" &&
-          html`<${ActionButton} name="Revoke" title="Revoke ${name ?? id}?" tone="danger" explain="Calls with it are refused within two seconds. This cannot be undone." act=${revoke(id)} />`,
-      },
+      keyColumns.key,
+      keyColumns.application,
+      keyColumns.status,
+      keyColumns.created,
+      keyColumns.expires,
+      keyColumns.actions(revoke),
     ]} />
   <//>`
 }

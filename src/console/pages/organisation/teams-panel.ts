@@ -2,12 +2,13 @@
 import { html } from "htm/preact"
 import type { MemberRecord } from "../../../protocol/control/tenants.ts"
 import { call } from "../../api.ts"
-import { nameOf, type Team } from "../../choices.ts"
+import type { Team } from "../../choices.ts"
 import type { Loaded, Page } from "../../load.ts"
 import { ActionButton, chosenIn, type Values } from "../../ui/form.ts"
 import { Named } from "../../ui/identifier.ts"
 import { Card, Empty, ErrorBox, Tag } from "../../ui/parts.ts"
 import { Table } from "../../ui/table.ts"
+import { TenantActions } from "./tenant-actions.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
 type Member = typeof MemberRecord.Type
@@ -41,7 +42,7 @@ export const TeamsPanel = ({
   const update = ({ id, revision }: Team, body: object) =>
     call("PATCH", oneOf(place.teams, id), { body, headers: { "if-match": revision } })
   const edit = (team: Team) => changing(({ name, members }) => update(team, { name, members: chosenIn(members) }))
-  const setStatus = (team: Team, status: "active" | "disabled") => changing(() => update(team, { status }))
+  const setStatus = (team: Team) => (status: "active" | "disabled") => changing(() => update(team, { status }))
   const remove = ({ id }: Team) => changing(() => call("DELETE", oneOf(place.teams, id)))
   const button = html`<${ActionButton} name="Create a team" confirm="Create" act=${create} fields=${fieldsOf()} />`
   return html`<${Card} title="Teams" actions=${button}>
@@ -62,17 +63,7 @@ export const TeamsPanel = ({
         {
           name: "Actions",
           show: (team: Team) =>
-            team.declared
-              ? html`<span class="soft">declared by the catalogue</span>`
-              : html`<span class="row">
-                  <${ActionButton} name="Edit" title="Edit ${nameOf(team)}" tone="quiet" confirm="Save" fields=${fieldsOf(team)} act=${edit(team)} />
-                  ${
-                    team.status === "active"
-                      ? html`<${ActionButton} name="Disable" title="Disable ${nameOf(team)}?" tone="quiet" explain="Its settings do not apply until it is enabled again." act=${setStatus(team, "disabled")} />`
-                      : html`<${ActionButton} name="Enable" title="Enable ${nameOf(team)}?" tone="quiet" act=${setStatus(team, "active")} />`
-                  }
-                  <${ActionButton} name="Delete" title="Delete ${nameOf(team)}?" tone="danger" explain="Its members stay in the organisation." act=${remove(team)} />
-                </span>`,
+            html`<${TenantActions} tenant=${team} fields=${fieldsOf(team)} edit=${edit(team)} setStatus=${setStatus(team)} remove=${remove(team)} whenDisabled="Its settings do not apply until it is enabled again." whenDeleted="Its members stay in the organisation." />`,
         },
       ]} />`
     }
