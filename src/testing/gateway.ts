@@ -31,8 +31,9 @@ import { Tenants } from "../tenants/tenants.ts"
 import { ResolveHost } from "../upstream/egress.ts"
 import { TargetHealth } from "../upstream/health.ts"
 import type { RealtimeScript } from "./scripted-realtime.ts"
-import { type ScriptedVendor, startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
+import { startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
 import { configValues, layerTestDatabases, type TestConfig, testStores } from "./stores.ts"
+import type { TestGateway as OutsideGateway } from "./test-gateway.ts"
 import { answering } from "./vendor-replies.ts"
 
 export interface GatewayOptions {
@@ -51,16 +52,8 @@ export interface GatewayOptions {
   readonly backgroundSpeed?: number
 }
 
-/** The gateway of this repository's tests: `open-gateway.ts` has the one of others. */
-export interface TestGateway {
-  readonly baseUrl: string
-  readonly vendor: ScriptedVendor
-  /** A second vendor: the model `pool` fails over to it. */
-  readonly second: ScriptedVendor
-  readonly keyId: string
-  readonly key: string
-  readonly adminKey: string
-  readonly orgId: string
+/** The gateway of this repository's tests: other projects get {@link OutsideGateway}. */
+export interface TestGateway extends Omit<OutsideGateway, "balance"> {
   /** Runs calls of any kind, without a route. */
   readonly calls: Calls["Service"]
   readonly ledger: Ledger["Service"]
@@ -75,15 +68,6 @@ export interface TestGateway {
   readonly sql: SqlClient.SqlClient
   readonly shards: Shards["Service"]
   readonly retention: Retention["Service"]
-  /** Calls a route with the application's key; the given headers override, and `undefined` removes a header. */
-  readonly call: (
-    method: string,
-    path: string,
-    body?: unknown,
-    headers?: Readonly<Record<string, string | undefined>>,
-  ) => Promise<Response>
-  /** Posts an exchange with the application's key. */
-  readonly exchange: (body: unknown, init?: RequestInit) => Promise<Response>
 }
 
 /** A request that every model of the default catalogue accepts. */

@@ -22,7 +22,7 @@ export { layerMockVendorClient, type MockReply, type MockVendor, makeMockVendor 
 export { type EngineOptions, layerCalls, mockCaller, mockCatalogue } from "./mocked-engine.ts"
 export { type MockedExchange, type MockedOptions, startMockedExchange } from "./mocked-exchange.ts"
 export { type MockedGateway, startMockedGateway } from "./mocked-gateway.ts"
-export { type OpenGateway, openGateway, startGateway, type TestGateway } from "./open-gateway.ts"
+export { type OpenGateway, openGateway, startGateway } from "./open-gateway.ts"
 export { layerPlainServices } from "./plain-services.ts"
 export {
   answeringRealtime,
@@ -38,6 +38,7 @@ export {
 export { type ScriptedVendor, startScriptedVendor, type VendorCall, type VendorScript } from "./scripted-vendor.ts"
 export { layerStaticCatalogue } from "./static-catalogue.ts"
 export { layerTestConfig, type TestConfig } from "./stores.ts"
+export type { TestGateway } from "./test-gateway.ts"
 export { anthropicTwin } from "./twins/anthropic/twin.ts"
 export { bedrockTwin } from "./twins/bedrock/twin.ts"
 export { cohereTwin } from "./twins/cohere/twin.ts"
