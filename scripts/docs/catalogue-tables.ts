@@ -119,7 +119,13 @@ export const cataloguePage = (): string => {
       const item = isJsonObject(list) && list["type"] === "array" ? list["items"] : list
       const rows = rowsOf(
         item,
-        new Map([...shared, ...commentsIn("network"), ...commentsIn("sso-provider"), ...commentsIn(file)]),
+        new Map([
+          ...shared,
+          ...commentsIn("network"),
+          ...commentsIn("sso-provider"),
+          ...commentsIn("limits"),
+          ...commentsIn(file),
+        ]),
         "",
       )
       const table = rows.length === 0 ? [] : ["", "| member | type | meaning |", "| --- | --- | --- |", ...rows]

@@ -88,10 +88,24 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["    else if (!this.isFull) this.onRoom?.()", "    else this.onRoom?.()"],
     ["if (!this.#isGone && this.#buffer.unsentBytes() === 0) {", "if (!this.#isGone) {"],
   ),
+  ...edits("src/admission/rates/memory-limits.ts", [
+    "if (used + amount <= limit) continue",
+    "if (used <= limit) continue",
+  ]),
+  ...edits(
+    "src/admission/rates/sliding-window.ts",
+    ["this.partAt(nowMs) - this.#kept\n", "this.partAt(nowMs) - this.#kept + 1\n"],
+    ["const less = Math.min(amount, this.#counts[at] ?? 0)", "const less = amount + 1"],
+  ),
+  ...edits("src/admission/rates/ended.ts", ["used.uncached : used.all", "used.all : used.all"]),
+  ...edits(
+    "src/admission/rates/call-slots.ts",
+    ["known === undefined || known.used >= known.held", "known === undefined"],
+    ["if (known.asking > 0) continue\n", "\n"],
+  ),
   ...edits(
     "src/admission/gate-memory.ts",
     ["if (record.payloadHash !== register.payloadHash) return Effect.fail(payloadConflict())\n", "\n"],
-    ["window.endsAt > now && window.count >= limit", "window.endsAt > now && window.count > limit"],
     ["if (request.nonce !== undefined) this.#nonces.set(nonceKey, now + nonceWindowMs)\n", "\n"],
     ["if (this.#isClaimed(key, registration.claim)) this.#records.delete(key)", "this.#records.delete(key)"],
   ),

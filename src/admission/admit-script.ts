@@ -1,25 +1,30 @@
+import { shareOfFree } from "./rates/call-slots.ts"
+import { roomLastsMs, shareOfRoom } from "./rates/rate-shares.ts"
+import { windowFunctions } from "./rates/window-script.ts"
+
 /**
  * The Lua script that admits a request in one call. Keys of one owner share the hash tag `{owner}`, so it runs on a
- * cluster. All checks come before the first write: a refused request counts nothing.
+ * cluster. All checks come before the first count: a refused request counts nothing.
  *
- * KEYS: the nonce (if any), one per rate window, one per daily count, then, if a request id is registered: its record
- * and since when records are kept without a gap; then, if a session is claimed: its record, the owner's active sessions,
- * the day's peaks.
+ * KEYS: the nonce (if any), one per rate window, one per limit of calls at a time, one per daily count, then, if a request id is
+ * registered: its record and since when records are kept without a gap; then, if a session is claimed: its record, the
+ * owner's active sessions, the day's peaks.
  *
- * ARGV: one JSON object: {nonceMs?, rates: [[limit, ms]], counts: [limit], register?: {hash, leaseMs, claim, sinceMs},
+ * ARGV: one JSON object: {nonceMs?, node, slotMs, rates: [[limit, ms, amount, want, back, back part]], slots: [[limit, need, want]],
+ * counts: [limit], register?: {hash, leaseMs, claim, sinceMs},
  * session?: {id, caller, windowMs, cap, enforces, register, lastSeenMs?, retentionMs, hour, peaksMs}}.
  *
- * Returns {"admitted", entry or "", would reject?, remembers since} | {"nonce"} | {"rate", index, ms left} |
- * {"count", index, used} | {"conflict"} | {"in_progress"} | {"completed"} | {"not_replayable"} | {"full"} | {"archived"} |
- * {"foreign"} | {"unknown"}.
+ * Returns {"admitted", entry or "", would reject?, remembers since, grants…} | {"nonce"} | {"rate", index, ms left or -1, used} |
+ * {"slot", index, used} | {"count", index, used} | {"conflict"} | {"in_progress", grants…} | {"completed", grants…} |
+ * {"not_replayable"} | {"full"} | {"archived"} | {"foreign"} | {"unknown"}. Grants are {share, room, now, part} of each rate, and
+ * the calls held of each limit.
  *
  * The record of a request id is text: its state (in_progress, completed, not_replayable), the payload's hash, and, while
  * it is in progress, the claim.
  */
 export const admitScript = `
 local ask = cjson.decode(ARGV[1])
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+${windowFunctions}
 local key = 1
 local function nextKey() key = key + 1 return KEYS[key - 1] end
 
@@ -28,15 +33,18 @@ if ask.nonceMs then
   nonce = nextKey()
   if redis.call('EXISTS', nonce) == 1 then return {'nonce'} end
 end
-local rates = {}
+local rates, slots, counts = {}, {}, {}
 for i, rate in ipairs(ask.rates) do
-  rates[i] = nextKey()
-  if tonumber(redis.call('GET', rates[i]) or '0') >= rate[1] then
-    return {'rate', i - 1, redis.call('PTTL', rates[i])}
+  rates[i] = look(nextKey(), rate[2])
+  takeBack(rates[i], rate[5], rate[6])
+end
+for i in ipairs(ask.slots) do slots[i] = {key = nextKey()} end
+for i in ipairs(ask.counts) do counts[i] = nextKey() end
+for i, rate in ipairs(ask.rates) do
+  if rates[i].sum + rate[3] > rate[1] then
+    return {'rate', i - 1, untilRoom(rates[i], rate[3], rate[1]), rates[i].sum}
   end
 end
-local counts = {}
-for i in ipairs(ask.counts) do counts[i] = nextKey() end
 
 local record, known, since, remembers
 if ask.register then
@@ -45,6 +53,13 @@ if ask.register then
   known = redis.call('GET', record)
 end
 local claims = not known
+
+for i, slot in ipairs(claims and ask.slots or {}) do
+  local others = heldByOthers(slots[i].key, ask.node)
+  if others + slot[2] > slot[1] then return {'slot', i - 1, others + slot[2] - 1} end
+  local free = slot[1] - others - slot[2]
+  slots[i].calls = slot[2] + math.min(slot[3] - slot[2], math.floor(free / ${shareOfFree}))
+end
 
 -- A call that is answered again does not count.
 for i, limit in ipairs(claims and ask.counts or {}) do
@@ -78,8 +93,17 @@ if session and claims then
 end
 
 if nonce then redis.call('SET', nonce, '1', 'PX', ask.nonceMs) end
+local reply = {}
 for i, rate in ipairs(ask.rates) do
-  if redis.call('INCR', rates[i]) == 1 then redis.call('PEXPIRE', rates[i], rate[2]) end
+  local w = rates[i]
+  count(w, rate[3], w.part)
+  local room, elapsed = rate[1] - w.sum, math.min(rate[2], (w.part - w.from) * w.partMs)
+  local share = room * elapsed > w.sum * ${roomLastsMs} and rate[4] * ${shareOfRoom} < room and rate[4] or 0
+  if share > 0 then count(w, share, math.floor((now + shareMs(rate[2])) / w.partMs)) end
+  reply[#reply + 1] = share
+  reply[#reply + 1] = room - share
+  reply[#reply + 1] = now
+  reply[#reply + 1] = w.part
 end
 for i in ipairs(claims and ask.counts or {}) do
   if redis.call('INCR', counts[i]) == 1 then redis.call('PEXPIRE', counts[i], 172800000) end
@@ -87,7 +111,11 @@ end
 if known then
   local state, hash = string.match(known, '^(%S+) (%S+)')
   if hash ~= ask.register.hash then return {'conflict'} end
-  return {state}
+  return {state, unpack(reply)}
+end
+for i, slot in ipairs(slots) do
+  holdCalls(slot.key, ask.node, slot.calls, ask.slotMs)
+  reply[#reply + 1] = slot.calls
 end
 if record then
   redis.call('SET', record, 'in_progress ' .. ask.register.hash .. ' ' .. ask.register.claim, 'PX', ask.register.leaseMs)
@@ -98,7 +126,7 @@ if record then
     redis.call('SET', since, remembers, 'PX', ask.register.sinceMs)
   end
 end
-if not session then return {'admitted', '', 0, remembers or ''} end
+if not session then return {'admitted', '', 0, remembers or '', unpack(reply)} end
 
 local s = ask.session
 redis.call('HSET', session, 'caller', s.caller, 'state', 'active')
@@ -111,7 +139,7 @@ if size > tonumber(redis.call('HGET', peaks, s.hour) or '0') then
   redis.call('HSET', peaks, s.hour, size)
   redis.call('PEXPIRE', peaks, s.peaksMs)
 end
-return {'admitted', entry, wouldReject or 0, remembers or ''}
+return {'admitted', entry, wouldReject or 0, remembers or '', unpack(reply)}
 `
 
 /** Returns daily counts. KEYS: one per count. */

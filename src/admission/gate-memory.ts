@@ -10,6 +10,7 @@ import {
   type Admission,
   type AdmissionError,
   type AdmitRequest,
+  type Counted,
   type DailyCount,
   dailyQuotaExceeded,
   Gate,
@@ -18,14 +19,9 @@ import {
   notReplayable,
   payloadConflict,
   type Registration,
-  rateLimited,
 } from "./gate.ts"
+import { MemoryLimits } from "./rates/memory-limits.ts"
 import { MemorySessions } from "./sessions-memory.ts"
-
-interface Window {
-  count: number
-  readonly endsAt: number
-}
 
 interface IdempotencyRecord {
   readonly payloadHash: string
@@ -46,6 +42,7 @@ export const layerMemory = Layer.effect(
     )
     return Gate.of({
       admit: (request) => Effect.suspend(() => gate.admit(request)),
+      ended: (request, counted, used) => Effect.sync(() => gate.limits.ended(request, counted, used)),
       complete: (registration, payloadHash, isReplayable) =>
         Effect.sync(() => gate.complete(registration, payloadHash, isReplayable)),
       withdraw: (registration) => Effect.sync(() => gate.withdraw(registration)),
@@ -63,9 +60,9 @@ class MemoryGate {
   readonly #idempotencyTtlMs: number
   readonly #clock: Clock.Clock
   readonly #nonces = new Map<string, number>()
-  readonly #windows = new Map<string, Window>()
   readonly #records = new Map<string, IdempotencyRecord>()
   readonly #counts = new Map<string, number>()
+  readonly limits: MemoryLimits
   readonly sessions: MemorySessions
   readonly #remembers: { readonly remembersSinceMs: number }
 
@@ -73,6 +70,7 @@ class MemoryGate {
     this.#idempotencyTtlMs = idempotencyTtlMs
     this.#clock = clock
     this.#remembers = { remembersSinceMs: clock.currentTimeMillisUnsafe() }
+    this.limits = new MemoryLimits(clock)
     this.sessions = new MemorySessions(clock)
   }
 
@@ -80,13 +78,9 @@ class MemoryGate {
     const now = this.#clock.currentTimeMillisUnsafe()
     const nonceKey = `${request.keyId} ${request.nonce}`
     if (request.nonce !== undefined && (this.#nonces.get(nonceKey) ?? 0) > now) return Effect.fail(nonceReplayed())
-    for (const { bucket, limit, scope } of request.rates) {
-      const window = this.#windows.get(`${request.owner} ${bucket}`)
-      if (window !== undefined && window.endsAt > now && window.count >= limit) {
-        return Effect.fail(rateLimited(scope, window.endsAt - now))
-      }
-    }
     const claims = this.#recordOf(request, now) === undefined
+    const refused = this.limits.refusal(request, claims)
+    if (refused !== undefined) return Effect.fail(refused)
     // A call that is answered from a stored reply does not count.
     const counts = claims ? (request.counts ?? []) : []
     for (const count of counts) {
@@ -98,15 +92,16 @@ class MemoryGate {
     if (judged !== undefined && judged._tag !== "Admitted")
       return judged._tag === "Unknown" ? reportUnknown : Effect.fail(judged.error)
     if (request.nonce !== undefined) this.#nonces.set(nonceKey, now + nonceWindowMs)
-    for (const { bucket, windowMs } of request.rates) this.#count(`${request.owner} ${bucket}`, now, windowMs)
+    const counted = this.limits.count(request, claims)
     for (const count of counts) {
       const key = countKey(request.owner, count)
       this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
     }
-    const registered = this.#register(request, now)
+    const registered = this.#register(request, now, counted)
     if (judged === undefined || request.session === undefined) return registered
     this.sessions.enter(request.owner, request.session)
-    return Effect.succeed(request.register === undefined ? judged : { ...judged, ...this.#remembers })
+    const remembers = request.register === undefined ? undefined : this.#remembers
+    return Effect.succeed({ ...judged, ...remembers, ...(counted && { counted }) })
   }
 
   giveBack(owner: string, counts: ReadonlyArray<DailyCount>): void {
@@ -150,22 +145,21 @@ class MemoryGate {
   sweep(): void {
     const now = this.#clock.currentTimeMillisUnsafe()
     for (const [key, expiresAt] of this.#nonces) if (expiresAt <= now) this.#nonces.delete(key)
-    for (const [key, { endsAt }] of this.#windows) if (endsAt <= now) this.#windows.delete(key)
+    this.limits.sweep()
     for (const [key, { expiresAt }] of this.#records) if (expiresAt <= now) this.#records.delete(key)
     const yesterday = addDays(dayOf(now), -1)
     for (const key of this.#counts.keys()) if (key < yesterday) this.#counts.delete(key)
     this.sessions.sweep()
   }
 
-  #count(key: string, now: number, windowMs: number): void {
-    const window = this.#windows.get(key)
-    if (window === undefined || window.endsAt <= now) this.#windows.set(key, { count: 1, endsAt: now + windowMs })
-    else window.count++
-  }
-
-  #register(request: AdmitRequest, now: number): Effect.Effect<Admission, AdmissionError> {
+  #register(
+    request: AdmitRequest,
+    now: number,
+    counted: Counted | undefined,
+  ): Effect.Effect<Admission, AdmissionError> {
     const { register } = request
-    if (register === undefined) return admitted
+    if (register === undefined) return counted === undefined ? admitted : Effect.succeed({ _tag: "Admitted", counted })
+    const limits = counted && { counted }
     const record = this.#recordOf(request, now)
     if (record === undefined) {
       this.#records.set(recordKey({ owner: request.owner, keyId: request.keyId, ...register }), {
@@ -174,11 +168,11 @@ class MemoryGate {
         state: "in_progress",
         expiresAt: now + register.leaseMs,
       })
-      return Effect.succeed({ _tag: "Admitted", ...this.#remembers })
+      return Effect.succeed({ _tag: "Admitted", ...this.#remembers, ...limits })
     }
     if (record.payloadHash !== register.payloadHash) return Effect.fail(payloadConflict())
-    if (record.state === "in_progress") return Effect.succeed({ _tag: "InProgress" })
-    return record.state === "completed" ? completed : Effect.fail(notReplayable())
+    if (record.state === "not_replayable") return Effect.fail(notReplayable())
+    return Effect.succeed({ _tag: record.state === "completed" ? "Completed" : "InProgress", ...limits })
   }
 
   /** Whether a record is in progress with this claim. */
@@ -187,8 +181,6 @@ class MemoryGate {
     return record?.state === "in_progress" && record.claim === claim
   }
 }
-
-const completed: Effect.Effect<Admission> = Effect.succeed({ _tag: "Completed" })
 
 const admitted: Effect.Effect<Admission> = Effect.succeed({ _tag: "Admitted" })
 

@@ -20,6 +20,7 @@ import {
   type AdmissionError,
   type AdmitRequest,
   admittedSession,
+  type Counted,
   concurrencyExceeded,
   type DailyCount,
   dailyQuotaExceeded,
@@ -33,10 +34,11 @@ import {
   rateLimited,
   readPeaks,
   sessionArchived,
+  slotRetryAfterMs,
   unknownSession,
 } from "./gate.ts"
 import { withGateMode } from "./gate-mode.ts"
-import { makeLeasedRates, rateKeysOf } from "./leased-rates.ts"
+import { type LimitsAsk, makeLeasedLimits, slotLeaseMs } from "./rates/leased-limits.ts"
 
 const admit = makeScript(admitScript)
 const complete = makeScript(completeScript)
@@ -67,41 +69,59 @@ export const layerRedis = Layer.effect(
     const { idempotencyTtlS } = yield* WeirConfig
     const redis = yield* Redis
     const clock = yield* Clock.Clock
-    const leased = yield* makeLeasedRates
+    const leased = yield* makeLeasedLimits
     const withdrawClaim = (registration: Registration) =>
       Effect.asVoid(redis.run(withdraw, [recordKey(registration)], [registration.claim]))
-    /** One script call for everything that is limited, claimed or counted. */
-    const register = (request: AdmitRequest): Effect.Effect<Admission, AdmissionError> =>
+
+    /** One script call for everything that is limited, claimed or counted. @param own the limits that were counted here */
+    const register = (request: AdmitRequest, own: Counted | undefined): Effect.Effect<Admission, AdmissionError> =>
       Effect.suspend(() => {
         const nowMs = clock.currentTimeMillisUnsafe()
-        const asked = redis.run(admit, keysOf(request, nowMs), [askOf(request, nowMs)])
+        const limits = own === undefined ? leased.ask(request) : undefined
+        const asked = redis.run(admit, keysOf(request, limits, nowMs), [askOf(request, limits, leased.node, nowMs)])
         const claimed = registrationOf(request)
-        if (claimed === undefined) return Effect.flatMap(asked, (reply) => readAdmission(request, reply))
-        // The reply is lost but the claim may exist: release it, so that a retry with the same request id is not
-        // refused.
-        const release = Effect.forkDetach(Effect.retry(withdrawClaim(claimed), giveBack))
-        return Effect.flatMap(
-          Effect.tapError(asked, () => release),
-          (reply) => readAdmission(request, reply),
-        )
+        const answered =
+          claimed === undefined
+            ? asked
+            : // The reply is lost but the claim may exist: release it, so that a retry with the same request id is not refused.
+              Effect.tapError(asked, () => Effect.forkDetach(Effect.retry(withdrawClaim(claimed), giveBack)))
+        const read = Effect.flatMap(answered, (reply) => readAdmission(request, reply, limits))
+        return limits === undefined ? read : Effect.tapError(read, () => Effect.sync(limits.refused))
+      })
+
+    const registerOwn = (request: AdmitRequest, own: Counted): Effect.Effect<Admission, AdmissionError> =>
+      Effect.matchEffect(register(request, own), {
+        // A conflict is counted, as any call that is answered from what is known; it does not run.
+        onFailure: (error) => {
+          if (isConflict(error)) leased.leave(request, own)
+          else leased.undo(request, own)
+          return Effect.fail(error)
+        },
+        onSuccess: (admission): Effect.Effect<Admission> => {
+          if (admission._tag === "Admitted") return Effect.succeed({ ...admission, counted: own })
+          if (admission._tag === "UnknownSession") {
+            leased.undo(request, own)
+            return Effect.succeed(admission)
+          }
+          leased.leave(request, own)
+          return Effect.succeed({ ...admission, counted: { ...own, holdsCalls: false } })
+        },
       })
 
     return Gate.of({
       admit: (request) =>
-        Effect.suspend(() => {
-          if (isFree(request)) return admitted
-          const isCounted = leased.take(request)
-          if (isOfRates(request)) return isCounted ? admitted : leased.ask(request)
-          if (!isCounted) return register(request)
-          const undo = leased.undoing(request)
-          // A conflict is counted, as any call that is answered from what is known.
-          const registered = Effect.tapError(register({ ...request, rates: none }), (error) =>
-            Effect.sync(() => isConflict(error) || undo()),
-          )
-          return request.session === undefined
-            ? registered
-            : Effect.tap(registered, ({ _tag }) => Effect.sync(() => _tag === "UnknownSession" && undo()))
+        Effect.suspend((): Effect.Effect<Admission, AdmissionError> => {
+          const hasLimits = request.rates.length > 0 || (request.slots?.length ?? 0) > 0
+          const isOfLimits = hasOnlyLimits(request)
+          if (!hasLimits) return isOfLimits ? admitted : register(request, nothingCounted)
+          const own = leased.take(request)
+          if (own !== undefined) {
+            return isOfLimits ? Effect.succeed({ _tag: "Admitted", counted: own }) : registerOwn(request, own)
+          }
+          const asked = register(request, undefined)
+          return isOfLimits ? leased.askOnce(request, asked) : asked
         }),
+      ended: (request, counted, used) => Effect.sync(() => leased.ended(request, counted, used)),
       complete: (registration, payloadHash, isReplayable) => {
         const state = isReplayable ? "completed" : "not_replayable"
         const record = [state, payloadHash, idempotencyTtlS * 1000]
@@ -137,17 +157,14 @@ export const layerRedis = Layer.effect(
   }),
 ).pipe(withGateMode)
 
-/** Whether there are only rates, which this node may count itself. */
-const isOfRates = ({ nonce, counts = [], register, session }: AdmitRequest): boolean =>
+/** Whether there are only limits, which this node may count itself. */
+const hasOnlyLimits = ({ nonce, counts = [], register, session }: AdmitRequest): boolean =>
   nonce === undefined && counts.length === 0 && register === undefined && session === undefined
 
-const none: ReadonlyArray<never> = []
+const nothingCounted: Counted = { rates: [], holdsCalls: false }
 
 const isConflict = (error: AdmissionError): boolean =>
   error._tag === "ServiceError" && error.code === "idempotency_conflict"
-
-/** Whether nothing is limited, claimed or counted: then Redis is not asked. */
-const isFree = (request: AdmitRequest): boolean => request.rates.length === 0 && isOfRates(request)
 
 const admitted: Effect.Effect<Admission> = Effect.succeed({ _tag: "Admitted" })
 
@@ -162,21 +179,28 @@ const activeKey = (owner: string) => `weir:{${owner}}:active`
 const peaksKey = (owner: string, day: string) => `weir:{${owner}}:peaks:${day}`
 const countKey = (owner: string, { bucket, day }: DailyCount) => `weir:{${owner}}:count:${bucket}:${day}`
 
-const keysOf = (request: AdmitRequest, nowMs: number): ReadonlyArray<string> => {
-  const { owner, keyId, nonce, rates, counts = [], register, session } = request
+const keysOf = (request: AdmitRequest, limits: LimitsAsk | undefined, nowMs: number): ReadonlyArray<string> => {
+  const { owner, keyId, nonce, counts = [], register, session } = request
   return [
     ...(nonce === undefined ? [] : [sentKey(owner, "nonce", keyId, nonce)]),
-    ...rateKeysOf({ owner, rates }),
+    ...(limits?.keys ?? []),
     ...counts.map((count) => countKey(owner, count)),
     ...(register === undefined ? [] : [recordKey({ owner, keyId, ...register }), `weir:{${owner}}:requests-since`]),
     ...(session === undefined ? [] : [sessionKey(owner, session.id), activeKey(owner), peaksKey(owner, dayOf(nowMs))]),
   ]
 }
 
-const askOf = ({ nonce, rates, counts = [], register, session }: AdmitRequest, nowMs: number): string =>
+const askOf = (
+  { nonce, counts = [], register, session }: AdmitRequest,
+  limits: LimitsAsk | undefined,
+  node: string,
+  nowMs: number,
+): string =>
   JSON.stringify({
     ...(nonce !== undefined && { nonceMs: nonceWindowMs }),
-    rates: rates.map(({ limit, windowMs }) => [limit, windowMs]),
+    ...(limits !== undefined && { node, slotMs: slotLeaseMs }),
+    rates: limits?.rates ?? [],
+    slots: limits?.slots ?? [],
     counts: counts.map(({ limit }) => limit),
     ...(register !== undefined && {
       register: { hash: register.payloadHash, leaseMs: register.leaseMs, claim: register.claim, sinceMs: sinceKeepMs },
@@ -197,13 +221,19 @@ const askOf = ({ nonce, rates, counts = [], register, session }: AdmitRequest, n
     }),
   })
 
-function readAdmission(request: AdmitRequest, reply: unknown): Effect.Effect<Admission, AdmissionError> {
-  const [outcome, first, second, third]: ReadonlyArray<unknown> = Array.isArray(reply) ? reply : []
+function readAdmission(
+  request: AdmitRequest,
+  reply: unknown,
+  limits: LimitsAsk | undefined,
+): Effect.Effect<Admission, AdmissionError> {
+  const values: ReadonlyArray<unknown> = Array.isArray(reply) ? reply : []
+  const [outcome, first, second, third] = values
   switch (outcome) {
     case "admitted":
       return Effect.succeed({
         ...(isEntry(first) ? admittedSession(first, Number(second) === 1) : { _tag: "Admitted" }),
         ...(request.register !== undefined && { remembersSinceMs: Number(third) }),
+        ...(limits !== undefined && { counted: limits.granted(values.slice(4), true) }),
       })
     case "count": {
       const count = request.counts?.[Number(first)]
@@ -216,22 +246,38 @@ function readAdmission(request: AdmitRequest, reply: unknown): Effect.Effect<Adm
     case "foreign":
       return Effect.fail(unknownSession())
     case "unknown":
+      limits?.refused()
       return Effect.succeed({ _tag: "UnknownSession" })
     case "nonce":
       return Effect.fail(nonceReplayed())
-    case "rate":
-      return Effect.fail(rateLimited(request.rates[Number(first)]?.scope, Number(second)))
+    case "rate": {
+      const rate = request.rates[Number(first)]
+      const waitMs = Number(second)
+      return rate === undefined
+        ? unknownReply
+        : Effect.fail(rateLimited(rate, waitMs < 0 ? undefined : waitMs, Number(third)))
+    }
+    case "slot": {
+      const slot = request.slots?.[Number(first)]
+      return slot === undefined
+        ? unknownReply
+        : Effect.fail(rateLimited({ ...slot, unit: "concurrent" }, slotRetryAfterMs, Number(second)))
+    }
     case "conflict":
       return Effect.fail(payloadConflict())
     case "in_progress":
-      return Effect.succeed({ _tag: "InProgress" })
+      return Effect.succeed({ _tag: "InProgress", ...repeated(values, limits) })
     case "not_replayable":
       return Effect.fail(notReplayable())
     case "completed":
-      return Effect.succeed({ _tag: "Completed" })
+      return Effect.succeed({ _tag: "Completed", ...repeated(values, limits) })
     default:
       return unknownReply
   }
 }
+
+/** A call that is answered from what is known counts in its rates, and does not run. */
+const repeated = (values: ReadonlyArray<unknown>, limits: LimitsAsk | undefined) =>
+  limits === undefined ? {} : { counted: limits.granted(values.slice(1), false) }
 
 const unknownReply = Effect.fail(new StoreUnavailable({ store: "redis", cause: "the gate gave an unknown reply" }))

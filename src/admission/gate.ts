@@ -11,13 +11,42 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 /** The time in which a nonce cannot be reused with the same key id. */
 export const nonceWindowMs = 600_000
 
+/** The subject that a limit is set at; returned in `detail.scope`. */
+export type LimitScope = "org" | "team" | "person" | "app" | "key" | "endUser"
+
 export interface RateWindow {
   /** The counter within the owner: e.g. `key:key_demo`. */
   readonly bucket: string
   readonly limit: number
   readonly windowMs: number
-  /** Returned in `detail.scope`; absent for the key-level window. */
-  readonly scope?: "app" | "endUser" | undefined
+  /** Absent for the key-level window of a plan. */
+  readonly scope?: LimitScope | undefined
+  /** `requests` if absent. */
+  readonly unit?: "requests" | "tokens" | undefined
+  /** The amount that the call counts: 1 if absent; for tokens an estimate, which is corrected when the call has ended. */
+  readonly amount?: number | undefined
+  /** Whether tokens that a vendor reads from its cache count; they do if absent. */
+  readonly cached?: "count" | "free" | undefined
+}
+
+/** A limit of calls at a time. */
+export interface SlotLimit {
+  /** The counter within the owner: e.g. `app:app_demo`. */
+  readonly bucket: string
+  readonly limit: number
+  readonly scope: LimitScope
+}
+
+/** The counts of a call, in the order of its rates. */
+export interface Counted {
+  readonly rates: ReadonlyArray<{
+    /** The part of the window in which it was counted. */
+    readonly part: number
+    /** The room that is left, as far as this node knows. */
+    readonly room: number
+  }>
+  /** Whether it is counted among the calls at a time. */
+  readonly holdsCalls: boolean
 }
 
 /** A claim on an idempotency key: (owner, API key, requestId). */
@@ -68,6 +97,7 @@ export interface AdmitRequest {
   readonly keyId: string
   readonly nonce?: string | undefined
   readonly rates: ReadonlyArray<RateWindow>
+  readonly slots?: ReadonlyArray<SlotLimit> | undefined
   readonly counts?: ReadonlyArray<DailyCount> | undefined
   readonly session?: SessionClaim | undefined
   readonly register?:
@@ -89,13 +119,15 @@ export type Admission =
       readonly session?: { readonly entry: "renewed" | "reentered" | "registered"; readonly wouldReject: boolean }
       /** Since when request ids are remembered without a gap; absent if nothing was registered. */
       readonly remembersSinceMs?: number
+      /** Absent if it has no rates and no limit of calls at a time. */
+      readonly counted?: Counted
     }
   /** The gate does not know the session and was asked to report that; nothing was counted. */
   | { readonly _tag: "UnknownSession" }
   /** The first call with this idempotency key is still running. */
-  | { readonly _tag: "InProgress" }
+  | { readonly _tag: "InProgress"; readonly counted?: Counted }
   /** The first call with this idempotency key was billed; its reply is kept with the money. */
-  | { readonly _tag: "Completed" }
+  | { readonly _tag: "Completed"; readonly counted?: Counted }
 
 export type AdmissionError =
   | ServiceError<
@@ -110,11 +142,26 @@ export type AdmissionError =
 
 type SessionErrorCode = "plan_concurrency_exceeded" | "session_archived" | "not_found"
 
+/** Tokens that a call used. */
+export interface TokensUsed {
+  readonly all: number
+  /** Without those that a vendor read from its cache. */
+  readonly uncached: number
+}
+
+/** The limits of a call. */
+export type Limited = Pick<AdmitRequest, "owner" | "rates" | "slots">
+
 export class Gate extends Context.Service<
   Gate,
   {
-    /** Admits or refuses. A registration is valid until {@link complete} or {@link withdraw}. */
+    /**
+     * Admits or refuses. A registration is valid until {@link complete} or {@link withdraw}; what was counted, until
+     * {@link ended}.
+     */
     readonly admit: (request: AdmitRequest) => Effect.Effect<Admission, AdmissionError>
+    /** Corrects the estimates of tokens, and leaves the calls at a time. Once for each admission that has counted. */
+    readonly ended: (request: Limited, counted: Counted, used: TokensUsed) => Effect.Effect<void>
     /** The exchange was billed: its request id is spent. */
     readonly complete: (
       registration: Registration,
@@ -158,14 +205,45 @@ const growingPauses = Schedule.exponential("200 millis").pipe(Schedule.upTo({ ti
 export const nonceReplayed = (): ServiceError<"nonce_replayed"> =>
   serviceError("nonce_replayed", "The nonce was used within the last 600 seconds")
 
+/**
+ * @param used the count of the window, or of the calls at a time
+ * @param retryAfterMs undefined if no wait would help: the call alone is more than the limit
+ */
 export const rateLimited = (
-  scope: RateWindow["scope"] | undefined,
-  retryAfterMs: number,
-): ServiceError<"rate_limited"> =>
-  serviceError("rate_limited", "Too many requests", {
-    retryAfterMs: Math.max(1, retryAfterMs),
-    ...(scope !== undefined && { detail: { scope } }),
+  {
+    scope,
+    limit,
+    unit = "requests",
+    amount = 1,
+  }: Pick<RateWindow, "scope" | "limit" | "amount"> & {
+    readonly unit?: RateWindow["unit"] | "concurrent"
+  },
+  retryAfterMs: number | undefined,
+  used?: number,
+): ServiceError<"rate_limited"> => {
+  const isHopeless = retryAfterMs === undefined
+  const detail = {
+    ...(scope !== undefined && { scope }),
+    unit,
+    limit,
+    ...(used !== undefined && { used }),
+    ...(isHopeless && { asked: amount }),
+  }
+  return serviceError("rate_limited", isHopeless ? tooLarge : tooMany[unit], {
+    detail,
+    ...(isHopeless ? { retry: "never" as const } : { retryAfterMs: Math.max(1, retryAfterMs) }),
   })
+}
+
+const tooLarge = "This call alone may use more tokens than its limit allows: ask for fewer output tokens"
+const tooMany = {
+  requests: "Too many requests",
+  tokens: "Too many tokens",
+  concurrent: "Too many calls at the same time",
+} as const
+
+/** The time after which a call may try again where calls at a time are full: nobody knows when one of them ends. */
+export const slotRetryAfterMs = 1000
 
 export const payloadConflict = (): ServiceError<"idempotency_conflict"> =>
   serviceError("idempotency_conflict", "This requestId was used with a different payload")

@@ -17,12 +17,15 @@ import {
   type Admission,
   type AdmissionError,
   type AdmitRequest,
+  type Counted,
   Gate,
   retryInBackground,
   type SessionClaim,
   sessionArchived,
   unknownSession,
 } from "./gate.ts"
+
+import { noTokens } from "./rates/ended.ts"
 
 export type Admitted = Exclude<Admission, { readonly _tag: "UnknownSession" }>
 
@@ -137,7 +140,9 @@ export class Sessions extends Context.Service<
         const { session } = admission
         if (session !== undefined) recordConcurrency(services, session.wouldReject ? "would_reject" : "admitted")
         // If the request is refused after all, release what the gate claimed for it.
-        yield* writeDown(caller, id, isNew, session?.entry).pipe(Effect.tapError(() => withdraw(request)))
+        yield* writeDown(caller, id, isNew, session?.entry).pipe(
+          Effect.tapError(() => withdraw(request, admission.counted)),
+        )
         yield* touch(caller, id)
         return admission
       })
@@ -159,8 +164,13 @@ export class Sessions extends Context.Service<
       const forget = (caller: Caller, id: string) =>
         Effect.ignore(gate.endSession(caller.org.id, id, sessionOwner(caller), "forget"))
 
-      const withdraw = ({ owner, keyId, register: claim }: AdmitRequest) =>
-        claim === undefined ? Effect.void : Effect.ignore(gate.withdraw({ owner, keyId, ...claim }))
+      const withdraw = (request: AdmitRequest, counted: Counted | undefined) => {
+        const { owner, keyId, register: claim } = request
+        const ended = counted === undefined ? Effect.void : gate.ended(request, counted, noTokens)
+        return claim === undefined
+          ? ended
+          : Effect.andThen(ended, Effect.ignore(gate.withdraw({ owner, keyId, ...claim })))
+      }
 
       const countRefusal = (error: AdmissionError) =>
         Effect.sync(() => {

@@ -4,8 +4,7 @@
  * record → last event.
  */
 import { Cause, Effect, Exit, Option, Result } from "effect"
-import type { AdmissionError, AdmitRequest, DailyCount } from "../admission/gate.ts"
-import { rateWindows } from "../admission/rates.ts"
+import type { Admission, AdmissionError, AdmitRequest, DailyCount } from "../admission/gate.ts"
 import { expiredId, isExpired, isRegistryComplete } from "../admission/request-id.ts"
 import type { Admitted } from "../admission/sessions.ts"
 import type { Member } from "../collections.ts"
@@ -22,6 +21,7 @@ import { contentBlocked, type Denial } from "../review/review.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { annotate, spanned } from "../telemetry/tracing.ts"
 import { CallWatch } from "./call-watch.ts"
+import { CountedLimits, limitsOfRequest } from "./counted-limits.ts"
 import type { AdmittedCall, Call, HeldCall } from "./held-call.ts"
 import type { CallRequest, Kind, Task } from "./kind.ts"
 import { isAuthorised } from "./model.ts"
@@ -50,8 +50,9 @@ export const runCall = <Request extends CallRequest, Body extends object>(
 ): Effect.Effect<void> =>
   Effect.uninterruptibleMask((restore) => {
     const waiting = services.overload.enter()
+    const limits = new CountedLimits()
     const prepared = Effect.ensuring(
-      prepare(services, call, reply, waiting, restore),
+      prepare(services, call, reply, waiting, limits, restore),
       Effect.sync(() => waiting.over()),
     )
     return prepared.pipe(
@@ -62,6 +63,7 @@ export const runCall = <Request extends CallRequest, Body extends object>(
         // A defect: the client gets an internal error.
         return refuse(reply, error ?? unexpected(cause), call.requestId)
       }),
+      Effect.ensuring(limits.end(services.gate)),
     )
   })
 
@@ -81,6 +83,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   call: Call<Request, Body>,
   reply: ClientReply<Body>,
   waiting: AdmittedCall<Body>["waiting"],
+  limits: CountedLimits,
   restore: Restore,
 ): Effect.fn.Return<HeldCall<Body> | undefined, Refusal> {
   const { decoded, kind, caller } = call
@@ -93,7 +96,9 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
     return yield* expiredId(keptDays)
   }
   const counts = kind.dailyCounts?.(caller, dayOf(services.nowMs())) ?? none
-  const admission = yield* spanned("admit")(admit(services, call, registration, counts))
+  const admission = yield* spanned("admit")(admit(services, call, registration, counts, limits))
+  const { rooms } = limits
+  if (rooms.length > 0) reply.rates(rooms)
   if (Result.isFailure(decoded)) return yield* decoded.failure
   const { request } = decoded.success
   if (admission._tag === "InProgress") {
@@ -108,7 +113,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const model = kind.modelOf(request) ?? kind.purpose
   const { requestId, traceId } = call
   const origin = { requestId, caller, ...(traceId !== undefined && { traceId }) }
-  const admitted = { services, call: origin, kind, meta, model, registration, counts, reply, waiting }
+  const admitted = { services, call: origin, kind, meta, model, registration, counts, reply, limits, waiting }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
     isForgotten ? replayOrHold(admitted, kind, request, registration, restore) : hold(admitted, kind, request, restore),
@@ -130,24 +135,32 @@ const lackingCapability = <Request extends CallRequest, Body extends object>({
 
 /** One step at the gate, including the session if the caller may use the model. */
 const admit = <Request extends CallRequest, Body extends object>(
-  { gate, sessions, catalogue, config }: CallServices,
+  { gate, sessions, catalogue, config, usualOutputs }: CallServices,
   { caller, kind, decoded }: Call<Request, Body>,
   registration: RegisteredCall | undefined,
   counts: ReadonlyArray<DailyCount>,
+  limits: CountedLimits,
 ): Effect.Effect<Admitted, AdmissionError> => {
+  const request = Result.isSuccess(decoded) ? decoded.success.request : undefined
+  const limited = limitsOfRequest(caller, kind, request, catalogue.current(), usualOutputs)
   const asked: AdmitRequest = {
-    owner: caller.org.id,
+    ...limited,
     keyId: caller.keyId,
-    rates: rateWindows(caller),
     counts: Result.isSuccess(decoded) ? counts : none,
     register: registration && { ...registration, leaseMs: config.leaseMs },
   }
-  const request = Result.isSuccess(decoded) ? decoded.success.request : undefined
+  const counted = (admission: Admission): Admitted => {
+    if (admission._tag === "UnknownSession") return passed
+    limits.admitted(limited, admission.counted)
+    return admission
+  }
   const sessionId = request?.meta?.sessionId
   const model = request && kind.modelOf(request)
   const mayHave = model === undefined || isAuthorised(model, caller, catalogue.current())
-  if (sessionId !== undefined && mayHave) return sessions.admit(asked, caller, sessionId)
-  return Effect.map(gate.admit(asked), (admission) => (admission._tag === "UnknownSession" ? passed : admission))
+  return Effect.map(
+    sessionId !== undefined && mayHave ? sessions.admit(asked, caller, sessionId) : gate.admit(asked),
+    counted,
+  )
 }
 
 const passed: Admitted = { _tag: "Admitted" }

@@ -34,6 +34,7 @@ import type { WaitingBytes } from "./reply/reply-buffer.ts"
 import type { CallServices, OpenCall, OpenSession } from "./services.ts"
 import { keepLeases } from "./settle/leases.ts"
 import { Tokenizer } from "./tokens/tokenizer.ts"
+import { UsualOutputs } from "./tokens/usual-outputs.ts"
 import { makeTimeouts } from "./vendor/timeouts.ts"
 
 export class Calls extends Context.Service<
@@ -86,6 +87,7 @@ export class Calls extends Context.Service<
         review: yield* Review,
         replyCache: yield* ReplyCache,
         tokenizer: yield* Tokenizer,
+        usualOutputs: new UsualOutputs(),
         reports: yield* ExchangeReports,
         sealer: (yield* Sealing).sealer,
         deadlines: yield* CallDeadlines,

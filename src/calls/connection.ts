@@ -1,5 +1,6 @@
 /** The client's side of a call: the connection that its reply is written to, and the connection's events. */
 import type { EventEncoder } from "../dialects/client/client-api.ts"
+import type { RateRoom } from "../dialects/client/limit-headers.ts"
 import type { Marked, WrittenPart } from "../media/marked.ts"
 import type { CacheState } from "../protocol/control/reply-cache.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -39,6 +40,8 @@ export interface Connection<Body extends object> {
   readonly takenBytes: () => number
   /** Adds to `x-svc-warning`; before the first event. */
   readonly notice?: (text: string) => void
+  /** The room of the caller's rates, the tightest of each unit; before the first event. */
+  readonly rates?: (rooms: ReadonlyArray<RateRoom>) => void
   /** Whether the reply comes from the cache; before the first event. */
   readonly cached?: (state: CacheState) => void
   /** Types of tools that vendors run, which the vendor that is asked does not get; before the first event. */

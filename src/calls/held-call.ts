@@ -7,6 +7,7 @@ import type { Caller } from "../identity/caller.ts"
 import type { Settlement } from "../money/settlement.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
+import type { CountedLimits } from "./counted-limits.ts"
 import type { CallRequest, Kind, Task } from "./kind.ts"
 import type { RegisteredCall } from "./reply/replay.ts"
 import type { ClientReply } from "./reply/reply.ts"
@@ -48,6 +49,7 @@ export interface AdmittedCall<Body extends object> {
   /** The counts that are taken back if the call fails. */
   readonly counts: ReadonlyArray<DailyCount>
   readonly reply: ClientReply<Body>
+  readonly limits: CountedLimits
   /** Notified when the hold is made. */
   readonly waiting: Waiting
 }

@@ -55,6 +55,8 @@ export interface Kind<Request extends CallRequest, Body extends object> {
   readonly capability?: string
   /** The daily counts that a call uses; a call that fails is not counted. */
   readonly dailyCounts?: (caller: Caller, day: string) => ReadonlyArray<DailyCount>
+  /** Tokens of the prompt, estimated from its size, and the most of the output; undefined if the model's limit holds. */
+  readonly tokensAsked?: (request: Request) => { readonly prompt: number; readonly output: number | undefined }
   /** The text that inbound policies read. */
   readonly reviewed: (request: Request) => string | Effect.Effect<string>
   /** Decides the model, price, targets and hold, before money or vendors are involved. */

@@ -7,16 +7,20 @@ import type { Caller } from "../identity/caller.ts"
 import type { Price } from "../money/pricing.ts"
 import { ServiceError, serviceError } from "../protocol/error.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
+import { allowsModel, type ModelHolder } from "../tenants/subject-limits.ts"
 import type { OrgEntry } from "../tenants/tenants.ts"
 import { ownTargetKey } from "../upstream/health.ts"
 import { orderTargets } from "../upstream/pool.ts"
 import type { UpstreamKey } from "../upstream/upstream-keys.ts"
 
 /** Whether a caller may use a model. */
-export const isAuthorised = (model: string, { org }: Pick<OrgEntry, "org">, catalogue: CatalogueSnapshot): boolean => {
+export const isAuthorised = (model: string, holder: ModelHolder, catalogue: CatalogueSnapshot): boolean => {
   const entry = catalogue.model(model)
-  return entry !== undefined && entry.model.mode !== "direct" && org.models.includes(model)
+  return entry !== undefined && entry.model.mode !== "direct" && allowsModel(holder, entry.model)
 }
+
+/** The same for models that do not exist and for those that the caller may not use. */
+export const modelNotAuthorised = serviceError("model_not_authorized", "This model is not available to the caller")
 
 export interface PricedModel {
   readonly entry: ModelEntry
@@ -37,13 +41,13 @@ export type NotConfigured =
 export const modelFor = (
   handle: string,
   kind: ModelKind,
-  caller: OrgEntry,
+  caller: ModelHolder & Pick<OrgEntry, "org">,
   catalogue: CatalogueSnapshot,
   nowMs: number,
 ): Result.Result<PricedModel, ServiceError<"model_not_authorized" | "pricing_guard_tripped">> => {
   const entry = isAuthorised(handle, caller, catalogue) ? catalogue.model(handle) : undefined
   if (entry === undefined || kindOf(entry) !== kind) {
-    return Result.fail(serviceError("model_not_authorized", "This model is not available to the caller"))
+    return Result.fail(modelNotAuthorised)
   }
   const price = catalogue.price(handle, caller.org.currency, nowMs)
   return price === undefined || lackingPrice(kind, price) !== undefined

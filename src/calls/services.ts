@@ -23,6 +23,7 @@ import type { VendorClient } from "../upstream/client.ts"
 import type { TargetHealth } from "../upstream/health.ts"
 import type { LeasedCall } from "./settle/leases.ts"
 import type { Tokenizer } from "./tokens/tokenizer.ts"
+import type { UsualOutputs } from "./tokens/usual-outputs.ts"
 import type { TimeoutsOf } from "./vendor/timeouts.ts"
 
 /** An open call, without the name of its node, which the node adds. */
@@ -55,6 +56,7 @@ export interface CallServices {
   readonly review: Review["Service"]
   readonly replyCache: ReplyCache["Service"]
   readonly tokenizer: Tokenizer["Service"]
+  readonly usualOutputs: UsualOutputs
   readonly reports: ExchangeReports["Service"]
   /** Seals replies that are kept. */
   readonly sealer: Sealer

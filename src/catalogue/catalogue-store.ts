@@ -6,6 +6,7 @@ import { Array as Arr, Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { formatAmount, parseAmount } from "../money/amount.ts"
 import type { PlatformDocument } from "../protocol/catalogue/document.ts"
+import { SubjectLimits } from "../protocol/catalogue/limits.ts"
 import { SearchProvider } from "../protocol/catalogue/search-provider.ts"
 import type { AppliedBy } from "../protocol/control/activity.ts"
 import { fingerprint } from "../protocol/values/canonical.ts"
@@ -171,10 +172,12 @@ const takenIssue = ({ kind, id }: TenantName): CatalogueIssue => ({
   message: `"${id}" exists and is not declared by this file`,
 })
 
+const encodeLimits = Schema.encodeSync(SubjectLimits)
+
 /** Creates or updates keys of the file. */
 const storeKeys = (sql: SqlClient.SqlClient, part: ReadonlyArray<PlannedKey>) => {
   const rows = JSON.stringify(
-    part.map(({ id, appId, name, hash, scopes, status, expiresAt }) => ({
+    part.map(({ id, appId, name, hash, scopes, status, expiresAt, limits }) => ({
       id,
       app: appId,
       name,
@@ -182,6 +185,7 @@ const storeKeys = (sql: SqlClient.SqlClient, part: ReadonlyArray<PlannedKey>) =>
       scopes,
       status,
       expires: expiresAt,
+      limits: limits && encodeLimits(limits),
     })),
   )
   const create = sql`
@@ -192,16 +196,17 @@ const storeKeys = (sql: SqlClient.SqlClient, part: ReadonlyArray<PlannedKey>) =>
     on conflict (id) do update set secret_sha256 = excluded.secret_sha256, origin = 'catalogue'
     where k.secret_sha256 <> excluded.secret_sha256 or k.origin <> 'catalogue'`
   const update = sql`
-    update app_keys k set app_id = x.app, name = x.name, scopes = x.scopes, status = x.status, expires_at = x.expires
+    update app_keys k set app_id = x.app, name = x.name, scopes = x.scopes, status = x.status, expires_at = x.expires,
+      limits = nullif(x.limits, 'null')
     from (
       select r.id, app, r.name, array(select jsonb_array_elements_text(r.scopes)) as scopes,
-        case when a.revoked_at is null then r.status else 'revoked' end as status, expires
+        case when a.revoked_at is null then r.status else 'revoked' end as status, expires, r.limits
       from jsonb_to_recordset(${rows}::text::jsonb)
-        as r(id text, app text, name text, scopes jsonb, status text, expires timestamptz)
+        as r(id text, app text, name text, scopes jsonb, status text, expires timestamptz, limits jsonb)
       join app_keys a on a.id = r.id) x
     where k.id = x.id
-      and (k.app_id, k.name, k.scopes, k.status, k.expires_at)
-        is distinct from (x.app, x.name, x.scopes, x.status, x.expires)`
+      and (k.app_id, k.name, k.scopes, k.status, k.expires_at, k.limits)
+        is distinct from (x.app, x.name, x.scopes, x.status, x.expires, nullif(x.limits, 'null'))`
   return Effect.andThen(create, update)
 }
 

@@ -1,6 +1,7 @@
 /** The application keys of a catalogue: their secrets are resolved or minted, and only their hashes are stored. */
 import { Array as Arr, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
+import type { SubjectLimits } from "../protocol/catalogue/limits.ts"
 import { mintSecret, sha256 } from "../secrets.ts"
 import type { DeclaredKey } from "./declared.ts"
 import type { CatalogueIssue } from "./load.ts"
@@ -16,6 +17,7 @@ export interface PlannedKey {
   readonly scopes: ReadonlyArray<string>
   readonly status: "active" | "disabled"
   readonly expiresAt: string | null
+  readonly limits: SubjectLimits | null
 }
 
 interface KnownKey {
@@ -77,6 +79,11 @@ export interface KeyPlan {
   readonly warnings: ReadonlyArray<string>
 }
 
+const limitsOfKey = ({ models, rates }: DeclaredKey): SubjectLimits | null =>
+  models === undefined && rates === undefined
+    ? null
+    : { ...(models !== undefined && { models }), ...(rates !== undefined && { rates }) }
+
 /** The number of secrets that are resolved before other work has its turn. */
 const turn = 200
 
@@ -117,6 +124,7 @@ export const planKeys = Effect.fnUntraced(function* (
       scopes: key.scopes ?? ["runtime"],
       status: key.disabled === true ? "disabled" : "active",
       expiresAt: key.expiresAt ?? null,
+      limits: limitsOfKey(key),
     })
   }
   if (issues.length > 0) return yield* new CatalogueRefused({ issues })

@@ -7,6 +7,7 @@ import { isAmountOf } from "../money/budgets/budget.ts"
 import { isSanePrice, maxPricePerMillion, maxTierFactor, readPrice } from "../money/pricing.ts"
 import type { CatalogueDocument } from "../protocol/catalogue/document.ts"
 import type { Export } from "../protocol/catalogue/export.ts"
+import { isPattern } from "../protocol/catalogue/limits.ts"
 import {
   type AwsAccess,
   type AzureAccess,
@@ -111,6 +112,11 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   const known = (set: ReadonlySet<string>, id: string | undefined, what: string, ...path: Path) => {
     if (id !== undefined && !set.has(id)) problems.push({ path, message: `unknown ${what} "${id}"` })
   }
+  const knownModels = (list: ReadonlyArray<string> | undefined, ...path: Path) => {
+    list?.forEach((handle, at) => {
+      if (!isPattern(handle)) known(models, handle, "model", ...path, "models", at)
+    })
+  }
   const unique = (section: string, ids: ReadonlyArray<string>, key = "id") => {
     const seen = new Set<string>()
     ids.forEach((id, at) => {
@@ -189,9 +195,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   known(searchProviders, document.defaultSearchProvider, "search provider", "defaultSearchProvider")
   document.orgs?.forEach((org, o) => {
     known(plans, org.plan, "plan", "orgs", o, "plan")
-    org.models.forEach((handle, at) => {
-      known(models, handle, "model", "orgs", o, "models", at)
-    })
+    knownModels(org.models, "orgs", o)
     for (const [name, handle] of Object.entries(org.aliases ?? {})) {
       known(models, handle, "model", "orgs", o, "aliases", name)
     }
@@ -210,6 +214,11 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
       }
     })
   })
+  for (const section of ["teams", "users", "apps", "keys"] as const) {
+    document[section]?.forEach(({ models: own }, at) => {
+      knownModels(own, section, at)
+    })
+  }
   document.policies?.forEach((policy, at) => {
     const compiled = compilePolicy(policy, () => undefined)
     if (Result.isFailure(compiled)) problems.push({ path: ["policies", at, "match"], message: compiled.failure })

@@ -6,11 +6,12 @@ import { timingSafeEqual } from "node:crypto"
 import { Clock, Context, Effect, Layer } from "effect"
 import { IpNetwork, type NetAddress } from "effect/net"
 import { WeirConfig } from "../config.ts"
-import type { App, KeyScope } from "../protocol/catalogue/tenant.ts"
+import type { App, KeyScope, Org } from "../protocol/catalogue/tenant.ts"
 import { type ErrorCode, type ServiceError, serviceError } from "../protocol/error.ts"
 import { sha256 } from "../secrets.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { KeyRow } from "../tenants/rows.ts"
+import { type LimitedSubject, limitedSubject, orgRates } from "../tenants/subject-limits.ts"
 import { type AppEntry, Tenants } from "../tenants/tenants.ts"
 import type { Caller } from "./caller.ts"
 import { Licences } from "./licences.ts"
@@ -87,7 +88,11 @@ export class AppKeys extends Context.Service<
         const { app, config, org, plan, policies, budgets, upstreamKeys } = entry
         const nonce = verdict._tag === "Signed" ? verdict.nonce : undefined
         const own = { app, config, org, plan, policies, budgets, upstreamKeys }
-        const verified = { caller: { ...own, keyId, endUserId: undefined }, nonce }
+        const limits = keyLimits(keyId, row, entry)
+        const verified = {
+          caller: { ...own, keyId, endUserId: undefined, ...(limits.length > 0 && { limits }) },
+          nonce,
+        }
         if (app.licenceRequired !== true) return Effect.succeed(verified)
         return Effect.flatMap(licences.isLicensed(app.id), (isLicensed) =>
           isLicensed
@@ -130,8 +135,22 @@ export class AppKeys extends Context.Service<
   )
 }
 
+type CallerLimits = ReadonlyArray<LimitedSubject>
+
 interface Judged extends Omit<AppCredentials, "keyId" | "key"> {
   readonly checksAddress: boolean
+}
+
+/** The same rows give the same limits. */
+const limitsOfKeys = new WeakMap<KeyRow, { readonly app: App; readonly org: Org; readonly limits: CallerLimits }>()
+
+/** Limits that are set at a key, its application or its organisation. */
+const keyLimits = (keyId: string, row: KeyRow, { app, org }: AppEntry): CallerLimits => {
+  const known = limitsOfKeys.get(row)
+  if (known?.app === app && known.org === org) return known.limits
+  const limits = [...orgRates(org), ...limitedSubject("app", app.id, app), ...limitedSubject("key", keyId, row.limits)]
+  limitsOfKeys.set(row, { app, org, limits })
+  return limits
 }
 
 const refuse = <Code extends ErrorCode>(code: Code, message: string) => serviceError(code, message)

@@ -58,7 +58,7 @@ export class Bearers extends Context.Service<
           return { person, hasLoggedIn: false, orgId, memberships }
         }
         if (org === undefined) return yield* serviceError("unauthorized", "A valid bearer token is required")
-        return { person, hasLoggedIn: false, orgId, memberships: [{ org, role, teams: [] }] }
+        return { person, hasLoggedIn: false, orgId, memberships: [{ org, role, teams: [], limits: [] }] }
       })
 
       return Bearers.of({

@@ -1,6 +1,7 @@
 /** The caller of a runtime route, independent of its kind of credential. */
 
 import type { Subjects } from "../money/budgets/budget.ts"
+import type { LimitedSubject } from "../tenants/subject-limits.ts"
 import type { AppEntry, OrgEntry } from "../tenants/tenants.ts"
 
 export interface Caller extends OrgEntry {
@@ -12,6 +13,8 @@ export interface Caller extends OrgEntry {
   readonly config?: AppEntry["config"]
   /** The application's end user, if the caller has an end-user token. */
   readonly endUserId: string | undefined
+  /** The subjects with models or rates of their own; absent if there is none. */
+  readonly limits?: ReadonlyArray<LimitedSubject> | undefined
   /** The member behind a device key or a personal access token. */
   readonly person?: { readonly id: string; readonly teams: ReadonlyArray<string> } | undefined
 }

@@ -7,9 +7,11 @@ import type { NetAddress } from "effect/net"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { People } from "../tenants/people.ts"
+import { limitedSubject, orgRates } from "../tenants/subject-limits.ts"
 import { Tenants } from "../tenants/tenants.ts"
 import { AccessTokens } from "./access-tokens.ts"
 import { type AppCaller, AppKeys, type AuthenticationError, type Verified } from "./app-keys.ts"
+import { endUserName } from "./caller.ts"
 import { EndUserTokens } from "./end-user-tokens.ts"
 import type { SignedBody } from "./signature.ts"
 
@@ -60,7 +62,10 @@ export class Callers extends Context.Service<
         const { keyId, appId, endUserId } = yield* endUserTokens.verify(token)
         const { caller, nonce } = yield* appKeys.checkKey({ ...request, keyId, signature: signatureOf(request) })
         if (caller.app.id !== appId) return yield* serviceError("unauthorized", "The token is not valid")
-        return { caller: { ...caller, endUserId }, nonce }
+        const own =
+          caller.app.endUsers && limitedSubject("endUser", endUserName(caller.app, endUserId), caller.app.endUsers)
+        const limits = own === undefined ? caller.limits : [...(caller.limits ?? []), ...own]
+        return { caller: { ...caller, endUserId, ...(limits !== undefined && { limits }) }, nonce }
       })
 
       const bearer = Effect.fnUntraced(function* (authorization: string) {
@@ -73,7 +78,9 @@ export class Callers extends Context.Service<
         }
         if (entry.isDisabled === true) return yield* serviceError("forbidden", "The organisation is disabled")
         const person = owner && membership && { id: owner.id, teams: membership.teams }
-        return { caller: { ...entry, keyId: tokenId, app: undefined, endUserId: undefined, person }, nonce: undefined }
+        const limits = [...orgRates(entry.org), ...(membership?.limits ?? [])]
+        const ids = { keyId: tokenId, app: undefined, endUserId: undefined, person }
+        return { caller: { ...entry, ...ids, ...(limits.length > 0 && { limits }) }, nonce: undefined }
       })
 
       return Callers.of({

@@ -6,7 +6,7 @@ import type { Caller } from "../identity/caller.ts"
 import type { Bundle } from "../protocol/control/bundle.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 import { fingerprint } from "../protocol/values/canonical.ts"
-import type { OrgEntry } from "../tenants/tenants.ts"
+import { handlesOf } from "../tenants/subject-limits.ts"
 import type { Effective } from "./merge.ts"
 
 /** The only word of the capability header. */
@@ -22,19 +22,28 @@ export const tierOf = ({ endUserId }: Caller, header: string | undefined): Tier 
   return declared.includes(audioFeature) ? "full" : "baseline"
 }
 
-/** Cache: the same snapshot, settings, organisation and tier give the same bundle. */
-const remembered = new WeakMap<CatalogueSnapshot, WeakMap<OrgEntry["org"], WeakMap<Effective, Map<Tier, Bundle>>>>()
+type BundleHolder = Pick<Caller, "org" | "limits">
 
-export const bundleOf = (snapshot: CatalogueSnapshot, entry: OrgEntry, tier: Tier, settings: Effective): Bundle => {
-  const ofSnapshot = remembered.get(snapshot) ?? new WeakMap<OrgEntry["org"], WeakMap<Effective, Map<Tier, Bundle>>>()
+/** Cache: the same snapshot, settings, organisation with limits, and tier give the same bundle. */
+const remembered = new WeakMap<CatalogueSnapshot, WeakMap<object, WeakMap<Effective, Map<Tier, Bundle>>>>()
+
+export const bundleOf = (
+  snapshot: CatalogueSnapshot,
+  holder: BundleHolder,
+  tier: Tier,
+  settings: Effective,
+): Bundle => {
+  const ofSnapshot = remembered.get(snapshot) ?? new WeakMap<object, WeakMap<Effective, Map<Tier, Bundle>>>()
   remembered.set(snapshot, ofSnapshot)
-  const ofOrg = ofSnapshot.get(entry.org) ?? new WeakMap<Effective, Map<Tier, Bundle>>()
-  ofSnapshot.set(entry.org, ofOrg)
-  const bundles = ofOrg.get(settings) ?? new Map<Tier, Bundle>()
-  ofOrg.set(settings, bundles)
+  // Limits are of one organisation, and are made again when it changes.
+  const subject = holder.limits ?? holder.org
+  const ofHolder = ofSnapshot.get(subject) ?? new WeakMap<Effective, Map<Tier, Bundle>>()
+  ofSnapshot.set(subject, ofHolder)
+  const bundles = ofHolder.get(settings) ?? new Map<Tier, Bundle>()
+  ofHolder.set(settings, bundles)
   const known = bundles.get(tier)
   if (known !== undefined) return known
-  const content = contentOf(snapshot, entry, tier, settings)
+  const content = contentOf(snapshot, holder, tier, settings)
   const bundle: Bundle = { configVersion: fingerprint(content), ...content }
   bundles.set(tier, bundle)
   return bundle
@@ -42,16 +51,18 @@ export const bundleOf = (snapshot: CatalogueSnapshot, entry: OrgEntry, tier: Tie
 
 function contentOf(
   snapshot: CatalogueSnapshot,
-  { org }: OrgEntry,
+  holder: BundleHolder,
   tier: Tier,
   settings: Effective,
 ): Omit<Bundle, "configVersion"> {
+  const { org } = holder
   const can = (capability: string): boolean => org.capabilities?.[capability] === true
   const isFull = tier === "full"
-  const ofKind = (kind: ModelKind) => org.models.filter((handle) => snapshot.model(handle)?.model.kind === kind)
+  const handles = handlesOf(holder, snapshot)
+  const ofKind = (kind: ModelKind) => handles.filter((handle) => snapshot.model(handle)?.model.kind === kind)
   const [image, speechToText, textToSpeech] = [ofKind("image"), ofKind("transcription"), ofKind("speech")]
   return {
-    models: org.models.flatMap((handle) => {
+    models: handles.flatMap((handle) => {
       const model = snapshot.model(handle)?.model
       if (model === undefined || (model.kind ?? "chat") !== "chat") return []
       const { contextWindow, maxOutput } = model
@@ -77,7 +88,7 @@ function contentOf(
       image,
       video: ofKind("video"),
       ...(isFull && { speechToText, textToSpeech }),
-      ...otherKinds(snapshot, org.models),
+      ...otherKinds(snapshot, handles),
     },
     // A medium is on if the organisation's end users may use it, or if its own calls have a model for it.
     ...(isFull && {

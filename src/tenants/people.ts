@@ -2,15 +2,17 @@
  * The members of an organisation, by the proven address of an account. The database's view `members` says who they are: people
  * with an open invitation are none. Read when it is needed, and kept for two seconds or until any person or team changes.
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import type { Subjects } from "../money/budgets/budget.ts"
+import { SubjectLimits } from "../protocol/catalogue/limits.ts"
 import type { Role } from "../protocol/catalogue/values.ts"
 import { makeCachedLookup } from "../store/cached-lookup.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { type LimitedSubject, limitedSubject } from "./subject-limits.ts"
 import { type OrgEntry, Tenants } from "./tenants.ts"
 
 /** A person as a credential identifies it. */
@@ -24,6 +26,8 @@ export interface Membership {
   readonly org: OrgEntry
   readonly role: Role
   readonly teams: ReadonlyArray<string>
+  /** The limits that are set at the person and the teams. */
+  readonly limits: ReadonlyArray<LimitedSubject>
 }
 
 /** A member as an organisation knows them. */
@@ -61,7 +65,7 @@ export class People extends Context.Service<
       const rowsOf = yield* makeCachedLookup<ReadonlyArray<MemberRow>>((key) => {
         const [, by = "", value = ""] = /^\d+ (id|email) (.*)$/su.exec(key) ?? []
         return bounded(sql<MemberRow>`
-          select u.id, u.org_id as org, u.email, u.role, ${teamsOf(sql)} as teams
+          select u.id, u.org_id as org, u.email, u.role, ${teamsOf(sql)} as teams, ${limitsOf(sql)} as limits
           from members u where ${sql(by)} = ${value} order by u.org_id`)
       }, authStaleMs)
       let generation = 0
@@ -72,9 +76,9 @@ export class People extends Context.Service<
       const membershipsOf = Effect.fnUntraced(function* ({ id, email }: Person) {
         const rows = yield* rowsOf(`${generation} ${email === undefined ? `id ${id}` : `email ${email}`}`)
         const memberships: Array<Membership> = []
-        for (const { org: orgId, role, teams } of rows ?? []) {
+        for (const { org: orgId, role, teams, limits } of rows ?? []) {
           const org = yield* tenants.org(orgId)
-          if (org !== undefined) memberships.push({ org, role, teams })
+          if (org !== undefined) memberships.push({ org, role, teams, limits: readLimits(limits) })
         }
         return memberships
       })
@@ -138,6 +142,8 @@ export class People extends Context.Service<
 interface MemberRow extends Member {
   readonly org: string
   readonly role: Role
+  /** The subjects with limits, teams first. */
+  readonly limits: ReadonlyArray<unknown>
 }
 
 /** The teams of a person `u`, sorted. */
@@ -146,3 +152,27 @@ const teamsOf = (sql: SqlClient.SqlClient) => sql`
     where t.org_id = u.org_id and t.kind = 'team' and t.status = 'active'
       and t.document ->> 'disabled' is distinct from 'true' and t.document -> 'members' ? u.id
     order by t.id)`
+
+/** The documents of a person `u` and the person's teams, if they have limits. */
+const limitsOf = (sql: SqlClient.SqlClient) => sql`
+  array(select jsonb_build_object('scope', case t.kind when 'team' then 'team' else 'person' end, 'id', t.id,
+      'limits', jsonb_strip_nulls(jsonb_build_object('models', t.document -> 'models', 'rates', t.document -> 'rates')))
+    from tenants t
+    where t.org_id = u.org_id and t.document ?| array['models', 'rates']
+      and (t.kind = 'user' and t.id = u.id
+        or t.kind = 'team' and t.status = 'active' and t.document -> 'members' ? u.id)
+    order by t.kind, t.id)`
+
+const Limited = Schema.Struct({ scope: Schema.Literals(["team", "person"]), id: Schema.String, limits: SubjectLimits })
+const decodeLimited = Schema.decodeUnknownOption(Limited)
+
+/** Limits that this version cannot read allow nothing: they are there to narrow. */
+const readLimits = (rows: ReadonlyArray<unknown>): ReadonlyArray<LimitedSubject> =>
+  rows.flatMap((row) =>
+    Option.match(decodeLimited(row), {
+      onNone: () => [unreadable],
+      onSome: ({ scope, id, limits }) => limitedSubject(scope, id, limits),
+    }),
+  )
+
+const unreadable: LimitedSubject = { scope: "person", id: "", models: [] }

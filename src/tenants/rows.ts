@@ -4,6 +4,7 @@ import type { IpNetwork } from "effect/net"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { BudgetIndex } from "../money/budgets/budget.ts"
 import { readOrgBudgets } from "../money/budgets/org-budgets.ts"
+import { SubjectLimits } from "../protocol/catalogue/limits.ts"
 import { App, Org } from "../protocol/catalogue/tenant.ts"
 import { AppConfig } from "../protocol/control/app-config.ts"
 import { TenantStatus } from "../protocol/control/tenants.ts"
@@ -37,6 +38,7 @@ export interface KeyRow {
   readonly scopes: ReadonlyArray<string>
   readonly status: "active" | "disabled" | "revoked"
   readonly expiresAtMs: number | undefined
+  readonly limits: SubjectLimits
 }
 
 export type TenantRow = OrgRow | AppRow | KeyRow
@@ -72,7 +74,7 @@ export const readRows = Effect.fnUntraced(function* (
       from tenants t left join org_budgets b on b.org_id = t.id
       where t.kind = 'org' and t.id in (select unnest(${ids("org")}::text[]) union select org_id from a))
     select 'key' as kind, id, json_build_object('app', app_id, 'secret', encode(secret_sha256, 'hex'), 'scopes', scopes,
-      'status', status, 'expires', extract(epoch from expires_at) * 1000)::text as body from k
+      'status', status, 'expires', extract(epoch from expires_at) * 1000, 'limits', limits)::text as body from k
     union all
     select 'app', id, json_build_object('app', document, 'status', status, 'config', config)::text from a
     union all
@@ -109,6 +111,7 @@ const KeyBody = Schema.fromJsonString(
     scopes: Schema.Array(Schema.String),
     status: Schema.Literals(["active", "disabled", "revoked"]),
     expires: Schema.NullOr(Schema.Number),
+    limits: Schema.NullOr(SubjectLimits),
   }),
 )
 const AppBody = Schema.fromJsonString(
@@ -128,8 +131,9 @@ const decodeOrg = Schema.decodeUnknownOption(OrgBody)
 
 const readers: Readonly<Record<TenantRow["kind"], (body: string) => Option.Option<TenantRow>>> = {
   key: (body) =>
-    Option.map(decodeKey(body), ({ app, secret, scopes, status, expires }) => {
-      return { kind: "key", appId: app, secretSha256: secret, scopes, status, expiresAtMs: expires ?? undefined }
+    Option.map(decodeKey(body), ({ app, secret, scopes, status, expires, limits }) => {
+      const common = { kind: "key", appId: app, secretSha256: secret, scopes, status } as const
+      return { ...common, expiresAtMs: expires ?? undefined, limits: limits ?? {} }
     }),
   app: (body) => Option.map(decodeApp(body), ({ app, status, config }) => appRow(app, status, config ?? {})),
   org: (body) =>

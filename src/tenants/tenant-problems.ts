@@ -2,13 +2,14 @@
 import { unstorable } from "../catalogue/load.ts"
 import type { Problem } from "../catalogue/references.ts"
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
+import { isPattern } from "../protocol/catalogue/limits.ts"
 import { parseNetwork } from "../protocol/values/network.ts"
 
 /** Members that name entries of the platform, and addresses. */
 interface Naming {
   readonly [member: string]: unknown
   readonly plan?: string | null
-  readonly models?: ReadonlyArray<string>
+  readonly models?: ReadonlyArray<string> | null
   readonly aliases?: Readonly<Record<string, string>> | null
   readonly policies?: ReadonlyArray<string> | null
   readonly ipAllow?: ReadonlyArray<string> | null
@@ -21,7 +22,7 @@ const maxLength = 1024 * 1024
 export const problemsOf = (value: Naming, snapshot: CatalogueSnapshot): ReadonlyArray<Problem> => {
   const { plan, models, aliases, policies, ipAllow } = value
   const handles = [
-    ...(models ?? []).map((handle, at) => ({ path: ["models", at], handle })),
+    ...(models ?? []).flatMap((handle, at) => (isPattern(handle) ? [] : [{ path: ["models", at], handle }])),
     ...Object.entries(aliases ?? {}).map(([name, handle]) => ({ path: ["aliases", name], handle })),
   ]
   return [

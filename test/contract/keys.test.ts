@@ -219,7 +219,8 @@ describe("rate windows", () => {
     expect((await call("key_slow")).status).toBe(200)
     const refused = await call("key_slow")
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
-    expect(Number(refused.headers.get("retry-after"))).toBeLessThanOrEqual(60)
+    // A window slides by parts of 600 ms, and one of them more is kept.
+    expect(Number(refused.headers.get("retry-after"))).toBeLessThanOrEqual(61)
     expect(await errorOf(refused)).toMatchObject({ status: 429, code: "rate_limited", detail: { scope: "app" } })
   })
 

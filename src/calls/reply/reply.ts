@@ -1,5 +1,6 @@
 /** The reply of a call: one body, or a stream of events that is written to the client's connection as it is made. */
 import type { EventEncoder } from "../../dialects/client/client-api.ts"
+import type { RateRoom } from "../../dialects/client/limit-headers.ts"
 import type { Marked, WrittenPart } from "../../media/marked.ts"
 import type { CacheState } from "../../protocol/control/reply-cache.ts"
 import { errorBody } from "../../protocol/error.ts"
@@ -180,6 +181,10 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
 
   carrying(notes: CarryingNotes | undefined): void {
     this.#options.connection.carrying?.(notes)
+  }
+
+  rates(rooms: ReadonlyArray<RateRoom>): void {
+    this.#options.connection.rates?.(rooms)
   }
 
   notice(text: string): void {

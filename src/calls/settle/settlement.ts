@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import { retryInBackground } from "../../admission/gate.ts"
 import { type Amount, formatAmount } from "../../money/amount.ts"
+import type { Counts } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
@@ -52,6 +53,7 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
     yield* services.settler.release(hold)
     return yield* failCall(heldCall, error ?? emptyReply())
   }
+  countUsed(heldCall, due.bill.counts)
   if (due.bill.estimatedReason !== undefined) yield* reportEstimate(heldCall, due.bill.estimatedReason)
   const denial = yield* reviewOutbound(heldCall, error === undefined)
   if (error === undefined) yield* keepReply(heldCall, due.bill, denial === undefined)
@@ -84,6 +86,16 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   if (error !== undefined) yield* breakOff(heldCall, usage, balance, error)
   else if (!isAnswered) conclude(heldCall, usage, balance, end.finished, denial)
 })
+
+/** Rates of tokens count what the vendor was asked for: a reply from the cache has none. */
+const countUsed = <Body extends object>(
+  { limits, services, task, caching, kind }: HeldCall<Body>,
+  counts: Counts,
+): void => {
+  if (caching?.state === "hit") return
+  limits.used(counts)
+  if (kind.name === "chat") services.usualOutputs.add(task.model, counts.outTokens)
+}
 
 /** The target and the cost of a call, on its span, so that a trace can be found by them. */
 const billAttributes = <Body extends object>({ task, conversation }: HeldCall<Body>, cost: Amount) => ({

@@ -122,7 +122,7 @@ const One = ({ id }: { readonly id: string }) => {
             ["Status", data.status],
             ["Plan", data.plan ?? "none"],
             ["Currency", data.currency],
-            ["Models", data.models.join(", ") || "none"],
+            ["Models", data.models === undefined ? "all" : data.models.join(", ") || "none"],
             ["Aliases", aliasText(data.aliases).replaceAll("\n", ", ") || "none"],
             ["Declared by the catalogue", data.declared ? "yes: change it there" : "no"],
           ]} /><//>

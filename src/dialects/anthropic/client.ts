@@ -1,6 +1,8 @@
 /** Anthropic's messages towards clients. */
+
 import { CarriedEvents } from "../carry/carried-reply.ts"
 import type { ClientApi } from "../client/client-api.ts"
+import { anthropicLimits } from "../client/limit-headers.ts"
 import { carriedMessage, messageRules } from "./carried-reply.ts"
 import { MessagesEvents, messagesError, wholeMessage } from "./client-reply.ts"
 import { decodeMessagesRequest, messagesFields } from "./client-request.ts"
@@ -43,6 +45,7 @@ export const messagesApi: ClientApi = {
     return asked.filter((name) => (isCarried ? !carriedBetas.test(name) : addingBetas.test(name)))
   },
   requestIdHeader: "request-id",
+  limitHeaders: anthropicLimits,
   fieldNames: [
     ["thread", "messages"],
     ["params.maxTokens", "max_tokens"],

@@ -2,6 +2,7 @@
  * The direction towards a client: an API's request becomes one of twp/1, and the events of twp/1 become its reply. Pure,
  * like the direction towards a vendor.
  */
+
 import type { Result } from "effect"
 import type { VendorBlock } from "../../protocol/block.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
@@ -15,6 +16,7 @@ import type { ExactPlaces } from "../parse/exact-places.ts"
 import type { JsonObject } from "../parse/json.ts"
 import { typeOfBlock } from "../vendor/vendor-blocks.ts"
 import type { FieldRefusal, FieldTable } from "./fields.ts"
+import type { LimitHeaders } from "./limit-headers.ts"
 
 /** Turns the events of one exchange into the text of its stream. */
 export interface EventEncoder {
@@ -116,6 +118,8 @@ export interface ClientApi {
   ) => ReadonlyArray<string>
   /** The header in which this API's clients look for a request id. */
   readonly requestIdHeader: string
+  /** The headers of its client's rates; OpenAI's if absent. */
+  readonly limitHeaders?: LimitHeaders
   /** Fields of twp/1 with this API's names; the first that begins a path counts. */
   readonly fieldNames: ReadonlyArray<readonly [ours: string, theirs: string]>
 }

@@ -3,12 +3,15 @@ import type { Result } from "effect"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { JsonObject } from "../parse/json.ts"
 import type { FieldRefusal, FieldTable } from "./fields.ts"
+import type { LimitHeaders } from "./limit-headers.ts"
 
 /** The form of an API's errors, for all its routes. */
 export interface ErrorWords {
   readonly error: (error: ErrorBody, status: number, path?: string) => object
   /** The header in which this API's clients look for a request id. */
   readonly requestIdHeader: string
+  /** The headers of its client's rates; OpenAI's if absent. */
+  readonly limitHeaders?: LimitHeaders
 }
 
 /** A request in twp/1, and the way to write its reply. */

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
 import type { WholeReply } from "../../calls/connection.ts"
 import type { EventEncoder } from "../../dialects/client/client-api.ts"
+import { openaiLimits, type RateRoom } from "../../dialects/client/limit-headers.ts"
 import type { ErrorWords } from "../../dialects/client/whole-client.ts"
 import { PlainText } from "../../dialects/openai-chat/media-client.ts"
 import { ErrorEnvelope, type ServiceError } from "../../protocol/error.ts"
@@ -12,6 +13,15 @@ import { warningHeader } from "../warning-header.ts"
 import { errorReply, inProgress, withheldReply } from "./error-reply.ts"
 
 const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))
+
+/** The rate that a call was refused for. */
+const roomOfRefusal = ({ code, detail, retryAfterMs }: ServiceError): ReadonlyArray<RateRoom> => {
+  const { unit, limit } = detail ?? {}
+  const isRate = code === "rate_limited" && retryAfterMs !== undefined && typeof limit === "number"
+  return isRate && (unit === "requests" || unit === "tokens")
+    ? [{ unit, limit, remaining: 0, resetMs: retryAfterMs }]
+    : []
+}
 
 export interface ApiWords<Body extends object> {
   readonly errors: ErrorWords
@@ -29,6 +39,8 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
   readonly #requestId: string
   readonly #words: ApiWords<Body>
 
+  #rooms: ReadonlyArray<RateRoom> = []
+
   constructor(response: ServerResponse, requestId: string, words: ApiWords<Body>, events?: EventEncoder) {
     super(response, requestId, events)
     this.#requestId = requestId
@@ -36,7 +48,13 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
   }
 
   protected override headers(): Readonly<Record<string, string>> {
-    return { ...super.headers(), [this.#words.errors.requestIdHeader]: this.#requestId }
+    const { requestIdHeader, limitHeaders = openaiLimits } = this.#words.errors
+    const common = { ...super.headers(), [requestIdHeader]: this.#requestId }
+    return this.#rooms.length === 0 ? common : { ...common, ...limitHeaders(this.#rooms, Date.now()) }
+  }
+
+  rates(rooms: ReadonlyArray<RateRoom>): void {
+    this.#rooms = rooms
   }
 
   override send(reply: WholeReply<Body>): void {
@@ -58,6 +76,7 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
   }
 
   protected override sendError(error: ServiceError): void {
+    this.#rooms = [...this.#rooms, ...roomOfRefusal(error)]
     const { errors, named } = this.#words
     super.send(errorReply(errors, named?.(error) ?? error, this.#requestId))
   }

@@ -1,4 +1,5 @@
 /** Routes of other APIs that are no calls: lists of models, states of videos, tokens for realtime sessions. */
+
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
@@ -11,6 +12,7 @@ import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { openaiVideoOf, openaiVideosOf } from "../../dialects/openai-chat/video-client.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { serviceError } from "../../protocol/error.ts"
+import { handlesOf } from "../../tenants/subject-limits.ts"
 import { fromRouter } from "../caller-request.ts"
 import { routeNotFound } from "../respond.ts"
 import { makeVideos, viewOf } from "../routes/videos.ts"
@@ -53,7 +55,7 @@ export const compatibleRoutes = HttpRouter.use(
     const addModels = Effect.fnUntraced(function* (api: ClientApi, path: `/${string}`, form: ModelForm) {
       yield* router.add("GET", path, (request) =>
         answerIn(api, fromRouter(request), ({ caller }) => {
-          const models = caller.org.models.flatMap((handle) => modelOf(caller, handle) ?? [])
+          const models = handlesOf(caller, catalogue.current()).flatMap((handle) => modelOf(caller, handle) ?? [])
           return Effect.succeed(HttpServerResponse.jsonUnsafe(form.list(models)))
         }),
       )

@@ -1,4 +1,5 @@
 /** Routes of an organisation's usage over time, its exchanges and its audit log. */
+
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { OpenCalls } from "../../calls/open-calls.ts"
@@ -13,6 +14,7 @@ import { Api } from "../../protocol/api.ts"
 import type { ExchangeDetail } from "../../protocol/control/exchange-log.ts"
 import type { OwnModels } from "../../protocol/control/model-list.ts"
 import { AuditLog } from "../../store/audit-log.ts"
+import { handlesOf } from "../../tenants/subject-limits.ts"
 import { auditPage, endOf, logFilterOf, summaryQueryOf } from "../activity-query.ts"
 import { type Member, makeForBearer, requireAdmin } from "../bearer.ts"
 import { pageOf } from "../page-query.ts"
@@ -31,13 +33,16 @@ export const activityRoutes = HttpApiBuilder.group(
 
     const planLimits = yield* makePlanLimits
 
-    const modelsOf = ({ org: { org } }: Member): OwnModels => ({
-      currency: org.currency,
-      data: org.models.flatMap((handle) => {
-        const known = catalogue.current().model(handle)
-        return known === undefined ? [] : [{ handle, kind: known.model.kind ?? "chat" }]
-      }),
-    })
+    const modelsOf = ({ org: { org }, limits }: Member): OwnModels => {
+      const current = catalogue.current()
+      return {
+        currency: org.currency,
+        data: handlesOf({ org, limits }, current).flatMap((handle) => {
+          const known = current.model(handle)
+          return known === undefined ? [] : [{ handle, kind: known.model.kind ?? "chat" }]
+        }),
+      }
+    }
 
     return handlers
       .handleRaw("ownModels", ({ request }) => forMember(request, (member) => Effect.sync(() => modelsOf(member))))

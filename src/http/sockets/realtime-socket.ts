@@ -1,9 +1,10 @@
 /** `GET /openai/v1/realtime?model=`: OpenAI's Realtime API. */
+
 import { Effect, Schema } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
+import { modelNotAuthorised } from "../../calls/model.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { Realtime } from "../../kinds/realtime/realtime.ts"
-import { serviceError } from "../../protocol/error.ts"
 import { invalidInput, issuesOf } from "../../protocol/json/issues.ts"
 import { SessionId } from "../../protocol/session.ts"
 import { toServiceError } from "../../store/unavailable.ts"
@@ -88,7 +89,5 @@ const modelOf = (url: string) => {
   if (other !== undefined)
     return Effect.fail(invalidInput([{ path: other, message: "such sessions are not supported" }]))
   if (model === "") return Effect.fail(invalidInput([{ path: "model", message: "is required" }]))
-  return model.length <= 128 ? Effect.succeed(model) : Effect.fail(unknownModel)
+  return model.length <= 128 ? Effect.succeed(model) : Effect.fail(modelNotAuthorised)
 }
-
-const unknownModel = serviceError("model_not_authorized", "This model is not available to the caller")

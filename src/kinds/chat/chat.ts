@@ -31,6 +31,10 @@ export const chat: Kind<ChatRequest, ChatReply> = {
   name: "chat",
   purpose: "exchange",
   modelOf: ({ model }) => model,
+  tokensAsked: ({ prompt, params }) => {
+    const { maxTokens, n = 1 } = params ?? {}
+    return { prompt: prompt.tokens, output: maxTokens === undefined ? undefined : maxTokens * n }
+  },
   reviewed: ({ prompt, params }) => {
     const { prediction, output } = params ?? {}
     const schema = typeof output === "object" ? JSON.stringify(output.schema) : undefined

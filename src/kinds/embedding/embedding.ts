@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import { modelFor, targetsFor } from "../../calls/model.ts"
+import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { WrittenVector } from "../../dialects/parse/written-vector.ts"
 import { makersName } from "../../dialects/vendor/family.ts"
@@ -19,6 +20,7 @@ export const embedding: Kind<EmbeddingRequest, EmbeddingResponse> = {
   name: "embedding",
   purpose: "embedding",
   modelOf: ({ model }) => model,
+  tokensAsked: ({ input }) => ({ prompt: tokensOfBytes(bytesOf(input)), output: 0 }),
   reviewed: ({ input }) => input.join("\n"),
   plan: (asked) => {
     const { services, request, caller, catalogue, nowMs } = asked

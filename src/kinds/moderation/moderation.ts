@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import { modelFor, targetsFor } from "../../calls/model.ts"
+import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Moderated, ModerationAsked, ModerationDialect } from "../../dialects/whole-dialect.ts"
 import { maxCharge, priceUsage } from "../../money/pricing.ts"
@@ -17,6 +18,7 @@ export const moderation: Kind<ModerationRequest, ModerationResponse> = {
   name: "moderation",
   purpose: "moderation",
   modelOf: ({ model }) => model,
+  tokensAsked: (request) => ({ prompt: tokensOfBytes(bytesOf(textsOf(request))), output: 0 }),
   reviewed: (request) => textsOf(request).join("\n"),
   plan: (asked) => {
     const { services, request, caller, catalogue, nowMs } = asked

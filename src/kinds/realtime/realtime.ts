@@ -4,7 +4,6 @@
  */
 import { Context, Effect, Layer, Queue } from "effect"
 import { Overload } from "../../admission/overload.ts"
-import { rateWindows } from "../../admission/rates.ts"
 import { Calls } from "../../calls/calls.ts"
 import { reportRefusal } from "../../calls/settle/report.ts"
 import { WeirConfig } from "../../config.ts"
@@ -14,8 +13,9 @@ import { type StoreUnavailable, toServiceError } from "../../store/unavailable.t
 import { VendorSockets } from "../../upstream/vendor-sockets.ts"
 import { connectVendor } from "./connect.ts"
 import type { Job } from "./mailbox.ts"
-import { makeRealtimePlan } from "./plan.ts"
+import { makeRealtimePlan, type RealtimePlan } from "./plan.ts"
 import { RealtimeSession } from "./session.ts"
+import { asOneCall, responseLimits } from "./session-limits.ts"
 import { SessionMoney } from "./session-money.ts"
 import type { ClientConnection } from "./sockets.ts"
 
@@ -60,21 +60,29 @@ export class Realtime extends Context.Service<
       const { realtimeIdleMs } = yield* WeirConfig
       const { sessions, catalogue, nowMs } = services
 
-      const asked = (caller: Caller) => ({ owner: caller.org.id, keyId: caller.keyId, rates: rateWindows(caller) })
+      const asked = (caller: Caller, plan: RealtimePlan) => ({ ...responseLimits(caller, plan), keyId: caller.keyId })
 
       /** A session counts among those that its caller may have at a time. */
-      const enter = ({ caller, sessionId }: RealtimeRequest) =>
+      const enter = ({ caller, sessionId }: RealtimeRequest, plan: RealtimePlan) =>
         sessionId === undefined
-          ? sessions.heartbeat(asked(caller), caller, undefined)
-          : Effect.as(sessions.admit(asked(caller), caller, sessionId), sessionId)
+          ? sessions.heartbeat(asked(caller, plan), caller, undefined)
+          : Effect.as(sessions.admit(asked(caller, plan), caller, sessionId), sessionId)
 
       const run = Effect.fnUntraced(function* (
         request: RealtimeRequest,
       ): Effect.fn.Return<void, ServiceError | StoreUnavailable> {
-        const { caller, requestId, accept } = request
+        const { caller } = request
         yield* overload.check(open())
         const plan = yield* Effect.fromResult(makeRealtimePlan(request.model, caller, catalogue.current(), nowMs()))
-        const sessionId = yield* enter(request)
+        yield* asOneCall(services, caller, plan, runAs(request, plan))
+      })
+
+      const runAs = Effect.fnUntraced(function* (
+        request: RealtimeRequest,
+        plan: RealtimePlan,
+      ): Effect.fn.Return<void, ServiceError | StoreUnavailable> {
+        const { caller, requestId, accept } = request
+        const sessionId = yield* enter(request, plan)
         const renewed = { owner: caller.org.id, keyId: caller.keyId, rates: [] }
         const options = {
           services,

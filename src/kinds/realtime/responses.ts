@@ -3,13 +3,14 @@
  * it without a request, and is settled when it ends.
  */
 import { Effect } from "effect"
-import { rateWindows } from "../../admission/rates.ts"
+import { isAuthorised, modelNotAuthorised } from "../../calls/model.ts"
 import type { VendorEvent } from "../../dialects/openai-realtime/vendor-events.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { type StoreUnavailable, toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
 import type { Job } from "./mailbox.ts"
+import { responseLimits } from "./session-limits.ts"
 import type { SessionParts } from "./session-parts.ts"
 
 export class Responses {
@@ -96,9 +97,13 @@ export class Responses {
 
   /** Each response counts in the caller's rates. */
   get #admitted() {
-    const { services, again } = this.#parts.options
-    return Effect.flatMap(again, (caller) =>
-      services.gate.admit({ owner: caller.org.id, keyId: caller.keyId, rates: rateWindows(caller) }),
+    const { services, again, plan } = this.#parts.options
+    return Effect.flatMap(
+      again,
+      (caller): Effect.Effect<unknown, ServiceError | StoreUnavailable> =>
+        isAuthorised(plan.handle, caller, services.catalogue.current())
+          ? services.gate.admit({ ...responseLimits(caller, plan), keyId: caller.keyId })
+          : modelNotAuthorised,
     )
   }
 

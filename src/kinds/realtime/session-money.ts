@@ -20,6 +20,7 @@ import { dayOf } from "../../protocol/values/utc8.ts"
 import { recordOutcome, recordRealtimeResponse, recordUsageEstimate } from "../../telemetry/metrics.ts"
 import { type Output, SessionMeter } from "./meter.ts"
 import { isPlausible, mostTranscripts, type Need, needOf, withinPlan, withTranscripts } from "./plan.ts"
+import { countResponse } from "./session-limits.ts"
 import type { SessionFacts } from "./session-options.ts"
 
 /** A response that the vendor has begun. */
@@ -144,7 +145,10 @@ export class SessionMoney {
     // A vendor's report is billed up to the sound that was heard, which is held.
     const seconds = Math.min(transcripts.seconds + (usage?.billedSeconds ?? 0), Math.max(most, transcripts.seconds))
     this.meter.ended(counted)
-    return this.#charge(running, withTranscripts(plan.price, counted, { ...transcripts, seconds }), reason, stop)
+    return Effect.andThen(
+      countResponse(this.#services, this.#facts.caller, plan, counted),
+      this.#charge(running, withTranscripts(plan.price, counted, { ...transcripts, seconds }), reason, stop),
+    )
   }
 
   /** Whether transcripts of more than a turn wait for a response that does not come. */

@@ -3,6 +3,7 @@ import { Effect, Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import { modelFor, targetsFor } from "../../calls/model.ts"
 import type { Bill } from "../../calls/settle/bill.ts"
+import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { RerankDialect, Reranked } from "../../dialects/whole-dialect.ts"
 import { maxCharge, priceUsage, searchCharge } from "../../money/pricing.ts"
@@ -16,6 +17,10 @@ export const rerank: Kind<RerankRequest, RerankResponse> = {
   name: "rerank",
   purpose: "rerank",
   modelOf: ({ model }) => model,
+  tokensAsked: ({ query, documents }) => ({
+    prompt: tokensOfBytes(bytesOf(documents) + Buffer.byteLength(query) * documents.length),
+    output: 0,
+  }),
   reviewed: ({ query, documents }) => [query, ...documents].join("\n"),
   plan: (asked) => {
     const { services, request, caller, catalogue, nowMs } = asked

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { ModelReplyCache } from "../control/reply-cache.ts"
 import { ModelKind } from "../kinds/call-kind.ts"
 import { TokenLimit } from "../values/bounds.ts"
+import { ModelTag } from "./limits.ts"
 import { TimeoutsOfPlace } from "./timeouts.ts"
 import { Id, Int, Positive } from "./values.ts"
 
@@ -84,6 +85,13 @@ export const Model = Schema.Struct({
   usageMargin: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 1, maximum: 10 }))),
   /** The maximum of tokens that a reply may have. */
   maxOutput: Schema.optionalKey(TokenLimit),
+  /** Names for kinds of models, by which lists of models have them: `tag:cheap`. */
+  tags: Schema.optionalKey(Schema.Array(ModelTag).check(Schema.isMaxLength(16))),
+  /**
+   * The tokens of a usual reply, by which rates of tokens estimate a call; if absent, twice the median of the replies that this node has
+   * seen lately, or the limit of the output.
+   */
+  usualOutput: Schema.optionalKey(TokenLimit),
   /** The abilities of the model; a request that needs another one is refused. */
   capabilities: Schema.optionalKey(Schema.Array(Capability)),
   /** How parameters are clamped (`min`, `max`, `default`) or removed (`strip: true`). */

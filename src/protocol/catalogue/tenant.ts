@@ -4,6 +4,7 @@ import { OrgReplyCache } from "../control/reply-cache.ts"
 import { Currency } from "../usage.ts"
 import { NonNegative, PerMinute } from "../values/bounds.ts"
 import { Instant } from "../values/instant.ts"
+import { limitFields, SubjectLimits } from "./limits.ts"
 import { SsoProvider } from "./sso-provider.ts"
 import { Id, Role, SecretRef } from "./values.ts"
 
@@ -17,8 +18,7 @@ export const Org = Schema.Struct({
   currency: Currency,
   /** The balance below which the event `balance.low` is sent. */
   warnBelow: Schema.optionalKey(NonNegative),
-  /** Handles of the models that it may use. */
-  models: Schema.Array(Id),
+  ...limitFields,
   /** Ids of the policies that hold for it. */
   policies: Schema.optionalKey(Schema.Array(Id)),
   /** Abilities that end users of its applications may use: `imageGen`, `textToSpeech`, `speechToText`, `videoGen`, … */
@@ -59,6 +59,7 @@ export const User = Schema.Struct({
   org: Id,
   /** The role in the organisation. */
   role: Role,
+  ...limitFields,
 })
 
 /** A name for people: ids stay what calls and bills use. */
@@ -71,6 +72,7 @@ export const Team = Schema.Struct({
   name: Schema.optionalKey(DisplayName),
   /** Ids of people. */
   members: Schema.Array(Id),
+  ...limitFields,
   disabled: Schema.optionalKey(Schema.Boolean),
 })
 
@@ -81,6 +83,9 @@ export const App = Schema.Struct({
   name: Schema.optionalKey(DisplayName),
   /** Its own rate limit: `rpm`, calls a minute. */
   quota: Schema.optionalKey(Schema.Struct({ rpm: Schema.optionalKey(PerMinute) })),
+  ...limitFields,
+  /** The limits of each of its end users. */
+  endUsers: Schema.optionalKey(SubjectLimits),
   /** Whether each request must be signed. */
   requireSignature: Schema.optionalKey(Schema.Boolean),
   /** Addresses or networks (CIDR); empty or absent allows all. */
@@ -104,6 +109,7 @@ export const Key = Schema.Struct({
   secret: Schema.optionalKey(SecretRef),
   /** `runtime` for calls, `control` for the control API; `runtime` if absent. */
   scopes: Schema.optionalKey(Schema.Array(KeyScope)),
+  ...limitFields,
   /** The instant at which it ends. */
   expiresAt: Schema.optionalKey(Instant),
   disabled: Schema.optionalKey(Schema.Boolean),

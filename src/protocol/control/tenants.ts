@@ -1,5 +1,6 @@
 /** Organisations, teams, members and applications as rows, and their changes. */
 import { Schema } from "effect"
+import { limitFields } from "../catalogue/limits.ts"
 import { App, Org, Team, User } from "../catalogue/tenant.ts"
 import { Id, Role } from "../catalogue/values.ts"
 import { ErrorCode, ErrorDetail } from "../error.ts"
@@ -66,11 +67,14 @@ const removable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey
 /** A disabled tenant is refused everything, and keeps its data. */
 const status = Schema.optionalKey(Schema.Literals(["active", "disabled"]))
 const { plan, policies, capabilities, hostedTools, aliases, sso, replyCache } = Org.fields
+const { models, rates } = limitFields
+/** Null removes a list, so that what is allowed above holds; an empty one allows nothing. */
+const limits = { models: removable(models.schema), rates: removable(rates.schema) }
 
 /** The currency of an organisation cannot change: its books are in it. */
 export const OrgUpdate = Schema.Struct({
   name: Schema.optionalKey(Org.fields.name),
-  models: Schema.optionalKey(Org.fields.models),
+  ...limits,
   plan: removable(plan.schema),
   policies: removable(policies.schema),
   capabilities: removable(capabilities.schema),
@@ -83,14 +87,17 @@ export const OrgUpdate = Schema.Struct({
 export const TeamUpdate = Schema.Struct({
   name: removable(Team.fields.name.schema),
   members: Schema.optionalKey(Team.fields.members),
+  ...limits,
   status,
 }).annotate({ identifier: "TeamUpdate" })
-export const MemberUpdate = Schema.Struct({ role: Schema.optionalKey(Role), status }).annotate({
+export const MemberUpdate = Schema.Struct({ role: Schema.optionalKey(Role), ...limits, status }).annotate({
   identifier: "MemberUpdate",
 })
 export const AppUpdate = Schema.Struct({
   name: removable(App.fields.name.schema),
   quota: removable(App.fields.quota.schema),
+  ...limits,
+  endUsers: removable(App.fields.endUsers.schema),
   requireSignature: removable(App.fields.requireSignature.schema),
   ipAllow: removable(App.fields.ipAllow.schema),
   licenceRequired: removable(App.fields.licenceRequired.schema),

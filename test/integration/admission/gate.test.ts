@@ -50,6 +50,58 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
       }),
     )
 
+    it.effect("a rate of tokens counts an estimate, and what was used when the call has ended", () =>
+      Effect.gen(function* () {
+        const gate = yield* Gate
+        const tokens = (amount: number): AdmitRequest => ({
+          ...tokenCaller,
+          rates: [{ bucket: "t", limit: 1000, windowMs: 60_000, unit: "tokens", scope: "key", amount }],
+        })
+        const tokenCaller = newCaller()
+        const first = yield* gate.admit(tokens(900))
+        expect(yield* outcome(tokens(200))).toMatchObject({
+          refused: "rate_limited",
+          detail: { scope: "key", unit: "tokens", limit: 1000, used: 900 },
+        })
+        // It used less than it might have.
+        if ("counted" in first && first.counted !== undefined)
+          yield* gate.ended(tokens(900), first.counted, { all: 300, uncached: 300 })
+        yield* Effect.sleep(300)
+        const second = yield* gate.admit(tokens(600))
+        // It used more.
+        if ("counted" in second && second.counted !== undefined)
+          yield* gate.ended(tokens(600), second.counted, { all: 800, uncached: 10 })
+        yield* Effect.sleep(300)
+        expect(yield* outcome(tokens(1))).toMatchObject({ refused: "rate_limited", detail: { used: 1100 } })
+        const never = yield* outcome(tokens(1001))
+        expect(never).toMatchObject({ refused: "rate_limited", detail: { asked: 1001 }, retryAfterMs: undefined })
+      }),
+    )
+
+    it.effect("calls at a time are left when they end; a call that is answered from what is known takes none", () =>
+      Effect.gen(function* () {
+        const gate = yield* Gate
+        const caller = newCaller()
+        const slots = [{ bucket: "c", limit: 2, scope: "person" as const }]
+        const request = (requestId: string): AdmitRequest => ({
+          ...caller,
+          slots,
+          register: { requestId, claim: requestId, payloadHash: "h", leaseMs: 60_000 },
+        })
+        const first = yield* gate.admit(request("a"))
+        expect(yield* outcome(request("b"))).toEqual({ admitted: "Admitted" })
+        expect(yield* outcome(request("c"))).toMatchObject({
+          refused: "rate_limited",
+          detail: { scope: "person", unit: "concurrent", limit: 2, used: 2 },
+        })
+        expect(yield* outcome(request("a"))).toEqual({ admitted: "InProgress" })
+        if ("counted" in first && first.counted !== undefined)
+          yield* gate.ended(request("a"), first.counted, { all: 0, uncached: 0 })
+        expect(yield* outcome(request("c"))).toEqual({ admitted: "Admitted" })
+        expect(yield* outcome(request("d"))).toMatchObject({ refused: "rate_limited" })
+      }),
+    )
+
     describe("sessions", () => {
       const claimOf = (id: string, more: Partial<SessionClaim> = {}): SessionClaim => ({
         id,

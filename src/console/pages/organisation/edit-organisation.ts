@@ -17,7 +17,8 @@ export const EditOrganisation = ({ org, changed }: { readonly org: Org; readonly
       body: {
         name,
         plan: plan || null,
-        models: chosenIn(chosen),
+        // Without a list it may call all models: that stays so until one is chosen.
+        models: org.models === undefined && !chosen ? null : chosenIn(chosen),
         aliases: aliases === "" ? null : Object.fromEntries(pairsIn(aliases)),
         capabilities: capabilities === "" ? null : Object.fromEntries(switches),
       },
@@ -28,7 +29,12 @@ export const EditOrganisation = ({ org, changed }: { readonly org: Org; readonly
   return html`<${ActionButton} name="Edit" title="Edit ${org.name}" confirm="Save" act=${save} explain="The currency stays: the ledger is in it." fields=${[
     { name: "name", label: "Name", value: org.name },
     { name: "plan", label: "Plan", value: org.plan ?? "", options: plans },
-    { name: "models", label: "Models that it may call", value: org.models.join(","), many: modelChoices(models) },
+    {
+      name: "models",
+      label: "Models that it may call",
+      value: org.models?.join(",") ?? "",
+      many: modelChoices(models),
+    },
     {
       name: "aliases",
       label: "Aliases",
