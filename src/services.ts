@@ -45,6 +45,7 @@ import { Realtime } from "./kinds/realtime/realtime.ts"
 import { Spool } from "./media/spool.ts"
 import { Books } from "./money/books.ts"
 import { BalanceWarnings } from "./money/budgets/balance-warnings.ts"
+import { BudgetAdjustments } from "./money/budgets/budget-adjustments.ts"
 import { BudgetMail } from "./money/budgets/budget-mail.ts"
 import { BudgetWarnings } from "./money/budgets/budget-warnings.ts"
 import { CallBudgets } from "./money/budgets/call-budgets.ts"
@@ -138,6 +139,7 @@ const admission = Layer.mergeAll(
   PlanCurve.layer,
   Overload.layer,
   CallBudgets.layer.pipe(Layer.provide(layerBudgetDirectory)),
+  BudgetAdjustments.layer.pipe(Layer.provide(layerBudgetDirectory)),
 )
 const money = Layer.mergeAll(
   Settler.layer,

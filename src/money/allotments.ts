@@ -13,6 +13,8 @@ export interface Need extends Counter {
   readonly amount: Amount
   /** The limit of a budget. */
   readonly limit?: Amount | undefined
+  /** Counters whose use counts as well. */
+  readonly beside?: ReadonlyArray<string> | undefined
   /** Whether it refuses nothing: then no hold waits for amounts of other nodes. */
   readonly isOnlyCounted?: boolean
 }
@@ -251,9 +253,9 @@ export class Reservation {
     )
     this.counters = this.#parts
       .filter(({ isAsked }) => isAsked)
-      .map(({ need: { counter, period, amount, limit }, refills, owed, enough }) => {
+      .map(({ need: { counter, period, amount, limit, beside }, refills, owed, enough }) => {
         // It asks for the next hold too: an occasional caller does not wait each time.
-        return { counter, period, need: owed, want: refills ? maxAmount(enough, owed + amount) : owed, limit }
+        return { counter, period, need: owed, want: refills ? maxAmount(enough, owed + amount) : owed, limit, beside }
       })
   }
 

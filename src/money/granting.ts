@@ -24,6 +24,8 @@ export interface Short {
   readonly _tag: "Short"
   readonly counter: string
   readonly available: Amount
+  /** The amount by which a budget's limit was raised. */
+  readonly raised: Amount
 }
 
 type Answer =
@@ -114,7 +116,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     )
 
   /** Moves more to this node before it is needed, so that holds need not wait. */
-  const refill = (node: Node, wanted: Wanted, { counter, period, limit }: Need, nowMs: number) => {
+  const refill = (node: Node, wanted: Wanted, { counter, period, limit, beside }: Need, nowMs: number) => {
     const allotment = node.allotments.find(wanted.orgId, counter)
     if (allotment === undefined || allotment.isRefilling || allotment.isScarce) return
     const chunk = allotment.chunk(nowMs)
@@ -123,7 +125,7 @@ export const makeGranting = Effect.fnUntraced(function* (
     const movement = new Movement([allotment])
     recordLedgerEvent(context, "refill")
     runRefill(
-      allot(node, wanted, [{ counter, period, need: 0n, want: chunk, limit }]).pipe(
+      allot(node, wanted, [{ counter, period, need: 0n, want: chunk, limit, beside }]).pipe(
         Effect.tap((answer) =>
           Effect.sync(() => answer._tag === "Granted" && allotment.receive(answer, limit, { owed: 0n, enough: chunk })),
         ),

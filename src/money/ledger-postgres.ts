@@ -1,4 +1,5 @@
 /** The ledger's books in PostgreSQL (`migrations/functions/books`): a store for each shard. */
+
 import { Array as Arr, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
@@ -9,7 +10,7 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type Amount, formatAmount, parseAmount } from "./amount.ts"
 import { type Load, makeGroupCommit, noLoad } from "./group-commit.ts"
 import { factsOf, packSettlements, type SettleItem, settleItem } from "./ledger-items.ts"
-import { type Granted, LedgerStore, LedgerStores, type RequestState } from "./ledger-store.ts"
+import { type BudgetUse, type Granted, LedgerStore, LedgerStores, noUse, type RequestState } from "./ledger-store.ts"
 import type { Period } from "./periods.ts"
 import type { BudgetCounter, HoldFacts } from "./settlement.ts"
 import { usageColumns } from "./usage-record.ts"
@@ -83,8 +84,9 @@ const makeStore = ({ run }: Shard, load: Load) =>
             node,
             org: orgId,
             cur: currency,
-            counters: counters.map(({ counter, period, need, want, limit }) => ({
+            counters: counters.map(({ counter, period, need, want, limit, beside }) => ({
               counter,
+              ...(beside !== undefined && { beside }),
               ...timesOf(period),
               need: formatAmount(need),
               want: formatAmount(want),
@@ -158,12 +160,20 @@ const makeStore = ({ run }: Shard, load: Load) =>
         ).pipe(Effect.map((rows) => rows.length === 1)),
       used: (orgId, counters) =>
         ask(
-          ({ sql, books }) => sql<{ counter: string; used: string }>`
-          select k.counter, (coalesce(c.granted, 0) - coalesce((
-            select sum(a.granted - a.spent) from ${books}allotments a where a.org_id = ${orgId} and a.counter = k.counter), 0))::text as used
+          ({ sql, books }) => sql<{ counter: string; used: string; raised: string }>`
+          select k.counter, (coalesce(c.granted - c.forgiven, 0) - coalesce((
+            select sum(a.granted - a.spent) from ${books}allotments a where a.org_id = ${orgId} and a.counter = k.counter), 0))::text as used,
+            coalesce(c.funded - c.forgiven, 0)::text as raised
           from unnest(${counters}::text[]) k(counter)
           left join ${books}counters c on c.org_id = ${orgId} and c.counter = k.counter`,
-        ).pipe(Effect.map((rows) => new Map(rows.map(({ counter, used }) => [counter, readAmount(used)])))),
+        ).pipe(Effect.map((rows) => new Map(rows.map(({ counter, ...use }) => [counter, readUse(use)])))),
+      adjust: (orgId, { counter, period }, { isReset, raised }) =>
+        ask(
+          ({ sql, books }) => sql<UseRow>`
+            select used::text, raised::text from ${books}budget_adjust(${orgId}, ${counter},
+              ${timesOf(period)?.starts ?? null}::text::timestamptz, ${timesOf(period)?.ends ?? null}::text::timestamptz,
+              ${isReset}, ${raised === undefined ? null : formatAmount(raised)}::text::numeric)`,
+        ).pipe(Effect.map(([row]) => (row === undefined ? noUse : readUse(row)))),
       budgetCounters: (orgId, atMs) =>
         ask(
           ({ sql, books }) => sql<{ counter: string }>`
@@ -256,7 +266,10 @@ const jsonOf = (items: ReadonlyArray<object>): string =>
 
 /** A period as the books store it. */
 const timesOf = (period: Period | undefined) =>
-  period && { starts: new Date(period.startMs).toISOString(), ends: new Date(period.endMs).toISOString() }
+  period && {
+    starts: new Date(period.startMs).toISOString(),
+    ends: new Date(period.countsUntilMs ?? period.endMs).toISOString(),
+  }
 
 const readAmount = (text: string | null | undefined): Amount => parseAmount(text ?? "0") ?? 0n
 
@@ -272,8 +285,16 @@ const readGranted = (row: AllotRow): Granted => {
   }
   if (row.outcome === "lapsed") return { _tag: "Lapsed" }
   const { counter, available, others } = row
-  return { _tag: "Short", counter: counter ?? "", available: readAmount(available), others }
+  const raised = readAmounts(row.stock).get(counter ?? "") ?? 0n
+  return { _tag: "Short", counter: counter ?? "", available: readAmount(available), raised, others }
 }
+
+interface UseRow {
+  readonly used: string
+  readonly raised: string
+}
+
+const readUse = ({ used, raised }: UseRow): BudgetUse => ({ used: readAmount(used), raised: readAmount(raised) })
 
 const readAmounts = (amounts: Readonly<Record<string, string>>): ReadonlyMap<string, Amount> =>
   new Map(Object.entries(amounts).map(([counter, amount]) => [counter, readAmount(amount)]))

@@ -16,6 +16,8 @@ export interface CounterNeed extends Counter {
   readonly want: Amount
   /** The limit of a budget; money is limited by what was paid in. */
   readonly limit?: Amount | undefined
+  /** Counters whose use counts as well. */
+  readonly beside?: ReadonlyArray<string> | undefined
 }
 
 export interface Ask {
@@ -42,6 +44,8 @@ export type Granted =
       readonly _tag: "Short"
       readonly counter: string
       readonly available: Amount
+      /** The amount by which its limit was raised for this period. */
+      readonly raised: Amount
       readonly others: number
     }
   /** The store had declared the node dead. */
@@ -73,6 +77,23 @@ export type RequestState =
 export interface KeptReply {
   readonly sealed: string
   readonly balance: Amount
+}
+
+/** The amounts of a budget in its period. */
+export interface BudgetUse {
+  /** Since its beginning, or since it was reset. */
+  readonly used: Amount
+  /** The amount by which its limit was raised for this period. */
+  readonly raised: Amount
+}
+
+export const noUse: BudgetUse = { used: 0n, raised: 0n }
+
+export interface Adjustment {
+  /** Whether the used amount becomes zero. */
+  readonly isReset: boolean
+  /** The amount by which the limit is raised in all; unchanged if absent. */
+  readonly raised?: Amount | undefined
 }
 
 type Result<A> = Effect.Effect<A, StoreUnavailable>
@@ -115,7 +136,9 @@ export class LedgerStore extends Context.Service<
     }) => Result<boolean>
     readonly balance: (orgId: string, currency: string) => Result<Amount>
     /** The amounts that were charged to counters, without holds. */
-    readonly used: (orgId: string, counters: ReadonlyArray<string>) => Result<ReadonlyMap<string, Amount>>
+    readonly used: (orgId: string, counters: ReadonlyArray<string>) => Result<ReadonlyMap<string, BudgetUse>>
+    /** Resets a budget's counter, or raises its limit for this period. What runs stays as it is. */
+    readonly adjust: (orgId: string, counter: Counter, change: Adjustment) => Result<BudgetUse>
     /**
      * Names of the counters of budgets that an organisation has, of periods that are in course at a time. Counters whose
      * period the books do not know yet, because a node of an older version made them, are included.

@@ -85,6 +85,7 @@ export class Ledger extends Context.Service<
     readonly balance: LedgerStore["Service"]["balance"]
     readonly used: LedgerStore["Service"]["used"]
     readonly budgetCounters: LedgerStore["Service"]["budgetCounters"]
+    readonly adjust: LedgerStore["Service"]["adjust"]
     /** The books' knowledge of a caller's request id. */
     readonly requestState: LedgerStore["Service"]["requestState"]
     /** The parts that can fail on their own: one for each shard. */
@@ -158,6 +159,7 @@ const overShards = (
     isTopup: (credit) => of(credit.orgId).isTopup(credit),
     balance: (orgId, currency) => of(orgId).balance(orgId, currency),
     used: (orgId, counters) => of(orgId).used(orgId, counters),
+    adjust: (orgId, counter, change) => of(orgId).adjust(orgId, counter, change),
     budgetCounters: (orgId, atMs) => of(orgId).budgetCounters(orgId, atMs),
     requestState: (orgId, keyId, requestId) => of(orgId).requestState(orgId, keyId, requestId),
   }
@@ -205,7 +207,7 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
       }
       if (short === undefined) return Effect.fail(insufficientBalance)
       recordBudget(context, labelOf(short.budget), "rejected")
-      return Effect.fail(budgetExceeded(short, answer.available, nowMs))
+      return Effect.fail(budgetExceeded(short, answer, nowMs))
     })
 
   /** Ends a hold in this node's memory, with its cost and usage. */
@@ -274,6 +276,7 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
     balance: store.balance,
     used: store.used,
     budgetCounters: store.budgetCounters,
+    adjust: store.adjust,
     requestState: store.requestState,
     nodes,
   } satisfies OneLedger
@@ -285,8 +288,8 @@ const wantedBy = ({ orgId, currency, amount }: HoldRequest, budgets: ReadonlyArr
   currency,
   needs: [
     { counter: currency, amount, limit: undefined, isOnlyCounted: false },
-    ...budgets.map(({ counter, period, amount, budget: { limit, isEnforced } }) => {
-      return { counter, period, amount, limit, isOnlyCounted: !isEnforced }
+    ...budgets.map(({ counter, period, amount, beside, budget: { limit, isEnforced } }) => {
+      return { counter, period, amount, limit, beside, isOnlyCounted: !isEnforced }
     }),
   ],
 })

@@ -58,7 +58,12 @@ export class AuditLog extends Context.Service<
       before: bigint,
     ) => Effect.Effect<ReadonlyArray<AuditEntry>, StoreUnavailable>
     /** Writes an entry without a change in the database, such as a call with a credential that no catalogue in force has. */
-    readonly write: (action: string, by: Actor, detail: Schema.Json) => Effect.Effect<void, StoreUnavailable>
+    readonly write: (
+      action: string,
+      by: Actor,
+      detail: Schema.Json,
+      org?: string,
+    ) => Effect.Effect<void, StoreUnavailable>
     /** Continues from a place that was found valid. @param most entries to read */
     readonly verify: (from: AuditPlace, most: number) => Effect.Effect<AuditVerdict, StoreUnavailable>
   }
@@ -70,9 +75,9 @@ export class AuditLog extends Context.Service<
       const { sql } = yield* LongQueries
       return AuditLog.of({
         verify: (from, most) => verify(sql, from, most),
-        write: (action, by, detail) =>
+        write: (action, by, detail, org) =>
           bounded(writing`
-            select audit_append(${action}, null, ${by.type}, ${by.id}, ${JSON.stringify(detail)}::text::jsonb)
+            select audit_append(${action}, ${org ?? null}, ${by.type}, ${by.id}, ${JSON.stringify(detail)}::text::jsonb)
           `).pipe(Effect.asVoid),
         list: ({ org, action, actor }, limit, before) =>
           bounded(sql<AuditEntry>`

@@ -1,7 +1,9 @@
 /** The ledger's books in memory, with the rules of those in PostgreSQL (`migrations/functions/books`). */
+
 import { Clock, Effect, Layer } from "effect"
 import { type Amount, maxAmount, wholeAmount } from "../money/amount.ts"
 import { type Counter, tokensOf } from "../money/counters.ts"
+import type { Adjustment, BudgetUse } from "../money/ledger-store.ts"
 import {
   type Ask,
   type GivenBack,
@@ -24,8 +26,12 @@ interface Account {
   readonly counter: string
   period: Period | undefined
   funded: Amount
+  /** The used amount that a reset took back: a part of the funded one. */
+  forgiven: Amount
   granted: Amount
 }
+
+const noAccount = { funded: 0n, forgiven: 0n, granted: 0n }
 
 interface NodeAllotment extends Counter {
   readonly orgId: string
@@ -89,15 +95,18 @@ export class MemoryBooks {
     const grants = new Map<string, Amount>()
     const stock = new Map<string, Amount>()
     const scarce = new Set<string>()
-    for (const { counter, need, want, limit } of counters) {
+    for (const { counter, need, want, limit, beside = [] } of counters) {
       const account = this.accounts.get(keyOf(orgId, counter))
-      if (account === undefined && limit === undefined) return { _tag: "Short", counter, available: 0n, others: 0 }
+      if (account === undefined && limit === undefined)
+        return { _tag: "Short", counter, available: 0n, raised: 0n, others: 0 }
       const others = this.#allotmentsOf(orgId, counter).filter((each) => each.node !== node)
       const debts = others.reduce((sum, { granted, spent }) => (spent > granted ? sum + spent - granted : sum), 0n)
-      const available = (limit ?? account?.funded ?? 0n) - (account?.granted ?? 0n) - debts
+      const before = beside.reduce((sum, each) => sum + this.#usedOrGranted(orgId, each), 0n)
+      const available = (limit ?? 0n) + (account?.funded ?? 0n) - (account?.granted ?? 0n) - debts - before
       if (available < need) {
         const having = others.filter(({ granted, spent }) => granted > spent).length
-        return { _tag: "Short", counter, available, others: having }
+        const raised = (account?.funded ?? 0n) - (account?.forgiven ?? 0n)
+        return { _tag: "Short", counter, available, raised, others: having }
       }
       const share = available / 8n
       grants.set(counter, maxAmount(need, share < want ? share : want))
@@ -271,13 +280,30 @@ export class MemoryBooks {
 
   budgetCounters(orgId: string, atMs: number): ReadonlyArray<string> {
     const all = [...this.accounts.values(), ...this.allotments.values()].filter((each) => each.orgId === orgId)
-    const present = all.filter(({ period }) => period === undefined || (period.startMs <= atMs && atMs < period.endMs))
+    const present = all.filter(
+      ({ period }) => period === undefined || (period.startMs <= atMs && atMs < (period.countsUntilMs ?? period.endMs)),
+    )
     return [...new Set(present.map(({ counter }) => counter))].filter((counter) => counter.startsWith("budget:")).sort()
   }
 
-  used(orgId: string, counter: string): Amount {
-    const granted = this.accounts.get(keyOf(orgId, counter))?.granted ?? 0n
-    return this.#allotmentsOf(orgId, counter).reduce((sum, each) => sum - each.granted + each.spent, granted)
+  used(orgId: string, counter: string): BudgetUse {
+    const { funded, forgiven, granted } = this.accounts.get(keyOf(orgId, counter)) ?? noAccount
+    const used = this.#allotmentsOf(orgId, counter).reduce((sum, each) => sum - each.granted + each.spent, granted)
+    return { used: used - forgiven, raised: funded - forgiven }
+  }
+
+  adjust(orgId: string, counter: Counter, { isReset, raised }: Adjustment): BudgetUse {
+    const account = this.#account(orgId, counter)
+    const extra = raised ?? account.funded - account.forgiven
+    if (isReset) account.forgiven += this.used(orgId, counter.counter).used
+    account.funded = account.forgiven + extra
+    return this.used(orgId, counter.counter)
+  }
+
+  #usedOrGranted(orgId: string, counter: string): Amount {
+    const { forgiven, granted } = this.accounts.get(keyOf(orgId, counter)) ?? noAccount
+    const debts = this.#allotmentsOf(orgId, counter).filter((each) => each.spent > each.granted)
+    return debts.reduce((sum, each) => sum + each.spent - each.granted, granted - forgiven)
   }
 
   #close(stored: StoredHold, nowMs: number): { readonly ref: string; readonly outcome: string } {
@@ -309,7 +335,7 @@ export class MemoryBooks {
 
   #account(orgId: string, { counter, period }: Counter): Account {
     const account = ensure(this.accounts, keyOf(orgId, counter), () => {
-      return { orgId, counter, period, funded: 0n, granted: 0n }
+      return { orgId, counter, period, ...noAccount }
     })
     account.period ??= period
     return account
@@ -349,6 +375,7 @@ export const makeStore = (books: MemoryBooks, nowMs: Effect.Effect<number>): Led
     topup: ({ id, orgId, currency, amount }) => sync(() => books.topup(id, orgId, currency, amount)),
     isTopup: ({ id, orgId, currency, amount }) => sync(() => books.isTopup(id, orgId, currency, amount)),
     balance: (orgId, currency) => sync(() => books.balance(orgId, currency)),
+    adjust: (orgId, counter, change) => sync(() => books.adjust(orgId, counter, change)),
     budgetCounters: (orgId, atMs) => sync(() => books.budgetCounters(orgId, atMs)),
     used: (orgId, counters) => sync(() => new Map(counters.map((counter) => [counter, books.used(orgId, counter)]))),
   })

@@ -1,10 +1,10 @@
 /** `GET /v1/plan/usage`: peaks of the gate, aggregated by day. */
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { periodOf } from "../../src/money/periods.ts"
 import { PlanUsage } from "../../src/protocol/control/plan-usage.ts"
 import { addDays, dayOf, hourOf } from "../../src/protocol/values/utc8.ts"
 import { errorOf, useGateway } from "../support/gateway.ts"
+import { periodOf } from "../support/periods.ts"
 
 const gateway = useGateway()
 const decode = Schema.decodeUnknownSync(PlanUsage, { onExcessProperty: "error" })

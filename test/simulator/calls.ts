@@ -26,5 +26,6 @@ export const mapCalls = (through: <A>(name: string, call: Call<A>) => Effect.Eff
     isTopup: (...args) => through("isTopup", (store) => store.isTopup(...args)),
     balance: (...args) => through("balance", (store) => store.balance(...args)),
     budgetCounters: (...args) => through("budgetCounters", (store) => store.budgetCounters(...args)),
+    adjust: (...args) => through("adjust", (store) => store.adjust(...args)),
     used: (...args) => through("used", (store) => store.used(...args)),
   })

@@ -348,7 +348,7 @@ class World {
 
   /** A budget has what the usage records have, and an enforced one no more than it may, but for costs above their holds. */
   #budgetProblem(orgId: string, counter: string, billed: bigint, overrun: bigint): string | undefined {
-    const used = this.#books.used(orgId, counter)
+    const { used } = this.#books.used(orgId, counter)
     if (used !== billed) return `${orgId} ${counter}: ${used} is used of ${billed} that was billed`
     const isOver = counter.startsWith(enforced.counter) && used > enforced.budget.limit + overrun + this.#late
     return isOver ? `${orgId} ${counter}: ${used} is used, of ${enforced.budget.limit}` : undefined

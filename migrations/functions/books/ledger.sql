@@ -1,7 +1,8 @@
 -- Balances, allotments and the check of the books.
 
 -- Gives allotments to nodes, as far as the balance and the limit of each counter go: {item, node, org, cur, counters: [{counter, starts,
--- ends, need, want, limit}]}. Nodes before 0054 do not tell when a counter starts and ends.
+-- ends, need, want, limit, beside}]}. Nodes before 0054 do not tell when a counter starts and ends. What was used of the counters
+-- beside it counts as well. A limit is wider by the counter's funded amount.
 create or replace function ledger_allot(items jsonb)
 returns table(item integer, outcome text, counter text, available numeric, others integer, grants jsonb, scarce jsonb,
   balance numeric, stock jsonb) language plpgsql as $fn$
@@ -45,12 +46,14 @@ begin
     if r.alive then
       for c in
         select y.counter, y.need, y.want,
-          coalesce(y.limit, k.funded) - k.granted - coalesce((
+          coalesce(y.limit, 0) + k.funded - k.granted - coalesce((
             select sum(a.spent - a.granted) from allotments a
-            where a.org_id = r.org and a.counter = y.counter and a.node <> r.node and a.spent > a.granted), 0) as free,
+            where a.org_id = r.org and a.counter = y.counter and a.node <> r.node and a.spent > a.granted), 0)
+            - case when y.beside is null then 0 else counters_used(r.org, y.beside) end as free,
+          k.funded - k.forgiven as raised,
           (select count(*) from allotments a
             where a.org_id = r.org and a.counter = y.counter and a.node <> r.node and a.granted > a.spent) as others
-        from jsonb_to_recordset(r.counters) as y(counter text, need numeric, want numeric, "limit" numeric)
+        from jsonb_to_recordset(r.counters) as y(counter text, need numeric, want numeric, "limit" numeric, beside jsonb)
         left join counters k on k.org_id = r.org and k.counter = y.counter
       loop
         if c.free is null or c.free < c.need then
@@ -58,6 +61,7 @@ begin
           counter := c.counter;
           available := c.free;
           others := c.others;
+          stock := jsonb_build_object(c.counter, c.raised::text);
           exit;
         end if;
         share := greatest(c.need, least(c.want, trunc(c.free / 8, 10)));
@@ -80,6 +84,15 @@ begin
     return next;
   end loop;
 end $fn$;
+
+-- The amounts that are used of counters, or granted for it: a list of their names.
+create or replace function counters_used(p_org text, p_counters jsonb)
+returns numeric language sql stable as $fn$
+  select coalesce(sum(k.granted - k.forgiven + coalesce((
+    select sum(a.spent - a.granted) from allotments a
+    where a.org_id = k.org_id and a.counter = k.counter and a.spent > a.granted), 0)), 0)
+  from counters k where k.org_id = p_org and k.counter in (select jsonb_array_elements_text(p_counters))
+$fn$;
 
 -- Takes back what nodes do not need: [{node, org, counter, starts, ends, amount, last}]. Negative amounts make up for costs beyond
 -- the allotment. last: the node has no holds there; its row goes when nothing is left. A node that was taken for dead has

@@ -28,18 +28,19 @@ end $fn$;
 -- of nodes before 0054, and those that the reaper made.
 create or replace function counter_start(p_counter text)
 returns timestamptz language sql stable as $fn$
-  select to_date(d.match[1], 'YYYY-MM-DD')::timestamp at time zone interval '8 hours'
-  from regexp_match(p_counter, '^(?:tokens|budget:.*):(\d{4}-\d\d-\d\d)$') as d(match)
+  select coalesce(to_date(d.match[1], 'YYYY-MM-DD')::timestamp at time zone interval '8 hours', to_timestamp(d.match[2]::float8))
+  from regexp_match(p_counter, '^(?:tokens|budget:.*):(?:(\d{4}-\d\d-\d\d)|@(\d+)-\d+)$') as d(match)
 $fn$;
 
 -- When it ends. A new period needs its line here: the reaper makes counters without their end. Budgets before 0018 may be of days,
 -- weeks or months, and have no period in their name.
 create or replace function counter_end(p_counter text)
 returns timestamptz language sql stable as $fn$
-  select ((counter_start(p_counter) at time zone interval '8 hours') + case
+  select case when p_counter ~ ':@\d+-\d+$' then to_timestamp(substring(p_counter from '(\d+)$')::float8)
+    else ((counter_start(p_counter) at time zone interval '8 hours') + case
     when p_counter ~ '^tokens:|^budget:[^:]+:[a-z]+/day:' then interval '1 day'
     when p_counter ~ '^budget:[^:]+:[a-z]+/week:' then interval '7 days'
-    else interval '1 month' end) at time zone interval '8 hours'
+    else interval '1 month' end) at time zone interval '8 hours' end
 $fn$;
 
 -- Forgets ids that carry no time, and those of days that have no partition.

@@ -3,8 +3,8 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { AdminDirectory } from "../../protocol/api/admin-directory.ts"
-import { BudgetPeriod, BudgetScope, BudgetTerms, BudgetUnit } from "../../protocol/catalogue/budget.ts"
-import type { Budgets } from "../../protocol/control/budget.ts"
+import { BudgetScope, BudgetTerms, BudgetUnit, periodText } from "../../protocol/catalogue/budget.ts"
+import type { BudgetAdjustment, Budgets } from "../../protocol/control/budget.ts"
 import { invalidInput, refusedIn } from "../../protocol/json/issues.ts"
 import { org } from "../lists.ts"
 import { describeRecord, table } from "../table.ts"
@@ -31,9 +31,15 @@ const set = Command.make(
       Flag.optional,
     ),
     unit: Flag.Literals("unit", BudgetUnit.literals).pipe(Flag.withDescription("Money or tokens")),
-    period: Flag.Literals("period", BudgetPeriod.literals).pipe(
-      Flag.withDescription("The period after which the budget begins again"),
+    period: Flag.String("period").pipe(
+      Flag.withDescription("hour, day, week, month, quarter, year, total, or a number of days that roll, such as 30d"),
     ),
+    startsOn: Flag.String("starts-on").pipe(
+      Flag.withDescription("The weekday of a week, or the day of the month of a month, quarter or year"),
+      Flag.optional,
+    ),
+    from: Flag.String("from").pipe(Flag.withDescription("The instant from which on it holds"), Flag.optional),
+    to: Flag.String("to").pipe(Flag.withDescription("The instant at which it ends"), Flag.optional),
     limit: Flag.String("limit").pipe(Flag.withDescription("The amount of a period, such as 12.50")),
     mode: Flag.Literals("mode", ["enforce", "shadow"]).pipe(
       Flag.withDescription("shadow only counts the calls that it would refuse; enforce if absent"),
@@ -45,11 +51,16 @@ const set = Command.make(
     ),
     ...operator,
   },
-  Effect.fn(function* ({ org, id, scope, subject, unit, period, limit, mode, warnAt, ...target }) {
+  Effect.fn(function* ({ org, id, scope, subject, unit, period, startsOn, from, to, limit, mode, warnAt, ...target }) {
     const terms = {
       scope,
       unit,
-      period,
+      period: /^\d{1,3}d$/.test(period) ? { days: Number(period.slice(0, -1)) } : period,
+      ...(Option.isSome(startsOn) && {
+        startsOn: /^\d+$/.test(startsOn.value) ? Number(startsOn.value) : startsOn.value,
+      }),
+      ...(Option.isSome(from) && { from: from.value }),
+      ...(Option.isSome(to) && { to: to.value }),
       limit: unit === "tokens" && /^\d{1,15}$/.test(limit) ? Number(limit) : limit,
       ...(Option.isSome(subject) && { subject: subject.value }),
       ...(Option.isSome(mode) && { mode: mode.value }),
@@ -81,13 +92,59 @@ const remove = Command.make("remove", { org, id, ...operator }, ({ org, id, ...t
   ),
 ).pipe(Command.withDescription("Remove a budget that was set for an organisation"))
 
+const subject = Flag.String("subject").pipe(
+  Flag.withDescription("The id of the subject, for a budget that holds for each subject of its scope"),
+  Flag.optional,
+)
+
+const adjust = (
+  { org, id, ...target }: Operator & { readonly org: string; readonly id: string },
+  change: Omit<BudgetAdjustment, "subject">,
+  subject: Option.Option<string>,
+) =>
+  show(
+    target,
+    AdminDirectory,
+    (client, headers) =>
+      client.adminDirectory.adjustOrgBudget({
+        headers,
+        params: { org, id },
+        payload: { ...change, ...(Option.isSome(subject) && { subject: subject.value }) },
+      }),
+    describeRecord,
+  )
+
+const reset = Command.make("reset", { org, id, subject, ...operator }, ({ subject, ...rest }) =>
+  adjust(rest, { reset: true }, subject),
+).pipe(
+  Command.withDescription("Let a budget begin anew in its present period; the calls that run keep their holds"),
+  Command.withExamples([{ command: "weir budgets reset acme daily --subject key_ci" }]),
+)
+
+const raise = Command.make(
+  "raise",
+  {
+    org,
+    id,
+    amount: Argument.String("amount").pipe(
+      Argument.withDescription("The amount by which the limit is raised in all, in this period; 0 takes it back"),
+    ),
+    subject,
+    ...operator,
+  },
+  ({ amount, subject, ...rest }) => adjust(rest, { raise: amount }, subject),
+).pipe(
+  Command.withDescription("Raise the limit of a budget in its present period"),
+  Command.withExamples([{ command: "weir budgets raise acme monthly 250" }]),
+)
+
 const listed = Command.make("list", { org, ...operator }, list).pipe(
   Command.withDescription("List an organisation's budgets and what is left of them"),
 )
 
 export const budgets = Command.make("budgets", { org: Argument.optional(org), ...operator }, ({ org, ...target }) =>
   Option.isSome(org) ? list({ org: org.value, ...target }) : failed("Name the organisation: weir budgets list acme"),
-).pipe(Command.withSubcommands([listed, set, remove]), Command.provide(NodeHttpClient.layerNodeHttp))
+).pipe(Command.withSubcommands([listed, set, reset, raise, remove]), Command.provide(NodeHttpClient.layerNodeHttp))
 
 const describeBudgets = ({ budgets }: Budgets): string =>
   table(
@@ -98,11 +155,11 @@ const describeBudgets = ({ budgets }: Budgets): string =>
       scope,
       subject ?? `each ${scope}`,
       unit,
-      period,
+      periodText(period),
       mode,
       String(used),
       String(limit),
       String(left),
-      resetAt,
+      resetAt ?? "never",
     ]),
   )

@@ -5,12 +5,14 @@ import { type Account, Accounts } from "../../identity/accounts.ts"
 import { KeyAdmin } from "../../identity/key-admin.ts"
 import { Licences } from "../../identity/licences.ts"
 import { Books } from "../../money/books.ts"
+import { BudgetAdjustments } from "../../money/budgets/budget-adjustments.ts"
 import { CallBudgets } from "../../money/budgets/call-budgets.ts"
 import { OrgBudgets } from "../../money/budgets/org-budgets.ts"
 import { Statements } from "../../money/statements.ts"
 import { Api } from "../../protocol/api.ts"
 import { Org } from "../../protocol/catalogue/tenant.ts"
 import { KeyMint, type OrgList } from "../../protocol/control/admin-directory.ts"
+import { BudgetAdjustment } from "../../protocol/control/budget.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
 import { hasUnseen } from "../../protocol/values/text.ts"
@@ -43,6 +45,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
     const issueLicence = yield* makeIssueLicence
     const ownBudgets = yield* OrgBudgets
     const readTerms = yield* makeReadTerms
+    const adjustments = yield* BudgetAdjustments
 
     const listOrgs = Effect.fnUntraced(function* (query: ListQuery) {
       const { data, nextCursor } = yield* directory.list("org", yield* searchOf(query))
@@ -113,6 +116,12 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
       if (!isRemoved) return yield* serviceError("not_found", "The budget does not exist")
     })
 
+    const adjustBudget = Effect.fnUntraced(function* (request: Request, orgId: string, id: string) {
+      const { org, budgets } = yield* knownOrg(tenants, orgId)
+      const change = yield* readJson(BudgetAdjustment, request, maxBodyBytes)
+      return yield* adjustments.adjust({ org, budgets, id, change, actor: operator })
+    })
+
     const end = ({ org, id }: { readonly org: string; readonly id: string }, status: "suspended" | "revoked") =>
       Effect.map(licences.end(org, id, status, operator), (license) => ({ license }))
 
@@ -141,6 +150,9 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
       )
       .handleRaw("issueOrgLicence", ({ request, params }) =>
         forOperator(request, issueLicence(request, params.org, operator)),
+      )
+      .handleRaw("adjustOrgBudget", ({ request, params }) =>
+        forOperator(request, adjustBudget(request, params.org, params.id)),
       )
       .handleRaw("suspendOrgLicence", ({ request, params }) => forOperator(request, end(params, "suspended")))
       .handleRaw("revokeOrgLicence", ({ request, params }) => forOperator(request, end(params, "revoked")))

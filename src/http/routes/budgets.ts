@@ -6,10 +6,12 @@ import { AccessTokens } from "../../identity/access-tokens.ts"
 import { Accounts } from "../../identity/accounts.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { isAmountOf, type Subjects, tightestLimit } from "../../money/budgets/budget.ts"
+import { BudgetAdjustments } from "../../money/budgets/budget-adjustments.ts"
 import { CallBudgets } from "../../money/budgets/call-budgets.ts"
 import { type OrgBudgetChange, OrgBudgets } from "../../money/budgets/org-budgets.ts"
 import { Api } from "../../protocol/api.ts"
 import { BudgetId, BudgetTerms } from "../../protocol/catalogue/budget.ts"
+import { BudgetAdjustment } from "../../protocol/control/budget.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
@@ -27,6 +29,7 @@ export const budgetRoutes = HttpApiBuilder.group(
     const callBudgets = yield* CallBudgets
     const orgBudgets = yield* OrgBudgets
     const readTerms = yield* makeReadTerms
+    const adjustments = yield* BudgetAdjustments
 
     const list = Effect.fnUntraced(function* (member: Member) {
       const nowMs = yield* Clock.currentTimeMillis
@@ -67,7 +70,17 @@ export const budgetRoutes = HttpApiBuilder.group(
       if (!isRemoved) return yield* serviceError("not_found", "The budget does not exist")
     })
 
+    const adjust = Effect.fnUntraced(function* (request: Request, member: Member, id: string) {
+      yield* requireAdmin(member)
+      const change = yield* readJson(BudgetAdjustment, request, maxBodyBytes)
+      const { org, budgets } = member.org
+      return yield* adjustments.adjust({ org, budgets, id, change, actor: actorOf(member) })
+    })
+
     return handlers
+      .handleRaw("adjustBudget", ({ request, params }) =>
+        forMember(request, (member) => adjust(request, member, params.id)),
+      )
       .handleRaw("organisationBudgets", ({ request }) => forMember(request, list))
       .handleRaw("setBudget", ({ request, params }) => forMember(request, (member) => set(request, member, params.id)))
       .handleRaw("removeBudget", ({ request, params }) => forMember(request, (member) => remove(member, params.id)))

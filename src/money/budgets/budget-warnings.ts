@@ -2,6 +2,7 @@
  * Warnings at thresholds of budgets: each once a period, over all nodes and restarts. A node checks the budgets that it has
  * just settled against, and the first node that finds a threshold reached records it.
  */
+
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { queryDeadline } from "../../store/database.ts"
@@ -9,6 +10,7 @@ import type { Shard } from "../../store/shards/shard.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { recordBudget } from "../../telemetry/metrics.ts"
 import { formatAmount } from "../amount.ts"
+import { noUse } from "../ledger-store.ts"
 import { type Budget, type CoveringBudget, labelOf, type NearBudget, stateOf } from "./budget.ts"
 import { type ByKey, makeCharged, type OfOrg } from "./charged.ts"
 
@@ -121,11 +123,11 @@ const mostUntold = 10_000
 const keyOf = (orgId: string, counter: string): string => `${orgId} ${counter}`
 
 const itemOf = (
-  { orgId, covering: { budget, counter } }: Looked,
+  { orgId, covering: { budget, counter, beside } }: Looked,
   thresholdsOf: (budget: Budget) => Budget["thresholds"],
 ) => {
   const thresholds = thresholdsOf(budget).map(({ percent, amount }) => ({ percent, amount: formatAmount(amount) }))
-  return thresholds.length === 0 ? [] : [{ org: orgId, counter, thresholds }]
+  return thresholds.length === 0 ? [] : [{ org: orgId, counter, thresholds, ...(beside !== undefined && { beside }) }]
 }
 
 /** Webhooks get the event that a budget is used up even if no warning is configured. */
@@ -133,6 +135,6 @@ const unwarnedLimit = ({ thresholds, limit }: Budget): Budget["thresholds"] =>
   thresholds.some(({ percent }) => percent === 100) ? [] : [{ percent: 100, amount: limit }]
 
 const warningOf = ({ currency, covering }: Looked) => {
-  const { used, left, ...warning } = stateOf(covering, 0n)
+  const { used, left, ...warning } = stateOf(covering, noUse)
   return { ...warning, ...(covering.budget.unit === "money" && { currency }) }
 }

@@ -9,10 +9,12 @@ import type { BudgetState } from "../../protocol/control/budget.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import { isWithinMoney, mostTokens } from "../../protocol/values/bounds.ts"
+import { utc8 } from "../../protocol/values/utc8.ts"
 
 import { type Amount, formatAmount, parseAmount, wholeAmount } from "../amount.ts"
 import { tokensOf } from "../counters.ts"
-import { type Period, periodOf } from "../periods.ts"
+import { type BudgetUse, noUse } from "../ledger-store.ts"
+import { endsAt, type Period, Periods } from "../periods.ts"
 import type { BudgetCounter } from "../settlement.ts"
 
 /** The owner of a budget: the catalogue, an organisation for itself, or the organisation's plan. */
@@ -31,6 +33,9 @@ export interface Budget {
   readonly subject?: string | undefined
   readonly unit: BudgetCounter["unit"]
   readonly period: BudgetPeriod
+  readonly startsOn?: BudgetTerms["startsOn"] | undefined
+  readonly from?: string | undefined
+  readonly to?: string | undefined
   /** The limit, in the organisation's currency or in whole tokens. */
   readonly limit: Amount
   /** Whether calls are refused; if not, the budget only counts the calls that it would refuse. */
@@ -79,7 +84,10 @@ export const tightestLimit = (
   let tightest: Amount | undefined
   for (const budget of [...general, ...(named ?? [])]) {
     const isSame =
-      budget.source === "platform" && budget.scope === scope && budget.unit === unit && budget.period === period
+      budget.source === "platform" &&
+      budget.scope === scope &&
+      budget.unit === unit &&
+      periodName(budget.period) === periodName(period)
     if (isSame && budget.isEnforced && (tightest === undefined || budget.limit < tightest)) tightest = budget.limit
   }
   return tightest
@@ -118,27 +126,60 @@ export interface CoveringBudget extends BudgetCounter {
   readonly budget: Budget
   readonly subject: string
   readonly period: Period
+  /** Counters of the days before that count as well. */
+  readonly beside?: ReadonlyArray<string> | undefined
   /** Whether the caller may know the budget's amounts. */
   readonly isTold: boolean
 }
 
 const none: ReadonlyArray<never> = []
 
-const coveringOf = (budget: Budget, subject: string, nowMs: number, isTold: boolean): CoveringBudget => {
-  const period = periodOf(budget.period, nowMs)
-  // Every call counts into the day's tokens, for every plan.
-  const { counter } =
-    budget.source === "plan" ? tokensOf(period.firstDay) : { counter: counterOf(budget, subject, period) }
-  return { counter, period, unit: budget.unit, budget, subject, isTold }
+/** The periods of budgets, made once: every call is held against some. */
+const periodsOfBudgets = new WeakMap<Budget, Periods>()
+
+const periodsOf = (budget: Budget): Periods => {
+  const known = periodsOfBudgets.get(budget)
+  if (known !== undefined) return known
+  const periods = new Periods(budget)
+  periodsOfBudgets.set(budget, periods)
+  return periods
 }
 
+/** Undefined before a budget begins and after it has ended. */
+const coveringOf = (
+  budget: Budget,
+  subject: string,
+  nowMs: number,
+  zone: string,
+  isTold: boolean,
+): CoveringBudget | undefined => {
+  // Every call counts into the day's tokens, for every plan.
+  const isOfPlan = budget.source === "plan"
+  const period = periodsOf(budget).at(nowMs, isOfPlan ? utc8 : zone)
+  if (period === undefined) return undefined
+  const { counter } = isOfPlan ? tokensOf(period.name) : { counter: counterOf(budget, subject, period.name) }
+  const beside = period.before?.map((name) => counterOf(budget, subject, name))
+  return { counter, period, unit: budget.unit, budget, subject, isTold, ...(beside !== undefined && { beside }) }
+}
+
+/** A budget as it covers one subject now; undefined before it begins and after it has ended. */
+export const coveringBudget = (
+  budget: Budget,
+  subject: string,
+  nowMs: number,
+  zone: string = utc8,
+): CoveringBudget | undefined => coveringOf(budget, subject, nowMs, zone, true)
+
+/** A period in names of counters: a word, or the number of days. */
+const periodName = (period: BudgetPeriod): string => (typeof period === "string" ? period : `days${period.days}`)
+
 /** The name of a budget's counter. With another unit or period the budget starts a new counter. */
-const counterOf = ({ id, name = id, unit, period }: Budget, subject: string, { firstDay }: Period): string =>
-  `budget:${name}:${unit}/${period}:${subject}:${firstDay}`
+const counterOf = ({ id, name = id, unit, period }: Budget, subject: string, of: string): string =>
+  `budget:${name}:${unit}/${periodName(period)}:${subject}:${of}`
 
 /** The budget's name and the subject in the name of a counter, see {@link counterOf}; empty if the counter is not of a budget. */
 const readCounter = (counter: string): readonly [name: string, subject: string] => {
-  const [, name = "", subject = ""] = /^budget:([^:]+):[a-z/]+:(.*):[^:]+$/.exec(counter) ?? []
+  const [, name = "", subject = ""] = /^budget:([^:]+):[a-z0-9/]+:(.*):[^:]+$/.exec(counter) ?? []
   return [name, subject]
 }
 
@@ -152,16 +193,18 @@ export const budgetsWithin = (
   subjects: Subjects,
   used: Iterable<string>,
   nowMs: number,
+  zone: string = utc8,
 ): ReadonlyArray<CoveringBudget> => {
   const general = index.general.filter(({ scope }) => scope === "org")
-  const known = new Map(budgetsOf({ ...index, general }, subjects, nowMs).map((each) => [each.counter, each]))
+  const known = new Map(budgetsOf({ ...index, general }, subjects, nowMs, zone).map((each) => [each.counter, each]))
   for (const counter of used) {
     const [name, subject] = readCounter(counter)
     const budget = index.byName.get(name)
     if (budget === undefined || known.has(counter)) continue
-    const covering = coveringOf(budget, subject, nowMs, true)
+    const covering = coveringOf(budget, subject, nowMs, zone, true)
     // A counter of an earlier period, or of an earlier unit of the budget, is not the present one.
-    if (covering.counter === counter && (budget.subject ?? subject) === subject) known.set(counter, covering)
+    if (covering === undefined || !(covering.counter === counter || covering.beside?.includes(counter))) continue
+    if ((budget.subject ?? subject) === subject) known.set(covering.counter, covering)
   }
   return [...known.values()]
 }
@@ -171,12 +214,15 @@ export const budgetsOf = (
   { general, bySubject }: BudgetIndex,
   subjects: Subjects,
   nowMs: number,
+  zone: string = utc8,
 ): ReadonlyArray<CoveringBudget> => {
   if (general.length === 0 && bySubject.size === 0) return none
   const isEndUser = subjects.endUser.length > 0
   const covering: Array<CoveringBudget> = []
-  const add = (budget: Budget, subject: string) =>
-    covering.push(coveringOf(budget, subject, nowMs, !isEndUser || budget.scope === "endUser"))
+  const add = (budget: Budget, subject: string) => {
+    const each = coveringOf(budget, subject, nowMs, zone, !isEndUser || budget.scope === "endUser")
+    if (each !== undefined) covering.push(each)
+  }
   for (const budget of general) for (const subject of subjects[budget.scope]) add(budget, subject)
   if (bySubject.size === 0) return covering
   for (const scope of BudgetScope.literals) {
@@ -202,7 +248,9 @@ const dailyBudgetOf = (plan: Plan, dailyTokens: number): Budget => {
 
 /** The daily tokens of a plan, as a budget of the organisation; undefined if they are not limited. */
 export const planBudget = (plan: Plan, orgId: string, nowMs: number, isTold: boolean): CoveringBudget | undefined =>
-  plan.dailyTokens === undefined ? undefined : coveringOf(dailyBudgetOf(plan, plan.dailyTokens), orgId, nowMs, isTold)
+  plan.dailyTokens === undefined
+    ? undefined
+    : coveringOf(dailyBudgetOf(plan, plan.dailyTokens), orgId, nowMs, utc8, isTold)
 
 /** The amount that a call takes of one budget. */
 export interface BudgetNeed extends CoveringBudget {
@@ -223,8 +271,17 @@ const shown = (unit: BudgetCounter["unit"], amount: Amount): string | number =>
   unit === "money" ? formatAmount(amount) : Number(amount / wholeAmount(1))
 
 /** The terms of a budget, as those who may change it see them. */
-export const termsOf = ({ subject, thresholds }: Budget): Pick<BudgetState, "isGeneral" | "warnAt"> => ({
+export const termsOf = ({
+  subject,
+  thresholds,
+  startsOn,
+  from,
+  to,
+}: Budget): Pick<BudgetState, "isGeneral" | "warnAt" | "startsOn" | "from" | "to"> => ({
   isGeneral: subject === undefined,
+  ...(startsOn !== undefined && { startsOn }),
+  ...(from !== undefined && { from }),
+  ...(to !== undefined && { to }),
   ...(thresholds.length > 0 && { warnAt: thresholds.map(({ percent }) => percent / 100) }),
 })
 
@@ -233,13 +290,21 @@ export const unusedOf = (
   { general }: BudgetIndex,
   listed: ReadonlyArray<CoveringBudget>,
   nowMs: number,
+  zone: string = utc8,
 ): ReadonlyArray<BudgetState> => {
   const used = new Set(listed.map(({ budget }) => budget))
   return general.flatMap((budget) => {
-    if (used.has(budget)) return []
-    const { subject: _, ...state } = stateOf(coveringOf(budget, "", nowMs, true), 0n)
+    const covering = used.has(budget) ? undefined : coveringOf(budget, "", nowMs, zone, true)
+    if (covering === undefined) return []
+    const { subject: _, ...state } = stateOf(covering, noUse)
     return [{ ...state, ...termsOf(budget) }]
   })
+}
+
+/** The use of a budget: of its own counter, and of those of the days before. */
+export const useOf = ({ counter, beside = [] }: CoveringBudget, uses: ReadonlyMap<string, BudgetUse>): BudgetUse => {
+  const own = uses.get(counter) ?? noUse
+  return { ...own, used: beside.reduce((sum, each) => sum + (uses.get(each)?.used ?? 0n), own.used) }
 }
 
 interface SubjectState extends BudgetState {
@@ -247,8 +312,13 @@ interface SubjectState extends BudgetState {
 }
 
 /** The remaining amount of a budget. */
-export const stateOf = ({ budget, subject, unit, period: { endMs } }: CoveringBudget, used: Amount): SubjectState => {
-  const { id, source, scope, period, limit, isEnforced } = budget
+export const stateOf = (
+  { budget, subject, unit, period: of }: CoveringBudget,
+  { used, raised }: BudgetUse,
+): SubjectState => {
+  const { id, source, scope, period, isEnforced } = budget
+  const { limit } = budget
+  const endMs = endsAt(of)
   return {
     id,
     source,
@@ -259,8 +329,9 @@ export const stateOf = ({ budget, subject, unit, period: { endMs } }: CoveringBu
     mode: isEnforced ? "enforce" : "shadow",
     limit: shown(unit, limit),
     used: shown(unit, used),
-    left: shown(unit, used < limit ? limit - used : 0n),
-    resetAt: new Date(endMs).toISOString(),
+    ...(raised !== 0n && { raised: shown(unit, raised) }),
+    left: shown(unit, used < limit + raised ? limit + raised - used : 0n),
+    ...(endMs !== undefined && { resetAt: new Date(endMs).toISOString() }),
   }
 }
 
@@ -273,11 +344,21 @@ export interface NearBudget {
 /** The warning for a caller that may see the budget. */
 export const nearWarning = ({ covering, percent }: NearBudget): WarnEvent => {
   const { id, scope, unit, period } = covering.budget
-  const resetAt = new Date(covering.period.endMs).toISOString()
+  const endMs = endsAt(covering.period)
+  const resetAt = endMs === undefined ? undefined : new Date(endMs).toISOString()
+  const resets = resetAt === undefined ? "it does not reset" : `it resets at ${resetAt}`
   return {
     code: "budget_near",
-    message: `${percent} % of the budget ${id} are used; it resets at ${resetAt}`,
-    detail: { budget: id, scope, subject: covering.subject, unit, period, percent, resetAt },
+    message: `${percent} % of the budget ${id} are used; ${resets}`,
+    detail: {
+      budget: id,
+      scope,
+      subject: covering.subject,
+      unit,
+      period,
+      percent,
+      ...(resetAt !== undefined && { resetAt }),
+    },
   }
 }
 
@@ -288,14 +369,30 @@ export const nearNotice = (near: ReadonlyArray<NearBudget>): string | undefined 
     : `budget_near=${near.map(({ covering }) => encodeURIComponent(covering.budget.id)).join(",")}`
 
 /** @param available the remaining amount at all nodes, which is less than was needed */
-export const budgetExceeded = (need: BudgetNeed, available: Amount, nowMs: number): ServiceError => {
+export const budgetExceeded = (
+  need: BudgetNeed,
+  { available, raised }: { readonly available: Amount; readonly raised: Amount },
+  nowMs: number,
+): ServiceError => {
   const { budget, subject, isTold, unit } = need
-  const { endMs } = need.period
-  const { scope, period, limit } = budget
-  const amounts = { scope, subject, limit: shown(unit, limit), used: shown(unit, limit - available) }
+  const endMs = endsAt(need.period)
+  const { scope, period } = budget
+  const { limit } = budget
+  const amounts = {
+    scope,
+    subject,
+    limit: shown(unit, limit),
+    used: shown(unit, limit + raised - available),
+    ...(raised !== 0n && { raised: shown(unit, raised) }),
+  }
   const options = {
-    detail: { ...(isTold && amounts), unit, period, resetAt: new Date(endMs).toISOString() },
-    retryAfterMs: endMs - nowMs,
+    detail: {
+      ...(isTold && amounts),
+      unit,
+      period,
+      ...(endMs !== undefined && { resetAt: new Date(endMs).toISOString() }),
+    },
+    ...(endMs === undefined ? { retry: "never" as const } : { retryAfterMs: endMs - nowMs }),
   }
   return unit === "money"
     ? serviceError("org_ceiling_exceeded", "A budget does not cover this request", options)

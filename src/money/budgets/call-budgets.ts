@@ -5,6 +5,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import type { Plan } from "../../protocol/catalogue/plan.ts"
 import type { BudgetState } from "../../protocol/control/budget.ts"
+import { utc8 } from "../../protocol/values/utc8.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { Ledger } from "../ledger.ts"
 import {
@@ -17,15 +18,18 @@ import {
   stateOf,
   termsOf,
   unusedOf,
+  useOf,
 } from "./budget.ts"
 import { BudgetDirectory } from "./budget-directory.ts"
 
 /** An organisation, its plan and its own budgets. */
 interface Holder {
-  readonly org: { readonly id: string }
+  readonly org: { readonly id: string; readonly timeZone?: string | undefined }
   readonly plan?: Plan | undefined
   readonly budgets?: BudgetIndex | undefined
 }
+
+const zoneOf = ({ org: { timeZone = utc8 } }: Holder): string => timeZone
 
 export class CallBudgets extends Context.Service<
   CallBudgets,
@@ -72,15 +76,15 @@ export class CallBudgets extends Context.Service<
         more: (budget: CoveringBudget["budget"]) => Partial<BudgetState> = () => ({}),
       ): Effect.Effect<ReadonlyArray<BudgetState>, StoreUnavailable> => {
         if (covering.length === 0) return Effect.succeed([])
-        const counters = covering.map(({ counter }) => counter)
+        const counters = covering.flatMap(({ counter, beside = [] }) => [counter, ...beside])
         return Effect.map(ledger.used(orgId, counters), (used) =>
-          covering.map((each) => ({ ...stateOf(each, used.get(each.counter) ?? 0n), ...more(each.budget) })),
+          covering.map((each) => ({ ...stateOf(each, useOf(each, used)), ...more(each.budget) })),
         )
       }
 
       return CallBudgets.of({
         covering: (holder, subjects, nowMs) => {
-          const covering = eachOf(holder, (index) => budgetsOf(index, subjects, nowMs))
+          const covering = eachOf(holder, (index) => budgetsOf(index, subjects, nowMs, zoneOf(holder)))
           return withPlan(holder, covering, nowMs, subjects.endUser.length === 0)
         },
         all: Effect.fnUntraced(function* (holder) {
@@ -88,8 +92,8 @@ export class CallBudgets extends Context.Service<
           const orgId = holder.org.id
           const used = yield* ledger.budgetCounters(orgId, nowMs)
           const subjects = yield* directory.subjects(orgId)
-          const found = eachOf(holder, (index) => budgetsWithin(index, subjects, used, nowMs))
-          const unused = eachOf(holder, (index) => unusedOf(index, found, nowMs))
+          const found = eachOf(holder, (index) => budgetsWithin(index, subjects, used, nowMs, zoneOf(holder)))
+          const unused = eachOf(holder, (index) => unusedOf(index, found, nowMs, zoneOf(holder)))
           return [...(yield* states(orgId, withPlan(holder, found, nowMs, true), termsOf)), ...unused]
         }),
         states: (orgId, covering) => states(orgId, covering),

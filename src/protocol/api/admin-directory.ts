@@ -2,7 +2,7 @@
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Budget, BudgetTerms } from "../catalogue/budget.ts"
 import { AdminUser, KeyList, KeyMint, KeyMinted, OrgList, UserList } from "../control/admin-directory.ts"
-import { Budgets } from "../control/budget.ts"
+import { BudgetAdjustment, BudgetState, Budgets } from "../control/budget.ts"
 import { LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../control/licence.ts"
 import { Csv, UsageStatement } from "../control/statement.ts"
 import { PathId } from "../values/text.ts"
@@ -33,6 +33,15 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       success: Budget,
       error: errorsOf([...adminErrors, "not_found", "limit_exceeded"]),
     }).annotateMerge(summary("Set a budget of the platform for an organisation, which cannot change it. Audited.")),
+  )
+  .add(
+    HttpApiEndpoint.post("adjustOrgBudget", "/v1/admin/orgs/:org/budgets/:id/adjust", {
+      headers,
+      params: { ...org, id: PathId },
+      payload: BudgetAdjustment,
+      success: BudgetState,
+      error,
+    }).annotateMerge(summary("Reset or raise a budget of an organisation in its present period. Audited.")),
   )
   .add(
     HttpApiEndpoint.delete("removeOrgBudget", "/v1/admin/orgs/:org/budgets/:id", {

@@ -1,7 +1,7 @@
 /** Routes of budgets. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Budget, BudgetTerms } from "../catalogue/budget.ts"
-import { Budgets } from "../control/budget.ts"
+import { BudgetAdjustment, BudgetState, Budgets } from "../control/budget.ts"
 import { PathId } from "../values/text.ts"
 import { bearerErrors, errorsOf, everywhere } from "./errors.ts"
 import { bearerHeaders } from "./parameters.ts"
@@ -36,6 +36,20 @@ export class BudgetRoutes extends HttpApiGroup.make("budgets")
           "Requires owner or admin. It holds beside the platform's budgets, whose limit for the same subject, unit and",
           "period it may not exceed. Audited.",
         ].join(" "),
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.post("adjustBudget", "/v1/budgets/:id/adjust", {
+      headers: bearerHeaders,
+      params: { id: PathId },
+      payload: BudgetAdjustment,
+      success: BudgetState,
+      error: errorsOf([...everywhere, ...bearerErrors]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Reset or raise a budget of the organisation's own in its present period",
+        description: "Requires owner or admin. Audited.",
       }),
     ),
   )

@@ -1,5 +1,5 @@
 /** Organisations, people, teams, applications and keys. */
-import { Schema } from "effect"
+import { DateTime, Option, Schema } from "effect"
 import { OrgReplyCache } from "../control/reply-cache.ts"
 import { Currency } from "../usage.ts"
 import { NonNegative, PerMinute } from "../values/bounds.ts"
@@ -7,6 +7,16 @@ import { Instant } from "../values/instant.ts"
 import { limitFields, SubjectLimits } from "./limits.ts"
 import { SsoProvider } from "./sso-provider.ts"
 import { Id, Role, SecretRef } from "./values.ts"
+
+/** A zone of the IANA database. */
+export const TimeZone = Schema.String.check(
+  Schema.isMaxLength(64),
+  Schema.makeFilter((name: string) =>
+    isZone(name) ? undefined : "a zone such as Europe/Zurich or Asia/Kolkata is required",
+  ),
+)
+
+const isZone = (name: string): boolean => Option.isSome(DateTime.zoneMakeNamed(name))
 
 export const Org = Schema.Struct({
   id: Id,
@@ -16,6 +26,11 @@ export const Org = Schema.Struct({
   plan: Schema.optionalKey(Id),
   /** The currency of its account, e.g. `USD`. */
   currency: Currency,
+  /**
+   * The zone of its days, e.g. `Europe/Zurich`, in which its budgets begin and its reports count; `Etc/GMT-8` if absent. Plans' daily quotas
+   * are always of that.
+   */
+  timeZone: Schema.optionalKey(TimeZone),
   /** The balance below which the event `balance.low` is sent. */
   warnBelow: Schema.optionalKey(NonNegative),
   ...limitFields,

@@ -66,7 +66,7 @@ export const AppCreate = Schema.Struct({ id, ...appFields }).annotate({ identifi
 const removable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 /** A disabled tenant is refused everything, and keeps its data. */
 const status = Schema.optionalKey(Schema.Literals(["active", "disabled"]))
-const { plan, policies, capabilities, hostedTools, aliases, sso, replyCache } = Org.fields
+const { timeZone, plan, policies, capabilities, hostedTools, aliases, sso, replyCache } = Org.fields
 const { models, rates } = limitFields
 /** Null removes a list, so that what is allowed above holds; an empty one allows nothing. */
 const limits = { models: removable(models.schema), rates: removable(rates.schema) }
@@ -76,6 +76,7 @@ export const OrgUpdate = Schema.Struct({
   name: Schema.optionalKey(Org.fields.name),
   ...limits,
   plan: removable(plan.schema),
+  timeZone: removable(timeZone.schema),
   policies: removable(policies.schema),
   capabilities: removable(capabilities.schema),
   hostedTools: removable(hostedTools.schema),

@@ -1,6 +1,9 @@
 /** Days and hours in UTC+8, for daily quotas and plans. */
 import { dayMs } from "./instant.ts"
 
+/** Its name among the zones; the default of organisations. */
+export const utc8 = "Etc/GMT-8"
+
 const offsetMs = 8 * 3_600_000
 
 /** The number of a day: 0 is the first of 1970. */

@@ -11,13 +11,14 @@ import { tokensOf } from "../../../src/money/counters.ts"
 import { Ledger } from "../../../src/money/ledger.ts"
 import { layerPostgres } from "../../../src/money/ledger-postgres.ts"
 import { LedgerStores } from "../../../src/money/ledger-store.ts"
-import { type Period, periodOf, periodOfDay } from "../../../src/money/periods.ts"
+import { type Period, periodOfDay } from "../../../src/money/periods.ts"
 import type { BudgetPeriod } from "../../../src/protocol/catalogue/budget.ts"
 import { emptyDatabase } from "../../../src/store/embedded-files.ts"
 import { startParameters } from "../../../src/store/embedded-parameters.ts"
 import { Shards } from "../../../src/store/shards/shards.ts"
 import { MemoryBooks, makeStore } from "../../../src/testing/ledger-store-memory.ts"
 import { fund, holdOf, layerTestNodes, ledgerOver, settlementOf, testBudget, unit } from "../../support/books.ts"
+import { periodOf } from "../../support/periods.ts"
 
 const nowMs = Date.now()
 const isoOf = ({ startMs, endMs }: Period) => [new Date(startMs).toISOString(), new Date(endMs).toISOString()]
@@ -25,7 +26,7 @@ const isoOf = ({ startMs, endMs }: Period) => [new Date(startMs).toISOString(), 
 const needOf = (kind: BudgetPeriod): BudgetNeed => {
   const period = periodOf(kind, nowMs)
   return {
-    counter: `budget:test:money/${kind}:org:${period.firstDay}`,
+    counter: `budget:test:money/${kind}:org:${period.name}`,
     period,
     unit: "money",
     budget: { ...testBudget, period: kind, limit: 100n * unit },
@@ -140,7 +141,7 @@ const at = Date.parse("2026-11-26T12:00:00Z")
 const names: ReadonlyArray<{ readonly name: string; readonly period: Period | undefined }> = [
   ...(["day", "week", "month"] as const).map((kind) => {
     const period = periodOf(kind, at)
-    return { name: `budget:~own:money/${kind}:a:b/c:${period.firstDay}`, period }
+    return { name: `budget:~own:money/${kind}:a:b/c:${period.name}`, period }
   }),
   { name: "tokens:2026-11-26", period: periodOf("day", at) },
   // Without a kind of period: a month is the longest that it may be.

@@ -4,12 +4,12 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { Ledger } from "../../../src/money/ledger.ts"
-import { periodOf } from "../../../src/money/periods.ts"
 import { Retention } from "../../../src/money/retention.ts"
 import { dateOf, dayMs } from "../../../src/protocol/values/instant.ts"
 import { inEach, Shards } from "../../../src/store/shards/shards.ts"
 import { citusWorkers } from "../../../src/testing/citus.ts"
 import { expectSound, fund, holdOf, makeTestDatabase, settlementOf, unit } from "../../support/books.ts"
+import { periodOf } from "../../support/periods.ts"
 
 const services = Layer.mergeAll(Retention.layer, Ledger.layer).pipe(
   Layer.provideMerge(makeTestDatabase({ retentionDays: 30 })),
@@ -117,7 +117,7 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
         const old = yield* hold(holdOf(orgId, unit, "old"))
         const recent = yield* hold(holdOf(orgId, unit, "recent"))
         for (const request of [old, recent]) yield* settle(settlementOf(request, unit))
-        const thisMonth = `budget:a:money/month:b:${periodOf("month", Date.now()).firstDay}`
+        const thisMonth = `budget:a:money/month:b:${periodOf("month", Date.now()).name}`
         const long = "budget:a:money/decade:b:2020-01-01"
         yield* sql`
           insert into counters (org_id, counter, starts_at, ends_at) values

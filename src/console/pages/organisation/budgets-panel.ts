@@ -12,7 +12,21 @@ import { Time } from "../../ui/time.ts"
 import { mayManage, useViewer } from "../../viewer.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
-const periods: Readonly<Record<BudgetState["period"], string>> = { day: "day", week: "week", month: "month" }
+const periods: Choices = [
+  ["hour", "hour"],
+  ["day", "day"],
+  ["week", "week"],
+  ["month", "month"],
+  ["quarter", "quarter"],
+  ["year", "year"],
+  ["total", "once, without an end"],
+  ["7d", "7 days that roll"],
+  ["30d", "30 days that roll"],
+  ["90d", "90 days that roll"],
+]
+
+/** A period as a value of the form. */
+const periodValue = (period: BudgetState["period"]): string => (typeof period === "string" ? period : `${period.days}d`)
 
 const scopes: Readonly<Record<BudgetState["scope"], string>> = {
   org: "organisation",
@@ -54,6 +68,17 @@ export const BudgetsPanel = ({
     await call("PUT", oneOf(place.budgets, values["id"] ?? ""), { body: termsOf(values) })
     reload()
   }
+  const adjust = (id: string) => async (values: Values) => {
+    const { raise = "", reset = "", subject = "" } = values
+    await call("POST", `${oneOf(place.budgets, id)}/adjust`, {
+      body: {
+        ...(reset === "yes" && { reset: true }),
+        ...(raise !== "" && { raise }),
+        ...(subject !== "" && { subject }),
+      },
+    })
+    reload()
+  }
   const remove = (id: string) => async () => {
     await call("DELETE", oneOf(place.budgets, id))
     reload()
@@ -85,7 +110,11 @@ export const BudgetsPanel = ({
           name: "Warns at",
           show: ({ warnAt = [] }: BudgetState) => warnAt.map((share) => `${Math.round(share * 100)} %`).join(", "),
         },
-        { name: "Resets", align: "nowrap", show: ({ resetAt }: BudgetState) => html`<${Time} at=${resetAt} />` },
+        {
+          name: "Resets",
+          align: "nowrap",
+          show: ({ resetAt }: BudgetState) => (resetAt === undefined ? "never" : html`<${Time} at=${resetAt} />`),
+        },
         {
           name: "Actions",
           show: (budget: BudgetState) =>
@@ -94,6 +123,7 @@ export const BudgetsPanel = ({
             mayManage(viewer) &&
             html`<span class="row">
               <${ActionButton} name="Change" title="Change ${budget.id}" tone="quiet" confirm="Save" act=${set} fields=${fieldsOf(currency, subjects, budget)} />
+              <${ActionButton} name="Adjust" title="Adjust ${budget.id} in this period" tone="quiet" confirm="Adjust" act=${adjust(budget.id)} fields=${adjustFields(budget)} />
               <${ActionButton} name="Remove" title="Remove ${budget.id}?" tone="danger" act=${remove(budget.id)} />
             </span>`,
         },
@@ -120,7 +150,27 @@ const fieldsOf = (currency: string, subjects: Choices, budget?: BudgetState): Re
     hint: "The id of a team, application, key, person or end user. If empty, each of them has the budget.",
   },
   { name: "unit", label: "Unit", value: budget?.unit ?? "money", options: units },
-  { name: "period", label: "Period", value: budget?.period ?? "day", options: Object.entries(periods) },
+  {
+    name: "period",
+    label: "Period",
+    value: budget === undefined ? "day" : periodValue(budget.period),
+    options: periodOptions(budget),
+  },
+  {
+    name: "startsOn",
+    label: "Starts on",
+    value: budget?.startsOn === undefined ? "" : String(budget.startsOn),
+    isOptional: true,
+    hint: "The weekday of a week (sunday), or the day of a month, quarter or year (15).",
+  },
+  {
+    name: "from",
+    label: "From",
+    value: budget?.from ?? "",
+    isOptional: true,
+    hint: "An instant such as 2026-12-01T00:00:00Z.",
+  },
+  { name: "to", label: "To", value: budget?.to ?? "", isOptional: true, hint: "The instant at which it ends." },
   {
     name: "limit",
     label: "Limit",
@@ -137,12 +187,46 @@ const fieldsOf = (currency: string, subjects: Choices, budget?: BudgetState): Re
   { name: "mode", label: "Mode", value: budget?.mode ?? "enforce", options: modes },
 ]
 
-const termsOf = ({ scope, subject = "", unit, period, limit = "", warnAt = "", mode }: Values) => {
+/** The periods, with the budget's own if it is another number of days. */
+const periodOptions = (budget: BudgetState | undefined): Choices => {
+  const own = budget === undefined ? undefined : periodValue(budget.period)
+  const isListed = own === undefined || periods.some(([value]) => value === own)
+  return isListed ? periods : [...periods, [own, `${own.slice(0, -1)} days that roll`]]
+}
+
+const adjustFields = (budget: BudgetState): ReadonlyArray<Field> => [
+  ...(budget.isGeneral === true && budget.scope !== "org"
+    ? [{ name: "subject", label: scopes[budget.scope], value: budget.subject ?? "" }]
+    : []),
+  {
+    name: "reset",
+    label: "Reset",
+    value: "no",
+    options: [
+      ["no", "no"],
+      ["yes", "yes: nothing is used any more"],
+    ],
+  },
+  {
+    name: "raise",
+    label: "Raise the limit by",
+    value: budget.raised === undefined ? "" : String(budget.raised),
+    isOptional: true,
+    hint: "In all, for this period only; 0 takes it back.",
+  },
+]
+
+const termsOf = (values: Values) => {
+  const { scope, subject = "", unit, period = "day", startsOn = "", from = "", to = "" } = values
+  const { limit = "", warnAt = "", mode } = values
   const shares = warnAt.split(/[\s,%]+/).filter((share) => share !== "")
   return {
     scope,
     unit,
-    period,
+    period: /^\d+d$/.test(period) ? { days: Number(period.slice(0, -1)) } : period,
+    ...(startsOn !== "" && { startsOn: /^\d+$/.test(startsOn) ? Number(startsOn) : startsOn.toLowerCase() }),
+    ...(from !== "" && { from }),
+    ...(to !== "" && { to }),
     mode,
     limit: unit === "tokens" ? Number(limit) : limit,
     ...(subject !== "" && { subject }),
@@ -151,11 +235,13 @@ const termsOf = ({ scope, subject = "", unit, period, limit = "", warnAt = "", m
 }
 
 const Used = ({ budget, currency }: { readonly budget: BudgetState; readonly currency: string }) => {
-  const { subject, used, limit, unit, period } = budget
+  const { subject, used, limit, unit, raised = 0 } = budget
+  const period = typeof budget.period === "string" ? budget.period : `${budget.period.days} days`
   const amount = (value: string | number) =>
     typeof value === "number" ? `${count(value)} tokens` : money(value, currency)
   if (subject === undefined) return html`${amount(limit)} a ${period}, nothing used yet`
-  const part = Number(limit) === 0 ? 100 : Math.min(100, (100 * Number(used)) / Number(limit))
+  const most = Number(limit) + Number(raised)
+  const part = most === 0 ? 100 : Math.min(100, (100 * Number(used)) / most)
   return html`<div class="bar" role="meter" aria-valuenow=${Math.round(part)} aria-valuemin="0" aria-valuemax="100" aria-label="Used of the ${unit}"><i style=${{ width: `${part}%` }}></i></div>
-    <small>${amount(used)} of ${amount(limit)} per ${period}</small>`
+    <small>${amount(used)} of ${amount(limit)}${Number(raised) > 0 && html` and ${amount(raised)} more`} per ${period}</small>`
 }

@@ -17,10 +17,11 @@ import {
   stateOf,
   unusedOf,
 } from "../../../../src/money/budgets/budget.ts"
-import { periodOf } from "../../../../src/money/periods.ts"
-import { BudgetPeriod, BudgetScope } from "../../../../src/protocol/catalogue/budget.ts"
+import { noUse } from "../../../../src/money/ledger-store.ts"
+import { BudgetScope } from "../../../../src/protocol/catalogue/budget.ts"
 import { MemoryBooks, makeStore } from "../../../../src/testing/ledger-store-memory.ts"
 import { holdOf, ledgerOver, unit as one, record, settlementOf } from "../../../support/books.ts"
+import { namedPeriods, periodOf } from "../../../support/periods.ts"
 
 const nowMs = Date.parse("2026-11-26T12:00:00Z")
 /** When the periods of that time end. */
@@ -66,7 +67,7 @@ const units = [
 
 const rows = BudgetScope.literals.flatMap((scope) =>
   units.flatMap((unit) =>
-    BudgetPeriod.literals.flatMap((period) =>
+    namedPeriods.flatMap((period) =>
       (["named", "each"] as const).flatMap((way) =>
         (["enforce", "shadow"] as const).map((mode) => ({ scope, ...unit, period, way, mode })),
       ),
@@ -94,7 +95,7 @@ const fiveCalls = (budget: Budget, subjects: Subjects) =>
     }
     const counters = covering.map(({ counter }) => counter)
     const used = yield* ledger.used("o", counters)
-    return { outcomes, states: covering.map((each) => stateOf(each, used.get(each.counter) ?? 0n)) }
+    return { outcomes, states: covering.map((each) => stateOf(each, used.get(each.counter) ?? noUse)) }
   })
 
 /** The number of times that a decision on a budget was counted. */
@@ -165,7 +166,7 @@ describe("a budget", () => {
     const budget = readBudget("b", { scope: "org", unit: "money", period: "day", limit: "1" }, "platform")
     const [need] = needsOf(budgetsOf(indexBudgets([budget]), byEndUser, nowMs), most)
     if (need === undefined) throw new Error("the budget covers the call")
-    const { detail } = budgetExceeded(need, 0n, nowMs)
+    const { detail } = budgetExceeded(need, { available: 0n, raised: 0n }, nowMs)
     expect(detail).toEqual({ unit: "money", period: "day", resetAt: resetAt.day })
   })
 
