@@ -31,6 +31,7 @@ import { IdentityProviders } from "./identity/identity-providers.ts"
 import { Invitations } from "./identity/invitations.ts"
 import { KeyAdmin } from "./identity/key-admin.ts"
 import { KeyRing } from "./identity/key-ring.ts"
+import { KeyUses } from "./identity/key-uses.ts"
 import { Licences } from "./identity/licences.ts"
 import { Logins } from "./identity/logins.ts"
 import { MailLogin } from "./identity/mail-login.ts"
@@ -124,7 +125,14 @@ const identity = Layer.mergeAll(
   ),
   Layer.provideMerge(Layer.mergeAll(Accounts.layer, OneTimeCodes.layer, AccessJwts.layer, EndUserTokens.layer)),
   Layer.provideMerge(
-    Layer.mergeAll(AppConfigs.layer, Licences.layer, KeyRing.layer, Mailer.layer, IdentityProviders.layer),
+    Layer.mergeAll(
+      AppConfigs.layer,
+      KeyUses.layer,
+      Licences.layer,
+      KeyRing.layer,
+      Mailer.layer,
+      IdentityProviders.layer,
+    ),
   ),
 )
 

@@ -1,10 +1,19 @@
 -- Overloads for gateways of older versions.
 
+-- Gateways before 0059: a key has no limits of its own, and the answer says whether there is a new one.
+create or replace function app_key_mint(p_id text, p_app_id text, p_org_id text, p_secret bytea, p_scopes text[],
+  p_expires_at timestamptz, p_name text, p_actor_type text, p_actor_id text)
+returns boolean language sql as $fn$
+  select app_key_mint(p_id, p_app_id, p_org_id, p_secret, p_scopes, p_expires_at, p_name, null, null, p_actor_type, p_actor_id)
+    is not null
+$fn$;
+
 -- Gateways before 0055: a key has no name.
 create or replace function app_key_mint(p_id text, p_app_id text, p_org_id text, p_secret bytea, p_scopes text[],
   p_expires_at timestamptz, p_actor_type text, p_actor_id text)
 returns boolean language sql as $fn$
-  select app_key_mint(p_id, p_app_id, p_org_id, p_secret, p_scopes, p_expires_at, null, p_actor_type, p_actor_id)
+  select app_key_mint(p_id, p_app_id, p_org_id, p_secret, p_scopes, p_expires_at, null, null, null, p_actor_type, p_actor_id)
+    is not null
 $fn$;
 
 -- Gateways before 0053: the fields of a usage record are among those of its hold.

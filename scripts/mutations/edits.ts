@@ -40,15 +40,19 @@ export const allEdits: ReadonlyArray<Edit> = [
   ),
   ...edits(
     "src/money/periods.ts",
-    ["const monday = day - ((day + 3) % 7)", "const monday = day - ((day + 4) % 7)"],
-    ["return [Date.UTC(year, month) / dayMs, Date.UTC(year, month + 1) / dayMs]", "return [day, day + 31]"],
-    ["if (known?.day === day) return known.period", "if (known !== undefined) return known.period"],
+    ["const since = (weekDay - first + 7) % 7", "const since = (weekDay - first + 8) % 7"],
+    ["return atMs < starts(present)", "return atMs <= starts(present)"],
+    ["atMs >= last.startMs && atMs < last.endMs", "atMs < last.endMs"],
+    ["daysBefore(period.days - 1,", "daysBefore(period.days,"],
   ),
   ...edits(
     "src/money/budgets/budget.ts",
-    ["covering.counter === counter && (budget.subject ?? subject) === subject", "covering.counter === counter"],
+    [
+      "if ((budget.subject ?? subject) === subject) known.set(covering.counter, covering)",
+      "known.set(covering.counter, covering)",
+    ],
     ['!isEndUser || budget.scope === "endUser"', "true"],
-    ["used: shown(unit, limit - available)", "used: shown(unit, available)"],
+    ["used: shown(unit, limit + raised - available)", "used: shown(unit, available)"],
   ),
   ...edits(
     "src/calls/settle/settlement.ts",
@@ -283,7 +287,7 @@ export const allEdits: ReadonlyArray<Edit> = [
       "select from nodes n where n.id = x.node and n.lease_until > now()) as alive",
       "select from nodes n where n.id = x.node) as alive",
     ],
-    ["coalesce(y.limit, k.funded) - k.granted - coalesce((", "coalesce(y.limit, k.funded) - coalesce(("],
+    ["coalesce(y.limit, 0) + k.funded - k.granted - coalesce((", "coalesce(y.limit, 0) + k.funded - coalesce(("],
     [
       "            select sum(a.spent - a.granted) from allotments a\n",
       "            select 0 * sum(a.spent - a.granted) from allotments a\n",

@@ -14,6 +14,7 @@ import type { KeyRow } from "../tenants/rows.ts"
 import { type LimitedSubject, limitedSubject, orgRates } from "../tenants/subject-limits.ts"
 import { type AppEntry, Tenants } from "../tenants/tenants.ts"
 import type { Caller } from "./caller.ts"
+import { KeyUses } from "./key-uses.ts"
 import { Licences } from "./licences.ts"
 import { type SignatureHeaders, type SignedBody, verifySignature } from "./signature.ts"
 
@@ -62,6 +63,7 @@ export class AppKeys extends Context.Service<
       const { requireSignature } = yield* WeirConfig
       const tenants = yield* Tenants
       const licences = yield* Licences
+      const uses = yield* KeyUses
       const clock = yield* Clock.Clock
 
       /** Checks everything but the secret: status, expiry, address, signature, licence, in this order. */
@@ -80,7 +82,7 @@ export class AppKeys extends Context.Service<
         if (credentials.checksAddress && !isAllowed(entry, credentials.address)) {
           return refuse("app_ip_denied", "This application does not accept calls from this address")
         }
-        const verdict = verifySignature(credentials.signature, credentials, row.secretSha256, nowMs)
+        const verdict = verdictOf(credentials, nowMs)
         if (verdict._tag === "Invalid") return refuse("signature_invalid", verdict.reason)
         if (verdict._tag === "Unsigned" && (requireSignature || entry.app.requireSignature === true)) {
           return refuse("signature_invalid", "This application requires signed requests")
@@ -105,13 +107,14 @@ export class AppKeys extends Context.Service<
         authenticate: (credentials) => {
           const { keyId, key } = credentials
           if (keyId === undefined || key === undefined || keyId.length > 128) return rejected
-          return Effect.flatMap(tenants.key(keyId), (row) =>
-            !sameSecret(key, row?.secretSha256) || row === undefined
-              ? rejected
-              : Effect.flatMap(tenants.app(row.appId), (entry) =>
-                  judge(keyId, row, entry, { ...credentials, checksAddress: true }),
-                ),
-          )
+          return Effect.flatMap(tenants.key(keyId), (row) => {
+            const secret = secretOf(key, row, clock.currentTimeMillisUnsafe())
+            if (row === undefined || secret === undefined) return rejected
+            uses.note(keyId)
+            return Effect.flatMap(tenants.app(row.appId), (entry) =>
+              judge(keyId, row, entry, { ...credentials, secret, checksAddress: true }),
+            )
+          })
         },
         checkKey: (credentials) => {
           const { keyId } = credentials
@@ -119,10 +122,12 @@ export class AppKeys extends Context.Service<
           return Effect.flatMap(tenants.key(keyId), (row) =>
             row === undefined
               ? rejected
-              : // End users may have any address: an application's allowed addresses are those of its back end.
+              : // The secret that signs is not sent: it may be the former one. End users may have any address: an application's allowed addresses are those of its back end.
                 Effect.flatMap(tenants.app(row.appId), (entry) =>
                   judge(keyId, row, entry, {
                     ...credentials,
+                    secret: row.secretSha256,
+                    former: formerOf(row, clock.currentTimeMillisUnsafe()),
                     scope: "runtime",
                     address: () => undefined,
                     checksAddress: false,
@@ -138,6 +143,10 @@ export class AppKeys extends Context.Service<
 type CallerLimits = ReadonlyArray<LimitedSubject>
 
 interface Judged extends Omit<AppCredentials, "keyId" | "key"> {
+  /** The hash of the secret that signs. */
+  readonly secret: Uint8Array
+  /** Another one that may sign. */
+  readonly former?: Uint8Array | undefined
   readonly checksAddress: boolean
 }
 
@@ -160,9 +169,27 @@ const rejected = refuse("app_key_invalid", "The application key is not valid")
 
 const nobody = sha256("")
 
-/** Compares in constant time, also if there is no such key. */
-const sameSecret = (key: string, hash: Uint8Array | undefined): boolean =>
-  timingSafeEqual(sha256(key), hash ?? nobody) && hash !== undefined
+/** The former secret of a key while its grace lasts. */
+const formerOf = ({ former }: KeyRow, nowMs: number): Uint8Array | undefined =>
+  former !== undefined && former.untilMs > nowMs ? former.secretSha256 : undefined
+
+/** The hash that a secret has, of the two of a key. Compares in constant time, also if there is no such key. */
+const secretOf = (key: string, row: KeyRow | undefined, nowMs: number): Uint8Array | undefined => {
+  const given = sha256(key)
+  const former = row && formerOf(row, nowMs)
+  const isPresent = timingSafeEqual(given, row?.secretSha256 ?? nobody)
+  const isFormer = timingSafeEqual(given, former ?? nobody)
+  if (row !== undefined && isPresent) return row.secretSha256
+  return isFormer ? former : undefined
+}
+
+const verdictOf = (credentials: Judged, nowMs: number) => {
+  const { signature, secret, former } = credentials
+  const verdict = verifySignature(signature, credentials, secret, nowMs)
+  return verdict._tag === "Invalid" && former !== undefined
+    ? verifySignature(signature, credentials, former, nowMs)
+    : verdict
+}
 
 const isAllowed = ({ ipAllow }: AppEntry, addressOf: () => NetAddress.IpAddress | undefined): boolean => {
   if (ipAllow.length === 0) return true

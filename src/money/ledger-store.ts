@@ -137,7 +137,7 @@ export class LedgerStore extends Context.Service<
     readonly balance: (orgId: string, currency: string) => Result<Amount>
     /** The amounts that were charged to counters, without holds. */
     readonly used: (orgId: string, counters: ReadonlyArray<string>) => Result<ReadonlyMap<string, BudgetUse>>
-    /** Resets a budget's counter, or raises its limit for this period. What runs stays as it is. */
+    /** Resets a budget's counter, or raises its limit for this period. Running calls keep their holds. */
     readonly adjust: (orgId: string, counter: Counter, change: Adjustment) => Result<BudgetUse>
     /**
      * Names of the counters of budgets that an organisation has, of periods that are in course at a time. Counters whose

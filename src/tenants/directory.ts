@@ -1,5 +1,6 @@
 /** Lists of tenants, people and keys for operators, a page at a time, by their ids; keys by age. */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { SubjectLimits } from "../protocol/catalogue/limits.ts"
 import type { AdminUser, KeyList, UserList } from "../protocol/control/admin-directory.ts"
 import type { TenantKind, TenantStatus } from "../protocol/control/tenants.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -28,6 +29,12 @@ export interface OrgSizes {
   readonly members: number
 }
 
+export interface ModelsOfOrgs {
+  /** Null for all models. */
+  readonly models: ReadonlyArray<string> | null
+  readonly count: number
+}
+
 type ListError = ServiceError<"bad_request"> | StoreUnavailable
 
 export class Directory extends Context.Service<
@@ -38,9 +45,9 @@ export class Directory extends Context.Service<
     /** People by address: accounts, and members without one. */
     readonly users: (search: Search) => Effect.Effect<UserList, ListError>
     readonly user: (email: string) => Effect.Effect<AdminUser | undefined, StoreUnavailable>
-    readonly keys: (search: Search) => Effect.Effect<KeyList, ListError>
-    /** The number of active organisations that may call a model, by its handle. */
-    readonly callersOfModels: Effect.Effect<ReadonlyMap<string, number>, StoreUnavailable>
+    readonly keys: (search: Search) => Effect.Effect<typeof KeyList.Encoded, ListError>
+    /** The lists of models of active organisations, and the number of organisations that have each. */
+    readonly listsOfModels: Effect.Effect<ReadonlyArray<ModelsOfOrgs>, StoreUnavailable>
     /** Whether any organisation has an identity provider. */
     readonly hasSso: Effect.Effect<boolean, StoreUnavailable>
   }
@@ -117,8 +124,10 @@ export class Directory extends Context.Service<
           const [before, after] = yield* keyPlaceOf(cursor)
           const rows = yield* bounded(sql<KeyRow>`
             select k.id, k.name, k.app_id as "appId", t.document ->> 'name' as "appName", t.org_id as "orgId", k.scopes, k.status, k.origin,
-              to_json(k.created_at) #>> '{}' as "createdAt", to_json(k.expires_at) #>> '{}' as "expiresAt"
-            from app_keys k left join tenants t on t.kind = 'app' and t.id = k.app_id
+              to_json(k.created_at) #>> '{}' as "createdAt", to_json(k.expires_at) #>> '{}' as "expiresAt",
+              k.made_by as "madeBy", to_json(u.used_at) #>> '{}' as "lastUsedAt", k.limits,
+              to_json(k.former_until) #>> '{}' as "formerUntil", k.former_until > now() as "hasFormer"
+            from app_keys k left join key_uses u on u.key_id = k.id left join tenants t on t.kind = 'app' and t.id = k.app_id
             where k.created_at <= ${before}::text::timestamptz
               and (k.created_at < ${before}::text::timestamptz or k.id > ${after})
               and ${org === undefined ? always : sql`t.org_id = ${org}`}
@@ -132,23 +141,37 @@ export class Directory extends Context.Service<
           const page = pageOf(rows, limit, ({ createdAt, id }) => [createdAt, id])
           return {
             ...page,
-            data: page.data.map(({ orgId, name, appName, createdAt, expiresAt, ...key }) => ({
-              ...key,
-              ...(name !== null && { name }),
-              ...(appName !== null && { appName }),
-              ...(orgId !== null && { orgId }),
-              createdAt: new Date(createdAt).toISOString(),
-              ...(expiresAt !== null && { expiresAt: new Date(expiresAt).toISOString() }),
-            })),
+            data: page.data.map(
+              ({
+                orgId,
+                name,
+                appName,
+                createdAt,
+                expiresAt,
+                madeBy,
+                lastUsedAt,
+                formerUntil,
+                hasFormer,
+                limits,
+                ...key
+              }) => ({
+                ...key,
+                ...(madeBy !== null && { madeBy }),
+                ...(lastUsedAt !== null && { lastUsedAt: new Date(lastUsedAt).toISOString() }),
+                ...(hasFormer === true && formerUntil !== null && { formerUntil: new Date(formerUntil).toISOString() }),
+                ...Option.getOrElse(decodeLimits(limits ?? {}), () => ({})),
+                ...(name !== null && { name }),
+                ...(appName !== null && { appName }),
+                ...(orgId !== null && { orgId }),
+                createdAt: new Date(createdAt).toISOString(),
+                ...(expiresAt !== null && { expiresAt: new Date(expiresAt).toISOString() }),
+              }),
+            ),
           }
         }),
-        callersOfModels: Effect.map(
-          bounded(sql<{ handle: string; count: number }>`
-            select handle, count(*)::int as count
-            from tenants, jsonb_array_elements_text(document -> 'models') as handle
-            where kind = 'org' and status = 'active' group by handle`),
-          (rows) => new Map(rows.map(({ handle, count }) => [handle, count])),
-        ),
+        listsOfModels: bounded(sql<ModelsOfOrgs>`
+          select document -> 'models' as models, count(*)::int as count
+          from tenants where kind = 'org' and status = 'active' group by 1`),
         hasSso: Effect.map(
           bounded(sql`select from tenants where kind = 'org' and document ? 'sso' limit 1`),
           (rows) => rows.length > 0,
@@ -158,11 +181,11 @@ export class Directory extends Context.Service<
   )
 }
 
-type KeyRow = Omit<KeyList["data"][number], "name" | "appName" | "orgId" | "expiresAt"> & {
-  readonly name: string | null
-  readonly appName: string | null
-  readonly orgId: string | null
-  readonly expiresAt: string | null
+type Known = (typeof KeyList.Encoded)["data"][number]
+type Nullable = "name" | "appName" | "orgId" | "expiresAt" | "madeBy" | "lastUsedAt" | "formerUntil"
+type KeyRow = Omit<Known, Nullable | "models" | "rates"> & { readonly [member in Nullable]: string | null } & {
+  readonly hasFormer: boolean | null
+  readonly limits: unknown
 }
 
 /** Patterns of `like` for texts that begin with a text. */
@@ -183,3 +206,6 @@ const keyPlaceOf = cursorReader(
   Schema.Tuple([Schema.Union([Timestamp, Schema.Literal("infinity")]), storedName(512)]),
   ["infinity", ""],
 )
+
+/** Limits as they are stored and sent. */
+const decodeLimits = Schema.decodeUnknownOption(Schema.toEncoded(SubjectLimits))

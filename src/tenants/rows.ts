@@ -35,6 +35,8 @@ export interface KeyRow {
   readonly kind: "key"
   readonly appId: string
   readonly secretSha256: Uint8Array
+  /** The secret before the present one, while it works. */
+  readonly former: { readonly secretSha256: Uint8Array; readonly untilMs: number } | undefined
   readonly scopes: ReadonlyArray<string>
   readonly status: "active" | "disabled" | "revoked"
   readonly expiresAtMs: number | undefined
@@ -74,7 +76,8 @@ export const readRows = Effect.fnUntraced(function* (
       from tenants t left join org_budgets b on b.org_id = t.id
       where t.kind = 'org' and t.id in (select unnest(${ids("org")}::text[]) union select org_id from a))
     select 'key' as kind, id, json_build_object('app', app_id, 'secret', encode(secret_sha256, 'hex'), 'scopes', scopes,
-      'status', status, 'expires', extract(epoch from expires_at) * 1000, 'limits', limits)::text as body from k
+      'status', status, 'expires', extract(epoch from expires_at) * 1000, 'limits', limits,
+      'former', encode(former_sha256, 'hex'), 'formerUntil', extract(epoch from former_until) * 1000)::text as body from k
     union all
     select 'app', id, json_build_object('app', document, 'status', status, 'config', config)::text from a
     union all
@@ -112,6 +115,8 @@ const KeyBody = Schema.fromJsonString(
     status: Schema.Literals(["active", "disabled", "revoked"]),
     expires: Schema.NullOr(Schema.Number),
     limits: Schema.NullOr(SubjectLimits),
+    former: Schema.NullOr(Schema.Uint8ArrayFromHex),
+    formerUntil: Schema.NullOr(Schema.Number),
   }),
 )
 const AppBody = Schema.fromJsonString(
@@ -131,8 +136,9 @@ const decodeOrg = Schema.decodeUnknownOption(OrgBody)
 
 const readers: Readonly<Record<TenantRow["kind"], (body: string) => Option.Option<TenantRow>>> = {
   key: (body) =>
-    Option.map(decodeKey(body), ({ app, secret, scopes, status, expires, limits }) => {
-      const common = { kind: "key", appId: app, secretSha256: secret, scopes, status } as const
+    Option.map(decodeKey(body), ({ app, secret, scopes, status, expires, limits, former: old, formerUntil }) => {
+      const former = old === null || formerUntil === null ? undefined : { secretSha256: old, untilMs: formerUntil }
+      const common = { kind: "key", appId: app, secretSha256: secret, former, scopes, status } as const
       return { ...common, expiresAtMs: expires ?? undefined, limits: limits ?? {} }
     }),
   app: (body) => Option.map(decodeApp(body), ({ app, status, config }) => appRow(app, status, config ?? {})),

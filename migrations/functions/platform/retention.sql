@@ -183,6 +183,7 @@ begin
       delete from org_budgets where org_id = t.id;
       delete from org_webhooks where org_id = t.id;
     elsif t.kind = 'app' then
+      delete from key_uses where key_id in (select id from app_keys where app_id = t.id);
       delete from app_keys where app_id = t.id;
       delete from app_configs where app_id = t.id;
     end if;

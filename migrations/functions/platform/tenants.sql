@@ -189,20 +189,111 @@ begin
   return known.reply;
 end $fn$;
 
--- A key that stands in no catalogue; false where the id is taken.
+-- A key that stands in no catalogue; its id, or null where that is taken. The same request again gives the key that it made a new
+-- secret: the answer with the first one was lost.
 create or replace function app_key_mint(p_id text, p_app_id text, p_org_id text, p_secret bytea, p_scopes text[],
-  p_expires_at timestamptz, p_name text, p_actor_type text, p_actor_id text)
-returns boolean language plpgsql as $fn$
+  p_expires_at timestamptz, p_name text, p_limits jsonb, p_request text, p_actor_type text, p_actor_id text)
+returns text language plpgsql as $fn$
+declare
+  made text;
 begin
-  insert into app_keys (id, app_id, secret_sha256, scopes, expires_at, name, origin)
-    values (p_id, p_app_id, p_secret, p_scopes, p_expires_at, p_name, 'admin') on conflict do nothing;
+  if p_request is not null then
+    perform pg_advisory_xact_lock(hashtext('weir.key-mint'), hashtext(p_org_id || p_request));
+    update app_keys set secret_sha256 = p_secret
+      where app_id = p_app_id and made_request = p_request and made_by = p_actor_type || ':' || p_actor_id and rotate_request is null
+        and revoked_at is null and created_at > now() - interval '1 day'
+      returning id into made;
+    if found then
+      perform audit_append('key.minted_again', p_org_id, p_actor_type, p_actor_id, jsonb_build_object('key', made, 'appId', p_app_id));
+      return made;
+    end if;
+  end if;
+  insert into app_keys (id, app_id, secret_sha256, scopes, expires_at, name, limits, origin, made_by, made_request)
+    values (p_id, p_app_id, p_secret, p_scopes, p_expires_at, p_name, p_limits, 'admin', p_actor_type || ':' || p_actor_id, p_request)
+    on conflict do nothing;
   if not found then
-    return false;
+    return null;
   end if;
   perform audit_append('key.minted', p_org_id, p_actor_type, p_actor_id,
     jsonb_build_object('key', p_id, 'appId', p_app_id, 'scopes', p_scopes, 'expiresAt', p_expires_at));
-  return true;
+  return p_id;
 end $fn$;
+
+-- Gives a key another secret; the former one works for its grace. The same request again replaces the new secret only. 'rotated',
+-- 'absent', or 'declared' where the catalogue has its secret.
+create or replace function app_key_rotate(p_id text, p_org_id text, p_secret bytea, p_grace_s integer, p_request text,
+  p_actor_type text, p_actor_id text)
+returns table(outcome text, former_until timestamptz) language plpgsql as $fn$
+#variable_conflict use_column
+declare
+  k app_keys;
+  owner text;
+begin
+  select x.* into k from app_keys x where x.id = p_id and x.status <> 'revoked' and (p_org_id is null or exists (
+    select from tenants t where t.kind = 'app' and t.id = x.app_id and t.org_id = p_org_id)) for update;
+  if not found then
+    outcome := 'absent';
+    return next;
+    return;
+  end if;
+  if k.origin = 'catalogue' and exists (
+    select from catalogue_revisions r, jsonb_array_elements(r.document -> 'keys') d
+    where r.revision = (select max(revision) from catalogue_revisions) and d ->> 'id' = p_id and d ? 'secret') then
+    outcome := 'declared';
+    return next;
+    return;
+  end if;
+  outcome := 'rotated';
+  if p_request is not null and k.rotate_request = p_request then
+    update app_keys set secret_sha256 = p_secret where id = p_id;
+    former_until := k.former_until;
+  else
+    former_until := now() + make_interval(secs => p_grace_s);
+    update app_keys set secret_sha256 = p_secret, former_sha256 = k.secret_sha256, former_until = app_key_rotate.former_until,
+      rotate_request = p_request where id = p_id;
+  end if;
+  select t.org_id into owner from tenants t where t.kind = 'app' and t.id = k.app_id;
+  perform audit_append('key.rotated', coalesce(p_org_id, owner), p_actor_type, p_actor_id,
+    jsonb_build_object('key', p_id, 'appId', k.app_id, 'formerUntil', former_until));
+  return next;
+end $fn$;
+
+-- Changes a key that stands in no catalogue: its name, limits, end, and whether it is disabled. Members of p_change that are null are
+-- removed. 'changed', 'absent' or 'declared'.
+create or replace function app_key_change(p_id text, p_org_id text, p_change jsonb, p_actor_type text, p_actor_id text)
+returns text language plpgsql as $fn$
+declare
+  k app_keys;
+  owner text;
+begin
+  select x.* into k from app_keys x where x.id = p_id and x.status <> 'revoked' and (p_org_id is null or exists (
+    select from tenants t where t.kind = 'app' and t.id = x.app_id and t.org_id = p_org_id)) for update;
+  if not found then
+    return 'absent';
+  end if;
+  if k.origin = 'catalogue' then
+    return 'declared';
+  end if;
+  update app_keys set
+    name = case when p_change ? 'name' then p_change ->> 'name' else k.name end,
+    limits = nullif(jsonb_strip_nulls(coalesce(k.limits, '{}') || (p_change - array['name', 'expiresAt', 'disabled'])), '{}'),
+    expires_at = case when p_change ? 'expiresAt' then (p_change ->> 'expiresAt')::timestamptz else k.expires_at end,
+    status = case when p_change ? 'disabled' then case when (p_change ->> 'disabled')::boolean then 'disabled' else 'active' end
+      else k.status end
+  where id = p_id;
+  select t.org_id into owner from tenants t where t.kind = 'app' and t.id = k.app_id;
+  perform audit_append('key.changed', coalesce(p_org_id, owner), p_actor_type, p_actor_id,
+    jsonb_build_object('key', p_id, 'appId', k.app_id, 'change', p_change));
+  return 'changed';
+end $fn$;
+
+-- Notes when keys were last used: {id: instant}.
+create or replace function key_uses_note(p_uses jsonb)
+returns void language sql as $fn$
+  insert into key_uses as k (key_id, used_at)
+  select u.key, u.value::timestamptz from jsonb_each_text(p_uses) u order by u.key
+  on conflict (key_id) do update set used_at = greatest(k.used_at, excluded.used_at)
+$fn$;
 
 -- Revokes a key. The audit entry of one that an operator revoked names the organisation of its application.
 create or replace function app_key_revoke(p_id text, p_org_id text, p_actor_type text, p_actor_id text)

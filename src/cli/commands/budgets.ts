@@ -117,7 +117,9 @@ const adjust = (
 const reset = Command.make("reset", { org, id, subject, ...operator }, ({ subject, ...rest }) =>
   adjust(rest, { reset: true }, subject),
 ).pipe(
-  Command.withDescription("Let a budget begin anew in its present period; the calls that run keep their holds"),
+  Command.withDescription(
+    "Set the used amount of a budget to zero in its present period; running calls keep their holds",
+  ),
   Command.withExamples([{ command: "weir budgets reset acme daily --subject key_ci" }]),
 )
 

@@ -55,6 +55,53 @@ const mintKey = Command.make(
   Command.withExamples([{ command: "weir keys create acme_app --id acme_key --name Laptop" }]),
 )
 
+const rotateKey = Command.make(
+  "rotate",
+  {
+    id,
+    grace: Flag.Int("grace").pipe(
+      Flag.withDescription("Seconds for which the former secret works on; a day if absent"),
+      Flag.optional,
+    ),
+    requestId: Flag.String("request-id").pipe(
+      Flag.withDescription("The same id again replaces the new secret only: for an answer that was lost"),
+      Flag.optional,
+    ),
+    ...operator,
+  },
+  ({ id, grace, requestId, ...target }) =>
+    show(
+      target,
+      AdminDirectory,
+      (client, headers) =>
+        client.adminDirectory.rotateKey({
+          headers,
+          params: { id },
+          payload: {
+            ...(Option.isSome(grace) && { graceS: grace.value }),
+            ...(Option.isSome(requestId) && { requestId: requestId.value }),
+          },
+        }),
+      ({ keyId, key, formerUntil }) =>
+        `${keyId} has a new secret, which is shown only now:\n${key}\nThe former one works until ${formerUntil ?? "now"}.`,
+    ),
+).pipe(
+  Command.withDescription("Give a key a new secret; the former one works on for its grace"),
+  Command.withExamples([{ command: "weir keys rotate acme_key --grace 3600" }]),
+)
+
+const renameKey = Command.make(
+  "rename",
+  { id, name: Argument.String("name").pipe(Argument.withDescription("A name for people")), ...operator },
+  ({ id, name, ...target }) =>
+    show(
+      target,
+      AdminDirectory,
+      (client, headers) => client.adminDirectory.changeKey({ headers, params: { id }, payload: { name } }),
+      () => `${id} is called ${name}`,
+    ),
+).pipe(Command.withDescription("Rename a key that no catalogue declares"))
+
 const revokeKey = Command.make("revoke", { id, ...operator }, ({ id, ...target }) =>
   show(
     target,
@@ -70,18 +117,22 @@ const revokeKey = Command.make("revoke", { id, ...operator }, ({ id, ...target }
 const describeKeys = ({ data, nextCursor }: KeyList): string =>
   [
     table(
-      ["id", "name", "app", "org", "scopes", "status", "made by", "created", "expires"],
-      data.map(({ id, name = "", appId, orgId = "", scopes, status, origin, createdAt, expiresAt = "" }) => [
-        id,
-        name,
-        appId,
-        orgId,
-        scopes.join(","),
-        status,
-        origin,
-        createdAt,
-        expiresAt,
-      ]),
+      ["id", "name", "app", "org", "scopes", "status", "made by", "created", "expires", "last used"],
+      data.map(
+        ({
+          id,
+          name = "",
+          appId,
+          orgId = "",
+          scopes,
+          status,
+          origin,
+          createdAt,
+          expiresAt = "",
+          madeBy,
+          lastUsedAt = "",
+        }) => [id, name, appId, orgId, scopes.join(","), status, madeBy ?? origin, createdAt, expiresAt, lastUsedAt],
+      ),
     ),
     ...more(nextCursor),
   ].join("\n")
@@ -90,6 +141,6 @@ const describeMinted = ({ keyId, key }: KeyMinted): string =>
   `${keyId}: ${key} (printed once; for clients of other APIs: ${keyId}~${key})`
 
 export const keys = Command.make("keys").pipe(
-  Command.withSubcommands([listKeys, mintKey, revokeKey]),
+  Command.withSubcommands([listKeys, mintKey, renameKey, rotateKey, revokeKey]),
   Command.provide(NodeHttpClient.layerNodeHttp),
 )

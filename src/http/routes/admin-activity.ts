@@ -17,7 +17,8 @@ import { invalidInput } from "../../protocol/json/issues.ts"
 import { storedName } from "../../protocol/values/text.ts"
 import { AuditLog } from "../../store/audit-log.ts"
 import { NodeProblems } from "../../telemetry/node-problems.ts"
-import { Directory } from "../../tenants/directory.ts"
+import { Directory, type ModelsOfOrgs } from "../../tenants/directory.ts"
+import { allowsModel } from "../../tenants/subject-limits.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { TargetHealth } from "../../upstream/health.ts"
 import { auditPage, endOf, logFilterOf, numberedPage, numberOf, summaryQueryOf } from "../activity-query.ts"
@@ -81,7 +82,7 @@ export const adminActivityRoutes = HttpApiBuilder.group(
 
     const planLimits = yield* makePlanLimits
 
-    const models = Effect.map(directory.callersOfModels, (callers) => modelsOf(catalogue.current(), callers))
+    const models = Effect.map(directory.listsOfModels, (lists) => modelsOf(catalogue.current(), lists))
 
     return handlers
       .handleRaw("listModels", ({ request }) => forOperator(request, models))
@@ -178,14 +179,16 @@ const targetsOf = (snapshot: CatalogueSnapshot, health: TargetHealth["Service"])
   }
 }
 
-const modelsOf = ({ document }: CatalogueSnapshot, callers: ReadonlyMap<string, number>): AdminModels => ({
-  data: (document.models ?? []).map(({ handle, kind = "chat", contextWindow, maxOutput, targets }) => ({
+const modelsOf = ({ document }: CatalogueSnapshot, lists: ReadonlyArray<ModelsOfOrgs>): AdminModels => ({
+  data: (document.models ?? []).map(({ handle, tags, kind = "chat", contextWindow, maxOutput, targets }) => ({
     handle,
     kind,
     ...(contextWindow !== undefined && { contextWindow }),
     ...(maxOutput !== undefined && { maxOutput }),
     targets: (targets ?? []).map(({ vendor, model }) => ({ vendor, model })),
-    organisations: callers.get(handle) ?? 0,
+    organisations: lists
+      .filter(({ models }) => models === null || allowsModel({ org: { models } }, { handle, ...(tags && { tags }) }))
+      .reduce((sum, { count }) => sum + count, 0),
   })),
 })
 

@@ -11,7 +11,7 @@ import { OrgBudgets } from "../../money/budgets/org-budgets.ts"
 import { Statements } from "../../money/statements.ts"
 import { Api } from "../../protocol/api.ts"
 import { Org } from "../../protocol/catalogue/tenant.ts"
-import { KeyMint, type OrgList } from "../../protocol/control/admin-directory.ts"
+import { KeyMint, KeyRotation, KeyUpdate, type OrgList } from "../../protocol/control/admin-directory.ts"
 import { BudgetAdjustment } from "../../protocol/control/budget.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
@@ -26,6 +26,8 @@ import { invalidName } from "../tenant-request.ts"
 import { usageCsv } from "../usage-csv.ts"
 import { isBudgetId, makeReadTerms } from "./budgets.ts"
 import { makeIssueLicence } from "./licences.ts"
+
+const byOperator = { actor: operator } as const
 
 export const adminDirectoryRoutes = HttpApiBuilder.group(
   Api,
@@ -88,10 +90,20 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
     })
 
     const mint = Effect.fnUntraced(function* (request: Request) {
-      const { app, id, name, scopes = ["runtime"], expiresAt } = yield* readJson(KeyMint, request, maxBodyBytes)
+      const { app, id, name, scopes = ["runtime"], ...rest } = yield* readJson(KeyMint, request, maxBodyBytes)
+      const { expiresAt, requestId, ...limits } = rest
       if (hasUnseen(name ?? "")) return yield* invalidName
-      return yield* keys.mint({ app, id, name, scopes, expiresAt, by: { actor: operator } })
+      return yield* keys.mint({ app, id, name, scopes, expiresAt, requestId, limits, by: byOperator })
     })
+
+    const changeKey = Effect.fnUntraced(function* (request: Request, id: string) {
+      const change = yield* readJson(KeyUpdate, request, maxBodyBytes)
+      if (hasUnseen(change.name ?? "")) return yield* invalidName
+      yield* keys.change(id, change, byOperator)
+    })
+
+    const rotateKey = (request: Request, id: string) =>
+      Effect.flatMap(readJson(KeyRotation, request, maxBodyBytes), (asked) => keys.rotate(id, asked, byOperator))
 
     const orgBudgets = Effect.fnUntraced(function* (orgId: string) {
       const org = yield* knownOrg(tenants, orgId)
@@ -136,9 +148,9 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
         forOperator(request, Effect.flatMap(searchOf(query), directory.keys)),
       )
       .handleRaw("mintKey", ({ request }) => forOperator(request, mint(request)))
-      .handleRaw("revokeKey", ({ request, params }) =>
-        forOperator(request, keys.revoke(params.id, { actor: operator })),
-      )
+      .handleRaw("revokeKey", ({ request, params }) => forOperator(request, keys.revoke(params.id, byOperator)))
+      .handleRaw("changeKey", ({ request, params }) => forOperator(request, changeKey(request, params.id)))
+      .handleRaw("rotateKey", ({ request, params }) => forOperator(request, rotateKey(request, params.id)))
       .handleRaw("listOrgLicences", ({ request, params: { org } }) =>
         forOperator(
           request,

@@ -6,7 +6,7 @@ import { WeirConfig } from "../../config.ts"
 import { Invitations } from "../../identity/invitations.ts"
 import { KeyAdmin } from "../../identity/key-admin.ts"
 import { Api } from "../../protocol/api.ts"
-import { OwnKeyMint } from "../../protocol/control/admin-directory.ts"
+import { KeyRotation, KeyUpdate, OwnKeyMint } from "../../protocol/control/admin-directory.ts"
 import type { TenantKind } from "../../protocol/control/tenants.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { hasUnseen, normalEmail } from "../../protocol/values/text.ts"
@@ -105,9 +105,22 @@ export const organisationRoutes = HttpApiBuilder.group(
 
     const mint = Effect.fnUntraced(function* (request: Request, member: Member) {
       yield* requireAdmin(member)
-      const { app, name, scopes = ["runtime"], expiresAt } = yield* readJson(OwnKeyMint, request, maxBodyBytes)
+      const { app, name, scopes = ["runtime"], ...rest } = yield* readJson(OwnKeyMint, request, maxBodyBytes)
+      const { expiresAt, requestId, ...limits } = rest
       if (hasUnseen(name ?? "")) return yield* invalidName
-      return yield* keys.mint({ app, id: undefined, name, scopes, expiresAt, by: byOf(member) })
+      return yield* keys.mint({ app, id: undefined, name, scopes, expiresAt, requestId, limits, by: byOf(member) })
+    })
+
+    const changeKey = Effect.fnUntraced(function* (request: Request, member: Member, id: string) {
+      yield* requireAdmin(member)
+      const change = yield* readJson(KeyUpdate, request, maxBodyBytes)
+      if (hasUnseen(change.name ?? "")) return yield* invalidName
+      yield* keys.change(id, change, byOf(member))
+    })
+
+    const rotateKey = Effect.fnUntraced(function* (request: Request, member: Member, id: string) {
+      yield* requireAdmin(member)
+      return yield* keys.rotate(id, yield* readJson(KeyRotation, request, maxBodyBytes), byOf(member))
     })
 
     return handlers
@@ -136,6 +149,12 @@ export const organisationRoutes = HttpApiBuilder.group(
         ),
       )
       .handleRaw("mintOwnKey", ({ request }) => forMember(request, (member) => mint(request, member)))
+      .handleRaw("changeOwnKey", ({ request, params }) =>
+        forMember(request, (member) => changeKey(request, member, params.id)),
+      )
+      .handleRaw("rotateOwnKey", ({ request, params }) =>
+        forMember(request, (member) => rotateKey(request, member, params.id)),
+      )
       .handleRaw("revokeOwnKey", ({ request, params }) =>
         forMember(request, (member) => Effect.andThen(requireAdmin(member), keys.revoke(params.id, byOf(member)))),
       )

@@ -1,7 +1,17 @@
 /** Admin routes for organisations, people, keys and licences. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { Budget, BudgetTerms } from "../catalogue/budget.ts"
-import { AdminUser, KeyList, KeyMint, KeyMinted, OrgList, UserList } from "../control/admin-directory.ts"
+import {
+  AdminUser,
+  KeyList,
+  KeyMint,
+  KeyMinted,
+  KeyRotated,
+  KeyRotation,
+  KeyUpdate,
+  OrgList,
+  UserList,
+} from "../control/admin-directory.ts"
 import { BudgetAdjustment, BudgetState, Budgets } from "../control/budget.ts"
 import { LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../control/licence.ts"
 import { Csv, UsageStatement } from "../control/statement.ts"
@@ -98,6 +108,24 @@ export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
       success: KeyMinted,
       error: errorsOf([...adminErrors, "not_found", "conflict"]),
     }).annotateMerge(summary("Mint a key for an application. The secret is shown once. Audited.")),
+  )
+  .add(
+    HttpApiEndpoint.patch("changeKey", "/v1/admin/keys/:id", {
+      headers,
+      params: { id: PathId },
+      payload: KeyUpdate,
+      success: HttpApiSchema.NoContent,
+      error: errorsOf([...adminErrors, "not_found", "conflict"]),
+    }).annotateMerge(summary("Change a key that no catalogue declares: its name, models, rates and end. Audited.")),
+  )
+  .add(
+    HttpApiEndpoint.post("rotateKey", "/v1/admin/keys/:id/rotate", {
+      headers,
+      params: { id: PathId },
+      payload: KeyRotation,
+      success: KeyRotated,
+      error: errorsOf([...adminErrors, "not_found", "conflict"]),
+    }).annotateMerge(summary("Give a key a new secret; the former one works on for its grace. Audited.")),
   )
   .add(
     HttpApiEndpoint.post("revokeKey", "/v1/admin/keys/:id/revoke", {

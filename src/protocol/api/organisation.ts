@@ -1,6 +1,6 @@
 /** Routes with which owners and admins manage their own organisation. */
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
-import { KeyList, KeyMinted, OwnKeyMint } from "../control/admin-directory.ts"
+import { KeyList, KeyMinted, KeyRotated, KeyRotation, KeyUpdate, OwnKeyMint } from "../control/admin-directory.ts"
 import {
   AppList,
   AppRecord,
@@ -134,6 +134,29 @@ export class Organisation extends HttpApiGroup.make("organisation")
       error: errorsOf([...errors, "conflict"]),
     }).annotateMerge(
       annotations("Mint a key for an application", "Requires owner or admin. The secret is shown once. Audited."),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.patch("changeOwnKey", "/v1/keys/:id", {
+      headers: bearerHeaders,
+      params: { id: PathId },
+      payload: KeyUpdate,
+      success: HttpApiSchema.NoContent,
+      error: errorsOf([...errors, "conflict"]),
+    }).annotateMerge(annotations("Change a key: its name, models, rates and end", "Requires owner or admin. Audited.")),
+  )
+  .add(
+    HttpApiEndpoint.post("rotateOwnKey", "/v1/keys/:id/rotate", {
+      headers: bearerHeaders,
+      params: { id: PathId },
+      payload: KeyRotation,
+      success: KeyRotated,
+      error: errorsOf([...errors, "conflict"]),
+    }).annotateMerge(
+      annotations(
+        "Give a key a new secret",
+        "Requires owner or admin. The former secret works on for `graceS`; budgets, rates and records stay. Audited.",
+      ),
     ),
   )
   .add(

@@ -38,7 +38,7 @@ export type BudgetState = typeof BudgetState.Type
 export const BudgetAdjustment = Schema.Struct({
   /** The id of the subject, for a budget that holds for each subject of its scope. */
   subject: Schema.optionalKey(storedName(128)),
-  /** Whether the used amount becomes zero. What runs keeps its hold. */
+  /** Whether the used amount becomes zero. Running calls keep their holds. */
   reset: Schema.optionalKey(Schema.Literal(true)),
   /** The amount by which the limit is raised in all, for this period only; `0` takes it back. */
   raise: Schema.optionalKey(Schema.Union([NonNegative, TokenCount])),

@@ -63,7 +63,7 @@ export const MemberCreate = Schema.Struct({ id, ...memberFields }).annotate({ id
 export const AppCreate = Schema.Struct({ id, ...appFields }).annotate({ identifier: "AppCreate" })
 
 /** A member that is null is removed. RFC 7396. */
-const removable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+export const removable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 /** A disabled tenant is refused everything, and keeps its data. */
 const status = Schema.optionalKey(Schema.Literals(["active", "disabled"]))
 const { timeZone, plan, policies, capabilities, hostedTools, aliases, sso, replyCache } = Org.fields

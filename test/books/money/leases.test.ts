@@ -5,7 +5,7 @@ import { SqlClient } from "effect/sql"
 import { type BudgetNeed, planBudget } from "../../../src/money/budgets/budget.ts"
 import { Ledger } from "../../../src/money/ledger.ts"
 import { layerPostgres } from "../../../src/money/ledger-postgres.ts"
-import { LedgerStores } from "../../../src/money/ledger-store.ts"
+import { LedgerStores, noUse } from "../../../src/money/ledger-store.ts"
 import { periodOfDay } from "../../../src/money/periods.ts"
 import type { UsageRecord } from "../../../src/money/usage-record.ts"
 import { dayMs } from "../../../src/protocol/values/instant.ts"
@@ -337,7 +337,9 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
         for (const result of results) {
           if (Result.isFailure(result)) expect(result.failure).toMatchObject({ code: "org_ceiling_exceeded" })
         }
-        expect(yield* used(orgId, [budget.counter])).toEqual(new Map([[budget.counter, 1000n * unit]]))
+        expect(yield* used(orgId, [budget.counter])).toEqual(
+          new Map([[budget.counter, { used: 1000n * unit, raised: 0n }]]),
+        )
         yield* expectSound(orgId)
       }).pipe(Effect.scoped),
     )
@@ -373,14 +375,14 @@ layer(nodes, { excludeTestServices: true, timeout: "60 seconds" })("leases", (it
       yield* reap
       expect(yield* used(orgId, [billed.counter, lost.counter])).toEqual(
         new Map([
-          [billed.counter, 3n * unit],
-          [lost.counter, 0n],
+          [billed.counter, { used: 3n * unit, raised: 0n }],
+          [lost.counter, noUse],
         ]),
       )
       // The node comes back with the truth: it is corrected.
       const back = yield* startNode()
       yield* back.settle(settlementOf(running, 2n * unit))
-      expect((yield* used(orgId, [billed.counter])).get(billed.counter)).toBe(2n * unit)
+      expect((yield* used(orgId, [billed.counter])).get(billed.counter)?.used).toBe(2n * unit)
       // All but that can be used again, once the lost node's account is closed.
       yield* reap
       yield* back.hold({ ...holdOf(orgId, 8n * unit), budgets: [{ ...billed, amount: 8n * unit }] })

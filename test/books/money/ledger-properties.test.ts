@@ -142,7 +142,7 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("the ledge
           expect(books?.calls).toBe(books?.keys)
           expect(Number(books?.least)).toBeGreaterThanOrEqual(0)
           expect(Number(yield* balance(orgId, "USD")) / Number(unit)).toBeCloseTo(10 - Number(books?.spent), 6)
-          const ofBudget = (yield* used(orgId, [counter])).get(counter) ?? 0n
+          const ofBudget = (yield* used(orgId, [counter])).get(counter)?.used ?? 0n
           expect(ofBudget).toBeLessThanOrEqual(limit + late)
           expect(Number(ofBudget) / Number(unit)).toBeCloseTo(Number(books?.spent), 6)
         }).pipe(Effect.scoped),

@@ -281,7 +281,7 @@ describe("a budget", () => {
     [{ scope: "key", unit: "tokens", period: "day", limit: 1.5 }, "limit"],
     [{ scope: "key", unit: "tokens", period: "day", limit: "1.5" }, "limit"],
     [{ scope: "key", unit: "money", period: "day", limit: "-1" }, "limit"],
-    [{ scope: "key", unit: "money", period: "year", limit: "1" }, "period"],
+    [{ scope: "key", unit: "money", period: "decade", limit: "1" }, "period"],
     [{ id: "a:b", scope: "key", unit: "money", period: "day", limit: "1" }, "id"],
     [{ scope: "nobody", unit: "money", period: "day", limit: "1" }, "scope"],
     [{ scope: "app", subject: "no such app", unit: "money", period: "day", limit: "1" }, "subject"],

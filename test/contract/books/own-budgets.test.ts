@@ -156,7 +156,7 @@ describe("a budget of the organisation's own", () => {
     [{ ...terms, limit: "1.5" }, "limit"],
     [{ ...terms, limit: "9".repeat(400) }, "limit"],
     [{ ...terms, unit: "money", limit: "-1" }, "limit"],
-    [{ ...terms, period: "year" }, "period"],
+    [{ ...terms, period: "decade" }, "period"],
     [{ ...terms, scope: "nobody" }, "scope"],
     [{ ...terms, warnAt: [0] }, "warnAt"],
     [{ ...terms, warnAt: [1.01] }, "warnAt"],

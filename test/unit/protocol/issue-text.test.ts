@@ -126,7 +126,7 @@ describe("a request", () => {
     [
       BudgetTerms,
       { scope: "org", unit: "money", period: "dayly", limit: "5" },
-      'period: "dayly" is not "day", "week" or "month"; did you mean day?',
+      'period: "dayly" is not "hour", "day", "week", "month", "quarter", "year" or "total"; did you mean day?',
     ],
     [
       BudgetTerms,
