@@ -3,7 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { wholeAmount } from "../../src/money/amount.ts"
 import { type Budget, budgetsOf, indexBudgets, needsOf, type Subjects } from "../../src/money/budgets/budget.ts"
 import { Ledger } from "../../src/money/ledger.ts"
-import { BudgetScope } from "../../src/protocol/catalogue/budget.ts"
+import { SubjectScope } from "../../src/protocol/catalogue/budget.ts"
 import { dayOf } from "../../src/protocol/values/utc8.ts"
 import { layerMemoryLedger, makeLedgerBook } from "../../src/testing/ledger-memory.ts"
 
@@ -19,7 +19,7 @@ const subjects: Subjects = {
 
 /** Five that cover the caller, and a thousand that cover others. */
 const fiveOfMany = indexBudgets([
-  ...BudgetScope.literals.flatMap((scope) => subjects[scope].map((subject) => budgetOf(scope, subject))),
+  ...SubjectScope.literals.flatMap((scope) => subjects[scope].map((subject) => budgetOf(scope, subject))),
   budgetOf("org", orgId, "tokens"),
   ...Array.from({ length: 1000 }, (_, at) => budgetOf("key", `key_${at}`)),
 ])

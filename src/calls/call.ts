@@ -36,6 +36,7 @@ import { cachedCharge } from "./settle/cached-bill.ts"
 import { reportRefusal } from "./settle/report.ts"
 import { reserve } from "./settle/reserve.ts"
 import { failCall, giveBack, leasedCallOf, refuse, settleCall, settleLost } from "./settle/settlement.ts"
+import { withTags } from "./tags.ts"
 import { type EndedEarly, makeConversation } from "./vendor/conversation.ts"
 import { converse } from "./vendor/failover.ts"
 import { Signal } from "./vendor/signal.ts"
@@ -74,6 +75,9 @@ const callerAttributes = ({ org, app, keyId }: Caller) => ({
   "weir.key_id": keyId,
 })
 
+const tagAttributes = (tags: Caller["tags"] = {}) =>
+  Object.fromEntries(Object.entries(tags).map(([name, value]) => [`weir.tag.${name}`, value]))
+
 const unexpected = (cause: Cause.Cause<unknown>) =>
   serviceError("internal_error", "The service could not complete the request", { cause })
 
@@ -111,8 +115,10 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   }
   const { meta } = request
   const model = kind.modelOf(request) ?? kind.purpose
+  const tagged = yield* Effect.fromResult(withTags(caller, meta?.tags))
+  if (tagged.tags !== undefined) yield* annotate(() => tagAttributes(tagged.tags))
   const { requestId, traceId } = call
-  const origin = { requestId, caller, ...(traceId !== undefined && { traceId }) }
+  const origin = { requestId, caller: tagged, ...(traceId !== undefined && { traceId }) }
   const admitted = { services, call: origin, kind, meta, model, registration, counts, reply, limits, waiting }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(

@@ -245,8 +245,10 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   })
   const subjects = { org: orgs, team: names(document.teams), app: apps, key: names(document.keys) }
   document.budgets?.forEach(({ scope, subject, unit, limit }, at) => {
-    // People and end users may exist without the catalogue.
-    if (scope !== "person" && scope !== "endUser") known(subjects[scope], subject, scope, "budgets", at, "subject")
+    // People, end users and values of tags may exist without the catalogue.
+    if (scope === "org" || scope === "team" || scope === "app" || scope === "key") {
+      known(subjects[scope], subject, scope, "budgets", at, "subject")
+    }
     if (!isAmountOf(unit, String(limit))) {
       problems.push({ path: ["budgets", at, "limit"], message: `is no amount of ${unit}` })
     }

@@ -1,5 +1,5 @@
 /** The queries of usage over time, exchanges and audit entries. */
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import type { LogFilter } from "../money/exchange-log.ts"
 import type { SummaryQuery } from "../money/usage-summary.ts"
 import { SummaryDimension } from "../protocol/control/usage-summary.ts"
@@ -7,6 +7,7 @@ import type { ServiceError } from "../protocol/error.ts"
 import { invalidInput } from "../protocol/json/issues.ts"
 import { cursorOf, cursorReader } from "../protocol/values/cursor.ts"
 import { Instant, parseInstant } from "../protocol/values/instant.ts"
+import { isTagScope, Tags, tagsInHeader } from "../protocol/values/tags.ts"
 import { storedName } from "../protocol/values/text.ts"
 import type { AuditEntry, AuditLog } from "../store/audit-log.ts"
 import { type PageQuery, pageOf } from "./page-query.ts"
@@ -60,15 +61,29 @@ const namesOf = <Name extends string>(query: Query, names: ReadonlyArray<Name>) 
     return values
   })
 
+const readTags = Schema.decodeUnknownOption(Tags)
+
+/** The tags of a query: `tags=feature=rank,team=search`. */
+const tagsOf = ({ tags }: Query): Effect.Effect<Tags | undefined, Bad> => {
+  if (tags === undefined) return Effect.undefined
+  return Option.match(readTags(tagsInHeader(tags)), {
+    onNone: () =>
+      Effect.fail(invalidInput([{ path: "tags", message: "tags such as feature=rank,team=search are required" }])),
+    onSome: Effect.succeed,
+  })
+}
+
 const isDimension = Schema.is(SummaryDimension)
 
 export const summaryQueryOf = Effect.fnUntraced(function* (query: Query): Effect.fn.Return<SummaryQuery, Bad> {
   const { by = "model" } = query
-  if (!isDimension(by)) {
-    return yield* invalidInput([{ path: "by", message: `${SummaryDimension.literals.join(", ")} are possible` }])
+  if (!isDimension(by) && !isTagScope(by)) {
+    const known = SummaryDimension.literals.join(", ")
+    return yield* invalidInput([{ path: "by", message: `${known} and tags such as tag:feature are possible` }])
   }
   const only = yield* namesOf(query, SummaryDimension.literals)
-  return { ...(yield* periodOf(query)), by, only }
+  const tags = yield* tagsOf(query)
+  return { ...(yield* periodOf(query)), by, only, ...(tags !== undefined && { tags }) }
 })
 
 const filters = ["org", "app", "key", "model", "vendor", "stop", "code", "purpose", "session", "request"] as const
@@ -79,7 +94,9 @@ export const logFilterOf = Effect.fnUntraced(function* (query: Query): Effect.fn
     return yield* invalidInput([{ path: "estimated", message: "true or false is required" }])
   }
   const named = yield* namesOf(query, filters)
+  const tags = yield* tagsOf(query)
   return {
+    ...(tags !== undefined && { tags }),
     ...(yield* periodOf(query)),
     ...named,
     ...(estimated !== undefined && { estimated: estimated === "true" }),

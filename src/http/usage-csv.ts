@@ -4,6 +4,7 @@ import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../calls/calls.ts"
 import type { Statements } from "../money/statements.ts"
 import { type UsageStatement, usageStatementFields } from "../protocol/control/statement.ts"
+import { tagsText } from "../protocol/values/tags.ts"
 
 type Row = UsageStatement["data"][number]
 
@@ -28,7 +29,7 @@ const firstColumns = [
   "currency",
 ] as const satisfies ReadonlyArray<keyof Row>
 
-/** Values that are one cell each: counts by dimension are not. */
+/** Values that are one cell each: counts by dimension are not; tags are one text. */
 const isCell = (field: keyof Row): field is Exclude<keyof Row, "dims"> => field !== "dims"
 const columns = [...new Set([...firstColumns, ...usageStatementFields.filter(isCell)])]
 
@@ -57,7 +58,13 @@ export const usageCsv = Effect.fnUntraced(function* (statements: Statements["Ser
 const pageRows = 1000
 
 const linesOf = (rows: ReadonlyArray<Row>): string =>
-  rows.map((row) => `${columns.map((name) => cell(row[name] ?? "")).join()}\r\n`).join("")
+  rows.map((row) => `${columns.map((name) => cell(textOf(row[name]))).join()}\r\n`).join("")
+
+const textOf = (value: Row[keyof Row]): string | number =>
+  typeof value === "object" ? tagsText(valuesOf(value)) : (value ?? "")
+
+const valuesOf = (value: object): Record<string, string> =>
+  Object.fromEntries(Object.entries(value).map(([name, each]) => [name, String(each)]))
 
 /** Spreadsheets would run a text that begins like a formula. */
 const cell = (value: string | number): string => {

@@ -1,6 +1,7 @@
 /** The caller of a runtime route, independent of its kind of credential. */
 
 import type { Subjects } from "../money/budgets/budget.ts"
+import type { Tags } from "../protocol/values/tags.ts"
 import type { LimitedSubject } from "../tenants/subject-limits.ts"
 import type { AppEntry, OrgEntry } from "../tenants/tenants.ts"
 
@@ -15,6 +16,8 @@ export interface Caller extends OrgEntry {
   readonly endUserId: string | undefined
   /** The subjects with models or rates of their own; absent if there is none. */
   readonly limits?: ReadonlyArray<LimitedSubject> | undefined
+  /** The tags of its call; absent if there are none. */
+  readonly tags?: Tags | undefined
   /** The member behind a device key or a personal access token. */
   readonly person?: { readonly id: string; readonly teams: ReadonlyArray<string> } | undefined
 }
@@ -25,13 +28,14 @@ export interface CallerIds extends Pick<Caller, "keyId" | "endUserId" | "person"
 }
 
 /** The ids of everything that has a budget for the caller. */
-export const budgetSubjects = ({ org, app, keyId, person, endUserId }: Caller): Subjects => ({
+export const budgetSubjects = ({ org, app, keyId, person, endUserId, tags }: Caller): Subjects => ({
   org: [org.id],
   team: person?.teams ?? [],
   person: person === undefined ? [] : [person.id],
   app: app === undefined ? [] : [app.id],
   key: [keyId],
   endUser: endUserId === undefined ? [] : [endUserId],
+  ...(tags !== undefined && { tags }),
 })
 
 /**

@@ -1,4 +1,5 @@
 /** Exchanges that have ended, newest first, and one from end to end: from usage records, reports and transfers. */
+
 import { Context, Effect, Layer, Schema } from "effect"
 import {
   type ExchangeDetail,
@@ -8,6 +9,7 @@ import {
 } from "../protocol/control/exchange-log.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { cursorReader, pageOf } from "../protocol/values/cursor.ts"
+import type { Tags } from "../protocol/values/tags.ts"
 import { StoredText } from "../protocol/values/text.ts"
 import { LongQueries } from "../store/connections.ts"
 import { withDeadline } from "../store/database.ts"
@@ -28,6 +30,8 @@ export interface LogFilter {
   readonly code?: string | undefined
   readonly estimated?: boolean | undefined
   readonly purpose?: string | undefined
+  /** Only billed exchanges with these tags. */
+  readonly tags?: Tags | undefined
   readonly session?: string | undefined
   /** The service's request id, or the caller's. */
   readonly request?: string | undefined
@@ -76,7 +80,7 @@ export class ExchangeLog extends Context.Service<
         ] as const
 
       const list = Effect.fnUntraced(function* (filter: LogFilter, { limit, cursor }: Page) {
-        const { vendor, stop, code, estimated } = filter
+        const { vendor, stop, code, estimated, tags } = filter
         const [beforeText, ref] = yield* placeOf(cursor)
         const before = Number(beforeText)
         const lastMs = Math.min(filter.toMs, before / 1000 + 1)
@@ -95,12 +99,13 @@ export class ExchangeLog extends Context.Service<
           ]
           const records = [
             ...within,
+            ...(tags === undefined ? [] : [sql`u.tags @> ${JSON.stringify(tags)}::text::jsonb`]),
             ...(vendor === undefined ? [] : [sql`u.vendor = ${vendor}`]),
             ...(stop === undefined ? [] : [sql`u.stop = ${stop}`]),
             ...(code === undefined ? [] : [sql`r.code = ${code}`]),
             ...(estimated === undefined ? [] : [sql`(u.estimated_reason is not null) = ${estimated}`]),
           ]
-          const hasFailures = stop === undefined && estimated !== true
+          const hasFailures = stop === undefined && estimated !== true && tags === undefined
           const failures = [
             ...within,
             sql`not u.is_billed and u.code is not null`,

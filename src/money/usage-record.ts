@@ -57,6 +57,7 @@ const selected = (table: string, field: UsageField): string => {
     case "decimal":
       return `${column}::text`
     case "json":
+      if (field !== "dims") return column
       return `usage_dims(${[field, ...times].map((name) => `${table}.${columnOf(name)}`).join(", ")})`
     default:
       return column

@@ -4,10 +4,12 @@ import type { Statement } from "effect/sql"
 import type {
   FirstFrame,
   SummaryDimension,
+  SummaryGroup,
   SummaryStep,
   UsageFigures,
   UsageSummary,
 } from "../protocol/control/usage-summary.ts"
+import { isTagScope, type Tags, tagIn } from "../protocol/values/tags.ts"
 import { LongQueries } from "../store/connections.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -22,9 +24,11 @@ export interface SummaryQuery {
   readonly fromMs: number
   readonly toMs: number
   /** The dimension of the groups. */
-  readonly by: SummaryDimension
+  readonly by: SummaryGroup
   /** Only usage with these values; usage of all organisations if none is named. */
   readonly only: { readonly [dimension in SummaryDimension]?: string | undefined }
+  /** Only usage with these tags. */
+  readonly tags?: Tags | undefined
   /** Only usage with the tokens of this person. */
   readonly person?: string | undefined
 }
@@ -75,7 +79,14 @@ export class UsageSummaries extends Context.Service<
 
       return UsageSummaries.of({
         read: Effect.fnUntraced(function* (query) {
-          const { by, only, person } = query
+          const { by, only, person, tags = {} } = query
+          const isByTag = isTagScope(by)
+          // The folded sums have no tags.
+          const isOfTags = isByTag || Object.keys(tags).length > 0
+          const nameOf = isByTag ? sql`coalesce(u.tags ->> ${tagIn(by)}, '')` : sql`u.${sql(columns[by])}`
+          const foldedName = isByTag ? sql`''::text` : nameOf
+          const tagged =
+            isOfTags && Object.keys(tags).length > 0 ? sql`u.tags @> ${JSON.stringify(tags)}::text::jsonb` : sql`true`
           const step = stepOf(query)
           const starts = startsOf(query, step)
           const fromMs = starts[0] ?? query.fromMs
@@ -89,9 +100,9 @@ export class UsageSummaries extends Context.Service<
               ...(names.includes("key") ? [ofPerson(person)] : []),
             ])
           // The folded sums of the whole gateway have no organisations, applications and keys.
-          const isWhole = ([by, ...dimensionsOf(only)] as const).every((name) => !ofOrgs.includes(name))
+          const isWhole = [by, ...dimensionsOf(only)].every((name) => isTagScope(name) || !ofOrgs.includes(name))
           const org = only.org ?? (isWhole ? "" : undefined)
-          const cuts = yield* cutsOf(fromMs, toMs, step)
+          const cuts = isOfTags ? { fromMs, daysMs: fromMs, hoursMs: fromMs, toMs } : yield* cutsOf(fromMs, toMs, step)
           const sums = yield* bounded(sql<SumRow>`
             with x as materialized (
               select point, name, currency, sum(exchanges) as exchanges, sum(estimated) as estimated,
@@ -99,15 +110,15 @@ export class UsageSummaries extends Context.Service<
                 sum(out_tokens) as out_tokens, sum(cache_read_tokens) as cache_read_tokens,
                 sum(cache_write_tokens) as cache_write_tokens, sum(cost) as cost, sum(cache_net_saving) as cache_net_saving
               from (
-                select u.org_id, date_trunc(${step}, u.at, 'UTC') as point, u.${sql(columns[by])} as name, u.currency,
+                select u.org_id, date_trunc(${step}, u.at, 'UTC') as point, ${foldedName} as name, u.currency,
                   u.exchanges, u.estimated, u.stop, u.in_tokens, u.out_tokens, u.cache_read_tokens, u.cache_write_tokens, u.cost,
                   u.cache_net_saving
                 from usage_rollups u where ${folded(cuts, org)} and ${narrow(recordDimensions)}
                 union all
-                select u.org_id, date_trunc(${step}, u.at, 'UTC'), u.${sql(columns[by])}, u.currency, 1,
+                select u.org_id, date_trunc(${step}, u.at, 'UTC'), ${nameOf}, u.currency, 1,
                   case when u.estimated_reason is null then 0 else 1 end, u.stop, u.in_tokens, u.out_tokens,
                   u.cache_read_tokens, u.cache_write_tokens, u.cost, u.cache_net_saving
-                from usage_records u where ${recent(cuts, only.org)} and ${narrow(recordDimensions)}) u
+                from usage_records u where ${recent(cuts, only.org)} and ${narrow(recordDimensions)} and ${tagged}) u
               group by 1, 2, 3)
             select (extract(epoch from point) * 1000)::float8 as "atMs", name, currency,
               sum(exchanges)::float8 as exchanges, sum(estimated)::float8 as estimated,
@@ -119,12 +130,12 @@ export class UsageSummaries extends Context.Service<
           const units = yield* bounded(sql<UnitRow>`
             select name, unit, sum(amount)::float8 as amount
             from (
-              select u.org_id, u.${sql(columns[by])} as name, u.unit, u.amount
+              select u.org_id, ${foldedName} as name, u.unit, u.amount
               from unit_rollups u where ${folded(cuts, org)} and ${narrow(recordDimensions)}
               union all
-              select u.org_id, u.${sql(columns[by])}, d.key, d.value::numeric
+              select u.org_id, ${nameOf}, d.key, d.value::numeric
               from usage_records u cross join lateral jsonb_each_text(u.dims) d
-              where ${recent(cuts, only.org)} and ${narrow(recordDimensions)}) x
+              where ${recent(cuts, only.org)} and ${narrow(recordDimensions)} and ${tagged}) x
             group by 1, 2 order by 2`)
           const frames = yield* bounded(sql<FrameRow>`
             select (extract(epoch from point) * 1000)::float8 as "atMs", up_to_ms as "upToMs",

@@ -6,6 +6,7 @@ import { ExtraParams } from "./extra-params.ts"
 import { ModelHandle } from "./model-handle.ts"
 import { Tool } from "./tool.ts"
 import { Usage } from "./usage.ts"
+import { Tags } from "./values/tags.ts"
 import { storedName } from "./values/text.ts"
 
 const Positive = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000_000 }))
@@ -82,6 +83,8 @@ export const ExchangeMeta = Schema.Struct({
     }),
   ),
   purpose: Schema.optionalKey(Purpose),
+  /** Names and values by which usage is counted, e.g. `{"feature": "rank"}`. */
+  tags: Schema.optionalKey(Tags),
 })
 
 export const ExchangeCache = Schema.Struct({

@@ -1,18 +1,18 @@
 /** Limits of the subjects of a call, and the models that they allow together. Pure. */
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
-import type { BudgetScope } from "../protocol/catalogue/budget.ts"
+import type { SubjectScope } from "../protocol/catalogue/budget.ts"
 import type { ModelList, SubjectLimits } from "../protocol/catalogue/limits.ts"
 import type { Org } from "../protocol/catalogue/tenant.ts"
 
 /** The limits that are set at one subject. */
 export interface LimitedSubject extends SubjectLimits {
-  readonly scope: BudgetScope
+  readonly scope: SubjectScope
   readonly id: string
 }
 
 /** The subject, if anything is set at it. */
 export const limitedSubject = (
-  scope: BudgetScope,
+  scope: SubjectScope,
   id: string,
   { models, rates }: SubjectLimits,
 ): ReadonlyArray<LimitedSubject> =>

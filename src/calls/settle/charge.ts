@@ -17,7 +17,7 @@ export const free: Charge = { cost: 0n, cacheNetSaving: 0n }
 /** The amounts of a settlement, and the caller in its usage record. */
 export interface Charged
   extends Pick<Settlement, "hold" | "atMs" | "job">,
-    Omit<UsageRecord, "appId" | "vendor" | "tierMs" | "cacheNetSaving"> {
+    Omit<UsageRecord, "appId" | "tags" | "vendor" | "tierMs" | "cacheNetSaving"> {
   readonly caller: Caller
   /** The target that was called; undefined if no vendor was asked. */
   readonly target: CallTarget | undefined
@@ -32,6 +32,7 @@ export const settlementOf = (charged: Charged): Settlement => {
     ...known,
     counts: storable(known.counts),
     appId: caller.app?.id ?? "",
+    tags: caller.tags,
     vendor: target?.vendor.id ?? "",
     tierMs: rounded(took),
     cacheNetSaving: charge.cacheNetSaving,

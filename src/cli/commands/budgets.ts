@@ -3,7 +3,7 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { AdminDirectory } from "../../protocol/api/admin-directory.ts"
-import { BudgetScope, BudgetTerms, BudgetUnit, periodText } from "../../protocol/catalogue/budget.ts"
+import { BudgetTerms, BudgetUnit, periodText, SubjectScope } from "../../protocol/catalogue/budget.ts"
 import type { BudgetAdjustment, Budgets } from "../../protocol/control/budget.ts"
 import { invalidInput, refusedIn } from "../../protocol/json/issues.ts"
 import { org } from "../lists.ts"
@@ -25,7 +25,9 @@ const set = Command.make(
   {
     org,
     id,
-    scope: Flag.Literals("scope", BudgetScope.literals).pipe(Flag.withDescription("The kind of subject")),
+    scope: Flag.String("scope").pipe(
+      Flag.withDescription(`The kind of subject: ${SubjectScope.literals.join(", ")}, or a tag such as tag:feature`),
+    ),
     subject: Flag.String("subject").pipe(
       Flag.withDescription("The id of the subject; each of the kind has the budget if absent"),
       Flag.optional,

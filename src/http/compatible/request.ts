@@ -1,4 +1,5 @@
 /** A request of a compatible route as an exchange of twp/1. */
+
 import { Result } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import type { OwnRequest } from "../../dialects/carry/carried-request.ts"
@@ -14,6 +15,7 @@ import { type ExtraName, extraNames } from "../../protocol/extra-params.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
 import { type Decoded, decodeJson, parseBody, parsePlainly } from "../../protocol/json/json-body.ts"
 import { entryOf } from "../../protocol/values/entry.ts"
+import { tagsInHeader } from "../../protocol/values/tags.ts"
 import type { RuntimeRequest } from "../caller-request.ts"
 
 export interface CompatibleRequest {
@@ -96,12 +98,19 @@ const asObject = (value: unknown) => (isObject(value) ? value : {})
 
 /** The fields that every API has in headers. */
 export const metaOf = (headers: RuntimeRequest["headers"]) => {
-  const { "idempotency-key": requestId, "x-svc-session-id": sessionId, "x-svc-purpose": purpose } = headers
-  if (requestId === undefined && sessionId === undefined && purpose === undefined) return undefined
+  const {
+    "idempotency-key": requestId,
+    "x-svc-session-id": sessionId,
+    "x-svc-purpose": purpose,
+    "x-svc-tags": tags,
+  } = headers
+  if (requestId === undefined && sessionId === undefined && purpose === undefined && tags === undefined)
+    return undefined
   return {
     ...(requestId !== undefined && { requestId }),
     ...(sessionId !== undefined && { sessionId }),
     ...(purpose !== undefined && { purpose }),
+    ...(tags !== undefined && { tags: tagsInHeader(tags) }),
   }
 }
 
@@ -137,6 +146,7 @@ const headerNames: ClientApi["fieldNames"] = [
   ["meta.requestId", "Idempotency-Key"],
   ["meta.sessionId", "x-svc-session-id"],
   ["meta.purpose", "x-svc-purpose"],
+  ["meta.tags", "x-svc-tags"],
   ["cache.reply", "x-svc-cache"],
 ]
 

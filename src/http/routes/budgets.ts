@@ -108,7 +108,8 @@ const makeIsOfOrg = Effect.gen(function* () {
           tokens.find(id),
           (isOfApps, token) => isOfApps || token?.orgId === orgId,
         )
-      case "endUser":
+      default:
+        // End users and values of tags need not be declared.
         return Effect.succeed(true)
     }
   }

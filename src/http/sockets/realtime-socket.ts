@@ -3,10 +3,12 @@
 import { Effect, Schema } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
 import { modelNotAuthorised } from "../../calls/model.ts"
+import { withTags } from "../../calls/tags.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { Realtime } from "../../kinds/realtime/realtime.ts"
 import { invalidInput, issuesOf } from "../../protocol/json/issues.ts"
 import { SessionId } from "../../protocol/session.ts"
+import { Tags, tagsInHeader } from "../../protocol/values/tags.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
 import { makeForCaller } from "../caller-request.ts"
@@ -17,6 +19,10 @@ import { chosenProtocol, queryCredential, withSocketCredential } from "./openai-
 import { refuseUpgrade } from "./refusal.ts"
 import { makeSocketCallers } from "./socket-callers.ts"
 import type { Upgrade, UpgradeHandler } from "./upgrades.ts"
+
+const decodeTags = Schema.decodeUnknownEffect(Tags)
+const readTags = (text: string) =>
+  Effect.mapError(decodeTags(tagsInHeader(text)), (error) => invalidInput(issuesOf(error)))
 
 const RealtimeHeaders = Schema.Struct({
   "x-svc-session-id": Schema.optionalKey(SessionId),
@@ -41,10 +47,13 @@ export const makeRealtimeSocket = Effect.gen(function* () {
     const headers = yield* Schema.decodeUnknownEffect(RealtimeHeaders)(request.headers).pipe(
       Effect.mapError((error) => invalidInput(issuesOf(error))),
     )
+    const sentTags = request.headers["x-svc-tags"]
+    const tags = sentTags === undefined ? undefined : yield* readTags(sentTags)
+    const tagged = yield* Effect.fromResult(withTags(caller, tags))
     const beta = request.headers["openai-beta"]
     yield* realtime.run({
       requestId,
-      caller,
+      caller: tagged,
       again,
       named,
       model: handleOf(named, caller.org.aliases),

@@ -3,12 +3,14 @@
  * budget without a subject holds for each subject of its scope.
  */
 
-import { type BudgetPeriod, BudgetScope, type BudgetTerms } from "../../protocol/catalogue/budget.ts"
+import { Schema } from "effect"
+import { type BudgetPeriod, type BudgetScope, type BudgetTerms, SubjectScope } from "../../protocol/catalogue/budget.ts"
 import type { Plan } from "../../protocol/catalogue/plan.ts"
 import type { BudgetState } from "../../protocol/control/budget.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import { isWithinMoney, mostTokens } from "../../protocol/values/bounds.ts"
+import { isTagScope, type Tags, tagIn } from "../../protocol/values/tags.ts"
 import { utc8 } from "../../protocol/values/utc8.ts"
 
 import { type Amount, formatAmount, parseAmount, wholeAmount } from "../amount.ts"
@@ -94,7 +96,19 @@ export const tightestLimit = (
 }
 
 /** The caller by scope: budgets of these subjects cover the call. */
-export type Subjects = Readonly<Record<BudgetScope, ReadonlyArray<string>>>
+export type Subjects = Readonly<Record<SubjectScope, ReadonlyArray<string>>> & {
+  /** The tags of the call, by their names. */
+  readonly tags?: Tags | undefined
+}
+
+/** The subjects of a scope: those of a kind, or the value of a tag. */
+const subjectsIn = (subjects: Subjects, scope: BudgetScope): ReadonlyArray<string> => {
+  if (isSubjectScope(scope)) return subjects[scope]
+  const value = isTagScope(scope) ? subjects.tags?.[tagIn(scope)] : undefined
+  return value === undefined ? none : [value]
+}
+
+const isSubjectScope = Schema.is(SubjectScope)
 
 /** Budgets by the subject that they cover: many organisations have budgets, and a call must not look at all of them. */
 export interface BudgetIndex {
@@ -223,9 +237,12 @@ export const budgetsOf = (
     const each = coveringOf(budget, subject, nowMs, zone, !isEndUser || budget.scope === "endUser")
     if (each !== undefined) covering.push(each)
   }
-  for (const budget of general) for (const subject of subjects[budget.scope]) add(budget, subject)
+  for (const budget of general) for (const subject of subjectsIn(subjects, budget.scope)) add(budget, subject)
   if (bySubject.size === 0) return covering
-  for (const scope of BudgetScope.literals) {
+  for (const [name, value] of Object.entries(subjects.tags ?? {})) {
+    for (const budget of bySubject.get(subjectKey(`tag:${name}`, value)) ?? none) add(budget, value)
+  }
+  for (const scope of SubjectScope.literals) {
     for (const subject of subjects[scope]) {
       for (const budget of bySubject.get(subjectKey(scope, subject)) ?? none) add(budget, subject)
     }

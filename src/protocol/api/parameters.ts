@@ -62,7 +62,10 @@ const period = {
 /** The filters and groups of a summary of usage. */
 export const summaryQuery = {
   ...period,
-  by: parameter("The groups: `model` (if absent), `org`, `app`, `key`, `vendor`, `purpose` or `stop`"),
+  by: parameter(
+    "The groups: `model` (if absent), `org`, `app`, `key`, `vendor`, `purpose`, `stop`, or a tag such as `tag:feature`",
+  ),
+  tags: parameter("Only with these tags, e.g. `feature=rank,team=search`"),
   app: parameter("Only of this application"),
   key: parameter("Only of this key or token"),
   model: parameter("Only of this model"),
@@ -80,6 +83,7 @@ export const exchangeQuery = {
   vendor: summaryQuery.vendor,
   purpose: summaryQuery.purpose,
   stop: summaryQuery.stop,
+  tags: summaryQuery.tags,
   code: parameter("Only with this error code"),
   estimated: parameter("`true` or `false`: whether the usage was estimated"),
   session: parameter("Only of this session"),

@@ -2,11 +2,16 @@
 import { Schema } from "effect"
 import { NonNegative, TokenCount } from "../values/bounds.ts"
 import { Instant, parseInstant } from "../values/instant.ts"
+import { TagScope } from "../values/tags.ts"
 import { storedName } from "../values/text.ts"
 import { WarnAt } from "./plan.ts"
 import { Id } from "./values.ts"
 
-export const BudgetScope = Schema.Literals(["org", "team", "person", "app", "key", "endUser"])
+export const SubjectScope = Schema.Literals(["org", "team", "person", "app", "key", "endUser"])
+export type SubjectScope = typeof SubjectScope.Type
+
+/** A kind of subject, or a tag of calls such as `tag:feature`, whose values are the subjects. */
+export const BudgetScope = Schema.Union([SubjectScope, TagScope])
 export type BudgetScope = typeof BudgetScope.Type
 
 /** Tokens, or money of the organisation's currency, counted in full. */

@@ -4,6 +4,7 @@ import { OrgReplyCache } from "../control/reply-cache.ts"
 import { Currency } from "../usage.ts"
 import { NonNegative, PerMinute } from "../values/bounds.ts"
 import { Instant } from "../values/instant.ts"
+import { TagName, Tags } from "../values/tags.ts"
 import { limitFields, SubjectLimits } from "./limits.ts"
 import { SsoProvider } from "./sso-provider.ts"
 import { Id, Role, SecretRef } from "./values.ts"
@@ -101,6 +102,10 @@ export const App = Schema.Struct({
   ...limitFields,
   /** The limits of each of its end users. */
   endUsers: Schema.optionalKey(SubjectLimits),
+  /** Tags that each of its calls has; callers cannot give them other values. */
+  tags: Schema.optionalKey(Tags),
+  /** Names of tags that each of its calls must have. */
+  requiredTags: Schema.optionalKey(Schema.Array(TagName).check(Schema.isMaxLength(8))),
   /** Whether each request must be signed. */
   requireSignature: Schema.optionalKey(Schema.Boolean),
   /** Addresses or networks (CIDR); empty or absent allows all. */

@@ -99,6 +99,8 @@ export const AppUpdate = Schema.Struct({
   quota: removable(App.fields.quota.schema),
   ...limits,
   endUsers: removable(App.fields.endUsers.schema),
+  tags: removable(App.fields.tags.schema),
+  requiredTags: removable(App.fields.requiredTags.schema),
   requireSignature: removable(App.fields.requireSignature.schema),
   ipAllow: removable(App.fields.ipAllow.schema),
   licenceRequired: removable(App.fields.licenceRequired.schema),

@@ -44,6 +44,8 @@ export const usageFields = {
   totalMs: OptionalTime,
   /** The region in which the vendor says that it answered. */
   region: OptionalText,
+  /** Names and values by which usage is counted. */
+  tags: Schema.optional(Schema.Record(Schema.String, Schema.String)),
 } as const
 
 export type UsageField = keyof typeof usageFields
@@ -64,11 +66,11 @@ export const logNames = {
 /** The column of a field in the books: its name in snake case. */
 export const columnOf = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** The type of a column: decimals have ten places, and JSON is an object of counts. */
+/** The type of a column: decimals have ten places, and JSON is an object of counts or texts. */
 export const storedTypeOf = (field: UsageField): "text" | "integer" | "decimal" | "time" | "json" => {
   const schema = usageFields[field]
   if (field === "at") return "time"
   if (schema === Decimal) return "decimal"
   if (schema === Schema.Int || schema === OptionalTime) return "integer"
-  return field === "dims" ? "json" : "text"
+  return field === "dims" || field === "tags" ? "json" : "text"
 }

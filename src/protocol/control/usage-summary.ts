@@ -1,6 +1,7 @@
 /** Usage of a period by time and by one dimension, from records that are folded by the hour. */
 import { Schema } from "effect"
 import { Currency, Decimal } from "../usage.ts"
+import type { TagScope } from "../values/tags.ts"
 
 const Count = Schema.Int
 const Sums = Schema.Record(Currency, Decimal)
@@ -35,6 +36,9 @@ export type UsageFigures = typeof UsageFigures.Type
 
 export const SummaryDimension = Schema.Literals(["org", "app", "key", "model", "vendor", "purpose", "stop"])
 export type SummaryDimension = typeof SummaryDimension.Type
+
+/** A dimension of groups: one of a record, or a tag such as `tag:feature`. */
+export type SummaryGroup = SummaryDimension | TagScope
 
 /** The length of a point: minutes up to six hours, hours up to eight days, days above. */
 export const SummaryStep = Schema.Literals(["minute", "hour", "day"])

@@ -33,6 +33,7 @@ const record: Required<UsageRecord> = {
   stop: "end",
   cacheNetSaving: 12_345_678_901_234_567_890n,
   region: "eu-west-1",
+  tags: { feature: "rank" },
 }
 const settlement: Settlement = {
   hold: { ref: "req_1", orgId: "org", currency: "USD", keyId: "key", day: "2026-11-28", node: "n", amount: 1n },

@@ -1,7 +1,7 @@
 /** Budgets over HTTP. */
 import { Effect, Redacted, Schema } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
-import type { BudgetScope } from "../../../src/protocol/catalogue/budget.ts"
+import type { SubjectScope } from "../../../src/protocol/catalogue/budget.ts"
 import { LedgerResponse } from "../../../src/protocol/control/admin.ts"
 import { answering, newTestIds, testCatalogue } from "../../../src/testing/index.ts"
 import { asLogin, budgetCalls, decodeBudgets, type Headers, nobody, priced } from "../../support/budget-calls.ts"
@@ -60,7 +60,7 @@ let made = 0
 const newId = () => `budget_${ids.org}_${made++}`
 
 /** The caller for whose call a budget of a scope counts, and the subject of that budget. */
-const callers = (scope: BudgetScope): { readonly headers: Headers; readonly subject: string } => {
+const callers = (scope: SubjectScope): { readonly headers: Headers; readonly subject: string } => {
   switch (scope) {
     case "org":
       return { headers: {}, subject: ids.org }

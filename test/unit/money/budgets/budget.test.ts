@@ -18,7 +18,7 @@ import {
   unusedOf,
 } from "../../../../src/money/budgets/budget.ts"
 import { noUse } from "../../../../src/money/ledger-store.ts"
-import { BudgetScope } from "../../../../src/protocol/catalogue/budget.ts"
+import { SubjectScope } from "../../../../src/protocol/catalogue/budget.ts"
 import { MemoryBooks, makeStore } from "../../../../src/testing/ledger-store-memory.ts"
 import { holdOf, ledgerOver, unit as one, record, settlementOf } from "../../../support/books.ts"
 import { namedPeriods, periodOf } from "../../../support/periods.ts"
@@ -37,7 +37,7 @@ const byPerson: Subjects = { ...nobody, org: ["o"], team: ["t1", "t2"], person: 
 const byEndUser: Subjects = { ...byKey, endUser: ["ada"] }
 
 /** The caller for whose call a budget of a scope counts, and the subjects that it covers. */
-const callers: Readonly<Record<BudgetScope, readonly [Subjects, ReadonlyArray<string>]>> = {
+const callers: Readonly<Record<SubjectScope, readonly [Subjects, ReadonlyArray<string>]>> = {
   org: [byKey, ["o"]],
   team: [byPerson, ["t1", "t2"]],
   person: [byPerson, ["p"]],
@@ -65,7 +65,7 @@ const units = [
   { unit: "tokens", limit: 2000, code: "quota_exceeded", used: [2400, 6000], shown: 2000, left: 0 },
 ] as const
 
-const rows = BudgetScope.literals.flatMap((scope) =>
+const rows = SubjectScope.literals.flatMap((scope) =>
   units.flatMap((unit) =>
     namedPeriods.flatMap((period) =>
       (["named", "each"] as const).flatMap((way) =>
@@ -145,7 +145,7 @@ describe("a budget", () => {
   )
 
   it.each(
-    BudgetScope.literals.flatMap((scope) =>
+    SubjectScope.literals.flatMap((scope) =>
       Object.entries({ byKey, byPerson, byEndUser }).map((by) => [scope, ...by] as const),
     ),
   )("of scope %s, called %s: covers the caller's subjects of its scope, and no other", (scope, _name, subjects) => {
