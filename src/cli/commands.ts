@@ -70,8 +70,13 @@ const commands = {
     "weir users list --org acme",
     async () => (await import("./commands/users.ts")).users,
   ),
+  limits: command(
+    "Set the models that subjects may call, and their rates",
+    'weir limits set app acme_app --rate "600 requests per 60s"',
+    async () => (await import("./commands/limits.ts")).limits,
+  ),
   keys: command(
-    "List, create and revoke application keys",
+    "List, create, rotate and revoke application keys",
     "weir keys create acme_app",
     async () => (await import("./commands/keys.ts")).keys,
   ),

@@ -2,7 +2,7 @@
 import { html } from "htm/preact"
 import type { KeyList } from "../../protocol/control/admin-directory.ts"
 import type { UsageSummary } from "../../protocol/control/usage-summary.ts"
-import { call, get } from "../api.ts"
+import { get } from "../api.ts"
 import { useOrganisations } from "../choices.ts"
 import { count } from "../format.ts"
 import { useLoad, usePages } from "../load.ts"
@@ -12,7 +12,7 @@ import { linkTo, setQuery } from "../route.ts"
 import { Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, Head } from "../ui/parts.ts"
 import { PagedTable } from "../ui/table.ts"
-import { type Key, keyColumns } from "./organisation/key-columns.ts"
+import { type Key, keyActs, keyColumns } from "./organisation/key-columns.ts"
 
 export const Page = ({ query: { search = "", org = "" } }: PageProps) => {
   const pages = usePages(`keys ${search} ${org}`, (cursor, signal) =>
@@ -22,10 +22,6 @@ export const Page = ({ query: { search = "", org = "" } }: PageProps) => {
     get<UsageSummary>("v1/admin/usage-summary", { by: "key", from: fromOf("30d") }, signal),
   )
   const calls = new Map(usage.data?.groups.map(({ group, exchanges }) => [group, exchanges]))
-  const revoke = (id: string) => async () => {
-    await call("POST", `v1/admin/keys/${encodeURIComponent(id)}/revoke`)
-    pages.reload()
-  }
   const organisations = useOrganisations()
   return html`
     <${Head} title="Keys" />
@@ -51,7 +47,9 @@ export const Page = ({ query: { search = "", org = "" } }: PageProps) => {
         },
         keyColumns.created,
         keyColumns.expires,
-        keyColumns.actions(revoke),
+        keyColumns.lastUsed,
+        keyColumns.limits,
+        keyColumns.actions(keyActs("v1/admin/keys", pages.reload)),
       ]} />
     <//>
   `

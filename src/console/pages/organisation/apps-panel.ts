@@ -8,6 +8,7 @@ import { Named } from "../../ui/identifier.ts"
 import { Card, Empty, Tag } from "../../ui/parts.ts"
 import { PagedTable } from "../../ui/table.ts"
 import { Time } from "../../ui/time.ts"
+import { LimitsText } from "./limits-button.ts"
 import { TenantActions } from "./tenant-actions.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
@@ -30,6 +31,10 @@ export const AppsPanel = ({ place, pages }: { readonly place: TenantPlace; reado
     changing(({ name = "", rpm = "" }) =>
       update(app, { name: name || null, quota: rpm === "" ? null : { rpm: Number(rpm) } }),
     )
+  const limit = (app: App) => async (body: object) => {
+    await update(app, body)
+    pages.reload()
+  }
   const setStatus = (app: App) => (status: "active" | "disabled") => changing(() => update(app, { status }))
   const remove = ({ id }: App) => changing(() => call("DELETE", oneOf(place.apps, id)))
   const button = html`<${ActionButton} name="Create an application" confirm="Create" act=${create} fields=${fieldsOf()} />`
@@ -41,11 +46,12 @@ export const AppsPanel = ({ place, pages }: { readonly place: TenantPlace; reado
         show: ({ status }: App) => html`<${Tag} tone=${status === "active" ? "good" : "bad"}>${status}<//>`,
       },
       { name: "Requests per minute", align: "right", show: ({ quota }: App) => quota?.rpm ?? "no limit" },
+      { name: "Limits", show: (app: App) => html`<${LimitsText} limits=${app} />` },
       { name: "Created", align: "nowrap", show: ({ createdAt }: App) => html`<${Time} at=${createdAt} />` },
       {
         name: "Actions",
         show: (app: App) =>
-          html`<${TenantActions} tenant=${app} fields=${fieldsOf(app)} edit=${edit(app)} setStatus=${setStatus(app)} remove=${remove(app)} whenDisabled="Its calls are refused until it is enabled again." whenDeleted="Its keys are revoked for good." />`,
+          html`<${TenantActions} tenant=${app} fields=${fieldsOf(app)} edit=${edit(app)} limit=${limit(app)} setStatus=${setStatus(app)} remove=${remove(app)} whenDisabled="Its calls are refused until it is enabled again." whenDeleted="Its keys are revoked for good." />`,
       },
     ]} />
   <//>`

@@ -25,17 +25,24 @@ const periods: Choices = [
   ["90d", "90 days that roll"],
 ]
 
+/** The name of the tag that a budget applies to; empty if it applies to a subject. */
+const tagOf = (budget: BudgetState | undefined): string =>
+  budget?.scope.startsWith("tag:") === true ? budget.scope.slice("tag:".length) : ""
+
 /** A period as a value of the form. */
 const periodValue = (period: BudgetState["period"]): string => (typeof period === "string" ? period : `${period.days}d`)
 
-const scopes: Readonly<Record<BudgetState["scope"], string>> = {
+const scopes: Readonly<Record<string, string>> = {
   org: "organisation",
   team: "team",
   person: "person",
   app: "application",
   key: "key",
   endUser: "end user",
+  tag: "value of a tag",
 }
+
+const scopeName = (scope: string): string => scopes[scope] ?? `value of ${scope}`
 
 const units: Choices = [
   ["money", "money"],
@@ -99,7 +106,7 @@ export const BudgetsPanel = ({
         {
           name: "Applies to",
           show: ({ scope, subject }: BudgetState) =>
-            html`<span class="wrap">${subject === undefined ? `each ${scopes[scope]}` : (names.get(subject) ?? `${scopes[scope]} ${subject}`)}</span>`,
+            html`<span class="wrap">${subject === undefined ? `each ${scopeName(scope)}` : (names.get(subject) ?? `${scopeName(scope)} ${subject}`)}</span>`,
         },
         { name: "Used", show: (budget: BudgetState) => html`<${Used} budget=${budget} currency=${currency} />` },
         {
@@ -140,7 +147,19 @@ const fieldsOf = (currency: string, subjects: Choices, budget?: BudgetState): Re
     isFixed: budget !== undefined,
     hint: "An id that exists is changed.",
   },
-  { name: "scope", label: "Applies to", value: budget?.scope ?? "org", options: Object.entries(scopes) },
+  {
+    name: "scope",
+    label: "Applies to",
+    value: tagOf(budget) === "" ? (budget?.scope ?? "org") : "tag",
+    options: Object.entries(scopes),
+  },
+  {
+    name: "tag",
+    label: "Tag",
+    value: tagOf(budget),
+    isOptional: true,
+    hint: "The name of the tag, if it applies to one.",
+  },
   {
     name: "subject",
     label: "Only this one",
@@ -196,7 +215,7 @@ const periodOptions = (budget: BudgetState | undefined): Choices => {
 
 const adjustFields = (budget: BudgetState): ReadonlyArray<Field> => [
   ...(budget.isGeneral === true && budget.scope !== "org"
-    ? [{ name: "subject", label: scopes[budget.scope], value: budget.subject ?? "" }]
+    ? [{ name: "subject", label: scopeName(budget.scope), value: budget.subject ?? "" }]
     : []),
   {
     name: "reset",
@@ -217,8 +236,9 @@ const adjustFields = (budget: BudgetState): ReadonlyArray<Field> => [
 ]
 
 const termsOf = (values: Values) => {
-  const { scope, subject = "", unit, period = "day", startsOn = "", from = "", to = "" } = values
+  const { scope: kind, tag = "", subject = "", unit, period = "day", startsOn = "", from = "", to = "" } = values
   const { limit = "", warnAt = "", mode } = values
+  const scope = kind === "tag" ? `tag:${tag}` : kind
   const shares = warnAt.split(/[\s,%]+/).filter((share) => share !== "")
   return {
     scope,

@@ -8,8 +8,8 @@ import { usePages } from "../../load.ts"
 import { ActionButton, CopyButton, Secret, type Values } from "../../ui/form.ts"
 import { Card, Empty } from "../../ui/parts.ts"
 import { PagedTable } from "../../ui/table.ts"
-import { keyColumns } from "./key-columns.ts"
-import { oneOf, type TenantPlace } from "./tenant-urls.ts"
+import { keyActs, keyColumns } from "./key-columns.ts"
+import type { TenantPlace } from "./tenant-urls.ts"
 
 export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readonly apps: Choices }) => {
   const pages = usePages(`keys ${place.org}`, (cursor, signal) =>
@@ -21,10 +21,6 @@ export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readon
     })
     pages.reload()
     return html`<${Secret} title="The key ${keyId}" secret=${key}><${ReadyLines} keyId=${keyId} secret=${key} /><//>`
-  }
-  const revoke = (id: string) => async () => {
-    await call("POST", oneOf(place.keys, id, "revoke"))
-    pages.reload()
   }
   const button =
     apps.length > 0 &&
@@ -40,7 +36,9 @@ export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readon
       keyColumns.status,
       keyColumns.created,
       keyColumns.expires,
-      keyColumns.actions(revoke),
+      keyColumns.lastUsed,
+      keyColumns.limits,
+      keyColumns.actions(keyActs(place.keys, pages.reload)),
     ]} />
   <//>`
 }

@@ -6,6 +6,7 @@ import { type Page, type Pages, usePages } from "../../load.ts"
 import { ActionButton, type Values } from "../../ui/form.ts"
 import { Card, Empty, Tag } from "../../ui/parts.ts"
 import { PagedTable } from "../../ui/table.ts"
+import { LimitsButton, LimitsText } from "./limits-button.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
 type Member = typeof MemberRecord.Type
@@ -36,6 +37,10 @@ export const PeoplePanel = ({ place, pages }: { readonly place: TenantPlace; rea
   }
   const update = ({ id, revision }: Member, body: object) =>
     call("PATCH", oneOf(place.members, id), { body, headers: { "if-match": revision } })
+  const limit = (member: Member) => async (body: object) => {
+    await update(member, body)
+    pages.reload()
+  }
   const remove = ({ id }: Member) => call("DELETE", oneOf(place.members, id))
   const button = html`<${ActionButton} name="Invite a person" act=${invite} confirm="Invite" fields=${[
     { name: "email", label: "E-mail address", type: "email" },
@@ -45,6 +50,7 @@ export const PeoplePanel = ({ place, pages }: { readonly place: TenantPlace; rea
     <${PagedTable} caption="People" pages=${pages} empty=${html`<${Empty} title="No people yet">Invite somebody: they log in with a code that is mailed to them, and accept.<//>`} columns=${[
       { name: "Address", show: ({ email }: Member) => html`<span class="wrap">${email}</span>` },
       { name: "Role", show: ({ role }: Member) => role },
+      { name: "Limits", show: (member: Member) => html`<${LimitsText} limits=${member} />` },
       {
         name: "Status",
         show: ({ status, invited }: Member) =>
@@ -59,6 +65,7 @@ export const PeoplePanel = ({ place, pages }: { readonly place: TenantPlace; rea
             ? html`<span class="soft">declared by the catalogue</span>`
             : html`<span class="row">
                 <${ActionButton} name="Role" title="Role of ${member.email}" tone="quiet" confirm="Change" fields=${[{ name: "role", label: "Role", value: member.role, options: roles }]} act=${changing((values) => update(member, { role: values["role"] }))} />
+                <${LimitsButton} name=${member.email} limits=${member} save=${limit(member)} />
                 ${
                   member.status === "active"
                     ? html`<${ActionButton} name="Disable" title="Disable ${member.email}?" tone="quiet" explain="They can be enabled again." act=${changing(() => update(member, { status: "disabled" }))} />`

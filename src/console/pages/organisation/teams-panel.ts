@@ -8,6 +8,7 @@ import { ActionButton, chosenIn, type Values } from "../../ui/form.ts"
 import { Named } from "../../ui/identifier.ts"
 import { Card, Empty, ErrorBox, Tag } from "../../ui/parts.ts"
 import { Table } from "../../ui/table.ts"
+import { LimitsText } from "./limits-button.ts"
 import { TenantActions } from "./tenant-actions.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
@@ -42,6 +43,10 @@ export const TeamsPanel = ({
   const update = ({ id, revision }: Team, body: object) =>
     call("PATCH", oneOf(place.teams, id), { body, headers: { "if-match": revision } })
   const edit = (team: Team) => changing(({ name, members }) => update(team, { name, members: chosenIn(members) }))
+  const limit = (team: Team) => async (body: object) => {
+    await update(team, body)
+    teams.reload()
+  }
   const setStatus = (team: Team) => (status: "active" | "disabled") => changing(() => update(team, { status }))
   const remove = ({ id }: Team) => changing(() => call("DELETE", oneOf(place.teams, id)))
   const button = html`<${ActionButton} name="Create a team" confirm="Create" act=${create} fields=${fieldsOf()} />`
@@ -56,6 +61,7 @@ export const TeamsPanel = ({
           show: ({ members }: Team) =>
             html`<span class="wrap">${members.map((id) => emails.get(id) ?? id).join(", ") || "nobody"}</span>`,
         },
+        { name: "Limits", show: (team: Team) => html`<${LimitsText} limits=${team} />` },
         {
           name: "Status",
           show: ({ status }: Team) => html`<${Tag} tone=${status === "active" ? "good" : "bad"}>${status}<//>`,
@@ -63,7 +69,7 @@ export const TeamsPanel = ({
         {
           name: "Actions",
           show: (team: Team) =>
-            html`<${TenantActions} tenant=${team} fields=${fieldsOf(team)} edit=${edit(team)} setStatus=${setStatus(team)} remove=${remove(team)} whenDisabled="Its settings do not apply until it is enabled again." whenDeleted="Its members stay in the organisation." />`,
+            html`<${TenantActions} tenant=${team} fields=${fieldsOf(team)} edit=${edit(team)} limit=${limit(team)} setStatus=${setStatus(team)} remove=${remove(team)} whenDisabled="Its settings do not apply until it is enabled again." whenDeleted="Its members stay in the organisation." />`,
         },
       ]} />`
     }

@@ -1,7 +1,10 @@
 /** The buttons for an application or a team: edit, disable or enable, delete. */
 import { html } from "htm/preact"
+import type { SentRate } from "../../../protocol/values/rate-text.ts"
 import { nameOf } from "../../choices.ts"
 import { ActionButton, type Field, type Values } from "../../ui/form.ts"
+
+import { LimitsButton } from "./limits-button.ts"
 
 type Act = (values: Values) => Promise<unknown>
 
@@ -12,9 +15,13 @@ export interface TenantActionsProps {
     readonly status: string
     /** Whether the catalogue's file has it: then only the file changes it. */
     readonly declared: boolean
+    readonly models?: ReadonlyArray<string>
+    readonly rates?: ReadonlyArray<SentRate>
   }
   readonly fields: ReadonlyArray<Field>
   readonly edit: Act
+  /** Saves its limits. */
+  readonly limit: (body: object) => Promise<unknown>
   readonly setStatus: (status: "active" | "disabled") => Act
   readonly remove: Act
   /** The effects of disabling and of deleting, as sentences. */
@@ -26,6 +33,7 @@ export const TenantActions = ({
   tenant,
   fields,
   edit,
+  limit,
   setStatus,
   remove,
   whenDisabled,
@@ -35,6 +43,7 @@ export const TenantActions = ({
   const name = nameOf(tenant)
   return html`<span class="row">
     <${ActionButton} name="Edit" title="Edit ${name}" tone="quiet" confirm="Save" fields=${fields} act=${edit} />
+    <${LimitsButton} name=${name} limits=${tenant} save=${limit} />
     ${
       tenant.status === "active"
         ? html`<${ActionButton} name="Disable" title="Disable ${name}?" tone="quiet" explain=${whenDisabled} act=${setStatus("disabled")} />`
