@@ -5,7 +5,7 @@
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Catalogue } from "../catalogue/catalogue.ts"
-import { type BatchItem, type TenantBatchReply, TenantKind, TenantStatus } from "../protocol/control/tenants.ts"
+import { BatchItem, type TenantBatchReply, TenantKind, TenantStatus } from "../protocol/control/tenants.ts"
 import { ErrorCode, ErrorDetail, errorStatus, ServiceError, serviceError } from "../protocol/error.ts"
 import { invalidInput } from "../protocol/json/issues.ts"
 import { toStorable } from "../protocol/values/text.ts"
@@ -90,15 +90,15 @@ export class TenantChanges extends Context.Service<
           return refused(invalidInput(issues))
         }
         if (op === "update") {
-          const { status, ...patch } = change.value
-          return { ...change, status, patch: toJson(patch) }
+          const { status, ...patch } = sentOf(change)
+          return { ...change, status: change.value.status, patch }
         }
         const { id = newId(kind), ...value } = change.value
         const org = "org" in value ? value.org : id
         if ("plan" in value && value.plan !== undefined) made.set(id, value.plan)
         // Organisations invite, and need the person's consent; operators do not.
         const invited = kind === "user" && change.within !== undefined
-        const document = { id, ...toJson(value) }
+        const document = { ...sentOf(change), id }
         return { op, kind, id, org, document, invited, most: yield* mostOf(kind, org, made) }
       })
 
@@ -187,6 +187,14 @@ const Refusal = Schema.Struct({
 })
 type Refusal = typeof Refusal.Type
 const decodeRefusal = Schema.decodeUnknownSync(Refusal)
+
+const encodeItem = Schema.encodeSync(BatchItem)
+
+/** The tenant of a change as it was sent: rows have that form, and not the values that it was decoded to. */
+const sentOf = (change: BatchItem) => {
+  const item = encodeItem(change)
+  return "value" in item ? toJson(item.value) : {}
+}
 
 /** The database keeps refusals of batches: what they quote must be storable. */
 const refused = ({ code, message, detail }: ServiceError): PlannedChange => {

@@ -28,13 +28,19 @@ const update = (target: Operator, kind: Kind, id: string, payload: Change) => {
     case "org":
       return ask(target, AdminTenants, (client, headers) => client.adminTenants.updateOrg({ headers, params, payload }))
     case "team":
-      return ask(target, AdminTenants, (client, headers) => client.adminTenants.updateTeam({ headers, params, payload }))
+      return ask(target, AdminTenants, (client, headers) =>
+        client.adminTenants.updateTeam({ headers, params, payload }),
+      )
     case "person":
-      return ask(target, AdminTenants, (client, headers) => client.adminTenants.updateMember({ headers, params, payload }))
+      return ask(target, AdminTenants, (client, headers) =>
+        client.adminTenants.updateMember({ headers, params, payload }),
+      )
     case "app":
       return ask(target, AdminTenants, (client, headers) => client.adminTenants.updateApp({ headers, params, payload }))
     case "key":
-      return ask(target, AdminDirectory, (client, headers) => client.adminDirectory.changeKey({ headers, params, payload }))
+      return ask(target, AdminDirectory, (client, headers) =>
+        client.adminDirectory.changeKey({ headers, params, payload }),
+      )
   }
 }
 

@@ -18,8 +18,19 @@ const Text = Schema.String.annotate({ expected }).check(Schema.isPattern(/^\d{1,
 
 /** Decoded to milliseconds. */
 export const Millis = Text.pipe(
-  Schema.decodeTo(Positive, SchemaTransformation.transform({ decode: millisOf, encode: (millis) => `${millis}ms` })),
+  Schema.decodeTo(
+    Positive,
+    SchemaTransformation.transform({ decode: millisOf, encode: (millis) => exactText(millis) }),
+  ),
 )
+
+/** A duration in the largest unit that has it whole. */
+const exactText = (millis: number): string => {
+  const [unit = "ms", length = 1] = units.find(([, each]) => millis % each === 0) ?? []
+  return `${millis / length}${unit}`
+}
+
+const units = Object.entries(unitMillis).sort(([, a], [, b]) => b - a)
 
 /** The same, or a plain number of milliseconds, as variables have it. */
 export const MillisOrNumber = Schema.String.check(
