@@ -73,7 +73,7 @@ const once = async (
   try {
     const body = await readJson(response, call)
     const error = isRunning ? undefined : errorOf(body)
-    if (error !== undefined) return refused(response, error, call)
+    if (error !== undefined) return heldOf(response, error, call) ?? refused(response, error, call)
     return (isRunning ? runningOf(body) : undefined) ?? unreadable(response, call)
   } catch (error) {
     if (isWeirError(error)) return error
@@ -104,16 +104,28 @@ const request = async (
   }
 }
 
-const refused = (response: Response, error: ErrorEnvelope["error"], call: Call): WeirRefused => {
+/** The first call runs, or the node that ran it has died and its lease has not ended: both end by themselves. */
+const heldOf = (response: Response, { code }: ErrorEnvelope["error"], { body }: Call): InProgress | undefined => {
+  const retryAfterMs = retryAfterMsOf(response)
+  if (code !== "idempotency_conflict" || retryAfterMs === undefined) return undefined
+  const meta = isRecord(body) ? body["meta"] : undefined
+  const requestId = isRecord(meta) ? String(meta["requestId"]) : ""
+  return { status: "in_progress", requestId, retryAfterMs }
+}
+
+const retryAfterMsOf = (response: Response): number | undefined => {
   const seconds = response.headers.get("retry-after")
-  return new WeirRefused({
+  return seconds === null || !/^\d+$/.test(seconds) ? undefined : Number(seconds) * 1000
+}
+
+const refused = (response: Response, error: ErrorEnvelope["error"], call: Call): WeirRefused =>
+  new WeirRefused({
     ...error,
     status: response.status,
     subject: subjectOf(call),
-    retryAfterMs: seconds === null || !/^\d+$/.test(seconds) ? undefined : Number(seconds) * 1000,
+    retryAfterMs: retryAfterMsOf(response),
     ...(response.headers.get("x-should-retry") === "false" && { isFinal: true }),
   })
-}
 
 const readJson = async (response: Response, call: Call): Promise<unknown> => parseJson(await cut(response.text(), call))
 

@@ -174,6 +174,39 @@ describe("a stream", () => {
   })
 })
 
+describe("a request id that a node holds which has died", () => {
+  const held = () =>
+    Response.json(
+      { error: { code: "idempotency_conflict", message: "Held", requestId: "req_7" } },
+      { status: 409, headers: { "retry-after": "1" } },
+    )
+  const mine = { ...ask, meta: { requestId: "mine" } }
+
+  it("is asked for again until its lease has ended", async () => {
+    vi.useFakeTimers()
+    try {
+      const { weir, calls } = weirOf([...Array.from({ length: 60 }, () => held), answered])
+      const answer = weir.exchange(mine)
+      await vi.advanceTimersByTimeAsync(60_000)
+      expect((await answer).text).toBe("Hello river")
+      expect(calls).toHaveLength(61)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  it("is still running at the end of the client's patience", async () => {
+    const { weir } = weirOf([held], { retry: { inProgressMs: 1 } })
+    expect(await failureOf(weir.exchange(mine))).toMatchObject({ code: "still_running", requestId: "mine" })
+  })
+
+  it("is refused at once if its reply cannot be replayed", async () => {
+    const { weir, calls } = weirOf([refusal("idempotency_conflict", 409)])
+    expect(await failureOf(weir.exchange(mine))).toMatchObject({ code: "idempotency_conflict", advice: "fix_request" })
+    expect(calls).toHaveLength(1)
+  })
+})
+
 describe("an error", () => {
   const failures: ReadonlyArray<readonly [string, () => Response, object]> = [
     [
