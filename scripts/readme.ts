@@ -29,7 +29,7 @@ const elsewhere: ReadonlyArray<readonly [command: RegExp, there: string]> = [
   [/^npm run test:browser$/, "npm run test:browser"],
   [/^npm run check$/, "npm run check"],
   [/^npm run readme$/, "npm run readme"],
-  [/^(OPENAI_API_KEY=… npm run weir -- init|SVC_CATALOGUE=weir.yaml npm start)$/, "npm run first-hour"],
+  [/^(export OPENAI_API_KEY=…|npm run weir -- init|SVC_CATALOGUE=weir.yaml npm start)$/, "npm run first-hour"],
   [/^npx vitest run /, "npm test"],
   [/^scripts\/with-stores npm test$/, "scripts/with-stores"],
   [/^\.ci\/run$/, ""],

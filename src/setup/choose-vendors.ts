@@ -35,7 +35,7 @@ export const vendorNamed = (text: string, env: Environment): Result.Result<Vendo
     const names = knownVendors.map(({ vendor }) => vendor.id).join(", ")
     return Result.fail(`${text} is no vendor: name one of ${names}, or another as name=URL`)
   }
-  const variable = `${id.toUpperCase().replaceAll("-", "_")}_API_KEY`
+  const variable = keyVariableOf(id)
   const key = env[variable]
   const credential = key === undefined ? {} : { credential: `env:${variable}` }
   return Result.succeed({
@@ -46,6 +46,9 @@ export const vendorNamed = (text: string, env: Environment): Result.Result<Vendo
     hasNoList: false,
   })
 }
+
+/** The variable with the key of a server of one's own. */
+export const keyVariableOf = (id: string): string => `${id.toUpperCase().replaceAll("-", "_")}_API_KEY`
 
 /** A known vendor with its API key, or with an identity at its cloud. @param variableAt the value of a variable */
 export const knownToSetUp = (

@@ -6,7 +6,11 @@ import { fetchWhole, type VendorClient } from "../upstream/client.ts"
 import type { Network } from "../upstream/network.ts"
 
 /** A vendor whose models could not be read; the message gives the reason, without the vendor's text. */
-export class ModelsUnavailable extends Data.TaggedError("ModelsUnavailable")<{ readonly message: string }> {}
+export class ModelsUnavailable extends Data.TaggedError("ModelsUnavailable")<{
+  readonly message: string
+  /** Whether the vendor asks for an API key, and none was sent. */
+  readonly lacksKey?: boolean
+}> {}
 
 /**
  * Lists a vendor's models by their own names, in its order. Sources: https://platform.openai.com/docs/api-reference/models,
@@ -32,8 +36,11 @@ export const listModels = (
       }),
     )
     if (status < 200 || status > 299) {
+      const lacksKey = (status === 401 || status === 403) && key === undefined
       const hint = status === 401 || status === 403 ? ": the API key is refused" : ""
-      return yield* unavailable(`answers ${status}${hint}`)
+      return yield* lacksKey
+        ? new ModelsUnavailable({ message: `${url} answers ${status}: it needs an API key`, lacksKey })
+        : unavailable(`answers ${status}${hint}`)
     }
     return yield* Effect.mapError(decode(body), () => unavailable("answers with something that is no list of models"))
   })

@@ -21,6 +21,7 @@ describe("weir init", () => {
     vendor.listed = { data: [{ id: "small" }, { id: "large", owned_by: "me" }] }
     const first = await init(mine())
     expect(first).toMatchObject({ code: 0, text: expect.stringContaining("mine (openai-chat, small): works after") })
+    expect(first.text).toContain("It reads MINE_API_KEY from its environment.")
     expect(written()).toContain("credential: env:MINE_API_KEY")
     expect(written()).not.toContain("sk-mine")
     const doctor = await run(["doctor"], { SVC_CATALOGUE: join(dir(), "weir.yaml"), MINE_API_KEY: "sk-mine" })
@@ -50,7 +51,7 @@ describe("weir init", () => {
       "mine is not asked for its models: name them, such as --model NAME\n",
     ])
     const named = await init([...mine(), "--no-test", "--model", "small"])
-    expect([named.code, named.text]).toEqual([0, expect.stringContaining("1 models of mine are named; 1 of them")])
+    expect([named.code, named.text]).toEqual([0, expect.stringContaining("1 model of mine is named; 1 of them")])
     expect(written()).toContain("handle: small")
     const known = ["--vendor", "openai", "--yes", "--no-test", "--prices", priceFile, "--model", "gpt-5"]
     const priced = await init(known, { OPENAI_API_KEY: "sk" })
@@ -92,6 +93,7 @@ describe("weir init", () => {
       [["--vendor", "openai"], {}, /^openai: there is no API key at env:OPENAI_API_KEY\n$/],
       [["--vendor", "opnai"], {}, /^opnai is no vendor: name one of openai, /],
       [mine(), { MINE_API_KEY: "sk-wrong" }, /^mine: \S+ answers 401: the API key is refused\n$/],
+      [mine(), {}, /^mine: \S+ answers 401: it needs an API key; set MINE_API_KEY\n$/],
       [["--vendor", "mine=http://127.0.0.1:9/v1"], {}, /^mine: \S+ does not answer \(/],
       [[...mine(), "--prices", "nowhere.json"], {}, /^nowhere\.json: the file cannot be read\n$/],
       [[...mine(), "--markup", "ten"], {}, /^ten is no markup: /],

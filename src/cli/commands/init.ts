@@ -11,7 +11,7 @@ import { dateOf } from "../../protocol/values/instant.ts"
 import { resolveFromMachine } from "../../secrets.ts"
 import type { Additions } from "../../setup/catalogue-text.ts"
 import { offerOf } from "../../setup/choose-models.ts"
-import { type VendorToSetUp, vendorNamed, vendorsWithKeys } from "../../setup/choose-vendors.ts"
+import { keyVariableOf, type VendorToSetUp, vendorNamed, vendorsWithKeys } from "../../setup/choose-vendors.ts"
 import { knownVendors } from "../../setup/known-vendors.ts"
 import type { PriceFile } from "../../setup/price-file.ts"
 import { modelsOf } from "../../setup/price-import.ts"
@@ -30,7 +30,7 @@ const flags = {
   ),
   vendor: Flag.String("vendor").pipe(
     Flag.withDescription(
-      "A vendor, such as anthropic, or local=http://127.0.0.1:8000/v1; those with an API key if absent",
+      "A vendor, such as anthropic, or local=http://127.0.0.1:8000/v1 with its key in LOCAL_API_KEY; those with an API key if absent",
     ),
     Flag.atLeast(0),
   ),
@@ -91,7 +91,7 @@ export const init = Command.make(
       yield* Console.log(`${file} is written`)
     }
     if (test) yield* testVendors(file, vendors)
-    yield* Console.log(nextSteps(file, existing !== undefined))
+    yield* Console.log(nextSteps(file, existing !== undefined, entries))
   }),
 )
 
@@ -154,7 +154,8 @@ const chooseModels = Effect.fnUntraced(function* (
         ? modelsOf(prices, provider ?? entry.id)
         : yield* Effect.mapError(
             listModels(client, { ...entry, baseUrl }, key),
-            ({ message }) => new Failed(`${entry.id}: ${message}`),
+            ({ message, lacksKey }) =>
+              new Failed(`${entry.id}: ${message}${lacksKey === true ? `; set ${keyVariableOf(entry.id)}` : ""}`),
           )
     if (isNamed && wanted.length === 0) {
       return yield* failed(`${entry.id} is not asked for its models: name them, such as --model NAME`)
@@ -168,11 +169,12 @@ const chooseModels = Effect.fnUntraced(function* (
       (kind) => dialectOf(entry)[kind] !== undefined,
     )
     const own = wanted.length === 0 ? models : models.filter(({ model }) => wanted.includes(model))
+    const counted = `${listed.length} ${listed.length === 1 ? "model" : "models"}`
     const lister = isNamed
-      ? `${listed.length} models of ${entry.id} are named`
+      ? `${counted} of ${entry.id} ${listed.length === 1 ? "is" : "are"} named`
       : isRead
-        ? `The price file lists ${listed.length} models of ${entry.id}`
-        : `${entry.id} lists ${listed.length} models`
+        ? `The price file lists ${counted} of ${entry.id}`
+        : `${entry.id} lists ${counted}`
     yield* Console.log(`${lister}; ${own.length} of them can be served`)
     const missing = wanted.filter((model) => unpriced.includes(model))
     if (missing.length > 0 || (own.length === 0 && unpriced.length > 0)) {
@@ -232,14 +234,18 @@ const testVendors = Effect.fnUntraced(function* (file: string, vendors: Readonly
   if (outcomes.some(({ ok }) => !ok)) return yield* failed(`${file} is written, but not every vendor answers`)
 })
 
-const nextSteps = (file: string, isOld: boolean): string =>
-  isOld
+const nextSteps = (file: string, isOld: boolean, vendors: ReadonlyArray<VendorToSetUp["entry"]>): string => {
+  // A key that was set for this command alone is not there when the gateway starts.
+  const variables = vendors.flatMap(({ credential = "" }) => /^env:(.+)$/.exec(credential)?.[1] ?? [])
+  const reads = variables.length === 0 ? "" : `It reads ${variables.join(", ")} from its environment. `
+  return isOld
     ? `Next: ${inClone ? "npm run weir --" : "weir"} apply ${file} --dry-run`
     : [
         "Next:",
         `  SVC_CATALOGUE=${file} ${inClone ? "npm start" : "weir serve"}`,
-        "It prints the first key, once, and SVC_ADMIN_KEY.",
+        `${reads}It prints the first key, once, and SVC_ADMIN_KEY.`,
       ].join("\n")
+}
 
 /** Whether npm runs the command in a clone. */
 const inClone = process.env["npm_lifecycle_event"] === "weir"
