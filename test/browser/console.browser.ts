@@ -311,11 +311,10 @@ describe("what it shows", () => {
     await page.getByText("claude", { exact: true }).first().waitFor()
     await fill("Edit", { Aliases: "gpt-* = main", main: "" }, "Save")
     await page.getByText("gpt-* = main").waitFor()
-    await fill("Invite a person", { "E-mail": `river.${tag}@example.com`, Role: "owner" }, "Invite")
-    await page
-      .getByRole("row")
-      .filter({ hasText: `river.${tag}` })
-      .waitFor()
+    await fill("Add a person", { "E-mail": `river.${tag}@example.com`, Role: "owner" }, "Add")
+    // An operator's person is a member at once.
+    const person = page.getByRole("row").filter({ hasText: `river.${tag}` })
+    await person.getByText("active", { exact: true }).waitFor()
     await fill("Create a team", { Name: "Research", [`river.${tag}`]: "" }, "Create")
     const team = page.getByRole("region", { name: "Table of teams" }).getByRole("row").filter({ hasText: "Research" })
     await team.getByText(`river.${tag}@example.com`).waitFor()
@@ -346,7 +345,11 @@ describe("what it shows", () => {
       { Id: `chat-${tag}`, Form: "slack", Address: "https://hooks.example.com/services/a" },
       "Add",
     )
-    await page.getByRole("region", { name: "Table of webhooks" }).getByText(`chat-${tag}`).waitFor()
+    const webhook = page.getByRole("region", { name: "Table of webhooks" }).getByRole("row")
+    await webhook
+      .filter({ hasText: `chat-${tag}` })
+      .getByText("Slack", { exact: true })
+      .waitFor()
   })
 
   it("the catalogue shows an error at its line, then what would change, then applies it", async () => {

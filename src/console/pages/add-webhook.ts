@@ -16,6 +16,9 @@ const forms: ReadonlyArray<readonly [NonNullable<Webhook["form"]>, string]> = [
   ["pagerduty", "PagerDuty"],
 ]
 
+/** The name of a form for people. */
+export const formName = (form: string): string => forms.find(([value]) => value === form)?.[1] ?? form
+
 export const AddWebhook = ({ added }: { readonly added: () => void }) => {
   const add = async ({ id = "", form: asked = "", url = "", secret = "", events: chosen }: Values) => {
     const { text = "", watchedFile } = await get<CatalogueText>("v1/admin/catalogue")
@@ -35,7 +38,7 @@ export const AddWebhook = ({ added }: { readonly added: () => void }) => {
     added()
     return undefined
   }
-  return html`<${ActionButton} name="Add a webhook" confirm="Add" explain="It is written into the catalogue, and is in force at once." act=${add} fields=${[
+  return html`<${ActionButton} name="Add a webhook" confirm="Add" explain="It is written into the catalogue, and is in force at once. If a file is watched, the lines for the file are shown instead." act=${add} fields=${[
     { name: "id", label: "Id" },
     { name: "form", label: "Form", options: forms },
     {
@@ -48,7 +51,7 @@ export const AddWebhook = ({ added }: { readonly added: () => void }) => {
       name: "secret",
       label: "Reference of its secret",
       isOptional: true,
-      hint: "env:NAME, file:PATH or a reference to a store. Signed events and PagerDuty need one.",
+      hint: "env:NAME, file:PATH or a reference to a store. Signed events need one, whsec_ and the base64 of 24 to 64 bytes, and PagerDuty.",
     },
     { name: "events", label: "Events", value: allEvents.join(","), many: allEvents.map((event) => [event, event]) },
   ]} />`

@@ -48,7 +48,12 @@ const List = ({ query }: Pick<PageProps, "query">) => {
           hint: "One that models have prices in.",
         },
         { name: "plan", label: "Plan", options: plans },
-        { name: "models", label: "Models that it may call", many: modelChoices(models) },
+        {
+          name: "models",
+          label: "Models that it may call",
+          many: modelChoices(models),
+          hint: "Without one, all its calls are refused. Its first call needs money, too: top it up on its page Money.",
+        },
       ]} />
     <//>
     <${Card}>
@@ -122,7 +127,7 @@ const One = ({ id }: { readonly id: string }) => {
             ["Status", data.status],
             ["Plan", data.plan ?? "none"],
             ["Currency", data.currency],
-            ["Models", data.models === undefined ? "all" : data.models.join(", ") || "none"],
+            ["Models", data.models === undefined ? "all" : data.models.join(", ") || "none: all its calls are refused"],
             ["Aliases", aliasText(data.aliases).replaceAll("\n", ", ") || "none"],
             ["Declared by the catalogue", data.declared ? "yes: change it there" : "no"],
           ]} /><//>

@@ -10,7 +10,7 @@ import { ActionButton, Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, ErrorBox, Head, Loading, Tag } from "../ui/parts.ts"
 import { Table } from "../ui/table.ts"
 import { Time } from "../ui/time.ts"
-import { AddWebhook } from "./add-webhook.ts"
+import { AddWebhook, formName } from "./add-webhook.ts"
 
 const everyMs = 3000
 
@@ -48,7 +48,7 @@ export const Page = ({ query }: PageProps) => {
           : html`<${Table} caption="Webhooks" rows=${webhooks.data.webhooks} empty=${html`<${Empty} title="No webhooks yet">Add one for events of the platform and of all organisations. Owners add those of their organisation.<//>`} columns=${[
               { name: "Webhook", show: ({ id }: WebhookEntry) => html`<code class="wrap">${id}</code>` },
               { name: "Organisation", show: ({ owner }: WebhookEntry) => owner ?? "the platform" },
-              { name: "Form", show: ({ form }: WebhookEntry) => form },
+              { name: "Form", show: ({ form }: WebhookEntry) => formName(form) },
               { name: "Address", show: ({ url }: WebhookEntry) => html`<code class="wrap">${url}</code>` },
               { name: "Events", show: ({ events }: WebhookEntry) => events.join(", ") },
               { name: "Pending", align: "right", show: ({ pending }: WebhookEntry) => pending },

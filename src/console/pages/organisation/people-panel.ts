@@ -6,6 +6,7 @@ import { type Page, type Pages, usePages } from "../../load.ts"
 import { ActionButton, type Values } from "../../ui/form.ts"
 import { Card, Empty, Tag } from "../../ui/parts.ts"
 import { PagedTable } from "../../ui/table.ts"
+import { useViewer } from "../../viewer.ts"
 import { LimitsButton, LimitsText } from "./limits-button.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
 
@@ -42,12 +43,18 @@ export const PeoplePanel = ({ place, pages }: { readonly place: TenantPlace; rea
     pages.reload()
   }
   const remove = ({ id }: Member) => call("DELETE", oneOf(place.members, id))
-  const button = html`<${ActionButton} name="Invite a person" act=${invite} confirm="Invite" fields=${[
+  // An operator's person is a member at once: only an organisation's own people invite.
+  const isOperator = useViewer().kind === "operator"
+  const [verb, explain, start] = isOperator
+    ? ["Add", "They are a member at once. No mail is sent: they log in at /login with this address.", "Add somebody:"]
+    : ["Invite", undefined, "Invite somebody:"]
+  const howTo = `${start} they log in with a code that is mailed to them${isOperator ? "." : ", and accept."}`
+  const button = html`<${ActionButton} name="${verb} a person" act=${invite} confirm=${verb} explain=${explain} fields=${[
     { name: "email", label: "E-mail address", type: "email" },
     { name: "role", label: "Role", options: roles },
   ]} />`
   return html`<${Card} title="People" actions=${button}>
-    <${PagedTable} caption="People" pages=${pages} empty=${html`<${Empty} title="No people yet">Invite somebody: they log in with a code that is mailed to them, and accept.<//>`} columns=${[
+    <${PagedTable} caption="People" pages=${pages} empty=${html`<${Empty} title="No people yet">${howTo}<//>`} columns=${[
       { name: "Address", show: ({ email }: Member) => html`<span class="wrap">${email}</span>` },
       { name: "Role", show: ({ role }: Member) => role },
       { name: "Limits", show: (member: Member) => html`<${LimitsText} limits=${member} />` },
