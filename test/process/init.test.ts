@@ -5,8 +5,9 @@ import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
 import { useListingVendor } from "../support/listing-vendor.ts"
 import { useCommands } from "../support/use-commands.ts"
+import { withVariables } from "../support/variables.ts"
 
-const { dir, run } = useCommands()
+const { dir, run, serve } = useCommands()
 const priceFile = fileURLToPath(new URL("../support/model_prices.json", import.meta.url))
 
 const vendor = useListingVendor("sk-mine")
@@ -39,6 +40,19 @@ describe("weir init", () => {
     ).toHaveLength(2)
     expect(written()).toContain("version: 1 # kept")
     expect((await init(mine())).text).toContain("nothing changes")
+  }, 60_000)
+
+  it("writes a model that a chat without --model talks to", async () => {
+    vendor.listed = { data: [{ id: "small" }] }
+    expect(await init(mine())).toMatchObject({ code: 0 })
+    const back = withVariables({ MINE_API_KEY: "sk-mine" })
+    const gateway = await serve({ SVC_CATALOGUE: join(dir(), "weir.yaml") })
+    const [, key = ""] = /key_first~(wk_\S+)/.exec(gateway.output.text) ?? []
+    const variables = { SVC_BASE_URL: gateway.ready.baseUrl, SVC_KEY_ID: "key_first", SVC_KEY: key }
+    const chat = await run(["chat", "Hello"], variables)
+    back()
+    expect(chat).toMatchObject({ code: 0, stderr: expect.stringMatching(/^\d+ in, \d+ out, /) })
+    rmSync(join(dir(), "weir.yaml"))
   }, 60_000)
 
   it("calls nobody with --no-test", async () => {

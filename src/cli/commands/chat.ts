@@ -16,7 +16,10 @@ export const chat = Command.make(
       Argument.withDescription("The question; if absent, questions are read line by line"),
       Argument.variadic(),
     ),
-    model: Flag.String("model").pipe(Flag.withDescription("The model handle"), Flag.withDefault("main")),
+    model: Flag.String("model").pipe(
+      Flag.withDescription("The model handle; main if absent, or the first one for chat that the key may call"),
+      Flag.optional,
+    ),
     ...caller,
   },
   Effect.fn(function* ({ words, model, url, ...flags }) {
@@ -26,7 +29,8 @@ export const chat = Command.make(
       client: { name: "weir-chat", version: "1" },
     }
     const thread: Array<Message> = []
-    const say = (session: SessionShape, prompt: string) => turn(session, model, thread, prompt)
+    const say = (session: SessionShape, prompt: string) =>
+      Effect.flatMap(modelOf(session, model), (handle) => turn(session, handle, thread, prompt))
     if (words.length > 0)
       return yield* Effect.scoped(Effect.flatMap(makeSession(options), (session) => say(session, words.join(" "))))
     yield* Effect.scoped(
@@ -44,6 +48,21 @@ export const chat = Command.make(
     )
   }),
 )
+
+/** The model that is named, or else `main`, or the first one for chat that the key may call. */
+const modelOf = Effect.fnUntraced(function* (
+  session: SessionShape,
+  named: Option.Option<string>,
+): Effect.fn.Return<string, Failed> {
+  if (Option.isSome(named)) return named.value
+  // The configuration comes with the session.
+  const config = yield* Effect.mapError(
+    Effect.andThen(session.id, session.config),
+    (error) => new Failed(describe(error)),
+  )
+  const handles = (config?.models ?? []).map(({ handle }) => handle)
+  return handles.includes("main") ? "main" : (handles[0] ?? "main")
+})
 
 /** One question and its answer, printed as it arrives; both are added to the thread when the answer is complete. */
 const turn = Effect.fnUntraced(function* (
