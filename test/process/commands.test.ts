@@ -101,6 +101,14 @@ describe("with --json", () => {
     expect((await gateway.run("vendors")).text).toMatch(/^VENDOR +DIALECT .*\nsimulated +\S+ +http\S+ +main /)
   })
 
+  it.each([
+    [["orgs", "show", "nobody"], "The organisation does not exist"],
+    [["keys", "create", "nothing"], "The application does not exist"],
+  ])("%j says what does not exist", async (args, message) => {
+    const gateway = await serve()
+    expect(await gateway.run(...args)).toMatchObject({ code: 1, text: `not_found: ${message}\n` })
+  })
+
   it("an error is JSON on the standard error, and nothing is on the standard output", async () => {
     const gateway = await serve()
     const refused = await gateway.run("ledger", "org_unheard", "--json")

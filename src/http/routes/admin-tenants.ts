@@ -14,6 +14,13 @@ import { decodeBody, headerOf, type Request, readContent } from "../request.ts"
 import { routeNotFound } from "../respond.ts"
 import { decodeItem, readChange, recordOf, targetOf } from "../tenant-request.ts"
 
+const nouns: Readonly<Record<TenantKind, string>> = {
+  org: "organisation",
+  team: "team",
+  user: "member",
+  app: "application",
+}
+
 export const adminTenantRoutes = HttpApiBuilder.group(
   Api,
   "adminTenants",
@@ -35,7 +42,7 @@ export const adminTenantRoutes = HttpApiBuilder.group(
         request,
         Effect.flatMap(tenants.find(kind, id), (found) =>
           found === undefined
-            ? Effect.fail(serviceError("not_found", "It does not exist"))
+            ? Effect.fail(serviceError("not_found", `The ${nouns[kind]} does not exist`))
             : Effect.succeed(recordOf(found)),
         ),
       )
