@@ -17,5 +17,8 @@ export const describeRefusal = (file: string, error: CatalogueRefused | StoreUna
   error._tag === "StoreUnavailable"
     ? `${file}: the database does not answer; nothing was applied`
     : error.issues
-        .map(({ line, path, message }) => `${file}:${line}: ${path === "" ? "" : `${path}: `}${message}`)
+        .map(({ line, path, message }) => `${placeOf(file, line)}: ${path === "" ? "" : `${path}: `}${message}`)
         .join("\n")
+
+/** The file, and the line if the problem has one. */
+const placeOf = (file: string, line: number): string => (line === 0 ? file : `${file}:${line}`)

@@ -16,7 +16,7 @@ const command = <Name extends string, Input, Context, E, R>(
 
 const commands = {
   serve: command(
-    "Run the gateway",
+    "Run the gateway; variables configure it, such as SVC_PORT: weir config prints them",
     "SVC_CATALOGUE=weir.yaml weir serve",
     async () => (await import("./commands/serve.ts")).serve,
   ),

@@ -26,11 +26,7 @@ describe("weir serve", () => {
       { SVC_REDIS_URL: "redis://127.0.0.1:1" },
       /^redis cannot be reached: .*SVC_REDIS_URL/m,
     ],
-    [
-      "a catalogue that is not there",
-      { SVC_CATALOGUE: "/nowhere.yaml" },
-      /^\/nowhere.yaml:0: the file cannot be read/m,
-    ],
+    ["a catalogue that is not there", { SVC_CATALOGUE: "/nowhere.yaml" }, /^\/nowhere.yaml: the file cannot be read/m],
     [
       "a data directory that is a file",
       { SVC_DATA_DIR: `${process.execPath}/x` },

@@ -20,7 +20,8 @@ const remedies: Readonly<Record<string, string>> = {
 
 export const targetFindings = ({ data }: Targets): ReadonlyArray<TargetFinding> => {
   const cooling = data.filter(({ state }) => state === "cooling down")
-  if (cooling.length === 0) return [{ result: "ok", note: `${data.length} targets, none is cooling down` }]
+  if (cooling.length === 0)
+    return [{ result: "ok", note: `${data.length} ${data.length === 1 ? "target" : "targets"}, none is cooling down` }]
   return cooling.map(findingOf)
 }
 

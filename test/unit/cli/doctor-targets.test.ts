@@ -20,6 +20,8 @@ describe("weir doctor", () => {
     expect(targetFindings({ data: [busy] })).toEqual([
       { result: "warning", note: `v/m is cooling down until ${until} (the vendor is busy)` },
     ])
-    expect(targetFindings({ data: [{ ...target, state: "suspect" }] })).toMatchObject([{ result: "ok" }])
+    expect(targetFindings({ data: [{ ...target, state: "suspect" }] })).toEqual([
+      { result: "ok", note: "1 target, none is cooling down" },
+    ])
   })
 })
