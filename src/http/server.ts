@@ -184,7 +184,8 @@ const drainAtShutdown = (node: NodeServer) =>
       const draining = yield* Draining
       const calls = yield* Calls
       const sockets = yield* OpenSockets
-      const lameDuckMs = lameDuckMsOf(yield* WeirConfig)
+      const config = yield* WeirConfig
+      const lameDuckMs = lameDuckMsOf(config)
       beforeRequest(node, ({ httpVersionMajor }, response) => {
         // A client that sends its next request on the connection would lose it when the connection is closed.
         if (draining.isDraining() && httpVersionMajor === 1) response.shouldKeepAlive = false
@@ -196,6 +197,15 @@ const drainAtShutdown = (node: NodeServer) =>
       const stopListening = Effect.sync(() => {
         node.close()
       })
+      // Somebody who pressed Ctrl-C waits for these.
+      const nameOpenCalls = Effect.suspend(() =>
+        calls.open() === 0
+          ? Effect.void
+          : Effect.logInfo("Stopping; open calls may end first", {
+              calls: calls.open(),
+              seconds: config.drainTimeoutMs / 1000,
+            }),
+      )
       const connections = trackConnections(node)
       const requests = trackRequests(node)
       // A request that was accepted may become a call only later.
@@ -209,6 +219,7 @@ const drainAtShutdown = (node: NodeServer) =>
       yield* Effect.addFinalizer(() =>
         beLameDuck.pipe(
           Effect.andThen(stopListening),
+          Effect.andThen(nameOpenCalls),
           Effect.andThen(Effect.all([drainCalls, sockets.drain], { concurrency: "unbounded" })),
           Effect.andThen(hangUp),
         ),

@@ -48,7 +48,7 @@ describe("weir serve", () => {
   const { dir, serve } = useProcesses()
 
   it("drains at SIGTERM: what runs is finished, nothing new is accepted", async () => {
-    const { child, exchange, exit, ready } = await serve()
+    const { child, exchange, exit, ready, output } = await serve()
     const streaming = await exchange({
       ...hello,
       stream: true,
@@ -64,6 +64,7 @@ describe("weir serve", () => {
     )
     expect(parseEvents(await streaming.text()).at(-1)?.event).toBe("t.close")
     expect(await exit).toBe(0)
+    expect(output.text).toMatch(/Stopping; open calls may end first calls=1 seconds=30/)
   }, 60_000)
 
   it("serves on for a while after SIGTERM while it says that it is not ready, on connections that it closes; then it is gone", async () => {
