@@ -1,7 +1,7 @@
 /** Limits of a subject: the models that it may use, and how much it may ask for. */
 import { Schema } from "effect"
 import { TokenLimit } from "../values/bounds.ts"
-import { Millis } from "../values/duration.ts"
+import { ExactMillis } from "../values/duration.ts"
 import { Positive } from "./values.ts"
 
 const expectedModel = "a model's handle, the start of one with * at its end, such as gpt-*, or tag:cheap"
@@ -26,7 +26,7 @@ export const ModelTag = Schema.String.check(
 )
 
 /** The length of a window: no window of that length has more than the limit, wherever it begins. */
-const Per = Millis.check(
+const Per = ExactMillis.check(
   Schema.isBetween({ minimum: 1000, maximum: 31 * 86_400_000 }, { expected: "a duration from 1s to 744h" }),
 )
 /** Only calls of these models count; those of all models if absent. */

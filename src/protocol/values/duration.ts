@@ -18,13 +18,17 @@ const Text = Schema.String.annotate({ expected }).check(Schema.isPattern(/^\d{1,
 
 /** Decoded to milliseconds. */
 export const Millis = Text.pipe(
+  Schema.decodeTo(Positive, SchemaTransformation.transform({ decode: millisOf, encode: (millis) => `${millis}ms` })),
+)
+
+/** The same, written in the largest unit that has it whole. */
+export const ExactMillis = Text.pipe(
   Schema.decodeTo(
     Positive,
     SchemaTransformation.transform({ decode: millisOf, encode: (millis) => exactText(millis) }),
   ),
 )
 
-/** A duration in the largest unit that has it whole. */
 const exactText = (millis: number): string => {
   const [unit = "ms", length = 1] = units.find(([, each]) => millis % each === 0) ?? []
   return `${millis / length}${unit}`
