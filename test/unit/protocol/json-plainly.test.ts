@@ -61,8 +61,10 @@ describe("a body that is carried", () => {
       const edits = [set("target", "model"), set(1, "stream_options", "n"), cut("no")]
       const edited = editJsonText(text, edits)
       expect(Buffer.from(editJson(Buffer.from(text), edits, marks)).toString("utf8")).toBe(edited)
+      // A random member may be called like the one that is cut.
+      const rest = Object.fromEntries(Object.entries(value).filter(([name]) => name !== "no"))
       expect(JSON.parse(edited)).toEqual({
-        ...value,
+        ...rest,
         model: "target",
         stream_options: { ...(isMembers(value) ? value["stream_options"] : {}), n: 1 },
       })
