@@ -1,6 +1,7 @@
 /** The queries of usage over time, exchanges and audit entries. */
 import { Clock, Effect, Option, Schema } from "effect"
 import type { LogFilter } from "../money/exchange-log.ts"
+import { startOfDate } from "../money/periods.ts"
 import type { SummaryQuery } from "../money/usage-summary.ts"
 import { SummaryDimension } from "../protocol/control/usage-summary.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -21,10 +22,11 @@ const mostDays = 400
 /** A period: the day before now, if the query names none. */
 const periodOf = Effect.fnUntraced(function* (
   query: Query,
+  zone: string | undefined,
 ): Effect.fn.Return<{ readonly fromMs: number; readonly toMs: number }, Bad> {
   const nowMs = yield* Clock.currentTimeMillis
-  const toMs = (yield* instantOf(query, "to")) ?? nowMs
-  const fromMs = (yield* instantOf(query, "from")) ?? toMs - dayMs
+  const toMs = (yield* instantOf(query, "to", zone)) ?? nowMs
+  const fromMs = (yield* instantOf(query, "from", zone)) ?? toMs - dayMs
   if (fromMs >= toMs) return yield* invalidInput([{ path: "from", message: "must be before `to`" }])
   if (toMs - fromMs > mostDays * dayMs) {
     return yield* invalidInput([{ path: "from", message: `at most ${mostDays} days before \`to\`` }])
@@ -34,13 +36,16 @@ const periodOf = Effect.fnUntraced(function* (
 
 const isInstant = Schema.is(Instant)
 
-const instantOf = (query: Query, path: string): Effect.Effect<number | undefined, Bad> => {
+/** @param zone in which a date without a time begins; UTC if absent */
+const instantOf = (query: Query, path: string, zone?: string): Effect.Effect<number | undefined, Bad> => {
   const text = query[path]
   if (text === undefined) return Effect.undefined
   return isInstant(text)
-    ? Effect.succeed(parseInstant(text))
+    ? Effect.succeed(zone !== undefined && isDate(text) ? startOfDate(text, zone) : parseInstant(text))
     : Effect.fail(invalidInput([{ path, message: "a date or an instant is required" }]))
 }
+
+const isDate = (text: string): boolean => text.length === "2026-11-21".length
 
 const isName = Schema.is(storedName(256))
 
@@ -75,7 +80,11 @@ const tagsOf = ({ tags }: Query): Effect.Effect<Tags | undefined, Bad> => {
 
 const isDimension = Schema.is(SummaryDimension)
 
-export const summaryQueryOf = Effect.fnUntraced(function* (query: Query): Effect.fn.Return<SummaryQuery, Bad> {
+/** @param zone the zone of the organisation that is asked about */
+export const summaryQueryOf = Effect.fnUntraced(function* (
+  query: Query,
+  zone?: string,
+): Effect.fn.Return<SummaryQuery, Bad> {
   const { by = "model" } = query
   if (!isDimension(by) && !isTagScope(by)) {
     const known = SummaryDimension.literals.join(", ")
@@ -83,12 +92,13 @@ export const summaryQueryOf = Effect.fnUntraced(function* (query: Query): Effect
   }
   const only = yield* namesOf(query, SummaryDimension.literals)
   const tags = yield* tagsOf(query)
-  return { ...(yield* periodOf(query)), by, only, ...(tags !== undefined && { tags }) }
+  return { ...(yield* periodOf(query, zone)), zone, by, only, ...(tags !== undefined && { tags }) }
 })
 
 const filters = ["org", "app", "key", "model", "vendor", "stop", "code", "purpose", "session", "request"] as const
 
-export const logFilterOf = Effect.fnUntraced(function* (query: Query): Effect.fn.Return<LogFilter, Bad> {
+/** @param zone the zone of the organisation that is asked about */
+export const logFilterOf = Effect.fnUntraced(function* (query: Query, zone?: string): Effect.fn.Return<LogFilter, Bad> {
   const { estimated } = query
   if (estimated !== undefined && estimated !== "true" && estimated !== "false") {
     return yield* invalidInput([{ path: "estimated", message: "true or false is required" }])
@@ -97,7 +107,7 @@ export const logFilterOf = Effect.fnUntraced(function* (query: Query): Effect.fn
   const tags = yield* tagsOf(query)
   return {
     ...(tags !== undefined && { tags }),
-    ...(yield* periodOf(query)),
+    ...(yield* periodOf(query, zone)),
     ...named,
     ...(estimated !== undefined && { estimated: estimated === "true" }),
   }

@@ -141,6 +141,12 @@ const startOf = (zone: string, year: number, month: number, day: number): number
   return DateTime.makeZonedUnsafe(parts, { timeZone: zone, adjustForTimeZone: true }).epochMilliseconds
 }
 
+/** The first instant of a date such as `2026-11-21` in a zone. */
+export const startOfDate = (date: string, zone: string): number => {
+  const [year = 1970, month = 1, day = 1] = date.split("-").map(Number)
+  return startOf(zone, year, month, day)
+}
+
 const days = new Periods({ period: "day" })
 
 /** A day of UTC+8 as a period, e.g. `2026-11-21`. */

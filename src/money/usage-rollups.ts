@@ -49,6 +49,7 @@ export const boundariesText = `{${tierBoundaries.join()}}`
 
 /** Hours that a transaction folds. */
 const hoursAtOnce = 24
-const keptDaysOfHours = 100
+/** Days for which sums of hours are kept; those of days are kept longer. */
+export const keptDaysOfHours = 100
 const keptDays = 400
 const deadline = "5 minutes"

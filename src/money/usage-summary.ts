@@ -1,5 +1,5 @@
 /** Usage of a period by time and by one dimension. */
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer } from "effect"
 import type { Statement } from "effect/sql"
 import type {
   FirstFrame,
@@ -16,13 +16,16 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { countIn, timeOfRank } from "../telemetry/buckets.ts"
 import { tierBoundaries } from "../telemetry/metrics.ts"
 import { formatAmount, parseAmount } from "./amount.ts"
+import { Periods } from "./periods.ts"
 import { makeRecordFilters } from "./record-filters.ts"
-import { boundariesText } from "./usage-rollups.ts"
+import { boundariesText, keptDaysOfHours } from "./usage-rollups.ts"
 
 export interface SummaryQuery {
   /** Milliseconds since the epoch. */
   readonly fromMs: number
   readonly toMs: number
+  /** The zone of its days; UTC if absent. */
+  readonly zone?: string | undefined
   /** The dimension of the groups. */
   readonly by: SummaryGroup
   /** Only usage with these values; usage of all organisations if none is named. */
@@ -60,6 +63,18 @@ export class UsageSummaries extends Context.Service<
         return { fromMs, daysMs, hoursMs, toMs }
       })
 
+      /**
+       * Days of a zone are added from hours, while those are kept; from records, if the zone's days begin within an hour of UTC.
+       */
+      const cutsIn = Effect.fnUntraced(function* (fromMs: number, toMs: number, starts: ReadonlyArray<number>) {
+        const { hoursMs } = yield* cutsOf(fromMs, toMs, "hour")
+        const nowMs = yield* Clock.currentTimeMillis
+        const keptMs = nowMs - (keptDaysOfHours - 1) * stepMs.day
+        const daysMs = Math.min(toMs, Math.max(fromMs, Math.floor(keptMs / stepMs.day) * stepMs.day))
+        const isWithinHour = starts.some((startMs) => startMs % stepMs.hour !== 0)
+        return { fromMs, daysMs, hoursMs: isWithinHour ? daysMs : Math.max(daysMs, hoursMs), toMs }
+      })
+
       const { instant, ofPerson } = makeRecordFilters(sql)
 
       /** The folded sums: of an organisation; of the whole gateway (''); of each organisation. */
@@ -88,7 +103,8 @@ export class UsageSummaries extends Context.Service<
           const tagged =
             isOfTags && Object.keys(tags).length > 0 ? sql`u.tags @> ${JSON.stringify(tags)}::text::jsonb` : sql`true`
           const step = stepOf(query)
-          const starts = startsOf(query, step)
+          const zone = step === "day" ? (query.zone ?? utc) : utc
+          const starts = startsOf(query, step, zone)
           const fromMs = starts[0] ?? query.fromMs
           const { toMs } = query
           const narrow = (names: ReadonlyArray<SummaryDimension>): Statement.Fragment =>
@@ -102,7 +118,9 @@ export class UsageSummaries extends Context.Service<
           // The folded sums of the whole gateway have no organisations, applications and keys.
           const isWhole = [by, ...dimensionsOf(only)].every((name) => isTagScope(name) || !ofOrgs.includes(name))
           const org = only.org ?? (isWhole ? "" : undefined)
-          const cuts = isOfTags ? { fromMs, daysMs: fromMs, hoursMs: fromMs, toMs } : yield* cutsOf(fromMs, toMs, step)
+          const cuts = isOfTags
+            ? { fromMs, daysMs: fromMs, hoursMs: fromMs, toMs }
+            : yield* zone === utc ? cutsOf(fromMs, toMs, step) : cutsIn(fromMs, toMs, starts)
           const sums = yield* bounded(sql<SumRow>`
             with x as materialized (
               select point, name, currency, sum(exchanges) as exchanges, sum(estimated) as estimated,
@@ -110,12 +128,12 @@ export class UsageSummaries extends Context.Service<
                 sum(out_tokens) as out_tokens, sum(cache_read_tokens) as cache_read_tokens,
                 sum(cache_write_tokens) as cache_write_tokens, sum(cost) as cost, sum(cache_net_saving) as cache_net_saving
               from (
-                select u.org_id, date_trunc(${step}, u.at, 'UTC') as point, ${foldedName} as name, u.currency,
+                select u.org_id, date_trunc(${step}, u.at, ${zone}) as point, ${foldedName} as name, u.currency,
                   u.exchanges, u.estimated, u.stop, u.in_tokens, u.out_tokens, u.cache_read_tokens, u.cache_write_tokens, u.cost,
                   u.cache_net_saving
                 from usage_rollups u where ${folded(cuts, org)} and ${narrow(recordDimensions)}
                 union all
-                select u.org_id, date_trunc(${step}, u.at, 'UTC'), ${nameOf}, u.currency, 1,
+                select u.org_id, date_trunc(${step}, u.at, ${zone}), ${nameOf}, u.currency, 1,
                   case when u.estimated_reason is null then 0 else 1 end, u.stop, u.in_tokens, u.out_tokens,
                   u.cache_read_tokens, u.cache_write_tokens, u.cost, u.cache_net_saving
                 from usage_records u where ${recent(cuts, only.org)} and ${narrow(recordDimensions)} and ${tagged}) u
@@ -141,16 +159,16 @@ export class UsageSummaries extends Context.Service<
             select (extract(epoch from point) * 1000)::float8 as "atMs", up_to_ms as "upToMs",
               sum(exchanges)::float8 as count
             from (
-              select u.org_id, date_trunc(${step}, u.at, 'UTC') as point, u.up_to_ms, u.exchanges
+              select u.org_id, date_trunc(${step}, u.at, ${zone}) as point, u.up_to_ms, u.exchanges
               from first_frame_rollups u
               where ${folded(cuts, only.org ?? "")} and ${narrow(["model", "vendor"])}
               union all
-              select u.org_id, date_trunc(${step}, u.at, 'UTC'), first_frame_bucket(u.ttfb_ms, ${boundariesText}::text::float8[]), 1
+              select u.org_id, date_trunc(${step}, u.at, ${zone}), first_frame_bucket(u.ttfb_ms, ${boundariesText}::text::float8[]), 1
               from usage_records u
               where ${recent(cuts, only.org)} and u.ttfb_ms is not null and ${narrow(["model", "vendor"])}) x
             group by 1, 2 order by 2`)
           const failures = yield* bounded(sql<FailureRow>`
-            select (extract(epoch from date_trunc(${step}, u.at, 'UTC')) * 1000)::float8 as "atMs", u.code,
+            select (extract(epoch from date_trunc(${step}, u.at, ${zone})) * 1000)::float8 as "atMs", u.code,
               sum(u.calls)::float8 as count
             from failure_counts u
             where u.at >= ${instant(fromMs)} and u.at < ${instant(toMs)}
@@ -260,11 +278,27 @@ const stepOf = ({ fromMs, toMs }: SummaryQuery): SummaryStep => {
 }
 
 /** The beginning of every step of a period, the first at or before its beginning. */
-const startsOf = ({ fromMs, toMs }: SummaryQuery, step: SummaryStep): ReadonlyArray<number> => {
+const startsOf = ({ fromMs, toMs }: SummaryQuery, step: SummaryStep, zone: string): ReadonlyArray<number> => {
+  if (zone !== utc) return daysOf(fromMs, toMs, zone)
   const each = stepMs[step]
   const first = Math.floor(fromMs / each) * each
   return Array.from({ length: Math.max(1, Math.ceil((toMs - first) / each)) }, (_, index) => first + index * each)
 }
+
+/** The beginnings of the days of a zone. */
+const daysOf = (fromMs: number, toMs: number, zone: string): ReadonlyArray<number> => {
+  const days = new Periods({ period: "day" })
+  const starts: Array<number> = []
+  for (let atMs = fromMs; atMs < toMs; ) {
+    const day = days.at(atMs, zone)
+    if (day === undefined) break
+    starts.push(day.startMs)
+    atMs = day.endMs
+  }
+  return starts
+}
+
+const utc = "UTC"
 
 const countOf = (rows: ReadonlyArray<{ readonly count: number }>): number =>
   rows.reduce((sum, { count }) => sum + count, 0)

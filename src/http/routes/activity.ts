@@ -13,6 +13,7 @@ import { UsageSummaries } from "../../money/usage-summary.ts"
 import { Api } from "../../protocol/api.ts"
 import type { ExchangeDetail } from "../../protocol/control/exchange-log.ts"
 import type { OwnModels } from "../../protocol/control/model-list.ts"
+import { utc8 } from "../../protocol/values/utc8.ts"
 import { AuditLog } from "../../store/audit-log.ts"
 import { handlesOf } from "../../tenants/subject-limits.ts"
 import { auditPage, endOf, logFilterOf, summaryQueryOf } from "../activity-query.ts"
@@ -49,14 +50,14 @@ export const activityRoutes = HttpApiBuilder.group(
       .handleRaw("planLimits", ({ request }) => forMember(request, ({ org }) => planLimits(org.org)))
       .handleRaw("usageSummary", ({ request, query }) =>
         forMember(request, (member) =>
-          Effect.flatMap(summaryQueryOf(query), (asked) =>
+          Effect.flatMap(summaryQueryOf(query, zoneOf(member)), (asked) =>
             summaries.read({ ...asked, only: { ...asked.only, org: orgOf(member) }, person: personOf(member) }),
           ),
         ),
       )
       .handleRaw("listExchanges", ({ request, query }) =>
         forMember(request, (member) =>
-          Effect.flatMap(Effect.zip(logFilterOf(query), pageOf(query)), ([filter, page]) =>
+          Effect.flatMap(Effect.zip(logFilterOf(query, zoneOf(member)), pageOf(query)), ([filter, page]) =>
             log.list({ ...filter, org: orgOf(member), person: personOf(member) }, page),
           ),
         ),
@@ -80,6 +81,7 @@ export const activityRoutes = HttpApiBuilder.group(
 )
 
 const orgOf = ({ org }: Member): string => org.org.id
+const zoneOf = ({ org: { org } }: Member): string => org.timeZone ?? utc8
 
 /** Members see only their own usage. A member without a person has the organisation's token. */
 const personOf = ({ role, principal }: Member): string | undefined =>

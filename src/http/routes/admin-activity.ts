@@ -1,4 +1,5 @@
 /** Admin routes of usage over time, exchanges, targets, prices, the catalogue's text and history, and the audit log. */
+
 import { Clock, Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { PlanCurve } from "../../admission/plan-usage.ts"
@@ -15,6 +16,7 @@ import type { AdminModels, AdminPlans } from "../../protocol/control/model-list.
 import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
 import { storedName } from "../../protocol/values/text.ts"
+import { utc8 } from "../../protocol/values/utc8.ts"
 import { AuditLog } from "../../store/audit-log.ts"
 import { NodeProblems } from "../../telemetry/node-problems.ts"
 import { Directory, type ModelsOfOrgs } from "../../tenants/directory.ts"
@@ -44,6 +46,12 @@ export const adminActivityRoutes = HttpApiBuilder.group(
     const curve = yield* PlanCurve
     const problems = yield* NodeProblems
     const { catalogueFile } = yield* WeirConfig
+
+    /** The zone of an organisation; none for the whole gateway. */
+    const zoneIn = (org: string | undefined) =>
+      org === undefined
+        ? Effect.undefined
+        : Effect.map(tenants.org(org), (found) => found && (found.org.timeZone ?? utc8))
 
     const targets = Effect.sync(() => targetsOf(catalogue.current(), health))
 
@@ -99,12 +107,19 @@ export const adminActivityRoutes = HttpApiBuilder.group(
         ),
       )
       .handleRaw("adminUsageSummary", ({ request, query }) =>
-        forOperator(request, Effect.flatMap(summaryQueryOf(query), summaries.read)),
+        forOperator(
+          request,
+          Effect.flatMap(zoneIn(query.org), (zone) => Effect.flatMap(summaryQueryOf(query, zone), summaries.read)),
+        ),
       )
       .handleRaw("adminExchanges", ({ request, query }) =>
         forOperator(
           request,
-          Effect.flatMap(Effect.zip(logFilterOf(query), pageOf(query)), ([filter, page]) => log.list(filter, page)),
+          Effect.flatMap(zoneIn(query.org), (zone) =>
+            Effect.flatMap(Effect.zip(logFilterOf(query, zone), pageOf(query)), ([filter, page]) =>
+              log.list(filter, page),
+            ),
+          ),
         ),
       )
       .handleRaw("adminOpenExchanges", ({ request, query }) =>

@@ -34,6 +34,8 @@ const rowOf = (at: string, org: string, cost: string): Row =>
         return cost
       case "cache_net_saving":
         return "-0.0000000001"
+      case "tags":
+        return '{"feature":"rank"}'
       case "dims":
         return '{"in":1,"cache_read":99999999999999999999}'
       case "session_id":

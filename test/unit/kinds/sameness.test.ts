@@ -267,6 +267,7 @@ const unchanging: Readonly<Record<string, string>> = {
   "meta.client.name": "names the call",
   "meta.client.version": "names the call",
   "meta.purpose": "names the call",
+  "meta.tags": "names the call",
   cache: "steers caches",
   "cache.skipWrite": "steers the vendor's cache",
   "cache.key": "steers the vendor's cache",
