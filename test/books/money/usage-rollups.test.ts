@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto"
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
+import { Periods } from "../../../src/money/periods.ts"
 import { UsageRollups } from "../../../src/money/usage-rollups.ts"
 import { type SummaryQuery, UsageSummaries } from "../../../src/money/usage-summary.ts"
 import type { ShardClient } from "../../../src/store/shards/shard.ts"
@@ -107,6 +108,29 @@ layer(services, { excludeTestServices: true })("usage that is folded", (it) => {
       expect(lastDays.firstFrame.p50).toBeGreaterThan(5)
       expect(lastDays.firstFrame.p99).toBeLessThanOrEqual(15)
     }),
+  )
+
+  it.effect.each(["UTC", "America/New_York", "Asia/Kolkata", "Asia/Kathmandu", "Etc/GMT-8"])(
+    "has the days of the zone %s, each with what a budget of a day counts",
+    (zone) =>
+      Effect.gen(function* () {
+        const days = new Periods({ period: "day" })
+        const counted = new Map<string, number>()
+        for (const { at, tokens: count } of rows) {
+          const start = new Date(days.at(Date.parse(at), zone)?.startMs ?? 0).toISOString()
+          counted.set(start, (counted.get(start) ?? 0) + count)
+        }
+        const { points, step } = yield* read({
+          fromMs: nowMs - 60 * 24 * hourMs,
+          toMs: nowMs + hourMs,
+          by: "model",
+          only: { org },
+          zone,
+        })
+        expect(step).toBe("day")
+        const told = points.flatMap(({ at, inTokens }) => (inTokens === 0 ? [] : [[at, inTokens] as const]))
+        expect(new Map(told)).toEqual(counted)
+      }),
   )
 
   it.effect("counts the units of each kind, where a call had any", () =>
