@@ -151,6 +151,13 @@ export const makeGranting = Effect.fnUntraced(function* (
   const allotmentFor = (node: Node, wanted: Wanted, counter: string): Allotment =>
     node.allotments.of(wanted.orgId, needOf(wanted, counter) ?? { counter }, nodes.nowMs())
 
+  /** Allotments of the days before that have a free amount: it counts as used until it is given back. */
+  const besideOf = (node: Node, wanted: Wanted, counter: string): ReadonlyArray<Allotment> =>
+    (needOf(wanted, counter)?.beside ?? []).flatMap((name) => {
+      const allotment = node.allotments.find(wanted.orgId, name)
+      return allotment !== undefined && allotment.free > 0n ? [allotment] : []
+    })
+
   const ask = Effect.fnUntraced(function* (wanted: Wanted): Effect.fn.Return<Answer, StoreUnavailable> {
     const { orgId, needs } = wanted
     const node = yield* nodes.enter
@@ -169,9 +176,11 @@ export const makeGranting = Effect.fnUntraced(function* (
     const { counter } = granted
     const allotment = allotmentFor(node, wanted, counter)
     const { free } = allotment
-    const mayFindMore = reservation.hasMoved(counter) || free > 0n
     allotment.isScarce = true
+    const before = besideOf(node, wanted, counter)
+    const mayFindMore = reservation.hasMoved(counter) || free > 0n || before.length > 0
     yield* giveFree(node, allotment)
+    for (const each of before) yield* giveFree(node, each)
     // Nodes of this process that are left behind are not waited for: they return nothing.
     const others = Math.max(0, granted.others - nodes.leftWith(orgId, counter))
     return { ...granted, others, available: granted.available + free, mayFindMore }

@@ -15,7 +15,7 @@ import type { UsageRecord } from "../../src/money/usage-record.ts"
 import { dayOf } from "../../src/protocol/values/utc8.ts"
 import { layerDatabase } from "../../src/store/database.ts"
 import { inEach, Shards } from "../../src/store/shards/shards.ts"
-import { layerTestConfig, layerTestDatabases, testStores } from "../../src/testing/stores.ts"
+import { layerTestConfig, layerTestDatabases, type TestConfig, testStores } from "../../src/testing/stores.ts"
 
 export const unit = 10n ** 10n
 
@@ -119,11 +119,12 @@ export const expectSound = (orgId: string) =>
 export const ledgerOver = (
   store: LedgerStore["Service"],
   channel: Layer.Layer<RecallChannel> = RecallChannel.layerLocal,
+  config: TestConfig = {},
 ): Effect.Effect<Ledger["Service"], never, Scope.Scope> =>
   Ledger.layerRules.pipe(
     Layer.provide(Layer.succeed(LedgerStores, oneStore(store))),
     Layer.provide(channel),
-    Layer.provide(layerTestConfig()),
+    Layer.provide(layerTestConfig(config)),
     Layer.build,
     Effect.map(Context.get(Ledger)),
   )
