@@ -36,7 +36,7 @@ const periodOf = Effect.fnUntraced(function* (
 
 const isInstant = Schema.is(Instant)
 
-/** @param zone in which a date without a time begins; UTC if absent */
+/** @param zone the zone of a date without a time; UTC if absent */
 const instantOf = (query: Query, path: string, zone?: string): Effect.Effect<number | undefined, Bad> => {
   const text = query[path]
   if (text === undefined) return Effect.undefined

@@ -139,7 +139,8 @@ export const errorCauses: Readonly<Partial<Record<ErrorCode, ErrorCause>>> = {
     remedy: "Wait for the next period, or raise the budget.",
   },
   rate_limited: {
-    cause: "Too many requests; `detail.scope` names whose limit it is. The scope `gateway` means overload.",
+    cause:
+      "Too many requests, tokens or calls at a time: `detail.scope`, `unit` and `limit` name the limit. The scope `gateway` means overload.",
     remedy: wait,
   },
   section_not_deliverable: { cause: "No client consumes this setting.", remedy: "Check the key path." },

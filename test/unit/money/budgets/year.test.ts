@@ -82,7 +82,7 @@ const runYear = (seed: number, period: BudgetPeriod) =>
       const [found] = budgetsOf(indexBudgets([budget]), nobody, atMs, zone)
       return found ?? expect.unreachable()
     }
-    /** What counts now, by the calendar: settled and held. */
+    /** The amount that counts now, by the calendar: settled and held. */
     const counted = (): bigint => {
       const date = dateIn(zone, atMs)
       const day = Date.parse(date) / dayMs
@@ -112,7 +112,7 @@ const runYear = (seed: number, period: BudgetPeriod) =>
       const { counter, period: now } = covering()
       if (event > 0.02 && event < 0.03) {
         yield* node.ledger.adjust("o", covering(), { isReset: true })
-        // What is settled counts no more; running calls do.
+        // Settled calls count no more; running ones do.
         const date = dateIn(zone, atMs)
         const isOfToday = (each: Used) =>
           (each.zone === zone || hasNoZone) &&
@@ -149,7 +149,7 @@ const runYear = (seed: number, period: BudgetPeriod) =>
         served++
       } else {
         refused++
-        // The told end is the first second of another date, or what the period is.
+        // The end is the first second of another date.
         const { resetAt } = stateOf(covering(), useOf(covering(), yield* node.ledger.used("o", [counter])))
         if (period !== "total") {
           const endsMs = Date.parse(resetAt ?? "")
