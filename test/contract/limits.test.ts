@@ -22,6 +22,7 @@ const apps: Readonly<Record<string, string>> = {
   cached: "rates: [{ tokens: 3000, per: 60s, cached: free }]",
   calls: "rates: [{ concurrent: 2 }]",
   some: "rates: [{ requests: 1, per: 60s, model: cla* }]",
+  streams: "rates: [{ tokens: 3000, per: 60s }]",
   minting: "endUsers: { models: [plain], rates: [{ requests: 2, per: 60s }] }",
 }
 const keys = Object.keys(apps).flatMap((app) => [
@@ -199,6 +200,33 @@ describe("a rate of tokens", () => {
     expect(await errorOf(never)).toMatchObject({ status: 429, detail: { unit: "tokens", limit: 3000 } })
   })
 
+  it("counts streams like whole replies, also those that their client leaves", async () => {
+    gateway().vendor.script(answering({ words: ["Hi", " there"], inTokens: 600, outTokens: 400 }))
+    const stream = () => ask("key_streams", "main", { stream: true, params: { maxTokens: 900 } })
+    expect(await (await stream()).text()).toContain("t.close")
+    expect(await (await stream()).text()).toContain("t.close")
+    await sleep(300)
+    const refused = await ask("key2_streams", "main", { params: { maxTokens: 1100 } })
+    expect(await errorOf(refused)).toMatchObject({ detail: { unit: "tokens", used: 2000 } })
+    gateway().vendor.script(async (call) => {
+      call.head()
+      for (;;) if (!(await call.write(": \n\n"))) return
+    })
+    const leaving = new AbortController()
+    const left = gateway().exchange(
+      { ...hello, stream: true, params: { maxTokens: 500 } },
+      { headers: { "content-type": "application/json", ...asKey("key_streams") }, signal: leaving.signal },
+    )
+    await sleep(200)
+    leaving.abort()
+    await left.catch(() => undefined)
+    // Nothing was answered: nothing counts.
+    await eventually(async () => {
+      gateway().vendor.script(answering({ words: ["Hi"], inTokens: 300, outTokens: 200 }))
+      return (await ask("key_streams", "main", { params: { maxTokens: 700 } })).status === 200
+    })
+  })
+
   it("leaves out tokens of the vendor's cache if it says so", async () => {
     gateway().vendor.script(answering({ ...spoken, inTokens: 2900, cachedTokens: 2800, outTokens: 10 }))
     await sleep(300)
@@ -220,6 +248,7 @@ describe("calls at a time", () => {
       await answering(spoken)(call)
     })
     const leaving = new AbortController()
+    const before = gateway().vendor.calls.length
     const running = [
       ask("key_calls", "main", { stream: true }),
       gateway().exchange(hello, {
@@ -228,7 +257,7 @@ describe("calls at a time", () => {
       }),
     ]
     const left = running[1]?.catch(() => "left")
-    await eventually(() => gateway().vendor.calls.length >= 2)
+    await eventually(() => gateway().vendor.calls.length >= before + 2)
     const full = await ask("key2_calls")
     expect(full.headers.get("retry-after")).toBe("1")
     expect(await errorOf(full)).toMatchObject({

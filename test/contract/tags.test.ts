@@ -111,6 +111,19 @@ describe("tags", () => {
     await eventually(async () => (await listed("tags=feature=set,team=search")).length === 2)
   })
 
+  it.each([
+    ["/openai/v1/responses", { model: "main", max_output_tokens: 20, input: "Hi" }],
+    ["/anthropic/v1/messages", { model: "main", max_tokens: 20, messages: [{ role: "user", content: "Hi" }] }],
+    ["/gemini/v1beta/models/main:generateContent", { contents: [{ role: "user", parts: [{ text: "Hi" }] }] }],
+  ])("are taken from the header at %s, and are held against their budget", async (path, body) => {
+    gateway().vendor.script(answering({ ...spoken, inTokens: 1990, outTokens: 15 }))
+    const feature = path.split("/")[1] ?? ""
+    const call = () => gateway().call("POST", path, body, { "x-svc-tags": `feature=at-${feature}${path.length}` })
+    expect((await call()).status).toBe(200)
+    await eventually(async () => (await listed(`tags=feature=at-${feature}${path.length}`)).length === 1)
+    expect((await call()).status).toBe(429)
+  })
+
   it("have budgets, one for each value", async () => {
     gateway().vendor.script(answering({ ...spoken, inTokens: 900, outTokens: 900 }))
     const big = (tags: object) =>
