@@ -7,11 +7,17 @@ import type { Request } from "./request.ts"
 
 export type Encoding = "br" | "gzip" | "identity"
 
-/** The best encoding that a request accepts. */
+/** The best encoding that a request accepts; a weight of 0 refuses one. @see RFC 9110, section 12.5.3 */
 export const encodingOf = (request: Request): Encoding => {
-  const accepted = request.headers["accept-encoding"] ?? ""
-  if (/\bbr\b/.test(accepted)) return "br"
-  return /\bgzip\b/.test(accepted) ? "gzip" : "identity"
+  const accepted = (request.headers["accept-encoding"] ?? "")
+    .toLowerCase()
+    .split(",")
+    .flatMap((part) => {
+      const [name = "", ...parameters] = part.split(";").map((text) => text.trim())
+      return parameters.some((parameter) => /^q\s*=\s*0(\.0*)?$/.test(parameter)) ? [] : [name]
+    })
+  if (accepted.includes("br")) return "br"
+  return accepted.includes("gzip") ? "gzip" : "identity"
 }
 
 /** Brotli's qualities: of what is compressed once and kept, and of what is compressed at each request. */
