@@ -38,7 +38,7 @@ export const makeGuide = (document: unknown): Guide => {
 
 const hitList = (question: string, hits: ReadonlyArray<Hit>): Html =>
   html`<h1>Search</h1>
-<p role="status">${hits.length === 0 ? `Nothing matches “${question}”.` : `${hits.length} results for “${question}”`}</p>
+<p role="status">${hits.length === 0 ? `Nothing matches “${question}”.` : `${hits.length} ${hits.length === 1 ? "result" : "results"} for “${question}”`}</p>
 <ul class="hits">${hits.map(
     ({ page, title, href, excerpt }) =>
       html`<li><a href="${href}">${page === title ? title : `${page}: ${title}`}</a><br><span class="soft">${excerpt}</span></li>`,

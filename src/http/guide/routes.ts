@@ -7,7 +7,7 @@ import { compressed } from "../compressed.ts"
 import { type Access, guarded } from "../internal-access.ts"
 import { pageHeaders, rootOf } from "../page.ts"
 import type { Request } from "../request.ts"
-import { envelope, routeNotFound } from "../respond.ts"
+import { respond, routeNotFound } from "../respond.ts"
 import { frontPage } from "./contents.ts"
 import { makeGuideThread } from "./guide-thread.ts"
 import { guidePolicy } from "./layout.ts"
@@ -25,7 +25,7 @@ export const guideRoutes = (access: Access) =>
         const { pathname, searchParams } = new URL(request.url, "http://localhost")
         const path = pathname.replace(/^\/docs\/?/, "") || frontPage
         const page = yield* path === "search" ? ask("search", searchParams.get("q") ?? "") : ask("path", path)
-        if (page === undefined) return yield* envelope(newRequestId(), routeNotFound)
+        if (page === undefined) return yield* routeNotFound
         const text = page.replaceAll(/ (action|href)="\/(?!\/)/g, ` $1="${rootOf(request)}`)
         return yield* compressed(request, html, text, headers)
       })
@@ -35,7 +35,8 @@ export const guideRoutes = (access: Access) =>
         return yield* compressed(request, "application/json", document ?? "", { "cache-control": "no-cache" })
       })
 
-      yield* router.add("GET", "/docs/*", (request) => guarded(access, showPage(request)))
-      yield* router.add("GET", "/openapi.json", (request) => guarded(access, showDocument(request)))
+      const shown = (page: ReturnType<typeof showPage>) => guarded(access, respond(newRequestId(), page))
+      yield* router.add("GET", "/docs/*", (request) => shown(showPage(request)))
+      yield* router.add("GET", "/openapi.json", (request) => shown(showDocument(request)))
     }),
   )

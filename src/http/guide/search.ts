@@ -13,6 +13,8 @@ export interface Hit {
 
 /** Longer questions are cut. */
 export const longestQuestion = 200
+/** Further words of a question are not searched for, because each one costs time. */
+const mostWords = 12
 const mostHits = 30
 const excerptLength = 180
 
@@ -22,7 +24,14 @@ export const makeSearch = (pages: ReadonlyArray<GuidePage>): Search => {
   const index = new MiniSearch<{ id: string; page: string; title: string; href: string; text: string }>({
     fields: ["title", "page", "text"],
     storeFields: ["page", "title", "href", "text"],
-    searchOptions: { boost: { title: 3, page: 2 }, prefix: true, fuzzy: 0.15, combineWith: "AND" },
+    searchOptions: {
+      boost: { title: 3, page: 2 },
+      tokenize: wordsOf,
+      // A single letter begins nearly everything.
+      prefix: (word) => word.length > 1,
+      fuzzy: 0.2,
+      combineWith: "AND",
+    },
   })
   for (const { path, title: page, sections } of pages) {
     for (const { id, title, text } of sections) {
@@ -41,6 +50,10 @@ export const makeSearch = (pages: ReadonlyArray<GuidePage>): Search => {
         excerpt: excerptOf(String(text), terms),
       }))
 }
+
+/** The words of a question, each of them once. */
+const wordsOf = (question: string): Array<string> =>
+  [...new Set(question.toLowerCase().split(/[\p{Z}\p{P}\s]+/u))].slice(0, mostWords)
 
 const excerptOf = (text: string, terms: ReadonlyArray<string>): string => {
   const lower = text.toLowerCase()
