@@ -117,13 +117,21 @@ export class WeirStillRunning extends Error {
 export class WeirMisused extends TypeError {
   readonly _tag = "WeirMisused"
   override readonly name = "WeirMisused"
-  readonly code: "base_url_invalid" | "session_closed" | "stream_consumed"
+  readonly code: "base_url_invalid" | "credentials_invalid" | "session_closed" | "stream_consumed"
   readonly advice: Advice = "fix_request"
   constructor(code: WeirMisused["code"], message: string) {
     super(message)
     this.code = code
   }
 }
+
+/** The failure of a reply that is not the gateway's. */
+export const foreign = (status: number, subject: string): WeirUnreadable =>
+  new WeirUnreadable({
+    message: `What answered with status ${status} does not speak twp/1: is baseUrl the gateway's?`,
+    subject,
+    status,
+  })
 
 export type WeirError = WeirRefused | WeirUnreachable | WeirUnreadable | WeirStillRunning | WeirMisused
 

@@ -2,13 +2,12 @@
  * Many exchanges over one connection (`GET /t1/socket`). Each exchange gives the gateway room as its events are taken, so
  * that a slow reader of one stops only that one. A socket that has ended does not reconnect: its owner opens another.
  */
-import { errorStatus } from "../protocol/error-codes.ts"
 import { socketProtocol } from "../protocol/labels.ts"
 import type { ServerMessage } from "../protocol/socket.ts"
 import { newUlid } from "../protocol/values/ulid.ts"
 import type { Ask } from "./calls.ts"
 import { type WeirError, WeirRefused, WeirStillRunning, type WeirUnreachable, WeirUnreadable } from "./errors.ts"
-import { isEvent, type StreamedEvent } from "./exchange-stream.ts"
+import { isEvent, isEventName, refusalOf, type StreamedEvent } from "./exchange-stream.ts"
 import { Inbox } from "./inbox.ts"
 import { ended, openSocket } from "./open-socket.ts"
 import { type CallOptions, checkBaseUrl, type WeirOptions } from "./options.ts"
@@ -52,10 +51,11 @@ export const openExchangeSocket = async (options: WeirOptions, more?: CallOption
       if (typeof data !== "string") return
       const message = parseJson(data)
       if (isMessage(message)) open.get(message.id)?.put({ message, bytes: bytesOf(data) })
-      else if (!isRefusal(message)) failAll(unreadable("A message does not match its schema", target))
+      else if (!isRefusal(message) && !isNewEvent(message))
+        failAll(unreadable("A message does not match its schema", target))
     })
     opened.addEventListener("close", (event) => {
-      over = ended(event, target)
+      over ??= ended(event, target)
       failAll(over)
     })
   }
@@ -107,7 +107,11 @@ export const openExchangeSocket = async (options: WeirOptions, more?: CallOption
       let count = 0
       for await (const message of messages(ask, true, signal)) yield eventOf(message, count++, `model ${ask.model}`)
     },
-    close: () => socket.close(1000),
+    close: () => {
+      over ??= ended({ code: 1000, reason: "it was closed" }, target)
+      failAll(over)
+      socket.close(1000)
+    },
   }
 }
 
@@ -126,29 +130,23 @@ const isMessage = (value: unknown): value is Message =>
 /** An error of a message that belongs to no exchange. */
 const isRefusal = (value: unknown): boolean => isRecord(value) && value["event"] === "t.err" && isEvent(value)
 
+/** An event of a newer gateway, which this client does not know. */
+const isNewEvent = (value: unknown): boolean =>
+  isRecord(value) && typeof value["event"] === "string" && !isEventName(value["event"])
+
 const isLast = (message: Message): boolean =>
   !("event" in message) || message.event === "t.close" || message.event === "t.err"
 
 const unreadable = (message: string, subject: string) => new WeirUnreadable({ message, subject, status: 101 })
 
-const refusalOf = ({ data }: Extract<Message, { readonly event: "t.err" }>, subject: string): WeirRefused => {
-  const retryAfterMs = data.detail?.["retryAfterMs"]
-  return new WeirRefused({
-    ...data,
-    status: errorStatus[data.code],
-    subject,
-    ...(typeof retryAfterMs === "number" && { retryAfterMs }),
-  })
-}
-
 const eventOf = (message: Message, count: number, subject: string): StreamedEvent => {
   if (!("event" in message)) throw replyFailure(message, subject)
-  if (message.event === "t.err") throw refusalOf(message, subject)
+  if (message.event === "t.err") throw refusalOf(message.data, subject)
   return { ...message, id: String(count) }
 }
 
 const wholeOf = (message: Message | undefined, subject: string): Reply => {
-  if (message !== undefined && "event" in message && message.event === "t.err") throw refusalOf(message, subject)
+  if (message !== undefined && "event" in message && message.event === "t.err") throw refusalOf(message.data, subject)
   if (message === undefined || !("status" in message) || message.status !== 200) throw replyFailure(message, subject)
   if (!isReply(message.body)) throw replyFailure(undefined, subject)
   return withText(message.body)

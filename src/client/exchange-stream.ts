@@ -1,9 +1,14 @@
 /** The events of a streamed exchange; exactly one of `t.close` and `t.err` ends a stream. */
+import type { ErrorBody } from "../protocol/error.ts"
 import { errorStatus } from "../protocol/error-codes.ts"
 import type { EventName, ExchangeEvent, eventData } from "../protocol/event.ts"
-import { WeirRefused, WeirUnreachable, WeirUnreadable } from "./errors.ts"
+import { foreign, WeirRefused, WeirUnreachable, WeirUnreadable } from "./errors.ts"
+import { longestTimerMs } from "./pause.ts"
 import { hasShape, parseJson, type Shape } from "./shape.ts"
 import { makeSseParser } from "./sse.ts"
+
+/** The time that the end of the connection may take after the last event, so that the connection can be reused. */
+const endMs = 1000
 
 /** The events that a stream emits: all except `t.err`, which fails it. */
 export type StreamedEvent = Exclude<ExchangeEvent, { readonly event: "t.err" }>
@@ -17,16 +22,27 @@ const shapes: { readonly [Name in EventName]: Shape<(typeof eventData)[Name]["Ty
   "t.err": { code: "string", message: "string", requestId: "string" },
 }
 
-const isEventName = (name: unknown): name is EventName => typeof name === "string" && Object.hasOwn(shapes, name)
+export const isEventName = (name: unknown): name is EventName => typeof name === "string" && Object.hasOwn(shapes, name)
 
 /** Whether a value is an event of a stream, with the members that each one has. */
 export const isEvent = (value: { readonly event?: unknown; readonly data?: unknown }): value is ExchangeEvent =>
   isEventName(value.event) && hasShape<object>(shapes[value.event])(value.data)
 
+/** The refusal that an event of the type `t.err` carries; its code may be newer than this client. */
+export const refusalOf = (data: ErrorBody, subject: string): WeirRefused => {
+  const retryAfterMs = data.detail?.["retryAfterMs"]
+  return new WeirRefused({
+    ...data,
+    status: Object.hasOwn(errorStatus, data.code) ? errorStatus[data.code] : 500,
+    subject,
+    ...(typeof retryAfterMs === "number" && { retryAfterMs }),
+  })
+}
+
 /** The event of a stream, unless it is the one that fails it. */
 export const streamed = (event: ExchangeEvent, subject: string): StreamedEvent => {
   if (event.event !== "t.err") return event
-  throw new WeirRefused({ ...event.data, status: errorStatus[event.data.code] ?? 500, subject })
+  throw refusalOf(event.data, subject)
 }
 
 export interface StreamOptions {
@@ -51,19 +67,26 @@ export async function* eventsOf(
   const parse = makeSseParser()
   const decoder = new TextDecoder()
   let isClosed = false
+  if (isDocument(response)) {
+    reader.cancel().catch(() => {})
+    throw foreign(response.status, subject)
+  }
   try {
     for (;;) {
-      const { done, value } = await within(silenceMs, reader.read(), () =>
+      const { done, value } = await within(isClosed ? endMs : silenceMs, reader.read(), () =>
         brokenOff(`Nothing came for ${silenceMs} ms`),
       ).catch((cause: unknown) => {
+        if (isClosed) return ended
         signal?.throwIfAborted()
         throw cause instanceof WeirUnreachable ? cause : brokenOff("The stream broke off", cause)
       })
-      if (done) break
+      if (done || isClosed) break
       const sent = parse(decoder.decode(value, { stream: true }))
       if (sent === undefined) throw unreadable()
       for (const { id, event, data } of sent) {
         signal?.throwIfAborted()
+        if (isClosed) break
+        if (!isEventName(event)) continue
         const read = { id, event, data: parseJson(data) }
         if (!isEvent(read)) throw unreadable()
         isClosed ||= read.event === "t.close"
@@ -73,12 +96,19 @@ export async function* eventsOf(
   } finally {
     reader.cancel().catch(() => {})
   }
+  if (isClosed) return
   signal?.throwIfAborted()
-  if (!isClosed) throw brokenOff("The stream ended without its last event")
+  throw brokenOff("The stream ended without its last event")
 }
+
+const ended = { done: true, value: undefined } as const
+
+/** A page or a whole reply cannot be a stream: something else than the gateway has answered. */
+const isDocument = ({ headers }: Response): boolean =>
+  /^(text\/html|application\/json)\b/i.test(headers.get("content-type") ?? "")
 
 const within = <A>(ms: number, promise: Promise<A>, late: () => Error): Promise<A> =>
   new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(late()), ms)
+    const timer = setTimeout(() => reject(late()), Math.min(ms, longestTimerMs))
     promise.then(resolve, reject).finally(() => clearTimeout(timer))
   })

@@ -1,12 +1,16 @@
-/** Messages that wait for their reader. */
+/** Messages that wait for their reader; of several readers, each message has one. */
 export class Inbox<A> {
   private readonly waiting: Array<A> = []
   private ended: { readonly error: unknown } | "done" | undefined
-  private wake: () => void = () => {}
+  private readonly takers = new Set<() => void>()
 
   put(message: A): void {
     if (this.ended === undefined) this.waiting.push(message)
     this.wake()
+  }
+
+  private wake(): void {
+    for (const wake of this.takers) wake()
   }
 
   /** Fails the reader after the messages that have come. */
@@ -36,9 +40,10 @@ export class Inbox<A> {
     return new Promise((resolve) => {
       const wake = () => {
         signal?.removeEventListener("abort", wake)
+        this.takers.delete(wake)
         resolve()
       }
-      this.wake = wake
+      this.takers.add(wake)
       signal?.addEventListener("abort", wake)
     })
   }

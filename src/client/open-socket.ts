@@ -1,7 +1,8 @@
 /** Opens a WebSocket at the gateway: in Node with headers, in browsers with a subprotocol that carries the token. */
 import { credentialHeaders } from "./credentials.ts"
 import { reasonOf, WeirUnreachable } from "./errors.ts"
-import type { CallOptions, WeirOptions } from "./options.ts"
+import { type CallOptions, rootOf, type WeirOptions } from "./options.ts"
+import { abortable } from "./pause.ts"
 import type { MakeSocket, SocketEvent, SocketLike } from "./socket-like.ts"
 
 /** Node takes headers beside the protocols. */
@@ -47,10 +48,11 @@ export const openSocket = async (
   const outgoing = { method: "GET", target, body: new Uint8Array(0) }
   let socket: SocketLike
   try {
-    const { "x-svc-app-token": token, ...headers } = await credentialHeaders(credentials, outgoing)
+    const { "x-svc-app-token": token, ...headers } = await abortable(credentialHeaders(credentials, outgoing), signal)
     const protocols = token === undefined ? [protocol] : [protocol, `${tokenPrefix}${token}`]
-    socket = webSocket(`${baseUrl.replace(/^http/, "ws").replace(/\/$/, "")}${target}`, protocols, headers)
+    socket = webSocket(`${rootOf(baseUrl).replace(/^http/, "ws")}${target}`, protocols, headers)
   } catch (cause) {
+    signal?.throwIfAborted()
     throw unreachable(cause)
   }
   listen(socket)

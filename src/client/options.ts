@@ -44,7 +44,19 @@ export interface CallOptions {
 /** Throws for a base URL that cannot be one. */
 export const checkBaseUrl = (baseUrl: string): void => {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  // The password is not repeated: messages end in logs.
+  if (url !== undefined && (url.username !== "" || url.password !== ""))
+    throw new WeirMisused(
+      "base_url_invalid",
+      "baseUrl has a user or a password, which belong into the option credentials",
+    )
   if (url !== undefined && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === "") return
   const example = "https://weir.example.com"
   throw new WeirMisused("base_url_invalid", `baseUrl is not a URL such as ${example}: ${JSON.stringify(baseUrl)}`)
+}
+
+/** A base URL in its canonical form, to which a path is appended. */
+export const rootOf = (baseUrl: string): string => {
+  const { origin, pathname } = new URL(baseUrl)
+  return `${origin}${pathname.replace(/\/+$/, "")}`
 }

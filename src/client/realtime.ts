@@ -49,7 +49,10 @@ export const openRealtime = async (
   return {
     send: (event) => socket.send(JSON.stringify(event)),
     next: () => events.take(),
-    close: () => socket.close(1000),
+    close: () => {
+      events.end()
+      socket.close(1000)
+    },
   }
 }
 

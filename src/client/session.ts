@@ -8,6 +8,7 @@ import type { Ask, Calls } from "./calls.ts"
 import { isWeirError, type WeirError, WeirMisused } from "./errors.ts"
 import type { StreamedEvent } from "./exchange-stream.ts"
 import type { CallOptions } from "./options.ts"
+import { abortable, longestTimerMs } from "./pause.ts"
 import type { Reply } from "./reply.ts"
 
 export interface SessionOptions {
@@ -22,7 +23,7 @@ export interface SessionOptions {
   readonly onTrouble?: (error: WeirError) => void
 }
 
-/** The time that ending the session may take. */
+/** The time that ending the session may take, and before it the time for an opening under way. */
 const endingMs = 2000
 
 /** Opens a session at its first use. */
@@ -34,6 +35,8 @@ export class Session {
   private known: Bundle | undefined
   private timer: ReturnType<typeof setTimeout> | undefined
   private closing: Promise<void> | undefined
+  /** Ends heartbeats under way. */
+  private readonly leave = new AbortController()
 
   constructor(calls: Calls, options: SessionOptions = {}) {
     this.calls = calls
@@ -44,6 +47,7 @@ export class Session {
   /** The session's id, once it is open. */
   async id(more?: CallOptions): Promise<string> {
     this.checkOpen()
+    more?.signal?.throwIfAborted()
     this.opening ??= this.open()
     return abortable(this.opening, more?.signal)
   }
@@ -67,10 +71,15 @@ export class Session {
 
   async *stream(ask: Ask, more?: CallOptions): AsyncGenerator<StreamedEvent, void, undefined> {
     const sessionId = await this.id(more)
+    let isFresh = true
     try {
-      yield* this.calls.stream(within(ask, sessionId), more)
+      for await (const event of this.calls.stream(within(ask, sessionId), more)) {
+        isFresh = false
+        yield event
+      }
     } catch (error) {
-      if (!isOver(error)) throw error
+      // A caller that has a part of a reply must not receive its beginning again.
+      if (!isOver(error) || !isFresh) throw error
       this.forget(sessionId)
       yield* this.calls.stream(within(ask, await this.id(more)), more)
     }
@@ -84,13 +93,16 @@ export class Session {
 
   private async end(): Promise<void> {
     clearTimeout(this.timer)
+    const giveUp = setTimeout(() => this.leave.abort(closed()), endingMs)
     const id = await this.opening?.catch(() => undefined)
+    clearTimeout(giveUp)
+    this.leave.abort(closed())
     // Where this fails, the gateway archives the session by itself.
     if (id !== undefined) await this.calls.endSession(id, { signal: AbortSignal.timeout(endingMs) }).catch(() => {})
   }
 
   private checkOpen(): void {
-    if (this.closing !== undefined) throw new WeirMisused("session_closed", "The session is closed")
+    if (this.closing !== undefined) throw closed()
   }
 
   private async open(): Promise<string> {
@@ -108,16 +120,18 @@ export class Session {
 
   private async beat(sessionId: string): Promise<void> {
     const configVersion = this.known === undefined ? {} : { configVersion: this.known.configVersion }
-    const reply = await this.calls.heartbeat({ sessionId, ...configVersion })
+    const { signal } = this.leave
+    const reply = await this.calls.heartbeat({ sessionId, ...configVersion }, { signal })
     if (this.known !== undefined && !reply.configStale) return
-    const fetched = await this.calls.config(this.known?.configVersion)
+    const fetched = await this.calls.config(this.known?.configVersion, { signal })
     if (fetched === undefined) return
     this.known = fetched
     notify(() => this.options.onConfig?.(fetched))
   }
 
   private beatLater(): void {
-    this.timer = setTimeout(() => void this.keepAlive(), this.options.heartbeatMs ?? 60_000)
+    const { heartbeatMs = 60_000 } = this.options
+    this.timer = setTimeout(() => void this.keepAlive(), Math.min(heartbeatMs, longestTimerMs))
   }
 
   private async keepAlive(): Promise<void> {
@@ -138,6 +152,8 @@ export class Session {
   }
 }
 
+const closed = () => new WeirMisused("session_closed", "The session is closed")
+
 const within = (ask: Ask, sessionId: string): Ask => ({ ...ask, meta: { ...ask.meta, sessionId } })
 
 /** A listener that throws does not end the heartbeats. */
@@ -151,15 +167,3 @@ const notify = (listener: () => void): void => {
 
 const isOver = (error: unknown): boolean =>
   isWeirError(error) && error._tag === "WeirRefused" && error.code === "session_archived"
-
-/** Waits for a promise that others wait for too: a signal ends only this wait. */
-const abortable = async <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> => {
-  if (signal === undefined) return promise
-  signal.throwIfAborted()
-  let leave = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    leave = () => reject(signal.reason)
-    signal.addEventListener("abort", leave, { once: true })
-  })
-  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", leave))
-}

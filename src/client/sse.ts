@@ -15,9 +15,10 @@ export const makeSseParser = (): ((text: string) => ReadonlyArray<SentEvent> | u
   let id = ""
   let event = ""
   let data: Array<string> = []
+  let dataLength = 0
   return (text) => {
     pending += text
-    if (pending.length > mostPending) return undefined
+    if (pending.length + dataLength > mostPending) return undefined
     if (!/[\r\n]/.test(text)) return []
     // A carriage return at the end may be the first half of a line's end.
     const lines = pending.split(/\r\n|\n|\r(?!$)/)
@@ -28,13 +29,16 @@ export const makeSseParser = (): ((text: string) => ReadonlyArray<SentEvent> | u
         if (data.length > 0) events.push({ id, event, data: data.join("\n") })
         event = ""
         data = []
+        dataLength = 0
         continue
       }
       const colon = line.indexOf(":")
       const name = colon === -1 ? line : line.slice(0, colon)
       const value = colon === -1 ? "" : line.slice(colon + (line[colon + 1] === " " ? 2 : 1))
-      if (name === "data") data.push(value)
-      else if (name === "event") event = value
+      if (name === "data") {
+        data.push(value)
+        dataLength += value.length + 1
+      } else if (name === "event") event = value
       else if (name === "id") id = value
     }
     return events

@@ -3,16 +3,18 @@ import type { ErrorEnvelope } from "../protocol/error.ts"
 import type { InProgress } from "../protocol/exchange.ts"
 import { credentialHeaders } from "./credentials.ts"
 import {
+  foreign,
   isWeirError,
   reasonOf,
   type WeirError,
+  WeirMisused,
   WeirRefused,
   WeirStillRunning,
   WeirUnreachable,
-  WeirUnreadable,
+  type WeirUnreadable,
 } from "./errors.ts"
-import type { CallOptions, WeirOptions } from "./options.ts"
-import { pause } from "./pause.ts"
+import { type CallOptions, rootOf, type WeirOptions } from "./options.ts"
+import { abortable, pause } from "./pause.ts"
 import { makeRetries } from "./retries.ts"
 import { hasShape, isRecord, parseJson } from "./shape.ts"
 
@@ -40,13 +42,16 @@ export const send = async (options: WeirOptions, call: Call, { signal }: CallOpt
     const outcome = await once(options, call, signal)
     if (outcome instanceof Response) return outcome
     signal?.throwIfAborted()
-    const pauseMs = isWeirError(outcome) ? pauseAfter(outcome) : outcome.retryAfterMs
+    const pauseMs = isWeirError(outcome) ? pauseAfter(outcome) : Math.max(outcome.retryAfterMs, shortestPauseMs)
     if (pauseMs === undefined) throw outcome
     if (!isWeirError(outcome) && Date.now() + pauseMs >= endsAt)
       throw new WeirStillRunning({ subject: subjectOf(call), requestId: outcome.requestId })
     await pause(pauseMs, signal)
   }
 }
+
+/** The least time between two requests for the reply of a running call. */
+const shortestPauseMs = 50
 
 const encoder = new TextEncoder()
 
@@ -85,13 +90,14 @@ const request = async (
   options: WeirOptions,
   call: Call,
   signal: AbortSignal | undefined,
-): Promise<Response | WeirUnreachable> => {
+): Promise<Response | WeirUnreachable | WeirMisused> => {
   const { method, target, headers = {} } = call
   const { fetch = globalThis.fetch, baseUrl, credentials } = options
   const body = encoder.encode(call.body === undefined ? "" : JSON.stringify(call.body))
   try {
-    const shown = await credentialHeaders(credentials, { method, target, body })
-    return await fetch(`${baseUrl.replace(/\/$/, "")}${target}`, {
+    const shown = await abortable(credentialHeaders(credentials, { method, target, body }), signal)
+    if (!areHeaders(shown)) return new WeirMisused("credentials_invalid", unsendable)
+    return await fetch(`${rootOf(baseUrl)}${target}`, {
       method,
       ...(signal !== undefined && { signal }),
       headers: { ...(body.length > 0 && { "content-type": "application/json" }), ...shown, ...headers },
@@ -101,6 +107,17 @@ const request = async (
   } catch (cause) {
     const message = `The gateway at ${baseUrl} cannot be reached${reasonOf(cause)}`
     return new WeirUnreachable({ message, subject: subjectOf(call), brokeOff: false, cause })
+  }
+}
+
+const unsendable = "The credentials have a character that no HTTP header can have, such as a line's end"
+
+/** Whether headers can be sent. The error that says why not has their values, which are secret. */
+const areHeaders = (headers: Readonly<Record<string, string>>): boolean => {
+  try {
+    return new Headers(headers) instanceof Headers
+  } catch {
+    return false
   }
 }
 
@@ -153,9 +170,4 @@ const cut = <A>(read: Promise<A>, call: Call): Promise<A> =>
     throw new WeirUnreachable({ message: "The reply was cut off", subject: subjectOf(call), brokeOff: true, cause })
   })
 
-const unreadable = ({ status }: Response, call: Call): WeirUnreadable =>
-  new WeirUnreadable({
-    message: `What answered with status ${status} does not speak twp/1: is baseUrl the gateway's?`,
-    subject: subjectOf(call),
-    status,
-  })
+const unreadable = ({ status }: Response, call: Call): WeirUnreadable => foreign(status, subjectOf(call))
