@@ -23,6 +23,6 @@ for (const name of ["weir", "testing"])
   cpSync(join(root, "migrations"), join(folderOf(name), "migrations"), { recursive: true })
 
 const isOfCommandOnly = (path: string) =>
-  ["bin", "console.json", "guide.json", "LICENCES.txt"].some((part) => path === join(dist, part))
+  ["bin", "console.json", "LICENCES.txt"].some((part) => path === join(dist, part))
 cpSync(dist, join(folderOf("testing"), "dist"), { recursive: true, filter: (path) => !isOfCommandOnly(path) })
 copyClient(dist, join(folderOf("client"), "dist"))

@@ -76,6 +76,25 @@ describe("the manifests", () => {
   })
 })
 
+describe("the files of threads", () => {
+  const threads = globSync("src/**/*-worker.ts", { cwd: root })
+  // Only the test kit starts it.
+  const ofKit = ["src/testing/reused-database-worker.ts"]
+
+  it("are compiled for the test kit, since nothing imports them", () => {
+    const { files }: { readonly files: ReadonlyArray<string> } = JSON.parse(
+      readFileSync(`${root}/scripts/build.json`, "utf8"),
+    )
+    expect(threads.length).toBeGreaterThan(6)
+    expect(threads.filter((path) => !files.includes(`../${path}`))).toEqual([])
+  })
+
+  it("are bundled for the command", () => {
+    const bundle = readFileSync(`${root}/scripts/bundle.ts`, "utf8")
+    expect(threads.filter((path) => !bundle.includes(`"${path}"`))).toEqual(ofKit)
+  })
+})
+
 describe("the guide and the examples", () => {
   it("import nothing from a stranger's package", () => {
     const files = globSync("{src/docs/**/*.md,examples/**/*.{md,mjs},packages/*/*.js}", { cwd: root })

@@ -20,9 +20,13 @@ export const readMarkdown = (folder: URL): Readonly<Record<string, string>> =>
 
 /** All pages in reading order. */
 export const loadPages = (): ReadonlyArray<GuidePage> => {
-  const built = fileURLToPath(new URL("../guide.json", import.meta.url))
-  const pages = existsSync(built)
-    ? Schema.decodeUnknownSync(Schema.fromJsonString(GuideFile))(readFileSync(built, "utf8"))
-    : readMarkdown(new URL("../../docs/", import.meta.url))
+  // Beside the folder of the bundles, or at the root of the compiled modules.
+  const built = ["../guide.json", "../../guide.json"]
+    .map((path) => fileURLToPath(new URL(path, import.meta.url)))
+    .find((path) => existsSync(path))
+  const pages =
+    built !== undefined
+      ? Schema.decodeUnknownSync(Schema.fromJsonString(GuideFile))(readFileSync(built, "utf8"))
+      : readMarkdown(new URL("../../docs/", import.meta.url))
   return Object.entries(pages).map(([path, markdown]) => ({ path, ...renderMarkdown(markdown, path) }))
 }
