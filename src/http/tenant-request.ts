@@ -3,12 +3,24 @@ import { Effect, Schema } from "effect"
 import { BatchItem, type TenantKind } from "../protocol/control/tenants.ts"
 import { strictly } from "../protocol/json/find-issues.ts"
 import { invalidInput, refusedIn } from "../protocol/json/issues.ts"
-import { hasUnseen } from "../protocol/values/text.ts"
+import { hasUnseen, isStorable } from "../protocol/values/text.ts"
 import type { StoredTenant } from "../tenants/tenant-changes.ts"
 import { maxBodyBytes } from "./operator.ts"
 import { ifMatchOf, type Request, readJson } from "./request.ts"
 
-export const invalidName = invalidInput([{ path: "name", message: "must have no control or invisible characters" }])
+/** Also of an organisation, whose name the catalogue does not limit. */
+const longestName = 256
+
+/** Whether a name may be set: people can see it and tell it from others. */
+export const isSettableName = (name: string): boolean =>
+  isStorable(name) && !hasUnseen(name) && name.trim() !== "" && name.length <= longestName
+
+export const invalidName = invalidInput([
+  {
+    path: "name",
+    message: `must have visible characters, at most ${longestName}, and no control or invisible characters`,
+  },
+])
 
 const decode = Schema.decodeUnknownEffect(BatchItem, strictly)
 
@@ -22,7 +34,10 @@ export const decodeItem = (item: unknown) =>
     ),
     // Names are checked when they are set, and not when they are read: stored names stay.
     Effect.filterOrFail(
-      (change) => !("value" in change && "name" in change.value && hasUnseen(change.value.name ?? "")),
+      (change) => {
+        const name = "value" in change && "name" in change.value ? change.value.name : undefined
+        return name === undefined || name === null || isSettableName(name)
+      },
       () => invalidName,
     ),
   )

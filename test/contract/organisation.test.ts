@@ -187,12 +187,17 @@ describe("teams, applications and keys", () => {
     expect(renamed.name).toBe("Lab")
     const without = await decode(AppRecord, await as("ada", "PATCH", `apps/${app.id}`, { name: null }))
     expect(without).not.toHaveProperty("name")
-    for (const [path, body] of [
-      ["apps", { name: "a\u200bb" }],
-      ["keys", { app: app.id, name: "a\u200bb" }],
-      ["keys", { app: app.id, name: "" }],
-    ] as const) {
-      expect(await errorOf(await as("ada", "POST", path, body))).toMatchObject({ code: "bad_request" })
+    for (const name of ["a\u200bb", "", "  ", "\ud800x", "x".repeat(300)]) {
+      const replies = [
+        await as("ada", "POST", "apps", { name }),
+        await as("ada", "POST", "keys", { app: app.id, name }),
+        await as("ada", "POST", "teams", { name, members: [] }),
+        await as("ada", "PATCH", `apps/${app.id}`, { name }),
+        await admin("keys", { app: app.id, name }),
+        await admin("orgs", { name, currency: "USD" }),
+      ]
+      for (const reply of replies)
+        expect(await errorOf(reply), JSON.stringify(name)).toMatchObject({ code: "bad_request" })
     }
     for (const path of [`teams/${team.id}`, `apps/${app.id}`]) await as("ada", "DELETE", path)
   })

@@ -15,14 +15,13 @@ import { KeyMint, KeyRotation, KeyUpdate, type OrgList } from "../../protocol/co
 import { BudgetAdjustment } from "../../protocol/control/budget.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
-import { hasUnseen } from "../../protocol/values/text.ts"
 import { Directory } from "../../tenants/directory.ts"
 import { TenantChanges } from "../../tenants/tenant-changes.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { knownOrg, makeForOperator, makeReplyToOperator, maxBodyBytes, operator } from "../operator.ts"
 import { type ListQuery, pageOf, searchOf } from "../page-query.ts"
 import { type Request, readJson } from "../request.ts"
-import { invalidName } from "../tenant-request.ts"
+import { invalidName, isSettableName } from "../tenant-request.ts"
 import { usageCsv } from "../usage-csv.ts"
 import { isBudgetId, makeReadTerms } from "./budgets.ts"
 import { makeIssueLicence } from "./licences.ts"
@@ -92,13 +91,13 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
     const mint = Effect.fnUntraced(function* (request: Request) {
       const { app, id, name, scopes = ["runtime"], ...rest } = yield* readJson(KeyMint, request, maxBodyBytes)
       const { expiresAt, requestId, ...limits } = rest
-      if (hasUnseen(name ?? "")) return yield* invalidName
+      if (name !== undefined && !isSettableName(name)) return yield* invalidName
       return yield* keys.mint({ app, id, name, scopes, expiresAt, requestId, limits, by: byOperator })
     })
 
     const changeKey = Effect.fnUntraced(function* (request: Request, id: string) {
       const change = yield* readJson(KeyUpdate, request, maxBodyBytes)
-      if (hasUnseen(change.name ?? "")) return yield* invalidName
+      if (typeof change.name === "string" && !isSettableName(change.name)) return yield* invalidName
       yield* keys.change(id, change, byOperator)
     })
 

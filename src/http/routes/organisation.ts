@@ -9,7 +9,7 @@ import { Api } from "../../protocol/api.ts"
 import { KeyRotation, KeyUpdate, OwnKeyMint } from "../../protocol/control/admin-directory.ts"
 import type { TenantKind } from "../../protocol/control/tenants.ts"
 import type { ServiceError } from "../../protocol/error.ts"
-import { hasUnseen, normalEmail } from "../../protocol/values/text.ts"
+import { normalEmail } from "../../protocol/values/text.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { Directory } from "../../tenants/directory.ts"
 import { type TenantChange, TenantChanges } from "../../tenants/tenant-changes.ts"
@@ -17,7 +17,7 @@ import { actorOf, type Member, makeForBearer, requireAdmin, requireOwner } from 
 import { maxBodyBytes } from "../operator.ts"
 import { type ListQuery, searchOf } from "../page-query.ts"
 import { mailOriginOf, type Request, readJson } from "../request.ts"
-import { invalidName, readChange, recordOf, targetOf } from "../tenant-request.ts"
+import { invalidName, isSettableName, readChange, recordOf, targetOf } from "../tenant-request.ts"
 
 export const organisationRoutes = HttpApiBuilder.group(
   Api,
@@ -107,14 +107,14 @@ export const organisationRoutes = HttpApiBuilder.group(
       yield* requireAdmin(member)
       const { app, name, scopes = ["runtime"], ...rest } = yield* readJson(OwnKeyMint, request, maxBodyBytes)
       const { expiresAt, requestId, ...limits } = rest
-      if (hasUnseen(name ?? "")) return yield* invalidName
+      if (name !== undefined && !isSettableName(name)) return yield* invalidName
       return yield* keys.mint({ app, id: undefined, name, scopes, expiresAt, requestId, limits, by: byOf(member) })
     })
 
     const changeKey = Effect.fnUntraced(function* (request: Request, member: Member, id: string) {
       yield* requireAdmin(member)
       const change = yield* readJson(KeyUpdate, request, maxBodyBytes)
-      if (hasUnseen(change.name ?? "")) return yield* invalidName
+      if (typeof change.name === "string" && !isSettableName(change.name)) return yield* invalidName
       yield* keys.change(id, change, byOf(member))
     })
 
