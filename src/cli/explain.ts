@@ -29,6 +29,8 @@ export const explainError = (error: unknown): string | undefined => {
   if (SqlError.isSqlError(error)) return explainStore("postgres", error)
   if (error instanceof HttpServerError.ServeError) return explainListen(error.cause)
   if (error instanceof Config.ConfigError) return explainConfig(error)
+  // The key itself is not repeated: output ends in logs.
+  if (codeOf(error) === "ERR_INVALID_CHAR") return "The key has a character that no HTTP header can have"
   return explainFolder(error)
 }
 

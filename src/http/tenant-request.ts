@@ -11,7 +11,7 @@ import { ifMatchOf, type Request, readJson } from "./request.ts"
 /** Also of an organisation, whose name the catalogue does not limit. */
 const longestName = 256
 
-/** Whether a name may be set: people can see it and tell it from others. */
+/** Whether a name may be set: people can see all of it. */
 export const isSettableName = (name: string): boolean =>
   isStorable(name) && !hasUnseen(name) && name.trim() !== "" && name.length <= longestName
 

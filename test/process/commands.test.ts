@@ -1,4 +1,6 @@
 /** The table of commands: the listed commands are the loaded ones, and errors come with an example. */
+import { spawnSync } from "node:child_process"
+import { existsSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { commandsOf } from "../../src/cli/commands.ts"
 import { knownVendors } from "../../src/setup/known-vendors.ts"
@@ -22,6 +24,27 @@ describe("the commands", () => {
       listed.map(({ name }) => name),
     )
     expect(await commandsOf(["constructor"])).toHaveLength(listed.length)
+  })
+
+  it.each(["apps", "exports", "jobs", "keys", "models", "orgs", "teams", "users", "vendors", "webhooks"])(
+    "%s has the verb list",
+    async (command) => {
+      const { text } = await run([command, "list", "--admin-key", "x", "--unheard"])
+      expect(text).toContain("Unrecognized flag: --unheard")
+      expect(text).not.toContain("Unknown subcommand")
+    },
+  )
+
+  it("say that a key cannot be sent, without the key", async () => {
+    const { code, text } = await run(["orgs", "--url", "http://127.0.0.1:9", "--admin-key", "ключ"])
+    expect([code, text]).toEqual([1, "The key has a character that no HTTP header can have\n"])
+  })
+
+  it.runIf(existsSync("/dev/full"))("fail if their output cannot be written, and not if its reader has enough", () => {
+    const start = `${process.execPath} src/main.ts config`
+    const into = (rest: string) => spawnSync("sh", ["-c", `${start} ${rest}`], { encoding: "utf8" })
+    expect(into("> /dev/full")).toMatchObject({ status: 1, stderr: expect.stringContaining("could not be written") })
+    expect(into("| true; exit $?").stderr).toBe("")
   })
 
   it.each([

@@ -65,7 +65,7 @@ const deleteApp = Command.make("remove", { id: appId, ...operator }, ({ id, ...t
   ),
 ).pipe(Command.withDescription("Close an application and revoke its keys"))
 
-export const apps = Command.make("apps", lists, ({ org, search, limit, cursor, ...target }) =>
+const listApps = ({ org, search, limit, cursor, ...target }: Command.Command.Config.Infer<typeof lists>) =>
   show(
     target,
     AdminTenants,
@@ -85,9 +85,13 @@ export const apps = Command.make("apps", lists, ({ org, search, limit, cursor, .
         ),
         ...more(nextCursor),
       ].join("\n"),
-  ),
-).pipe(
+  )
+
+const listAppsCommand = Command.make("list", lists, listApps).pipe(Command.withDescription("List applications"))
+
+export const apps = Command.make("apps", lists, listApps).pipe(
   Command.withSubcommands([
+    listAppsCommand,
     createApp,
     setStatus("disable", "disabled", "Refuse all calls of an application"),
     setStatus("enable", "active", "Accept calls of an application again"),
@@ -136,7 +140,7 @@ const deleteTeam = Command.make("remove", { id: teamId, ...operator }, ({ id, ..
   ),
 ).pipe(Command.withDescription("Delete a team"))
 
-export const teams = Command.make("teams", lists, ({ org, search, limit, cursor, ...target }) =>
+const listTeams = ({ org, search, limit, cursor, ...target }: Command.Command.Config.Infer<typeof lists>) =>
   show(
     target,
     AdminTenants,
@@ -149,5 +153,11 @@ export const teams = Command.make("teams", lists, ({ org, search, limit, cursor,
         ),
         ...more(nextCursor),
       ].join("\n"),
-  ),
-).pipe(Command.withSubcommands([createTeam, updateTeam, deleteTeam]), Command.provide(NodeHttpClient.layerNodeHttp))
+  )
+
+const listTeamsCommand = Command.make("list", lists, listTeams).pipe(Command.withDescription("List teams"))
+
+export const teams = Command.make("teams", lists, listTeams).pipe(
+  Command.withSubcommands([listTeamsCommand, createTeam, updateTeam, deleteTeam]),
+  Command.provide(NodeHttpClient.layerNodeHttp),
+)

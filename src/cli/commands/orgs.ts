@@ -89,15 +89,23 @@ const deleteOrg = Command.make("remove", { org, ...operator }, ({ org, ...target
   ),
 ).pipe(Command.withDescription("Close an organisation with all that belongs to it, and revoke its keys"))
 
-export const orgs = Command.make("orgs", { search, ...page, ...operator }, ({ search, limit, cursor, ...target }) =>
+const lists = { search, ...page, ...operator }
+
+const listOrgs = ({ search, limit, cursor, ...target }: Command.Command.Config.Infer<typeof lists>) =>
   show(
     target,
     AdminDirectory,
     (client, headers) => client.adminDirectory.listOrgs({ headers, query: queryOf(limit, { search, cursor }) }),
     describeOrgs,
-  ),
-).pipe(
+  )
+
+const list = Command.make("list", lists, listOrgs).pipe(
+  Command.withDescription("List organisations with their balances, by id"),
+)
+
+export const orgs = Command.make("orgs", lists, listOrgs).pipe(
   Command.withSubcommands([
+    list,
     createOrg,
     showOrg,
     updateOrg,
