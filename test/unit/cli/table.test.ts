@@ -15,3 +15,22 @@ it("instants of a table end with the second; other cells stay as they are", () =
     "since 2026-11-27T23:49:33.29+00:00",
   ])
 })
+
+it.each([
+  ["日本語", 6],
+  ["한국", 4],
+  ["ｆｕｌｌ", 8],
+  ["😀", 2],
+  ["e\u0301te\u0301", 3],
+  ["שלום", 4],
+  ["añ", 2],
+])("%s is %d columns wide", (name, width) => {
+  const [, line = ""] = table(["name", "id"], [[name, "x"]]).split("\n")
+  const spaces = Math.max(width, "name".length) - width + 2
+  expect(line).toBe(`${name}${" ".repeat(spaces)}x`)
+})
+
+it("a cell is one line and commands nothing", () => {
+  const text = table(["name", "id"], [["a\n\u001b[31mb\u009b", "x"]])
+  expect(text).toBe("NAME       ID\na\ufffd\ufffd[31mb\ufffd  x")
+})
