@@ -31,7 +31,7 @@ import type { Effort, Row, Scenario } from "./scenario.ts"
 import { shards } from "./shards.ts"
 import { socketMemory, sockets } from "./sockets.ts"
 import { measureStored, type Stored } from "./stored-tenants.ts"
-import type { Answer, Subject, Subjects, Weir } from "./subjects.ts"
+import { type Answer, limited, type Subject, type Subjects, type Weir } from "./subjects.ts"
 import { measureDeclared } from "./tenants.ts"
 import { start, system } from "./whole-system.ts"
 
@@ -546,6 +546,25 @@ const storedTenants = async (subjects: Subjects, scale: number): Promise<Readonl
   return rows
 }
 
+/** A whole reply for a key under three rates and a tag, beside one without. */
+const limits: Scenario = async ({ weir }, { rounds, scale }) => {
+  const endpoint = weir.exchange("short")
+  const pair = [endpoint, { ...endpoint, headers: limited }].map((each) => ({ subject: weir, endpoint: each }))
+  // Small differences are seen in many short rounds: the machine changes within a long one.
+  const [without = nothing, under = nothing] = await costs(pair, 1000 * scale, 32, 16 * rounds)
+  return [
+    {
+      what: "CPU per JSON exchange under three rates and a tag",
+      unit: "µs",
+      floor: without.us,
+      weir: without.us * ratioByRound(under, without),
+      spread: under.spread,
+      note: "floor: without them",
+      budget: { of: "ratio", max: 1.05 },
+    },
+  ]
+}
+
 /** Summaries of ninety days of usage, which the console asks for; needs a PostgreSQL server. */
 export const history: Scenario = async (subjects, { scale }) => {
   if (process.env["SVC_TEST_DATABASE_URL"] === undefined) return []
@@ -579,6 +598,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   routes,
   compatible,
   budgets,
+  limits,
   slowClients,
   leak,
   paced,

@@ -45,6 +45,9 @@ export const answers = ["short", "frames-200", "frames-2200", "paced-20", "paced
 
 const ids = { org: "org_bench", app: "app_bench", key: "key_bench" }
 
+/** Headers of a key whose application has three rates and a tag. */
+export const limited = { "x-svc-key-id": "key_limited", "x-svc-key": "secret" }
+
 const catalogueFor = (vendor: string): string => `version: 1
 vendors: [{ id: vendor, dialect: openai-chat, baseUrl: "${vendor}/v1" }]
 models:
@@ -70,8 +73,15 @@ ${answers.map((model) => `  - { model: ${model}, currency: USD, input: "0.03", o
 searchProviders: [{ id: s, name: S, vendor: searxng, baseUrl: "${vendor}", currency: USD, pricePerCall: "0.00001" }]
 plans: [{ id: bench, perMinute: 1000000000, concurrency: 100000, dailyTokens: 1000000000, websearchDaily: 1000000000 }]
 orgs: [{ id: ${ids.org}, name: Bench, plan: bench, currency: USD, models: [agent, kept, kept-200, embed, hear, say, draw, talk, ${answers.join(", ")}] }]
-apps: [{ id: ${ids.app}, org: ${ids.org} }]
-keys: [{ id: ${ids.key}, app: ${ids.app}, secret: "env:WEIR_BENCH_KEY" }]
+apps:
+  - { id: ${ids.app}, org: ${ids.org} }
+  - id: app_limited
+    org: ${ids.org}
+    rates: [{ requests: 100000000, per: 60s }, { tokens: 1000000000, per: 60s }, { concurrent: 10000 }]
+    tags: { feature: bench }
+keys:
+  - { id: ${ids.key}, app: ${ids.app}, secret: "env:WEIR_BENCH_KEY" }
+  - { id: ${limited["x-svc-key-id"]}, app: app_limited, secret: "env:WEIR_BENCH_KEY" }
 topups: [{ id: bench, org: ${ids.org}, amount: "100000" }]
 `
 
