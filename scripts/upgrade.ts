@@ -90,7 +90,11 @@ const start = async (name: string, sources: string): Promise<Node> => {
 /** A vendor whose answers take a quarter of a second. */
 const slowAnswer = answering({ words: Array.from({ length: 5 }, () => "word "), inTokens: 10, outTokens: 5 }, 50)
 
-const catalogue = (vendorUrl: string) => `version: 1
+/** The calls of the limited key that both gateways together may admit in any minute. */
+const mostCalls = 50
+
+/** @param limits whether the earlier gateway knows rates at a subject */
+const catalogue = (vendorUrl: string, limits: boolean) => `version: 1
 vendors:
   - { id: simulated, dialect: openai-chat, baseUrl: "${vendorUrl}" }
 models:
@@ -102,20 +106,26 @@ plans:
 orgs:
   - { id: acme, name: Acme, plan: team, currency: USD, models: [main] }
 apps:
-  - { id: acme_app, org: acme }
+  - { id: acme_app, org: acme${limits ? ", rates: [{ requests: 1000000, per: 60s }, { concurrent: 100 }]" : ""} }
+  - { id: few_app, org: acme${limits ? `, rates: [{ requests: ${mostCalls}, per: 60s }]` : ""} }
 keys:
   - { id: acme_key, app: acme_app, secret: "env:WEIR_UPGRADE_KEY" }
+  - { id: few_key, app: few_app, secret: "env:WEIR_UPGRADE_KEY" }
 topups:
   - { id: acme_start, org: acme, amount: "1000" }
 `
 
 const keyHeaders = { "content-type": "application/json", "x-svc-key-id": "acme_key", "x-svc-key": "wk_of_an_upgrade" }
 
-/** An exchange; whether its stream was complete. */
-const exchange = async ({ baseUrl }: Node): Promise<boolean> => {
+const send = ({ baseUrl }: Node, headers: Readonly<Record<string, string>> = keyHeaders): Promise<Response> => {
   const thread = [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }]
   const body = JSON.stringify({ model: "main", stream: true, thread })
-  const response = await fetch(`${baseUrl}/t1/exchange`, { method: "POST", headers: keyHeaders, body })
+  return fetch(`${baseUrl}/t1/exchange`, { method: "POST", headers, body })
+}
+
+/** An exchange; whether its stream was complete. */
+const exchange = async (gateway: Node): Promise<boolean> => {
+  const response = await send(gateway)
   const text = await response.text()
   if (!text.includes("event: t.close")) throw new Error(`${response.status} ${text.slice(-500)}`)
   return true
@@ -141,6 +151,21 @@ const keepCalling = (gateway: Node) => {
       return counted
     },
   }
+}
+
+/** Calls both gateways at once with the limited key; the number of calls that were admitted. */
+const admittedByBoth = async (gateways: ReadonlyArray<Node>): Promise<number> => {
+  const calls = gateways.flatMap((gateway) => Array.from({ length: mostCalls }, () => gateway))
+  const statuses = await Promise.all(
+    calls.map(async (gateway) => {
+      const response = await send(gateway, { ...keyHeaders, "x-svc-key-id": "few_key" })
+      await response.text()
+      return response.status
+    }),
+  )
+  const unexpected = statuses.find((status) => status !== 200 && status !== 429)
+  if (unexpected !== undefined) throw new Error(`the limited key was answered with ${unexpected}`)
+  return statuses.filter((status) => status === 200).length
 }
 
 const admin = async ({ baseUrl }: Node, path: string) => {
@@ -184,7 +209,8 @@ try {
   console.log(`The gateway of ${name}`)
   const sources = checkout(commit)
   const upstream = await Effect.runPromise(Scope.provide(startScriptedVendor(slowAnswer), scope))
-  writeFileSync(join(dir, "weir.yaml"), catalogue(upstream.url))
+  const limits = existsSync(join(sources, "src/protocol/catalogue/limits.ts"))
+  writeFileSync(join(dir, "weir.yaml"), catalogue(upstream.url, limits))
 
   const old = await start("old", sources)
   children.push(old.child)
@@ -209,6 +235,13 @@ try {
   children.push(fresh.child)
   const onNew = keepCalling(fresh)
   await sleep(3000)
+  if (limits && !mustStop) {
+    const admitted = await admittedByBoth([old, fresh])
+    if (admitted !== mostCalls) throw new Error(`both admitted ${admitted} calls of ${mostCalls}`)
+    console.log(
+      `Both gateways together admitted ${admitted} of ${2 * mostCalls} calls of a key with ${mostCalls} a minute`,
+    )
+  }
   const answeredByOld = mustStop ? { answered: 0, failures: [] } : await onOld.stop()
   if (answeredByOld.failures.length > 0) throw new Error(`the old gateway failed:\n${answeredByOld.failures[0]}`)
   if (!mustStop) {
