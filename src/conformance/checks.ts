@@ -3,6 +3,7 @@ import { edgeChecks } from "./edge.ts"
 import { exchangeChecks } from "./exchange.ts"
 import { idempotencyChecks } from "./idempotency.ts"
 import { kindChecks } from "./kinds.ts"
+import { limitChecks } from "./limits.ts"
 import { CheckFailed, CheckSkipped, type Deployment, type Group, Probe } from "./probe.ts"
 import { sessionChecks } from "./sessions.ts"
 import { signatureChecks } from "./signatures.ts"
@@ -13,6 +14,7 @@ export const groups: ReadonlyArray<Group> = [
   sessionChecks,
   exchangeChecks,
   idempotencyChecks,
+  limitChecks,
   kindChecks,
   socketChecks,
   signatureChecks,
