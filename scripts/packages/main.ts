@@ -22,7 +22,6 @@ cpSync(join(root, "README.md"), join(folderOf("weir"), "README.md"))
 for (const name of ["weir", "testing"])
   cpSync(join(root, "migrations"), join(folderOf(name), "migrations"), { recursive: true })
 
-const isOfCommandOnly = (path: string) =>
-  ["bin", "console.json", "LICENCES.txt"].some((part) => path === join(dist, part))
+const isOfCommandOnly = (path: string) => ["bin", "LICENCES.txt"].some((part) => path === join(dist, part))
 cpSync(dist, join(folderOf("testing"), "dist"), { recursive: true, filter: (path) => !isOfCommandOnly(path) })
 copyClient(dist, join(folderOf("client"), "dist"))

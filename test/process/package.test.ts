@@ -97,6 +97,15 @@ describe("the package", () => {
     expect(said.stdout).toBe("It regulates.\n")
   })
 
+  it("the test kit has the guide, the console and large requests too", async () => {
+    cpSync(join(root, "test/process/outsider/whole-kit.mjs"), join(project, "whole-kit.mjs"))
+    // The database that our own tests share would keep the process running.
+    const { SVC_TEST_EMBEDDED_TEMPLATE: _, ...env } = process.env
+    const options = { cwd: project, env, timeout: 60_000 }
+    const { stdout } = await promisify(execFile)(process.execPath, ["whole-kit.mjs"], options)
+    expect(JSON.parse(stdout)).toEqual({ guide: 200, console: 200, openapi: 200, exchange: 400 })
+  }, 90_000)
+
   const typecheck = (file: string, folder: string, ...flags: ReadonlyArray<string>) => {
     cpSync(join(root, "test/process/outsider", file), join(folder, file))
     const tsc = join(root, "node_modules/typescript/bin/tsc")

@@ -3,11 +3,12 @@
  * and libraries from `node_modules`. The package has the same bundled, in one file that a build writes.
  */
 import { createHash } from "node:crypto"
-import { existsSync, readFileSync } from "node:fs"
+import { readFileSync } from "node:fs"
 import { createRequire, stripTypeScriptTypes } from "node:module"
 import { dirname, join, posix } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
+import { packagedFile } from "../packaged-file.ts"
 import { tokens } from "../pages/tokens.ts"
 
 export interface Asset {
@@ -52,10 +53,11 @@ const css = "text/css; charset=utf-8"
 
 /** Reads the console's files: those of the package's build, or those of the sources. */
 export const loadAssets = (): ConsoleAssets => {
-  const built = fileURLToPath(new URL("../console.json", import.meta.url))
-  const { files, ...rest } = existsSync(built)
-    ? Schema.decodeUnknownSync(Schema.fromJsonString(ConsoleFiles))(readFileSync(built, "utf8"))
-    : readSources(fileURLToPath(new URL("../../", import.meta.url)))
+  const built = packagedFile("console.json")
+  const { files, ...rest } =
+    built !== undefined
+      ? Schema.decodeUnknownSync(Schema.fromJsonString(ConsoleFiles))(readFileSync(built, "utf8"))
+      : readSources(fileURLToPath(new URL("../../", import.meta.url)))
   const version = createHash("sha256").update(JSON.stringify(files)).digest("hex").slice(0, 12)
   return { ...rest, files: new Map(Object.entries(files)), version }
 }

@@ -1,7 +1,7 @@
 /** The written pages of the guide: Markdown of `src/docs`, or of the one file that the package's build makes of it. */
-import { existsSync, readFileSync } from "node:fs"
-import { fileURLToPath } from "node:url"
+import { readFileSync } from "node:fs"
 import { Schema } from "effect"
+import { packagedFile } from "../packaged-file.ts"
 import { contents } from "./contents.ts"
 import { type RenderedPage, renderMarkdown } from "./markdown.ts"
 
@@ -20,10 +20,7 @@ export const readMarkdown = (folder: URL): Readonly<Record<string, string>> =>
 
 /** All pages in reading order. */
 export const loadPages = (): ReadonlyArray<GuidePage> => {
-  // Beside the folder of the bundles, or at the root of the compiled modules.
-  const built = ["../guide.json", "../../guide.json"]
-    .map((path) => fileURLToPath(new URL(path, import.meta.url)))
-    .find((path) => existsSync(path))
+  const built = packagedFile("guide.json")
   const pages =
     built !== undefined
       ? Schema.decodeUnknownSync(Schema.fromJsonString(GuideFile))(readFileSync(built, "utf8"))
