@@ -39,6 +39,9 @@ import { MailedCodes } from "./identity/mailed-codes.ts"
 import { Mailer } from "./identity/mailer.ts"
 import { OneTimeCodes } from "./identity/one-time-codes.ts"
 import { layerOwnerMail } from "./identity/owner-mail.ts"
+import { ScimGroups } from "./identity/scim/scim-groups.ts"
+import { ScimTokens } from "./identity/scim/scim-tokens.ts"
+import { ScimUsers } from "./identity/scim/scim-users.ts"
 import { SsoLogin } from "./identity/sso-login.ts"
 import { JobStore } from "./jobs/job-store.ts"
 import { Jobs } from "./jobs/jobs.ts"
@@ -111,6 +114,9 @@ const identity = Layer.mergeAll(
   DeviceLogin.layer,
   SsoLogin.layer,
   MailLogin.layer,
+  ScimTokens.layer,
+  ScimUsers.layer,
+  ScimGroups.layer,
   BudgetMail.layer.pipe(Layer.provide(layerOwnerMail)),
 ).pipe(
   Layer.provideMerge(

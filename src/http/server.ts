@@ -55,11 +55,13 @@ import { loginRoutes } from "./routes/login.ts"
 import { organisationRoutes } from "./routes/organisation.ts"
 import { pageRoutes } from "./routes/pages.ts"
 import { hotAnswers, runtimeRoutes } from "./routes/runtime.ts"
+import { adminScimRoutes, scimTokenRoutes } from "./routes/scim.ts"
 import { settingRoutes } from "./routes/settings.ts"
 import { ssoRoutes } from "./routes/sso.ts"
 import { statementRoutes } from "./routes/statements.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
 import { webhookRoutes } from "./routes/webhooks.ts"
+import { scimRoutes } from "./scim/routes.ts"
 import { makeSecurityHeaders } from "./security-headers.ts"
 import { socketRoutes } from "./sockets/handlers.ts"
 import { OpenSockets } from "./sockets/open-sockets.ts"
@@ -80,6 +82,7 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
     budgetRoutes,
     webhookRoutes,
     organisationRoutes,
+    scimTokenRoutes,
     adminRoutes,
     adminDirectoryRoutes,
     adminTenantRoutes,
@@ -89,6 +92,7 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
     adminExportRoutes,
     adminReplyCacheRoutes,
     adminDraftRoutes,
+    adminScimRoutes,
     activityRoutes,
     adminActivityRoutes,
     browserRoutes,
@@ -112,6 +116,7 @@ export const layerServer = Layer.unwrap(
       consoleRoutes,
       guideRoutes(access),
       healthRoutes(access),
+      scimRoutes,
     )
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute(access)) : main
     const interceptors = Effect.gen(function* () {

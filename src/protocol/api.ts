@@ -18,6 +18,7 @@ import { LicenceRoutes } from "./api/licences.ts"
 import { Login } from "./api/login.ts"
 import { Organisation } from "./api/organisation.ts"
 import { Runtime } from "./api/runtime.ts"
+import { AdminScim, ScimRoutes } from "./api/scim.ts"
 import { SettingRoutes } from "./api/settings.ts"
 import { Sso } from "./api/sso.ts"
 import { StatementRoutes } from "./api/statements.ts"
@@ -39,6 +40,7 @@ export class Api extends HttpApi.make("weir")
   .add(BudgetRoutes)
   .add(WebhookRoutes)
   .add(Organisation)
+  .add(ScimRoutes)
   .add(Admin)
   .add(AdminDirectory)
   .add(AdminTenants)
@@ -48,6 +50,7 @@ export class Api extends HttpApi.make("weir")
   .add(AdminExports)
   .add(AdminReplyCache)
   .add(AdminDrafts)
+  .add(AdminScim)
   .add(Activity)
   .add(AdminActivity)
   .add(Browser)

@@ -13,21 +13,25 @@ interface Naming {
   readonly aliases?: Readonly<Record<string, string>> | null
   readonly policies?: ReadonlyArray<string> | null
   readonly ipAllow?: ReadonlyArray<string> | null
+  readonly members?: ReadonlyArray<string>
 }
 
-/** Longest tenant, in characters. */
+/** Longest tenant without its members, in characters. */
 const maxLength = 1024 * 1024
+const maxMembers = 100_000
 
 /** @param value a tenant, or the changes of one */
 export const problemsOf = (value: Naming, snapshot: CatalogueSnapshot): ReadonlyArray<Problem> => {
   const { plan, models, aliases, policies, ipAllow } = value
+  const { members = [], ...withoutMembers } = value
   const handles = [
     ...(models ?? []).flatMap((handle, at) => (isPattern(handle) ? [] : [{ path: ["models", at], handle }])),
     ...Object.entries(aliases ?? {}).map(([name, handle]) => ({ path: ["aliases", name], handle })),
   ]
   return [
     ...unstorable(value),
-    ...(JSON.stringify(value).length > maxLength ? [{ path: [], message: "is larger than 1 MiB" }] : []),
+    ...(JSON.stringify(withoutMembers).length > maxLength ? [{ path: [], message: "is larger than 1 MiB" }] : []),
+    ...(members.length > maxMembers ? [{ path: ["members"], message: `has more than ${maxMembers} members` }] : []),
     ...(typeof plan === "string" && snapshot.plan(plan) === undefined
       ? [{ path: ["plan"], message: `unknown plan "${plan}"` }]
       : []),
