@@ -70,6 +70,11 @@ const commands = {
     "weir users list --org acme",
     async () => (await import("./commands/users.ts")).users,
   ),
+  scim: command(
+    "Let an organisation's directory provision people, by SCIM 2.0",
+    "weir scim enable acme",
+    async () => (await import("./commands/scim.ts")).scim,
+  ),
   limits: command(
     "Set the models that subjects may call, and their rates",
     'weir limits set app acme_app --rate "600 requests per 60s"',

@@ -316,6 +316,13 @@ describe("a list", () => {
     expect(await list("count=0")).toMatchObject({ itemsPerPage: 0, Resources: [] })
     const searched = await scim("POST", "/Users/.search", { filter: `id eq "${made[0]?.id}"`, count: 5 })
     expect(decodeJson(await searched.json())).toMatchObject({ totalResults: 1 })
+    await group(`Page ${tag}`)
+    const all = `id eq "${made[1]?.id}" or displayName eq "Page ${tag}"`
+    const both = await scim("POST", "/.search", { filter: all, startIndex: 2 })
+    expect(decodeJson(await both.json())).toMatchObject({
+      totalResults: 2,
+      Resources: [{ displayName: `Page ${tag}` }],
+    })
     expect(await problem(await scim("GET", `/Users?filter=${encodeURIComponent("userName eq")}`))).toEqual({
       status: 400,
       scimType: "invalidFilter",
@@ -340,6 +347,8 @@ describe("the routes", () => {
     ["GET", "/Me", 501],
     ["POST", "/Bulk", 501],
     ["GET", "/Devices", 404],
+    ["POST", "/Schemas", 405],
+    ["PUT", "/Users", 405],
     ["GET", "/Users/nobody", 404],
   ])("answer %s %s with %i in SCIM's form", async (method, path, status) => {
     expect((await problem(await scim(method, path))).status).toBe(status)

@@ -23,6 +23,7 @@ export const contents: ReadonlyArray<Group> = [
       "how-to/timeouts",
       "how-to/organisations",
       "how-to/people",
+      "how-to/scim",
       "how-to/keys",
       "how-to/own-keys",
       "how-to/limits",

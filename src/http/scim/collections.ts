@@ -6,14 +6,14 @@ import type { ScimCaller } from "../../identity/scim/scim-tokens.ts"
 import { ScimUsers } from "../../identity/scim/scim-users.ts"
 import type { Change, IfMatch, ScimFailure } from "../../identity/scim/scim-writes.ts"
 import { groupKind, type ResourceKind, userKind } from "../../protocol/scim/schema.ts"
-import { type ListQuery, listOf } from "./listing.ts"
+import { type Listed, type ListQuery, listOf } from "./listing.ts"
 
 type Reply = Effect.Effect<Schema.JsonObject, ScimFailure>
 
 /** The requests of a directory for the resources of one kind. */
 export interface Resources {
   readonly kind: ResourceKind
-  readonly list: (query: ListQuery) => Reply
+  readonly list: (query: ListQuery) => Effect.Effect<Listed, ScimFailure>
   readonly find: (id: string) => Effect.Effect<Schema.JsonObject | undefined, ScimFailure>
   readonly create: (attributes: Schema.JsonObject) => Reply
   readonly change: (id: string, ifMatch: IfMatch, change: Change) => Reply

@@ -36,6 +36,12 @@ export interface ListQuery {
   readonly projection: Projection
 }
 
+/** A part of a list, and the number of all that it has. */
+export interface Listed {
+  readonly total: number
+  readonly resources: ReadonlyArray<Schema.JsonObject>
+}
+
 /** The parameters of a list, of a query or of a search request. */
 export const SearchRequest = Schema.Struct({
   filter: Schema.optionalKey(Schema.String),
@@ -77,7 +83,7 @@ const pageSize = 500
 export const listOf = Effect.fnUntraced(function* <A extends { readonly id: string }>(
   collection: Collection<A>,
   query: ListQuery,
-): Effect.fn.Return<Schema.JsonObject, ScimFailure> {
+): Effect.fn.Return<Listed, ScimFailure> {
   const { filter, projection, startIndex, count } = query
   const withCostly = hasAttribute(projection, collection.costly)
   const show = (resources: ReadonlyArray<A>) => resources.map((each) => project(collection.json(each), projection))
@@ -85,7 +91,7 @@ export const listOf = Effect.fnUntraced(function* <A extends { readonly id: stri
     const total = yield* collection.count
     const span = { offset: startIndex - 1, limit: count }
     const found = count === 0 || startIndex > total ? [] : yield* collection.list({}, span, withCostly)
-    return listResponse(total, startIndex, show(found))
+    return { total, resources: show(found) }
   }
   const by = {
     id: narrowing(filter, "id"),
@@ -109,10 +115,10 @@ export const listOf = Effect.fnUntraced(function* <A extends { readonly id: stri
     }
     after = last.id
   }
-  if (!withCostly || needsCostly || isNarrow) return listResponse(total, startIndex, show(kept))
+  if (!withCostly || needsCostly || isNarrow) return { total, resources: show(kept) }
   const shown: Array<A> = []
   for (const { id } of kept) shown.push(...(yield* collection.list({ id }, { limit: 1 }, true)))
-  return listResponse(total, startIndex, show(shown))
+  return { total, resources: show(shown) }
 })
 
 export const listResponse = (

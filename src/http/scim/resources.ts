@@ -5,11 +5,11 @@ import { absent, type Change, type ScimFailure, unwrap, versionIn } from "../../
 import { parseBody } from "../../protocol/json/json-body.ts"
 import { applyPatch } from "../../protocol/scim/patch.ts"
 import { project, readProjection } from "../../protocol/scim/projection.ts"
-import { isObject } from "../../protocol/scim/schema.ts"
+import { isObject, type ResourceKind } from "../../protocol/scim/schema.ts"
 import { readResource } from "../../protocol/scim/values.ts"
 import { type Request, readContent } from "../request.ts"
 import type { Resources } from "./collections.ts"
-import { readListQuery } from "./listing.ts"
+import { listResponse, readListQuery } from "./listing.ts"
 import { hasVersion, ifMatchOf } from "./preconditions.ts"
 import { jsonReply } from "./reply.ts"
 
@@ -24,13 +24,37 @@ export const list = (request: Request, { kind, list }: Resources): Reply => {
     ...(attributes !== undefined && { attributes: attributes.split(",") }),
     ...(excludedAttributes !== undefined && { excludedAttributes: excludedAttributes.split(",") }),
   }
-  return Effect.map(Effect.flatMap(readListQuery(kind, sent), list), (found) => jsonReply(found))
+  return Effect.map(listed(kind, list, sent), (found) => jsonReply(found))
 }
 
-export const search = (request: Request, { kind, list }: Resources): Reply =>
-  Effect.flatMap(bodyOf(request), (body) =>
-    Effect.map(Effect.flatMap(readListQuery(kind, body), list), (found) => jsonReply(found)),
+const listed = (kind: ResourceKind, list: Resources["list"], sent: unknown) =>
+  Effect.flatMap(readListQuery(kind, sent), (query) =>
+    Effect.map(list(query), ({ total, resources }) => listResponse(total, query.startIndex, resources)),
   )
+
+export const search = (request: Request, { kind, list }: Resources): Reply =>
+  Effect.flatMap(bodyOf(request), (body) => Effect.map(listed(kind, list, body), (found) => jsonReply(found)))
+
+/** A search over all kinds, in their order. RFC 7644 section 3.4.3. */
+export const searchAll = (request: Request, all: ReadonlyArray<Resources>): Reply =>
+  Effect.gen(function* () {
+    const body = yield* bodyOf(request)
+    const shown: Array<Schema.JsonObject> = []
+    let total = 0
+    let first = 1
+    for (const { kind, list } of all) {
+      const query = yield* readListQuery(kind, body)
+      first = query.startIndex
+      const found = yield* list({
+        ...query,
+        startIndex: Math.max(1, query.startIndex - total),
+        count: query.count - shown.length,
+      })
+      shown.push(...found.resources)
+      total += found.total
+    }
+    return jsonReply(listResponse(total, first, shown))
+  })
 
 export const create = (request: Request, { kind, create }: Resources): Reply =>
   Effect.gen(function* () {

@@ -11,7 +11,7 @@ import { originOf, type Request } from "../request.ts"
 import { makeCollections } from "./collections.ts"
 import { listResponse } from "./listing.ts"
 import { answer, jsonReply } from "./reply.ts"
-import { create, list, read, remove, replace, search, update } from "./resources.ts"
+import { create, list, read, remove, replace, search, searchAll, update } from "./resources.ts"
 
 /** The requests of a directory; Entra ID asks for at least 25 a second. */
 const rate = { bucket: "scim", limit: 3000, windowMs: 60_000 }
@@ -65,11 +65,38 @@ export const scimRoutes = HttpRouter.use(
     yield* add("GET", "/scim/v2/ResourceTypes/:id", (call) => describeOne(call, resourceTypes))
     yield* add("GET", "/scim/v2/Schemas", (call) => describeAll(call, schemas))
     yield* add("GET", "/scim/v2/Schemas/:id", (call) => describeOne(call, schemas))
+    yield* add("POST", "/scim/v2/.search", ({ request, caller, base }) =>
+      searchAll(request, [collections["/Users"](caller, base), collections["/Groups"](caller, base)]),
+    )
+    for (const [path, supported] of supportedMethods) {
+      for (const method of methods) {
+        if (!supported.includes(method)) yield* add(method, path, () => Effect.fail(wrongMethod))
+      }
+    }
     yield* add("*", "/scim/v2/Me", () => Effect.fail(notImplemented("/Me")))
     yield* add("*", "/scim/v2/Bulk", () => Effect.fail(notImplemented("/Bulk")))
     yield* add("*", "/scim/v2/*", () => Effect.fail(unknownRoute))
   }),
 )
+
+const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
+type Method = (typeof methods)[number]
+
+/** The methods of each path; others are answered with 405. */
+const supportedMethods: ReadonlyArray<readonly [path: `/${string}`, methods: ReadonlyArray<Method>]> = [
+  ["/scim/v2/.search", ["POST"]],
+  ["/scim/v2/Users", ["GET", "POST"]],
+  ["/scim/v2/Users/.search", ["POST"]],
+  ["/scim/v2/Users/:id", ["GET", "PUT", "PATCH", "DELETE"]],
+  ["/scim/v2/Groups", ["GET", "POST"]],
+  ["/scim/v2/Groups/.search", ["POST"]],
+  ["/scim/v2/Groups/:id", ["GET", "PUT", "PATCH", "DELETE"]],
+  ["/scim/v2/ServiceProviderConfig", ["GET"]],
+  ["/scim/v2/ResourceTypes", ["GET"]],
+  ["/scim/v2/ResourceTypes/:id", ["GET"]],
+  ["/scim/v2/Schemas", ["GET"]],
+  ["/scim/v2/Schemas/:id", ["GET"]],
+]
 
 type Descriptions = (base: string) => ReadonlyArray<Schema.JsonObject & { readonly id: string }>
 
@@ -88,4 +115,5 @@ const describeOne = ({ base, id }: Call, descriptions: Descriptions) => {
 }
 
 const notImplemented = (what: string) => new ScimProblem({ status: 501, detail: `${what} is not supported` })
+const wrongMethod = new ScimProblem({ status: 405, detail: "The route does not have this method" })
 const unknownRoute = new ScimProblem({ status: 404, detail: "The route does not exist" })

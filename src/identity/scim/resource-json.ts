@@ -31,7 +31,8 @@ export interface StoredGroup extends Stored {
   readonly role: Role | undefined
   /** Whether the organisation's provider names the team. */
   readonly isMapped: boolean
-  readonly members: ReadonlyArray<{ readonly value: string; readonly display: string }>
+  /** Ids of people. */
+  readonly members: ReadonlyArray<string>
 }
 
 /** The attributes of a person that a directory may write. */
@@ -66,19 +67,14 @@ export const userJson = (user: StoredUser, base: string): Schema.JsonObject => {
 export const groupAttributes = ({ attributes, displayName, members }: StoredGroup): Schema.JsonObject => ({
   ...attributes,
   displayName,
-  ...(members.length > 0 && { members: members.map(({ value }) => ({ value })) }),
+  ...(members.length > 0 && { members: members.map((value) => ({ value })) }),
 })
 
 export const groupJson = (group: StoredGroup, base: string): Schema.JsonObject =>
   withMeta(groupKind, group, base, {
     ...groupAttributes(group),
     ...(group.members.length > 0 && {
-      members: group.members.map(({ value, display }) => ({
-        value,
-        $ref: locationOf(userKind, value, base),
-        type: "User",
-        display,
-      })),
+      members: group.members.map((value) => ({ value, $ref: locationOf(userKind, value, base), type: "User" })),
     }),
   })
 

@@ -174,9 +174,8 @@ export class ScimGroups extends Context.Service<
         const name = yield* nameOf(next)
         const isRenamed = name !== group.displayName
         if (isRenamed) yield* requireFreeName(orgId, name, id)
-        const before = group.members.map(({ value }) => value)
         const members = yield* membersOf(orgId, next)
-        const changedMembers = difference(before, members)
+        const changedMembers = difference(group.members, members)
         if (group.role !== undefined && changedMembers.length > 0) yield* requireMayOwn(caller, [group.role])
         const renames = isRenamed && !group.isMapped
         if (group.role === undefined && (changedMembers.length > 0 || renames)) {
@@ -198,7 +197,7 @@ export class ScimGroups extends Context.Service<
         const { orgId } = caller
         const group = yield* known(orgId, id)
         yield* requireVersion(ifMatch, groupJson(group, ""))
-        const members = group.members.map(({ value }) => value)
+        const { members } = group
         if (group.role !== undefined && members.length > 0) yield* requireMayOwn(caller, [group.role])
         if (group.role === undefined && !group.isMapped) {
           yield* changes.change({ op: "delete", kind: "team", id, within: orgId }, actorOf(caller))

@@ -108,8 +108,8 @@ export const makeScimRows = Effect.gen(function* () {
   })
 
   const membersOf = Effect.fnUntraced(function* (orgId: string, ids: ReadonlyArray<string>) {
-    const rows = yield* bounded(sql<{ group: string; value: string; display: string }>`
-      select g.id as "group", u.id as value, u.document ->> 'email' as display
+    const rows = yield* bounded(sql<{ group: string; value: string }>`
+      select g.id as "group", u.id as value
       from (
         select id, document -> 'members' as members from tenants
         where kind = 'team' and org_id = ${orgId} and id = any(${ids}::text[])
@@ -143,7 +143,7 @@ export const makeScimRows = Effect.gen(function* () {
       ({ size: _, role, ...row }): StoredGroup => ({
         ...row,
         role: role ?? undefined,
-        members: (members?.get(row.id) ?? []).map(({ value, display }) => ({ value, display })),
+        members: (members?.get(row.id) ?? []).map(({ value }) => value),
       }),
     )
   })

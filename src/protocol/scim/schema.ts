@@ -173,7 +173,6 @@ export const groupKind: ResourceKind = {
         text("value", "The person's id.", immutable),
         { name: "$ref", type: "reference", referenceTypes: ["User"], description: "The address.", ...immutable },
         text("type", "Always User.", { canonicalValues: ["User"], mutability: "immutable" }),
-        text("display", "The person's address.", readOnly),
       ],
     },
   ],

@@ -1,4 +1,4 @@
-/** One organisation: applications, keys, people, teams, budgets, licences. */
+/** One organisation: applications, keys, people, directory, teams, budgets, licences. */
 import { html } from "htm/preact"
 import type { OwnModels } from "../../../protocol/control/model-list.ts"
 import { get } from "../../api.ts"
@@ -8,6 +8,7 @@ import { Head } from "../../ui/parts.ts"
 import { mayManage, useViewer } from "../../viewer.ts"
 import { type AppPage, AppsPanel } from "./apps-panel.ts"
 import { BudgetsPanel } from "./budgets-panel.ts"
+import { DirectoryPanel } from "./directory-panel.ts"
 import { KeysPanel } from "./keys-panel.ts"
 import { LicencesPanel } from "./licences-panel.ts"
 import { PeoplePanel, useMembers } from "./people-panel.ts"
@@ -52,6 +53,7 @@ const Managed = ({ org, currency }: { readonly org: string; readonly currency: s
     <${AppsPanel} place=${place} pages=${apps} />
     <${KeysPanel} place=${place} apps=${active.map((app) => [app.id, nameOf(app)])} />
     <${PeoplePanel} place=${place} pages=${members} />
+    <${DirectoryPanel} place=${place} />
     <${TeamsPanel} place=${place} teams=${teams} people=${members.data ?? []} />
     <${BudgetsPanel} place=${place} currency=${currency} subjects=${subjects} />
     <${LicencesPanel} place=${place} apps=${active.map(({ id }) => id)} />

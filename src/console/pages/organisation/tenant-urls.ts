@@ -9,6 +9,8 @@ export interface TenantPlace {
   readonly keys: string
   readonly licences: string
   readonly budgets: string
+  /** The token of the organisation's directory. */
+  readonly directory: string
   /** The query that names the organisation in a list. */
   readonly query: Readonly<Record<string, string>>
   /** The same in a body that creates something. */
@@ -24,7 +26,7 @@ export const tenantPlace = (viewer: Viewer, org: string): TenantPlace => {
       keys: "v1/keys",
       licences: "v1/org-licenses",
     }
-    return { org, ...own, budgets: "v1/budgets", query: {}, body: {} }
+    return { org, ...own, budgets: "v1/budgets", directory: "v1/scim", query: {}, body: {} }
   }
   const ofOrg = `v1/admin/orgs/${encodeURIComponent(org)}`
   return {
@@ -35,6 +37,7 @@ export const tenantPlace = (viewer: Viewer, org: string): TenantPlace => {
     keys: "v1/admin/keys",
     licences: `${ofOrg}/licences`,
     budgets: `${ofOrg}/budgets`,
+    directory: `${ofOrg}/scim`,
     query: { org },
     body: { org },
   }
