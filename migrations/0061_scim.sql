@@ -1,6 +1,6 @@
 -- Old nodes: may run.
 -- People from an organisation's directory, by SCIM. Functions: scim_token_set, scim_token_end, member_readdress,
--- member_credentials_end.
+-- member_credentials_end, tenant_change.
 create table scim_tokens (
   org_id text primary key,
   secret_sha256 bytea not null unique check (length(secret_sha256) = 32),

@@ -354,6 +354,15 @@ describe("the routes", () => {
     expect((await problem(await scim(method, path))).status).toBe(status)
   })
 
+  it("refuse texts that no store can hold", async () => {
+    for (const text of ["\\u0000", "\\ud800"]) {
+      const filter = encodeURIComponent(`userName eq "${text}" or externalId eq "${text}"`)
+      expect((await problem(await scim("GET", `/Users?filter=${filter}`))).scimType).toBe("invalidFilter")
+    }
+    expect((await problem(await scim("GET", "/Users/a%00b"))).status).toBe(404)
+    expect((await problem(await scim("POST", "/Groups", { displayName: "a\u0000" }))).status).toBe(400)
+  })
+
   it("refuse requests without a token, and bodies that are too large", async () => {
     const anonymous = await gateway().call("GET", "/scim/v2/Users", undefined, {
       "x-svc-key-id": undefined,

@@ -5,7 +5,7 @@ import { absent, type Change, type ScimFailure, unwrap, versionIn } from "../../
 import { parseBody } from "../../protocol/json/json-body.ts"
 import { applyPatch } from "../../protocol/scim/patch.ts"
 import { project, readProjection } from "../../protocol/scim/projection.ts"
-import { isObject, type ResourceKind } from "../../protocol/scim/schema.ts"
+import { isList, isObject, type ResourceKind } from "../../protocol/scim/schema.ts"
 import { readResource } from "../../protocol/scim/values.ts"
 import { type Request, readContent } from "../request.ts"
 import type { Resources } from "./collections.ts"
@@ -85,8 +85,15 @@ const change = (
 ): Reply =>
   Effect.gen(function* () {
     const by = changeBy(yield* bodyOf(request))
-    return shown(request, { kind }, yield* change(id, ifMatchOf(request), by))
+    const changed = yield* change(id, ifMatchOf(request), by)
+    // Nobody reads the members of a large group that has one more.
+    return isLong(changed["members"])
+      ? HttpServerResponse.empty({ status: 204, headers: { etag: versionIn(changed) } })
+      : shown(request, { kind }, changed)
   })
+
+const mostShown = 1000
+const isLong = (members: Schema.Json | undefined) => isList(members) && members.length > mostShown
 
 export const remove = (request: Request, { remove }: Resources, id: string): Reply =>
   Effect.as(remove(id, ifMatchOf(request)), HttpServerResponse.empty({ status: 204 }))

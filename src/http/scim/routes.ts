@@ -7,6 +7,7 @@ import { type ScimCaller, ScimTokens } from "../../identity/scim/scim-tokens.ts"
 import type { ScimFailure } from "../../identity/scim/scim-writes.ts"
 import { resourceTypes, schemas, serviceProviderConfig } from "../../protocol/scim/discovery.ts"
 import { ScimProblem } from "../../protocol/scim/problem.ts"
+import { isStorable } from "../../protocol/values/text.ts"
 import { originOf, type Request } from "../request.ts"
 import { makeCollections } from "./collections.ts"
 import { listResponse } from "./listing.ts"
@@ -37,6 +38,7 @@ export const scimRoutes = HttpRouter.use(
       const caller = yield* tokens.authenticate(request.headers["authorization"])
       yield* gate.admit({ owner: caller.orgId, keyId: "scim", rates: [rate] })
       const { id = "" } = yield* HttpRouter.params
+      if (!isStorable(id)) return yield* unknownRoute
       return { request, caller, base: `${originOf(config, request)}/scim/v2`, id }
     })
 

@@ -4,6 +4,7 @@
  * **Gotchas**: a value without quotes is taken for text, because the documentation of Entra ID shows such filters.
  */
 import { Result } from "effect"
+import { isStorable } from "../values/text.ts"
 import { type AttributePath, attributePath } from "./path.ts"
 import { type Checked, refuse } from "./problem.ts"
 import { type Attribute, attributeNamed, type ResourceKind } from "./schema.ts"
@@ -93,7 +94,7 @@ const tokensOf = (text: string): Checked<ReadonlyArray<Token>> => {
     const [, dotted, bracket, quoted, word] = match
     if (dotted !== undefined) tokens.push({ is: "].." })
     else if (bracket === "(" || bracket === ")" || bracket === "[" || bracket === "]") tokens.push({ is: bracket })
-    else if (word !== undefined) tokens.push({ is: "word", text: word })
+    else if (word !== undefined && isStorable(word)) tokens.push({ is: "word", text: word })
     else {
       const value = unquoted(quoted ?? "")
       if (value === undefined) return invalidFilter(text.slice(at))
@@ -103,11 +104,11 @@ const tokensOf = (text: string): Checked<ReadonlyArray<Token>> => {
   return Result.succeed(tokens)
 }
 
-/** The text of a JSON string. */
+/** The text of a JSON string; undefined if no store can hold it. */
 const unquoted = (quoted: string): string | undefined => {
   try {
     const value: unknown = JSON.parse(quoted)
-    return typeof value === "string" ? value : undefined
+    return typeof value === "string" && isStorable(value) ? value : undefined
   } catch {
     return undefined
   }

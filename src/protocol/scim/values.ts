@@ -2,6 +2,7 @@
 
 import type { Schema } from "effect"
 import { Result } from "effect"
+import { isStorable } from "../values/text.ts"
 import { type Checked, refuse } from "./problem.ts"
 import {
   type Attribute,
@@ -108,8 +109,7 @@ export const readOne = (attribute: Attribute, value: Schema.Json): Checked<Schem
       if (typeof value !== "string" && typeof value !== "number") return wrong
       const text = String(value)
       if (text.length > maxText) return refuse("invalidValue", `${attribute.name} has at most ${maxText} characters`)
-      // A store cannot hold this character.
-      return text.includes("\0") || !text.isWellFormed() ? wrong : Result.succeed(text)
+      return isStorable(text) ? Result.succeed(text) : wrong
     }
   }
 }
