@@ -290,6 +290,32 @@ describe("a group of the directory", () => {
     expect(team).toMatchObject({ members: [], status: "active" })
   })
 
+  it("may have tens of thousands of members", async () => {
+    const [team, prefix, count] = [`crowd_${tag}`, `mem_${tag}_`, 30_000]
+    await Effect.runPromise(gateway().sql`
+      insert into tenants (kind, id, org_id, document, is_declared)
+      select 'user', ${prefix} || n, ${other.org}, jsonb_build_object('id', ${prefix} || n, 'org', ${other.org}::text,
+        'email', n || ${`.crowd@${domain}`}, 'role', 'member'), false
+      from generate_series(1, ${count}::int) n`)
+    await Effect.runPromise(gateway().sql`
+      insert into tenants (kind, id, org_id, document, is_declared)
+      select 'team', ${team}, ${other.org}, jsonb_build_object('id', ${team}::text, 'org', ${other.org}::text,
+        'members', jsonb_agg(${prefix} || n)), false
+      from generate_series(2, ${count}::int) n`)
+    const foreign = await enabled(other.org)
+    const change = async (op: object) =>
+      (await call("PATCH", `/scim/v2/Groups/${team}`, foreign, { Operations: [op] })).status
+    expect(await change({ op: "add", path: "members", value: [{ value: `${prefix}1` }] })).toBe(204)
+    expect(await change({ op: "remove", path: `members[value eq "${prefix}2"]` })).toBe(204)
+    const [row] = await Effect.runPromise(
+      gateway().sql<{ members: ReadonlyArray<string> }>`
+        select document -> 'members' as members from tenants where kind = 'team' and id = ${team}`,
+    )
+    expect(row?.members.length).toBe(count - 1)
+    expect(row?.members).toContain(`${prefix}1`)
+    expect(row?.members).not.toContain(`${prefix}2`)
+  })
+
   it("has a name of its own", async () => {
     await group(`Unique ${tag}`)
     expect(await problem(await scim("POST", "/Groups", { displayName: `unique ${tag}` }))).toEqual({

@@ -76,11 +76,17 @@ export class ScimGroups extends Context.Service<
         return typeof name === "string" ? groups[name] : undefined
       })
 
-      /** The members that a request names; each is a person of the organisation. */
-      const membersOf = Effect.fnUntraced(function* (orgId: string, attributes: Schema.JsonObject) {
+      /** The members after a change; each that is added is a person of the organisation. */
+      const membersOf = Effect.fnUntraced(function* (
+        orgId: string,
+        attributes: Schema.JsonObject,
+        before: ReadonlyArray<string> = [],
+      ) {
         const sent = attributes["members"]
         const ids = [...new Set(isList(sent) ? sent.flatMap(memberId) : [])]
-        const [unknown] = yield* rows.unknownMembers(orgId, ids)
+        const known = new Set(before)
+        const added = ids.filter((id) => !known.has(id))
+        const [unknown] = added.length === 0 ? [] : yield* rows.unknownMembers(orgId, added)
         if (unknown !== undefined) {
           return yield* invalid(`members: "${unknown.slice(0, 64)}" is no person of the organisation`)
         }
@@ -174,7 +180,7 @@ export class ScimGroups extends Context.Service<
         const name = yield* nameOf(next)
         const isRenamed = name !== group.displayName
         if (isRenamed) yield* requireFreeName(orgId, name, id)
-        const members = yield* membersOf(orgId, next)
+        const members = yield* membersOf(orgId, next, group.members)
         const changedMembers = difference(group.members, members)
         if (group.role !== undefined && changedMembers.length > 0) yield* requireMayOwn(caller, [group.role])
         const renames = isRenamed && !group.isMapped

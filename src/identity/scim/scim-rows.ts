@@ -166,8 +166,8 @@ export const makeScimRows = Effect.gen(function* () {
     Effect.map(
       bounded(sql<{ id: string }>`
         select x.id from unnest(${ids}::text[]) as x(id)
-        where not exists (
-          select from tenants t where t.kind = 'user' and t.id = x.id and t.org_id = ${orgId} and t.status <> 'closed')
+        except select id from tenants
+          where kind = 'user' and id = any(${ids}::text[]) and org_id = ${orgId} and status <> 'closed'
         limit 1`),
       (rows) => rows.map(({ id }) => id),
     )
