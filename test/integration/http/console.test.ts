@@ -51,6 +51,7 @@ describe("its files", () => {
     ).toEqual([])
     expect([...assets.files.keys()].filter((name) => name.startsWith("protocol/"))).toEqual([
       "protocol/timeout-tiers.ts",
+      "protocol/values/rate-text.ts",
     ])
   })
 
