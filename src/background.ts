@@ -39,7 +39,7 @@ export const afterStart = { first: "1 minute" } as const
 export const forAll = <A, B, E, R>(
   items: Iterable<A>,
   job: (item: A) => Effect.Effect<B, E, R>,
-  options?: { readonly concurrency?: "unbounded" },
+  options?: { readonly concurrency?: number | "unbounded" },
 ): Effect.Effect<ReadonlyArray<B>, E, R> => Effect.mapError(Effect.validate(items, job, options), ([first]) => first)
 
 /** Runs a job each time that something has happened. @param next completes when it has; see {@link runEvery} */

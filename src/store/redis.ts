@@ -74,7 +74,9 @@ export class Redis extends Context.Service<
       const guarded = <A>(call: Effect.Effect<A, StoreUnavailable>): Effect.Effect<A, StoreUnavailable> =>
         call.pipe(
           breaker.execute({ key: "redis" }),
-          Effect.catchTag("CircuitBreakerError", (cause) => failure(cause)),
+          Effect.catchTag("CircuitBreakerError", (cause) =>
+            Effect.fail(new StoreUnavailable({ store: "redis", cause, wasSent: false })),
+          ),
         )
       // A Redis that accepts connections but does not answer costs a few deadlines; then the breaker fails calls
       // immediately. It is asked only while the last call failed.

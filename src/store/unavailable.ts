@@ -5,6 +5,8 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 export class StoreUnavailable extends Data.TaggedError("StoreUnavailable")<{
   readonly store: "postgres" | "redis"
   readonly cause: unknown
+  /** False if the store was not asked at all; otherwise nobody knows whether it did what it was asked. */
+  readonly wasSent?: false
 }> {}
 
 const retryAfterMs = 1000

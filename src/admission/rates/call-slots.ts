@@ -13,6 +13,14 @@ export interface SlotAsk {
   readonly want: number
 }
 
+/** The number of a node that the store counts. */
+export interface SlotReport {
+  readonly key: string
+  readonly held: number
+  /** Whether the store keeps a higher number: an answer with it may be on its way. */
+  readonly isLeast: boolean
+}
+
 /** The part of the free calls that a node may hold beyond those that it runs. */
 export const shareOfFree = 8
 
@@ -21,7 +29,7 @@ interface Held {
   used: number
   /** The number that the store counts for this node. */
   held: number
-  /** Questions without an answer: until then nothing else is reported to the store. */
+  /** Questions without an answer: until then no lower number is reported to the store. */
   asking: number
 }
 
@@ -74,14 +82,17 @@ export class CallSlots {
    * Gives up the calls that are not used; @returns the numbers that the store needs: those that changed, all of them to renew their
    * leases, or none at all when this node stops.
    */
-  reports(why: "changes" | "renewal" | "stop"): ReadonlyArray<{ readonly key: string; readonly held: number }> {
-    const reports: Array<{ readonly key: string; readonly held: number }> = []
+  reports(why: "changes" | "renewal" | "stop"): ReadonlyArray<SlotReport> {
+    const reports: Array<SlotReport> = []
     for (const [key, known] of this.#limits) {
+      // A limit that is asked for all the time must not lose its lease.
+      const renewsOnly = known.asking > 0 && why === "renewal" && known.held > 0
+      if (renewsOnly) reports.push({ key, held: known.held, isLeast: true })
       if (known.asking > 0) continue
       if (why === "stop") known.used = 0
       if (known.held !== known.used || (why === "renewal" && known.held > 0)) {
         known.held = known.used
-        reports.push({ key, held: known.held })
+        reports.push({ key, held: known.held, isLeast: false })
       }
       if (known.held === 0 && known.used === 0) this.#limits.delete(key)
     }

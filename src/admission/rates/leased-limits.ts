@@ -1,8 +1,9 @@
 /** Rates and calls at a time that this node counts itself: the part of {@link RateShares} and {@link CallSlots} that asks Redis. */
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, type Scope } from "effect"
-import { runEvery } from "../../background.ts"
+import { forAll, runEvery } from "../../background.ts"
 import { makeScript, Redis } from "../../store/redis.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
 import type { Admission, AdmissionError, AdmitRequest, Counted, Limited, TokensUsed } from "../gate.ts"
 import { CallSlots } from "./call-slots.ts"
 import { tokensToCorrect } from "./ended.ts"
@@ -62,22 +63,28 @@ export const makeLeasedLimits: Effect.Effect<LeasedLimits, never, Redis | Scope.
   /** A monotonic clock, so that no jump of the machine's clock makes a share last longer. */
   const nowMs = () => Number(clock.currentTimeNanosUnsafe() / 1_000_000n)
 
+  // One that takes back may have been done although its answer is lost: a second time it would take back what others counted.
   const send = (each: Correction) =>
-    Effect.tapError(redis.run(correct, [each.key], [each.windowMs, each.amount, each.part]), () =>
+    Effect.tapError(redis.run(correct, [each.key], [each.windowMs, each.amount, each.part]), ({ wasSent = true }) =>
       Effect.sync(() => {
+        if (each.amount < 0 && wasSent) return
         if (corrections.length < mostCorrections) corrections.push(each)
       }),
     )
   const giveBack = (dueMs: number, why: "changes" | "renewal" | "stop") => {
     const due = [...corrections, ...shares.unused(dueMs)]
     corrections = []
-    const sent = Effect.forEach(due, send, { concurrency: 16, discard: true })
-    const told = Effect.forEach(
+    const sent = forAll(due, send, { concurrency: 16 })
+    const told = forAll(
       slots.reports(why),
-      ({ key, held }) => redis.run(holdCalls, [key], [node, held, slotLeaseMs]),
-      { concurrency: 16, discard: true },
+      ({ key, held, isLeast }) => redis.run(holdCalls, [key], [node, held, slotLeaseMs, isLeast ? "atLeast" : "exact"]),
+      { concurrency: 16 },
     )
-    return Effect.andThen(told, sent)
+    // If one fails, the others are sent.
+    return forAll<Effect.Effect<unknown, StoreUnavailable>, unknown, StoreUnavailable, never>(
+      [told, sent],
+      (each) => each,
+    )
   }
   yield* Effect.addFinalizer(() => Effect.ignore(Effect.suspend(() => giveBack(Number.POSITIVE_INFINITY, "stop"))))
   yield* runEvery(

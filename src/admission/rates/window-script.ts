@@ -33,7 +33,15 @@ local function look(key, windowMs)
     sum = tonumber(seen[1] or 0), from = tonumber(seen[2] or part),
   }
   local oldest = part - kept
-  if seen[1] and w.from < oldest then
+  -- The clock went back by more than the window, as at another server: what was counted counts from now on.
+  if seen[1] and w.from > part then
+    redis.call('DEL', key)
+    if w.sum > 0 then
+      redis.call('HSET', key, 'sum', w.sum, 'from', part, part, w.sum)
+      redis.call('PEXPIRE', key, windowMs + 3 * partMs + ${mostShareMs})
+    end
+    w.from = part
+  elseif seen[1] and w.from < oldest then
     local names, counts = partsOf(key, w.from, math.min(oldest - 1, w.from + 3 * kept))
     for _, count in ipairs(counts) do w.sum = w.sum - tonumber(count or 0) end
     redis.call('HDEL', key, unpack(names))
@@ -99,8 +107,13 @@ if amount < 0 then takeBack(w, -amount, tonumber(ARGV[3])) else count(w, amount,
 return 1
 `
 
-/** KEYS: calls at a time. ARGV: the node, the number that it holds, its lease. */
+/** KEYS: calls at a time. ARGV: the node, the number that it holds, its lease, and whether that is `exact` or `atLeast`. */
 export const holdCallsScript = `${windowFunctions}
-holdCalls(KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]))
+local calls = tonumber(ARGV[2])
+if ARGV[4] == 'atLeast' then
+  local known = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^%d+')
+  calls = math.max(calls, tonumber(known or 0))
+end
+holdCalls(KEYS[1], ARGV[1], calls, tonumber(ARGV[3]))
 return 1
 `

@@ -103,6 +103,31 @@ describe.skipIf(redisUrl === undefined)("four nodes", () => {
     await Promise.all(nodes.map(({ stop }) => stop()))
   }, 30_000)
 
+  it("go on after the clock of the store went back, and are not full for ever", async () => {
+    const { gate, stop } = await startGate()
+    const owner = `org_${randomUUID()}`
+    const [limit, windowMs] = [10, 1000]
+    // The counts of a former server, whose clock was an hour ahead.
+    const key = `weir:{${owner}}:rates:key:k:${windowMs}`
+    const ahead = Math.floor((Date.now() + 3_600_000) / 10)
+    const client = new Client(redisUrl ?? "")
+    await client.hset(key, { sum: 8, from: ahead, [ahead]: 8 })
+    await client.pexpire(key, 3000)
+    const admitted = async () => {
+      let count = 0
+      while (await isAdmitted(gate, asking(owner, limit, windowMs))) count++
+      return count
+    }
+    expect(await admitted()).toBe(2)
+    // Its calls keep the counter.
+    for (let round = 0; round < 5; round++) {
+      await new Promise((resolve) => setTimeout(resolve, windowMs + 50))
+      expect(await admitted()).toBe(limit)
+    }
+    client.disconnect()
+    await stop()
+  }, 20_000)
+
   it("never run more calls at a time than the limit, and leave them when they end or stop", async () => {
     const nodes = await Promise.all(Array.from({ length: 4 }, startGate))
     const owner = `org_${randomUUID()}`

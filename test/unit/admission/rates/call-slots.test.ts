@@ -36,7 +36,9 @@ const simulate = (seed: number, limit: number) => {
   }
   const report = (node: number, why: "changes" | "renewal") => {
     const { slots, wire } = nodes[node] ?? { slots: new CallSlots(), wire: [] }
-    for (const { held } of slots.reports(why)) wire.push(() => store.held.set(node, held))
+    for (const { held, isLeast } of slots.reports(why)) {
+      wire.push(() => store.held.set(node, isLeast ? Math.max(held, store.held.get(node) ?? 0) : held))
+    }
   }
   for (; at < 6000; at++) {
     for (const [node, { slots, wire }] of nodes.entries()) {
