@@ -115,14 +115,19 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   }
   const { meta } = request
   const model = kind.modelOf(request) ?? kind.purpose
-  const tagged = yield* Effect.fromResult(withTags(caller, meta?.tags))
+  const withItsTags = withTags(caller, meta?.tags)
+  const tagged = Result.getOrElse(withItsTags, () => caller)
   if (tagged.tags !== undefined) yield* annotate(() => tagAttributes(tagged.tags))
   const { requestId, traceId } = call
   const origin = { requestId, caller: tagged, ...(traceId !== undefined && { traceId }) }
   const admitted = { services, call: origin, kind, meta, model, registration, counts, reply, limits, waiting }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
-    isForgotten ? replayOrHold(admitted, kind, request, registration, restore) : hold(admitted, kind, request, restore),
+    Effect.flatMap(Effect.fromResult(withItsTags), () =>
+      isForgotten
+        ? replayOrHold(admitted, kind, request, registration, restore)
+        : hold(admitted, kind, request, restore),
+    ),
   )
   if (Result.isSuccess(held)) return held.success
   yield* failCall(admitted, held.failure)

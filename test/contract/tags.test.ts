@@ -14,10 +14,10 @@ const gateway = useGateway({
     testCatalogue(
       urls,
       ids,
-      `budgets:\n  - { id: ranks_${ids.org}, scope: "tag:feature", unit: tokens, period: day, limit: 2000 }`,
+      `budgets:\n  - { id: ranks_${ids.org}, scope: "tag:feature", unit: tokens, period: day, limit: 2000 }\n  - { id: made_${ids.org}, scope: "tag:constructor", unit: tokens, period: day, limit: 10000 }`,
     ).replace(
       "\nkeys:\n",
-      `\n  - { id: ${ids.app}_set, org: ${ids.org}, tags: { team: search }, requiredTags: [feature] }\nkeys:\n  - { id: ${ids.key}_set, app: ${ids.app}_set, ${ref} }\n`,
+      `\n  - { id: ${ids.app}_set, org: ${ids.org}, tags: { team: search }, requiredTags: [feature] }\n  - { id: ${ids.app}_made, org: ${ids.org}, requiredTags: [constructor] }\n  - { id: ${ids.app}_build, org: ${ids.org}, tags: { constructor: "y" } }\nkeys:\n  - { id: ${ids.key}_made, app: ${ids.app}_made, ${ref} }\n  - { id: ${ids.key}_build, app: ${ids.app}_build, ${ref} }\n  - { id: ${ids.key}_set, app: ${ids.app}_set, ${ref} }\n`,
     ),
 })
 
@@ -109,6 +109,30 @@ describe("tags", () => {
     expect((await ask({ feature: "set", team: "search" }, asSet)).status).toBe(200)
     expect((await chat("feature=set", asSet)).status).toBe(200)
     await eventually(async () => (await listed("tags=feature=set,team=search")).length === 2)
+  })
+
+  it("that are missing leave the request id free", async () => {
+    gateway().vendor.script(answering(spoken))
+    const requestId = `tags-${ids.key}`
+    const body = (tags: object) => ({ ...hello, params: { maxTokens: 20 }, meta: { requestId, tags } })
+    const call = (tags: object) => gateway().call("POST", "/t1/exchange", body(tags), asSet)
+    expect((await call({ other: "x" })).status).toBe(400)
+    expect((await call({ feature: "later" })).status).toBe(200)
+  })
+
+  it("that are called like a member of each object are as any other", async () => {
+    gateway().vendor.script(answering(spoken))
+    const as = (key: string) => ({ ...asSet, "x-svc-key-id": `${ids.key}_${key}` })
+    expect(await errorOf(await ask({ other: "x" }, as("made")))).toMatchObject({
+      status: 400,
+      detail: { issues: [{ path: "meta.tags.constructor" }] },
+    })
+    expect((await ask({ other: "x" }, as("build"))).status).toBe(200)
+    expect((await ask({ other: "x", feature: "plain" })).status).toBe(200)
+    const states = await (await gateway().call("GET", `/v1/admin/orgs/${ids.org}/budgets`, undefined, asAdmin())).text()
+    expect(states).not.toContain("native code")
+    expect((await ask(JSON.parse('{"__proto__": "x"}'))).status).toBe(400)
+    expect((await chat("__proto__=x")).status).toBe(400)
   })
 
   it.each([

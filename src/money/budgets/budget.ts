@@ -10,7 +10,7 @@ import type { BudgetState } from "../../protocol/control/budget.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import { isWithinMoney, mostTokens } from "../../protocol/values/bounds.ts"
-import { isTagScope, type Tags, tagIn } from "../../protocol/values/tags.ts"
+import { isTagScope, type Tags, tagIn, tagOf } from "../../protocol/values/tags.ts"
 import { utc8 } from "../../protocol/values/utc8.ts"
 
 import { type Amount, formatAmount, parseAmount, wholeAmount } from "../amount.ts"
@@ -104,7 +104,7 @@ export type Subjects = Readonly<Record<SubjectScope, ReadonlyArray<string>>> & {
 /** The subjects of a scope: those of a kind, or the value of a tag. */
 const subjectsIn = (subjects: Subjects, scope: BudgetScope): ReadonlyArray<string> => {
   if (isSubjectScope(scope)) return subjects[scope]
-  const value = isTagScope(scope) ? subjects.tags?.[tagIn(scope)] : undefined
+  const value = isTagScope(scope) && subjects.tags ? tagOf(subjects.tags, tagIn(scope)) : undefined
   return value === undefined ? none : [value]
 }
 

@@ -21,6 +21,10 @@ export const Tags = Schema.Record(TagName, TagValue).check(
 )
 export type Tags = typeof Tags.Type
 
+/** The value of a tag; undefined if there is none, also for `constructor`, which each object inherits. */
+export const tagOf = (tags: Tags, name: string): string | undefined =>
+  Object.hasOwn(tags, name) ? tags[name] : undefined
+
 /** A tag as a dimension or a scope, e.g. `tag:feature`. */
 export type TagScope = `tag:${string}`
 
