@@ -24,7 +24,7 @@ import { CallWatch } from "./call-watch.ts"
 import { CountedLimits, limitsOfRequest } from "./counted-limits.ts"
 import type { AdmittedCall, Call, HeldCall } from "./held-call.ts"
 import type { CallRequest, Kind, Task } from "./kind.ts"
-import { isAuthorised } from "./model.ts"
+import { isAuthorised, isForbidden, modelNotAuthorised } from "./model.ts"
 import type { CacheableReply } from "./reply/cacheable-reply.ts"
 import { type RegisteredCall, replay, replayForgotten } from "./reply/replay.ts"
 import type { ClientReply } from "./reply/reply.ts"
@@ -110,6 +110,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
     return undefined
   }
   if (admission._tag === "Completed") {
+    if (isForbidden(kind.modelOf(request), call.caller, services.catalogue.current())) return yield* modelNotAuthorised
     if (registration !== undefined) reply.send(yield* replay(services, registration))
     return undefined
   }
@@ -204,7 +205,9 @@ const replayOrHold = Effect.fnUntraced(function* <Request extends CallRequest, B
   registration: RegisteredCall,
   restore: Restore,
 ): Effect.fn.Return<HeldCall<Body> | undefined, Refusal> {
-  const reply = yield* replayForgotten(admitted.services, registration)
+  const { services, call } = admitted
+  if (isForbidden(kind.modelOf(request), call.caller, services.catalogue.current())) return yield* modelNotAuthorised
+  const reply = yield* replayForgotten(services, registration)
   if (reply === undefined) return yield* hold(admitted, kind, request, restore)
   yield* giveBack(admitted)
   admitted.reply.send(reply)

@@ -19,6 +19,12 @@ export const isAuthorised = (model: string, holder: ModelHolder, catalogue: Cata
   return entry !== undefined && entry.model.mode !== "direct" && allowsModel(holder, entry.model)
 }
 
+/** Whether a list forbids a model now. A reply of one that has left the catalogue may still be sent again. */
+export const isForbidden = (model: string | undefined, holder: ModelHolder, catalogue: CatalogueSnapshot): boolean => {
+  const entry = model === undefined ? undefined : catalogue.model(model)
+  return entry !== undefined && !allowsModel(holder, entry.model)
+}
+
 /** The same for models that do not exist and for those that the caller may not use. */
 export const modelNotAuthorised = serviceError("model_not_authorized", "This model is not available to the caller")
 

@@ -19,11 +19,11 @@ const tenants = async () => {
   await admin("POST", "topups", { org, amount: "10", id: `start-${org}` })
   const app = await made("apps", { org })
   const { keyId, key } = readKey(await (await admin("POST", "keys", { app })).json())
-  const ask = async (model = "main") => {
+  const ask = async (model = "main", more: object = {}) => {
     const reply = await gateway().call(
       "POST",
       "/t1/exchange",
-      { ...hello, model },
+      { ...hello, ...more, model },
       { "x-svc-key-id": keyId, "x-svc-key": key },
     )
     return reply.status
@@ -54,6 +54,18 @@ describe.each(["org", "app", "key"] as const)("limits of the %s", (kind) => {
     expect(await ask()).toBe(403)
     expect((await admin("PATCH", path, { models: null })).status).toBeLessThan(300)
     expect([await ask("plain"), await ask()]).toEqual([200, 200])
+  })
+
+  it("hold for replies that are sent again", async () => {
+    gateway().vendor.script(answering({ words: ["Hi"], inTokens: 10, outTokens: 5 }))
+    const { org, app, keyId, ask } = await tenants()
+    const path = { org: `orgs/${org}`, app: `apps/${app}`, key: `keys/${keyId}` }[kind]
+    const again = () => ask("main", { meta: { requestId: `again-${kind}` } })
+    expect([await again(), await again()]).toEqual([200, 200])
+    await admin("PATCH", path, { models: ["plain"] })
+    expect(await again()).toBe(403)
+    await admin("PATCH", path, { models: null })
+    expect(await again()).toBe(200)
   })
 
   it.each([
