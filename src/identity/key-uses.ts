@@ -19,19 +19,17 @@ export class KeyUses extends Context.Service<
       const bounded = yield* queryDeadline
       /** The minute in which a key was used here last, and those that are not written yet. */
       const minutes = new Map<string, number>()
-      const unwritten = new Set<string>()
+      const unwritten = new Map<string, number>()
 
       const write = Effect.suspend(() => {
         if (unwritten.size === 0) return Effect.void
-        const ids = [...unwritten].slice(0, mostAtOnce)
-        for (const id of ids) unwritten.delete(id)
-        const uses = Object.fromEntries(
-          ids.map((id) => [id, new Date((minutes.get(id) ?? 0) * minuteMs).toISOString()]),
-        )
+        const due = [...unwritten].slice(0, mostAtOnce)
+        for (const [id] of due) unwritten.delete(id)
+        const uses = Object.fromEntries(due.map(([id, minute]) => [id, new Date(minute * minuteMs).toISOString()]))
         return bounded(sql`select key_uses_note(${JSON.stringify(uses)}::text::jsonb)`).pipe(
           Effect.tapError(() =>
             Effect.sync(() => {
-              for (const id of ids) unwritten.add(id)
+              for (const [id, minute] of due) if (!unwritten.has(id)) unwritten.set(id, minute)
             }),
           ),
         )
@@ -45,7 +43,7 @@ export class KeyUses extends Context.Service<
           if (minutes.get(keyId) === minute) return
           if (minutes.size >= mostKnown) minutes.clear()
           minutes.set(keyId, minute)
-          unwritten.add(keyId)
+          unwritten.set(keyId, minute)
         },
       })
     }),

@@ -292,11 +292,12 @@ begin
   return 'changed';
 end $fn$;
 
--- Notes when keys were last used: {id: instant}.
+-- Notes when keys were last used: {id: instant}. A key that was removed in the meantime is left out.
 create or replace function key_uses_note(p_uses jsonb)
 returns void language sql as $fn$
   insert into key_uses as k (key_id, used_at)
-  select u.key, u.value::timestamptz from jsonb_each_text(p_uses) u order by u.key
+  select u.key, u.value::timestamptz from jsonb_each_text(p_uses) u
+  where exists (select from app_keys a where a.id = u.key) order by u.key
   on conflict (key_id) do update set used_at = greatest(k.used_at, excluded.used_at)
 $fn$;
 
