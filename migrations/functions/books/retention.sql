@@ -32,11 +32,12 @@ returns timestamptz language sql stable as $fn$
   from regexp_match(p_counter, '^(?:tokens|budget:.*):(?:(\d{4}-\d\d-\d\d)|@(\d+)-\d+)$') as d(match)
 $fn$;
 
--- When it ends. A new period needs its line here: the reaper makes counters without their end. Budgets before 0018 may be of days,
--- weeks or months, and have no period in their name.
+-- When it ends; a day of a budget of days: when it has left them, as in Periods. A new period needs its line here: the reaper makes
+-- counters without their end. Budgets before 0018 may be of days, weeks or months, and have no period in their name.
 create or replace function counter_end(p_counter text)
 returns timestamptz language sql stable as $fn$
   select case when p_counter ~ ':@\d+-\d+$' then to_timestamp(substring(p_counter from '(\d+)$')::float8)
+      + coalesce(make_interval(hours => substring(p_counter from '^budget:[^:]+:[a-z]+/days(\d+):')::integer * 24 - 23), interval '0')
     else ((counter_start(p_counter) at time zone interval '8 hours') + case
     when p_counter ~ '^tokens:|^budget:[^:]+:[a-z]+/day:' then interval '1 day'
     when p_counter ~ '^budget:[^:]+:[a-z]+/week:' then interval '7 days'

@@ -11,7 +11,7 @@ import { tokensOf } from "../../../src/money/counters.ts"
 import { Ledger } from "../../../src/money/ledger.ts"
 import { layerPostgres } from "../../../src/money/ledger-postgres.ts"
 import { LedgerStores } from "../../../src/money/ledger-store.ts"
-import { type Period, periodOfDay } from "../../../src/money/periods.ts"
+import { type Period, Periods, periodOfDay } from "../../../src/money/periods.ts"
 import type { BudgetPeriod } from "../../../src/protocol/catalogue/budget.ts"
 import { emptyDatabase } from "../../../src/store/embedded-files.ts"
 import { startParameters } from "../../../src/store/embedded-parameters.ts"
@@ -111,7 +111,7 @@ layer(layerTestNodes, { excludeTestServices: true, timeout: "60 seconds" })("a c
   it.effect("whose period nobody told has the one of its name", () =>
     Effect.gen(function* () {
       const shard = (yield* Shards).of("any")
-      for (const { name, period } of names) {
+      for (const { name, period } of [...names, ...rolling]) {
         const [row] = yield* shard.run(
           ({ sql, books }) => sql<Omit<StoredCounter, "counter">>`
             select ${books}counter_start(${name}) as starts_at, ${books}counter_end(${name}) as ends_at`,
@@ -137,6 +137,14 @@ it.effect("a node tells the period of what it gives back, also where it was char
 )
 
 const at = Date.parse("2026-11-26T12:00:00Z")
+/** Names of days that count for longer than they last. */
+const rolling = [2, 92].map((days) => {
+  const period = new Periods({ period: { days } }).at(at, "Europe/Zurich")
+  return {
+    name: `budget:~own:tokens/days${days}:a:b/days5:c:${period?.name}`,
+    period: period && { ...period, endMs: period.countsUntilMs ?? period.endMs },
+  }
+})
 /** Names of counters as nodes before 0054 made them. */
 const names: ReadonlyArray<{ readonly name: string; readonly period: Period | undefined }> = [
   ...(["day", "week", "month"] as const).map((kind) => {
