@@ -1,6 +1,13 @@
-/** Formats rows as a table: columns as wide as needed, numbers right-aligned. */
-export const table = (heads: ReadonlyArray<string>, records: ReadonlyArray<ReadonlyArray<string>>): string => {
-  if (records.length === 0) return "No entries"
+/**
+ * Formats rows as a table: columns as wide as needed, numbers right-aligned.
+ * @param empty shown instead of a table without rows: a sentence, with the next step
+ */
+export const table = (
+  heads: ReadonlyArray<string>,
+  records: ReadonlyArray<ReadonlyArray<string>>,
+  empty = "",
+): string => {
+  if (records.length === 0) return empty
   const rows = records.map((row) => row.map((cell) => toSecond(cell).replace(control, "\ufffd")))
   const columns = heads.map((head, at) => {
     const cells = rows.map((row) => row[at] ?? "")

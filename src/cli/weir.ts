@@ -4,17 +4,21 @@ import { Cause, Console, Effect } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 import { version } from "../protocol/version.ts"
 import { commandsOf, withPresentName } from "./commands.ts"
+import { describeWrongArguments } from "./wrong-arguments.ts"
 
 /** A failure for machines. It is printed on the standard error, so that the standard output is JSON alone. */
 const printJson = (error: object) => Console.error(JSON.stringify({ error }, undefined, 2))
 
-/** Wrong arguments of a command that prints JSON are printed as JSON, without the help. */
-const jsonPresenter: CliOutput.Presenter = {
-  present: (event) =>
-    event._tag === "InvalidInvocation"
-      ? printJson({ message: event.errors.map(({ message }) => message).join("\n") })
-      : CliOutput.defaultPresenter.present(event),
-}
+/** Wrong arguments are printed in our own words: after the help, or as JSON if the command prints JSON. */
+const presenterOf = (isJson: boolean): CliOutput.Presenter => ({
+  present: (event) => {
+    if (event._tag !== "InvalidInvocation") return CliOutput.defaultPresenter.present(event)
+    const message = describeWrongArguments(event)
+    if (isJson) return printJson({ message })
+    const help = CliOutput.defaultPresenter.present({ ...event, _tag: "Help", reason: "Requested" })
+    return Effect.andThen(help, Console.error(`\n${message}`))
+  },
+})
 
 /** @param args after the command's own name. Fails with the failure that it has printed */
 export const weir = Effect.fnUntraced(
@@ -27,8 +31,7 @@ export const weir = Effect.fnUntraced(
     return yield* Command.runWith(command, { version })(withPresentName(args))
   },
   Effect.provide(NodeServices.layer),
-  (command, args) =>
-    isForMachines(args) ? Effect.provideService(command, CliOutput.Presenter, jsonPresenter) : command,
+  (command, args) => Effect.provideService(command, CliOutput.Presenter, presenterOf(isForMachines(args))),
   (command, args) =>
     Effect.tapCause(command, (cause) => {
       if (Cause.hasInterruptsOnly(cause) || CliError.isCliError(Cause.squash(cause))) return Effect.void

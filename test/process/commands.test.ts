@@ -48,12 +48,14 @@ describe("the commands", () => {
   })
 
   it.each([
-    [["ledger"], "Missing required argument: org", "weir ledger acme"],
+    [["ledger"], "org is missing: The organisation's id", "For example: weir ledger acme"],
     [
       ["orgs", "create", "--name", "A", "--admin-key", "x"],
-      "Missing required flag: --currency",
-      "weir orgs create --id acme",
+      "--currency is missing: e.g. USD",
+      "For example: weir orgs create --id acme",
     ],
+    [["orgs", "list"], "--admin-key is missing: The admin key (SVC_ADMIN_KEY)", "it is printed at start"],
+    [["chat", "--\u001b[31m"], "Unrecognized flag: --\ufffd[31m", "weir chat"],
     [["keys", "mnt"], 'Unknown subcommand "mnt"', "weir keys create acme_app"],
     [["chat", "--modl", "x"], "Unrecognized flag: --modl", 'weir chat "Hello, river"'],
     [["usage", "o", "--limit", "many", "--admin-key", "x"], "limit", "weir usage acme"],
@@ -142,7 +144,11 @@ describe("with --json", () => {
     expect(JSON.parse(unreached.stderr).error.message).toContain("could not be reached")
     const wrong = await run(["ledger", "--json"])
     expect(wrong).toMatchObject({ code: 1, stdout: "" })
-    expect(JSON.parse(wrong.stderr)).toEqual({ error: { message: "Missing required argument: org" } })
+    expect(JSON.parse(wrong.stderr)).toEqual({
+      error: {
+        message: "org is missing: The organisation's id\nFor example: weir ledger acme",
+      },
+    })
   })
 })
 

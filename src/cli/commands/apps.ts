@@ -82,6 +82,7 @@ const listApps = ({ org, search, limit, cursor, ...target }: Command.Command.Con
             requireSignature === true ? "yes" : "no",
             String(quota?.rpm ?? ""),
           ]),
+          "No applications. Create one: weir apps create --org acme --name Website",
         ),
         ...more(nextCursor),
       ].join("\n"),
@@ -150,6 +151,7 @@ const listTeams = ({ org, search, limit, cursor, ...target }: Command.Command.Co
         table(
           ["id", "name", "org", "status", "members"],
           data.map(({ id, name = "", org, status, members }) => [id, name, org, status, members.join(", ")]),
+          "No teams. Create one: weir teams create --org acme --name Research",
         ),
         ...more(nextCursor),
       ].join("\n"),

@@ -166,4 +166,5 @@ const describeBudgets = ({ budgets }: Budgets): string =>
       String(left),
       resetAt ?? "never",
     ]),
+    "No budgets yet. Set one: weir budgets set acme daily --scope org --unit money --period day --limit 25",
   )

@@ -37,6 +37,7 @@ const report = Command.make(
               .map(([currency, amount]) => `${amount} ${currency}`)
               .join(", "),
           ]),
+          "No cache lookups yet. Calls use the cache if their model has replyCache in the catalogue",
         ),
     ),
 ).pipe(Command.withDescription("Show hits, waits for equal calls, misses, and the savings"))

@@ -26,6 +26,7 @@ const list = Command.make("list", operator, (target) =>
             problem,
           ]),
         ),
+        "No exports yet. Add one to the catalogue, under exports",
       ),
   ),
 ).pipe(Command.withDescription("List exports and their progress"))

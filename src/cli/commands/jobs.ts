@@ -28,6 +28,7 @@ const list = Command.make("list", { org: ofOrg, open, ...operator }, ({ org, ope
           `${job.progress} %`,
           `${job.held} ${job.currency}`,
         ]),
+        "No jobs. Videos are jobs: applications make them at /t1/videos",
       ),
   ),
 ).pipe(Command.withDescription("List jobs, newest first"))

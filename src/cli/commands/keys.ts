@@ -133,6 +133,7 @@ const describeKeys = ({ data, nextCursor }: KeyList): string =>
           lastUsedAt = "",
         }) => [id, name, appId, orgId, scopes.join(","), status, madeBy ?? origin, createdAt, expiresAt, lastUsedAt],
       ),
+      "No keys. Create one: weir keys create acme_app",
     ),
     ...more(nextCursor),
   ].join("\n")

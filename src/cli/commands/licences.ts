@@ -69,6 +69,7 @@ const describeLicences = (licences: ReadonlyArray<License>): string =>
   table(
     ["id", "app", "status", "epoch", "created"],
     licences.map(({ id, appId, status, epoch, createdAt }) => [id, appId, status, String(epoch), createdAt]),
+    "No licences yet. Create one: weir licence create acme acme_app",
   )
 
 export const licence = Command.make("licence").pipe(

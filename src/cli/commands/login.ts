@@ -123,6 +123,7 @@ const describeMe = ({ user, orgs, invitations = [] }: Me): string =>
     table(
       ["org", "name", "role", "teams"],
       orgs.map(({ id, name, role, teams }) => [id, name, role, teams.join(", ")]),
+      "You are a member of no organisation yet. Ask an owner for an invitation",
     ),
     ...invitations.map(
       ({ id, name, role }) => `${name} invites you as ${role}: weir invitations accept ${id}, or decline ${id}`,

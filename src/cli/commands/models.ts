@@ -31,6 +31,7 @@ const listModels = Effect.fnUntraced(function* (target: Operator) {
         String(maxOutput),
         targets.map(({ vendor, model }) => `${vendor}/${model}`).join(" "),
       ]),
+      "No models yet. Add one to the catalogue: weir init writes a first one",
     ),
   )
 })

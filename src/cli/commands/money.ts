@@ -54,10 +54,12 @@ const describeLedger = (org: string, { balances, allotments, entries }: LedgerRe
               since,
               isAlive ? "running" : "run out",
             ]),
+            "No node has allotments of it now",
           ),
         ]),
     table(
       ["at", "kind", "account", "amount", "currency", "ref"],
       entries.map(({ at, kind, account, amount, currency, ref }) => [at, kind, account, amount, currency, ref]),
+      "No transfers yet. Top it up: weir topup acme 100 --id first",
     ),
   ].join("\n")

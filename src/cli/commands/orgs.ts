@@ -133,6 +133,7 @@ const describeOrgs = ({ data, nextCursor }: OrgList): string =>
         sso ? "yes" : "no",
         status,
       ]),
+      "No organisations. Create one: weir orgs create --id acme --name Acme --currency USD",
     ),
     ...more(nextCursor),
   ].join("\n")
@@ -175,6 +176,7 @@ const describeUsage = ({ data, nextCursor }: UsageStatement): string =>
         cacheNetSaving,
         requestId,
       ]),
+      'No calls yet. Make one with a key: weir chat "Hello, river"',
     ),
     ...more(nextCursor),
   ].join("\n")

@@ -136,6 +136,7 @@ const describeImport = ({ changes, same, later, secondary, unknown }: PriceImpor
               "left out",
             ],
             changes.map(changeRow),
+            "No prices changed",
           ),
         ]),
     ...(same.length === 0 ? [] : [`Unchanged: ${same.join(", ")}`]),

@@ -24,6 +24,7 @@ const list = Command.make("list", { ...page, ...operator }, ({ limit, cursor, ..
             appliedBy ?? "",
             fingerprint.slice(0, 16),
           ]),
+          "No revisions yet. Apply a catalogue: weir apply weir.yaml",
         ),
         ...more(nextCursor),
       ].join("\n"),

@@ -93,6 +93,7 @@ const describeUsers = (users: ReadonlyArray<AdminUser>): string =>
       status,
       memberships.map(({ org, role, invited }) => `${org} (${role}${invited === true ? ", invited" : ""})`).join(", "),
     ]),
+    "No people. Add one: weir users create ada@acme.example --org acme --role owner",
   )
 
 export const users = Command.make("users").pipe(

@@ -192,6 +192,7 @@ const listVendors = Effect.fnUntraced(function* (target: Operator) {
           .map(({ handle }) => handle)
           .join(" "),
       ]),
+      "No vendors yet. Add one to the catalogue: weir init writes a first one",
     ),
   )
 })

@@ -37,6 +37,7 @@ const list = Command.make("list", operator, (target) =>
           `${failed}`,
           problem,
         ]),
+        "No webhooks yet. Add one: weir webhooks add acme https://acme.example/weir",
       ),
   ),
 ).pipe(Command.withDescription("List webhooks, with their pending and failed deliveries"))
@@ -119,6 +120,7 @@ const describe = (deliveries: ReadonlyArray<Delivery>): string =>
       problem ?? (status === undefined ? "" : `HTTP ${status}`),
       nextAt,
     ]),
+    "No deliveries. Send a test: weir webhooks test WEBHOOK",
   )
 
 export const webhooks = Command.make("webhooks").pipe(

@@ -34,3 +34,9 @@ it("a cell is one line and commands nothing", () => {
   const text = table(["name", "id"], [["a\n\u001b[31mb\u009b", "x"]])
   expect(text).toBe("NAME       ID\na\ufffd\ufffd[31mb\ufffd  x")
 })
+
+it("without rows, the next step is shown instead", () => {
+  expect(table(["webhook"], [], "No webhooks yet. Add one: weir webhooks add")).toBe(
+    "No webhooks yet. Add one: weir webhooks add",
+  )
+})
