@@ -22,7 +22,7 @@ export const SignIn = ({ session, signedIn }: { readonly session: BrowserSession
     <h1>Weir console</h1>
     ${isMemberOfNone && html`<p class="note">You are logged in as ${session.person?.email}. You are not a member of any organisation yet. Accept an invitation, or ask an owner to invite you.</p>`}
     <${Invitations} open=${session.person?.invitations} answered=${signedIn} />
-    <form class="card" onSubmit=${submit}>
+    <form class="part" onSubmit=${submit}>
       <h2>Operators</h2>
       <label>Admin key
         <input name="key" type="password" autocomplete="current-password" required maxlength="512" />
@@ -31,7 +31,7 @@ export const SignIn = ({ session, signedIn }: { readonly session: BrowserSession
       <div><button disabled=${isRunning}>${isRunning ? "Signing in…" : "Sign in"}</button></div>
       <small class="soft">In development, the gateway prints it when it starts. Elsewhere it is the one whose SHA-256 is SVC_ADMIN_KEY_SHA256.</small>
     </form>
-    <div class="card">
+    <div class="part">
       <h2>People of an organisation</h2>
       <p class="soft">See your organisation's usage, money, keys and settings.</p>
       <div><a class="button" href=${addressOf("login").href}>Log in</a></div>

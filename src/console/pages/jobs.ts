@@ -26,6 +26,12 @@ export const Page = ({ query }: PageProps) => {
     await call("DELETE", `v1/admin/orgs/${encodeURIComponent(job.org)}/jobs/${encodeURIComponent(job.id)}`)
     reload()
   }
+  const actions = {
+    name: "Actions",
+    show: (job: JobEntry) =>
+      job.endedAt === undefined &&
+      html`<${ActionButton} name="Cancel" confirm="Cancel the job" title="Cancel ${job.id}?" tone="danger" explain="Its money goes back, and its vendor is asked to cancel it if the vendor supports that. This cannot be undone." act=${cancel(job)} />`,
+  }
   const fields = [
     { name: "org", label: "Organisation", value: org, suggestions: useOrganisations() },
     { name: "open", label: "Status", value: open, options: which },
@@ -63,12 +69,7 @@ export const Page = ({ query }: PageProps) => {
                 show: ({ endedAt, endsAt }: JobEntry) =>
                   endedAt === undefined ? `by ${instant(endsAt)}` : instant(endedAt),
               },
-              {
-                name: "Actions",
-                show: (job: JobEntry) =>
-                  job.endedAt === undefined &&
-                  html`<${ActionButton} name="Cancel" confirm="Cancel the job" title="Cancel ${job.id}?" tone="danger" explain="Its money goes back, and its vendor is asked to cancel it if the vendor supports that. This cannot be undone." act=${cancel(job)} />`,
-              },
+              ...(data.jobs.some(({ endedAt }) => endedAt === undefined) ? [actions] : []),
             ]} />`
       }
     <//>

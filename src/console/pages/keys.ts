@@ -13,6 +13,7 @@ import { Filters, type Values } from "../ui/form.ts"
 import { Card, Empty, Head } from "../ui/parts.ts"
 import { PagedTable } from "../ui/table.ts"
 import { type Key, keyActs, keyColumns } from "./organisation/key-columns.ts"
+import { useKeyLimits } from "./organisation/key-limits.ts"
 
 export const Page = ({ query: { search = "", org = "" } }: PageProps) => {
   const pages = usePages(`keys ${search} ${org}`, (cursor, signal) =>
@@ -23,6 +24,10 @@ export const Page = ({ query: { search = "", org = "" } }: PageProps) => {
   )
   const calls = new Map(usage.data?.groups.map(({ group, exchanges }) => [group, exchanges]))
   const organisations = useOrganisations()
+  const limits = useKeyLimits(
+    (id) => `v1/admin/orgs/${encodeURIComponent(id)}/budgets`,
+    (pages.data ?? []).flatMap(({ orgId }) => orgId ?? []),
+  )
   return html`
     <${Head} title="Keys" />
     <${Card}>
@@ -32,23 +37,21 @@ export const Page = ({ query: { search = "", org = "" } }: PageProps) => {
       ]} />
       <${PagedTable} caption="Keys" pages=${pages} empty=${html`<${Empty} title="No keys match">Keys are created on the page of their <a href=${linkTo(["organisations"])}>organisation</a>.<//>`} columns=${[
         keyColumns.key,
-        keyColumns.application,
         {
-          name: "Organisation",
-          show: ({ orgId }: Key) =>
-            orgId === undefined ? "–" : html`<a href=${linkTo(["organisations", orgId])}>${orgId}</a>`,
+          name: "Application",
+          show: ({ appId, appName, orgId }: Key) =>
+            html`<span class="wrap">${appName ?? appId}</span>${orgId !== undefined && html`<br /><small>of <a href=${linkTo(["organisations", orgId])}>${orgId}</a></small>`}`,
         },
         keyColumns.status,
         {
-          name: "Calls, 30 days",
+          name: "Calls, 30 d",
           align: "right",
           show: ({ id }: Key) =>
             html`<a href=${linkTo(["exchanges"], { key: id, range: "30d" })}>${count(calls.get(id) ?? 0)}</a>`,
         },
         keyColumns.created,
-        keyColumns.expires,
         keyColumns.lastUsed,
-        keyColumns.limits,
+        limits,
         keyColumns.actions(keyActs("v1/admin/keys", pages.reload)),
       ]} />
     <//>

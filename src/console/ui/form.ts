@@ -162,7 +162,7 @@ export const ActionButton = ({
                   <button type="button" class="quiet" onClick=${close}>Cancel</button>
                 </div>
               </form>`
-            : html`<div class="card">${result}<div><button type="button" onClick=${close}>Done</button></div></div>`
+            : html`<div class="part">${result}<div><button type="button" onClick=${close}>Done</button></div></div>`
         }
       </dialog>`
     }

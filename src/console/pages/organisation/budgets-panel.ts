@@ -3,7 +3,6 @@ import { html } from "htm/preact"
 import type { BudgetState, Budgets } from "../../../protocol/control/budget.ts"
 import { call, get } from "../../api.ts"
 import type { Choices } from "../../choices.ts"
-import { count, money } from "../../format.ts"
 import { useLoad } from "../../load.ts"
 import { ActionButton, type Field, type Values } from "../../ui/form.ts"
 import { Card, Empty, ErrorBox, Tag } from "../../ui/parts.ts"
@@ -11,6 +10,7 @@ import { Table } from "../../ui/table.ts"
 import { Time } from "../../ui/time.ts"
 import { mayManage, useViewer } from "../../viewer.ts"
 import { oneOf, type TenantPlace } from "./tenant-urls.ts"
+import { UsedBudget } from "./used-budget.ts"
 
 const periods: Choices = [
   ["hour", "hour"],
@@ -108,7 +108,7 @@ export const BudgetsPanel = ({
           show: ({ scope, subject }: BudgetState) =>
             html`<span class="wrap">${subject === undefined ? `each ${scopeName(scope)}` : (names.get(subject) ?? `${scopeName(scope)} ${subject}`)}</span>`,
         },
-        { name: "Used", show: (budget: BudgetState) => html`<${Used} budget=${budget} currency=${currency} />` },
+        { name: "Used", show: (budget: BudgetState) => html`<${UsedBudget} budget=${budget} currency=${currency} />` },
         {
           name: "Mode",
           show: ({ mode }: BudgetState) => html`<${Tag} tone=${mode === "enforce" ? "good" : "warn"}>${mode}<//>`,
@@ -253,16 +253,4 @@ const termsOf = (values: Values) => {
     ...(subject !== "" && { subject }),
     ...(shares.length > 0 && { warnAt: shares.map((share) => Number(share) / 100) }),
   }
-}
-
-const Used = ({ budget, currency }: { readonly budget: BudgetState; readonly currency: string }) => {
-  const { subject, used, limit, unit, raised = 0 } = budget
-  const period = typeof budget.period === "string" ? budget.period : `${budget.period.days} days`
-  const amount = (value: string | number) =>
-    typeof value === "number" ? `${count(value)} tokens` : money(value, currency)
-  if (subject === undefined) return html`${amount(limit)} a ${period}, nothing used yet`
-  const most = Number(limit) + Number(raised)
-  const part = most === 0 ? 100 : Math.min(100, (100 * Number(used)) / most)
-  return html`<div class="bar" role="meter" aria-valuenow=${Math.round(part)} aria-valuemin="0" aria-valuemax="100" aria-label="Used of the ${unit}"><i style=${{ width: `${part}%` }}></i></div>
-    <small>${amount(used)} of ${amount(limit)}${Number(raised) > 0 && html` and ${amount(raised)} more`} per ${period}</small>`
 }

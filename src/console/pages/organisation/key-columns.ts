@@ -5,8 +5,8 @@ import { call } from "../../api.ts"
 import { ActionButton, Secret, type Values } from "../../ui/form.ts"
 import { Named } from "../../ui/identifier.ts"
 import { Tag } from "../../ui/parts.ts"
-import { Time } from "../../ui/time.ts"
-import { LimitsButton, LimitsText } from "./limits-button.ts"
+import { Ago, Time } from "../../ui/time.ts"
+import { LimitsButton } from "./limits-button.ts"
 import { oneOf } from "./tenant-urls.ts"
 
 export type Key = KeyList["data"][number]
@@ -23,20 +23,14 @@ export const keyColumns = {
   },
   created: {
     name: "Created",
-    align: "nowrap" as const,
-    show: ({ createdAt }: Key) => html`<${Time} at=${createdAt} />`,
-  },
-  expires: {
-    name: "Expires",
-    align: "nowrap" as const,
-    show: ({ expiresAt }: Key) => (expiresAt === undefined ? "never" : html`<${Time} at=${expiresAt} />`),
+    show: ({ createdAt, expiresAt }: Key) =>
+      html`<${Time} at=${createdAt} />${expiresAt !== undefined && html`<br /><small class="soft">until <${Time} at=${expiresAt} /></small>`}`,
   },
   lastUsed: {
     name: "Last used",
     align: "nowrap" as const,
-    show: ({ lastUsedAt }: Key) => (lastUsedAt === undefined ? "never" : html`<${Time} at=${lastUsedAt} />`),
+    show: ({ lastUsedAt }: Key) => (lastUsedAt === undefined ? "never" : html`<${Ago} at=${lastUsedAt} />`),
   },
-  limits: { name: "Limits", show: (key: Key) => html`<${LimitsText} limits=${key} />` },
   /** @param acts the actions for a key */
   actions: ({ change, rotate, revoke }: KeyActs) => ({
     name: "Actions",

@@ -9,12 +9,14 @@ import { ActionButton, CopyButton, Secret, type Values } from "../../ui/form.ts"
 import { Card, Empty } from "../../ui/parts.ts"
 import { PagedTable } from "../../ui/table.ts"
 import { keyActs, keyColumns } from "./key-columns.ts"
+import { useKeyLimits } from "./key-limits.ts"
 import type { TenantPlace } from "./tenant-urls.ts"
 
 export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readonly apps: Choices }) => {
   const pages = usePages(`keys ${place.org}`, (cursor, signal) =>
     get<KeyList>(place.keys, { ...place.query, cursor }, signal),
   )
+  const limits = useKeyLimits(() => place.budgets, [place.org])
   const mint = async ({ app = "", name = "", expiresAt = "" }: Values) => {
     const { keyId, key } = await call<KeyMinted>("POST", place.keys, {
       body: { app, ...(name !== "" && { name }), ...(expiresAt !== "" && { expiresAt }) },
@@ -35,9 +37,8 @@ export const KeysPanel = ({ place, apps }: { readonly place: TenantPlace; readon
       keyColumns.application,
       keyColumns.status,
       keyColumns.created,
-      keyColumns.expires,
       keyColumns.lastUsed,
-      keyColumns.limits,
+      limits,
       keyColumns.actions(keyActs(place.keys, pages.reload)),
     ]} />
   <//>`
