@@ -3,8 +3,8 @@ import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { AdminWebhooks } from "../../protocol/api/webhooks.ts"
-import { type Delivery, DeliveryState } from "../../protocol/control/webhook.ts"
-import { givenOf } from "../lists.ts"
+import { type Delivery, DeliveryState, OrgEventType } from "../../protocol/control/webhook.ts"
+import { givenOf, org } from "../lists.ts"
 import { table } from "../table.ts"
 import { operator, show } from "../target.ts"
 
@@ -41,6 +41,41 @@ const list = Command.make("list", operator, (target) =>
       ),
   ),
 ).pipe(Command.withDescription("List webhooks, with their pending and failed deliveries"))
+
+const add = Command.make(
+  "add",
+  {
+    org,
+    url: Argument.String("address").pipe(
+      Argument.withDescription("The address that receives events: https and public"),
+    ),
+    events: Flag.Literals("event", OrgEventType.literals).pipe(
+      Flag.withDescription("An event; may be given several times; all if absent"),
+      Flag.atMost(OrgEventType.literals.length),
+    ),
+    gateway: operator.url,
+    adminKey: operator.adminKey,
+    json: operator.json,
+  },
+  ({ org, url, events, gateway, ...target }) =>
+    show(
+      { ...target, url: gateway },
+      AdminWebhooks,
+      (client, headers) =>
+        client.adminWebhooks.adminMakeWebhook({
+          headers,
+          params: { org },
+          payload: { url, events: events.length === 0 ? OrgEventType.literals : events },
+        }),
+      ({ id, secret }) =>
+        `${id} is added. Its secret is shown once: ${secret}\nTest it: weir webhooks test ${id} --org ${org}`,
+    ),
+).pipe(
+  Command.withDescription("Add a webhook for events of an organisation. Webhooks of the platform are in the catalogue"),
+  Command.withExamples([
+    { command: "weir webhooks add acme https://acme.example/weir --event budget.near --event balance.low" },
+  ]),
+)
 
 const deliveries = Command.make(
   "deliveries",
@@ -124,6 +159,6 @@ const describe = (deliveries: ReadonlyArray<Delivery>): string =>
   )
 
 export const webhooks = Command.make("webhooks").pipe(
-  Command.withSubcommands([list, deliveries, test, rotate, resend]),
+  Command.withSubcommands([list, add, deliveries, test, rotate, resend]),
   Command.provide(NodeHttpClient.layerNodeHttp),
 )

@@ -2,11 +2,12 @@
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../protocol/api.ts"
-import { RotationTerms } from "../../protocol/control/webhook.ts"
+import { OwnWebhookTerms, RotationTerms } from "../../protocol/control/webhook.ts"
+import { Tenants } from "../../tenants/tenants.ts"
 import { DeliveryStore } from "../../webhooks/delivery-store.ts"
 import { OrgWebhooks } from "../../webhooks/org-webhooks.ts"
 import { Webhooks } from "../../webhooks/webhooks.ts"
-import { makeForOperator, maxBodyBytes, operator } from "../operator.ts"
+import { knownOrg, makeForOperator, maxBodyBytes, operator } from "../operator.ts"
 import { type Request, readJson } from "../request.ts"
 import { mostDeliveries, notEnded, unknownWebhook } from "./webhooks.ts"
 
@@ -17,6 +18,7 @@ export const adminWebhookRoutes = HttpApiBuilder.group(
     const forOperator = yield* makeForOperator
     const webhooks = yield* Webhooks
     const own = yield* OrgWebhooks
+    const tenants = yield* Tenants
     const deliveries = yield* DeliveryStore
 
     const test = Effect.fnUntraced(function* (owner: string | undefined, webhook: string) {
@@ -25,6 +27,10 @@ export const adminWebhookRoutes = HttpApiBuilder.group(
         return yield* unknownWebhook
       }
       return yield* deliveries.test({ owner: owner ?? "", webhook })
+    })
+    const make = Effect.fnUntraced(function* (request: Request, org: string) {
+      yield* knownOrg(tenants, org)
+      return yield* own.make(org, yield* readJson(OwnWebhookTerms, request, maxBodyBytes), operator)
     })
     const rotate = Effect.fnUntraced(function* (request: Request, owner: string, webhook: string) {
       const terms = yield* readJson(RotationTerms, request, maxBodyBytes)
@@ -48,6 +54,7 @@ export const adminWebhookRoutes = HttpApiBuilder.group(
         ),
       )
       .handleRaw("adminTestWebhook", ({ request, query }) => forOperator(request, test(query.owner, query.webhook)))
+      .handleRaw("adminMakeWebhook", ({ request, params }) => forOperator(request, make(request, params.org)))
       .handleRaw("adminRotateWebhook", ({ request, query: { owner, webhook } }) =>
         forOperator(request, rotate(request, owner, webhook)),
       )

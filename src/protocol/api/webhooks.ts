@@ -131,6 +131,27 @@ export class AdminWebhooks extends HttpApiGroup.make("adminWebhooks")
     }).annotateMerge(OpenApi.annotations({ summary: "List the newest 200 deliveries" })),
   )
   .add(
+    HttpApiEndpoint.post("adminMakeWebhook", "/v1/admin/orgs/:org/webhooks", {
+      headers: adminHeaders,
+      params: { org: PathId },
+      payload: OwnWebhookTerms,
+      success: MadeWebhook,
+      error: errorsOf([
+        ...everywhere,
+        "admin_key_invalid",
+        "not_found",
+        "egress_blocked",
+        "limit_exceeded",
+        "org_byok_not_available",
+      ]),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Set a webhook for events of an organisation",
+        description: "At most five. The reply has the secret, once. Webhooks of the platform are in the catalogue.",
+      }),
+    ),
+  )
+  .add(
     HttpApiEndpoint.post("adminRotateWebhook", "/v1/admin/webhooks/rotate", {
       headers: adminHeaders,
       query: { owner: requiredParameter("The organisation of the webhook"), webhook: target.webhook },

@@ -353,6 +353,19 @@ describe("a webhook of an organisation", () => {
     expect((await errorOf(await remove(id))).code).toBe("not_found")
   })
 
+  it("is added by an operator too, for an organisation that exists", async () => {
+    const terms = { url: ownUrl(), events: ["key.created"] }
+    const path = `/v1/admin/orgs/${ids.org}/webhooks`
+    const { id } = await read(MadeWebhook, gateway().call("POST", path, terms, asOperator()))
+    const listed = await read(OwnWebhooks, gateway().call("GET", "/v1/webhooks", undefined, asOwner))
+    expect(listed.webhooks).toMatchObject([{ id, ...terms }])
+    await remove(id)
+    const elsewhere = await gateway().call("POST", "/v1/admin/orgs/unheard/webhooks", terms, asOperator())
+    expect((await errorOf(elsewhere)).code).toBe("not_found")
+    const unsafe = await gateway().call("POST", path, { ...terms, url: "https://10.0.0.1/" }, asOperator())
+    expect((await errorOf(unsafe)).code).toBe("egress_blocked")
+  })
+
   it("is not called at an address that became private, nor told why in its own words", async () => {
     const { id } = await make(["key.created"])
     resolved = ["10.0.0.1"]
