@@ -79,5 +79,11 @@ describe("one catalogue as three environments", () => {
         }),
       ]),
     })
+    const unused = expect.objectContaining({ tier: "ttfb", model: "claude", buckets: [], ended: 0 })
+    expect(reply).toMatchObject({ data: expect.not.arrayContaining([unused]) })
+    const all: unknown = await (
+      await fetch(`${gateway.baseUrl}/v1/admin/tier-times?${query}&all=true`, { headers })
+    ).json()
+    expect(all).toMatchObject({ data: expect.arrayContaining([unused]) })
   })
 })

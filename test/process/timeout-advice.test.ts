@@ -203,6 +203,10 @@ describe("the command", () => {
     expect(JSON.parse(json.text).find(({ tier }: { tier: string }) => tier === "total")).toMatchObject({ calls: 1 })
     const stored = await run("timeouts", "--from", "2026-01-01", "--json")
     expect(JSON.parse(stored.text)).toContainEqual(expect.objectContaining({ tier: "ttfb", calls: 4, model: "main" }))
+    const all = await run("timeouts", "--all", "--json")
+    const rows = JSON.parse(all.text).filter(({ tier }: { tier: string }) => tier === "ttfb")
+    expect(rows).toContainEqual(expect.objectContaining({ model: "embed", calls: 0, limitMs: expect.any(Number) }))
+    expect(rows.filter(({ model }: { model: string }) => model === "main")).toMatchObject([{ calls: 4 }])
     for (const [args, words] of [
       [["timeouts", "--try", "ttfb=soon"], "ttfb=40s"],
       [["timeouts", "--since", "/nowhere"], "cannot be read"],

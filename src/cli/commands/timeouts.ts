@@ -1,7 +1,7 @@
 /** `weir timeouts`: observed times of the timeout tiers, how many calls each ended, and suggested values. */
 import { readFileSync } from "node:fs"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Config, Console, Effect, Option, Result, Schema } from "effect"
+import { Clock, Config, Console, Effect, Option, Result, Schema } from "effect"
 import { Command, Flag } from "effect/cli"
 import { HttpClient } from "effect/http"
 import { writeWholeFile } from "../../files/whole-file.ts"
@@ -46,11 +46,17 @@ export const timeouts = Command.make(
       Flag.withDescription("The environment of the suggested profile (SVC_ENV)"),
       Flag.withFallbackConfig(Config.String("SVC_ENV").pipe(Config.withDefault("production"))),
     ),
+    all: Flag.Boolean("all").pipe(
+      Flag.withDescription(
+        "Targets without calls too. Reads usage records: of the last 7 days without --from; needs the admin key",
+      ),
+      Flag.withDefault(false),
+    ),
     json,
   },
-  Effect.fn(function* ({ tries, vendor, env, json, ...source }) {
+  Effect.fn(function* ({ tries, vendor, env, all, json, ...source }) {
     const candidates = yield* Effect.forEach(tries, candidateOf)
-    const observed = yield* Option.isSome(source.from) ? fromStore(source, source.from.value) : fromMetrics(source)
+    const observed = yield* Option.isSome(source.from) || all ? fromStore(source, all) : fromMetrics(source)
     if (Option.isSome(vendor)) yield* checkVendor(vendor.value, observed)
     const judged = inOrder(observed)
       .filter((row) => Option.isNone(vendor) || row.vendor === vendor.value)
@@ -73,18 +79,25 @@ const fromMetrics = Effect.fnUntraced(function* (source: {
   return Option.isSome(source.since) ? since(now, readTiers(yield* readPage(source.since.value, Option.none()))) : now
 })
 
+/** @param all whether targets without calls are listed too */
 const fromStore = Effect.fnUntraced(function* (
   source: {
     readonly url: string
     readonly adminKey: Option.Option<string>
+    readonly from: Option.Option<string>
     readonly to: Option.Option<string>
   },
-  from: string,
+  all: boolean,
 ) {
   if (Option.isNone(source.adminKey))
-    return yield* Effect.fail(new Failed("--from needs the admin key (SVC_ADMIN_KEY)"))
+    return yield* Effect.fail(new Failed(`${all ? "--all" : "--from"} needs the admin key (SVC_ADMIN_KEY)`))
   const target = { url: source.url, adminKey: source.adminKey.value }
-  const query = { from, ...(Option.isSome(source.to) && { to: source.to.value }) }
+  const weekAgo = new Date((yield* Clock.currentTimeMillis) - 7 * 86_400_000).toISOString()
+  const query = {
+    from: Option.getOrElse(source.from, () => weekAgo),
+    ...(Option.isSome(source.to) && { to: source.to.value }),
+    ...(all && { all: "true" as const }),
+  }
   const { data } = yield* ask(target, Admin, (client, headers) => client.admin.tierTimes({ headers, query }))
   return data.map(storedObservation)
 })

@@ -22,11 +22,12 @@ import {
   type TopupResponse,
 } from "../../protocol/control/admin.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { environmentsOf, resolveTimeout, type Tier } from "../../protocol/timeout-tiers.ts"
+import { environmentsOf, resolveTimeout, type Tier, tiers } from "../../protocol/timeout-tiers.ts"
 import { cursorOf, cursorReader } from "../../protocol/values/cursor.ts"
 import { duration } from "../../protocol/values/duration.ts"
 import { Instant } from "../../protocol/values/instant.ts"
 import { AuditLog, auditStart } from "../../store/audit-log.ts"
+import { keyOf } from "../../telemetry/timeouts/observed.ts"
 import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { knownOrg, makeForOperator, makeReplyToOperator, maxBodyBytes, refuseCatalogue } from "../operator.ts"
@@ -112,12 +113,30 @@ export const adminRoutes = HttpApiBuilder.group(
       return { credited, balance, currency } satisfies TopupResponse
     })
 
-    const tiersBetween = Effect.fnUntraced(function* (from: string, to: string | undefined) {
+    /** Every target of the catalogue, without observations. */
+    const allTargets = () =>
+      (catalogue.current().document.models ?? []).flatMap(({ handle, targets = [] }) =>
+        [...new Set(targets.map(({ vendor }) => vendor))].flatMap((vendor) =>
+          tiers.map((tier) => ({
+            vendor,
+            model: handle,
+            tier,
+            ...limitsOf(vendor, handle, tier),
+            buckets: [],
+            ended: 0,
+          })),
+        ),
+      )
+
+    const tiersBetween = Effect.fnUntraced(function* (from: string, to?: string, all?: "true") {
       const until = to ?? new Date(yield* Clock.currentTimeMillis).toISOString()
       for (const instant of [from, until]) {
         if (!isInstant(instant)) return yield* serviceError("bad_request", "from and to must be dates or instants")
       }
-      return yield* tierTimes.between(from, until, limitsOf)
+      const { data } = yield* tierTimes.between(from, until, limitsOf)
+      if (all === undefined) return { data }
+      const known = new Set(data.map(keyOf))
+      return { data: [...data, ...allTargets().filter((row) => !known.has(keyOf(row)))] }
     })
 
     const verifyAudit = Effect.fnUntraced(function* (query: PageQuery) {
@@ -155,7 +174,9 @@ export const adminRoutes = HttpApiBuilder.group(
           Effect.andThen(knownOrg(tenants, params.org), books.ledger(params.org)),
         ),
       )
-      .handleRaw("tierTimes", ({ request, query }) => forOperator(request, tiersBetween(query.from, query.to)))
+      .handleRaw("tierTimes", ({ request, query }) =>
+        forOperator(request, tiersBetween(query.from, query.to, query.all)),
+      )
       .handleRaw("auditVerify", ({ request, query }) => forOperator(request, verifyAudit(query)))
       .handleRaw("doctor", ({ request }) =>
         forOperator<DoctorResponse, never>(

@@ -1,4 +1,6 @@
 /** Admin routes for the catalogue, top-ups, books, audit log and tier times. */
+
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import {
   ApplyEvent,
@@ -77,7 +79,11 @@ export class Admin extends HttpApiGroup.make("admin")
   .add(
     HttpApiEndpoint.get("tierTimes", "/v1/admin/tier-times", {
       headers: adminHeaders,
-      query: { from: requiredParameter("A date or an instant"), to: parameter("A date or an instant; now if absent") },
+      query: {
+        from: requiredParameter("A date or an instant"),
+        to: parameter("A date or an instant; now if absent"),
+        all: Schema.optionalKey(Schema.Literal("true")).annotate({ description: "Targets without calls too" }),
+      },
       success: TierTimesReply,
       error: errorsOf([...everywhere, "admin_key_invalid"]),
     }).annotateMerge(
