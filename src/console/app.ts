@@ -11,6 +11,7 @@ import { entryAt, isFor, Menu, type PageEntry, pages } from "./navigation.ts"
 import { NodeProblems } from "./node-problems.ts"
 import type { PageProps } from "./page.ts"
 import { readRoute, useRoute } from "./route.ts"
+import { Search } from "./search.ts"
 import { readSession } from "./session.ts"
 import { SignIn } from "./sign-in.ts"
 import { applyTheme, readTheme, type Theme } from "./theme.ts"
@@ -69,6 +70,7 @@ const Frame = ({ viewer, session, choose }: FrameProps) => {
     <header class=${isOpen ? "side open" : "side"}>
       <div class="brand"><${Logo} /> Weir <small class="soft">${viewer.environment}</small>
         <button type="button" class="quiet menu" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? "Close" : "Menu"}</button></div>
+      ${viewer.kind === "operator" && html`<${Search} />`}
       <${Menu} shown=${shown} current=${current} isOpen=${isOpen} chosen=${() => setOpen(false)} />
       <${Foot} viewer=${viewer} session=${session} choose=${choose} />
     </header>

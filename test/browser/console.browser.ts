@@ -818,6 +818,34 @@ describe("the playground's credential", () => {
   })
 })
 
+describe("the search of the header", () => {
+  it("finds an organisation and an exchange, opens the first with Enter, and says what to do without results", async () => {
+    const page = await asOperator({ viewport: { width: 1280, height: 800 } })
+    const field = page.getByRole("searchbox", { name: "Search" })
+    const results = page.getByRole("search")
+    await field.fill(ids.org)
+    await results.getByRole("link", { name: /^Test organisation/ }).waitFor()
+    expect(await findings(page)).toEqual([])
+    await field.press("Enter")
+    await page.getByRole("heading", { name: "Test", level: 1 }).waitFor()
+    expect(await field.inputValue()).toBe("")
+    const answer = await gateway().exchange(hello)
+    const id = answer.headers.get("x-svc-request-id") ?? ""
+    await eventually(async () => {
+      await field.fill("")
+      await field.fill(id)
+      return results
+        .getByRole("link", { name: /exchange/ })
+        .first()
+        .isVisible()
+    })
+    await field.fill("nothing-has-this-name")
+    await results.getByText("Nothing begins with it.").waitFor()
+    await field.press("Escape")
+    await results.getByRole("status").waitFor({ state: "detached" })
+  })
+})
+
 describe("roles", () => {
   const linksOf = (page: Page) => page.getByRole("navigation").getByRole("link").allTextContents()
 

@@ -146,6 +146,7 @@ const matrix: ReadonlyArray<Row> = [
   ["GET", "/v1/admin/audit", undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", "/v1/admin/doctor", undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", "/v1/admin/tier-times?from=2026-01-01", undefined, "401 401 401 401 401 401 401 401 401 200"],
+  ["GET", "/v1/admin/search?search=x", undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", "/v1/admin/audit/verify", undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", `/v1/admin/ledger/${ids.org}`, undefined, "401 401 401 401 401 401 401 401 401 200"],
   ["GET", `/v1/admin/orgs/${ids.org}/upstream-keys`, undefined, "401 401 401 401 401 401 401 401 401 200"],

@@ -25,6 +25,7 @@ import { invalidName, isSettableName } from "../tenant-request.ts"
 import { usageCsv } from "../usage-csv.ts"
 import { isBudgetId, makeReadTerms } from "./budgets.ts"
 import { makeIssueLicence } from "./licences.ts"
+import { makeSearch } from "./search.ts"
 
 const byOperator = { actor: operator } as const
 
@@ -47,6 +48,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
     const ownBudgets = yield* OrgBudgets
     const readTerms = yield* makeReadTerms
     const adjustments = yield* BudgetAdjustments
+    const search = yield* makeSearch
 
     const listOrgs = Effect.fnUntraced(function* (query: ListQuery) {
       const { data, nextCursor } = yield* directory.list("org", yield* searchOf(query))
@@ -137,6 +139,7 @@ export const adminDirectoryRoutes = HttpApiBuilder.group(
       Effect.map(licences.end(org, id, status, operator), (license) => ({ license }))
 
     return handlers
+      .handleRaw("search", ({ request, query }) => forOperator(request, search(query)))
       .handleRaw("listOrgs", ({ request, query }) => forOperator(request, listOrgs(query)))
       .handleRaw("listUsers", ({ request, query }) =>
         forOperator(request, Effect.flatMap(searchOf(query), directory.users)),

@@ -14,6 +14,7 @@ import {
 } from "../control/admin-directory.ts"
 import { BudgetAdjustment, BudgetState, Budgets } from "../control/budget.ts"
 import { LicenseIssue, LicenseIssued, LicenseList, LicenseReply } from "../control/licence.ts"
+import { SearchResults } from "../control/search.ts"
 import { Csv, UsageStatement } from "../control/statement.ts"
 import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
@@ -27,6 +28,14 @@ const ofOrg = { ...pageQuery, org: parameter("Only of this organisation") }
 const summary = (text: string) => OpenApi.annotations({ summary: text })
 
 export class AdminDirectory extends HttpApiGroup.make("adminDirectory")
+  .add(
+    HttpApiEndpoint.get("search", "/v1/admin/search", {
+      headers,
+      query: { search: parameter("The beginning of an id or a name; of an exchange, the whole id") },
+      success: SearchResults,
+      error: errorsOf(adminErrors),
+    }).annotateMerge(summary("Search organisations, applications, keys and exchanges")),
+  )
   .add(
     HttpApiEndpoint.get("orgBudgets", "/v1/admin/orgs/:org/budgets", {
       headers,

@@ -4,6 +4,7 @@ import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { KeyList, KeyMinted, OrgList, UserList } from "../../../src/protocol/control/admin-directory.ts"
 import { LicenseIssued, LicenseList, LicenseReply } from "../../../src/protocol/control/licence.ts"
+import { SearchResults } from "../../../src/protocol/control/search.ts"
 import { UsageStatement } from "../../../src/protocol/control/statement.ts"
 import { hello, newTestIds, testCatalogue } from "../../../src/testing/index.ts"
 import { errorOf, eventually, replyOf, useGateway } from "../../support/gateway.ts"
@@ -201,5 +202,35 @@ describe("licences", () => {
     ["no days", `orgs/${ids.org}/licences`, { appId: ids.app, codeExpiresInDays: 0 }, "bad_request"],
   ])("%s", async (_what, path, body, code) => {
     expect(await errorOf(await admin("POST", path, body))).toMatchObject({ code })
+  })
+})
+
+describe("a search", () => {
+  const find = listing(SearchResults)
+  const none = { organisations: [], applications: [], keys: [], exchanges: [] }
+
+  it("finds organisations, applications and keys by the beginning of their ids and names", async () => {
+    const { keyId } = await mint({ app: ids.app, name: `Beacon ${tag}` })
+    expect(await find(`search?search=${ids.org}`)).toMatchObject({ organisations: [{ id: ids.org, name: "Test" }] })
+    expect(await find(`search?search=${ids.app}`)).toMatchObject({ applications: [{ id: ids.app, orgId: ids.org }] })
+    const key = { id: keyId, name: `Beacon ${tag}`, orgId: ids.org }
+    expect(await find(`search?search=${keyId}`)).toEqual({ ...none, keys: [key] })
+    expect(await find(`search?search=beacon%20${tag}`)).toEqual({ ...none, keys: [key] })
+  })
+
+  it("finds an exchange by its id, and at most five of each kind", async () => {
+    const response = await gateway().exchange(hello)
+    await replyOf(response)
+    const id = response.headers.get("x-svc-request-id") ?? ""
+    await eventually(async () => (await find(`search?search=${id}`)).exchanges.length === 1)
+    expect((await find(`search?search=${id}`)).exchanges).toMatchObject([{ id, orgId: ids.org, model: "main" }])
+    for (let count = 0; count < 6; count++) await mint({ app: ids.app, name: `Many ${tag} ${count}` })
+    expect((await find(`search?search=Many%20${tag}`)).keys.length).toBe(5)
+  })
+
+  it("finds nothing of nothing, and a pattern's signs are letters", async () => {
+    expect(await find("search")).toEqual(none)
+    expect(await find("search?search=%25")).toEqual(none)
+    expect((await errorOf(await admin("GET", `search?search=${"x".repeat(300)}`))).code).toBe("bad_request")
   })
 })
