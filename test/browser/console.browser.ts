@@ -14,6 +14,7 @@ import { answerMedia } from "../../src/development/simulated-media.ts"
 import { speakRealtime } from "../../src/development/simulated-realtime.ts"
 import { AuditEntries } from "../../src/protocol/control/activity.ts"
 import { LedgerResponse } from "../../src/protocol/control/admin.ts"
+import { SearchResults } from "../../src/protocol/control/search.ts"
 import { UsageSummary } from "../../src/protocol/control/usage-summary.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
@@ -192,6 +193,11 @@ describe("every page", () => {
         await expect.poll(overflow, { message: `${fragment} is wider than the screen` }).toBeLessThanOrEqual(0)
         await page.setViewportSize(wide)
       }
+      await show(page, "exchanges", "Exchanges")
+      const answered = page.getByRole("row").filter({ hasText: "end" })
+      await answered.getByRole("link").first().click()
+      await page.getByRole("region", { name: "Timeline of vendor calls" }).waitFor()
+      expect(await findings(page), "an exchange").toEqual([])
       await page.setViewportSize({ width: 360, height: 800 })
       expect(await findings(page)).toEqual([])
     },
@@ -831,14 +837,10 @@ describe("the search of the header", () => {
     expect(await field.inputValue()).toBe("")
     const answer = await gateway().exchange(hello)
     const id = answer.headers.get("x-svc-request-id") ?? ""
-    await eventually(async () => {
-      await field.fill("")
-      await field.fill(id)
-      return results
-        .getByRole("link", { name: /exchange/ })
-        .first()
-        .isVisible()
-    })
+    const found = () => read(SearchResults, `/v1/admin/search?search=${id}`)
+    await eventually(async () => (await found()).exchanges.length > 0)
+    await field.fill(id)
+    await results.getByRole("link", { name: /exchange/ }).waitFor()
     await field.fill("nothing-has-this-name")
     await results.getByText("Nothing begins with it.").waitFor()
     await field.press("Escape")

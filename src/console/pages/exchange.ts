@@ -65,7 +65,7 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
       { name: "Longest pause", value: millis(tiers["idle"]) },
       { name: "Vendor call", value: millis(tiers["total"]) },
     ]} />
-    <${Card} title="Vendor calls over time"><${Timeline} title="Vendor calls over time" spans=${spansOf(exchange)} /><//>
+    <${Card} title="Vendor calls over time"><${Timeline} title="Timeline of vendor calls" spans=${spansOf(exchange)} /><//>
     <div class="cards">
       <${Card} title="Details"><${Facts} facts=${facts} /><//>
       <${Card} title="Bill">
