@@ -46,6 +46,7 @@ const serveFile = async (call: VendorCall) => {
 let serve: (call: VendorCall) => Promise<void> | void = serveFile
 let id = ""
 
+const readKey = Schema.decodeUnknownSync(Schema.Struct({ keyId: Schema.String, key: Schema.String }))
 const readId = Schema.decodeUnknownSync(Schema.Struct({ id: Schema.String, status: Schema.String }))
 
 beforeEach(async () => {
@@ -68,6 +69,31 @@ const openai = (query: string, headers: Record<string, string> = {}, method = "G
 const bearer = () => ({ authorization: `Bearer ${gateway().keyId}~${gateway().key}` })
 const sentTo = (call: VendorCall | undefined) => [call?.path, call?.headers["range"], call?.headers["if-range"]]
 const lastAsked = () => gateway().vendor.calls.findLast(({ path }) => path.includes("/content"))
+describe("a video of a model that a key may not use", () => {
+  it("does not exist for it, and is missing in its lists", async () => {
+    const made = await gateway().call(
+      "POST",
+      "/v1/admin/keys",
+      { app: ids.app, models: ["main"] },
+      { "x-svc-key-id": undefined, "x-svc-key": undefined, "x-svc-admin-key": gateway().adminKey },
+    )
+    const { keyId, key } = readKey(await made.json())
+    const as = { "x-svc-key-id": keyId, "x-svc-key": key }
+    const statusOf = async (method: string, path: string) => (await gateway().call(method, path, undefined, as)).status
+    expect(await statusOf("GET", `/t1/videos/${id}`)).toBe(404)
+    expect(await statusOf("GET", `/t1/videos/${id}/content`)).toBe(404)
+    expect(await statusOf("DELETE", `/t1/videos/${id}`)).toBe(404)
+    expect(await statusOf("GET", `/openai/v1/videos/${id}`)).toBe(404)
+    expect(await statusOf("DELETE", `/openai/v1/videos/${id}`)).toBe(404)
+    const listed = (headers: Record<string, string>) =>
+      gateway()
+        .call("GET", "/openai/v1/videos", undefined, headers)
+        .then((reply) => reply.text())
+    expect(await listed(as)).not.toContain(id)
+    expect(await listed({})).toContain(id)
+  })
+})
+
 describe("a part of a video", () => {
   it.each([
     ["the first bytes", "bytes=0-99", 0, 99],

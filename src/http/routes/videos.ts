@@ -1,6 +1,7 @@
 /** `/t1/videos/{id}`: the state of a job, its result, and its cancellation. */
 import { Effect, Schema, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
+import { isForbidden } from "../../calls/model.ts"
 import { makeTimeouts } from "../../calls/vendor/timeouts.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { WeirConfig } from "../../config.ts"
@@ -31,28 +32,41 @@ export const makeVideos = Effect.gen(function* () {
   const { streamWhileValid } = yield* makeRevocation
   const timeoutsOf = makeTimeouts(config, yield* Effect.context<never>())
 
-  /** A job of the caller's organisation; an end user sees its own only. */
-  const find = Effect.fnUntraced(function* ({ org, endUserId }: Caller, id: string) {
+  const mayUse = (caller: Caller, { model }: Job) => !isForbidden(model, caller, catalogue.current())
+
+  /** A job of the caller's organisation and of a model that it may use; an end user sees its own only. */
+  const find = Effect.fnUntraced(function* (caller: Caller, id: string) {
+    const { org, endUserId } = caller
     const job = yield* store.find(org.id, id)
     const isOwn = job !== undefined && (endUserId === undefined || job.endUserId === endUserId)
-    return isOwn ? job : yield* serviceError("not_found", "There is no such job")
+    return isOwn && mayUse(caller, job) ? job : yield* serviceError("not_found", "There is no such job")
   })
 
-  /** A page of the videos that a caller may see, and whether there are more. */
+  /** A page of the videos that a caller may see, and whether there are more. Rows of forbidden models are skipped. */
   const list = Effect.fnUntraced(function* ({ caller, request }: Authenticated) {
     const query = new URL(request.url, "http://gateway").searchParams
     const { limit, after, order } = yield* Effect.mapError(
       Schema.decodeUnknownEffect(ListQuery)(Object.fromEntries(query)),
       (error) => invalidInput(issuesOf(error)),
     )
-    const found = yield* store.page(caller.org.id, {
-      kind: "video",
-      endUserId: caller.endUserId,
-      after,
-      isOldestFirst: order === "asc",
-      most: limit + 1,
-    })
-    return { jobs: found.slice(0, limit), hasMore: found.length > limit }
+    const seen: Array<Job> = []
+    let last = after
+    let most = limit + 1
+    let isWhole = true
+    while (isWhole && seen.length <= limit) {
+      const page = yield* store.page(caller.org.id, {
+        kind: "video",
+        endUserId: caller.endUserId,
+        after: last,
+        isOldestFirst: order === "asc",
+        most,
+      })
+      seen.push(...page.filter((job) => mayUse(caller, job)))
+      last = page.at(-1)?.id
+      isWhole = page.length === most
+      most = mostListed
+    }
+    return { jobs: seen.slice(0, limit), hasMore: seen.length > limit }
   })
 
   return {
