@@ -79,7 +79,7 @@ export class KeyAdmin extends Context.Service<
               ${expiresAt ?? null}::text::timestamptz, ${name ?? null}, ${text}::text::jsonb, ${requestId ?? null},
               ${actor.type}, ${actor.id}) as minted`)
           const minted = row?.minted
-          if (minted === null || minted === undefined) return yield* serviceError("conflict", "This id already exists")
+          if (minted === null || minted === undefined) return yield* taken
           yield* feed.catchUp
           return { keyId: minted, key }
         }),
@@ -119,5 +119,6 @@ const defaultGraceS = 86_400
 const encodeLimits = Schema.encodeSync(SubjectLimits)
 const encodeUpdate = Schema.encodeSync(KeyUpdate)
 
+const taken = serviceError("conflict", "This id already exists, or the key of this request was rotated")
 const declared = serviceError("conflict", "The catalogue declares this key: change it there")
 const noSuchKey = serviceError("not_found", "The key does not exist or is revoked")

@@ -112,6 +112,18 @@ describe("a key", () => {
     expect(new Set(many.map(({ keyId }) => keyId)).size).toBe(1)
   })
 
+  it.each([{}, { requestId: "turn" }])(
+    "that was rotated (%j) is not made again by its first request",
+    async (asked) => {
+      const requestId = randomUUID()
+      const { keyId } = await mint({ requestId })
+      const { key } = rotated(await (await rotate(keyId, asked)).json())
+      const again = await admin("POST", "/v1/admin/keys", { app: ids.app, requestId })
+      expect(await errorOf(again)).toMatchObject({ status: 409, code: "conflict" })
+      expect(await statusOf(keyId, key)).toBe(200)
+    },
+  )
+
   it("is changed: name, models, rates and end; null removes", async () => {
     const { keyId, key } = await mint({ models: ["main"] })
     expect(await keyIn(keyId)).toMatchObject({ models: ["main"], madeBy: expect.stringMatching(/^service:/) })

@@ -195,22 +195,26 @@ begin
 end $fn$;
 
 -- A key that stands in no catalogue; its id, or null where that is taken. The same request again gives the key that it made a new
--- secret: the answer with the first one was lost.
+-- secret: the answer with the first one was lost. Null also where that key was rotated since: its secret is known.
 create or replace function app_key_mint(p_id text, p_app_id text, p_org_id text, p_secret bytea, p_scopes text[],
   p_expires_at timestamptz, p_name text, p_limits jsonb, p_request text, p_actor_type text, p_actor_id text)
 returns text language plpgsql as $fn$
 declare
-  made text;
+  k app_keys;
 begin
   if p_request is not null then
     perform pg_advisory_xact_lock(hashtext('weir.key-mint'), hashtext(p_org_id || p_request));
-    update app_keys set secret_sha256 = p_secret
-      where app_id = p_app_id and made_request = p_request and made_by = p_actor_type || ':' || p_actor_id and rotate_request is null
-        and revoked_at is null and created_at > now() - interval '1 day'
-      returning id into made;
+    select * into k from app_keys x
+      where x.app_id = p_app_id and x.made_request = p_request and x.made_by = p_actor_type || ':' || p_actor_id
+        and x.revoked_at is null and x.created_at > now() - interval '1 day'
+      for update;
     if found then
-      perform audit_append('key.minted_again', p_org_id, p_actor_type, p_actor_id, jsonb_build_object('key', made, 'appId', p_app_id));
-      return made;
+      if k.former_sha256 is not null then
+        return null;
+      end if;
+      update app_keys set secret_sha256 = p_secret where id = k.id;
+      perform audit_append('key.minted_again', p_org_id, p_actor_type, p_actor_id, jsonb_build_object('key', k.id, 'appId', p_app_id));
+      return k.id;
     end if;
   end if;
   insert into app_keys (id, app_id, secret_sha256, scopes, expires_at, name, limits, origin, made_by, made_request)
