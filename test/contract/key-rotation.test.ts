@@ -72,6 +72,17 @@ describe("a key that is rotated", () => {
     ])
   })
 
+  it("by the same request id long after its grace keeps the present secret for another grace", async () => {
+    const { keyId } = await mint()
+    const first = rotated(await (await rotate(keyId, { requestId: "monthly" })).json())
+    await Effect.runPromise(
+      gateway().sql`update app_keys set former_until = now() - interval '25 hours' where id = ${keyId}`,
+    )
+    const second = rotated(await (await rotate(keyId, { requestId: "monthly" })).json())
+    expect(Date.parse(second.formerUntil ?? "")).toBeGreaterThan(Date.now())
+    expect([await statusOf(keyId, first.key), await statusOf(keyId, second.key)]).toEqual([200, 200])
+  })
+
   it("accepts signatures of both secrets", async () => {
     const { keyId, key } = await mint()
     const { key: next } = rotated(await (await rotate(keyId, { graceS: 60 })).json())

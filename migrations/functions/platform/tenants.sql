@@ -253,7 +253,8 @@ begin
     return;
   end if;
   outcome := 'rotated';
-  if p_request is not null and k.rotate_request = p_request then
+  -- Long after the grace, the same id is another request: the present secret must not end without one.
+  if p_request is not null and k.rotate_request = p_request and k.former_until > now() - interval '1 day' then
     update app_keys set secret_sha256 = p_secret where id = p_id;
     former_until := k.former_until;
   else
