@@ -268,6 +268,29 @@ describe("a person of the directory", () => {
 })
 
 describe("a group of the directory", () => {
+  it("is not stored if a role that it gives is refused", async () => {
+    const { id } = await person("chief")
+    expect((await admin("PATCH", `members/${id}`, { role: "owner" })).status).toBe(200)
+    const bo = (await gateway().logIn(at("bo"))).accessToken
+    const weak = decodeToken(await (await call("POST", "/v1/scim", bo)).json()).token
+    try {
+      const admins = { displayName: "Admins", members: [{ value: id }] }
+      expect((await call("POST", "/scim/v2/Groups", weak, admins)).status).toBe(403)
+      const empty = { displayName: "Admins", members: [] }
+      const made = await resource(await call("POST", "/scim/v2/Groups", weak, empty), 201)
+      const add = { Operations: [{ op: "add", path: "members", value: [{ value: id }] }] }
+      for (const _ of ["first", "again"]) {
+        expect((await call("PATCH", `/scim/v2/Groups/${made.id}`, weak, add)).status).toBe(403)
+        const now = await resource(await call("GET", `/scim/v2/Groups/${made.id}`, weak))
+        expect(now["members"] ?? []).toEqual([])
+      }
+      expect((await call("DELETE", `/scim/v2/Groups/${made.id}`, weak)).status).toBe(204)
+    } finally {
+      token = await enabled(ids.org)
+    }
+    expect(await roleOf(id)).toBe("owner")
+  })
+
   it("gives the role that the provider's mapping gives it", async () => {
     const one = await person("one")
     const two = await person("two", { roles: [{ value: "admin" }] })

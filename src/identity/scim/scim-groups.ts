@@ -23,6 +23,7 @@ import {
   type Change,
   type IfMatch,
   makeFollowRoles,
+  type RoleGroup,
   requireMayOwn,
   requireVersion,
   type ScimFailure,
@@ -98,6 +99,21 @@ export class ScimGroups extends Context.Service<
         if (same.some((group) => group.id !== id)) return yield* taken("Another group has this name")
       })
 
+      /**
+       * Writes a group that gives a role. Its people have their roles first: a refused role leaves the group as it was, and a request
+       * that is sent again after a crash still finds the change. They are compared again with all groups that are stored then.
+       */
+      const writeRoleGroup = <A, E>(
+        caller: ScimCaller,
+        next: RoleGroup,
+        changedMembers: ReadonlyArray<string>,
+        write: Effect.Effect<A, E>,
+      ): Effect.Effect<A, E | ScimFailure> =>
+        followRoles(caller, changedMembers, next).pipe(
+          Effect.andThen(write),
+          Effect.tap(() => followRoles(caller, changedMembers)),
+        )
+
       const createRoleGroup = Effect.fnUntraced(function* (
         caller: ScimCaller,
         role: Role,
@@ -106,8 +122,8 @@ export class ScimGroups extends Context.Service<
       ) {
         yield* requireMayOwn(caller, [role])
         const id = mintSecret("grp").slice(0, 20)
-        yield* rows.store("group", caller.orgId, id, "0", keptOf(attributes), { role, members, isMapped: true })
-        yield* followRoles(caller, members)
+        const stored = rows.store("group", caller.orgId, id, "0", keptOf(attributes), { role, members, isMapped: true })
+        yield* writeRoleGroup(caller, { id, role, members }, members, stored)
         return id
       })
 
@@ -187,11 +203,14 @@ export class ScimGroups extends Context.Service<
         if (group.role === undefined && (changedMembers.length > 0 || renames)) {
           yield* setMembers(caller, group, members, renames ? name : undefined)
         }
-        const more = group.role === undefined ? {} : { role: group.role, members }
-        if (!(yield* rows.store("group", orgId, id, group.scimRevision, keptOf(next), more))) {
-          return yield* Effect.fail(new Stale())
-        }
-        if (group.role !== undefined) yield* followRoles(caller, changedMembers)
+        const { role } = group
+        const more = role === undefined ? {} : { role, members }
+        const stored = Effect.filterOrFail(
+          rows.store("group", orgId, id, group.scimRevision, keptOf(next), more),
+          (isStored) => isStored,
+          () => new Stale(),
+        )
+        yield* role === undefined ? stored : writeRoleGroup(caller, { id, role, members }, changedMembers, stored)
         return yield* known(orgId, id)
       })
 
@@ -203,13 +222,13 @@ export class ScimGroups extends Context.Service<
         const { orgId } = caller
         const group = yield* known(orgId, id)
         yield* requireVersion(ifMatch, groupJson(group, ""))
-        const { members } = group
-        if (group.role !== undefined && members.length > 0) yield* requireMayOwn(caller, [group.role])
-        if (group.role === undefined && !group.isMapped) {
+        const { members, role } = group
+        if (role !== undefined && members.length > 0) yield* requireMayOwn(caller, [role])
+        if (role === undefined && !group.isMapped) {
           yield* changes.change({ op: "delete", kind: "team", id, within: orgId }, actorOf(caller))
-        } else if (group.role === undefined && members.length > 0) yield* setMembers(caller, group, [])
-        yield* rows.forget("group", orgId, id)
-        if (group.role !== undefined) yield* followRoles(caller, members)
+        } else if (role === undefined && members.length > 0) yield* setMembers(caller, group, [])
+        const forgotten = rows.forget("group", orgId, id)
+        yield* role === undefined ? forgotten : writeRoleGroup(caller, { id, role, members: [] }, members, forgotten)
       })
 
       return ScimGroups.of({

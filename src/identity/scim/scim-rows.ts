@@ -172,13 +172,13 @@ export const makeScimRows = Effect.gen(function* () {
       (rows) => rows.map(({ id }) => id),
     )
 
-  /** People with the roles that the directory sent of them, and those of groups. */
-  const rolesOf = (orgId: string, ids: ReadonlyArray<string>) =>
+  /** People with the roles that the directory sent of them, and those of groups. @param without a group that is not counted */
+  const rolesOf = (orgId: string, ids: ReadonlyArray<string>, without = "") =>
     Effect.map(
       bounded(sql<Record<string, unknown>>`
         select t.id, t.document ->> 'role' as role, t.is_declared as "isDeclared", s.attributes -> 'roles' as roles,
           array(select g.role from scim_resources g
-            where g.kind = 'group' and g.org_id = ${orgId} and g.role is not null and g.members ? t.id) as given
+            where g.kind = 'group' and g.org_id = ${orgId} and g.role is not null and g.id <> ${without} and g.members ? t.id) as given
         from tenants t left join scim_resources s on s.kind = 'user' and s.id = t.id and s.org_id = t.org_id
         where t.kind = 'user' and t.org_id = ${orgId} and t.status <> 'closed' and t.id = any(${ids}::text[])`),
       decodeRoles,

@@ -73,14 +73,30 @@ export const requireMayOwn = ({ mayOwn }: ScimCaller, roles: ReadonlyArray<Role>
 /** The people of one change of roles: one statement. */
 const batchSize = 500
 
-/** Gives people the highest of the roles that their directory and its groups say: member, if none. */
+/** A group that gives a role, as it will be. */
+export interface RoleGroup {
+  readonly id: string
+  readonly role: Role
+  readonly members: ReadonlyArray<string>
+}
+
+/**
+ * Gives people the highest of the roles that their directory and its groups say: member, if none.
+ * @param next a group as it will be; without it, all groups count as they are stored
+ */
 export const makeFollowRoles = (rows: Effect.Success<typeof makeScimRows>, changes: TenantChanges["Service"]) =>
-  Effect.fnUntraced(function* (caller: ScimCaller, ids: ReadonlyArray<string>): Effect.fn.Return<void, ScimFailure> {
+  Effect.fnUntraced(function* (
+    caller: ScimCaller,
+    ids: ReadonlyArray<string>,
+    next?: RoleGroup,
+  ): Effect.fn.Return<void, ScimFailure> {
+    const nextMembers = new Set(next?.members)
     for (let from = 0; from < ids.length; from += batchSize) {
-      const people = yield* rows.rolesOf(caller.orgId, ids.slice(from, from + batchSize))
+      const people = yield* rows.rolesOf(caller.orgId, ids.slice(from, from + batchSize), next?.id)
       const wanted = people.flatMap(({ id, role, isDeclared, roles, given }) => {
-        const next = highestRole([...given, sentRole(roles ?? undefined) ?? "member"]) ?? "member"
-        return next === role || isDeclared ? [] : [{ id, role, next }]
+        const ofNext = next !== undefined && nextMembers.has(id) ? [next.role] : []
+        const highest = highestRole([...given, ...ofNext, sentRole(roles ?? undefined) ?? "member"]) ?? "member"
+        return highest === role || isDeclared ? [] : [{ id, role, next: highest }]
       })
       yield* requireMayOwn(
         caller,
