@@ -91,9 +91,11 @@ describe("tags", () => {
   })
 
   it("in a header are refused by the name of the header", async () => {
-    const reply = await chat("Feature=x")
-    expect(reply.status).toBe(400)
-    expect(await reply.text()).toContain("x-svc-tags")
+    for (const tags of ["Feature=x", "=x", "feature=x, =y", "feature"]) {
+      const reply = await chat(tags)
+      expect(reply.status, tags).toBe(400)
+      expect(await reply.text()).toContain("x-svc-tags")
+    }
   })
 
   it("that an application requires must be there, and those that it sets stay", async () => {

@@ -45,7 +45,7 @@ export const tagsInHeader = (text: string): Record<string, string> =>
   Object.fromEntries(
     text.split(",").flatMap((part) => {
       const [name = "", ...value] = part.trim().split("=")
-      return name === "" ? [] : [[name.trim(), decoded(value.join("=").trim())]]
+      return part.trim() === "" ? [] : [[name.trim(), decoded(value.join("=").trim())]]
     }),
   )
 
