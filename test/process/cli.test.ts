@@ -22,7 +22,7 @@ describe("commands of operators", () => {
     expect(minted.text).toMatch(/^extra: (wk_\S+) \(printed once; for clients of other APIs: extra~\1\)\n$/)
     expect(await run("keys", "mint", "app_development", "--id", "extra")).toMatchObject({
       code: 1,
-      text: "conflict: This id already exists\n",
+      text: "conflict: This id already exists, or the key of this request was rotated\n",
     })
     expect(await run("topup", "org_development", "5", "--id", "a\u0001b")).toMatchObject({
       code: 1,
