@@ -183,6 +183,8 @@ describe("a rate of tokens", () => {
     // They used 400 each.
     await sleep(400)
     expect(await statusOf(ask("key2_tokens", "main", { params: { maxTokens: 900 } }))).toBe(200)
+    // Its estimate is corrected a moment after it has ended.
+    await sleep(400)
     const refused = await ask("key2_tokens", "main", { params: { maxTokens: 1500 } })
     expect(await errorOf(refused)).toMatchObject({
       code: "rate_limited",
