@@ -55,6 +55,21 @@ describe("a key that is rotated", () => {
     ])
   })
 
+  it("keeps both secrets when it is renamed, limited or disabled for a while", async () => {
+    const { keyId, key } = await mint()
+    const { key: next } = rotated(await (await rotate(keyId, { graceS: 600 })).json())
+    const both = async () => [await statusOf(keyId, key), await statusOf(keyId, next)]
+    const change = (body: object) => admin("PATCH", `/v1/admin/keys/${keyId}`, body)
+    expect((await change({ name: "Renamed", rates: [{ requests: 1000, per: "60s" }] })).status).toBe(204)
+    expect(await both()).toEqual([200, 200])
+    expect((await change({ disabled: true })).status).toBe(204)
+    expect(await both()).toEqual([403, 403])
+    expect((await change({ disabled: false })).status).toBe(204)
+    expect(await both()).toEqual([200, 200])
+    expect((await admin("POST", `/v1/admin/keys/${keyId}/revoke`)).status).toBe(204)
+    expect(await both()).toEqual([401, 401])
+  })
+
   it("without a grace works with the new secret only", async () => {
     const { keyId, key } = await mint()
     const { key: next } = rotated(await (await rotate(keyId, { graceS: 0 })).json())
