@@ -4,7 +4,7 @@ import { groupJson, userJson } from "../../identity/scim/resource-json.ts"
 import { ScimGroups } from "../../identity/scim/scim-groups.ts"
 import type { ScimCaller } from "../../identity/scim/scim-tokens.ts"
 import { ScimUsers } from "../../identity/scim/scim-users.ts"
-import type { Change, IfMatch, ScimFailure } from "../../identity/scim/scim-writes.ts"
+import type { Change, IfMatch, ScimFailure, ScimResources } from "../../identity/scim/scim-writes.ts"
 import { groupKind, type ResourceKind, userKind } from "../../protocol/scim/schema.ts"
 import { type Listed, type ListQuery, listOf } from "./listing.ts"
 
@@ -20,58 +20,53 @@ export interface Resources {
   readonly remove: (id: string, ifMatch: IfMatch) => Effect.Effect<void, ScimFailure>
 }
 
-/** @param base the address of the SCIM routes, for locations */
+/** The differences between people and groups in a list. */
+interface Form<Stored> {
+  readonly kind: ResourceKind
+  readonly nameAttribute: "userName" | "displayName"
+  /** The attribute that takes another question to the database. */
+  readonly costly: "groups" | "members"
+  readonly json: (stored: Stored, base: string) => Schema.JsonObject
+}
+
+/** @returns the collection for a directory; `base` is the address of the SCIM routes, for locations */
+const collectionOf =
+  <Stored extends { readonly id: string }>(stored: ScimResources<Stored>, { json: jsonOf, ...form }: Form<Stored>) =>
+  (caller: ScimCaller, base: string): Resources => {
+    const { orgId } = caller
+    const json = (each: Stored) => jsonOf(each, base)
+    return {
+      kind: form.kind,
+      list: (query) =>
+        listOf(
+          {
+            ...form,
+            list: (by, span, withLinks) => stored.list(orgId, by, span, withLinks),
+            count: stored.count(orgId),
+            json,
+          },
+          query,
+        ),
+      find: (id) => Effect.map(stored.find(orgId, id), (found) => found && json(found)),
+      create: (attributes) => Effect.map(stored.create(caller, attributes), json),
+      change: (id, ifMatch, change) => Effect.map(stored.change(caller, id, ifMatch, change), json),
+      remove: (id, ifMatch) => stored.remove(caller, id, ifMatch),
+    }
+  }
+
 export const makeCollections = Effect.gen(function* () {
-  const users = yield* ScimUsers
-  const groups = yield* ScimGroups
-
-  const ofUsers = (caller: ScimCaller, base: string): Resources => {
-    const { orgId } = caller
-    const json = (user: Parameters<typeof userJson>[0]) => userJson(user, base)
-    return {
+  return {
+    "/Users": collectionOf(yield* ScimUsers, {
       kind: userKind,
-      list: (query) =>
-        listOf(
-          {
-            kind: userKind,
-            nameAttribute: "userName",
-            costly: "groups",
-            list: (by, span, withGroups) => users.list(orgId, by, span, withGroups),
-            count: users.count(orgId),
-            json,
-          },
-          query,
-        ),
-      find: (id) => Effect.map(users.find(orgId, id), (user) => user && json(user)),
-      create: (attributes) => Effect.map(users.create(caller, attributes), json),
-      change: (id, ifMatch, change) => Effect.map(users.change(caller, id, ifMatch, change), json),
-      remove: (id, ifMatch) => users.remove(caller, id, ifMatch),
-    }
-  }
-
-  const ofGroups = (caller: ScimCaller, base: string): Resources => {
-    const { orgId } = caller
-    const json = (group: Parameters<typeof groupJson>[0]) => groupJson(group, base)
-    return {
+      nameAttribute: "userName",
+      costly: "groups",
+      json: userJson,
+    }),
+    "/Groups": collectionOf(yield* ScimGroups, {
       kind: groupKind,
-      list: (query) =>
-        listOf(
-          {
-            kind: groupKind,
-            nameAttribute: "displayName",
-            costly: "members",
-            list: (by, span, withMembers) => groups.list(orgId, by, span, withMembers),
-            count: groups.count(orgId),
-            json,
-          },
-          query,
-        ),
-      find: (id) => Effect.map(groups.find(orgId, id), (group) => group && json(group)),
-      create: (attributes) => Effect.map(groups.create(caller, attributes), json),
-      change: (id, ifMatch, change) => Effect.map(groups.change(caller, id, ifMatch, change), json),
-      remove: (id, ifMatch) => groups.remove(caller, id, ifMatch),
-    }
-  }
-
-  return { "/Users": ofUsers, "/Groups": ofGroups } as const
+      nameAttribute: "displayName",
+      costly: "members",
+      json: groupJson,
+    }),
+  } as const
 })

@@ -10,11 +10,10 @@ import { ScimProblem } from "../../protocol/scim/problem.ts"
 import { isList, isObject } from "../../protocol/scim/schema.ts"
 import { hasUnseen } from "../../protocol/values/text.ts"
 import { mintSecret } from "../../secrets.ts"
-import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { TenantChanges } from "../../tenants/tenant-changes.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { groupAttributes, groupJson, type StoredGroup } from "./resource-json.ts"
-import { makeScimRows, type Narrowing, type Span } from "./scim-rows.ts"
+import { makeScimRows } from "./scim-rows.ts"
 import type { ScimCaller } from "./scim-tokens.ts"
 import {
   absent,
@@ -27,33 +26,14 @@ import {
   requireMayOwn,
   requireVersion,
   type ScimFailure,
+  type ScimResources,
   Stale,
   staleOrError,
   taken,
   unwrap,
 } from "./scim-writes.ts"
 
-export class ScimGroups extends Context.Service<
-  ScimGroups,
-  {
-    readonly find: (orgId: string, id: string) => Effect.Effect<StoredGroup | undefined, StoreUnavailable>
-    readonly list: (
-      orgId: string,
-      by: Narrowing,
-      span: Span,
-      withMembers: boolean,
-    ) => Effect.Effect<ReadonlyArray<StoredGroup>, StoreUnavailable>
-    readonly count: (orgId: string) => Effect.Effect<number, StoreUnavailable>
-    readonly create: (caller: ScimCaller, attributes: Schema.JsonObject) => Effect.Effect<StoredGroup, ScimFailure>
-    readonly change: (
-      caller: ScimCaller,
-      id: string,
-      ifMatch: IfMatch,
-      change: Change,
-    ) => Effect.Effect<StoredGroup, ScimFailure>
-    readonly remove: (caller: ScimCaller, id: string, ifMatch: IfMatch) => Effect.Effect<void, ScimFailure>
-  }
->()("weir/identity/ScimGroups") {
+export class ScimGroups extends Context.Service<ScimGroups, ScimResources<StoredGroup>>()("weir/identity/ScimGroups") {
   static readonly layer = Layer.effect(
     ScimGroups,
     Effect.gen(function* () {

@@ -12,12 +12,11 @@ import { serviceError } from "../../protocol/error.ts"
 import { ScimProblem } from "../../protocol/scim/problem.ts"
 import { normalEmail } from "../../protocol/values/text.ts"
 import { ChangeFeed } from "../../store/change-feed.ts"
-import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { TenantChanges } from "../../tenants/tenant-changes.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { makeSsoPeople } from "../sso-people.ts"
 import { type StoredUser, userAttributes, userJson } from "./resource-json.ts"
-import { makeScimRows, type Narrowing, type Span } from "./scim-rows.ts"
+import { makeScimRows } from "./scim-rows.ts"
 import type { ScimCaller } from "./scim-tokens.ts"
 import {
   absent,
@@ -29,6 +28,7 @@ import {
   requireMayOwn,
   requireVersion,
   type ScimFailure,
+  type ScimResources,
   Stale,
   staleOrError,
   taken,
@@ -36,27 +36,7 @@ import {
 } from "./scim-writes.ts"
 import { sentRole } from "./sent-roles.ts"
 
-export class ScimUsers extends Context.Service<
-  ScimUsers,
-  {
-    readonly find: (orgId: string, id: string) => Effect.Effect<StoredUser | undefined, StoreUnavailable>
-    readonly list: (
-      orgId: string,
-      by: Narrowing,
-      span: Span,
-      withGroups: boolean,
-    ) => Effect.Effect<ReadonlyArray<StoredUser>, StoreUnavailable>
-    readonly count: (orgId: string) => Effect.Effect<number, StoreUnavailable>
-    readonly create: (caller: ScimCaller, attributes: Schema.JsonObject) => Effect.Effect<StoredUser, ScimFailure>
-    readonly change: (
-      caller: ScimCaller,
-      id: string,
-      ifMatch: IfMatch,
-      change: Change,
-    ) => Effect.Effect<StoredUser, ScimFailure>
-    readonly remove: (caller: ScimCaller, id: string, ifMatch: IfMatch) => Effect.Effect<void, ScimFailure>
-  }
->()("weir/identity/ScimUsers") {
+export class ScimUsers extends Context.Service<ScimUsers, ScimResources<StoredUser>>()("weir/identity/ScimUsers") {
   static readonly layer = Layer.effect(
     ScimUsers,
     Effect.gen(function* () {

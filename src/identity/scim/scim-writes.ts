@@ -6,7 +6,7 @@ import { type Checked, ScimProblem } from "../../protocol/scim/problem.ts"
 import type { Actor } from "../../store/audit-log.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import type { TenantChanges } from "../../tenants/tenant-changes.ts"
-import type { makeScimRows } from "./scim-rows.ts"
+import type { makeScimRows, Narrowing, Span } from "./scim-rows.ts"
 import type { ScimCaller } from "./scim-tokens.ts"
 import { highestRole, sentRole } from "./sent-roles.ts"
 
@@ -17,6 +17,27 @@ export type Change = (attributes: Schema.JsonObject) => Checked<Schema.JsonObjec
 
 /** A precondition on the version before a change; undefined if there is none. */
 export type IfMatch = ((version: string) => boolean) | undefined
+
+/** People or groups of organisations, as their directories read and change them. */
+export interface ScimResources<Stored> {
+  readonly find: (orgId: string, id: string) => Effect.Effect<Stored | undefined, StoreUnavailable>
+  /** @param withLinks whether people have their groups, and groups their members */
+  readonly list: (
+    orgId: string,
+    by: Narrowing,
+    span: Span,
+    withLinks: boolean,
+  ) => Effect.Effect<ReadonlyArray<Stored>, StoreUnavailable>
+  readonly count: (orgId: string) => Effect.Effect<number, StoreUnavailable>
+  readonly create: (caller: ScimCaller, attributes: Schema.JsonObject) => Effect.Effect<Stored, ScimFailure>
+  readonly change: (
+    caller: ScimCaller,
+    id: string,
+    ifMatch: IfMatch,
+    change: Change,
+  ) => Effect.Effect<Stored, ScimFailure>
+  readonly remove: (caller: ScimCaller, id: string, ifMatch: IfMatch) => Effect.Effect<void, ScimFailure>
+}
 
 export const actorOf = ({ orgId }: ScimCaller): Actor => ({ type: "org", id: orgId })
 
