@@ -61,7 +61,7 @@ export const allEdits: ReadonlyArray<Edit> = [
       "if (registration === undefined || finished === undefined || reply.hasMarks) return settlement",
       "if (registration !== undefined || finished === undefined || reply.hasMarks) return settlement",
     ],
-    ["return isGood ? services.review.judge", "return !isGood ? services.review.judge"],
+    ["if (!isGood) return Effect.undefined", "if (isGood) return Effect.undefined"],
   ),
   ...edits("src/calls/settle/amount-due.ts", ["const full = isOwn ? free :", "const full = !isOwn ? free :"]),
   ...edits(

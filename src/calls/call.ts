@@ -13,11 +13,11 @@ import type { Caller } from "../identity/caller.ts"
 import type { Amount } from "../money/amount.ts"
 import { nearNotice, nearWarning } from "../money/budgets/budget.ts"
 import { timesFactor } from "../money/pricing.ts"
+import { contentBlocked, nothingFound, type Verdict } from "../policies/review.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
 import { dayOf } from "../protocol/values/utc8.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
-import { contentBlocked, type Denial } from "../review/review.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { annotate, spanned } from "../telemetry/tracing.ts"
 import { CallWatch } from "./call-watch.ts"
@@ -121,7 +121,8 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   if (tagged.tags !== undefined) yield* annotate(() => tagAttributes(tagged.tags))
   const { requestId, traceId } = call
   const origin = { requestId, caller: tagged, ...(traceId !== undefined && { traceId }) }
-  const admitted = { services, call: origin, kind, meta, model, registration, counts, reply, limits, waiting }
+  const given = { services, call: origin, kind, meta, model, registration, counts, reply, limits, waiting }
+  const admitted: AdmittedCall<Body> = { ...given, hits: [] }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
     Effect.flatMap(Effect.fromResult(withItsTags), () =>
@@ -226,7 +227,8 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   const catalogue = services.catalogue.current()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   reply.marked = task.marked
-  const denial = yield* reviewInbound(admitted, kind, request)
+  const { denial, hits } = yield* reviewInbound(admitted, kind, request)
+  admitted.hits.push(...hits)
   if (denial !== undefined) return yield* contentBlocked(denial)
   const placed = placeFor(admitted, task, catalogue, request.cache?.reply)
   const kept = placed && (yield* placed)
@@ -241,13 +243,13 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
   { services: { review }, call: { caller } }: AdmittedCall<Body>,
   kind: Kind<Request, Body>,
   request: Request,
-): Effect.Effect<Denial | undefined> => {
+): Effect.Effect<Verdict> => {
   const { inbound } = caller.policies
-  if (inbound.length === 0) return Effect.undefined
+  if (inbound.length === 0) return Effect.succeed(nothingFound)
   const text = kind.reviewed(request)
   return typeof text === "string"
-    ? review.judge(inbound, () => text)
-    : Effect.flatMap(text, (read) => review.judge(inbound, () => read))
+    ? review.judge(inbound, "request", () => text)
+    : Effect.flatMap(text, (read) => review.judge(inbound, "request", () => read))
 }
 
 /** Holds the most that the call can cost, and prepares the vendor call. */

@@ -5,6 +5,7 @@ import type { DailyCount } from "../admission/gate.ts"
 import type { Waiting } from "../admission/overload.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Settlement } from "../money/settlement.ts"
+import type { PolicyHit } from "../policies/review.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
 import type { CountedLimits } from "./counted-limits.ts"
@@ -50,6 +51,8 @@ export interface AdmittedCall<Body extends object> {
   readonly counts: ReadonlyArray<DailyCount>
   readonly reply: ClientReply<Body>
   readonly limits: CountedLimits
+  /** Matches of content policies so far. */
+  readonly hits: Array<PolicyHit>
   /** Notified when the hold is made. */
   readonly waiting: Waiting
 }

@@ -5,6 +5,7 @@ import { accessesOfExport } from "../cloud-identities/vendor-identity.ts"
 import { dialectOf } from "../dialects/index.ts"
 import { isAmountOf } from "../money/budgets/budget.ts"
 import { isSanePrice, maxPricePerMillion, maxTierFactor, readPrice } from "../money/pricing.ts"
+import { compilePolicy } from "../policies/policy.ts"
 import type { CatalogueDocument } from "../protocol/catalogue/document.ts"
 import type { Export } from "../protocol/catalogue/export.ts"
 import { isPattern } from "../protocol/catalogue/limits.ts"
@@ -18,7 +19,6 @@ import {
 import { keptKinds } from "../protocol/control/reply-cache.ts"
 import { isWithinMoney, mostMoney } from "../protocol/values/bounds.ts"
 import { parseNetwork } from "../protocol/values/network.ts"
-import { compilePolicy } from "../review/policy.ts"
 import { addressOf } from "./addresses.ts"
 import { lackingPrice } from "./price-of-kind.ts"
 import { thresholdProblems } from "./price-thresholds.ts"
@@ -233,6 +233,9 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     })
   })
   document.apps?.forEach((app, a) => {
+    app.policies?.forEach((id, at) => {
+      known(policies, id, "policy", "apps", a, "policies", at)
+    })
     known(orgs, app.org, "org", "apps", a, "org")
     app.ipAllow?.forEach((network, at) => {
       if (parseNetwork(network) === undefined) {

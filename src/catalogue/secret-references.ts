@@ -1,5 +1,6 @@
 /** Every reference to a secret that a catalogue has. Pure. */
 import { accessesOfExport, identityReferences } from "../cloud-identities/vendor-identity.ts"
+import { secretOf } from "../policies/policy.ts"
 import type { CatalogueDocument, PlatformDocument } from "../protocol/catalogue/document.ts"
 import type { NetworkFields } from "../protocol/catalogue/network.ts"
 import { isReference, networkReferences } from "../upstream/network.ts"
@@ -24,7 +25,13 @@ export const secretReferences = (
   return new Set([
     ...vendors.flatMap((vendor) => [...entryReferences(vendor), ...identityReferences(vendor)]),
     ...searchProviders.flatMap(entryReferences),
-    ...policies.flatMap(({ match }) => ("moderation" in match ? given(match.moderation.credential) : [])),
+    ...policies.flatMap(({ match }) =>
+      "moderation" in match
+        ? given(match.moderation.credential)
+        : "engine" in match
+          ? given(secretOf(match.engine))
+          : [],
+    ),
     ...webhooks.flatMap((webhook) => [
       ...given(webhook.url).filter(isReference),
       ...given(webhook.secret),

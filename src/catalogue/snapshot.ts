@@ -9,6 +9,7 @@ import type { Dialect } from "../dialects/dialect.ts"
 import { dialectOf } from "../dialects/index.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budgets/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
+import { compilePolicy, type ReviewPolicy } from "../policies/policy.ts"
 import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import type { Export } from "../protocol/catalogue/export.ts"
 import type { Model, Target } from "../protocol/catalogue/model.ts"
@@ -18,7 +19,6 @@ import type { SearchProvider } from "../protocol/catalogue/search-provider.ts"
 import type { AddressedVendor, Vendor } from "../protocol/catalogue/vendor.ts"
 import type { Webhook } from "../protocol/catalogue/webhook.ts"
 import type { WebhookForm } from "../protocol/control/webhook.ts"
-import { compilePolicy, type ReviewPolicy } from "../review/policy.ts"
 import type { ResolveRef } from "../secrets.ts"
 import { isReference, type Network, readNetwork } from "../upstream/network.ts"
 import type { Pooled } from "../upstream/pool.ts"
@@ -131,6 +131,8 @@ export interface CatalogueSnapshot {
   readonly plan: (id: string) => Plan | undefined
   /** A safety policy, compiled. */
   readonly policy: (id: string) => ReviewPolicy | undefined
+  /** The policies that hold for every organisation. */
+  readonly policiesForAll: ReadonlyArray<ReviewPolicy>
   readonly vendor: (id: string) => VendorEntry | undefined
   /** Vendors that are called with an identity, and the present problem of each, in a sentence. */
   readonly identities: () => ReadonlyArray<VendorIdentity>
@@ -179,6 +181,7 @@ export const makeSnapshot = (
     document,
     plan: (id) => plans.get(id),
     policy: (id) => policies.get(id),
+    policiesForAll: [...policies.values()].filter(({ isForAll }) => isForAll),
     vendor: (id) => vendors.get(id),
     identities: () =>
       [...vendors].flatMap(([vendor, entry]) =>

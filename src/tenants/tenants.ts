@@ -7,10 +7,10 @@ import { Catalogue } from "../catalogue/catalogue.ts"
 import { type CatalogueSnapshot, redactedOf } from "../catalogue/snapshot.ts"
 import { StoredSecrets } from "../catalogue/stored-secrets.ts"
 import type { BudgetIndex } from "../money/budgets/budget.ts"
+import type { Direction, ReviewPolicy } from "../policies/policy.ts"
 import type { Plan } from "../protocol/catalogue/plan.ts"
 import type { SsoProvider } from "../protocol/catalogue/sso-provider.ts"
 import type { App, Org } from "../protocol/catalogue/tenant.ts"
-import type { Direction, ReviewPolicy } from "../review/policy.ts"
 import { ResolveSecret } from "../secrets.ts"
 import { type Sealer, Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -97,7 +97,7 @@ export class Tenants extends Context.Service<
         app: (id) =>
           Effect.flatMap(rows.get(`app:${id}`), (row) =>
             row?.kind === "app" && !row.isClosed
-              ? Effect.map(org(row.app.org), (entry) => entry && appEntryOf(row, entry))
+              ? Effect.map(org(row.app.org), (entry) => entry && appEntryOf(row, entry, catalogue.current()))
               : Effect.undefined,
           ),
         key: (id) => Effect.map(rows.get(`key:${id}`), (row) => (row?.kind === "key" ? row : undefined)),
@@ -123,12 +123,10 @@ const orgEntries = new WeakMap<OrgRow, { readonly snapshot: CatalogueSnapshot; r
 
 const orgEntryOf = (row: OrgRow, snapshot: CatalogueSnapshot, sealer: Sealer): OrgEntry => {
   const { org, budgets, status, upstreamKeys: keys } = row
-  const own = (org.policies ?? []).flatMap((id) => snapshot.policy(id) ?? [])
-  const toward = (direction: Direction) => own.filter((policy) => policy.direction === direction)
   return {
     org,
     plan: org.plan === undefined ? undefined : snapshot.plan(org.plan),
-    policies: own.length === 0 ? noPolicies : { inbound: toward("inbound"), outbound: toward("outbound") },
+    policies: byDirection([...snapshot.policiesForAll, ...named(org.policies, snapshot)]),
     budgets,
     upstreamKeys: keys.length === 0 ? undefined : openUpstreamKeys(sealer, org.id, keys),
     isDisabled: status === "disabled",
@@ -145,14 +143,38 @@ const tellUnopened = ({ org, upstreamKeys }: OrgEntry): Effect.Effect<void> => {
       })
 }
 
+const named = (ids: ReadonlyArray<string> = [], snapshot: CatalogueSnapshot): ReadonlyArray<ReviewPolicy> =>
+  ids.flatMap((id) => snapshot.policy(id) ?? [])
+
 const noPolicies: OrgEntry["policies"] = { inbound: [], outbound: [] }
+
+/** The policies of an organisation with those of one of its subjects. */
+export const withMore = (
+  { inbound, outbound }: OrgEntry["policies"],
+  ids: ReadonlyArray<string> | undefined,
+  snapshot: CatalogueSnapshot,
+): OrgEntry["policies"] =>
+  ids === undefined || ids.length === 0
+    ? { inbound, outbound }
+    : byDirection([...inbound, ...outbound, ...named(ids, snapshot)])
+
+/** Each policy once, in its first place. */
+const byDirection = (all: ReadonlyArray<ReviewPolicy>): OrgEntry["policies"] => {
+  if (all.length === 0) return noPolicies
+  const each = [...new Map(all.map((policy) => [policy.id, policy])).values()]
+  const toward = (direction: Direction) =>
+    each.filter((policy) => policy.direction === direction || policy.direction === "both")
+  return { inbound: toward("inbound"), outbound: toward("outbound") }
+}
 
 const appEntries = new WeakMap<AppRow, AppEntry & { readonly of: OrgEntry }>()
 
-const appEntryOf = (row: AppRow, of: OrgEntry): AppEntry => {
+const appEntryOf = (row: AppRow, of: OrgEntry, snapshot: CatalogueSnapshot): AppEntry => {
   const known = appEntries.get(row)
+  // The organisation's entry is another one for another catalogue.
   if (known?.of === of) return known
-  const entry = { ...of, of, app: row.app, config: row.config, ipAllow: row.ipAllow }
+  const policies = withMore(of.policies, row.app.policies, snapshot)
+  const entry = { ...of, of, policies, app: row.app, config: row.config, ipAllow: row.ipAllow }
   appEntries.set(row, entry)
   return entry
 }

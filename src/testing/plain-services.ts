@@ -11,13 +11,16 @@ import { BalanceWarnings } from "../money/budgets/balance-warnings.ts"
 import { BudgetWarnings } from "../money/budgets/budget-warnings.ts"
 import { CallBudgets } from "../money/budgets/call-budgets.ts"
 import { JobAttempts } from "../money/job-attempts.ts"
+import { nothingFound, Review } from "../policies/review.ts"
 import { Flight } from "../reply-cache/flights.ts"
 import { ReplyCache } from "../reply-cache/reply-cache.ts"
-import { Review } from "../review/review.ts"
 import { ExchangeReports } from "../telemetry/exchange-reports.ts"
 import { TargetHealth } from "../upstream/health.ts"
 
-const noReview = Layer.succeed(Review, Review.of({ judge: () => Effect.undefined, sample: () => Effect.void }))
+const noReview = Layer.succeed(
+  Review,
+  Review.of({ judge: () => Effect.succeed(nothingFound), sample: () => Effect.void }),
+)
 
 const noBudgets = Layer.mergeAll(
   Layer.succeed(

@@ -25,7 +25,7 @@ const layers = [
   "identity",
   "tenants",
   "catalogue",
-  "review",
+  "policies",
   "money",
   "secret-stores",
   "cloud-identities",

@@ -7,10 +7,10 @@ import { retryInBackground } from "../../admission/gate.ts"
 import { type Amount, formatAmount } from "../../money/amount.ts"
 import type { Counts } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
+import { contentBlocked, type Denial } from "../../policies/review.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
-import { contentBlocked, type Denial } from "../../review/review.ts"
 import { type StoreUnavailable, toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
 import { recordCacheSaving, recordUsageEstimate } from "../../telemetry/metrics.ts"
@@ -204,17 +204,26 @@ const reportEstimate = <Body extends object>(
 
 /** A whole reply is reviewed before it is sent; a stream has been sent already and is sampled. */
 const reviewOutbound = <Body extends object>(
-  { services, call, task }: HeldCall<Body>,
+  { services, call, task, hits }: HeldCall<Body>,
   isGood: boolean,
 ): Effect.Effect<Denial | undefined> => {
   const policies = call.caller.policies.outbound
   if (policies.length === 0) return Effect.undefined
-  if (task.opening !== undefined)
+  if (task.opening !== undefined) {
+    const sampled = policies.filter(({ isEnforced }) => !isEnforced)
     return Effect.as(
-      services.review.sample(policies, () => task.answered()),
+      services.review.sample(sampled, () => task.answered()),
       undefined,
     )
-  return isGood ? services.review.judge(policies, () => task.answered()) : Effect.undefined
+  }
+  if (!isGood) return Effect.undefined
+  return Effect.map(
+    services.review.judge(policies, "reply", () => task.answered()),
+    (verdict) => {
+      hits.push(...verdict.hits)
+      return verdict.denial
+    },
+  )
 }
 
 /** The reply of a normal end, complete except for the balance; undefined for a stream. */

@@ -10,12 +10,12 @@ import type { ChatDialect, VendorRequest } from "../../dialects/chat-dialect.ts"
 import { type WrittenFields, writtenFields } from "../../dialects/client/client-field.ts"
 import { fitTo } from "../../dialects/vendor/fitted.ts"
 import { type HostedTool, readsMore } from "../../dialects/vendor/hosted-tools.ts"
+import { textsOfJson } from "../../policies/json-texts.ts"
 import { type HostedUses, hostedCapability } from "../../protocol/hosted-unit.ts"
 import { cut, editJson, type JsonEdit } from "../../protocol/json/json-edit.ts"
 import { JsonScanner } from "../../protocol/json/json-scanner.ts"
 import type { JsonMarks } from "../../protocol/json/json-size.ts"
 import { isFunctionTool, isTextTool } from "../../protocol/tool.ts"
-import { textsOfJson } from "../../review/json-texts.ts"
 import {
   type EncodedPrompt,
   type EncodingTarget,

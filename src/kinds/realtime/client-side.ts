@@ -6,9 +6,9 @@ import {
   readClientEvent,
   type SessionLimits,
 } from "../../dialects/openai-realtime/client-events.ts"
+import { contentBlocked } from "../../policies/review.ts"
 import { serviceError, shuttingDown } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
-import { contentBlocked } from "../../review/review.ts"
 import type { Job } from "./mailbox.ts"
 import { transcriptUnits } from "./plan.ts"
 import type { Responses } from "./responses.ts"
@@ -88,9 +88,9 @@ export class ClientSide {
       this.#send(event)
       return
     }
-    const judged = services.review.judge(inbound, () => words)
+    const judged = services.review.judge(inbound, "request", () => words)
     this.#wait(
-      Effect.map(judged, (denial) => {
+      Effect.map(judged, ({ denial }) => {
         if (denial === undefined) this.#send(event)
         else this.#parts.events.error(contentBlocked(denial), "eventId" in event ? event.eventId : undefined)
       }),

@@ -1,6 +1,7 @@
 /** Policies that review prompts and answers. */
 import { Schema } from "effect"
 import { Millis } from "../values/duration.ts"
+import { PolicyEngine } from "./policy-engine.ts"
 import { HttpUrl, Id, SecretRef } from "./values.ts"
 
 /** An endpoint with the API of OpenAI's moderations, at `{baseUrl}/moderations`. */
@@ -16,22 +17,63 @@ export const Moderation = Schema.Struct({
   onFailure: Schema.optionalKey(Schema.Literals(["allow", "deny"])),
 })
 
+/** Personal data and secrets that are known by their shapes. */
+export const EntityName = Schema.Literals(["email", "phone", "card", "iban", "ip", "ssn", "secret"])
+export type EntityName = typeof EntityName.Type
+
+/** An entity by a pattern, with the word of its marks. */
+export const OwnEntity = Schema.Struct({
+  /** The word of its marks, e.g. `EMPLOYEE`. */
+  name: Schema.String.check(Schema.isPattern(/^[A-Z][A-Z]{0,23}$/, { expected: "capital letters such as EMPLOYEE" })),
+  /** RE2 syntax. */
+  regex: Schema.NonEmptyString,
+})
+
+/** The parts of requests and replies that are reviewed. */
+export const ReviewedPart = Schema.Literals(["text", "toolArguments", "toolResults"])
+export type ReviewedPart = typeof ReviewedPart.Type
+
+export const PolicyAction = Schema.Literals(["deny", "mask", "flag", "shadow"])
+export type PolicyAction = typeof PolicyAction.Type
+
 export const Policy = Schema.Struct({
   id: Id,
-  /** `inbound` refuses requests, `outbound` withholds replies. */
-  direction: Schema.Literals(["inbound", "outbound"]),
-  /** The text that matches: `regex` in RE2 syntax, `keywords` in any case, or a `moderation` endpoint. */
+  /** `inbound` reviews requests, `outbound` replies, `both` both. */
+  direction: Schema.Literals(["inbound", "outbound", "both"]),
+  /**
+   * The text that matches: `regex` in RE2 syntax, `keywords` in any case, `entities` by their shapes, a `moderation` endpoint,
+   * or another `engine`.
+   */
   match: Schema.Union([
     /** RE2 syntax. */
     Schema.Struct({ regex: Schema.NonEmptyString }),
     /** Substrings, independent of case. */
     Schema.Struct({ keywords: Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1)) }),
+    /** Names of entities, or own ones. */
+    Schema.Struct({ entities: Schema.Array(Schema.Union([EntityName, OwnEntity])).check(Schema.isMinLength(1)) }),
     Schema.Struct({ moderation: Moderation }),
+    Schema.Struct({ engine: PolicyEngine }),
   ]),
   /** The reason in the error's detail, e.g. `secret_material`. */
   reason: Schema.String.check(
     Schema.isPattern(/^[a-z][a-z0-9_]{0,63}$/, { expected: "a reason such as personal_data" }),
   ),
+  /** The parts that it reviews; all if absent. */
+  parts: Schema.optionalKey(Schema.Array(ReviewedPart).check(Schema.isMinLength(1))),
+  /**
+   * `deny` refuses, `mask` replaces each match by a mark such as `<EMAIL_K7Q2M>`, `flag` records only, `shadow` counts only; `deny`
+   * if absent.
+   */
+  action: Schema.optionalKey(PolicyAction),
+  /**
+   * The review of streams: `sample` reviews a share of them after their end; `enforce` sends text when no match can begin in it
+   * any more. `sample` if absent; a mask is always enforced.
+   */
+  streams: Schema.optionalKey(Schema.Literals(["sample", "enforce"])),
+  /** The verdict if an engine does not answer in time; `deny` if absent. */
+  onFailure: Schema.optionalKey(Schema.Literals(["allow", "deny"])),
+  /** Whether it holds for every organisation, also for those that do not name it. */
+  forAll: Schema.optionalKey(Schema.Boolean),
 })
 
 export type Policy = typeof Policy.Type

@@ -104,6 +104,8 @@ export const App = Schema.Struct({
   endUsers: Schema.optionalKey(SubjectLimits),
   /** Tags that each of its calls has; callers cannot give them other values. */
   tags: Schema.optionalKey(Tags),
+  /** Ids of policies that hold for it, beside those of its organisation. */
+  policies: Schema.optionalKey(Schema.Array(Id)),
   /** Names of tags that each of its calls must have. */
   requiredTags: Schema.optionalKey(Schema.Array(TagName).check(Schema.isMaxLength(8))),
   /** Whether each request must be signed. */

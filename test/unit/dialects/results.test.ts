@@ -6,8 +6,8 @@ import { parseObject } from "../../../src/dialects/parse/json.ts"
 import { kindsOf } from "../../../src/kinds/chat/prompt.ts"
 import { hasRemoteMedia, partsOfPrompt, tokensOfPrompt } from "../../../src/kinds/chat/prompt-tokens.ts"
 import { samenessOfPrompt } from "../../../src/kinds/chat/sameness.ts"
+import { textOfPrompt } from "../../../src/policies/texts.ts"
 import type { Message, ToolResultBlock } from "../../../src/protocol/block.ts"
-import { textOfPrompt } from "../../../src/review/texts.ts"
 import { testRequest } from "../../support/twin-requests.ts"
 
 type Blocks = NonNullable<ToolResultBlock["blocks"]>

@@ -1,18 +1,18 @@
 /** Rules: what they match, in how much time; and what of a request they see. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
+import { piecesOf } from "../../../src/policies/moderation.ts"
+import { compilePolicy } from "../../../src/policies/policy.ts"
+import { countMatches } from "../../../src/policies/review.ts"
+import { textOfPrompt } from "../../../src/policies/texts.ts"
 import type { Policy } from "../../../src/protocol/catalogue/policy.ts"
-import { piecesOf } from "../../../src/review/moderation.ts"
-import { compilePolicy } from "../../../src/review/policy.ts"
-import { matchInParts } from "../../../src/review/review.ts"
-import { textOfPrompt } from "../../../src/review/texts.ts"
 
 const rule = (match: Policy["match"]) =>
   compilePolicy({ id: "p", direction: "inbound", reason: "no", match }, () => undefined)
 const matcher = (match: Policy["match"]) => {
   const { check } = Result.getOrThrow(rule(match))
-  if (check.kind !== "rule") throw new Error("a rule was meant")
-  return check.matches
+  if (check.kind !== "rules") throw new Error("rules were meant")
+  return (text: string) => Effect.runSync(countMatches(check, text)) > 0
 }
 
 describe("regex", () => {
@@ -55,14 +55,14 @@ describe("keywords", () => {
   it.effect("are found in a long text wherever they are, and in whatever form", () =>
     Effect.gen(function* () {
       const { check } = Result.getOrThrow(rule({ keywords: ["forbidden"] }))
-      if (check.kind !== "rule") throw new Error("a rule was meant")
+      if (check.kind !== "rules") throw new Error("rules were meant")
       for (const word of ["forbidden", "ＦＯＲＢＩＤＤＥＮ", "forbidden\u0301".normalize("NFD")]) {
         for (const at of [0, 32_760, 32_766, 32_768, 65_530, 99_000]) {
           const text = `${"x".repeat(at)}${word}${"y".repeat(100_000 - at)}`
-          expect(yield* matchInParts(check, text), `${word} at ${at}`).toBe(check.matches(text))
+          expect(yield* countMatches(check, text), `${word} at ${at}`).toBe(word.endsWith("\u0301") ? 0 : 1)
         }
       }
-      expect(yield* matchInParts(check, "forbidde ".repeat(20_000))).toBe(false)
+      expect(yield* countMatches(check, "forbidde ".repeat(20_000))).toBe(0)
     }),
   )
 

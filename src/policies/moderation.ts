@@ -18,7 +18,7 @@ export class ModerationEngine extends Context.Service<
     /** Whether the endpoint flags a text. */
     readonly flags: (check: ModerationCheck, text: string) => Effect.Effect<boolean, ModerationFailed>
   }
->()("weir/review/ModerationEngine") {
+>()("weir/policies/ModerationEngine") {
   static readonly layer = Layer.effect(
     ModerationEngine,
     Effect.gen(function* () {

@@ -1,7 +1,7 @@
 /** Words of the APIs are no text: the list has all that strict twins know. */
 import { readdirSync, readFileSync } from "node:fs"
 import { expect, it } from "vitest"
-import { apiWords } from "../../../src/review/api-words.ts"
+import { apiWords } from "../../../src/policies/api-words.ts"
 
 it("each word that a request of a twin may have is known", () => {
   const folder = new URL("../../../src/testing/twins/", import.meta.url)

@@ -1,0 +1,96 @@
+/** The shapes of the entities that policies know, as RE2 patterns, with the words of their marks. Pure. */
+import type { EntityName } from "../../protocol/catalogue/policy.ts"
+import { isAddress, isCard, isIban, isSocialSecurityNumber, isTelephone } from "./checks.ts"
+
+export interface Shape {
+  readonly regex: string
+  readonly verify?: (match: string) => boolean
+}
+
+const digits = (count: number): string => `(?:[ -]?[0-9]){${count}}`
+
+/** Numbers of digits after the first of a brand's cards; the most usual one first. */
+const cardBrands: ReadonlyArray<readonly [first: string, others: ReadonlyArray<number>]> = [
+  ["4[0-9]{3}", [12, 15, 9]],
+  ["(?:5[1-5]|2[2-7])[0-9]{2}", [12]],
+  ["3[47][0-9]{2}", [11]],
+  ["3(?:0[0-5]|[68][0-9])[0-9]", [10]],
+  ["(?:6011|6[245][0-9]{2})", [12, 15]],
+  ["35[0-9]{2}", [12]],
+]
+
+/** The length of each country's IBAN. Source: SWIFT, IBAN registry, release 98. */
+const ibanLengths: Readonly<Record<number, string>> = {
+  15: "NO",
+  16: "BE",
+  18: "DK FI FO GL NL SD",
+  19: "MK SI",
+  20: "AT BA EE KZ LT LU XK",
+  21: "CH HR LI LV",
+  22: "BG BH CR DE GB GE IE ME RS VA",
+  23: "AE GI IL IQ OM SO TL",
+  24: "AD CZ ES MD PK RO SA SE SK TN VG",
+  25: "LY PT ST",
+  26: "IS TR",
+  27: "BI DJ FR GR IT MC MR SM",
+  28: "AL AZ BY CY DO GT HU LB NI PL SV",
+  29: "BR EG PS QA UA",
+  30: "JO KW MU YE",
+  31: "MT SC",
+  32: "LC",
+  33: "RU",
+}
+
+const octet = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+const group = "[0-9A-Fa-f]{1,4}"
+
+/** Keys and tokens that their makers can be known by. Sources: the makers' own documentation of secret scanning. */
+const secrets: ReadonlyArray<string> = [
+  "\\b(?:AKIA|ASIA)[A-Z2-7]{16}\\b",
+  "\\bgh[pousr]_[A-Za-z0-9]{36,255}",
+  "\\bgithub_pat_[A-Za-z0-9_]{60,100}",
+  "\\bglpat-[A-Za-z0-9_-]{20,200}",
+  "\\bsk-[A-Za-z0-9_-]{20,250}",
+  "\\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,200}",
+  "\\bxox[abeprs]-[A-Za-z0-9-]{10,250}",
+  "\\bAIza[A-Za-z0-9_-]{35}",
+  "\\bya29\\.[A-Za-z0-9_-]{20,500}",
+  "\\bnpm_[A-Za-z0-9]{36}\\b",
+  "\\bhf_[A-Za-z0-9]{30,60}\\b",
+  "\\bSG\\.[A-Za-z0-9_-]{22}\\.[A-Za-z0-9_-]{43}",
+  "\\beyJ[A-Za-z0-9_-]{8,600}\\.eyJ[A-Za-z0-9_-]{8,1000}\\.[A-Za-z0-9_-]{8,600}",
+  "-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\\s:,\\\\]*(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
+  "\\b[a-z][a-z0-9+]{1,20}://[^\\s:/@'\"]{1,100}:[^\\s@/'\"]{1,200}@",
+  "(?i)\\bauthorization[\"']?\\s{0,4}[:=]\\s{0,4}[\"']?(?:bearer|basic)\\s{1,4}[A-Za-z0-9._~+/=-]{8,600}",
+]
+
+/** Each entity that policies know. */
+export const shapes: Readonly<Record<EntityName, ReadonlyArray<Shape>>> = {
+  /** RFC 5321, as far as people use it. */
+  email: [
+    {
+      regex:
+        "[A-Za-z0-9][A-Za-z0-9._%+'-]{0,63}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\\.){1,5}[A-Za-z]{2,24}\\b",
+    },
+  ],
+  phone: [
+    { regex: "\\+[1-9](?:[ .()/-]{0,2}[0-9]){6,14}\\b", verify: isTelephone },
+    { regex: "(?:\\(|\\b)[2-9][0-9]{2}\\)?[ .-][2-9][0-9]{2}[ .-][0-9]{4}\\b" },
+    { regex: "\\b0[0-9]{1,4}[ /-][0-9]{2,5}(?:[ /-]?[0-9]{2,5}){1,3}\\b", verify: isTelephone },
+  ],
+  card: cardBrands.map(([first, others]) => ({
+    regex: `\\b${first}(?:${others.map(digits).join("|")})\\b`,
+    verify: isCard,
+  })),
+  iban: Object.entries(ibanLengths).map(([length, countries]) => ({
+    regex: `\\b(?:${countries.replaceAll(" ", "|")})[0-9]{2}(?: ?[A-Za-z0-9]){${Number(length) - 4}}\\b`,
+    verify: isIban,
+  })),
+  ip: [
+    { regex: `\\b(?:${octet}\\.){3}${octet}\\b` },
+    { regex: `(?:\\b${group}:|:)(?::?${group}:?){1,8}`, verify: isAddress },
+  ],
+  /** A social security number of the United States. */
+  ssn: [{ regex: "\\b[0-9]{3}-[0-9]{2}-[0-9]{4}\\b", verify: isSocialSecurityNumber }],
+  secret: secrets.map((regex) => ({ regex })),
+}

@@ -1,0 +1,131 @@
+/** Compiles content policies of the catalogue. Pure. */
+import { Redacted, Result } from "effect"
+import { type Policy, type PolicyAction, ReviewedPart } from "../protocol/catalogue/policy.ts"
+import type { PolicyEngine } from "../protocol/catalogue/policy-engine.ts"
+import { type Shape, shapes } from "./entities/shapes.ts"
+import { compilePattern } from "./pattern/program.ts"
+import { keywordPattern, type Rule, type RuleSet, ruleSet } from "./text/rules.ts"
+
+export type Direction = "inbound" | "outbound"
+
+export interface ReviewPolicy {
+  readonly id: string
+  readonly direction: Policy["direction"]
+  /** The reason that a client receives with a denial. */
+  readonly reason: string
+  readonly action: PolicyAction
+  readonly parts: ReadonlySet<ReviewedPart>
+  /** Whether it is enforced on streams. */
+  readonly isEnforced: boolean
+  /** Whether it holds for every organisation. */
+  readonly isForAll: boolean
+  /** The verdict if its engine does not answer. */
+  readonly onFailure: "allow" | "deny"
+  readonly check: RuleCheck | ModerationCheck | EngineCheck
+}
+
+/** Rules that are looked for here, in time linear in the text. */
+export interface RuleCheck {
+  readonly kind: "rules"
+  readonly set: RuleSet
+}
+
+/** Calls an endpoint with the API of OpenAI's moderations. */
+export interface ModerationCheck {
+  readonly kind: "moderation"
+  readonly baseUrl: string
+  readonly credential: Redacted.Redacted | undefined
+  readonly model: string | undefined
+  /** Categories that deny; if absent, any that the endpoint flags. */
+  readonly categories: ReadonlyArray<string> | undefined
+  readonly timeoutMs: number
+}
+
+/** Asks another service. */
+export interface EngineCheck {
+  readonly kind: "engine"
+  readonly engine: PolicyEngine
+  /** The engine's credential or the secret of its signatures. */
+  readonly secret: Redacted.Redacted | undefined
+  readonly timeoutMs: number
+}
+
+const defaultTimeoutMs = 3000
+
+/** Compiles a policy; fails with the reason why it cannot be used. */
+export const compilePolicy = (
+  policy: Policy,
+  resolve: (ref: string) => string | undefined,
+): Result.Result<ReviewPolicy, string> => {
+  const { id, direction, reason, match, action = "deny", parts = ReviewedPart.literals, streams = "sample" } = policy
+  const own = "moderation" in match ? match.moderation.onFailure : undefined
+  const { onFailure = own ?? "deny", forAll = false } = policy
+  return Result.flatMap(checkOf(match, resolve), (check) => {
+    if (action === "mask" && !canMask(check)) {
+      return Result.fail("only regex, keywords, entities and presidio know the place of a match, which a mask replaces")
+    }
+    const isEnforced = streams === "enforce" || action === "mask"
+    const common = { id, direction, reason, action, onFailure, isEnforced, isForAll: forAll }
+    return Result.succeed({ ...common, parts: new Set(parts), check })
+  })
+}
+
+const canMask = (check: ReviewPolicy["check"]): boolean =>
+  check.kind === "rules" || (check.kind === "engine" && check.engine.kind === "presidio")
+
+const checkOf = (
+  match: Policy["match"],
+  resolve: (ref: string) => string | undefined,
+): Result.Result<ReviewPolicy["check"], string> => {
+  const redacted = (ref: string | undefined) => {
+    const secret = ref === undefined ? undefined : resolve(ref)
+    return secret === undefined ? undefined : Redacted.make(secret)
+  }
+  if ("moderation" in match) {
+    const { baseUrl, credential, model, categories, timeout: timeoutMs = defaultTimeoutMs } = match.moderation
+    return Result.succeed({
+      kind: "moderation",
+      baseUrl,
+      credential: redacted(credential),
+      model,
+      categories,
+      timeoutMs,
+    })
+  }
+  if ("engine" in match) {
+    const { engine } = match
+    const secret = redacted(secretOf(engine))
+    return Result.succeed({ kind: "engine", engine, secret, timeoutMs: engine.timeout ?? defaultTimeoutMs })
+  }
+  return Result.map(rulesOf(match), (rules) => ({ kind: "rules", set: ruleSet(rules) }))
+}
+
+/** The reference of the secret that an engine needs. */
+export const secretOf = (engine: PolicyEngine): string | undefined =>
+  engine.kind === "webhook" ? engine.secret : "credential" in engine ? engine.credential : undefined
+
+type RuleMatch = Exclude<Policy["match"], { readonly moderation: unknown } | { readonly engine: unknown }>
+
+const rulesOf = (match: RuleMatch): Result.Result<ReadonlyArray<Rule>, string> => {
+  if ("keywords" in match) {
+    return Result.map(keywordPattern(match.keywords), (pattern) => [{ spelling: "folded", label: "MASKED", pattern }])
+  }
+  if ("regex" in match) return Result.map(ruleOf({ regex: match.regex }, "MASKED"), (rule) => [rule])
+  return Result.map(
+    Result.all(
+      match.entities.map((entity) =>
+        typeof entity === "string"
+          ? Result.all(shapes[entity].map((shape) => ruleOf(shape, entity.toUpperCase())))
+          : Result.map(ruleOf({ regex: entity.regex }, entity.name), (rule) => [rule]),
+      ),
+    ),
+    (rules) => rules.flat(),
+  )
+}
+
+const ruleOf = ({ regex, verify }: Shape, label: string): Result.Result<Rule, string> =>
+  Result.map(compilePattern(regex), (pattern) => ({
+    spelling: "written",
+    label,
+    pattern: verify === undefined ? pattern : { ...pattern, verify },
+  }))

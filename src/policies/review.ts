@@ -1,0 +1,153 @@
+/**
+ * Safety review: requests are denied before a hold is made, whole replies are withheld, and finished streams are
+ * sampled. Texts are never logged.
+ */
+import { Context, Effect, FiberSet, Layer } from "effect"
+import { WeirConfig } from "../config.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { recordReview } from "../telemetry/metrics.ts"
+import { ModerationEngine } from "./moderation.ts"
+import type { ReviewPolicy, RuleCheck } from "./policy.ts"
+import { TextWindow } from "./text/window.ts"
+
+/** A policy denied a text. */
+export interface Denial {
+  readonly policy: string
+  readonly reason: string
+}
+
+/** Matches of one policy in one exchange, without the text. */
+export interface PolicyHit {
+  readonly policy: string
+  readonly at: "request" | "reply"
+  readonly count: number
+  /** `failed` if its engine did not answer. */
+  readonly did: "denied" | "masked" | "flagged" | "shadow" | "failed"
+}
+
+export interface Verdict {
+  readonly denial: Denial | undefined
+  readonly hits: ReadonlyArray<PolicyHit>
+}
+
+export class Review extends Context.Service<
+  Review,
+  {
+    /** The first denial, in the order of the policies. @param text evaluated only if there is a policy */
+    readonly judge: (
+      policies: ReadonlyArray<ReviewPolicy>,
+      at: PolicyHit["at"],
+      text: () => string,
+    ) => Effect.Effect<Verdict>
+    /** Reviews a finished stream in the background, at the sample rate; denials are counted and logged. */
+    readonly sample: (policies: ReadonlyArray<ReviewPolicy>, text: () => string) => Effect.Effect<void>
+  }
+>()("weir/policies/Review") {
+  static readonly layer = Layer.effect(
+    Review,
+    Effect.gen(function* () {
+      const { reviewStreamRate } = yield* WeirConfig
+      const moderation = yield* ModerationEngine
+      const services = yield* Effect.context<never>()
+      const running = yield* FiberSet.make<void>()
+
+      const judge = Effect.fnUntraced(function* (
+        policies: ReadonlyArray<ReviewPolicy>,
+        at: PolicyHit["at"],
+        text: string,
+      ): Effect.fn.Return<Verdict> {
+        const hits: Array<PolicyHit> = []
+        for (const policy of policies) {
+          const { id, check, action, onFailure } = policy
+          const found =
+            check.kind === "rules"
+              ? yield* countMatches(check, text)
+              : check.kind === "moderation"
+                ? yield* flagged(moderation.flags(check, text), policy)
+                : 0
+          const hasFailed = found === "failed"
+          if (
+            found === 0 ||
+            (hasFailed && onFailure === "allow" && hits.push({ policy: id, at, count: 0, did: "failed" }))
+          )
+            continue
+          const count = hasFailed ? 0 : found
+          const did = hasFailed ? "failed" : didBy[action]
+          hits.push({ policy: id, at, count, did })
+          if (action === "deny")
+            return { denial: { policy: id, reason: hasFailed ? unavailable : policy.reason }, hits }
+          // Matching a long text takes time: yield between policies.
+          yield* Effect.yieldNow
+        }
+        return { denial: undefined, hits }
+      })
+
+      const flagged = <E>(asked: Effect.Effect<boolean, E>, { id, onFailure }: ReviewPolicy) =>
+        asked.pipe(
+          Effect.map((isFlagged): number | "failed" => (isFlagged ? 1 : 0)),
+          Effect.catch((error) =>
+            Effect.logWarning("An engine of a policy did not answer", { policy: id, onFailure }, error).pipe(
+              Effect.tap(() => Effect.sync(() => recordReview(services, "review", "failed"))),
+              Effect.as("failed" as const),
+            ),
+          ),
+        )
+
+      const report =
+        (mode: "review" | "sample") =>
+        ({ denial }: Verdict) =>
+          Effect.suspend(() => {
+            recordReview(services, mode, denial === undefined ? "allowed" : "denied")
+            return denial === undefined
+              ? Effect.void
+              : Effect.logWarning("A content policy denied a text", { mode, ...denial })
+          })
+
+      return Review.of({
+        judge: (policies, at, text) =>
+          policies.length === 0
+            ? Effect.succeed(nothingFound)
+            : Effect.suspend(() => Effect.tap(judge(policies, at, text()), report("review"))),
+        sample: (policies, text) =>
+          Effect.suspend(() => {
+            if (policies.length === 0 || Math.random() >= reviewStreamRate) return Effect.void
+            return Effect.flatMap(FiberSet.size(running), (busy) => {
+              if (busy >= maxSamples) return Effect.sync(() => recordReview(services, "sample", "dropped"))
+              const judged = Effect.flatMap(judge(policies, "reply", text()), report("sample"))
+              return Effect.asVoid(FiberSet.run(running, judged))
+            })
+          }),
+      })
+    }),
+  )
+}
+
+/** No policy has found anything. */
+export const nothingFound: Verdict = { denial: undefined, hits: [] }
+
+const didBy = { deny: "denied", mask: "masked", flag: "flagged", shadow: "shadow" } as const
+
+/** Characters that are matched in one turn. */
+const partLength = 16 * 1024
+
+/** The number of matches in a text; a long one is matched in parts, so that streams go on in between. */
+export const countMatches = ({ set }: RuleCheck, text: string): Effect.Effect<number> =>
+  Effect.gen(function* () {
+    const window = new TextWindow(set)
+    let count = 0
+    for (let at = 0; at < text.length; at += partLength) {
+      if (at > 0) yield* Effect.yieldNow
+      count += window.push(text.slice(at, at + partLength)).found.length
+    }
+    return count + window.end().found.length
+  })
+
+/** The error of a denial. */
+export const contentBlocked = ({ reason }: Denial): ServiceError<"content_blocked"> =>
+  serviceError("content_blocked", "A safety policy denied the content", { detail: { reason } })
+
+/** The reason if a required endpoint does not answer. */
+const unavailable = "review_unavailable"
+
+/** Maximum concurrent samples; further ones are dropped and counted, so that a slow endpoint blocks nothing. */
+const maxSamples = 64

@@ -1,0 +1,204 @@
+/**
+ * Looks for matches of many patterns in a text that comes in pieces. A match is reported when no further text can change it,
+ * and text is clear when no match can begin in it any more: however the text is cut, the matches are those of the whole. Pure.
+ */
+import { Automaton, type State } from "../pattern/automaton.ts"
+import type { Pattern } from "../pattern/program.ts"
+import type { Speller } from "./spelling.ts"
+
+/** A pattern with a check of its matches, e.g. of a card's last digit. */
+export interface SearchedPattern extends Pattern {
+  readonly verify?: ((match: string) => boolean) | undefined
+  /** Characters that a mark makes the first one of a match. */
+  readonly bases?: ReadonlyArray<string>
+}
+
+/** Patterns that are looked for together. */
+export interface PatternSet {
+  readonly patterns: ReadonlyArray<SearchedPattern>
+  readonly automaton: Automaton
+  /** The most characters that may have to wait for those that follow; infinite if there is no limit. */
+  readonly delay: number
+  /** Characters that may become the first one of a match when a mark follows. */
+  readonly bases: ReadonlySet<string>
+}
+
+export const patternSet = (patterns: ReadonlyArray<SearchedPattern>): PatternSet => ({
+  patterns,
+  automaton: new Automaton(patterns),
+  delay: Math.max(0, ...patterns.map(({ longest, looksBeside }) => longest - 1 + Number(looksBeside))),
+  bases: new Set(patterns.flatMap(({ bases = [] }) => bases)),
+})
+
+export interface Match {
+  /** The position of its pattern in the set. */
+  readonly pattern: number
+  /** Offsets in the text from its beginning. */
+  readonly start: number
+  readonly end: number
+}
+
+export interface Scanned {
+  /** The offset before which no further match begins. */
+  readonly clearTo: number
+  readonly matches: ReadonlyArray<Match>
+}
+
+/** Text before the clear end that is kept, because `\b` and `^` look at it: one character. */
+const kept = 2
+
+export class Scan {
+  readonly #set: PatternSet
+  readonly #speller: Speller | undefined
+  /** The spelled text that is not clear, with a character before it. */
+  #text = ""
+  /** The offset of its first unit in the own text; each unit's, if it is spelled in another way. */
+  #base = 0
+  #starts: Array<number> = []
+  #ownEnd = 0
+  #state: State
+  /** The first half of a pair whose other half is in the next piece. */
+  #half = ""
+  /** The end of the text that the automaton has seen, and the last place where no match was alive. */
+  #seen = 0
+  #freshAt = 0
+  /** The place from which each pattern is searched for. */
+  readonly #from: Array<number>
+  /** The patterns of which a match may have ended. */
+  readonly #ended = new Set<number>()
+  #searchedTo = -1
+  #clearTo = 0
+
+  constructor(set: PatternSet, speller?: Speller) {
+    this.#set = set
+    this.#speller = speller
+    this.#state = set.automaton.fresh
+    this.#from = set.patterns.map(() => 0)
+  }
+
+  push(piece: string): Scanned {
+    const speller = this.#speller
+    if (speller === undefined) {
+      this.#ownEnd += piece.length
+      this.#run(piece)
+    } else this.#add(speller.push(piece))
+    const { matches, horizon } = this.#resolve(false)
+    const clearTo =
+      speller !== undefined && this.#isWaitingClear(speller) ? speller.waiting().end : this.#ownAt(horizon)
+    // A mark that follows a clear character changes no match.
+    this.#clearTo = Math.max(this.#clearTo, clearTo)
+    this.#trim(horizon)
+    return { clearTo: this.#clearTo, matches }
+  }
+
+  /** The text has ended. */
+  end(): Scanned {
+    if (this.#speller !== undefined) this.#add(this.#speller.waiting())
+    const { matches } = this.#resolve(true)
+    return { clearTo: this.#ownEnd, matches }
+  }
+
+  #add({ text, starts, end }: ReturnType<Speller["push"]>): void {
+    for (const start of starts) this.#starts.push(start)
+    this.#ownEnd = end
+    this.#run(text)
+  }
+
+  /** Only the new text is read: what waits before it may be long. */
+  #run(added: string): void {
+    const { automaton } = this.#set
+    const text = this.#half + added
+    const from = this.#text.length - this.#half.length
+    this.#text += added
+    this.#half = ""
+    let state = this.#state
+    let at = 0
+    while (at < text.length) {
+      const rune = text.codePointAt(at) ?? 0
+      if (at === text.length - 1 && rune >= 0xd800 && rune <= 0xdbff) {
+        this.#half = text.slice(at)
+        break
+      }
+      state = automaton.step(state, rune)
+      at += rune > 0xffff ? 2 : 1
+      if (state.live.length === 0) this.#freshAt = from + at
+      if (state.ended.length > 0) for (const pattern of state.ended) this.#ended.add(pattern)
+    }
+    this.#state = state
+    this.#seen = from + at
+  }
+
+  #resolve(isEnd: boolean): { readonly matches: ReadonlyArray<Match>; readonly horizon: number } {
+    const { delay } = this.#set
+    const horizon = isEnd ? this.#text.length + 1 : Math.max(this.#freshAt, this.#seen - delay)
+    if (this.#ended.size === 0 || horizon <= this.#searchedTo) return { matches: [], horizon }
+    this.#searchedTo = horizon
+    const matches: Array<Match> = []
+    for (const pattern of this.#ended) this.#search(pattern, horizon, matches)
+    return { matches, horizon }
+  }
+
+  #search(which: number, horizon: number, matches: Array<Match>): void {
+    const pattern = this.#set.patterns[which]
+    if (pattern === undefined) return
+    const matcher = pattern.regex.matcher(this.#text)
+    let from = this.#from[which] ?? 0
+    while (from <= this.#text.length && matcher.find(from)) {
+      const start = matcher.start()
+      const end = matcher.end()
+      if (start >= horizon) {
+        this.#from[which] = Math.max(from, horizon)
+        return
+      }
+      const isMatch = pattern.verify?.(this.#text.slice(start, end)) ?? true
+      if (isMatch) matches.push({ pattern: which, start: this.#ownAt(start), end: this.#ownEndOf(end) })
+      from = isMatch ? Math.max(end, start + 1) : start + 1
+    }
+    this.#from[which] = from
+    this.#ended.delete(which)
+  }
+
+  /** Whether the characters that wait for a mark cannot begin a match, whether it comes or not. */
+  #isWaitingClear(speller: Speller): boolean {
+    if (speller.isCut || this.#freshAt < this.#text.length) return false
+    const { text } = speller.waiting()
+    let { fresh: state } = this.#set.automaton
+    for (const character of text) {
+      if (this.#set.bases.has(character)) return false
+      state = this.#set.automaton.step(state, character.codePointAt(0) ?? 0)
+      if (state.live.length > 0 || state.ended.length > 0) return false
+    }
+    return true
+  }
+
+  #ownAt(at: number): number {
+    if (this.#speller === undefined) return Math.min(this.#base + at, this.#ownEnd)
+    return this.#starts[at] ?? this.#ownEnd
+  }
+
+  /** The end of the own character that the last unit of a match belongs to. */
+  #ownEndOf(end: number): number {
+    if (this.#speller === undefined) return this.#base + end
+    let at = end
+    while (at < this.#starts.length && this.#starts[at] === this.#starts[end - 1]) at++
+    return this.#ownAt(at)
+  }
+
+  #trim(horizon: number): void {
+    const cut = Math.min(horizon, this.#seen) - kept
+    if (cut < trimmedAt) return
+    this.#text = this.#text.slice(cut)
+    this.#base += cut
+    if (this.#speller !== undefined) this.#starts = this.#starts.slice(cut)
+    this.#seen -= cut
+    this.#freshAt = Math.max(0, this.#freshAt - cut)
+    this.#searchedTo -= cut
+    // A search begins after the text that is clear; before that there is only what its assertions look at.
+    this.#from.forEach((from, at) => {
+      this.#from[at] = Math.max(kept, from - cut)
+    })
+  }
+}
+
+/** Text is cut off in parts of this length. */
+const trimmedAt = 256
