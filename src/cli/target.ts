@@ -7,6 +7,7 @@ import { CatalogueRefused, describeRefusal } from "../catalogue/refusal.ts"
 import { valueOrFile } from "../config.ts"
 import { ErrorEnvelope } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
+import { decodeJson } from "../protocol/json/json-body.ts"
 
 /** The gateway of this machine, at the port of its configuration, if no other is named. */
 const baseUrl = Config.all([
@@ -99,6 +100,13 @@ export class Failed extends Error {
 }
 
 export const failed = (message: string): Effect.Effect<never, Failed> => Effect.fail(new Failed(message))
+
+/** The body of a request, made of flags; a value that its schema refuses becomes one line. */
+export const decoded = <S extends Schema.ConstraintDecoder<unknown>>(
+  schema: S,
+  body: unknown,
+): Effect.Effect<S["Type"], Failed> =>
+  Effect.mapError(Effect.fromResult(decodeJson(schema, body)), ({ message }) => new Failed(message))
 
 const Issues = Schema.Struct({
   issues: Schema.Array(Schema.Struct({ path: Schema.String, line: Schema.Int, message: Schema.String })),

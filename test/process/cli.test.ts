@@ -64,6 +64,14 @@ describe("commands of operators", () => {
     expect((await run("orgs", "--search", "AC")).text).toMatch(/^ID .*\nacme +Ace .* disabled\n$/)
     expect((await run("apps", "create", "--org", "acme", "--id", "acme_app", "--rpm", "5")).text).toContain('{"rpm":5}')
     expect((await run("apps", "--org", "acme")).text).toMatch(/\nacme_app +acme +active +no +5\n$/)
+    const rates = ["600 requests per 60s", "200000 uncached tokens per 1h of ma*", "20 at a time"]
+    const limits = ["limits", "set", "app", "acme_app", "--model", "ma*", ...rates.flatMap((rate) => ["--rate", rate])]
+    expect((await run(...limits)).text).toBe(
+      `acme_app may call ma*\n${rates.map((rate) => `acme_app may make ${rate}\n`).join("")}`,
+    )
+    expect((await run("limits", "set", "app", "acme_app", "--rate", "5 tokens per 800h")).text).toBe(
+      'rates.0.per: "800h" is not a duration from 1s to 744h\n',
+    )
     const added = await run("users", "add", "bo@example.com", "--org", "acme", "--role", "owner", "--json")
     const { id } = JSON.parse(added.text)
     expect((await run("users", "role", id, "--role", "admin")).text).toBe("conflict: The last owner cannot leave\n")

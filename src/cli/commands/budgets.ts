@@ -1,14 +1,13 @@
 /** `weir budgets`: the budgets that the platform sets for an organisation, and the rest of them. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { AdminDirectory } from "../../protocol/api/admin-directory.ts"
 import { BudgetTerms, BudgetUnit, periodText, SubjectScope } from "../../protocol/catalogue/budget.ts"
 import type { BudgetAdjustment, Budgets } from "../../protocol/control/budget.ts"
-import { invalidInput, refusedIn } from "../../protocol/json/issues.ts"
 import { org } from "../lists.ts"
 import { describeRecord, table } from "../table.ts"
-import { ask, failed, type Operator, operator, print, show } from "../target.ts"
+import { ask, decoded, failed, type Operator, operator, print, show } from "../target.ts"
 
 const list = ({ org, ...target }: Operator & { readonly org: string }) =>
   show(
@@ -68,9 +67,7 @@ const set = Command.make(
       ...(Option.isSome(mode) && { mode: mode.value }),
       ...(warnAt.length > 0 && { warnAt }),
     }
-    const issues = refusedIn(BudgetTerms, terms)
-    if (issues.length > 0) return yield* failed(invalidInput(issues).message)
-    const payload = yield* Effect.orDie(Schema.decodeUnknownEffect(BudgetTerms)(terms))
+    const payload = yield* decoded(BudgetTerms, terms)
     yield* show(
       target,
       AdminDirectory,

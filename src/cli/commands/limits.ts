@@ -1,13 +1,12 @@
 /** `weir limits`: the models that a subject may call, and its rates. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { AdminDirectory } from "../../protocol/api/admin-directory.ts"
 import { AdminTenants } from "../../protocol/api/admin-tenants.ts"
 import { SubjectLimits } from "../../protocol/catalogue/limits.ts"
-import { invalidInput, refusedIn } from "../../protocol/json/issues.ts"
 import { rateForm, rateText, readRate, type SentRate } from "../../protocol/values/rate-text.ts"
-import { ask, failed, type Operator, operator, print } from "../target.ts"
+import { ask, decoded, failed, type Operator, operator, print } from "../target.ts"
 
 const kinds = ["org", "team", "person", "app", "key"] as const
 type Kind = (typeof kinds)[number]
@@ -68,9 +67,7 @@ const set = Command.make(
     if (models.length === 0 && sent.length === 0) return yield* failed("Name a --model or a --rate")
     const listed = models.length === 1 && models[0] === "none" ? [] : models
     const limits = { ...(models.length > 0 && { models: listed }), ...(sent.length > 0 && { rates: sent }) }
-    const issues = refusedIn(SubjectLimits, limits)
-    if (issues.length > 0) return yield* failed(invalidInput(issues).message)
-    const payload = yield* Effect.orDie(Schema.decodeUnknownEffect(SubjectLimits)(limits))
+    const payload = yield* decoded(SubjectLimits, limits)
     yield* update(target, kind, id, payload)
     yield* print(target, { kind, id, ...limits }, () => described(id, limits))
   }),

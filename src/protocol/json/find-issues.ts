@@ -132,7 +132,7 @@ const mayBeMissing = (type: SchemaAST.AST): boolean =>
 
 /**
  * The member that was meant: the only one of the value's form, else the list that accepts the most elements, or the object
- * that has one of the value's fields, or one whose name is near.
+ * that has the most of the value's fields, or one whose name is near.
  */
 const likeliest = ({ types }: SchemaAST.Union, value: unknown): SchemaAST.AST | undefined => {
   const fitting = types.filter((type) => hasForm(type, value))
@@ -145,10 +145,11 @@ const likeliest = ({ types }: SchemaAST.Union, value: unknown): SchemaAST.AST | 
 
 const likeliestObject = (fitting: ReadonlyArray<SchemaAST.AST>, names: ReadonlyArray<string>) => {
   const objects = fitting.filter((type) => type._tag === "Objects")
-  return (
-    objects.find((type) => namesOf(type).some((name) => names.includes(name))) ??
-    objects.find((type) => names.some((name) => nearestName(name, namesOf(type)) !== undefined))
-  )
+  const shared = objects.map((type) => namesOf(type).filter((name) => names.includes(name)).length)
+  const most = Math.max(...shared)
+  return most > 0
+    ? objects[shared.indexOf(most)]
+    : objects.find((type) => names.some((name) => nearestName(name, namesOf(type)) !== undefined))
 }
 
 const acceptedIn = ({ rest: [item] }: SchemaAST.Arrays, value: ReadonlyArray<unknown>): number => {

@@ -21,10 +21,10 @@ export const Millis = Text.pipe(
   Schema.decodeTo(Positive, SchemaTransformation.transform({ decode: millisOf, encode: (millis) => `${millis}ms` })),
 )
 
-/** The same, written in the largest unit that has it whole. */
+/** The same, written in the largest unit that has it whole. Its bounds are those of its use. */
 export const ExactMillis = Text.pipe(
   Schema.decodeTo(
-    Positive,
+    Schema.Int,
     SchemaTransformation.transform({ decode: millisOf, encode: (millis) => exactText(millis) }),
   ),
 )

@@ -1,6 +1,7 @@
 /** Issues of refused input: Effect's own, and never more than the maximum, however much is wrong. */
 import { Result, Schema, SchemaIssue } from "effect"
 import { describe, expect, it } from "vitest"
+import { SubjectLimits } from "../../../src/protocol/catalogue/limits.ts"
 import { ExchangeRequest } from "../../../src/protocol/exchange.ts"
 import { findIssues, maxIssues, pathText } from "../../../src/protocol/json/find-issues.ts"
 import { decodeJson } from "../../../src/protocol/json/json-body.ts"
@@ -63,4 +64,13 @@ it("each wrong field is told, with the words of the schema", () => {
     { path: "params.maxTokens", message: '"many" is not an integer from 1 to 100000000' },
     { path: "extra", message: "is not known here; known are model, thread, tools, params, meta, cache, stream" },
   ])
+})
+
+it("of the members of a union, the one with most of the value's fields was meant", () => {
+  const found = (rate: object) => findIssues(SubjectLimits, { rates: [rate] }).map(({ path }) => pathText(path))
+  expect(found({ tokens: 5, per: "1h" })).toEqual([])
+  expect(found({ tokens: 5, per: "744h" })).toEqual([])
+  expect(found({ tokens: 5, per: "1d" })).toEqual(["rates.0.per"])
+  expect(found({ concurrent: 0 })).toEqual(["rates.0.concurrent"])
+  expect(found({ tokns: 5, per: "1h" })).toContain("rates.0.requests")
 })
