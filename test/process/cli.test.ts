@@ -28,6 +28,9 @@ describe("commands of operators", () => {
       code: 1,
       text: "id: well-formed Unicode without control or invisible characters is required\n",
     })
+    const secret = /^extra has a new secret, which is shown only now:\nwk_\S+\nThe former one works/
+    expect((await run("keys", "rotate", "extra", "--grace", "60")).text).toMatch(secret)
+    expect((await run("keys", "rotate", "extra", "--grace", "0")).text).toMatch(/\nThe former one works no more\.\n$/)
     expect((await run("keys", "revoke", "extra")).text).toBe("extra is revoked\n")
     const listed = await run("keys", "list", "--json")
     expect(JSON.parse(listed.text).data[0]).toMatchObject({ id: "extra", status: "revoked" })

@@ -83,12 +83,15 @@ const rotateKey = Command.make(
           },
         }),
       ({ keyId, key, formerUntil }) =>
-        `${keyId} has a new secret, which is shown only now:\n${key}\nThe former one works until ${formerUntil ?? "now"}.`,
+        `${keyId} has a new secret, which is shown only now:\n${key}\nThe former one ${until(formerUntil)}.`,
     ),
 ).pipe(
   Command.withDescription("Give a key a new secret; the former one works on for its grace"),
   Command.withExamples([{ command: "weir keys rotate acme_key --grace 3600" }]),
 )
+
+const until = (instant: string | undefined): string =>
+  instant === undefined || Date.parse(instant) <= Date.now() ? "works no more" : `works until ${instant}`
 
 const renameKey = Command.make(
   "rename",
