@@ -1,7 +1,8 @@
 /**
  * `npm run readme`: runs every command of the README and of the guide. Each page runs from top to bottom on one fresh gateway, as
- * its reader does, and the output of each command is compared with the lines `# → …` beneath it (regular expressions). Commands
- * that another part of `.ci/run` runs are looked up there. Names of pages as arguments run those only.
+ * its reader does, and the output of each command must have the lines `# → …` beneath it: `…` in them is any text of a line, and
+ * a space any number of spaces. `NAME=$(…)` sets a variable for the commands below it. Commands that another part of `.ci/run` runs
+ * are looked up there. Names of pages as arguments run those only.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -128,11 +129,20 @@ const judge = (section: Section, command: Command, code: number | null, output: 
   if (code !== 0) problems.push(`${section.title}: ${command.text}\n  ended with ${code}:\n${output}`)
   for (const expected of command.expected) {
     compared++
-    if (!new RegExp(expected.replace(/[()?]/g, "\\$&"), "m").test(output)) {
+    if (!patternOf(expected).test(output)) {
       problems.push(`${section.title}: ${command.text}\n  does not print ${expected}:\n${output}`)
     }
   }
 }
+
+/** The shown line: `…` is any text of a line, a space any number of spaces. */
+const patternOf = (shown: string): RegExp =>
+  new RegExp(
+    shown
+      .split("…")
+      .map((part) => part.replaceAll(/[[\]{}()*+?.^$|\\/]/g, "\\$&").replaceAll(/ +/g, " +"))
+      .join(".*"),
+  )
 
 /** `NAME=value … npm start`: starts, and stops on SIGTERM. */
 const start = async (section: Section, command: Command): Promise<void> => {
@@ -242,13 +252,16 @@ const run = async (section: Section): Promise<void> => {
       const text = command.text
         .replaceAll("http://127.0.0.1:8080", baseUrl)
         .replace(/docs\/images\/(\w+\.svg)/, join(gateway.dir, "$1"))
-      const { status, stdout, stderr } = spawnSync("bash", ["-c", text], {
+      const variable = /^([A-Z_]+)=\$\(/.exec(text)?.[1]
+      const shown = variable === undefined ? text : `${text} && printf %s "$${variable}"`
+      const { status, stdout, stderr } = spawnSync("bash", ["-c", shown], {
         cwd: root,
         env,
         encoding: "utf8",
         timeout: 120_000,
       })
       judge(section, command, status, stdout + stderr)
+      if (variable !== undefined) env[variable] = stdout
     }
   } finally {
     rmSync(join(root, "weir.yaml"), { force: true })
