@@ -28,8 +28,8 @@ export const Org = Schema.Struct({
   /** The currency of its account, e.g. `USD`. */
   currency: Currency,
   /**
-   * The zone of its days, e.g. `Europe/Zurich`, in which its budgets begin and its reports count; `Etc/GMT-8` if absent. Plans' daily quotas
-   * are always of that.
+   * The zone of its days, e.g. `Europe/Zurich`, in which its budgets begin and its reports count; UTC+8 if absent. Plans' daily quotas
+   * are always of UTC+8.
    */
   timeZone: Schema.optionalKey(TimeZone),
   /** The balance below which the event `balance.low` is sent. */

@@ -174,7 +174,7 @@ const fieldsOf = (currency: string, subjects: Choices, budget?: BudgetState): Re
     label: "Period",
     value: budget === undefined ? "day" : periodValue(budget.period),
     options: periodOptions(budget),
-    hint: "Periods begin at midnight in the organisation's zone; Etc/GMT-8 if it has none.",
+    hint: "Periods begin at midnight in the organisation's zone; UTC+8 if it has none.",
   },
   {
     name: "startsOn",
