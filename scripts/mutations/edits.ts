@@ -61,7 +61,7 @@ export const allEdits: ReadonlyArray<Edit> = [
       "if (registration === undefined || finished === undefined || reply.hasMarks) return settlement",
       "if (registration !== undefined || finished === undefined || reply.hasMarks) return settlement",
     ],
-    ["if (!isGood) return Effect.undefined", "if (isGood) return Effect.undefined"],
+    ["if (!isGood || policies", "if (isGood || policies"],
   ),
   ...edits("src/calls/settle/amount-due.ts", ["const full = isOwn ? free :", "const full = !isOwn ? free :"]),
   ...edits(

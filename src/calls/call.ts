@@ -30,6 +30,7 @@ import { type RegisteredCall, replay, replayForgotten } from "./reply/replay.ts"
 import type { ClientReply } from "./reply/reply.ts"
 import { inProgressReply } from "./reply/reply-body.ts"
 import { abandon, lookForReply, placeFor } from "./reply/reply-caching.ts"
+import { reviewOf, withValues } from "./reply/reply-review.ts"
 import { follow, type Restore, SharedStream } from "./reply/shared-reply.ts"
 import type { CallServices, RunningCall } from "./services.ts"
 import { cachedCharge } from "./settle/cached-bill.ts"
@@ -111,7 +112,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   }
   if (admission._tag === "Completed") {
     if (isForbidden(kind.modelOf(request), call.caller, services.catalogue.current())) return yield* modelNotAuthorised
-    if (registration !== undefined) reply.send(yield* replay(services, registration))
+    if (registration !== undefined) reply.send(withValues(yield* replay(services, registration), decoded.success.marks))
     return undefined
   }
   const { meta } = request
@@ -121,8 +122,9 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   if (tagged.tags !== undefined) yield* annotate(() => tagAttributes(tagged.tags))
   const { requestId, traceId } = call
   const origin = { requestId, caller: tagged, ...(traceId !== undefined && { traceId }) }
+  const review = reviewOf(reply, tagged, decoded.success.marks, services.config.masterKey)
   const given = { services, call: origin, kind, meta, model, registration, counts, reply, limits, waiting }
-  const admitted: AdmittedCall<Body> = { ...given, hits: [] }
+  const admitted: AdmittedCall<Body> = { ...given, hits: [], review }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
     Effect.flatMap(Effect.fromResult(withItsTags), () =>
@@ -274,6 +276,15 @@ const begin = Effect.fnUntraced(function* <Body extends object>(
   waiting.held()
   task.warnings.push(...nearOf(admitted, reserved.covering))
   const conversation = conversationOf(admitted, task, caching, nowMs)
+  const { review } = admitted
+  // Others may wait for the same reply: then the vendor is not interrupted.
+  if (review !== undefined) {
+    const denied = () => {
+      const isShared = caching?.state === "miss" && caching.flight.isShared
+      if (review.denial !== undefined && !isShared) conversation.signal.end(contentBlocked(review.denial))
+    }
+    review.onDenied = denied
+  }
   return { ...admitted, ...reserved, task, caching, conversation, sent: undefined }
 })
 

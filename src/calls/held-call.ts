@@ -5,6 +5,7 @@ import type { DailyCount } from "../admission/gate.ts"
 import type { Waiting } from "../admission/overload.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Settlement } from "../money/settlement.ts"
+import type { Marks } from "../policies/masks/marks.ts"
 import type { PolicyHit } from "../policies/review.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
@@ -12,6 +13,7 @@ import type { CountedLimits } from "./counted-limits.ts"
 import type { CallRequest, Kind, Task } from "./kind.ts"
 import type { RegisteredCall } from "./reply/replay.ts"
 import type { ClientReply } from "./reply/reply.ts"
+import type { CallReview } from "./reply/reply-review.ts"
 import type { CallServices } from "./services.ts"
 import type { Reserved } from "./settle/reserve.ts"
 import type { Conversation } from "./vendor/conversation.ts"
@@ -19,6 +21,8 @@ import type { Conversation } from "./vendor/conversation.ts"
 /** A request that could be read. */
 export interface DecodedCall<Request> {
   readonly request: Request
+  /** The marks that replace values of the client's request; absent if nothing was masked. */
+  readonly marks?: Marks | undefined
   /** Hash of the payload, independent of key order; only if there is an idempotency key. */
   readonly payloadHash: string | undefined
 }
@@ -53,6 +57,8 @@ export interface AdmittedCall<Body extends object> {
   readonly limits: CountedLimits
   /** Matches of content policies so far. */
   readonly hits: Array<PolicyHit>
+  /** The review of the reply; undefined if nothing is enforced on it. */
+  readonly review: CallReview | undefined
   /** Notified when the hold is made. */
   readonly waiting: Waiting
 }

@@ -10,6 +10,7 @@ import type { Marked } from "../media/marked.ts"
 import type { Amount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
 import type { JobFacts } from "../money/settlement.ts"
+import type { EditText } from "../policies/reply/reply-blocks.ts"
 import type { ReplyCaching } from "../protocol/control/reply-cache.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { ExchangeMeta, Stop } from "../protocol/exchange.ts"
@@ -104,6 +105,6 @@ export interface Task<Body extends object> extends Work {
   readonly marked?: Marked | undefined
   /** The text that outbound policies read. */
   readonly answered: () => string
-  /** The reply that is sent whole, as a function of the balance that it shows. */
-  readonly finish: (usage: SettledUsage) => (balance: string) => Body
+  /** The reply that is sent whole, as a function of the balance that it shows. @param edit of each text that a model wrote */
+  readonly finish: (usage: SettledUsage, edit?: EditText) => (balance: string) => Body
 }

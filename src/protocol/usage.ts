@@ -21,6 +21,7 @@ export const EstimatedReason = Schema.Literals([
   "client_disconnected",
   "upstream_timeout",
   "stream_backpressure",
+  "content_blocked",
   "gateway_lost",
 ])
 export type EstimatedReason = typeof EstimatedReason.Type

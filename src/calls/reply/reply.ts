@@ -2,6 +2,8 @@
 import type { EventEncoder } from "../../dialects/client/client-api.ts"
 import type { RateRoom } from "../../dialects/client/limit-headers.ts"
 import type { Marked, WrittenPart } from "../../media/marked.ts"
+import type { ReplyReview } from "../../policies/reply/reply-review.ts"
+import { ReviewedEvents } from "../../policies/reply/reviewed-events.ts"
 import type { CacheState } from "../../protocol/control/reply-cache.ts"
 import { errorBody } from "../../protocol/error.ts"
 import { toServiceError } from "../../store/unavailable.ts"
@@ -28,8 +30,8 @@ export interface ReplyOptions<Body extends object> extends BufferOptions {
 }
 
 export class ClientReply<Body extends object> implements ConnectionListener, BufferListener {
-  /** The format of the client's API. */
-  readonly events: EventEncoder
+  /** The format of the client's API, with the review of its policies around it. */
+  events: EventEncoder
   readonly #options: ReplyOptions<Body>
   readonly #buffer: ReplyBuffer
   readonly #stall: Stall
@@ -109,6 +111,19 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
     }
     this.#isFlushed = true
     if (!this.#isGone) this.#options.connection.refuse(error)
+  }
+
+  /**
+   * Reviews everything that is written from now on.
+   * @returns the function that writes the events that wait at the end of a stream
+   */
+  review(review: ReplyReview): () => void {
+    const reviewed = new ReviewedEvents(this.events, review)
+    this.events = reviewed
+    return () => {
+      const rest = reviewed.rest()
+      if (rest !== "") this.write(rest)
+    }
   }
 
   /** Writes events, or keeps them until the client takes more. */

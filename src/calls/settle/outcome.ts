@@ -16,6 +16,7 @@ const brokenReasons: Readonly<Record<string, BrokenReason>> = {
   upstream_idle_timeout: "upstream_timeout",
   upstream_total_timeout: "upstream_timeout",
   stream_backpressure: "stream_backpressure",
+  content_blocked: "content_blocked",
 }
 
 /** The reason why a call ended early; undefined if it ended normally. */

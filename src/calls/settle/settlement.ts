@@ -7,6 +7,7 @@ import { retryInBackground } from "../../admission/gate.ts"
 import { type Amount, formatAmount } from "../../money/amount.ts"
 import type { Counts } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
+import type { EditText } from "../../policies/reply/reply-blocks.ts"
 import { contentBlocked, type Denial } from "../../policies/review.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
@@ -29,6 +30,7 @@ import {
   withheldReply,
 } from "../reply/reply-body.ts"
 import { keepReply } from "../reply/reply-caching.ts"
+import type { CallReview } from "../reply/reply-review.ts"
 import type { OpenCall, RunningCall } from "../services.ts"
 import { amountDue, isFree } from "./amount-due.ts"
 import { settleCharge } from "./charge.ts"
@@ -62,15 +64,19 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   }
   yield* annotate(() => billAttributes(heldCall, due.charge.cost))
   const usage = usageOf(due.bill, due.charge, task.currency)
+  const failure = error ?? (task.opening !== undefined && denial !== undefined ? contentBlocked(denial) : undefined)
   const finish = (told?: Amount) => {
-    const finished = error === undefined ? finishReply(heldCall, usage, denial) : undefined
-    return { finished, settlement: withReplayRecord(heldCall, due.settlement, finished, told) }
+    if (failure !== undefined) return { finished: undefined, settlement: due.settlement }
+    const finished = finishReply(heldCall, usage, denial, true)
+    // The record has the marks of the request, not their values.
+    const kept = heldCall.review?.restores === true ? finishReply(heldCall, usage, denial, false) : finished
+    return { finished, settlement: withReplayRecord(heldCall, due.settlement, kept, told) }
   }
   let end = finish()
   heldCall.sent = end.settlement
   // Called while the database does not answer; the settlement that comes late has the same reply.
   const estimate = hold.balance - due.charge.cost
-  const isAnswered = error === undefined && isFree(heldCall, due)
+  const isAnswered = failure === undefined && isFree(heldCall, due)
   // No client waits for the record of a call that costs nothing.
   if (isAnswered) conclude(heldCall, usage, estimate, end.finished, denial)
   const settled = yield* spanned("settle")(
@@ -83,7 +89,7 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   const balance = settled._tag === "Settled" ? settled.balance : estimate
   if (heldCall.registration !== undefined)
     yield* complete(heldCall, heldCall.registration, end.settlement.reply !== undefined)
-  if (error !== undefined) yield* breakOff(heldCall, usage, balance, error)
+  if (failure !== undefined) yield* breakOff(heldCall, usage, balance, failure)
   else if (!isAnswered) conclude(heldCall, usage, balance, end.finished, denial)
 })
 
@@ -204,21 +210,24 @@ const reportEstimate = <Body extends object>(
 
 /** A whole reply is reviewed before it is sent; a stream has been sent already and is sampled. */
 const reviewOutbound = <Body extends object>(
-  { services, call, task, hits }: HeldCall<Body>,
+  { services, call, task, hits, review }: HeldCall<Body>,
   isGood: boolean,
 ): Effect.Effect<Denial | undefined> => {
   const policies = call.caller.policies.outbound
-  if (policies.length === 0) return Effect.undefined
   if (task.opening !== undefined) {
+    review?.rest()
+    if (review?.denial !== undefined) return Effect.succeed(review.denial)
+    if (policies.length === 0) return Effect.undefined
     const sampled = policies.filter(({ isEnforced }) => !isEnforced)
     return Effect.as(
       services.review.sample(sampled, () => task.answered()),
       undefined,
     )
   }
-  if (!isGood) return Effect.undefined
+  if (!isGood || policies.length === 0) return Effect.undefined
+  const judged = policies.filter(({ action }) => action !== "mask")
   return Effect.map(
-    services.review.judge(policies, "reply", () => task.answered()),
+    services.review.judge(judged, "reply", () => task.answered()),
     (verdict) => {
       hits.push(...verdict.hits)
       return verdict.denial
@@ -228,15 +237,22 @@ const reviewOutbound = <Body extends object>(
 
 /** The reply of a normal end, complete except for the balance; undefined for a stream. */
 const finishReply = <Body extends object>(
-  { call: { requestId }, task }: HeldCall<Body>,
+  { call: { requestId }, task, review }: HeldCall<Body>,
   usage: SettledUsage,
   denial: Denial | undefined,
+  restores: boolean,
 ): FinishedReply<Body> | undefined => {
   if (task.opening !== undefined) return undefined
   // The client gets the error with the usage, also on replay.
   if (denial !== undefined) return withheldReply(requestId, contentBlocked(denial), usage)
-  return { ...completedReply(requestId, task.finish(usage), usage, task.warnings), status: task.status ?? 200 }
+  const edit = review && editOf(review, restores)
+  return { ...completedReply(requestId, task.finish(usage, edit), usage, task.warnings), status: task.status ?? 200 }
 }
+
+const editOf =
+  (review: CallReview, restores: boolean): EditText =>
+  (text, part, isJson) =>
+    review.masked(text, part, isJson, restores)
 
 /** A settlement that keeps the reply, if it is the reply to a request id. */
 const withReplayRecord = <Body extends object>(

@@ -18,7 +18,10 @@ import type { Work } from "./work.ts"
 export class ClientGone extends Data.TaggedError("ClientGone") {}
 
 /** The reason why a conversation ends from outside its vendor calls; `internal_error` is a worker that lost the request. */
-export type EndedEarly = ClientGone | TierTimeout | ServiceError<"stream_backpressure" | "internal_error">
+export type EndedEarly =
+  | ClientGone
+  | TierTimeout
+  | ServiceError<"stream_backpressure" | "internal_error" | "content_blocked">
 
 /** A client that reads a stream, as the vendor's side sees it. */
 export interface StreamClient {

@@ -12,6 +12,7 @@ import type { Segment } from "../../protocol/kinds/transcription.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import type { ClientApiName, OwnRequest } from "../carry/carried-request.ts"
 import type { VendorFrame } from "../carry/vendor-frame.ts"
+import type { VendorEvent } from "../chat-dialect.ts"
 import type { ExactPlaces } from "../parse/exact-places.ts"
 import type { JsonObject } from "../parse/json.ts"
 import { typeOfBlock } from "../vendor/vendor-blocks.ts"
@@ -23,8 +24,11 @@ export interface EventEncoder {
   readonly open: (data: typeof OpenEvent.Type) => string
   /** @param json a text delta's text in JSON, if it is already encoded */
   readonly delta: (delta: Delta, json?: string) => string
-  /** A frame of a vendor with the same API; from the first one on, deltas are not written. */
-  readonly frame?: (frame: VendorFrame) => string
+  /**
+   * A frame of a vendor with the same API; from the first one on, deltas are not written.
+   * @param events with the frame, at a position; its meaning follows it
+   */
+  readonly frame?: (frame: VendorFrame, events: ReadonlyArray<VendorEvent>, at: number) => string
   /** Words of one speaker. */
   readonly segment?: (segment: Segment) => string
   readonly picture?: (delta: typeof ImageDelta.Type) => string

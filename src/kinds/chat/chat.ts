@@ -10,6 +10,7 @@ import type { BrokenReason } from "../../calls/settle/outcome.ts"
 import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { type Charge, priceUsage, tierDimension } from "../../money/pricing.ts"
+import { type EditText, editBlock, editJsonTexts } from "../../policies/reply/reply-blocks.ts"
 import { textOfReply } from "../../policies/texts.ts"
 import { protocolLabel } from "../../protocol/event.ts"
 import type { Stop } from "../../protocol/exchange.ts"
@@ -194,21 +195,26 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
     return Array.from({ length: replies }, (_, reply) => textOfReply(this.meter.blocks(reply))).join("\n")
   }
 
-  finish(usage: SettledUsage): (balance: string) => ChatReply {
+  finish(usage: SettledUsage, edit?: EditText): (balance: string) => ChatReply {
     const { requestId, request } = this.#asked
     const clientRequestId = request.meta?.requestId
     const stops = this.stops()
-    const { carried } = this.meter
+    const whole = this.meter.carried
+    const carried = whole === undefined || edit === undefined ? whole : editJsonTexts(whole, edit)
+    const blocksOf = (reply = 0) => {
+      const blocks = this.meter.blocks(reply)
+      return edit === undefined ? blocks : blocks.map((block) => editBlock(block, edit))
+    }
     return (balance) => ({
       requestId,
       ...(clientRequestId !== undefined && { clientRequestId }),
       model: request.model,
       ...(carried !== undefined && { carried }),
-      blocks: carried === undefined ? this.meter.blocks() : [],
+      blocks: carried === undefined ? blocksOf() : [],
       ...this.#endOf(0),
       ...(stops !== undefined &&
         carried === undefined && {
-          replies: stops.map((_, reply) => ({ blocks: this.meter.blocks(reply), ...this.#endOf(reply) })),
+          replies: stops.map((_, reply) => ({ blocks: blocksOf(reply), ...this.#endOf(reply) })),
         }),
       usage: { ...usage, balance },
     })

@@ -48,9 +48,11 @@ export const takeEvents = (
   const isCarried = isFirst && events.some(({ kind }) => kind === "frame")
   let text = isFirst && !isCarried ? opening() : ""
   let fault: VendorFault | undefined
+  let at = -1
   for (const event of events) {
+    at++
     meter.add(event)
-    if (event.kind === "frame") text += client?.events.frame?.(event.frame) ?? ""
+    if (event.kind === "frame") text += client?.events.frame?.(event.frame, events, at) ?? ""
     if (event.kind === "delta" && client !== undefined) text += client.events.delta(event.delta, event.json)
     if (event.kind === "fault") fault = event.fault
     // Anything after the terminal event is not part of the reply.

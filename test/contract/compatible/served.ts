@@ -53,6 +53,12 @@ const paths = {
 }
 export type Api = keyof typeof paths
 
+/** The same for streams. */
+export const streamPaths: typeof paths = {
+  ...paths,
+  generate: (model) => `/gemini/v1beta/models/${model}:streamGenerateContent?alt=sse`,
+}
+
 /** Asks a model in one API. @returns the reply, with what the vendor got; undefined if it was not called */
 export const askIn = async (gateway: TestGateway, script: VendorScript, api: Api, model: string, body: object) => {
   const { vendor } = gateway

@@ -155,8 +155,8 @@ const streamOf = (client: ClientApiName, context: ReplyContext, events: Readonly
   let stop: Stop = "end"
   const isCarried = events.some(({ kind }) => kind === "frame")
   let text = isCarried ? "" : encoder.open({ requestId: context.requestId, model: "main", protocol: "twp/1" })
-  for (const event of events) {
-    if (event.kind === "frame") text += encoder.frame?.(event.frame) ?? ""
+  for (const [at, event] of events.entries()) {
+    if (event.kind === "frame") text += encoder.frame?.(event.frame, events, at) ?? ""
     if (event.kind === "delta") text += encoder.delta(event.delta, event.json)
     if (event.kind === "stop") stop = event.stop
     if (event.kind === "done") break

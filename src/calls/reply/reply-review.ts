@@ -1,0 +1,46 @@
+/** The review of the reply of one call, by the policies that are enforced on it. */
+import type { Redacted } from "effect"
+import type { Caller } from "../../identity/caller.ts"
+import { Marks, markKey } from "../../policies/masks/marks.ts"
+import { editJsonTexts } from "../../policies/reply/reply-blocks.ts"
+import { ReplyReview } from "../../policies/reply/reply-review.ts"
+import type { WholeReply } from "../connection.ts"
+import type { ClientReply } from "./reply.ts"
+
+/**
+ * Reviews a reply from now on; undefined if nothing is enforced on it.
+ * @param restored the marks of the request, which are put back
+ */
+export const reviewOf = <Body extends object>(
+  reply: ClientReply<Body>,
+  { policies: { outbound }, org }: Pick<Caller, "policies" | "org">,
+  restored: Marks | undefined,
+  masterKey: Redacted.Redacted | undefined,
+): CallReview | undefined => {
+  if (restored === undefined && !outbound.some(({ isEnforced }) => isEnforced)) return undefined
+  let marks: Marks | undefined
+  const made = () => {
+    marks ??= new Marks(markKey(masterKey, org.id))
+    return marks
+  }
+  const review = new CallReview({ policies: outbound, restored, marks: made, onDenied: () => review.onDenied() })
+  review.rest = reply.review(review)
+  return review
+}
+
+/** A stored reply with the values behind the marks of the request. */
+export const withValues = (reply: WholeReply<never>, marks: Marks | undefined): WholeReply<never> => {
+  const { body } = reply
+  if (marks === undefined || typeof body !== "string") return reply
+  const review = new ReplyReview({ policies: none, restored: marks, marks: () => marks, onDenied: () => {} })
+  return { ...reply, body: editJsonTexts(body, (text, part, isJson) => review.masked(text, part, isJson, true)) }
+}
+
+const none: ReadonlyArray<never> = []
+
+export class CallReview extends ReplyReview {
+  /** Writes the events that wait at the end of a stream. */
+  rest: () => void = () => {}
+  /** Called when a text is denied. */
+  onDenied: () => void = () => {}
+}

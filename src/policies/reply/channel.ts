@@ -1,0 +1,54 @@
+/** One text of a streamed reply under review: the words of a reply, its reasoning, or the arguments of one call. */
+import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
+import { TextWindow, type Windowed } from "../text/window.ts"
+import { type ReplyReview, type TextEdit, withEdits } from "./reply-review.ts"
+import type { PartRules } from "./reply-rules.ts"
+
+export class Channel {
+  readonly #review: ReplyReview
+  readonly #rules: PartRules
+  readonly #window: TextWindow
+  readonly #isJson: boolean
+  #edits: ReadonlyArray<TextEdit> = []
+  #maskedTo = 0
+  /** The end of the text so far, and of the text that may go on. */
+  length = 0
+  clearTo = 0
+
+  constructor(review: ReplyReview, part: ReviewedPart) {
+    this.#review = review
+    this.#isJson = part === "toolArguments"
+    this.#rules = review.rulesOf(part)
+    this.#window = new TextWindow(this.#rules.set, this.#isJson)
+  }
+
+  push(text: string): void {
+    this.length += text.length
+    this.#take(this.#window.push(text))
+  }
+
+  /** Its text has ended. */
+  end(): void {
+    if (this.clearTo < this.length || this.length === 0) this.#take(this.#window.end())
+  }
+
+  #take({ clearTo, found }: Windowed): void {
+    if (this.#review.denial !== undefined) return
+    if (found.length === 0) {
+      this.clearTo = clearTo
+      return
+    }
+    const { edits, deniedAt } = this.#review.decide(found, this.#rules, this.#isJson, this.#maskedTo)
+    this.#edits = [...this.#edits, ...edits]
+    this.#maskedTo = this.#edits.at(-1)?.end ?? this.#maskedTo
+    this.clearTo = deniedAt ?? clearTo
+  }
+
+  /** The clear text of a part with its edits. @param at the offset of the part */
+  written(text: string, at: number): string {
+    if (this.#edits.length === 0) return text
+    const made = withEdits(text, at, this.#edits)
+    this.#edits = this.#edits.filter(({ end }) => end > at + text.length)
+    return made
+  }
+}

@@ -1,0 +1,52 @@
+/** The texts of whole replies, with others in their places. Pure. */
+import type { Schema } from "effect"
+import type { ReplyBlock } from "../../protocol/block.ts"
+import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
+import { frameOf, leavesOf, withTexts } from "./frame-texts.ts"
+
+/** Another text for one. @param isJson whether it is JSON in a string */
+export type EditText = (text: string, part: ReviewedPart | "own", isJson: boolean) => string
+
+export const editBlock = (block: ReplyBlock, edit: EditText): ReplyBlock => {
+  switch (block.t) {
+    case "text":
+      return { ...block, v: edit(block.v, "text", false) }
+    case "reasoning":
+      return block.redacted === true ? block : { ...block, v: edit(block.v, "text", false) }
+    case "vendor":
+      return { ...block, v: editJsonTexts(block.v, edit) }
+    case "tool_call": {
+      const { input, json, text } = block
+      return {
+        ...block,
+        input: editObject(input, edit),
+        ...(json !== undefined && { json: edit(json, "toolArguments", true) }),
+        ...(text !== undefined && { text: edit(text, "toolArguments", false) }),
+      }
+    }
+  }
+}
+
+const editObject = (value: Schema.JsonObject, edit: EditText): Schema.JsonObject =>
+  Object.fromEntries(Object.entries(value).map(([name, each]) => [name, editJson(each, edit)]))
+
+const editJson = (value: Schema.Json, edit: EditText): Schema.Json => {
+  if (typeof value === "string") return edit(value, "toolArguments", false)
+  if (Array.isArray(value)) return value.map((each) => editJson(each, edit))
+  return isJsonObject(value) ? editObject(value, edit) : value
+}
+
+const isJsonObject = (value: Schema.Json): value is Schema.JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The texts in a vendor's JSON, in place: all other bytes stay. */
+export const editJsonTexts = (json: string, edit: EditText): string => {
+  const read = frameOf(json)
+  if (read === undefined) return edit(json, "text", false)
+  const changed = leavesOf(read).flatMap(({ path, text, isJson, ofCall, isOwn }) => {
+    if (path.at(-1) === "name") return []
+    const made = edit(text, isOwn ? "own" : ofCall ? "toolArguments" : "text", isJson)
+    return made === text ? [] : [[path, made] as const]
+  })
+  return changed.length === 0 ? json : withTexts(json, changed)
+}

@@ -1,0 +1,155 @@
+/** The review of one reply: matches of the policies of its caller, with the decisions about them. */
+import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
+import type { Marks } from "../masks/marks.ts"
+import type { ReviewPolicy } from "../policy.ts"
+import type { Denial, PolicyHit } from "../review.ts"
+import { type Found, TextWindow } from "../text/window.ts"
+import { type PartRules, replyRules } from "./reply-rules.ts"
+
+/** Another text for a part of a text. */
+export interface TextEdit {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+/** The decision about matches: edits up to the first denial. */
+export interface Decided {
+  readonly edits: ReadonlyArray<TextEdit>
+  /** The beginning of a match that is denied. */
+  readonly deniedAt: number | undefined
+}
+
+export interface ReplyReviewOptions {
+  readonly policies: ReadonlyArray<ReviewPolicy>
+  /** The marks of the request, which are put back; undefined if it has none. */
+  readonly restored: Marks | undefined
+  /** The marks of replies, which replace what masks find. */
+  readonly marks: () => Marks
+  readonly onDenied: (denial: Denial) => void
+}
+
+export class ReplyReview {
+  readonly #options: ReplyReviewOptions
+  readonly #counts = new Map<ReviewPolicy, number>()
+  denial: Denial | undefined
+
+  constructor(options: ReplyReviewOptions) {
+    this.#options = options
+  }
+
+  /** Matches so far, by policy. */
+  get hits(): ReadonlyArray<PolicyHit> {
+    return [...this.#counts].map(([policy, count]) => ({
+      policy: policy.id,
+      at: "reply",
+      count,
+      did: didBy[policy.action],
+    }))
+  }
+
+  rulesOf(part: ReviewedPart): PartRules {
+    const { policies, restored } = this.#options
+    return replyRules(policies, part, restored !== undefined)
+  }
+
+  /** The decision about matches of one text, in their order. @param maskedTo the end of the last mask before them */
+  decide(found: ReadonlyArray<Found>, { policies, set }: PartRules, isJson: boolean, maskedTo = 0): Decided {
+    const edits: Array<TextEdit> = []
+    let end = maskedTo
+    for (const match of found) {
+      const policy = policies[match.rule]
+      if (policy !== undefined) this.#counts.set(policy, (this.#counts.get(policy) ?? 0) + 1)
+      if (policy?.action === "flag" || policy?.action === "shadow") continue
+      if (policy?.action === "deny" || (policy?.action === "mask" && isJson && reachesOverString(match.text))) {
+        this.#deny(policy)
+        return { edits, deniedAt: match.start }
+      }
+      if (match.end <= end) continue
+      const start = Math.max(match.start, end)
+      const text = match.text.slice(start - match.start)
+      const edit =
+        policy === undefined
+          ? this.#options.restored?.valueOf(isJson ? withoutEscapes(text) : text)
+          : this.#options.marks().of(set.rules[match.rule]?.label ?? "MASKED", text)
+      if (edit === undefined) continue
+      end = match.end
+      edits.push({ start, end, text: isJson ? JSON.stringify(edit).slice(1, -1) : edit })
+    }
+    return { edits, deniedAt: undefined }
+  }
+
+  /** Whether marks are put back. */
+  get restores(): boolean {
+    return this.#options.restored !== undefined
+  }
+
+  /** A whole text with its edits; undefined if it is denied. @param part `own` is the client's own text, where only marks are put back */
+  whole(text: string, part: ReviewedPart | "own", isJson: boolean): string | undefined {
+    const { restored, policies } = this.#options
+    const rules =
+      part === "own"
+        ? replyRules(noPolicies, "text", restored !== undefined)
+        : replyRules(policies, part, this.restores)
+    return this.#edited(text, rules, isJson)
+  }
+
+  /**
+   * A whole text with its masks; only marks are put back if it is the client's own.
+   * @param restores whether the marks of the request are put back too
+   */
+  masked(text: string, part: ReviewedPart | "own", isJson: boolean, restores: boolean): string {
+    const { policies, restored } = this.#options
+    const puts = restores && restored !== undefined
+    const masks = part === "own" ? noPolicies : masksOf(policies)
+    return this.#edited(text, replyRules(masks, part === "own" ? "text" : part, puts), isJson) ?? ""
+  }
+
+  #edited(text: string, rules: PartRules, isJson: boolean): string | undefined {
+    if (rules.policies.length === 0) return text
+    const window = new TextWindow(rules.set, isJson)
+    const found = [...window.push(text).found, ...window.end().found]
+    if (found.length === 0) return text
+    const { edits, deniedAt } = this.decide(found, rules, isJson)
+    return deniedAt === undefined ? withEdits(text, 0, edits) : undefined
+  }
+
+  #deny({ id, reason }: ReviewPolicy): void {
+    if (this.denial !== undefined) return
+    this.denial = { policy: id, reason }
+    this.#options.onDenied(this.denial)
+  }
+}
+
+const didBy = { deny: "denied", mask: "masked", flag: "flagged", shadow: "shadow" } as const
+
+const masksOf = (policies: ReadonlyArray<ReviewPolicy>): ReadonlyArray<ReviewPolicy> => {
+  const known = masks.get(policies) ?? policies.filter(({ action }) => action === "mask")
+  masks.set(policies, known)
+  return known
+}
+
+const masks = new WeakMap<ReadonlyArray<ReviewPolicy>, ReadonlyArray<ReviewPolicy>>()
+
+const noPolicies: ReadonlyArray<ReviewPolicy> = []
+
+/** Whether a match in JSON goes on after the end of its string: no mark could replace it. */
+const reachesOverString = (text: string): boolean => /(^|[^\\])(\\\\)*"/.test(text)
+
+/** A mark in a string of JSON, without the escapes of the string. */
+const withoutEscapes = (text: string): string =>
+  text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+
+/** A text with its edits. @param at the offset at which it begins */
+export const withEdits = (text: string, at: number, edits: ReadonlyArray<TextEdit>): string => {
+  let result = ""
+  let from = at
+  const to = at + text.length
+  for (const edit of edits) {
+    if (edit.end <= from) continue
+    if (edit.start >= to) break
+    if (edit.start >= from) result += text.slice(from - at, edit.start - at) + edit.text
+    from = Math.min(edit.end, to)
+  }
+  return result + text.slice(from - at)
+}

@@ -1,0 +1,266 @@
+/**
+ * The events of a stream under policies: text is written as soon as no match can begin in it any more, masks replace
+ * what they find, and the marks of the request become its values again. A vendor's own frames are held or edited whole. All
+ * events keep their order.
+ */
+
+import type { VendorFrame } from "../../dialects/carry/vendor-frame.ts"
+import type { VendorEvent } from "../../dialects/chat-dialect.ts"
+import type { EventEncoder } from "../../dialects/client/client-api.ts"
+import type { ErrorBody } from "../../protocol/error.ts"
+import type { CloseEvent, Delta, ImageDelta, OpenEvent, WarnEvent } from "../../protocol/event.ts"
+import { cut, editJsonText, type JsonPath } from "../../protocol/json/json-edit.ts"
+import type { Segment } from "../../protocol/kinds/transcription.ts"
+import type { Usage } from "../../protocol/usage.ts"
+import { Channel } from "./channel.ts"
+import { frameOf, leavesOf, logprobsIn, withTexts } from "./frame-texts.ts"
+import type { ReplyReview } from "./reply-review.ts"
+
+/** A part of a channel's text. */
+interface Piece {
+  readonly channel: Channel
+  readonly at: number
+  readonly text: string
+}
+
+/** An event that waits until its text is clear. */
+type Waiting =
+  | {
+      readonly kind: "delta"
+      readonly delta: Delta
+      readonly json: string | undefined
+      readonly piece: Piece | undefined
+    }
+  | { readonly kind: "frame"; readonly frame: VendorFrame; readonly pieces: ReadonlyArray<Piece> }
+
+export class ReviewedEvents implements EventEncoder {
+  readonly heartbeat: string
+  readonly contentType?: string
+  readonly trailers?: NonNullable<EventEncoder["trailers"]>
+  readonly segment?: (segment: Segment) => string
+  readonly picture?: (delta: typeof ImageDelta.Type) => string
+  readonly sound?: NonNullable<EventEncoder["sound"]>
+  readonly frame?: NonNullable<EventEncoder["frame"]>
+  readonly #inner: EventEncoder
+  readonly #review: ReplyReview
+  /** The open channel of each reply. */
+  readonly #open = new Map<number, { readonly name: string; readonly channel: Channel }>()
+  #waiting: Array<Waiting> = []
+  /** Whether the client gets the vendor's frames. */
+  #isCarried = false
+
+  constructor(inner: EventEncoder, review: ReplyReview) {
+    this.#inner = inner
+    this.#review = review
+    this.heartbeat = inner.heartbeat
+    if (inner.contentType !== undefined) this.contentType = inner.contentType
+    if (inner.trailers !== undefined) this.trailers = inner.trailers
+    const sound: EventEncoder["sound"] = (bytes, mime) => inner.sound?.(bytes, mime) ?? ""
+    const picture: EventEncoder["picture"] = (delta) => inner.picture?.(delta) ?? ""
+    const segment = (each: Segment) => this.#segment(each)
+    const frame: EventEncoder["frame"] = (each, events, at) => this.#frame(each, meaningOf(events, at))
+    if (inner.sound !== undefined) this.sound = sound
+    if (inner.picture !== undefined) this.picture = picture
+    if (inner.segment !== undefined) this.segment = segment
+    if (inner.frame !== undefined) this.frame = frame
+  }
+
+  open(data: typeof OpenEvent.Type): string {
+    return this.#inner.open(data)
+  }
+
+  delta(delta: Delta, json?: string): string {
+    if (this.#isCarried || this.#isDenied) return ""
+    if (delta.t === "tool_call" && delta.name !== undefined) this.#review.whole(delta.name, "toolArguments", false)
+    const piece = this.#pieceOf(delta)
+    this.#waiting.push({ kind: "delta", delta, json, piece })
+    piece?.channel.push(piece.text)
+    return this.#written()
+  }
+
+  warn(data: WarnEvent): string {
+    return this.#inner.warn(data)
+  }
+
+  usage(data: Usage): string {
+    return this.#inner.usage(data)
+  }
+
+  close(data: typeof CloseEvent.Type): string {
+    return this.#inner.close(data)
+  }
+
+  error(data: ErrorBody): string {
+    return this.#inner.error(data)
+  }
+
+  /** The reply has ended: the events that waited. */
+  rest(): string {
+    for (const { channel } of this.#open.values()) channel.end()
+    this.#open.clear()
+    return this.#written()
+  }
+
+  get #isDenied(): boolean {
+    return this.#review.denial !== undefined
+  }
+
+  #frame(frame: VendorFrame, deltas: ReadonlyArray<Delta>): string {
+    this.#isCarried = true
+    if (this.#isDenied) return ""
+    const pieces = deltas.flatMap((delta) => this.#pieceOf(delta) ?? [])
+    const reviewed = frame.envelope === undefined ? this.#withLeaves(frame, pieces) : frame
+    if (reviewed === undefined) return this.#written()
+    this.#waiting.push({ kind: "frame", frame: reviewed, pieces })
+    for (const { channel, text } of pieces) channel.push(text)
+    return this.#written()
+  }
+
+  /** The frame with its other texts reviewed, each as a whole; undefined if one is denied. */
+  #withLeaves(frame: VendorFrame, pieces: ReadonlyArray<Piece>): VendorFrame | undefined {
+    const read = frameOf(frame.json)
+    if (read === undefined) return frame
+    const changed: Array<readonly [path: JsonPath, text: string]> = []
+    for (const { path, text, isJson, ofCall, isOwn } of leavesOf(read)) {
+      if (pieces.some((piece) => piece.text === text) || (isOwn && !this.#review.restores)) continue
+      const made = this.#review.whole(text, isOwn ? "own" : ofCall ? "toolArguments" : "text", isJson)
+      if (made === undefined) return undefined
+      // A name cannot be another one.
+      if (made !== text && path.at(-1) !== "name") changed.push([path, made])
+    }
+    return changed.length === 0 ? frame : { ...frame, json: withTexts(frame.json, changed) }
+  }
+
+  #segment(segment: Segment): string {
+    if (this.#isDenied) return ""
+    const text = this.#review.whole(segment.text, "text", false)
+    return text === undefined ? "" : (this.#inner.segment?.({ ...segment, text }) ?? "")
+  }
+
+  /** The text of a delta in its channel; a new channel ends the one before it. */
+  #pieceOf(delta: Delta): Piece | undefined {
+    const { reply = 0 } = delta
+    const text = textOf(delta)
+    if (text === undefined || text === "") return undefined
+    const name = delta.t === "tool_call" ? `call ${delta.i}` : delta.t
+    let open = this.#open.get(reply)
+    if (open?.name !== name) {
+      open?.channel.end()
+      const isArguments = delta.t === "tool_call" && delta.text === undefined
+      open = { name, channel: new Channel(this.#review, isArguments ? "toolArguments" : "text") }
+      this.#open.set(reply, open)
+    }
+    return { channel: open.channel, at: open.channel.length, text }
+  }
+
+  #written(): string {
+    let text = ""
+    while (this.#waiting.length > 0) {
+      const [first] = this.#waiting
+      if (first === undefined) break
+      const made = this.#made(first)
+      if (made === undefined) break
+      text += made
+      this.#waiting.shift()
+    }
+    const [first] = this.#waiting
+    if (first?.kind === "delta" && first.piece !== undefined) text += this.#begun(first, first.piece)
+    if (this.#isDenied) this.#waiting = []
+    return text
+  }
+
+  /** A waiting event, written; undefined if its text is not clear. */
+  #made(waiting: Waiting): string | undefined {
+    if (waiting.kind === "frame") return this.#madeFrame(waiting)
+    const { delta, json, piece } = waiting
+    if (piece === undefined) return this.#inner.delta(delta, json)
+    const { channel, at, text } = piece
+    if (channel.clearTo < at + text.length) return undefined
+    const made = channel.written(text, at)
+    if (made === text)
+      return this.#inner.delta(withText(delta, text), json === undefined || text === textOf(delta) ? json : undefined)
+    return made === "" && isOnlyText(delta) ? "" : this.#inner.delta(withText(delta, made, true))
+  }
+
+  /** The clear beginning of a text that waits. */
+  #begun({ delta }: Extract<Waiting, { readonly kind: "delta" }>, { channel, at, text }: Piece): string {
+    const clear = channel.clearTo - at
+    if (clear <= 0 || !isOnlyText(delta)) return ""
+    const begin = text.slice(0, clear)
+    const rest = text.slice(clear)
+    this.#waiting[0] = {
+      kind: "delta",
+      delta: withText(delta, rest),
+      json: undefined,
+      piece: { channel, at: at + clear, text: rest },
+    }
+    const made = channel.written(begin, at)
+    return made === "" ? "" : this.#inner.delta(withText(delta, made))
+  }
+
+  #madeFrame({ frame, pieces }: Extract<Waiting, { readonly kind: "frame" }>): string | undefined {
+    if (pieces.some(({ channel, at, text }) => channel.clearTo < at + text.length)) return undefined
+    const made = new Map(pieces.map(({ channel, at, text }) => [text, channel.written(text, at)]))
+    const isSame = [...made].every(([before, after]) => before === after)
+    return this.#inner.frame?.(isSame ? frame : frameWith(frame, made), [], 0)
+  }
+}
+
+const meaningOf = (events: ReadonlyArray<VendorEvent>, at: number): ReadonlyArray<Delta> => {
+  const deltas: Array<Delta> = []
+  for (let next = at + 1; next < events.length; next++) {
+    const event = events[next]
+    if (event === undefined || event.kind === "frame") break
+    if (event.kind === "delta") deltas.push(event.delta)
+  }
+  return deltas
+}
+
+/** A frame with other texts. @param made the texts by those before */
+const frameWith = (frame: VendorFrame, made: ReadonlyMap<string, string>): VendorFrame => {
+  if (frame.envelope !== undefined) {
+    const [[, text] = ["", ""]] = made
+    return { ...frame, json: JSON.stringify(text) }
+  }
+  const read = frameOf(frame.json)
+  if (read === undefined) return frame
+  const changed = leavesOf(read).flatMap(({ path, text }) => {
+    const after = made.get(text)
+    return after === undefined || after === text ? [] : [[path, after] as const]
+  })
+  return {
+    ...frame,
+    json: editJsonText(
+      withTexts(frame.json, changed),
+      logprobsIn(read).map((path) => cut(...path)),
+    ),
+  }
+}
+
+/** The text of a delta that models write; sealed reasoning is none. */
+const textOf = (delta: Delta): string | undefined => {
+  switch (delta.t) {
+    case "text":
+    case "vendor":
+      return delta.v
+    case "reasoning":
+      return delta.redacted === true ? undefined : delta.v
+    case "tool_call":
+      return delta.args ?? delta.text
+  }
+}
+
+/** @param isOther whether it is another text than the vendor's: probabilities of its tokens are left out then */
+const withText = (delta: Delta, text: string, isOther = false): Delta => {
+  if (delta.t === "tool_call") return { ...delta, ...(delta.args === undefined ? { text } : { args: text }) }
+  if (delta.t !== "text" || !isOther) return { ...delta, v: text }
+  const { logprobs: _, ...rest } = delta
+  return { ...rest, v: text }
+}
+
+/** Whether a delta can be given in parts. */
+const isOnlyText = (delta: Delta): boolean => {
+  if (delta.t === "text") return delta.citations === undefined && delta.logprobs === undefined
+  if (delta.t === "reasoning") return delta.signature === undefined
+  return delta.t === "tool_call" && delta.id === undefined && delta.name === undefined
+}
