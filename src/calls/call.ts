@@ -105,14 +105,15 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const { rooms } = limits
   if (rooms.length > 0) reply.rates(rooms)
   if (Result.isFailure(decoded)) return yield* decoded.failure
-  const { request } = decoded.success
+  const { request, masked } = decoded.success
   if (admission._tag === "InProgress") {
     reply.send(inProgressReply(registration?.requestId ?? ""))
     return undefined
   }
   if (admission._tag === "Completed") {
     if (isForbidden(kind.modelOf(request), call.caller, services.catalogue.current())) return yield* modelNotAuthorised
-    if (registration !== undefined) reply.send(withValues(yield* replay(services, registration), decoded.success.marks))
+    if (registration !== undefined)
+      reply.send(withValues(yield* replay(services, registration), decoded.success.masked?.marks))
     return undefined
   }
   const { meta } = request
@@ -122,9 +123,9 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   if (tagged.tags !== undefined) yield* annotate(() => tagAttributes(tagged.tags))
   const { requestId, traceId } = call
   const origin = { requestId, caller: tagged, ...(traceId !== undefined && { traceId }) }
-  const review = reviewOf(reply, tagged, decoded.success.marks, services.config.masterKey)
+  const review = reviewOf(reply, tagged, masked?.marks, services.config.masterKey)
   const given = { services, call: origin, kind, meta, model, registration, counts, reply, limits, waiting }
-  const admitted: AdmittedCall<Body> = { ...given, hits: [], review }
+  const admitted: AdmittedCall<Body> = { ...given, hits: [...(masked?.hits ?? [])], review }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
     Effect.flatMap(Effect.fromResult(withItsTags), () =>
@@ -213,7 +214,7 @@ const replayOrHold = Effect.fnUntraced(function* <Request extends CallRequest, B
   const reply = yield* replayForgotten(services, registration)
   if (reply === undefined) return yield* hold(admitted, kind, request, restore)
   yield* giveBack(admitted)
-  admitted.reply.send(reply)
+  admitted.reply.send(withValues(reply, admitted.review?.restored))
 })
 
 /** Plan, review, look for a reply, hold: before the hold, only the idempotency key and the counts must be released on failure. */

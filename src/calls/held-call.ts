@@ -1,11 +1,11 @@
 /** The states of a call: as received, as admitted, and with its hold. */
 
-import type { Result } from "effect"
+import { Result } from "effect"
 import type { DailyCount } from "../admission/gate.ts"
 import type { Waiting } from "../admission/overload.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Settlement } from "../money/settlement.ts"
-import type { Marks } from "../policies/masks/marks.ts"
+import type { MaskedValues } from "../policies/masks/mask-request.ts"
 import type { PolicyHit } from "../policies/review.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
@@ -22,10 +22,17 @@ import type { Conversation } from "./vendor/conversation.ts"
 export interface DecodedCall<Request> {
   readonly request: Request
   /** The marks that replace values of the client's request; absent if nothing was masked. */
-  readonly marks?: Marks | undefined
+  readonly masked?: MaskedValues | undefined
   /** Hash of the payload, independent of key order; only if there is an idempotency key. */
   readonly payloadHash: string | undefined
 }
+
+/** A request with the values that its marks replace. */
+export const withMasked = <Request, E>(
+  decoded: Result.Result<DecodedCall<Request>, E>,
+  masked: MaskedValues | undefined,
+): Result.Result<DecodedCall<Request>, E> =>
+  masked === undefined ? decoded : Result.map(decoded, (read) => ({ ...read, masked }))
 
 export interface CallOrigin {
   /** The gateway's own request id. */

@@ -3,12 +3,13 @@ import { Effect, Result, type Scope } from "effect"
 import { Overload } from "../admission/overload.ts"
 import { Calls } from "../calls/calls.ts"
 import type { Connection } from "../calls/connection.ts"
-import type { Call } from "../calls/held-call.ts"
+import { type Call, withMasked } from "../calls/held-call.ts"
 import type { CallRequest, Kind } from "../calls/kind.ts"
 import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
 import { joinChunks } from "../media/free-chunk.ts"
 import { Spool } from "../media/spool.ts"
+import { type Masking, maskBody, maskFields, maskingOf } from "../policies/masks/mask-request.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
@@ -40,6 +41,7 @@ export interface CallWords<Request extends CallRequest, Body extends object> ext
   readonly readLarge?: (
     caller: Caller,
     parts: ReadonlyArray<Uint8Array>,
+    masking: Masking | undefined,
   ) => Effect.Effect<ReadCall<Request, Body>, ServiceError<"internal_error">, Scope.Scope>
 }
 
@@ -51,7 +53,8 @@ export interface UploadWords<Request extends CallRequest, Body extends object> e
 export const makeCallRunner = Effect.gen(function* () {
   const calls = yield* Calls
   const overload = yield* Overload
-  const { mediaBodyBytes, bodyMaxBytes } = yield* WeirConfig
+  const { mediaBodyBytes, bodyMaxBytes, masterKey } = yield* WeirConfig
+  const masksOf = (caller: Caller) => maskingOf(caller, masterKey)
   const spool = yield* Spool
   const large = yield* LargeRequests
   const { identify, identifyUpload, hasCredential, again, traced } = yield* makeForCaller
@@ -86,8 +89,8 @@ export const makeCallRunner = Effect.gen(function* () {
     const read = Effect.flatMap(takeRoom(large, request), (room) => readParts(request, bodyMaxBytes, room))
     return Effect.flatMap(identifyUpload(request, read), ({ caller, content: { parts, bytes } }) =>
       words.readLarge === undefined || bytes < largeBytes
-        ? Effect.sync(() => readHere(words, { caller, body: joinChunks(parts), request, requestId }))
-        : Effect.map(words.readLarge(caller, parts), (call) => ({ ...call, caller })),
+        ? Effect.sync(() => readHere(words, { caller, body: joinChunks(parts), request, requestId }, masksOf(caller)))
+        : Effect.map(words.readLarge(caller, parts, masksOf(caller)), (call) => ({ ...call, caller })),
     )
   }
 
@@ -104,7 +107,9 @@ export const makeCallRunner = Effect.gen(function* () {
       if (mayBeLarge(request)) {
         return Effect.scoped(begin(kind, request, requestId, words, readLarge(request, requestId, words)))
       }
-      const identified = Effect.map(identify(request, requestId), (authenticated) => readHere(words, authenticated))
+      const identified = Effect.map(identify(request, requestId), (authenticated) =>
+        readHere(words, authenticated, masksOf(authenticated.caller)),
+      )
       return begin(kind, request, requestId, words, identified)
     },
 
@@ -120,19 +125,39 @@ export const makeCallRunner = Effect.gen(function* () {
         readContent(spool, request, { form: mediaBodyBytes, json: bodyMaxBytes }, room),
       )
       const identified = Effect.flatMap(identifyUpload(request, read), ({ caller, content }) =>
-        Effect.map(words.read(caller, content), (call) => ({ ...call, caller })),
+        readForm(words, caller, content, masksOf(caller)),
       )
       return Effect.scoped(begin(kind, request, requestId, words, identified))
     },
   }
 })
 
+/** @param masking for the requests of the caller; undefined if there is none */
 const readHere = <Request extends CallRequest, Body extends object>(
   words: CallWords<Request, Body>,
   authenticated: Authenticated,
+  masking: Masking | undefined,
 ) => {
-  const { decoded, connection } = words.read(authenticated)
-  return { decoded, connection, caller: authenticated.caller }
+  const { caller } = authenticated
+  if (masking === undefined) return { ...words.read(authenticated), caller }
+  const { body, masked } = maskBody(authenticated.body, masking)
+  const { decoded, connection } = words.read({ ...authenticated, body })
+  return { decoded: withMasked(decoded, masked), connection, caller }
+}
+
+/** The same for a form, or for a body of a route that takes forms. */
+const readForm = <Request extends CallRequest, Body extends object>(
+  words: UploadWords<Request, Body>,
+  caller: Caller,
+  content: Content,
+  masking: Masking | undefined,
+) => {
+  const { fields, masked } = maskFields(content.fields, masking)
+  return Effect.map(words.read(caller, { ...content, fields }), ({ decoded, connection }) => ({
+    decoded: withMasked(decoded, masked),
+    connection,
+    caller,
+  }))
 }
 
 export type CallRunner = Effect.Success<typeof makeCallRunner>

@@ -10,6 +10,8 @@ export type Direction = "inbound" | "outbound"
 
 export interface ReviewPolicy {
   readonly id: string
+  /** The policy as the catalogue has it, for threads that compile it themselves. */
+  readonly source: Policy
   readonly direction: Policy["direction"]
   /** The reason that a client receives with a denial. */
   readonly reason: string
@@ -65,7 +67,7 @@ export const compilePolicy = (
       return Result.fail("only regex, keywords, entities and presidio know the place of a match, which a mask replaces")
     }
     const isEnforced = streams === "enforce" || action === "mask"
-    const common = { id, direction, reason, action, onFailure, isEnforced, isForAll: forAll }
+    const common = { id, source: policy, direction, reason, action, onFailure, isEnforced, isForAll: forAll }
     return Result.succeed({ ...common, parts: new Set(parts), check })
   })
 }

@@ -52,9 +52,12 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
           const { sent, decoded } = readCompatible(api, request, body, org.aliases, place)
           return { decoded, connection: connect(sent) }
         },
-        readLarge: ({ org }, parts) => {
+        readLarge: ({ org }, parts, masking) => {
           const sentIn = { api: api.name, place, headers: request.headers, aliases: org.aliases }
-          return Effect.map(large.read(parts, sentIn), ({ sent, decoded }) => ({ decoded, connection: connect(sent) }))
+          return Effect.map(large.read(parts, sentIn, masking), ({ sent, decoded }) => ({
+            decoded,
+            connection: connect(sent),
+          }))
         },
         refusedAt: () => new CompatibleConnection(response, api, unread),
         status: () => response.statusCode,

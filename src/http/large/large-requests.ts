@@ -10,6 +10,8 @@ import { Keyed } from "../../collections.ts"
 import { WeirConfig } from "../../config.ts"
 import type { ClientContext } from "../../dialects/client/client-api.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
+import { Marks } from "../../policies/masks/marks.ts"
+import { type Masking, sentMasking } from "../../policies/masks/mask-request.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { Decoded } from "../../protocol/json/json-body.ts"
 import { startThread } from "../../worker-thread.ts"
@@ -38,6 +40,7 @@ export class LargeRequests extends Context.Service<
     readonly read: (
       parts: ReadonlyArray<Uint8Array>,
       sentIn?: SentIn,
+      masking?: Masking,
     ) => Effect.Effect<LargeRead, ServiceError<"internal_error">, Scope.Scope>
   }
 >()("weir/http/LargeRequests") {
@@ -88,7 +91,7 @@ export class LargeRequests extends Context.Service<
             }),
             ({ leave }) => Effect.sync(leave),
           ),
-        read: Effect.fnUntraced(function* (parts, sentIn) {
+        read: Effect.fnUntraced(function* (parts, sentIn, masking) {
           const id = ++lastId
           const thread = yield* Effect.acquireRelease(
             Effect.sync(() => {
@@ -102,7 +105,13 @@ export class LargeRequests extends Context.Service<
                 chosen.end(id)
               }),
           )
-          const reply = yield* thread.ask({ op: "read", id, parts: parts.map(wholeOf), sentIn })
+          const reply = yield* thread.ask({
+            op: "read",
+            id,
+            parts: parts.map(wholeOf),
+            sentIn,
+            ...(masking !== undefined && { masking: sentMasking(masking) }),
+          })
           if (reply.kind !== "read") return yield* requestLost()
           const { sent, outcome } = reply
           if ("refused" in outcome) {
@@ -117,8 +126,14 @@ export class LargeRequests extends Context.Service<
             },
             vendorOf,
           )
-          const { request, payloadHash } = outcome
-          return { sent, decoded: Result.succeed({ request: { ...request, prompt }, payloadHash }) }
+          const { request, payloadHash, masked } = outcome
+          const read = { request: { ...request, prompt }, payloadHash }
+          if (masked === undefined || masking === undefined) return { sent, decoded: Result.succeed(read) }
+          const { hits, entries } = masked
+          return {
+            sent,
+            decoded: Result.succeed({ ...read, masked: { hits, marks: Marks.from(masking.key, entries) } }),
+          }
         }),
       })
     }),

@@ -16,6 +16,7 @@ import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import { decodeExchange } from "../../kinds/decode.ts"
 import { joinChunks } from "../../media/free-chunk.ts"
+import { type Masking, maskBody, receivedMasking, type SentMasking } from "../../policies/masks/mask-request.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { Decoded } from "../../protocol/json/json-body.ts"
 import { canonicalJson } from "../../protocol/values/canonical.ts"
@@ -70,12 +71,35 @@ const answered = (asked: Ask): FromWorker => {
 }
 
 const answer = (asked: Ask): FromWorker => {
-  if (asked.op === "read") return read(asked.id, joinChunks(asked.parts), asked.sentIn)
+  if (asked.op === "read") return readMasked(asked)
   const known = prompts.get(asked.id)
   if (known === undefined) return { kind: "failed", message: "there is no such request" }
   const { prompt, source } = known
   if (asked.op === "encode") return encode(prompt, source, asked.vendor, asked.params)
   return { kind: "text", tokens: 0, ...textOf(prompt, asked.of) }
+}
+
+/** Reads a request with its marks. */
+const readMasked = ({ id, parts, sentIn, masking }: Extract<Ask, { readonly op: "read" }>): ReadReply => {
+  const { body, masked } = maskBody(joinChunks(parts), masking && maskingIn(masking))
+  const reply = read(id, body, sentIn)
+  if (masked === undefined || "refused" in reply.outcome) return reply
+  const { hits, marks } = masked
+  return { ...reply, outcome: { ...reply.outcome, masked: { hits, entries: marks.entries() } } }
+}
+
+/** Compiled masks; few organisations send large requests at a time. */
+const compiledMasks = new Map<string, Masking>()
+const mostCompiled = 20
+
+const maskingIn = (sent: SentMasking): Masking => {
+  const name = JSON.stringify(sent.policies)
+  const known = compiledMasks.get(name)
+  if (known !== undefined) return { ...known, key: sent.key }
+  const made = receivedMasking(sent)
+  if (compiledMasks.size >= mostCompiled) compiledMasks.clear()
+  compiledMasks.set(name, made)
+  return made
 }
 
 const read = (id: number, body: Uint8Array, sentIn: SentIn | undefined): ReadReply => {

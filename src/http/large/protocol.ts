@@ -5,6 +5,7 @@ import type { WrittenFields } from "../../dialects/client/client-field.ts"
 import type { EncodeRefusal } from "../../dialects/wire.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { EncodedPrompt, PromptParams } from "../../kinds/chat/prompt.ts"
+import type { SentMasked, SentMasking } from "../../policies/masks/mask-request.ts"
 import type { Block } from "../../protocol/block.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { ErrorDetail } from "../../protocol/error.ts"
@@ -24,6 +25,8 @@ export type ToWorker =
       readonly id: number
       readonly parts: ReadonlyArray<Uint8Array>
       readonly sentIn: SentIn | undefined
+      /** The masks for it; absent if there are none. */
+      readonly masking?: SentMasking | undefined
     }
   | { readonly op: "encode"; readonly id: number; readonly vendor: Vendor; readonly params: PromptParams }
   | { readonly op: "text"; readonly id: number; readonly of: TextOf }
@@ -54,6 +57,8 @@ export interface ReadReply {
     | {
         readonly request: Omit<ChatRequest, "prompt">
         readonly payloadHash: string | undefined
+        /** The values behind the marks of the request, by mark. */
+        readonly masked?: SentMasked | undefined
         readonly facts: PromptFacts
       }
     | { readonly refused: string; readonly detail: ErrorDetail | undefined }

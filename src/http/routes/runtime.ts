@@ -10,6 +10,7 @@ import { embedding } from "../../kinds/embedding/embedding.ts"
 import { moderation } from "../../kinds/moderation/moderation.ts"
 import { rerank } from "../../kinds/rerank/rerank.ts"
 import { search } from "../../kinds/search/search.ts"
+import type { Masking } from "../../policies/masks/mask-request.ts"
 import { Api } from "../../protocol/api.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { EmbeddingRequest } from "../../protocol/kinds/embedding.ts"
@@ -35,6 +36,7 @@ const route =
     decode: (body: Uint8Array) => Call<Request, Body>["decoded"],
     decodeLarge?: (
       parts: ReadonlyArray<Uint8Array>,
+      masking: Masking | undefined,
     ) => Effect.Effect<Call<Request, Body>["decoded"], ServiceError<"internal_error">, Scope.Scope>,
   ): DirectHandler =>
   (request, response) => {
@@ -43,7 +45,8 @@ const route =
     return run(kind, request, requestId, {
       read: ({ body }) => ({ decoded: decode(body), connection }),
       ...(decodeLarge !== undefined && {
-        readLarge: (_caller, parts) => Effect.map(decodeLarge(parts), (decoded) => ({ decoded, connection })),
+        readLarge: (_caller, parts, masking) =>
+          Effect.map(decodeLarge(parts, masking), (decoded) => ({ decoded, connection })),
       }),
       refusedAt: () => connection,
       status: () => response.statusCode,
@@ -57,7 +60,8 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
   const runtime = yield* makeRuntime
   const videos = yield* makeVideos
   const large = yield* LargeRequests
-  const decodeLarge = (parts: ReadonlyArray<Uint8Array>) => Effect.map(large.read(parts), ({ decoded }) => decoded)
+  const decodeLarge = (parts: ReadonlyArray<Uint8Array>, masking: Masking | undefined) =>
+    Effect.map(large.read(parts, undefined, masking), ({ decoded }) => decoded)
 
   return {
     calls: new Map<string, DirectHandler>([

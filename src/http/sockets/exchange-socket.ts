@@ -5,10 +5,14 @@
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
+import { withMasked } from "../../calls/held-call.ts"
 import { Keyed, makeForkIn } from "../../collections.ts"
+import { WeirConfig } from "../../config.ts"
+import type { Caller } from "../../identity/caller.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
 import { checkExchange } from "../../kinds/decode.ts"
+import { maskBody, maskingOf } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { errorBody, type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
@@ -34,12 +38,23 @@ const mostStreams = 250
 
 export const makeExchangeSocket = Effect.gen(function* () {
   const calls = yield* Calls
+  const { masterKey } = yield* WeirConfig
   const overload = yield* Overload
   const openSockets = yield* OpenSockets
   const callers = yield* makeSocketCallers
   const { traced } = yield* makeForCaller
   const { heartbeat } = yield* makeRuntime
   const run = yield* makeForkIn
+
+  /** Reads the exchange of a message, with the marks of its caller's masks. */
+  const read = (exchange: Message<"exchange">["exchange"], text: Buffer, caller: Caller) => {
+    const { body, masked } = maskBody(text, maskingOf(caller, masterKey))
+    const again = masked === undefined ? undefined : readMessage(body)
+    const asked =
+      again !== undefined && Result.isSuccess(again) && "exchange" in again.success ? again.success.exchange : exchange
+    const decoded = checkExchange({ stream: true, ...asked }, asked, { body, read: promptOf }, "exchange.")
+    return withMasked(decoded, masked)
+  }
 
   const serve = (socket: ClientSocket, from: SocketCaller) => {
     /** Exchanges that may still send messages, by their ids. */
@@ -59,8 +74,6 @@ export const makeExchangeSocket = Effect.gen(function* () {
     const start = ({ id, exchange, room }: Message<"exchange">, text: Buffer) => {
       const requestId = newRequestId()
       const stream = new ExchangeStream({ socket, id, requestId, room, ended: () => streams.delete(id) })
-      const source = { body: text, read: promptOf }
-      const decoded = checkExchange({ stream: true, ...exchange }, exchange, source, "exchange.")
       streams.set(id, stream)
       running++
       const refused = (error: RouteError) =>
@@ -69,7 +82,10 @@ export const makeExchangeSocket = Effect.gen(function* () {
       const exchanged = Effect.flatMap(Effect.result(admitted), (caller) =>
         Result.isFailure(caller)
           ? refused(caller.failure)
-          : calls.run({ requestId, kind: chat, caller: caller.success, decoded }, stream),
+          : calls.run(
+              { requestId, kind: chat, caller: caller.success, decoded: read(exchange, text, caller.success) },
+              stream,
+            ),
       )
       run(
         Effect.ensuring(

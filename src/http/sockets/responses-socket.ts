@@ -6,6 +6,7 @@
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
+import { withMasked } from "../../calls/held-call.ts"
 import { makeForkIn } from "../../collections.ts"
 import { WeirConfig } from "../../config.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
@@ -16,14 +17,16 @@ import {
   type SocketRefusal,
   warmed,
 } from "../../dialects/openai-responses/socket.ts"
+import type { Caller } from "../../identity/caller.ts"
 import { chat } from "../../kinds/chat/chat.ts"
+import { maskBody, maskingOf } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { bodyTooLarge, errorStatus, type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
 import { parseBody } from "../../protocol/json/json-body.ts"
 import { writeJson } from "../../protocol/json/json-text.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
-import { makeForCaller } from "../caller-request.ts"
+import { makeForCaller, type RuntimeRequest } from "../caller-request.ts"
 import { errorReply } from "../compatible/error-reply.ts"
 import { namingField, readCompatible } from "../compatible/request.ts"
 import { LargeRequests, largeBytes } from "../large/large-requests.ts"
@@ -49,7 +52,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
   const large = yield* LargeRequests
   const openSockets = yield* OpenSockets
   const callers = yield* makeSocketCallers
-  const { bodyMaxBytes, largeBodyBytes, socketFrameBytes } = yield* WeirConfig
+  const { bodyMaxBytes, largeBodyBytes, socketFrameBytes, masterKey } = yield* WeirConfig
   const { traced } = yield* makeForCaller
   const forkIn = yield* makeForkIn
 
@@ -61,6 +64,12 @@ export const makeResponsesSocket = Effect.gen(function* () {
 
   /** The memory of the conversations that connections keep. */
   let keptBytes = 0
+
+  const readMasked = (bytes: Uint8Array, headers: RuntimeRequest["headers"], caller: Caller) => {
+    const { body, masked } = maskBody(bytes, maskingOf(caller, masterKey))
+    const { sent, decoded } = readCompatible(responsesApi, { headers }, body, caller.org.aliases, place)
+    return { sent, decoded: withMasked(decoded, masked) }
+  }
 
   const serve = (socket: ClientSocket, from: SocketCaller) => {
     let known: Conversation | undefined
@@ -104,8 +113,12 @@ export const makeResponsesSocket = Effect.gen(function* () {
       const { aliases } = caller.org
       const { sent, decoded } =
         bytes.length < largeBytes
-          ? readCompatible(responsesApi, { headers }, bytes, aliases, place)
-          : yield* large.read([bytes], { api: responsesApi.name, place, headers, aliases })
+          ? readMasked(bytes, headers, caller)
+          : yield* large.read(
+              [bytes],
+              { api: responsesApi.name, place, headers, aliases },
+              maskingOf(caller, masterKey),
+            )
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
       const context = { ...unread, ...sent?.context }
       if (!generates) {

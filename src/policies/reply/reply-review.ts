@@ -27,6 +27,8 @@ export interface ReplyReviewOptions {
   /** The marks of replies, which replace what masks find. */
   readonly marks: () => Marks
   readonly onDenied: (denial: Denial) => void
+  /** The text that is reviewed; a reply if absent. */
+  readonly at?: PolicyHit["at"]
 }
 
 export class ReplyReview {
@@ -42,7 +44,7 @@ export class ReplyReview {
   get hits(): ReadonlyArray<PolicyHit> {
     return [...this.#counts].map(([policy, count]) => ({
       policy: policy.id,
-      at: "reply",
+      at: this.#options.at ?? "reply",
       count,
       did: didBy[policy.action],
     }))
@@ -77,6 +79,11 @@ export class ReplyReview {
       edits.push({ start, end, text: isJson ? JSON.stringify(edit).slice(1, -1) : edit })
     }
     return { edits, deniedAt: undefined }
+  }
+
+  /** The marks that are put back; undefined if there are none. */
+  get restored(): Marks | undefined {
+    return this.#options.restored
   }
 
   /** Whether marks are put back. */

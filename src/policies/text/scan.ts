@@ -4,7 +4,7 @@
  */
 import { Automaton, type State } from "../pattern/automaton.ts"
 import type { Pattern } from "../pattern/program.ts"
-import type { Speller } from "./spelling.ts"
+import type { Spelled, Speller } from "./spelling.ts"
 
 /** A pattern with a check of its matches, e.g. of a card's last digit. */
 export interface SearchedPattern extends Pattern {
@@ -98,8 +98,9 @@ export class Scan {
     return { clearTo: this.#ownEnd, matches }
   }
 
-  #add({ text, starts, end }: ReturnType<Speller["push"]>): void {
-    for (const start of starts) this.#starts.push(start)
+  #add({ text, starts, from, end }: Spelled): void {
+    if (starts === undefined) for (let at = 0; at < text.length; at++) this.#starts.push(from + at)
+    else for (const start of starts) this.#starts.push(start)
     this.#ownEnd = end
     this.#run(text)
   }
@@ -141,6 +142,11 @@ export class Scan {
   #search(which: number, horizon: number, matches: Array<Match>): void {
     const pattern = this.#set.patterns[which]
     if (pattern === undefined) return
+    // Whether there is a match is answered many times faster than where it is.
+    if (!pattern.regex.test(this.#text)) {
+      this.#ended.delete(which)
+      return
+    }
     const matcher = pattern.regex.matcher(this.#text)
     let from = this.#from[which] ?? 0
     while (from <= this.#text.length && matcher.find(from)) {

@@ -6,11 +6,15 @@
 /** A part of a text in another spelling. */
 export interface Spelled {
   readonly text: string
-  /** The offset in the own text at which the own characters of each UTF-16 unit begin. */
-  readonly starts: ReadonlyArray<number>
+  /** The offset in the own text at which the own characters of each UTF-16 unit begin; one after the other from `from` if absent. */
+  readonly starts?: ReadonlyArray<number>
+  readonly from: number
   /** The end of the part in the own text. */
   readonly end: number
 }
+
+export const startsOf = ({ text, starts, from }: Spelled): ReadonlyArray<number> =>
+  starts ?? Array.from({ length: text.length }, (_, at) => from + at)
 
 /** Spells a text that comes in pieces. */
 export interface Speller {
@@ -51,7 +55,7 @@ export class FoldingSpeller implements Speller {
       const text = whole.slice(0, -1).toLowerCase()
       this.#last = whole.slice(-1)
       this.#at += text.length
-      return { text, starts: Array.from({ length: text.length }, (_, at) => from + at), end: this.#at }
+      return { text, from, end: this.#at }
     }
     const starts: Array<number> = []
     let text = ""
@@ -64,15 +68,17 @@ export class FoldingSpeller implements Speller {
       character += each
     }
     this.#last = character
-    return { text, starts, end: this.#at }
+    return { text, starts, from, end: this.#at }
   }
 
   waiting(): Spelled {
-    const starts: Array<number> = []
     const at = this.#at
-    const text = this.#last === "" ? "" : this.#fold(this.#last, starts)
+    const last = this.#last
+    if (last.length === 1 && last < "\u0080") return { text: last.toLowerCase(), from: at, end: at + 1 }
+    const starts: Array<number> = []
+    const text = last === "" ? "" : this.#fold(last, starts)
     this.#at = at
-    return { text, starts, end: at + this.#last.length }
+    return { text, starts, from: at, end: at + last.length }
   }
 
   #fold(character: string, starts: Array<number>): string {
@@ -96,6 +102,12 @@ export class UnescapingSpeller implements Speller {
 
   push(piece: string): Spelled {
     const whole = this.#waiting + piece
+    const from = this.#at
+    if (!whole.includes("\\")) {
+      this.#waiting = ""
+      this.#at += whole.length
+      return { text: whole, from, end: this.#at }
+    }
     const starts: Array<number> = []
     let text = ""
     let at = 0
@@ -108,7 +120,7 @@ export class UnescapingSpeller implements Speller {
     }
     this.#waiting = whole.slice(at)
     this.#at += at
-    return { text, starts, end: this.#at }
+    return { text, starts, from, end: this.#at }
   }
 
   get isCut(): boolean {
@@ -117,7 +129,7 @@ export class UnescapingSpeller implements Speller {
 
   waiting(): Spelled {
     const text = this.#waiting
-    return { text, starts: Array.from(text, (_, at) => this.#at + at), end: this.#at + text.length }
+    return { text, from: this.#at, end: this.#at + text.length }
   }
 }
 
@@ -159,20 +171,20 @@ export class SpelledTwice implements Speller {
 
   push(piece: string): Spelled {
     const once = this.#first.push(piece)
-    for (const start of once.starts) this.#starts.push(start)
+    for (const start of startsOf(once)) this.#starts.push(start)
     const twice = this.#second.push(once.text)
-    const starts = twice.starts.map((at) => this.#starts[at - this.#from] ?? once.end)
+    const starts = startsOf(twice).map((at) => this.#starts[at - this.#from] ?? once.end)
     const end = this.#starts[twice.end - this.#from] ?? once.end
     this.#starts = this.#starts.slice(twice.end - this.#from)
     this.#from = twice.end
-    return { text: twice.text, starts, end }
+    return { text: twice.text, starts, from: once.from, end }
   }
 
   /** Characters that wait for the first spelling are not spelled twice: they belong to an escape. */
   waiting(): Spelled {
     const once = this.#first.waiting()
     const twice = this.#second.waiting()
-    const own = twice.starts.map((at) => this.#starts[at - this.#from] ?? 0)
-    return { text: twice.text + once.text, starts: [...own, ...once.starts], end: once.end }
+    const own = startsOf(twice).map((at) => this.#starts[at - this.#from] ?? 0)
+    return { text: twice.text + once.text, starts: [...own, ...startsOf(once)], from: once.from, end: once.end }
   }
 }

@@ -44,7 +44,7 @@ export const modelsAt = (vendors: Readonly<Record<string, string>>, fields: stri
 export const targetAt = (vendor: string, model = "upstream"): string =>
   `targets: [{ vendor: ${vendor}, model: ${model} }]`
 
-const paths = {
+export const paths = {
   chat: () => "/openai/v1/chat/completions",
   responses: () => "/openai/v1/responses",
   messages: () => "/anthropic/v1/messages",

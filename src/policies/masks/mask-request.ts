@@ -1,0 +1,156 @@
+/**
+ * Masks a client's request before anything else reads it: vendors, engines, logs, traces and caches see marks only. All other
+ * bytes of the request stay. Pure.
+ */
+import { type Redacted, Result, type Schema } from "effect"
+import type { Policy } from "../../protocol/catalogue/policy.ts"
+import { parseBody } from "../../protocol/json/json-body.ts"
+import { editJson, type JsonPath, set } from "../../protocol/json/json-edit.ts"
+import { compilePolicy, type ReviewPolicy } from "../policy.ts"
+import { ReplyReview } from "../reply/reply-review.ts"
+import type { PolicyHit } from "../review.ts"
+import { Marks, markKey } from "./marks.ts"
+import { type RequestText, requestTexts } from "./request-texts.ts"
+
+/** The masks for the requests of one caller. */
+export interface Masking {
+  readonly policies: ReadonlyArray<ReviewPolicy>
+  /** The key of the organisation's marks. */
+  readonly key: Uint8Array
+}
+
+/** The same for another thread. */
+export interface SentMasking {
+  readonly policies: ReadonlyArray<Policy>
+  readonly key: Uint8Array
+}
+
+export const sentMasking = ({ policies, key }: Masking): SentMasking => ({
+  policies: policies.map(({ source }) => source),
+  key,
+})
+
+/** Rules need no secrets. */
+export const receivedMasking = ({ policies, key }: SentMasking): Masking => ({
+  policies: policies.flatMap((policy) => {
+    const compiled = compilePolicy(policy, () => undefined)
+    return Result.isSuccess(compiled) ? [compiled.success] : []
+  }),
+  key,
+})
+
+/** The marks of a request, and how often each policy has masked. */
+export interface MaskedValues {
+  readonly marks: Marks
+  readonly hits: ReadonlyArray<PolicyHit>
+}
+
+/** The same from another thread. */
+export interface SentMasked extends Pick<MaskedValues, "hits"> {
+  readonly entries: ReturnType<Marks["entries"]>
+}
+
+export interface MaskedBody {
+  readonly body: Uint8Array
+  /** Undefined if nothing was masked. */
+  readonly masked: MaskedValues | undefined
+}
+
+/** The masks for a caller's requests; undefined if there are none. @param masterKey of this gateway */
+export const maskingOf = (
+  { policies: { inbound }, org }: MaskedCaller,
+  masterKey: Redacted.Redacted | undefined,
+): Masking | undefined => {
+  if (inbound.length === 0) return undefined
+  const policies =
+    masks.get(inbound) ?? inbound.filter(({ action, check }) => action === "mask" && check.kind === "rules")
+  masks.set(inbound, policies)
+  return policies.length === 0 ? undefined : { policies, key: markKey(masterKey, org.id) }
+}
+
+interface MaskedCaller {
+  readonly policies: { readonly inbound: ReadonlyArray<ReviewPolicy> }
+  readonly org: { readonly id: string }
+}
+
+/** A snapshot's policies are the same list for all calls of a caller. */
+const masks = new WeakMap<ReadonlyArray<ReviewPolicy>, ReadonlyArray<ReviewPolicy>>()
+
+/** The body with marks; the same bytes if it has nothing to mask, or is no JSON, which its reader refuses. */
+export const maskBody = (body: Uint8Array, masking: Masking | undefined): MaskedBody => {
+  const json = masking && parseBody(body)
+  if (masking === undefined || json === undefined || Result.isFailure(json)) return { body, masked: undefined }
+  const { changed, masked } = maskTexts(requestTexts(json.success), masking)
+  if (masked === undefined) return { body, masked }
+  return {
+    body: editJson(
+      body,
+      changed.map(([path, text]) => set(text, ...path)),
+    ),
+    masked,
+  }
+}
+
+/** The same for the fields of a form. */
+export const maskFields = <E>(
+  fields: Result.Result<Schema.JsonObject, E>,
+  masking: Masking | undefined,
+): { readonly fields: Result.Result<Schema.JsonObject, E>; readonly masked: MaskedValues | undefined } => {
+  if (masking === undefined || Result.isFailure(fields)) return { fields, masked: undefined }
+  const { changed, masked } = maskTexts(requestTexts(fields.success), masking)
+  if (masked === undefined) return { fields, masked }
+  const texts = new Map(changed.map(([path, text]) => [path.join("\0"), text]))
+  const changedAt = (value: Schema.Json, path: string): Schema.Json => {
+    if (typeof value === "string") return texts.get(path) ?? value
+    if (Array.isArray(value)) return value.map((each, at) => changedAt(each, below(path, at)))
+    return isJsonObject(value) ? changedIn(value, path) : value
+  }
+  const changedIn = (value: Schema.JsonObject, path: string): Schema.JsonObject =>
+    Object.fromEntries(Object.entries(value).map(([name, each]) => [name, changedAt(each, below(path, name))]))
+  return { fields: Result.succeed(changedIn(fields.success, "")), masked }
+}
+
+const below = (path: string, place: string | number): string => (path === "" ? String(place) : `${path}\0${place}`)
+
+const isJsonObject = (value: Schema.Json): value is Schema.JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+interface MaskedTexts {
+  readonly changed: ReadonlyArray<readonly [path: JsonPath, text: string]>
+  readonly masked: MaskedValues | undefined
+}
+
+export const maskTexts = (texts: ReadonlyArray<RequestText>, { policies, key }: Masking): MaskedTexts => {
+  // A client may have sent words that look like marks: no value gets one of them.
+  const like = texts.flatMap(({ text }) => text.match(likeMark) ?? [])
+  const taken = new Set(like.map((word) => `<${word}>`))
+  const marks = new Marks(key, (mark) => taken.has(mark))
+  const review = new ReplyReview({
+    policies,
+    restored: undefined,
+    marks: () => marks,
+    onDenied: () => {},
+    at: "request",
+  })
+  const changed: Array<readonly [path: JsonPath, text: string]> = []
+  const put = ({ path, text }: RequestText, made: string) => {
+    if (made !== text) changed.push([path, made])
+  }
+  const signed: Array<RequestText> = []
+  for (const each of texts) {
+    if (each.isSigned) signed.push(each)
+    else put(each, review.masked(each.text, each.part, each.isJson, false))
+  }
+  if (marks.isEmpty) return { changed, masked: undefined }
+  // A signed text came from a vendor that saw marks: values that were put back in it become marks again, and no others.
+  const values = marks.entries().toSorted(([, a], [, b]) => b.length - a.length)
+  for (const each of signed) {
+    put(
+      each,
+      values.reduce((text, [mark, value]) => text.replaceAll(value, mark), each.text),
+    )
+  }
+  return { changed, masked: { marks, hits: review.hits } }
+}
+
+const likeMark = /[A-Z]+_[A-Z2-7]{5,26}/g

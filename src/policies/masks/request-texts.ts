@@ -1,0 +1,91 @@
+/** The texts of a client's request that masks may change, in any of its APIs. Pure. */
+import { isObject } from "../../dialects/parse/json.ts"
+import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
+import type { JsonPath } from "../../protocol/json/json-edit.ts"
+
+export interface RequestText {
+  readonly path: JsonPath
+  readonly text: string
+  readonly part: ReviewedPart
+  /** Whether it is JSON in a string, such as the arguments of a call. */
+  readonly isJson: boolean
+  /** Whether its vendor has signed it: another text would not fit the signature. */
+  readonly isSigned: boolean
+}
+
+/** Members that name, choose, seal or hold bytes: another value would change the request, or be refused. */
+const fixed: ReadonlySet<string> = new Set(
+  `model id name type role status t i call_id callId tool_call_id tool_use_id toolUseId item_id response_id
+  previous_response_id file_id file_uri fileUri container_id cachedContent cache_control key meta metadata user
+  safety_identifier prompt_cache_key service_tier serviceTier tool_choice toolChoice toolConfig mode effort verbosity
+  detail mime mimeType mime_type media_type url image_url video_url data file_data b64_json encrypted_content signature
+  thoughtSignature thought_signature signature_delta format pattern required $ref $schema $id language voice
+  response_format_type purpose dialect display include encoding_format dimensions size quality background aliases`
+    .trim()
+    .split(/\s+/),
+)
+
+/** Members with the arguments of calls: as JSON in a string, or as objects. */
+const inArguments: ReadonlySet<string> = new Set(["arguments", "args", "functionCall", "function_call", "partial_json"])
+const jsonStrings: ReadonlySet<string> = new Set(["arguments", "json"])
+
+/** Members whose own members have any names. */
+const named: ReadonlySet<string> = new Set(["properties", "response"])
+
+/** Kinds of messages and parts that hold results of tools, and arguments. */
+const results: ReadonlySet<unknown> = new Set([
+  "tool",
+  "tool_result",
+  "function_call_output",
+  "custom_tool_call_output",
+  "mcp_call_output",
+])
+const calls: ReadonlySet<unknown> = new Set([
+  "tool_use",
+  "tool_call",
+  "function_call",
+  "custom_tool_call",
+  "server_tool_use",
+])
+
+export const requestTexts = (body: unknown): ReadonlyArray<RequestText> => {
+  const texts: Array<RequestText> = []
+  const walk = (value: unknown, name: string, path: JsonPath, part: ReviewedPart, isSigned: boolean): void => {
+    if (typeof value === "string") {
+      if (value !== "" && !/^data:[^,]{0,100};base64,/.test(value))
+        texts.push({ path, text: value, part, isJson: isJsonText(name, part, value), isSigned })
+    } else if (Array.isArray(value)) {
+      value.forEach((each, at) => {
+        walk(each, name, [...path, at], part, isSigned)
+      })
+    } else if (isObject(value)) {
+      const own = partOf(value, name, part)
+      const sealed = isSigned || "signature" in value || "thoughtSignature" in value || "thought_signature" in value
+      for (const [member, each] of Object.entries(value)) {
+        // Arguments, the members that a schema describes and results in JSON have any names.
+        if (fixed.has(member) && part !== "toolArguments" && !named.has(name)) continue
+        walk(each, member, [...path, member], inArguments.has(member) ? "toolArguments" : own, sealed)
+      }
+    }
+  }
+  walk(body, "", [], "text", false)
+  return texts
+}
+
+const partOf = (value: Readonly<Record<string, unknown>>, name: string, part: ReviewedPart): ReviewedPart => {
+  const { type, role, t } = value
+  if (
+    name === "functionResponse" ||
+    name === "toolResult" ||
+    results.has(type) ||
+    results.has(t) ||
+    role === "tool" ||
+    role === "function"
+  )
+    return "toolResults"
+  if (name === "toolUse" || calls.has(type) || calls.has(t)) return "toolArguments"
+  return part
+}
+
+const isJsonText = (name: string, part: ReviewedPart, text: string): boolean =>
+  part === "toolArguments" && jsonStrings.has(name) && /^\s*[{[]/.test(text)
