@@ -31,7 +31,7 @@ import type { Effort, Row, Scenario } from "./scenario.ts"
 import { shards } from "./shards.ts"
 import { socketMemory, sockets } from "./sockets.ts"
 import { measureStored, type Stored } from "./stored-tenants.ts"
-import { type Answer, limited, type Subject, type Subjects, type Weir } from "./subjects.ts"
+import { type Answer, guarded, limited, type Subject, type Subjects, type Weir } from "./subjects.ts"
 import { measureDeclared } from "./tenants.ts"
 import { start, system } from "./whole-system.ts"
 
@@ -183,14 +183,17 @@ export const routes: Scenario = async ({ floor, weir }, { rounds, scale }) => {
 const exchangeBody = { model: "short", thread: [{ role: "user", blocks: [{ t: "text", v: "Hello, river" }] }] }
 const wrongKey = { "x-svc-key-id": "key_bench", "x-svc-key": "wrong" }
 
+/** A chat completion in the client's own API. */
+const chatAt = (weir: Weir, answer: Answer) =>
+  weir.call("/openai/v1/chat/completions", {
+    model: answer,
+    stream: answer !== "short",
+    messages: [{ role: "user", content: "Hello, river" }],
+  })
+
 /** Chat completions at the compatible route, against the same exchange in twp/1. */
 export const compatible: Scenario = async ({ weir }, { rounds, scale }) => {
-  const chat = (answer: Answer) =>
-    weir.call("/openai/v1/chat/completions", {
-      model: answer,
-      stream: answer !== "short",
-      messages: [{ role: "user", content: "Hello, river" }],
-    })
+  const chat = (answer: Answer) => chatAt(weir, answer)
   const pair = (answer: Answer) => [
     { subject: weir, endpoint: weir.exchange(answer) },
     { subject: weir, endpoint: chat(answer) },
@@ -565,6 +568,31 @@ const limits: Scenario = async ({ weir }, { rounds, scale }) => {
   ]
 }
 
+/** Frames of a stream on which ten patterns are enforced, beside one without policies; translated, and in the client's own API. */
+const policies: Scenario = async ({ weir }, { rounds, scale }) => {
+  const rows: Array<Row> = []
+  for (const [name, asked] of [
+    ["a translated stream", (answer: Answer) => weir.exchange(answer)],
+    ["a stream of the client's API", (answer: Answer) => chatAt(weir, answer)],
+  ] as const) {
+    const under = (answer: Answer) => ({ ...asked(answer), headers: guarded })
+    const subjects = [asked("frames-200"), under("frames-200"), asked("frames-2200"), under("frames-2200")]
+    const pairs = subjects.map((endpoint) => ({ subject: weir, endpoint }))
+    const [plainShort = nothing, short = nothing] = await costs(pairs.slice(0, 2), 500 * scale, 16, 4 * rounds)
+    const [plainLong = nothing, long = nothing] = await costs(pairs.slice(2), 150 * scale, 16, 4 * rounds)
+    rows.push({
+      what: `CPU per frame of ${name} under ten patterns`,
+      unit: "µs",
+      floor: (plainLong.us - plainShort.us) / 2000,
+      weir: (long.us - short.us) / 2000,
+      spread: (long.spread + short.spread) / 2000,
+      note: "floor: without policies",
+      budget: { of: "ratio", max: 1.3 },
+    })
+  }
+  return rows
+}
+
 /** Summaries of ninety days of usage, which the console asks for; needs a PostgreSQL server. */
 export const history: Scenario = async (subjects, { scale }) => {
   if (process.env["SVC_TEST_DATABASE_URL"] === undefined) return []
@@ -599,6 +627,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   compatible,
   budgets,
   limits,
+  policies,
   slowClients,
   leak,
   paced,

@@ -48,6 +48,15 @@ const ids = { org: "org_bench", app: "app_bench", key: "key_bench" }
 /** Headers of a key whose application has three rates and a tag. */
 export const limited = { "x-svc-key-id": "key_limited", "x-svc-key": "secret" }
 
+/** Headers of a key whose application has ten patterns enforced on its streams. */
+export const guarded = { "x-svc-key-id": "key_guarded", "x-svc-key": "secret" }
+
+const tenPolicies = [
+  ...["email", "phone", "card", "iban", "ip"].map((entity) => `entities: [${entity}]`),
+  ...["classified", "project blue", "internal only", "codename"].map((word) => `keywords: ["${word}"]`),
+  'regex: "ticket-[0-9]{4,8}"',
+].map((match, at) => `  - { id: p${at}, direction: outbound, match: { ${match} }, reason: leak, streams: enforce }`)
+
 const catalogueFor = (vendor: string): string => `version: 1
 vendors: [{ id: vendor, dialect: openai-chat, baseUrl: "${vendor}/v1" }]
 models:
@@ -79,7 +88,11 @@ apps:
     org: ${ids.org}
     rates: [{ requests: 100000000, per: 60s }, { tokens: 1000000000, per: 60s }, { concurrent: 10000 }]
     tags: { feature: bench }
+  - { id: app_guarded, org: ${ids.org}, policies: [${tenPolicies.map((_, at) => `p${at}`).join(", ")}] }
+policies:
+${tenPolicies.join("\n")}
 keys:
+  - { id: ${guarded["x-svc-key-id"]}, app: app_guarded, secret: "env:WEIR_BENCH_KEY" }
   - { id: ${ids.key}, app: ${ids.app}, secret: "env:WEIR_BENCH_KEY" }
   - { id: ${limited["x-svc-key-id"]}, app: app_limited, secret: "env:WEIR_BENCH_KEY" }
 topups: [{ id: bench, org: ${ids.org}, amount: "100000" }]

@@ -247,7 +247,8 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
   kind: Kind<Request, Body>,
   request: Request,
 ): Effect.Effect<Verdict> => {
-  const { inbound } = caller.policies
+  // Masks have been put on by the request's reader.
+  const inbound = caller.policies.inbound.filter(({ action, check }) => action !== "mask" || check.kind !== "rules")
   if (inbound.length === 0) return Effect.succeed(nothingFound)
   const text = kind.reviewed(request)
   return typeof text === "string"

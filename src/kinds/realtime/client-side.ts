@@ -6,6 +6,8 @@ import {
   readClientEvent,
   type SessionLimits,
 } from "../../dialects/openai-realtime/client-events.ts"
+import type { Marks } from "../../policies/masks/marks.ts"
+import { type Masking, maskBody } from "../../policies/masks/mask-request.ts"
 import { contentBlocked } from "../../policies/review.ts"
 import { serviceError, shuttingDown } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
@@ -17,16 +19,27 @@ import type { SessionParts } from "./session-parts.ts"
 type PassedEvent = Extract<ClientEvent, { readonly is: "audio" | "added" }>
 type ReviewedEvent = Extract<ClientEvent, { readonly is: "added" | "update" | "respond" }>
 
+/** The masks of a session, with the marks that its events have got. */
+export interface SessionMasks {
+  readonly masking: Masking
+  readonly marks: Marks
+}
+
 export class ClientSide {
   readonly #parts: SessionParts
   readonly #responses: Responses
   readonly #limits: SessionLimits
+  readonly #masks: SessionMasks | undefined
   /** Jobs for which the client's later events wait. */
   #waits = 0
   #waiting: Array<Buffer> = []
 
-  /** @param vendorModel the vendor's own name of the model, which the client may use too */
-  constructor(parts: SessionParts, responses: Responses, vendorModel: string) {
+  /**
+   * @param vendorModel the vendor's own name of the model, which the client may use too
+   * @param masks of its events, with the marks of the session; undefined if there are none
+   */
+  constructor(parts: SessionParts, responses: Responses, vendorModel: string, masks: SessionMasks | undefined) {
+    this.#masks = masks
     const { plan, models } = parts.options
     const { maxOutTokens, hasTools } = plan
     this.#parts = parts
@@ -48,7 +61,7 @@ export class ClientSide {
 
   #read(bytes: Buffer): void {
     if (this.#parts.mailbox.ending !== undefined) return
-    const event = readClientEvent(bytes, this.#limits)
+    const event = readClientEvent(this.#masked(bytes), this.#limits)
     switch (event.is) {
       case "refused":
         this.#refuse(event.refusal)
@@ -64,6 +77,14 @@ export class ClientSide {
       case "respond":
         this.#review(event)
     }
+  }
+
+  /** Sound has no text, and most events are sound. */
+  #masked(bytes: Buffer): Buffer {
+    if (this.#masks === undefined || bytes.subarray(0, 64).includes("input_audio_buffer")) return bytes
+    const { masking, marks } = this.#masks
+    const { body } = maskBody(bytes, masking, marks)
+    return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   }
 
   /** Sends an event that the vendor may answer without a request, if a response is covered. Frames of sound allocate nothing here. */
@@ -88,7 +109,11 @@ export class ClientSide {
       this.#send(event)
       return
     }
-    const judged = services.review.judge(inbound, "request", () => words)
+    const judged = services.review.judge(
+      inbound.filter(({ action }) => action !== "mask"),
+      "request",
+      () => words,
+    )
     this.#wait(
       Effect.map(judged, ({ denial }) => {
         if (denial === undefined) this.#send(event)

@@ -5,6 +5,8 @@
 import { Effect, Exit, type Queue } from "effect"
 import { callerView, targetView } from "../../calls/call-view.ts"
 import type { OpenSession } from "../../calls/services.ts"
+import { Marks } from "../../policies/masks/marks.ts"
+import { maskingOf } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { withRequestId } from "../../telemetry/logs.ts"
 import { recordRealtimeSeconds } from "../../telemetry/metrics.ts"
@@ -47,9 +49,12 @@ export class RealtimeSession {
       deadlines: new SessionDeadlines(options, reached.target, client, mailbox),
     }
     this.#reached = reached
+    const { caller, services } = options
+    const masking = maskingOf(caller, services.config.masterKey)
+    const masks = masking && { masking, marks: new Marks(masking.key) }
     this.#responses = new Responses(this.#parts)
-    this.#clientSide = new ClientSide(this.#parts, this.#responses, reached.target.model)
-    this.#vendorSide = new VendorSide(this.#parts, this.#responses)
+    this.#clientSide = new ClientSide(this.#parts, this.#responses, reached.target.model, masks)
+    this.#vendorSide = new VendorSide(this.#parts, this.#responses, masks?.marks)
     money.target = reached.target
   }
 
@@ -115,7 +120,11 @@ export class RealtimeSession {
       recordRealtimeSeconds(services.context, "in", meter.secondsIn)
       recordRealtimeSeconds(services.context, "out", meter.secondsOut)
       const { said } = this.#vendorSide
-      if (said !== "") yield* services.review.sample(caller.policies.outbound, () => said)
+      if (said !== "")
+        yield* services.review.sample(
+          caller.policies.outbound.filter(({ isEnforced }) => !isEnforced),
+          () => said,
+        )
     })
   }
 

@@ -3,9 +3,13 @@
 import { readVendorEvent, type VendorEvent } from "../../dialects/openai-realtime/vendor-events.ts"
 import { objectAt, parseObject, stringAt } from "../../dialects/parse/json.ts"
 import { machineCode } from "../../dialects/vendor/faults.ts"
+import { Marks, markKey } from "../../policies/masks/marks.ts"
+import { ReplyReview } from "../../policies/reply/reply-review.ts"
+import { contentBlocked } from "../../policies/review.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { serviceError } from "../../protocol/error.ts"
 import type { Responses } from "./responses.ts"
+import { ReviewedFrames } from "./reviewed-frames.ts"
 import type { SessionParts } from "./session-parts.ts"
 
 /** Parts of the spoken text that are kept for policies. */
@@ -16,10 +20,30 @@ export class VendorSide {
   readonly #responses: Responses
   /** The vendor's text, for policies that read it. */
   readonly #said: Array<string> = []
+  readonly #isSampled: boolean
+  /** Undefined if nothing is enforced on the vendor's events. */
+  readonly #reviewed: ReviewedFrames | undefined
 
-  constructor(parts: SessionParts, responses: Responses) {
+  /** @param marks of the client's events, which are put back; undefined if nothing is masked */
+  constructor(parts: SessionParts, responses: Responses, marks: Marks | undefined) {
+    const { options, sockets, events } = parts
+    const { caller, services } = options
     this.#parts = parts
     this.#responses = responses
+    const { outbound } = caller.policies
+    this.#isSampled = outbound.some(({ isEnforced }) => !isEnforced)
+    if (marks === undefined && !outbound.some(({ isEnforced }) => isEnforced)) return
+    const own = new Marks(markKey(services.config.masterKey, caller.org.id))
+    const review = () =>
+      new ReplyReview({
+        policies: outbound,
+        restored: marks,
+        marks: () => own,
+        onDenied: (denial) => events.error(contentBlocked(denial)),
+      })
+    const cancel = (responseId: string) =>
+      sockets.toVendor(JSON.stringify({ type: "response.cancel", response_id: responseId }))
+    this.#reviewed = new ReviewedFrames(review, (bytes) => sockets.toClient(bytes), cancel)
   }
 
   get said(): string {
@@ -36,7 +60,9 @@ export class VendorSide {
       this.closed(1007)
       return
     }
-    sockets.toClient(event.is === "error" && event.ofAccount ? withoutText(event.event) : bytes)
+    if (event.is === "error" && event.ofAccount) sockets.toClient(withoutText(event.event))
+    else if (this.#reviewed === undefined) sockets.toClient(bytes)
+    else this.#reviewed.take(bytes)
     this.#heed(event, bytes)
   }
 
@@ -52,11 +78,11 @@ export class VendorSide {
   }
 
   #heed(event: VendorEvent, bytes: Buffer): void {
-    const { meter, money, options } = this.#parts
+    const { meter, money } = this.#parts
     switch (event.is) {
       case "delta":
         money.output(event.responseId, event.audioBytes, event.textBytes)
-        if (event.textBytes > 0 && options.caller.policies.outbound.length > 0) this.#keepWords(bytes)
+        if (event.textBytes > 0 && this.#isSampled) this.#keepWords(bytes)
         return
       case "created":
         this.#responses.begun(event.responseId)

@@ -76,11 +76,14 @@ interface MaskedCaller {
 /** A snapshot's policies are the same list for all calls of a caller. */
 const masks = new WeakMap<ReadonlyArray<ReviewPolicy>, ReadonlyArray<ReviewPolicy>>()
 
-/** The body with marks; the same bytes if it has nothing to mask, or is no JSON, which its reader refuses. */
-export const maskBody = (body: Uint8Array, masking: Masking | undefined): MaskedBody => {
+/**
+ * The body with marks; the same bytes if it has nothing to mask, or is no JSON, which its reader refuses.
+ * @param marks of earlier requests of the same conversation
+ */
+export const maskBody = (body: Uint8Array, masking: Masking | undefined, marks?: Marks): MaskedBody => {
   const json = masking && parseBody(body)
   if (masking === undefined || json === undefined || Result.isFailure(json)) return { body, masked: undefined }
-  const { changed, masked } = maskTexts(requestTexts(json.success), masking)
+  const { changed, masked } = maskTexts(requestTexts(json.success), masking, marks)
   if (masked === undefined) return { body, masked }
   return {
     body: editJson(
@@ -120,11 +123,16 @@ interface MaskedTexts {
   readonly masked: MaskedValues | undefined
 }
 
-export const maskTexts = (texts: ReadonlyArray<RequestText>, { policies, key }: Masking): MaskedTexts => {
+/** @param known marks of earlier requests of the same conversation, to which those of this one are added */
+export const maskTexts = (
+  texts: ReadonlyArray<RequestText>,
+  { policies, key }: Masking,
+  known?: Marks,
+): MaskedTexts => {
   // A client may have sent words that look like marks: no value gets one of them.
   const like = texts.flatMap(({ text }) => text.match(likeMark) ?? [])
   const taken = new Set(like.map((word) => `<${word}>`))
-  const marks = new Marks(key, (mark) => taken.has(mark))
+  const marks = known ?? new Marks(key, (mark) => taken.has(mark))
   const review = new ReplyReview({
     policies,
     restored: undefined,

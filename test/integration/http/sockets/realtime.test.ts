@@ -738,6 +738,63 @@ describe("what a realtime session allows", () => {
     ),
   )
 
+  const words = (...said: ReadonlyArray<string>) => answeringRealtime({ words: said, audioBytes: 10, parts: 1 })
+  const transcriptOf = (messages: ReadonlyArray<SocketMessage>) =>
+    messages
+      .filter(isType("response.output_audio_transcript.delta"))
+      .map(({ delta }) => delta)
+      .join("")
+
+  it.live("holds back text of which an enforced policy denies a part, and cancels that response", () =>
+    withSession(
+      words("All is well, ", "and forb", "idd", "en is", " the rest"),
+      async ({ open, vendor }) => {
+        const socket = await open()
+        socket.send({ type: "response.create" })
+        await done(socket)
+        expect(transcriptOf(socket.messages)).toBe("All is well, ")
+        expect(errorOf(await socket.until(isType("error")))).toMatchObject({ code: "content_blocked" })
+        await expect.poll(() => vendor.sessions[0]?.received.some(isType("response.cancel"))).toBe(true)
+        expect(JSON.stringify(socket.messages)).not.toContain("the rest")
+        socket.ws.close()
+      },
+      {
+        more: `policies:\n  - { id: words, direction: outbound, match: { keywords: [forbidden] }, reason: bad_word, streams: enforce }\n`,
+        orgMore: "policies: [words], ",
+      },
+    ),
+  )
+
+  it.live("gives the vendor marks for masked values, and the client its values", () => {
+    let mark = ""
+    return withSession(
+      async (session) => {
+        session.send({ type: "session.created", session: { type: "realtime", id: "sess_1" } })
+        const created = JSON.stringify(await session.next("conversation.item.create"))
+        mark = /<EMAIL_[A-Z2-7]+>/.exec(created)?.[0] ?? ""
+        expect(created).not.toContain("example.com")
+        await session.next("response.create")
+        for (const event of responseEvents("r1", { words: ["To ", mark.slice(0, 4), mark.slice(4), "."] }))
+          session.send(event)
+        await session.next()
+      },
+      async ({ open }) => {
+        const socket = await open()
+        const content = [{ type: "input_text", text: "Write to ann@example.com" }]
+        socket.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } })
+        socket.send({ type: "response.create" })
+        await done(socket)
+        expect(mark).not.toBe("")
+        expect(transcriptOf(socket.messages)).toBe("To ann@example.com.")
+        socket.ws.close()
+      },
+      {
+        more: `policies:\n  - { id: mails, direction: inbound, match: { entities: [email] }, reason: personal_data, action: mask }\n`,
+        orgMore: "policies: [mails], ",
+      },
+    )
+  })
+
   it.live("counts each response in the caller's rates", () =>
     withSession(
       answeringRealtime(spoken),
