@@ -137,9 +137,11 @@ export const countMatches = ({ set }: RuleCheck, text: string): Effect.Effect<nu
     let count = 0
     for (let at = 0; at < text.length; at += partLength) {
       if (at > 0) yield* Effect.yieldNow
-      count += window.push(text.slice(at, at + partLength)).found.length
+      window.push(text.slice(at, at + partLength))
+      count += window.found.length
     }
-    return count + window.end().found.length
+    window.end()
+    return count + window.found.length
   })
 
 /** The error of a denial. */

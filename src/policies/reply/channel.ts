@@ -1,6 +1,6 @@
 /** One text of a streamed reply under review: the words of a reply, its reasoning, or the arguments of one call. */
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
-import { TextWindow, type Windowed } from "../text/window.ts"
+import { TextWindow } from "../text/window.ts"
 import { type ReplyReview, type TextEdit, withEdits } from "./reply-review.ts"
 import type { PartRules } from "./reply-rules.ts"
 
@@ -24,15 +24,24 @@ export class Channel {
 
   push(text: string): void {
     this.length += text.length
-    this.#take(this.#window.push(text))
+    this.#window.push(text)
+    this.#take()
   }
 
   /** Its text has ended. */
   end(): void {
-    if (this.clearTo < this.length || this.length === 0) this.#take(this.#window.end())
+    if (this.clearTo === this.length) return
+    this.#window.end()
+    this.#take()
   }
 
-  #take({ clearTo, found }: Windowed): void {
+  /** Whether all of its text may go on as it is. */
+  get isClear(): boolean {
+    return this.clearTo === this.length && this.#edits.length === 0
+  }
+
+  #take(): void {
+    const { clearTo, found } = this.#window
     if (this.#review.denial !== undefined) return
     if (found.length === 0) {
       this.clearTo = clearTo

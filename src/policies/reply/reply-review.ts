@@ -3,7 +3,7 @@ import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
 import type { Marks } from "../masks/marks.ts"
 import type { ReviewPolicy } from "../policy.ts"
 import type { Denial, PolicyHit } from "../review.ts"
-import { type Found, TextWindow } from "../text/window.ts"
+import { type Found, foundIn } from "../text/window.ts"
 import { type PartRules, replyRules } from "./reply-rules.ts"
 
 /** Another text for a part of a text. */
@@ -114,8 +114,7 @@ export class ReplyReview {
 
   #edited(text: string, rules: PartRules, isJson: boolean): string | undefined {
     if (rules.policies.length === 0) return text
-    const window = new TextWindow(rules.set, isJson)
-    const found = [...window.push(text).found, ...window.end().found]
+    const found = foundIn(rules.set, [text], isJson)
     if (found.length === 0) return text
     const { edits, deniedAt } = this.decide(found, rules, isJson)
     return deniedAt === undefined ? withEdits(text, 0, edits) : undefined

@@ -23,14 +23,16 @@ interface Piece {
   readonly text: string
 }
 
+interface WaitingDelta {
+  readonly kind: "delta"
+  readonly delta: Delta
+  readonly json: string | undefined
+  readonly piece: Piece | undefined
+}
+
 /** An event that waits until its text is clear. */
 type Waiting =
-  | {
-      readonly kind: "delta"
-      readonly delta: Delta
-      readonly json: string | undefined
-      readonly piece: Piece | undefined
-    }
+  | WaitingDelta
   | { readonly kind: "frame"; readonly frame: VendorFrame; readonly pieces: ReadonlyArray<Piece> }
 
 export class ReviewedEvents implements EventEncoder {
@@ -58,7 +60,7 @@ export class ReviewedEvents implements EventEncoder {
     const sound: EventEncoder["sound"] = (bytes, mime) => inner.sound?.(bytes, mime) ?? ""
     const picture: EventEncoder["picture"] = (delta) => inner.picture?.(delta) ?? ""
     const segment = (each: Segment) => this.#segment(each)
-    const frame: EventEncoder["frame"] = (each, events, at) => this.#frame(each, meaningOf(events, at))
+    const frame: EventEncoder["frame"] = (each, events, at) => this.#frame(each, events, at)
     if (inner.sound !== undefined) this.sound = sound
     if (inner.picture !== undefined) this.picture = picture
     if (inner.segment !== undefined) this.segment = segment
@@ -72,10 +74,14 @@ export class ReviewedEvents implements EventEncoder {
   delta(delta: Delta, json?: string): string {
     if (this.#isCarried || this.#isDenied) return ""
     if (delta.t === "tool_call" && delta.name !== undefined) this.#review.whole(delta.name, "toolArguments", false)
-    const piece = this.#pieceOf(delta)
-    this.#waiting.push({ kind: "delta", delta, json, piece })
-    piece?.channel.push(piece.text)
-    return this.#written()
+    const text = textOf(delta)
+    if (text === undefined || text === "") return this.#after({ kind: "delta", delta, json, piece: undefined })
+    const channel = this.#channelOf(delta)
+    const at = channel.length
+    channel.push(text)
+    // Most parts are clear at once: then nothing waits.
+    if (this.#waiting.length === 0 && channel.isClear) return this.#inner.delta(delta, json)
+    return this.#after({ kind: "delta", delta, json, piece: { channel, at, text } })
   }
 
   warn(data: WarnEvent): string {
@@ -105,15 +111,25 @@ export class ReviewedEvents implements EventEncoder {
     return this.#review.denial !== undefined
   }
 
-  #frame(frame: VendorFrame, deltas: ReadonlyArray<Delta>): string {
+  #frame(frame: VendorFrame, events: ReadonlyArray<VendorEvent>, place: number): string {
     this.#isCarried = true
     if (this.#isDenied) return ""
-    const pieces = deltas.flatMap((delta) => this.#pieceOf(delta) ?? [])
+    const pieces: Array<Piece> = []
+    for (let next = place + 1; next < events.length; next++) {
+      const event = events[next]
+      if (event === undefined || event.kind === "frame") break
+      const text = event.kind === "delta" ? textOf(event.delta) : undefined
+      if (event.kind !== "delta" || text === undefined || text === "") continue
+      const channel = this.#channelOf(event.delta)
+      pieces.push({ channel, at: channel.length, text })
+      channel.push(text)
+    }
     const reviewed = frame.envelope === undefined ? this.#withLeaves(frame, pieces) : frame
     if (reviewed === undefined) return this.#written()
-    this.#waiting.push({ kind: "frame", frame: reviewed, pieces })
-    for (const { channel, text } of pieces) channel.push(text)
-    return this.#written()
+    if (this.#waiting.length === 0 && pieces.every(({ channel }) => channel.isClear)) {
+      return this.#inner.frame?.(reviewed, events, place) ?? ""
+    }
+    return this.#after({ kind: "frame", frame: reviewed, pieces })
   }
 
   /** The frame with its other texts reviewed, each as a whole; undefined if one is denied. */
@@ -137,56 +153,69 @@ export class ReviewedEvents implements EventEncoder {
     return text === undefined ? "" : (this.#inner.segment?.({ ...segment, text }) ?? "")
   }
 
-  /** The text of a delta in its channel; a new channel ends the one before it. */
-  #pieceOf(delta: Delta): Piece | undefined {
+  /** The channel of a delta's text; a new channel ends the one before it. */
+  #channelOf(delta: Delta): Channel {
     const { reply = 0 } = delta
-    const text = textOf(delta)
-    if (text === undefined || text === "") return undefined
     const name = delta.t === "tool_call" ? `call ${delta.i}` : delta.t
-    let open = this.#open.get(reply)
-    if (open?.name !== name) {
-      open?.channel.end()
-      const isArguments = delta.t === "tool_call" && delta.text === undefined
-      open = { name, channel: new Channel(this.#review, isArguments ? "toolArguments" : "text") }
-      this.#open.set(reply, open)
-    }
-    return { channel: open.channel, at: open.channel.length, text }
+    const open = this.#open.get(reply)
+    if (open?.name === name) return open.channel
+    open?.channel.end()
+    const isArguments = delta.t === "tool_call" && delta.text === undefined
+    const channel = new Channel(this.#review, isArguments ? "toolArguments" : "text")
+    this.#open.set(reply, { name, channel })
+    return channel
   }
 
+  #after(waiting: Waiting): string {
+    this.#waiting.push(waiting)
+    return this.#written()
+  }
+
+  /** The events that are clear, as they are written; parts of one text that follow one another are one event. */
   #written(): string {
     let text = ""
-    while (this.#waiting.length > 0) {
-      const [first] = this.#waiting
-      if (first === undefined) break
-      const made = this.#made(first)
-      if (made === undefined) break
-      text += made
-      this.#waiting.shift()
+    let joined: Delta | undefined
+    const flush = () => {
+      if (joined !== undefined) text += this.#inner.delta(joined)
+      joined = undefined
     }
-    const [first] = this.#waiting
-    if (first?.kind === "delta" && first.piece !== undefined) text += this.#begun(first, first.piece)
+    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+      const made = first.kind === "frame" ? this.#madeFrame(first) : this.#madeDelta(first)
+      if (made === undefined) break
+      if (typeof made === "string") {
+        flush()
+        text += made
+      } else if (joined !== undefined && isOnlyText(made) && isSameText(joined, made)) {
+        joined = withText(joined, `${textOf(joined)}${textOf(made)}`)
+      } else {
+        flush()
+        joined = made
+      }
+      if (this.#waiting[0] === first) this.#waiting.shift()
+      else break
+    }
+    flush()
     if (this.#isDenied) this.#waiting = []
     return text
   }
 
-  /** A waiting event, written; undefined if its text is not clear. */
-  #made(waiting: Waiting): string | undefined {
-    if (waiting.kind === "frame") return this.#madeFrame(waiting)
+  /**
+   * A waiting part of a text, or the clear beginning of it; the rest goes on waiting. Text if it is written already; undefined
+   * if nothing of it is clear.
+   */
+  #madeDelta(waiting: WaitingDelta): Delta | string | undefined {
     const { delta, json, piece } = waiting
     if (piece === undefined) return this.#inner.delta(delta, json)
     const { channel, at, text } = piece
-    if (channel.clearTo < at + text.length) return undefined
-    const made = channel.written(text, at)
-    if (made === text)
-      return this.#inner.delta(withText(delta, text), json === undefined || text === textOf(delta) ? json : undefined)
-    return made === "" && isOnlyText(delta) ? "" : this.#inner.delta(withText(delta, made, true))
-  }
-
-  /** The clear beginning of a text that waits. */
-  #begun({ delta }: Extract<Waiting, { readonly kind: "delta" }>, { channel, at, text }: Piece): string {
-    const clear = channel.clearTo - at
-    if (clear <= 0 || !isOnlyText(delta)) return ""
-    const begin = text.slice(0, clear)
+    const end = at + text.length
+    if (channel.clearTo >= end) {
+      const made = channel.written(text, at)
+      if (made === "" && isOnlyText(delta)) return ""
+      if (isOnlyText(delta)) return withText(delta, made)
+      return this.#inner.delta(made === text ? delta : withText(delta, made, true), made === text ? json : undefined)
+    }
+    const clear = wholeAt(text, channel.clearTo - at)
+    if (clear <= 0 || !isOnlyText(delta)) return undefined
     const rest = text.slice(clear)
     this.#waiting[0] = {
       kind: "delta",
@@ -194,8 +223,8 @@ export class ReviewedEvents implements EventEncoder {
       json: undefined,
       piece: { channel, at: at + clear, text: rest },
     }
-    const made = channel.written(begin, at)
-    return made === "" ? "" : this.#inner.delta(withText(delta, made))
+    const made = channel.written(text.slice(0, clear), at)
+    return made === "" ? "" : withText(delta, made)
   }
 
   #madeFrame({ frame, pieces }: Extract<Waiting, { readonly kind: "frame" }>): string | undefined {
@@ -204,16 +233,6 @@ export class ReviewedEvents implements EventEncoder {
     const isSame = [...made].every(([before, after]) => before === after)
     return this.#inner.frame?.(isSame ? frame : frameWith(frame, made), [], 0)
   }
-}
-
-const meaningOf = (events: ReadonlyArray<VendorEvent>, at: number): ReadonlyArray<Delta> => {
-  const deltas: Array<Delta> = []
-  for (let next = at + 1; next < events.length; next++) {
-    const event = events[next]
-    if (event === undefined || event.kind === "frame") break
-    if (event.kind === "delta") deltas.push(event.delta)
-  }
-  return deltas
 }
 
 /** A frame with other texts. @param made the texts by those before */
@@ -257,6 +276,16 @@ const withText = (delta: Delta, text: string, isOther = false): Delta => {
   const { logprobs: _, ...rest } = delta
   return { ...rest, v: text }
 }
+
+/** The place itself, or the one before it if that cuts a pair of surrogates. */
+const wholeAt = (text: string, at: number): number => {
+  const code = text.charCodeAt(at - 1)
+  return code >= 0xd800 && code <= 0xdbff ? at - 1 : at
+}
+
+/** Whether two parts belong to one block. */
+const isSameText = (one: Delta, other: Delta): boolean =>
+  one.t === other.t && one.i === other.i && one.reply === other.reply && isOnlyText(one)
 
 /** Whether a delta can be given in parts. */
 const isOnlyText = (delta: Delta): boolean => {

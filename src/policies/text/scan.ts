@@ -21,6 +21,22 @@ export interface PatternSet {
   readonly delay: number
   /** Characters that may become the first one of a match when a mark follows. */
   readonly bases: ReadonlySet<string>
+  /** Whether a match can begin with a text, by texts of a character. */
+  readonly begins: Map<string, boolean>
+}
+
+/** Whether a match can begin in a text of a character. */
+const mayBegin = ({ automaton, bases, begins }: PatternSet, text: string): boolean => {
+  const known = begins.get(text)
+  if (known !== undefined) return known
+  let { fresh: state } = automaton
+  let may = false
+  for (const character of text) {
+    state = automaton.step(state, character.codePointAt(0) ?? 0)
+    may ||= bases.has(character) || state.live.length > 0 || state.ended.length > 0
+  }
+  if (text.length === 1 && text < "\u0080") begins.set(text, may)
+  return may
 }
 
 export const patternSet = (patterns: ReadonlyArray<SearchedPattern>): PatternSet => ({
@@ -28,6 +44,7 @@ export const patternSet = (patterns: ReadonlyArray<SearchedPattern>): PatternSet
   automaton: new Automaton(patterns),
   delay: Math.max(0, ...patterns.map(({ longest, looksBeside }) => longest - 1 + Number(looksBeside))),
   bases: new Set(patterns.flatMap(({ bases = [] }) => bases)),
+  begins: new Map(),
 })
 
 export interface Match {
@@ -38,11 +55,7 @@ export interface Match {
   readonly end: number
 }
 
-export interface Scanned {
-  /** The offset before which no further match begins. */
-  readonly clearTo: number
-  readonly matches: ReadonlyArray<Match>
-}
+const nothing: ReadonlyArray<Match> = []
 
 /** Text before the clear end that is kept, because `\b` and `^` look at it: one character. */
 const kept = 2
@@ -52,9 +65,9 @@ export class Scan {
   readonly #speller: Speller | undefined
   /** The spelled text that is not clear, with a character before it. */
   #text = ""
-  /** The offset of its first unit in the own text; each unit's, if it is spelled in another way. */
+  /** The offset of its first unit in the own text; each unit's, if they do not follow one another. */
   #base = 0
-  #starts: Array<number> = []
+  #starts: Array<number> | undefined
   #ownEnd = 0
   #state: State
   /** The first half of a pair whose other half is in the next piece. */
@@ -67,7 +80,10 @@ export class Scan {
   /** The patterns of which a match may have ended. */
   readonly #ended = new Set<number>()
   #searchedTo = -1
-  #clearTo = 0
+  /** The offset before which no further match begins. */
+  clearTo = 0
+  /** The matches of the last push. */
+  matches: ReadonlyArray<Match> = nothing
 
   constructor(set: PatternSet, speller?: Speller) {
     this.#set = set
@@ -76,31 +92,42 @@ export class Scan {
     this.#from = set.patterns.map(() => 0)
   }
 
-  push(piece: string): Scanned {
+  push(piece: string): void {
     const speller = this.#speller
     if (speller === undefined) {
       this.#ownEnd += piece.length
       this.#run(piece)
     } else this.#add(speller.push(piece))
-    const { matches, horizon } = this.#resolve(false)
-    const clearTo =
-      speller !== undefined && this.#isWaitingClear(speller) ? speller.waiting().end : this.#ownAt(horizon)
+    const horizon = Math.max(this.#freshAt, this.#seen - this.#set.delay)
+    this.#resolve(horizon)
+    const clearTo = speller === undefined ? this.#ownAt(horizon) : this.#clearOf(speller, horizon)
     // A mark that follows a clear character changes no match.
-    this.#clearTo = Math.max(this.#clearTo, clearTo)
+    if (clearTo > this.clearTo) this.clearTo = clearTo
     this.#trim(horizon)
-    return { clearTo: this.#clearTo, matches }
   }
 
   /** The text has ended. */
-  end(): Scanned {
+  end(): void {
     if (this.#speller !== undefined) this.#add(this.#speller.waiting())
-    const { matches } = this.#resolve(true)
-    return { clearTo: this.#ownEnd, matches }
+    this.#resolve(this.#text.length + 1)
+    this.clearTo = this.#ownEnd
+  }
+
+  #clearOf(speller: Speller, horizon: number): number {
+    if (speller.isCut || this.#freshAt < this.#text.length) return this.#ownAt(horizon)
+    // Characters that wait for a mark cannot begin a match, whether it comes or not.
+    const waiting = speller.waiting()
+    return mayBegin(this.#set, waiting.text) ? this.#ownAt(horizon) : waiting.end
   }
 
   #add({ text, starts, from, end }: Spelled): void {
-    if (starts === undefined) for (let at = 0; at < text.length; at++) this.#starts.push(from + at)
-    else for (const start of starts) this.#starts.push(start)
+    if (this.#text === "" && starts === undefined) {
+      this.#base = from
+      this.#starts = undefined
+    } else if (this.#starts !== undefined || starts !== undefined || from !== this.#base + this.#text.length) {
+      this.#starts ??= Array.from(this.#text, (_, at) => this.#base + at)
+      for (let at = 0; at < text.length; at++) this.#starts.push(starts?.[at] ?? from + at)
+    }
     this.#ownEnd = end
     this.#run(text)
   }
@@ -129,14 +156,14 @@ export class Scan {
     this.#seen = from + at
   }
 
-  #resolve(isEnd: boolean): { readonly matches: ReadonlyArray<Match>; readonly horizon: number } {
-    const { delay } = this.#set
-    const horizon = isEnd ? this.#text.length + 1 : Math.max(this.#freshAt, this.#seen - delay)
-    if (this.#ended.size === 0 || horizon <= this.#searchedTo) return { matches: [], horizon }
+  /** Finds the matches that begin before a place. */
+  #resolve(horizon: number): void {
+    this.matches = nothing
+    if (this.#ended.size === 0 || horizon <= this.#searchedTo) return
     this.#searchedTo = horizon
     const matches: Array<Match> = []
     for (const pattern of this.#ended) this.#search(pattern, horizon, matches)
-    return { matches, horizon }
+    this.matches = matches
   }
 
   #search(which: number, horizon: number, matches: Array<Match>): void {
@@ -164,29 +191,17 @@ export class Scan {
     this.#ended.delete(which)
   }
 
-  /** Whether the characters that wait for a mark cannot begin a match, whether it comes or not. */
-  #isWaitingClear(speller: Speller): boolean {
-    if (speller.isCut || this.#freshAt < this.#text.length) return false
-    const { text } = speller.waiting()
-    let { fresh: state } = this.#set.automaton
-    for (const character of text) {
-      if (this.#set.bases.has(character)) return false
-      state = this.#set.automaton.step(state, character.codePointAt(0) ?? 0)
-      if (state.live.length > 0 || state.ended.length > 0) return false
-    }
-    return true
-  }
-
   #ownAt(at: number): number {
-    if (this.#speller === undefined) return Math.min(this.#base + at, this.#ownEnd)
+    if (this.#starts === undefined) return Math.min(this.#base + at, this.#ownEnd)
     return this.#starts[at] ?? this.#ownEnd
   }
 
   /** The end of the own character that the last unit of a match belongs to. */
   #ownEndOf(end: number): number {
-    if (this.#speller === undefined) return this.#base + end
+    const starts = this.#starts
+    if (starts === undefined) return this.#base + end
     let at = end
-    while (at < this.#starts.length && this.#starts[at] === this.#starts[end - 1]) at++
+    while (at < starts.length && starts[at] === starts[end - 1]) at++
     return this.#ownAt(at)
   }
 
@@ -195,7 +210,7 @@ export class Scan {
     if (cut < trimmedAt) return
     this.#text = this.#text.slice(cut)
     this.#base += cut
-    if (this.#speller !== undefined) this.#starts = this.#starts.slice(cut)
+    this.#starts = this.#starts?.slice(cut)
     this.#seen -= cut
     this.#freshAt = Math.max(0, this.#freshAt - cut)
     this.#searchedTo -= cut

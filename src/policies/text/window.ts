@@ -14,13 +14,6 @@ export interface Found {
   readonly text: string
 }
 
-export interface Windowed {
-  /** The offset before which nothing can change any more. */
-  readonly clearTo: number
-  /** In the order of their beginnings; of those that begin together, the first rule's first. */
-  readonly found: ReadonlyArray<Found>
-}
-
 const nothing: ReadonlyArray<Found> = []
 
 export class TextWindow {
@@ -31,48 +24,60 @@ export class TextWindow {
   #at = 0
   /** Matches that begin after the clear end. */
   #later: Array<Omit<Found, "text">> = []
-  /** The clear end of each scan. */
-  readonly #clear: Array<number>
+  /** The offset before which nothing can change any more. */
+  clearTo = 0
+  /**
+   * The matches that the last step has found, in the order of their beginnings; of those that begin together, the first rule's
+   * first.
+   */
+  found: ReadonlyArray<Found> = nothing
 
   /** @param isJson whether the text is JSON, in which escapes may hide words */
   constructor(rules: RuleSet, isJson = false) {
     this.#rules = rules
     this.#scans = scansOf(rules, isJson)
-    this.#clear = this.#scans.map(() => 0)
   }
 
-  push(piece: string): Windowed {
-    return this.#take(piece, (scan) => scan.push(piece))
+  push(piece: string): void {
+    this.#text += piece
+    let clearTo = this.#at + this.#text.length
+    for (let group = 0; group < this.#scans.length; group++) {
+      const scan = this.#scans[group]
+      if (scan === undefined) continue
+      scan.push(piece)
+      if (scan.matches.length > 0) this.#keep(scan, group)
+      if (scan.clearTo < clearTo) clearTo = scan.clearTo
+    }
+    this.#clear(clearTo)
   }
 
   /** The text has ended: all of it is clear. */
-  end(): Windowed {
-    return this.#take("", (scan) => scan.end())
+  end(): void {
+    this.#scans.forEach((scan, group) => {
+      scan.end()
+      this.#keep(scan, group)
+    })
+    this.#clear(this.#at + this.#text.length)
   }
 
-  #take(piece: string, scanned: (scan: Scan) => ReturnType<Scan["push"]>): Windowed {
-    this.#text += piece
-    this.#scans.forEach((scan, group) => {
-      const { clearTo, matches } = scanned(scan)
-      this.#clear[group] = clearTo
-      for (const { pattern, start, end } of matches) {
-        this.#later.push({ rule: this.#rules.groups[group]?.rules[pattern] ?? 0, start, end })
-      }
-    })
-    const clearTo = this.#clear.length === 0 ? this.#at + this.#text.length : Math.min(...this.#clear)
-    if (this.#later.length === 0) {
-      this.#cut(clearTo)
-      return { clearTo, found: nothing }
+  #keep({ matches }: Scan, group: number): void {
+    for (const { pattern, start, end } of matches) {
+      this.#later.push({ rule: this.#rules.groups[group]?.rules[pattern] ?? 0, start, end })
     }
-    const isClear = ({ start }: { readonly start: number }) => start < clearTo
-    const found = this.#later
-      .filter(isClear)
-      .sort((a, b) => a.start - b.start || a.rule - b.rule)
-      .map((match) => ({ ...match, text: this.#text.slice(match.start - this.#at, match.end - this.#at) }))
-    this.#later = this.#later.filter((match) => !isClear(match))
-    // A match may end in text that others still look at; its own text is needed until then.
+  }
+
+  #clear(clearTo: number): void {
+    this.clearTo = clearTo
+    this.found = nothing
+    if (this.#later.length > 0) {
+      const isClear = ({ start }: { readonly start: number }) => start < clearTo
+      this.found = this.#later
+        .filter(isClear)
+        .sort((a, b) => a.start - b.start || a.rule - b.rule)
+        .map((match) => ({ ...match, text: this.#text.slice(match.start - this.#at, match.end - this.#at) }))
+      this.#later = this.#later.filter((match) => !isClear(match))
+    }
     this.#cut(clearTo)
-    return { clearTo, found }
   }
 
   #cut(to: number): void {
@@ -80,6 +85,18 @@ export class TextWindow {
     this.#text = this.#text.slice(to - this.#at)
     this.#at = to
   }
+}
+
+/** All matches in the pieces of a text. */
+export const foundIn = (rules: RuleSet, pieces: ReadonlyArray<string>, isJson = false): ReadonlyArray<Found> => {
+  const window = new TextWindow(rules, isJson)
+  const found: Array<Found> = []
+  for (const piece of pieces) {
+    window.push(piece)
+    for (const each of window.found) found.push(each)
+  }
+  window.end()
+  return [...found, ...window.found]
 }
 
 /** Clear text is cut off in parts of this length. */
