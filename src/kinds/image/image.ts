@@ -10,6 +10,7 @@ import { LongStrings } from "../../media/long-strings.ts"
 import type { NamedFile } from "../../media/media-file.ts"
 import { StoredTexts } from "../../media/stored-texts.ts"
 import { exactUnit, maxCharge, type Price, priceUsage, unitCharge, unitDims } from "../../money/pricing.ts"
+import type { EditText } from "../../policies/reply/reply-blocks.ts"
 import { serviceError } from "../../protocol/error.ts"
 import type { ImageFields, ImageResponse, MadeFigures, MadeImage } from "../../protocol/kinds/image.ts"
 import { dailyCountsOf } from "../daily-counts.ts"
@@ -87,6 +88,7 @@ export const image: Kind<ImageCall, ImageResponse> = {
             picturesOf(parts)
               .flatMap(({ revisedPrompt = [] }) => revisedPrompt)
               .join("\n"),
+          edited: (part, edit) => ({ ...part, images: part.images.map((image) => editPicture(image, edit)) }),
           finish: (parts, usage) => {
             const made = parts[0]?.made
             const head = { ...replyHead(asked), images: picturesOf(parts), ...(made !== undefined && { made }) }
@@ -108,6 +110,9 @@ export const image: Kind<ImageCall, ImageResponse> = {
 }
 
 const dialectAt = ({ dialect }: CallTarget): ImageDialect | undefined => dialect.image
+
+const editPicture = (image: MadeImage, edit: EditText): MadeImage =>
+  image.revisedPrompt === undefined ? image : { ...image, revisedPrompt: edit(image.revisedPrompt, "text", false) }
 
 const mostAt = (target: CallTarget): number => dialectAt(target)?.maxImages(makersName(target)) ?? 1
 

@@ -59,6 +59,17 @@ export const search: Kind<SearchRequest, SearchResponse> = {
             },
             bill: () => ({ counts: oneSearch }),
             charge: (_bill, target) => ({ cost: readyOf(target)?.price ?? 0n, cacheNetSaving: 0n }),
+            answered: (parts) =>
+              parts
+                .flat()
+                .map(({ title, snippet }) => `${title}\n${snippet}`)
+                .join("\n"),
+            edited: (part, edit) =>
+              part.map((result) => ({
+                ...result,
+                title: edit(result.title, "toolResults", false),
+                snippet: edit(result.snippet, "toolResults", false),
+              })),
             finish: (parts) => () => ({ results: parts.flat() }),
           },
           services,

@@ -8,6 +8,7 @@ import type { Transcribed, TranscriptionAsked, TranscriptionDialect } from "../.
 import type { NamedFile } from "../../media/media-file.ts"
 import type { SoundLength } from "../../media/sound-length.ts"
 import { hasUnitPrice, maxCharge, priceUsage, unitCharge, unitDims } from "../../money/pricing.ts"
+import type { EditText } from "../../policies/reply/reply-blocks.ts"
 import type {
   Segment,
   TranscriptFormat,
@@ -92,6 +93,7 @@ export const transcription: Kind<TranscriptionCall, TranscriptionResponse> = {
           },
           charge: ({ counts }) => priceUsage(price, counts),
           answered: (parts) => parts.map(({ text }) => text).join("\n"),
+          edited: editTranscript,
           finish: (parts, usage) => {
             const [got = noText] = parts
             const { language, segments, words, logprobs } = got
@@ -162,6 +164,15 @@ const hasTimes = ({ text, segments, words }: Transcribed, { times, diarize }: Tr
   text.trim() === "" ||
   (times.every((time) => (time === "word" ? words : segments) !== undefined) &&
     (!diarize || segments?.some(({ speaker }) => speaker !== undefined) === true))
+
+/** Single words and tokens spell a text out: where it is changed, they are left out. */
+const editTranscript = (heard: Transcribed, edit: EditText): Transcribed => {
+  const edited = (text: string) => edit(text, "text", false)
+  const text = edited(heard.text)
+  const segments = heard.segments?.map((segment) => ({ ...segment, text: edited(segment.text) }))
+  const { words: _words, logprobs: _logprobs, ...rest } = heard
+  return { ...(text === heard.text ? heard : rest), text, segments }
+}
 
 /** The text in the format that was asked for. */
 const textIn = (format: TranscriptFormat, { text, segments = [] }: Transcribed): string =>

@@ -19,6 +19,7 @@ import type { LongParts, Marked } from "../../media/marked.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type Charge, inputTokens } from "../../money/pricing.ts"
 import type { JobFacts } from "../../money/settlement.ts"
+import type { EditText } from "../../policies/reply/reply-blocks.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
@@ -61,6 +62,8 @@ export interface WholeCall<Got, Body extends object> {
   readonly status?: number
   /** The events of its reply, if the client asked for events. */
   readonly stream?: WholeStream<Got>
+  /** A part with other texts; absent if its parts have no text that a model or a website wrote. */
+  readonly edited?: (part: Got, edit: EditText) => Got
   /** The text that outbound policies read. */
   readonly answered?: (parts: ReadonlyArray<Got>) => string
   /** The way to keep its reply and give it again, if it is kept. */
@@ -248,8 +251,11 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
     return this.#call.answered?.(this.#parts) ?? ""
   }
 
-  finish(usage: SettledUsage): (balance: string) => Body {
-    return this.#call.finish(this.#parts, usage)
+  finish(usage: SettledUsage, edit?: EditText): (balance: string) => Body {
+    const { edited, finish } = this.#call
+    const parts =
+      edit === undefined || edited === undefined ? this.#parts : this.#parts.map((part) => edited(part, edit))
+    return finish(parts, usage)
   }
 
   #usage(): TokensUsed | undefined {
