@@ -10,7 +10,7 @@ import { Sealing } from "../store/seal.ts"
 import { keepSealing } from "../store/seal-again.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { checkTarget, Egress } from "../upstream/egress.ts"
-import { mintWebhookSecret } from "./signing.ts"
+import { mintWebhookSecret } from "../upstream/webhook-signing.ts"
 
 export interface OpenedWebhook {
   readonly url: string

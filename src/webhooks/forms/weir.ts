@@ -1,6 +1,7 @@
 /** The form that Weir's own receivers read: signed, as Standard Webhooks has it. */
+
+import { signedHeaders } from "../../upstream/webhook-signing.ts"
 import { bodyOf, outcomeOf } from "../attempt.ts"
-import { signedHeaders } from "../signing.ts"
 import type { Form } from "./form.ts"
 
 export const weir: Form = {

@@ -1,5 +1,5 @@
 /**
- * The signature of a delivery: HMAC-SHA256 over its id, its time and its body.
+ * The signature of a request to a receiver: HMAC-SHA256 over its id, its time and its body.
  * Source: Standard Webhooks, https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 import { createHmac, randomBytes } from "node:crypto"
