@@ -63,7 +63,7 @@ import { Settler } from "./money/settler.ts"
 import { Statements } from "./money/statements.ts"
 import { UsageRollups } from "./money/usage-rollups.ts"
 import { UsageSummaries } from "./money/usage-summary.ts"
-import { ModerationEngine } from "./policies/moderation.ts"
+import { PolicyEngines } from "./policies/engines/engines.ts"
 import { Review } from "./policies/review.ts"
 import { ReplyCache } from "./reply-cache/reply-cache.ts"
 import { layerMemory as layerMemoryReplies } from "./reply-cache/store-memory.ts"
@@ -176,7 +176,7 @@ const secrets = layerResolveStored.pipe(
   Layer.provideMerge(VendorClient.layer),
   Layer.provideMerge(Egress.layer),
 )
-const review = Review.layer.pipe(Layer.provide(ModerationEngine.layer))
+const review = Review.layer.pipe(Layer.provide(PolicyEngines.layer))
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
 const jobs = Jobs.layer.pipe(Layer.provideMerge(JobStore.layer))
 const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(

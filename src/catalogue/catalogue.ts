@@ -5,11 +5,12 @@
 import { Context, Effect, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { runEvery } from "../background.ts"
+import { identityReferences } from "../cloud-identities/vendor-identity.ts"
 import { WeirConfig } from "../config.ts"
 import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import type { AppliedBy } from "../protocol/control/activity.ts"
 import type { ApplyProgress } from "../protocol/control/admin.ts"
-import { isWebhookSecret, secretProblem, unusableFormerSecret } from "../protocol/control/webhook.ts"
+import { isWebhookSecret, secretProblem, unreadableSecret, unusableFormerSecret } from "../protocol/control/webhook.ts"
 import { type ResolveRef, ResolveSecret, rememberSecrets, sha256 } from "../secrets.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { LongQueries } from "../store/connections.ts"
@@ -33,7 +34,7 @@ import { CatalogueUnreadable, makeCatalogueReader } from "./reader.ts"
 import type { Reading } from "./reading.ts"
 import { CatalogueRefused } from "./refusal.ts"
 import { makeRevisions, type Revisions } from "./revisions.ts"
-import { secretReferences } from "./secret-references.ts"
+import { accountOfMatch, secretReferences } from "./secret-references.ts"
 import { type CatalogueSnapshot, emptySnapshot, makeSnapshot } from "./snapshot.ts"
 import { refuseUnresolved, StoredSecrets } from "./stored-secrets.ts"
 import { timeoutWarnings } from "./timeout-warnings.ts"
@@ -305,14 +306,12 @@ const missingCredentials = (
     form,
     credential: webhook.secret,
   }))
-  const reached = [...(document.vendors ?? []), ...(document.searchProviders ?? []), ...webhooks]
-  const called = [
-    ...reached,
-    ...(document.policies ?? []).flatMap(({ id, match }) =>
-      "moderation" in match ? [{ ...match.moderation, id }] : [],
-    ),
-    ...credentials,
-  ]
+  const engines = (document.policies ?? []).flatMap(({ id, match }) => {
+    const account = accountOfMatch(match)
+    return account === undefined ? [] : [{ ...account, id }]
+  })
+  const reached = [...(document.vendors ?? []), ...(document.searchProviders ?? []), ...webhooks, ...engines]
+  const called = [...reached, ...credentials]
   const unreadable = webhooks.flatMap(({ id, form, url, secret, formerSecret }) => {
     const resolved = secret === undefined ? undefined : resolveSecret(secret)
     const problem = resolved === undefined ? undefined : secretProblem(form, resolved)
@@ -324,8 +323,19 @@ const missingCredentials = (
       ...(isAbsent ? [`${id}: there is no address at ${url}; nothing is sent`] : []),
     ]
   })
+  const unsigned = engines.flatMap(({ id, credential, signs = false }) => {
+    const secret = credential === undefined ? undefined : resolveSecret(credential)
+    return signs && secret !== undefined && !isWebhookSecret(secret) ? [`${id}: ${unreadableSecret}`] : []
+  })
+  const unidentified = engines.flatMap(({ id, ...account }) =>
+    identityReferences(account).flatMap((ref) =>
+      resolveSecret(ref) === undefined ? [`${id}: there is no credential at ${ref}; calls to it will fail`] : [],
+    ),
+  )
   return [
     ...unreadable,
+    ...unsigned,
+    ...unidentified,
     ...called.flatMap(({ id, credential }) =>
       credential !== undefined && resolveSecret(credential) === undefined
         ? [`${id}: there is no credential at ${credential}; calls to it will fail`]

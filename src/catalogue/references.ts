@@ -9,6 +9,7 @@ import { compilePolicy } from "../policies/policy.ts"
 import type { CatalogueDocument } from "../protocol/catalogue/document.ts"
 import type { Export } from "../protocol/catalogue/export.ts"
 import { isPattern } from "../protocol/catalogue/limits.ts"
+import type { PolicyEngine } from "../protocol/catalogue/policy-engine.ts"
 import {
   type AwsAccess,
   type AzureAccess,
@@ -77,6 +78,19 @@ const azureProblem = (
   return [tenantId, clientId, clientSecret].includes(undefined)
     ? "needs tenantId, clientId and clientSecret, or credentials: default"
     : undefined
+}
+
+/** The problem of an engine's identity. */
+const engineProblem = (engine: PolicyEngine): string | undefined => {
+  switch (engine.kind) {
+    case "bedrock-guardrail":
+      return awsProblem("bedrock", engine.aws, engine.credential)
+    case "azure-content-safety":
+      if (engine.azure !== undefined) return azureProblem("azure", engine.azure, engine.credential)
+      return engine.credential === undefined ? "needs a credential, or azure" : undefined
+    default:
+      return undefined
+  }
 }
 
 /** The problem of an export's place: a field that it needs, or one that it does not take. */
@@ -222,6 +236,16 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   document.policies?.forEach((policy, at) => {
     const compiled = compilePolicy(policy, () => undefined)
     if (Result.isFailure(compiled)) problems.push({ path: ["policies", at, "match"], message: compiled.failure })
+    if (!("engine" in policy.match)) return
+    const { engine } = policy.match
+    const path = ["policies", at, "match", "engine"]
+    const message = engineProblem(engine)
+    if (message !== undefined) problems.push({ path, message })
+    if (engine.kind !== "model") return
+    known(models, engine.model, "model", ...path, "model")
+    if ((kinds.get(engine.model) ?? "chat") !== "chat") {
+      problems.push({ path: [...path, "model"], message: "a guard model is a model for chat" })
+    }
   })
   document.users?.forEach(({ org }, at) => {
     known(orgs, org, "org", "users", at, "org")

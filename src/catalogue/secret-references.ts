@@ -1,8 +1,9 @@
 /** Every reference to a secret that a catalogue has. Pure. */
 import { accessesOfExport, identityReferences } from "../cloud-identities/vendor-identity.ts"
-import { secretOf } from "../policies/policy.ts"
+import { type Account, accountOf } from "../policies/engines/compile.ts"
 import type { CatalogueDocument, PlatformDocument } from "../protocol/catalogue/document.ts"
 import type { NetworkFields } from "../protocol/catalogue/network.ts"
+import type { Policy } from "../protocol/catalogue/policy.ts"
 import { isReference, networkReferences } from "../upstream/network.ts"
 
 interface Entry extends NetworkFields {
@@ -25,13 +26,7 @@ export const secretReferences = (
   return new Set([
     ...vendors.flatMap((vendor) => [...entryReferences(vendor), ...identityReferences(vendor)]),
     ...searchProviders.flatMap(entryReferences),
-    ...policies.flatMap(({ match }) =>
-      "moderation" in match
-        ? given(match.moderation.credential)
-        : "engine" in match
-          ? given(secretOf(match.engine))
-          : [],
-    ),
+    ...policies.flatMap(({ match }) => accountReferences(accountOfMatch(match))),
     ...webhooks.flatMap((webhook) => [
       ...given(webhook.url).filter(isReference),
       ...given(webhook.secret),
@@ -43,6 +38,15 @@ export const secretReferences = (
     ...keys.flatMap(({ secret }) => given(secret)),
   ])
 }
+
+/** The account of a policy's engine; undefined if it has none. */
+export const accountOfMatch = (match: Policy["match"]): Account | undefined => {
+  if ("moderation" in match) return { credential: match.moderation.credential }
+  return "engine" in match ? accountOf(match.engine) : undefined
+}
+
+const accountReferences = (account: Account | undefined): ReadonlyArray<string> =>
+  account === undefined ? [] : [...entryReferences(account), ...identityReferences(account)]
 
 const entryReferences = (entry: Entry): ReadonlyArray<string> => [
   ...given(entry.credential),

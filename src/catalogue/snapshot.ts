@@ -170,9 +170,10 @@ export const makeSnapshot = (
   changedAtMs: (providerId: string) => number = () => 0,
 ): CatalogueSnapshot => {
   const plans = new Map(document.plans?.map((plan) => [plan.id, plan]))
-  const policies = indexPolicies(document, resolve)
   const vendors = indexVendors(document, resolve)
   const models = new Map(document.models?.map((model) => [model.handle, model]))
+  const modelOf = onFirstUse(models, (model) => makeModel(model, vendors))
+  const policies = indexPolicies(document, resolve, (handle) => modelOf(handle)?.targets ?? [])
   const prices = Map.groupBy(document.prices ?? [], ({ model }) => model)
   const pricesOf = onFirstUse(prices, datedPrices)
   return {
@@ -187,7 +188,7 @@ export const makeSnapshot = (
       [...vendors].flatMap(([vendor, entry]) =>
         needsIdentity(entry) ? [{ vendor, problem: identityProblem(entry) }] : [],
       ),
-    model: onFirstUse(models, (model) => makeModel(model, vendors)),
+    model: modelOf,
     price: (handle, currency, nowMs) =>
       pricesOf(handle)?.find((price) => price.currency === currency && price.fromMs <= nowMs)?.price,
     searchProviders: indexSearchProviders(document, resolve, changedAtMs),
@@ -231,14 +232,18 @@ export function redactedOf(ref: string | undefined, resolve: ResolveRef): Redact
   return secret === undefined ? undefined : Redacted.make(secret)
 }
 
-/** Each policy is compiled once and shared by the organisations that use it. */
 const receiverAddress = (url: string | undefined, resolve: ResolveRef): Redacted.Redacted | undefined =>
   url !== undefined && !isReference(url) ? Redacted.make(url) : redactedOf(url, resolve)
 
-function indexPolicies(document: PlatformDocument, resolve: ResolveRef): ReadonlyMap<string, ReviewPolicy> {
+/** Each policy is compiled once and shared by the organisations that use it. */
+function indexPolicies(
+  document: PlatformDocument,
+  resolve: ResolveRef,
+  targets: (handle: string) => ReadonlyArray<CallTarget>,
+): ReadonlyMap<string, ReviewPolicy> {
   const compiled = new Map<string, ReviewPolicy>()
   for (const policy of document.policies ?? []) {
-    const ready = compilePolicy(policy, resolve)
+    const ready = compilePolicy(policy, resolve, targets)
     if (Result.isSuccess(ready)) compiled.set(policy.id, ready.success)
   }
   return compiled

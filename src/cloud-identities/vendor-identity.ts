@@ -18,7 +18,9 @@ interface Purpose {
 const models: Purpose = { service: "bedrock", scope: "models" }
 const files: Purpose = { service: "s3", scope: "storage" }
 
-interface Accesses extends Pick<Vendor, "aws" | "azure"> {
+interface Accesses {
+  readonly aws?: Vendor["aws"] | undefined
+  readonly azure?: Vendor["azure"] | undefined
   readonly google?: Pick<NonNullable<Vendor["google"]>, "credentials"> | undefined
 }
 

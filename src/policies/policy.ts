@@ -1,12 +1,13 @@
 /** Compiles content policies of the catalogue. Pure. */
-import { Redacted, Result } from "effect"
+import { Result } from "effect"
 import { type Policy, type PolicyAction, ReviewedPart } from "../protocol/catalogue/policy.ts"
-import type { PolicyEngine } from "../protocol/catalogue/policy-engine.ts"
+import { engineOf, moderationOf, type Resolvers } from "./engines/compile.ts"
+import type { Engine } from "./engines/engine.ts"
 import { type Shape, shapes } from "./entities/shapes.ts"
 import { compilePattern } from "./pattern/program.ts"
 import { keywordPattern, type Rule, type RuleSet, ruleSet } from "./text/rules.ts"
 
-export type Direction = "inbound" | "outbound"
+export type { Direction } from "./engines/engine.ts"
 
 export interface ReviewPolicy {
   readonly id: string
@@ -23,7 +24,7 @@ export interface ReviewPolicy {
   readonly isForAll: boolean
   /** The verdict if its engine does not answer. */
   readonly onFailure: "allow" | "deny"
-  readonly check: RuleCheck | ModerationCheck | EngineCheck
+  readonly check: RuleCheck | EngineCheck
 }
 
 /** Rules that are looked for here, in time linear in the text. */
@@ -32,23 +33,12 @@ export interface RuleCheck {
   readonly set: RuleSet
 }
 
-/** Calls an endpoint with the API of OpenAI's moderations. */
-export interface ModerationCheck {
-  readonly kind: "moderation"
-  readonly baseUrl: string
-  readonly credential: Redacted.Redacted | undefined
-  readonly model: string | undefined
-  /** Categories that deny; if absent, any that the endpoint flags. */
-  readonly categories: ReadonlyArray<string> | undefined
-  readonly timeoutMs: number
-}
-
 /** Asks another service. */
 export interface EngineCheck {
   readonly kind: "engine"
-  readonly engine: PolicyEngine
-  /** The engine's credential or the secret of its signatures. */
-  readonly secret: Redacted.Redacted | undefined
+  readonly engine: Engine
+  /** The reason why it cannot be called. */
+  readonly problem: string | undefined
   readonly timeoutMs: number
 }
 
@@ -57,12 +47,13 @@ const defaultTimeoutMs = 3000
 /** Compiles a policy; fails with the reason why it cannot be used. */
 export const compilePolicy = (
   policy: Policy,
-  resolve: (ref: string) => string | undefined,
+  resolve: Resolvers["secret"],
+  targets: Resolvers["targets"] = () => [],
 ): Result.Result<ReviewPolicy, string> => {
   const { id, direction, reason, match, action = "deny", parts = ReviewedPart.literals, streams = "sample" } = policy
   const own = "moderation" in match ? match.moderation.onFailure : undefined
   const { onFailure = own ?? "deny", forAll = false } = policy
-  return Result.flatMap(checkOf(match, resolve), (check) => {
+  return Result.flatMap(checkOf(match, { secret: resolve, targets }), (check) => {
     if (action === "mask" && !canMask(check)) {
       return Result.fail("only regex, keywords, entities and presidio know the place of a match, which a mask replaces")
     }
@@ -75,36 +66,17 @@ export const compilePolicy = (
 const canMask = (check: ReviewPolicy["check"]): boolean =>
   check.kind === "rules" || (check.kind === "engine" && check.engine.kind === "presidio")
 
-const checkOf = (
-  match: Policy["match"],
-  resolve: (ref: string) => string | undefined,
-): Result.Result<ReviewPolicy["check"], string> => {
-  const redacted = (ref: string | undefined) => {
-    const secret = ref === undefined ? undefined : resolve(ref)
-    return secret === undefined ? undefined : Redacted.make(secret)
-  }
+const checkOf = (match: Policy["match"], resolvers: Resolvers): Result.Result<ReviewPolicy["check"], string> => {
   if ("moderation" in match) {
-    const { baseUrl, credential, model, categories, timeout: timeoutMs = defaultTimeoutMs } = match.moderation
-    return Result.succeed({
-      kind: "moderation",
-      baseUrl,
-      credential: redacted(credential),
-      model,
-      categories,
-      timeoutMs,
-    })
+    const { timeout: timeoutMs = defaultTimeoutMs } = match.moderation
+    return Result.succeed({ kind: "engine", ...moderationOf(match.moderation, resolvers), timeoutMs })
   }
   if ("engine" in match) {
-    const { engine } = match
-    const secret = redacted(secretOf(engine))
-    return Result.succeed({ kind: "engine", engine, secret, timeoutMs: engine.timeout ?? defaultTimeoutMs })
+    const { timeout: timeoutMs = defaultTimeoutMs } = match.engine
+    return Result.succeed({ kind: "engine", ...engineOf(match.engine, resolvers), timeoutMs })
   }
   return Result.map(rulesOf(match), (rules) => ({ kind: "rules", set: ruleSet(rules) }))
 }
-
-/** The reference of the secret that an engine needs. */
-export const secretOf = (engine: PolicyEngine): string | undefined =>
-  engine.kind === "webhook" ? engine.secret : "credential" in engine ? engine.credential : undefined
 
 type RuleMatch = Exclude<Policy["match"], { readonly moderation: unknown } | { readonly engine: unknown }>
 

@@ -6,8 +6,9 @@ import { Context, Effect, FiberSet, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordReview } from "../telemetry/metrics.ts"
-import { ModerationEngine } from "./moderation.ts"
-import type { ReviewPolicy, RuleCheck } from "./policy.ts"
+import type { Direction } from "./engines/engine.ts"
+import { PolicyEngines } from "./engines/engines.ts"
+import type { EngineCheck, ReviewPolicy, RuleCheck } from "./policy.ts"
 import { TextWindow } from "./text/window.ts"
 
 /** A policy denied a text. */
@@ -47,7 +48,7 @@ export class Review extends Context.Service<
     Review,
     Effect.gen(function* () {
       const { reviewStreamRate } = yield* WeirConfig
-      const moderation = yield* ModerationEngine
+      const engines = yield* PolicyEngines
       const services = yield* Effect.context<never>()
       const running = yield* FiberSet.make<void>()
 
@@ -60,11 +61,7 @@ export class Review extends Context.Service<
         for (const policy of policies) {
           const { id, check, action, onFailure } = policy
           const found =
-            check.kind === "rules"
-              ? yield* countMatches(check, text)
-              : check.kind === "moderation"
-                ? yield* flagged(moderation.flags(check, text), policy)
-                : 0
+            check.kind === "rules" ? yield* countMatches(check, text) : yield* ask(policy, check, text, directionOf[at])
           const hasFailed = found === "failed"
           if (
             found === 0 ||
@@ -82,11 +79,19 @@ export class Review extends Context.Service<
         return { denial: undefined, hits }
       })
 
-      const flagged = <E>(asked: Effect.Effect<boolean, E>, { id, onFailure }: ReviewPolicy) =>
-        asked.pipe(
-          Effect.map((isFlagged): number | "failed" => (isFlagged ? 1 : 0)),
-          Effect.catch((error) =>
-            Effect.logWarning("An engine of a policy did not answer", { policy: id, onFailure }, error).pipe(
+      /** The number of findings of an engine; of one that knows no places, 1 if it flags the text. */
+      const ask = ({ id, onFailure }: ReviewPolicy, check: EngineCheck, text: string, direction: Direction) =>
+        engines.review({ id, check }, { text, direction }).pipe(
+          Effect.map(({ isFlagged, spans }): number | "failed" => (isFlagged ? Math.max(1, spans.length) : 0)),
+          Effect.catch(({ kind: engine, reason, status, sentence }) =>
+            Effect.logWarning("An engine of a policy gave no verdict", {
+              policy: id,
+              engine,
+              reason,
+              ...(status !== undefined && { status }),
+              ...(sentence !== undefined && { problem: sentence }),
+              onFailure,
+            }).pipe(
               Effect.tap(() => Effect.sync(() => recordReview(services, "review", "failed"))),
               Effect.as("failed" as const),
             ),
@@ -121,6 +126,8 @@ export class Review extends Context.Service<
     }),
   )
 }
+
+const directionOf = { request: "inbound", reply: "outbound" } as const
 
 /** No policy has found anything. */
 export const nothingFound: Verdict = { denial: undefined, hits: [] }

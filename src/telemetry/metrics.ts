@@ -140,6 +140,11 @@ const reviews = counter(
   "Safety reviews by mode (review before or withholding, sample of a stream) and verdict: allowed, denied, failed, dropped",
 )
 
+const engineFailures = counter(
+  "weir_policy_engine_failures_total",
+  "Texts without a verdict, by kind of engine and reason; unauthorized and credential need an operator, cooling is not called",
+)
+
 const concurrency = counter(
   "weir_plan_gate_total",
   "Sessions checked against their plan's concurrency: admitted, rejected (enforce), would_reject (shadow)",
@@ -464,6 +469,10 @@ export const recordReview = (
   mode: "review" | "sample",
   verdict: "allowed" | "denied" | "failed" | "dropped",
 ): void => reviews({ mode, verdict }).updateUnsafe(1, services)
+
+/** Counts a text for which an engine of a policy had no verdict. */
+export const recordEngineFailure = (services: Services, engine: string, reason: string): void =>
+  engineFailures({ engine, reason }).updateUnsafe(1, services)
 
 /** Counts a session that was checked against its plan. */
 export const recordConcurrency = (services: Services, decision: "admitted" | "rejected" | "would_reject"): void =>

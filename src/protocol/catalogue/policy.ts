@@ -17,6 +17,8 @@ export const Moderation = Schema.Struct({
   onFailure: Schema.optionalKey(Schema.Literals(["allow", "deny"])),
 })
 
+export type Moderation = typeof Moderation.Type
+
 /** Personal data and secrets that are known by their shapes. */
 export const EntityName = Schema.Literals(["email", "phone", "card", "iban", "ip", "ssn", "secret"])
 export type EntityName = typeof EntityName.Type

@@ -1,7 +1,6 @@
 /** Rules: what they match, in how much time; and what of a request they see. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result, Schema } from "effect"
-import { piecesOf } from "../../../src/policies/moderation.ts"
 import { compilePolicy } from "../../../src/policies/policy.ts"
 import { countMatches } from "../../../src/policies/review.ts"
 import { textOfPrompt } from "../../../src/policies/texts.ts"
@@ -132,28 +131,5 @@ describe("what is reviewed", () => {
       expect(text).toContain(part)
     }
     for (const part of ["AAAA", "opaque", "%PDF"]) expect(text).not.toContain(part)
-  })
-})
-
-describe("what is sent to a moderation endpoint", () => {
-  it("is in pieces that share what may be denied, and that cut no character", () => {
-    const denied = "what nobody may say"
-    for (let before = 32 * 1024 - denied.length; before <= 32 * 1024; before++) {
-      const pieces = piecesOf(`${"x".repeat(before)}${denied}${"y".repeat(40_000)}`)
-      expect(pieces.some((piece) => piece.includes(denied))).toBe(true)
-    }
-    for (const shift of ["", "x"]) {
-      const text = shift + Array.from({ length: 20_000 }, (_, at) => `🌊${at}`).join("")
-      let end = 0
-      for (const piece of piecesOf(text)) {
-        const from = text.indexOf(piece)
-        const isNext = end === 0 ? from === 0 : from <= end - 1024 && from + piece.length > end
-        expect([isNext, piece.isWellFormed(), piece.length <= 32 * 1024]).toEqual([true, true, true])
-        end = from + piece.length
-      }
-      expect(end).toBe(text.length)
-    }
-    expect(piecesOf("short")).toEqual(["short"])
-    expect(piecesOf("")).toEqual([])
   })
 })

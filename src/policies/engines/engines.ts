@@ -1,0 +1,238 @@
+/**
+ * Asks the engines of policies.
+ *
+ * **Details**: a text has one deadline, with all its pieces and their waits. An address gets a limited number of questions at
+ * once, and none while its last ones failed: its health is that of a target, and a probe tries it again. A question is never
+ * asked twice: an engine that was slow would get slower.
+ *
+ * **Gotchas**: neither a text nor an answer is logged. A verdict that flags is final, even if other pieces have none.
+ */
+import { randomUUID } from "node:crypto"
+import { Clock, Context, Effect, Exit, Layer, Option, Result, Semaphore } from "effect"
+import { IdentityFailed } from "../../cloud-identities/identity.ts"
+import { recordEngineFailure } from "../../telemetry/metrics.ts"
+import { fetchWhole, isShortage, VendorClient, type WholeReply } from "../../upstream/client.ts"
+import { TargetHealth, type Verdict } from "../../upstream/health.ts"
+import { retryAfterOf } from "../../upstream/retry-after.ts"
+import type { EngineCheck } from "../policy.ts"
+import { clean, type Direction, EngineFailed, type EngineVerdict, type Question, type Way } from "./engine.ts"
+import { piecesOf } from "./pieces.ts"
+import { apart, distinct, type Span } from "./spans.ts"
+
+export interface EnginePolicy {
+  readonly id: string
+  readonly check: EngineCheck
+}
+
+export interface Reviewed {
+  readonly text: string
+  readonly direction: Direction
+  /** The text before it in the conversation, e.g. the prompt of a reply. */
+  readonly earlier?: string | undefined
+}
+
+export class PolicyEngines extends Context.Service<
+  PolicyEngines,
+  {
+    /** The verdict about a text; blank texts are clean without a question. */
+    readonly review: (policy: EnginePolicy, reviewed: Reviewed) => Effect.Effect<EngineVerdict, EngineFailed>
+    /** Every finding in a whole text. Fails if any piece of it has no verdict. */
+    readonly find: (policy: EnginePolicy, reviewed: Reviewed) => Effect.Effect<ReadonlyArray<Span>, EngineFailed>
+  }
+>()("weir/policies/PolicyEngines") {
+  static readonly layer = Layer.effect(
+    PolicyEngines,
+    Effect.gen(function* () {
+      const client = yield* VendorClient
+      const health = yield* TargetHealth
+      const services = yield* Effect.context<never>()
+      const ask = makeAsk(client, health)
+
+      const answersOf = Effect.fnUntraced(function* (
+        { id, check: { engine, problem, timeoutMs } }: EnginePolicy,
+        { text, direction, earlier }: Reviewed,
+      ): Effect.fn.Return<Answers> {
+        const { kind } = engine
+        if (text.trim() === "") return nothing
+        if (problem !== undefined) {
+          return { ...nothing, failure: new EngineFailed({ kind, reason: "credential", sentence: problem }) }
+        }
+        const nowMs = yield* Clock.currentTimeMillis
+        const pieces = piecesOf(text.toWellFormed(), engine.longestPiece)
+        const about = { policy: id, direction, requestId: randomUUID(), earlier, nowMs }
+        const questions = engine.questions(pieces, about)
+        const answers = yield* Effect.forEach(
+          questions,
+          (question) => Effect.result(ask(question, kind, nowMs + timeoutMs)),
+          { concurrency: piecesAtOnce },
+        )
+        return together(questions, answers)
+      })
+
+      const answered = (policy: EnginePolicy, reviewed: Reviewed) =>
+        Effect.tap(answersOf(policy, reviewed), ({ failure }) =>
+          failure === undefined
+            ? Effect.void
+            : Effect.sync(() => recordEngineFailure(services, failure.kind, failure.reason)),
+        )
+
+      return PolicyEngines.of({
+        review: (policy, reviewed) =>
+          Effect.flatMap(answered(policy, reviewed), ({ isFlagged, spans, failure }) => {
+            if (isFlagged) return Effect.succeed({ isFlagged, spans })
+            return failure === undefined ? Effect.succeed(clean) : Effect.fail(failure)
+          }),
+        find: (policy, reviewed) =>
+          Effect.flatMap(answered(policy, reviewed), ({ spans, failure }) =>
+            failure === undefined ? Effect.succeed(apart(spans)) : Effect.fail(failure),
+          ),
+      })
+    }),
+  )
+}
+
+/**
+ * The places of an engine's findings in a whole text: in its order, and none overlaps another.
+ * @error EngineFailed also if only a part of the text has a verdict
+ */
+export const engineFound = (
+  policy: EnginePolicy,
+  text: string,
+  direction: Direction = "inbound",
+): Effect.Effect<ReadonlyArray<Span>, EngineFailed, PolicyEngines> =>
+  Effect.flatMap(PolicyEngines, ({ find }) => find(policy, { text, direction }))
+
+/** The questions of one text that are asked at once. */
+const piecesAtOnce = 4
+/** The questions that an address gets at once; further ones wait, until their deadline. */
+const questionsAtOnce = 32
+const maxReplyBytes = 4 * 1024 * 1024
+
+interface Answers extends EngineVerdict {
+  readonly failure: EngineFailed | undefined
+}
+
+const nothing: Answers = { isFlagged: false, spans: [], failure: undefined }
+
+const together = (
+  questions: ReadonlyArray<Question>,
+  answers: ReadonlyArray<Result.Result<EngineVerdict, EngineFailed>>,
+): Answers => ({
+  isFlagged: answers.some((answer) => Result.isSuccess(answer) && answer.success.isFlagged),
+  spans: distinct(
+    answers.flatMap((answer, place) => {
+      const at = questions[place]?.at ?? 0
+      if (Result.isFailure(answer)) return []
+      return answer.success.spans.map(({ start, end, label }) => ({ start: start + at, end: end + at, label }))
+    }),
+  ),
+  failure: answers.flatMap((answer) => (Result.isFailure(answer) ? [answer.failure] : []))[0],
+})
+
+const makeAsk = (client: VendorClient["Service"], health: TargetHealth["Service"]) => {
+  const places = new Map<string, Semaphore.Semaphore>()
+  const placesAt = (address: string): Semaphore.Semaphore => {
+    const known = places.get(address) ?? Semaphore.makeUnsafe(questionsAtOnce)
+    places.set(address, known)
+    return known
+  }
+
+  /** Sends one request, and reads its answer. */
+  const send = (way: Way, kind: EngineFailed["kind"]): Effect.Effect<EngineVerdict, EngineFailed> =>
+    Effect.gen(function* () {
+      const { identity, network, read } = way
+      const failed = (problem: Omit<ConstructorParameters<typeof EngineFailed>[0], "kind">) =>
+        new EngineFailed({ kind, ...problem })
+      const own = yield* identity === undefined
+        ? Effect.succeed({})
+        : Effect.tryPromise({
+            try: () => identity.authorize(way, { client, network, isGuarded: false }),
+            catch: (cause) =>
+              failed({ reason: "credential", ...(cause instanceof IdentityFailed && { sentence: cause.sentence }) }),
+          })
+      const { baseUrl, path, headers, body } = way
+      const request = { baseUrl, path, headers: { ...headers, ...own }, body, network }
+      const reply = yield* Effect.mapError(fetchWhole(client, request, maxReplyBytes), (broken) =>
+        failed({ reason: isShortage(broken) ? "busy" : "unreachable" }),
+      )
+      const { status } = reply
+      if (status === 429) yield* coolDown(way, reply)
+      if (status !== 200) return yield* failed({ reason: reasonOf(status), status })
+      return yield* Effect.mapError(Effect.fromResult(read(reply)), (reason) => failed({ reason, status }))
+    })
+
+  const coolDown = ({ address }: Way, { headers }: WholeReply) =>
+    Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
+      const forMs = retryAfterOf(headers, nowMs)
+      return health.coolDown(targetOf(address), forMs === undefined ? { cause: "busy" } : { cause: "vendor", forMs })
+    })
+
+  /** Asks at one address, when it has room and is healthy. */
+  const askAt = (way: Way, kind: EngineFailed["kind"], untilMs: number): Effect.Effect<EngineVerdict, EngineFailed> =>
+    Effect.gen(function* () {
+      const tooLate = new EngineFailed({ kind, reason: "timeout" })
+      let hasBegun = false
+      const timed = Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
+        hasBegun = true
+        const duration = Math.max(0, untilMs - nowMs)
+        return Effect.timeoutOrElse(send(way, kind), { duration, orElse: () => Effect.fail(tooLate) })
+      })
+      const begun = health.begin(targetOf(way.address), timed, { judge: judgeOf, despite: "nothing" })
+      const asked = placesAt(way.address)
+        .withPermits(1)(begun)
+        .pipe(Effect.catchTag("TargetCoolingDown", () => Effect.fail(new EngineFailed({ kind, reason: "cooling" }))))
+      const waitMs = Math.max(0, untilMs - (yield* Clock.currentTimeMillis))
+      // A question that has begun has a deadline of its own, of which the engine's health learns.
+      const late = Effect.andThen(
+        Effect.sleep(waitMs),
+        Effect.suspend(() => (hasBegun ? Effect.never : Effect.fail(tooLate))),
+      )
+      return yield* Effect.raceFirst(asked, late)
+    })
+
+  return Effect.fnUntraced(function* (
+    { ways }: Question,
+    kind: EngineFailed["kind"],
+    untilMs: number,
+  ): Effect.fn.Return<EngineVerdict, EngineFailed> {
+    let failure = new EngineFailed({ kind, reason: "unreachable" })
+    for (const way of ways) {
+      const answer = yield* Effect.result(askAt(way, kind, untilMs))
+      if (Result.isSuccess(answer)) return answer.success
+      failure = answer.failure
+      if (!worthFailover.has(failure.reason)) break
+    }
+    return yield* failure
+  })
+}
+
+/** The name of an address among targets. No id has a space, so no other target has it. */
+const targetOf = (address: string): string => `policy engine ${address}`
+
+const reasonOf = (status: number): EngineFailed["reason"] => {
+  if (status === 401 || status === 403) return "unauthorized"
+  if (status === 429) return "busy"
+  return status >= 500 ? "error" : "refused"
+}
+
+/**
+ * Only failures of the engine itself count: if a caller's text could make it unhealthy, that text would switch off a policy
+ * whose failures are allowed.
+ */
+const judgeOf = (exit: Exit.Exit<EngineVerdict, EngineFailed>): Verdict => {
+  if (Exit.isSuccess(exit)) return "healthy"
+  const failure = Option.getOrUndefined(Exit.findErrorOption(exit))
+  return failure !== undefined && failingReasons.has(failure.reason) ? "failing" : "ignored"
+}
+
+/** The failures after which another address may give a verdict in time. */
+const worthFailover: ReadonlySet<EngineFailed["reason"]> = new Set([
+  "unreachable",
+  "unauthorized",
+  "busy",
+  "error",
+  "cooling",
+  "credential",
+])
+
+const failingReasons: ReadonlySet<EngineFailed["reason"]> = new Set(["timeout", "unreachable", "error"])

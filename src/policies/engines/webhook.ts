@@ -1,0 +1,57 @@
+/**
+ * A service of the operator's own: a POST with a text, signed as webhooks are, and an answer that says whether it is flagged. Its
+ * form is documented on the page Policies.
+ */
+import { randomUUID } from "node:crypto"
+import { Redacted, Result } from "effect"
+import { isObject, type JsonObject, parseObject, stringAt } from "../../dialects/parse/json.ts"
+import type { WebhookEngine } from "../../protocol/catalogue/policy-engine.ts"
+import { signedHeaders } from "../../upstream/webhook-signing.ts"
+import { type Access, type Answer, type Engine, flagged, malformed } from "./engine.ts"
+import { type Span, unitPlaces, wordOf } from "./spans.ts"
+
+const longestPiece = 64 * 1024
+
+export const webhook = ({ url }: WebhookEngine, { secret, network }: Access): Engine => {
+  const { origin, pathname } = new URL(url)
+  return {
+    kind: "webhook",
+    longestPiece,
+    questions: (pieces, { policy, direction, requestId, nowMs }) =>
+      pieces.map(({ at, text }) => {
+        const body = JSON.stringify({ policy, direction, text, requestId })
+        const secrets = secret === undefined ? [] : [Redacted.value(secret)]
+        return {
+          at,
+          ways: [
+            {
+              address: url,
+              baseUrl: origin,
+              path: pathname,
+              headers: signedHeaders(secrets, randomUUID(), Math.floor(nowMs / 1000), body),
+              body,
+              identity: undefined,
+              network,
+              read: ({ body: reply }) => readVerdict(parseObject(reply), text),
+            },
+          ],
+        }
+      }),
+  }
+}
+
+const readVerdict = (reply: JsonObject | undefined, text: string): Answer => {
+  const isFlagged = reply?.["flagged"]
+  const { spans: listed = [] } = reply ?? {}
+  if (typeof isFlagged !== "boolean" || !Array.isArray(listed))
+    return isFlagged === true ? Result.succeed(flagged) : malformed
+  if (!isFlagged) return listed.length === 0 ? Result.succeed({ isFlagged, spans: [] }) : malformed
+  const placeOf = unitPlaces(text)
+  const spans = listed.map((each: unknown): Span | undefined => {
+    const place = placeOf(each)
+    const label = isObject(each) ? (stringAt(each, "label") ?? "") : ""
+    return place && { ...place, label: wordOf(label) }
+  })
+  // It says that the text is flagged: places that are wrong do not change that.
+  return Result.succeed({ isFlagged, spans: spans.every((span) => span !== undefined) ? spans : [] })
+}
