@@ -61,10 +61,12 @@ export class PolicyEngines extends Context.Service<
         const pieces = piecesOf(text.toWellFormed(), engine.longestPiece)
         const about = { policy: id, direction, requestId: randomUUID(), earlier, nowMs }
         const questions = engine.questions(pieces, about)
+        // One question tries an address whose last ones failed; the others of the text come after it.
+        const isSuspect = questions.some(({ ways }) => ways.some(({ address }) => health.isSuspect(targetOf(address))))
         const answers = yield* Effect.forEach(
           questions,
           (question) => Effect.result(ask(question, kind, nowMs + timeoutMs)),
-          { concurrency: piecesAtOnce },
+          { concurrency: isSuspect ? 1 : piecesAtOnce },
         )
         return together(questions, answers)
       })
@@ -140,17 +142,16 @@ const makeAsk = (client: VendorClient["Service"], health: TargetHealth["Service"
   /** Sends one request, and reads its answer. */
   const send = (way: Way, kind: EngineFailed["kind"]): Effect.Effect<EngineVerdict, EngineFailed> =>
     Effect.gen(function* () {
-      const { identity, network, read } = way
+      const { baseUrl, path, headers, body, identity, network, read } = way
       const failed = (problem: Omit<ConstructorParameters<typeof EngineFailed>[0], "kind">) =>
         new EngineFailed({ kind, ...problem })
       const own = yield* identity === undefined
         ? Effect.succeed({})
         : Effect.tryPromise({
-            try: () => identity.authorize(way, { client, network, isGuarded: false }),
+            try: () => identity.authorize({ baseUrl, path, body }, { client, network, isGuarded: false }),
             catch: (cause) =>
               failed({ reason: "credential", ...(cause instanceof IdentityFailed && { sentence: cause.sentence }) }),
           })
-      const { baseUrl, path, headers, body } = way
       const request = { baseUrl, path, headers: { ...headers, ...own }, body, network }
       const reply = yield* Effect.mapError(fetchWhole(client, request, maxReplyBytes), (broken) =>
         failed({ reason: isShortage(broken) ? "busy" : "unreachable" }),
