@@ -3,7 +3,7 @@
  * Source: https://microsoft.github.io/presidio/api-docs/api-docs.html
  */
 import { Result } from "effect"
-import { parseReply, stringAt } from "../../dialects/parse/json.ts"
+import { isObject, type JsonObject, numberAt, parseReply, stringAt } from "../../dialects/parse/json.ts"
 import type { PresidioEngine } from "../../protocol/catalogue/policy-engine.ts"
 import { type Access, type Answer, type Engine, malformed } from "./engine.ts"
 import { bearer } from "./headers.ts"
@@ -43,10 +43,11 @@ export const presidio = (
 
 const readFindings = (body: string, text: string): Answer => {
   const findings = body.trimStart().startsWith("[") ? parseReply(body)?.["list"] : undefined
-  if (!Array.isArray(findings)) return malformed
+  if (!Array.isArray(findings) || !findings.every(isObject)) return malformed
   const placeOf = codePointPlaces(text)
   const spans: Array<Span> = []
-  for (const finding of findings) {
+  // The surest comes first: of those at one place, it gives the word.
+  for (const finding of [...findings].sort((a, b) => scoreOf(b) - scoreOf(a))) {
     const place = placeOf(finding)
     const type = stringAt(finding, "entity_type")
     // A finding without a place cannot be masked: this is no verdict.
@@ -55,3 +56,5 @@ const readFindings = (body: string, text: string): Answer => {
   }
   return Result.succeed({ isFlagged: spans.length > 0, spans })
 }
+
+const scoreOf = (finding: JsonObject): number => numberAt(finding, "score") ?? 0

@@ -62,18 +62,19 @@ const words: Readonly<Record<string, string>> = {
   US_SSN: "SSN",
 }
 
-/** Each place once, in the order of the text; several pieces may have found the same. */
+/** Each finding once, in the order of the text; several pieces may have found the same. */
 export const distinct = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
-  const sorted = [...spans].sort((a, b) => a.start - b.start || b.end - a.end || compare(a.label, b.label))
-  return sorted.filter((span, at) => {
-    const before = sorted[at - 1]
-    return before?.start !== span.start || before.end !== span.end || before.label !== span.label
+  const known = new Set<string>()
+  const first = spans.filter(({ start, end, label }) => {
+    const finding = `${start} ${end} ${label}`
+    if (known.has(finding)) return false
+    known.add(finding)
+    return true
   })
+  return first.sort((a, b) => a.start - b.start || b.end - a.end)
 }
 
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
-
-/** Places that overlap become one, with the word of the one that begins first; of those, the longest. */
+/** Places that overlap become one, with the word of the one that begins first; of those, the longest, and of those, the first. */
 export const apart = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
   const joined: Array<Span> = []
   for (const span of distinct(spans)) {
