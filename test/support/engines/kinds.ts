@@ -1,8 +1,12 @@
 /** Every kind of engine, with a twin that it is asked at. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { Redacted } from "effect"
 import { dialectOf } from "../../../src/dialects/index.ts"
 import type { GuardTarget } from "../../../src/policies/engines/model.ts"
-import type { Policy } from "../../../src/protocol/catalogue/policy.ts"
+import { resolveFromMachine } from "../../../src/secrets.ts"
+import { testAwsKeys, testWebhookSecret } from "../../../src/testing/index.ts"
 import { startTokenEndpoint, type TokenEndpoint } from "../google-token-endpoint.ts"
 import {
   armorRules,
@@ -17,20 +21,20 @@ import {
 } from "./rules.ts"
 import { type EngineTwin, startEngineTwin } from "./twin.ts"
 
-export const secrets = {
-  key: "engine-key",
-  awsId: "AKIDEXAMPLE",
-  awsSecret: "aws-secret-of-tests",
-  signing: `whsec_${Buffer.alloc(32, 7).toString("base64")}`,
+/** The secrets that a gateway of a test has too. */
+const known: Readonly<Record<string, string>> = {
+  "env:WEIR_TEST_VENDOR": "vendor-credential",
+  "env:WEIR_TEST_AWS_ID": testAwsKeys.accessKeyId,
+  "env:WEIR_TEST_AWS_SECRET": testAwsKeys.secretAccessKey,
+  "env:WEIR_TEST_WEBHOOK": testWebhookSecret,
 }
+const key = "vendor-credential"
 
 export interface EngineOfTest {
   readonly kind: string
   readonly twin: EngineTwin
   /** The match of a policy that asks the twin. */
   readonly match: (more?: object) => unknown
-  /** A clean answer, for a text that is clean. */
-  readonly isBatched?: boolean
 }
 
 export interface EnginesOfTest {
@@ -56,16 +60,18 @@ export type Kind = (typeof kinds)[number]
 /** Starts a twin for each kind. */
 export const startEngines = async (): Promise<EnginesOfTest> => {
   const google = await startTokenEndpoint()
-  const aws = { accessKeyId: secrets.awsId, secretAccessKey: secrets.awsSecret }
+  const folder = mkdtempSync(join(tmpdir(), "weir-engines-"))
+  const account = join(folder, "account.json")
+  writeFileSync(account, google.account)
   const rules = {
     presidio: presidioRules,
-    "bedrock-guardrail": guardrailRules(aws),
-    "azure-content-safety": contentSafetyRules((headers) => headers["ocp-apim-subscription-key"] === secrets.key),
+    "bedrock-guardrail": guardrailRules(testAwsKeys),
+    "azure-content-safety": contentSafetyRules((headers) => headers["ocp-apim-subscription-key"] === key),
     "model-armor": armorRules(google.issued),
-    lakera: lakeraRules(secrets.key),
-    model: guardModelRules(secrets.key),
-    webhook: webhookRules(secrets.signing),
-    moderation: moderationRules(secrets.key),
+    lakera: lakeraRules(key),
+    model: guardModelRules(key),
+    webhook: webhookRules(testWebhookSecret),
+    moderation: moderationRules(key),
   }
   const twins = new Map<Kind, EngineTwin>()
   for (const kind of kinds) twins.set(kind, await startEngineTwin(rules[kind]))
@@ -81,22 +87,19 @@ export const startEngines = async (): Promise<EnginesOfTest> => {
       baseUrl: urlOf("bedrock-guardrail"),
       guardrail: "gr1",
       version: "2",
-      aws: { region: "eu-west-1", accessKeyId: "env:AWS_ID", secretAccessKey: "env:AWS_SECRET" },
+      aws: { region: "eu-west-1", accessKeyId: "env:WEIR_TEST_AWS_ID", secretAccessKey: "env:WEIR_TEST_AWS_SECRET" },
     },
-    "azure-content-safety": { baseUrl: urlOf("azure-content-safety"), credential: "env:KEY", shieldPrompt: true },
-    "model-armor": { baseUrl: urlOf("model-armor"), template, credentials: "env:GOOGLE" },
-    lakera: { baseUrl: urlOf("lakera"), credential: "env:KEY", project: "project_acme" },
+    "azure-content-safety": {
+      baseUrl: urlOf("azure-content-safety"),
+      credential: "env:WEIR_TEST_VENDOR",
+      shieldPrompt: true,
+    },
+    "model-armor": { baseUrl: urlOf("model-armor"), template, credentials: `file:${account}` },
+    lakera: { baseUrl: urlOf("lakera"), credential: "env:WEIR_TEST_VENDOR", project: "project_acme" },
     model: { model: "guard" },
-    webhook: { url: `${urlOf("webhook")}/judge`, secret: "env:SIGNING" },
-    moderation: { baseUrl: `${urlOf("moderation")}/v1`, credential: "env:KEY" },
+    webhook: { url: `${urlOf("webhook")}/judge`, secret: "env:WEIR_TEST_WEBHOOK" },
+    moderation: { baseUrl: `${urlOf("moderation")}/v1`, credential: "env:WEIR_TEST_VENDOR" },
   })
-  const known: Readonly<Record<string, string>> = {
-    "env:KEY": secrets.key,
-    "env:AWS_ID": secrets.awsId,
-    "env:AWS_SECRET": secrets.awsSecret,
-    "env:SIGNING": secrets.signing,
-    "env:GOOGLE": google.account,
-  }
   return {
     google,
     of: (kind) => ({
@@ -107,10 +110,11 @@ export const startEngines = async (): Promise<EnginesOfTest> => {
         return kind === "moderation" ? { moderation: entry } : { engine: { kind, ...entry } }
       },
     }),
-    resolve: (ref) => known[ref],
+    resolve: (ref) => (ref.startsWith("file:") ? resolveFromMachine(ref) : known[ref]),
     targets: (handle) => (handle === "guard" ? [targetAt(`${urlOf("model")}/v1`)] : []),
     stop: () => {
       google.stop()
+      rmSync(folder, { recursive: true })
       for (const twin of twins.values()) twin.stop()
     },
   }
@@ -123,16 +127,8 @@ export const targetAt = (baseUrl: string, tier = 0): GuardTarget => ({
   weight: 1,
   vendor: { baseUrl },
   dialect: dialectOf({ dialect: "openai-chat", profile: "vllm" }),
-  credential: Redacted.make(secrets.key),
+  credential: Redacted.make(key),
   identity: undefined,
   network: undefined,
   model: "guard-1",
-})
-
-export const policyWith = (match: Policy["match"], more: Partial<Policy> = {}): Policy => ({
-  id: "guarded",
-  direction: "both",
-  reason: "flagged",
-  match,
-  ...more,
 })

@@ -145,7 +145,7 @@ it.each([
   ["model-armor", { credentials: "env:NOBODY" }],
   ["lakera", { credential: "env:NOBODY" }],
   ["webhook", { secret: "env:NOBODY" }],
-  ["webhook", { secret: "env:KEY" }],
+  ["webhook", { secret: "env:WEIR_TEST_VENDOR" }],
   ["moderation", { credential: "env:NOBODY" }],
 ] as const)("%s without its secret (%j) is not called", async (kind, more) => {
   const { twin, match } = engines.of(kind)

@@ -1,0 +1,217 @@
+/** Engines of policies behind a whole gateway: what they flag, and what happens without their verdict. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { answering, hello, newTestIds, readEvents, testCatalogue } from "../../src/testing/index.ts"
+import { type EnginesOfTest, kinds, startEngines } from "../support/engines/kinds.ts"
+import { forbidden } from "../support/engines/rules.ts"
+import type { Mood } from "../support/engines/twin.ts"
+import { balanceOf, errorOf, eventually, holdsOf, useGateway } from "../support/gateway.ts"
+
+const ids = newTestIds()
+let engines: EnginesOfTest
+beforeAll(async () => {
+  engines = await startEngines()
+})
+afterAll(() => engines.stop())
+
+const logged: Array<string> = []
+vi.spyOn(console, "log").mockImplementation((line: unknown) => void logged.push(String(line)))
+
+const gateway = useGateway({ ids, config: { logLevel: "All", logFormat: "json", reviewStreamRate: 1 } })
+
+/** Applies a catalogue with policies that hold for every organisation. */
+const apply = async (policies: ReadonlyArray<object>) => {
+  const { vendor, second, catalogue } = gateway()
+  const text = testCatalogue({ vendor: vendor.url, second: second.url }, ids, `policies: ${JSON.stringify(policies)}`)
+    .replace(
+      "vendors:\n",
+      `vendors:\n  - { id: guards, dialect: openai-chat, profile: vllm, baseUrl: "${engines.of("model").twin.url}/v1", credential: "env:WEIR_TEST_VENDOR" }\n`,
+    )
+    .replace("models:\n", `models:\n  - { handle: guard, targets: [{ vendor: guards, model: guard-1 }] }\n`)
+  return Effect.runPromise(catalogue.apply(text))
+}
+
+const saying = (text: string) => ({ ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: text }] }] })
+const answerOf = (word: string) => answering({ words: [word], inTokens: 1000, outTokens: 200 })
+
+const metric = async (name: string, labels: ReadonlyArray<string>): Promise<number> => {
+  const text = await (await fetch(`${gateway().baseUrl}/metrics`)).text()
+  const line = text.split("\n").find((each) => each.startsWith(name) && labels.every((label) => each.includes(label)))
+  return Number(line?.split(" ").at(-1) ?? 0)
+}
+
+describe.each(kinds)("%s", (kind) => {
+  const bad = kind === "presidio" ? "ada@example.com" : forbidden
+  const policyAt = (more: object) => ({
+    id: `by-${kind}`,
+    direction: "both",
+    reason: "flagged_by_engine",
+    match: engines.of(kind).match({ timeout: "400ms" }),
+    forAll: true,
+    ...more,
+  })
+  const ready = async (more: object, mood: Mood = "up") => {
+    const { twin } = engines.of(kind)
+    twin.mood = "up"
+    twin.refusals.length = 0
+    gateway().vendor.script(answerOf("fine"))
+    expect((await apply([policyAt(more)])).warnings).toEqual([])
+    // A verdict between failures: its breaker stays closed.
+    expect((await gateway().exchange(saying("Hello"))).status).toBe(200)
+    twin.mood = mood
+    return twin
+  }
+
+  it("denies a request that it flags before anything is held, and lets another pass", async () => {
+    const twin = await ready({})
+    const [holds, balance] = [(await holdsOf(gateway())).length, await balanceOf(gateway())]
+    const error = await errorOf(await gateway().exchange(saying(`🌊 A ${bad} thing`)))
+    expect(error).toMatchObject({ status: 403, code: "content_blocked", detail: { reason: "flagged_by_engine" } })
+    expect(await balanceOf(gateway())).toBe(balance)
+    expect((await holdsOf(gateway())).length).toBe(holds)
+    expect((await gateway().exchange(saying("A fine thing"))).status).toBe(200)
+    expect(twin.refusals).toEqual([])
+  })
+
+  it("withholds a whole reply that it flags", async () => {
+    await ready({})
+    gateway().vendor.script(answerOf(`is ${bad} here`))
+    const response = await gateway().exchange(saying("What"))
+    expect(await errorOf(response.clone())).toMatchObject({ code: "content_blocked" })
+    expect(await response.text()).not.toContain(bad)
+  })
+
+  it("samples a stream when it is over", async () => {
+    await ready({ direction: "outbound" })
+    gateway().vendor.script(answerOf(`is ${bad} here`))
+    const labels = [`mode="sample"`, `verdict="denied"`]
+    const before = await metric("weir_reviews_total", labels)
+    const events = await readEvents(await gateway().exchange({ ...hello, stream: true }))
+    expect(events.at(-1)?.event).toBe("t.close")
+    await eventually(async () => (await metric("weir_reviews_total", labels)) === before + 1)
+  })
+
+  const secretMarker = "the-body-of-the-engine"
+  it.each<[string, Mood]>([
+    ["timeout", "silent"],
+    ["unreachable", "killed"],
+    ["malformed", { body: { error: secretMarker } }],
+    ["refused", { status: 400, body: { error: secretMarker } }],
+    ["unauthorized", { status: 401, body: { error: secretMarker } }],
+    ["error", { status: 503, body: { error: secretMarker } }],
+  ])(
+    "without a verdict (%s) denies or allows, as the policy says, and neither text nor answer is logged",
+    async (reason, mood) => {
+      const text = `Tell me about ${kind} and ${reason} in private`
+      for (const [onFailure, direction, status] of [
+        ["deny", "inbound", 403],
+        ["allow", "inbound", 200],
+        ["deny", "outbound", 403],
+        ["allow", "outbound", 200],
+      ] as const) {
+        logged.length = 0
+        await ready({ onFailure, direction }, mood)
+        const labels = [`engine="${kind}"`, `reason="${reason}"`]
+        const before = await metric("weir_policy_engine_failures_total", labels)
+        const response = await gateway().exchange(saying(text))
+        expect([onFailure, direction, response.status]).toEqual([onFailure, direction, status])
+        const said = await response.text()
+        if (status === 403) expect(said).toContain("review_unavailable")
+        expect(said).not.toContain(secretMarker)
+        expect(await metric("weir_policy_engine_failures_total", labels)).toBe(before + 1)
+        const lines = logged.join("\n")
+        expect(lines).toContain("An engine of a policy gave no verdict")
+        for (const secret of [secretMarker, "in private", "fine"]) expect(lines).not.toContain(secret)
+      }
+    },
+  )
+
+  it("denies by default without a verdict", async () => {
+    await ready({ direction: "inbound" }, { status: 400, body: "" })
+    expect((await gateway().exchange(saying("Well"))).status).toBe(403)
+  })
+})
+
+describe("a catalogue", () => {
+  const policy = (match: object, more: object = {}) => ({
+    id: "guarded",
+    direction: "both",
+    reason: "flagged",
+    match,
+    ...more,
+  })
+  const refused = (match: object, more: object = {}): Promise<string> =>
+    apply([policy(match, more)]).then(
+      () => "applied",
+      (refusal: unknown) => JSON.stringify(refusal),
+    )
+  const engine = (entry: object) => ({ engine: entry })
+  const aws = { region: "eu-west-1", accessKeyId: "env:A", secretAccessKey: "env:B" }
+  const guardrail = { kind: "bedrock-guardrail", guardrail: "gr1", version: "1", aws }
+  const safety = { kind: "azure-content-safety", baseUrl: "https://mine.example.com", credential: "env:A" }
+  const template = "projects/p/locations/l/templates/t"
+
+  it.each<[string, object, object?]>([
+    ["a kind that nobody knows", { kind: "oracle" }],
+    ["a member of another kind", { kind: "presidio", baseUrl: "http://p", secret: "env:A" }],
+    ["an address without a scheme", { kind: "presidio", baseUrl: "presidio:3000" }],
+    ["an address with a query", { kind: "webhook", url: "https://x.example.com/?a=1", secret: "env:A" }],
+    ["a secret in the text", { kind: "webhook", url: "https://x.example.com", secret: "whsec_abc" }],
+    ["no secret for signatures", { kind: "webhook", url: "https://x.example.com" }],
+    ["a language that is none", { kind: "presidio", baseUrl: "http://p", language: 'en","x":"' }],
+    ["a threshold above 1", { kind: "presidio", baseUrl: "http://p", threshold: 1.5 }],
+    ["no entities at all", { kind: "presidio", baseUrl: "http://p", entities: [] }],
+    ["a guardrail with a path", { ...guardrail, guardrail: "../../model/x" }],
+    ["a version with a path", { ...guardrail, version: "1/../2" }],
+    ["a guardrail without an identity", { ...guardrail, aws: { region: "eu-west-1" } }],
+    ["half of an access key", { ...guardrail, aws: { region: "eu-west-1", accessKeyId: "env:A" } }],
+    ["a region with a host", { ...guardrail, aws: { ...aws, region: "evil.example.com/#" } }],
+    ["Azure without key and identity", { kind: "azure-content-safety", baseUrl: "https://mine.example.com" }],
+    ["Azure with both", { ...safety, azure: { credentials: "default" } }],
+    ["no category", { ...safety, thresholds: {} }],
+    ["a threshold of 0", { ...safety, thresholds: { Hate: 0 } }],
+    ["a category that Azure does not have", { ...safety, thresholds: { Rudeness: 4 } }],
+    [
+      "a template with a host",
+      { kind: "model-armor", template: "projects/p/locations/x.evil.com/templates/t", credentials: "default" },
+    ],
+    ["a template without credentials", { kind: "model-armor", template }],
+    ["a model that is not there", { kind: "model", model: "nobody" }],
+    ["no timeout at all", { kind: "lakera", timeout: "0s" }],
+    ["a mask by what knows no places", { kind: "lakera" }, { action: "mask" }],
+  ])("with %s is refused", async (_name, entry, more) => {
+    const refusal = await refused(engine(entry), more)
+    expect(refusal).toContain("CatalogueRefused")
+    expect(refusal).toContain("policies[0]")
+  })
+
+  it("warns of credentials that are not set, and of a secret that signs nothing", async () => {
+    const entries: ReadonlyArray<readonly [id: string, entry: object]> = [
+      ["presidio", { kind: "presidio", baseUrl: "http://127.0.0.1:9", credential: "env:NOBODY_A" }],
+      ["guardrail", { ...guardrail, aws: { ...aws, accessKeyId: "env:NOBODY_B", secretAccessKey: "env:NOBODY_C" } }],
+      ["safety", { ...safety, credential: "env:NOBODY_D" }],
+      ["armor", { kind: "model-armor", template, credentials: "env:NOBODY_E" }],
+      ["lakera", { kind: "lakera", credential: "env:NOBODY_F" }],
+      ["hook", { kind: "webhook", url: "https://x.example.com", secret: "env:NOBODY_G" }],
+      ["unsigned", { kind: "webhook", url: "https://x.example.com", secret: "env:WEIR_TEST_VENDOR" }],
+      ["machine", { kind: "model-armor", template, credentials: "default" }],
+      ["proxied", { kind: "lakera", proxy: "env:NOBODY_H" }],
+    ]
+    const { warnings } = await apply(entries.map(([id, entry]) => ({ ...policy(engine(entry)), id })))
+    const missing = (id: string, name: string) =>
+      `${id}: there is no credential at env:NOBODY_${name}; calls to it will fail`
+    expect([...warnings].sort()).toEqual(
+      [
+        missing("presidio", "A"),
+        missing("guardrail", "B"),
+        missing("guardrail", "C"),
+        missing("safety", "D"),
+        missing("armor", "E"),
+        missing("lakera", "F"),
+        missing("hook", "G"),
+        "unsigned: its secret is not whsec_ and the base64 of 24 to 64 bytes; nothing is sent",
+        "proxied: there is nothing at env:NOBODY_H; calls to it will fail",
+      ].sort(),
+    )
+  })
+})
