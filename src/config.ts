@@ -384,6 +384,8 @@ const variables = {
   reviewStreamRate: Config.schema(Schema.FiniteFromString.pipe(Schema.decodeTo(Share)), "SVC_REVIEW_STREAM_RATE").pipe(
     Config.withDefault(1),
   ),
+  /** Time after which an engine of a policy is asked about the text of a stream that has not come to the end of a sentence. */
+  policyPieceMs: millis("SVC_POLICY_PIECE_MS", 500),
   /** Time that streams, sockets and realtime may go on after their credential was revoked; to their end if absent. */
   revokedGraceMs: optionalMillis("SVC_REVOKED_GRACE_MS"),
   /** Maximum open exchanges of one process; further ones are refused with `rate_limited`. */

@@ -83,6 +83,8 @@ export const meanings: Readonly<Record<string, string>> = {
   drainGoneMs:
     "Time that a vendor's reply is still read after its client left, if the catalogue says `clientGone: drain`.",
   reviewStreamRate: "Share of finished streams, 0 to 1, that outbound policies review in the background.",
+  policyPieceMs:
+    "Time after which an engine of a policy is asked about the text of a stream that has not come to the end of a sentence.",
   revokedGraceMs:
     "Time that streams, sockets and realtime may go on after their credential was revoked; to their end if absent.",
   maxOpenExchanges: "Maximum open exchanges of one process; further ones are refused with `rate_limited`.",

@@ -123,7 +123,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   if (tagged.tags !== undefined) yield* annotate(() => tagAttributes(tagged.tags))
   const { requestId, traceId } = call
   const origin = { requestId, caller: tagged, ...(traceId !== undefined && { traceId }) }
-  const review = reviewOf(reply, tagged, masked?.marks, services.config.masterKey)
+  const review = reviewOf(reply, tagged, masked?.marks, services)
   const given = { services, call: origin, kind, meta, model, registration, counts, reply, limits, waiting }
   const admitted: AdmittedCall<Body> = { ...given, hits: [...(masked?.hits ?? [])], review }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)

@@ -57,6 +57,9 @@ export const compilePolicy = (
     if (action === "mask" && !canMask(check)) {
       return Result.fail("only regex, keywords, entities and presidio know the place of a match, which a mask replaces")
     }
+    if (action === "mask" && check.kind === "engine" && direction !== "inbound") {
+      return Result.fail("an engine masks requests; in replies, regex, keywords and entities do")
+    }
     const isEnforced = streams === "enforce" || action === "mask"
     const common = { id, source: policy, direction, reason, action, onFailure, isEnforced, isForAll: forAll }
     return Result.succeed({ ...common, parts: new Set(parts), check })

@@ -71,7 +71,7 @@ export class Review extends Context.Service<
           const count = hasFailed ? 0 : found
           const did = hasFailed ? "failed" : didBy[action]
           hits.push({ policy: id, at, count, did })
-          if (action === "deny")
+          if (action === "deny" || (hasFailed && action === "mask"))
             return { denial: { policy: id, reason: hasFailed ? unavailable : policy.reason }, hits }
           // Matching a long text takes time: yield between policies.
           yield* Effect.yieldNow

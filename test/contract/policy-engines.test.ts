@@ -73,6 +73,31 @@ describe.each(kinds)("%s", (kind) => {
     expect(twin.refusals).toEqual([])
   })
 
+  const streamed = async (words: ReadonlyArray<string>) => {
+    gateway().vendor.script(answering({ words, inTokens: 1000, outTokens: 200 }))
+    const events = await readEvents(await gateway().exchange({ ...saying("What"), stream: true }))
+    const text = events.map(({ event, data }) => (event === "t.delta" && "v" in data ? data.v : "")).join("")
+    return { text, last: events.at(-1) }
+  }
+
+  it("holds an enforced stream sentence by sentence, and ends it where it flags", async () => {
+    await ready({ streams: "enforce" })
+    const { text, last } = await streamed(["All is fine. ", "This is ", bad, " here. ", "The rest."])
+    expect(text).toMatch(/^All is fine\.\s?$/)
+    expect(last).toMatchObject({ event: "t.err", data: { code: "content_blocked" } })
+    const clean = await streamed(["All is fine. ", "Nothing", " to see here", ". And no end"])
+    expect(clean.text).toBe("All is fine. Nothing to see here. And no end")
+    expect(clean.last?.event).toBe("t.close")
+  })
+
+  it.each(["deny", "allow"] as const)("on failure %ss an enforced stream", async (onFailure) => {
+    const twin = await ready({ streams: "enforce", direction: "outbound", onFailure })
+    twin.mood = "killed"
+    const { text, last } = await streamed(["All is fine. ", "Nothing to see."])
+    expect(text).toBe(onFailure === "allow" ? "All is fine. Nothing to see." : "")
+    expect(last?.event).toBe(onFailure === "allow" ? "t.close" : "t.err")
+  })
+
   it("withholds a whole reply that it flags", async () => {
     await ready({})
     gateway().vendor.script(answerOf(`is ${bad} here`))

@@ -1,11 +1,14 @@
 /** The review of the reply of one call, by the policies that are enforced on it. */
-import type { Redacted } from "effect"
+import { Effect } from "effect"
 import type { Caller } from "../../identity/caller.ts"
 import { Marks, markKey } from "../../policies/masks/marks.ts"
 import { editJsonTexts } from "../../policies/reply/reply-blocks.ts"
-import { ReplyReview } from "../../policies/reply/reply-review.ts"
+import { type ReplyEngines, ReplyReview } from "../../policies/reply/reply-review.ts"
 import type { WholeReply } from "../connection.ts"
+import type { CallServices } from "../services.ts"
 import type { ClientReply } from "./reply.ts"
+
+type ReviewServices = Pick<CallServices, "config" | "review" | "deadlines" | "context">
 
 /**
  * Reviews a reply from now on; undefined if nothing is enforced on it.
@@ -15,7 +18,7 @@ export const reviewOf = <Body extends object>(
   reply: ClientReply<Body>,
   { policies: { outbound }, org }: Pick<Caller, "policies" | "org">,
   restored: Marks | undefined,
-  masterKey: Redacted.Redacted | undefined,
+  { config: { masterKey, policyPieceMs }, review: { judge }, deadlines, context }: ReviewServices,
 ): CallReview | undefined => {
   if (restored === undefined && !outbound.some(({ isEnforced }) => isEnforced)) return undefined
   let marks: Marks | undefined
@@ -23,7 +26,19 @@ export const reviewOf = <Body extends object>(
     marks ??= new Marks(markKey(masterKey, org.id))
     return marks
   }
-  const review = new CallReview({ policies: outbound, restored, marks: made, onDenied: () => review.onDenied() })
+  const asked = outbound.filter(({ isEnforced, check }) => isEnforced && check.kind === "engine")
+  const engines: ReplyEngines = {
+    policies: asked,
+    judge: (policies, text) => Effect.runPromiseWith(context)(judge(policies, "reply", () => text)),
+    later: (due) => void deadlines.after(policyPieceMs, due),
+  }
+  const review = new CallReview({
+    policies: outbound,
+    restored,
+    marks: made,
+    onDenied: () => review.onDenied(),
+    ...(asked.length > 0 && { engines }),
+  })
   review.rest = reply.review(review)
   return review
 }
@@ -39,8 +54,8 @@ export const withValues = (reply: WholeReply<never>, marks: Marks | undefined): 
 const none: ReadonlyArray<never> = []
 
 export class CallReview extends ReplyReview {
-  /** Writes the events that wait at the end of a stream. */
-  rest: () => void = () => {}
+  /** Writes the events that wait at the end of a stream, once engines have answered. */
+  rest: () => Promise<void> = async () => {}
   /** Called when a text is denied. */
   onDenied: () => void = () => {}
 }

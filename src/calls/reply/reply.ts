@@ -117,11 +117,16 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
    * Reviews everything that is written from now on.
    * @returns the function that writes the events that wait at the end of a stream
    */
-  review(review: ReplyReview): () => void {
+  review(review: ReplyReview): () => Promise<void> {
     const reviewed = new ReviewedEvents(this.events, review)
     this.events = reviewed
-    return () => {
-      const rest = reviewed.rest()
+    const more = () => {
+      const text = reviewed.more()
+      if (text !== "") this.write(text)
+    }
+    review.onAnswer = more
+    return async () => {
+      const rest = await reviewed.rest()
       if (rest !== "") this.write(rest)
     }
   }

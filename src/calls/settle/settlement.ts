@@ -209,31 +209,24 @@ const reportEstimate = <Body extends object>(
 }
 
 /** A whole reply is reviewed before it is sent; a stream has been sent already and is sampled. */
-const reviewOutbound = <Body extends object>(
+const reviewOutbound = Effect.fnUntraced(function* <Body extends object>(
   { services, call, task, hits, review }: HeldCall<Body>,
   isGood: boolean,
-): Effect.Effect<Denial | undefined> => {
+): Effect.fn.Return<Denial | undefined> {
   const policies = call.caller.policies.outbound
   if (task.opening !== undefined) {
-    review?.rest()
-    if (review?.denial !== undefined) return Effect.succeed(review.denial)
-    if (policies.length === 0) return Effect.undefined
+    if (review !== undefined) yield* Effect.promise(() => review.rest())
+    if (review?.denial !== undefined) return review.denial
     const sampled = policies.filter(({ isEnforced }) => !isEnforced)
-    return Effect.as(
-      services.review.sample(sampled, () => task.answered()),
-      undefined,
-    )
+    yield* services.review.sample(sampled, () => task.answered())
+    return undefined
   }
-  if (!isGood || policies.length === 0) return Effect.undefined
+  if (!isGood || policies.length === 0) return undefined
   const judged = policies.filter(({ action }) => action !== "mask")
-  return Effect.map(
-    services.review.judge(judged, "reply", () => task.answered()),
-    (verdict) => {
-      hits.push(...verdict.hits)
-      return verdict.denial
-    },
-  )
-}
+  const verdict = yield* services.review.judge(judged, "reply", () => task.answered())
+  hits.push(...verdict.hits)
+  return verdict.denial
+})
 
 /** The reply of a normal end, complete except for the balance; undefined for a stream. */
 const finishReply = <Body extends object>(

@@ -2,8 +2,9 @@
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
 import type { Marks } from "../masks/marks.ts"
 import type { ReviewPolicy } from "../policy.ts"
-import type { Denial, PolicyHit } from "../review.ts"
+import type { Denial, PolicyHit, Verdict } from "../review.ts"
 import { type Found, foundIn } from "../text/window.ts"
+import { type EngineAsking, EngineGate } from "./engine-gate.ts"
 import { type PartRules, replyRules } from "./reply-rules.ts"
 
 /** Another text for a part of a text. */
@@ -29,12 +30,25 @@ export interface ReplyReviewOptions {
   readonly onDenied: (denial: Denial) => void
   /** The text that is reviewed; a reply if absent. */
   readonly at?: PolicyHit["at"]
+  /** How engines are asked; absent if none is enforced. */
+  readonly engines?: ReplyEngines | undefined
+}
+
+/** Asks engines about a reply. */
+export interface ReplyEngines {
+  readonly policies: ReadonlyArray<ReviewPolicy>
+  /** The verdict of some of them. Never fails. */
+  readonly judge: (policies: ReadonlyArray<ReviewPolicy>, text: string) => Promise<Verdict>
+  readonly later: EngineAsking["later"]
 }
 
 export class ReplyReview {
   readonly #options: ReplyReviewOptions
   readonly #counts = new Map<ReviewPolicy, number>()
+  readonly #engineHits: Array<PolicyHit> = []
   denial: Denial | undefined
+  /** Called when text of a stream may go on because engines have answered. */
+  onAnswer: () => void = () => {}
 
   constructor(options: ReplyReviewOptions) {
     this.#options = options
@@ -42,12 +56,26 @@ export class ReplyReview {
 
   /** Matches so far, by policy. */
   get hits(): ReadonlyArray<PolicyHit> {
-    return [...this.#counts].map(([policy, count]) => ({
-      policy: policy.id,
-      at: this.#options.at ?? "reply",
-      count,
-      did: didBy[policy.action],
-    }))
+    const { at = "reply" } = this.#options
+    const own = [...this.#counts].map(([{ id, action }, count]) => ({ policy: id, at, count, did: didBy[action] }))
+    return [...own, ...this.#engineHits]
+  }
+
+  /** The gate of the engines that are enforced on a part; undefined if there are none. */
+  gate(part: ReviewedPart): EngineGate | undefined {
+    const { engines } = this.#options
+    const policies = engines?.policies.filter(({ parts }) => parts.has(part)) ?? []
+    if (engines === undefined || policies.length === 0) return undefined
+    return new EngineGate({
+      later: engines.later,
+      answered: () => this.onAnswer(),
+      ask: async (text) => {
+        const { denial, hits } = await engines.judge(policies, text)
+        this.#engineHits.push(...hits)
+        if (denial !== undefined) this.#deny(denial)
+        return denial === undefined
+      },
+    })
   }
 
   rulesOf(part: ReviewedPart): PartRules {
@@ -64,7 +92,7 @@ export class ReplyReview {
       if (policy !== undefined) this.#counts.set(policy, (this.#counts.get(policy) ?? 0) + 1)
       if (policy?.action === "flag" || policy?.action === "shadow") continue
       if (policy?.action === "deny" || (policy?.action === "mask" && isJson && reachesOverString(match.text))) {
-        this.#deny(policy)
+        this.#deny({ policy: policy.id, reason: policy.reason })
         return { edits, deniedAt: match.start }
       }
       if (match.end <= end) continue
@@ -120,10 +148,10 @@ export class ReplyReview {
     return deniedAt === undefined ? withEdits(text, 0, edits) : undefined
   }
 
-  #deny({ id, reason }: ReviewPolicy): void {
+  #deny(denial: Denial): void {
     if (this.denial !== undefined) return
-    this.denial = { policy: id, reason }
-    this.#options.onDenied(this.denial)
+    this.denial = denial
+    this.#options.onDenied(denial)
   }
 }
 

@@ -100,11 +100,29 @@ export class ReviewedEvents implements EventEncoder {
     return this.#inner.error(data)
   }
 
-  /** The reply has ended: the events that waited. */
-  rest(): string {
+  /** The events that may go on after an answer of an engine. */
+  more(): string {
+    return this.#written()
+  }
+
+  /** The reply has ended: the events that waited, once all engines have answered. */
+  async rest(): Promise<string> {
     for (const { channel } of this.#open.values()) channel.end()
     this.#open.clear()
-    return this.#written()
+    const text = this.#written()
+    let more = ""
+    for (const channel of this.#channelsWaiting()) {
+      await channel.settled
+      more += this.#written()
+    }
+    return text + more
+  }
+
+  #channelsWaiting(): ReadonlyArray<Channel> {
+    const channels = this.#waiting.flatMap((waiting) =>
+      waiting.kind === "frame" ? waiting.pieces.map(({ channel }) => channel) : (waiting.piece?.channel ?? []),
+    )
+    return [...new Set(channels)]
   }
 
   get #isDenied(): boolean {
