@@ -64,6 +64,7 @@ import { Statements } from "./money/statements.ts"
 import { UsageRollups } from "./money/usage-rollups.ts"
 import { UsageSummaries } from "./money/usage-summary.ts"
 import { PolicyEngines } from "./policies/engines/engines.ts"
+import { RequestMasks } from "./policies/masks/engine-masks.ts"
 import { Review } from "./policies/review.ts"
 import { ReplyCache } from "./reply-cache/reply-cache.ts"
 import { layerMemory as layerMemoryReplies } from "./reply-cache/store-memory.ts"
@@ -176,7 +177,7 @@ const secrets = layerResolveStored.pipe(
   Layer.provideMerge(VendorClient.layer),
   Layer.provideMerge(Egress.layer),
 )
-const review = Review.layer.pipe(Layer.provide(PolicyEngines.layer))
+const review = Layer.mergeAll(Review.layer, RequestMasks.layer).pipe(Layer.provide(PolicyEngines.layer))
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
 const jobs = Jobs.layer.pipe(Layer.provideMerge(JobStore.layer))
 const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(

@@ -248,7 +248,7 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
   request: Request,
 ): Effect.Effect<Verdict> => {
   // Masks have been put on by the request's reader.
-  const inbound = caller.policies.inbound.filter(({ action, check }) => action !== "mask" || check.kind !== "rules")
+  const inbound = caller.policies.inbound.filter(({ action }) => action !== "mask")
   if (inbound.length === 0) return Effect.succeed(nothingFound)
   const text = kind.reviewed(request)
   return typeof text === "string"

@@ -9,8 +9,10 @@ import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
 import { joinChunks } from "../media/free-chunk.ts"
 import { Spool } from "../media/spool.ts"
-import { type Masking, maskBody, maskFields, maskingOf } from "../policies/masks/mask-request.ts"
+import { RequestMasks } from "../policies/masks/engine-masks.ts"
+import { type Masking, maskBody, maskFields } from "../policies/masks/mask-request.ts"
 import type { ServiceError } from "../protocol/error.ts"
+import { writeJson } from "../protocol/json/json-text.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { logCause } from "../telemetry/logs.ts"
 import { type Authenticated, makeForCaller, type RuntimeRequest, type UploadRequest } from "./caller-request.ts"
@@ -53,8 +55,8 @@ export interface UploadWords<Request extends CallRequest, Body extends object> e
 export const makeCallRunner = Effect.gen(function* () {
   const calls = yield* Calls
   const overload = yield* Overload
-  const { mediaBodyBytes, bodyMaxBytes, masterKey } = yield* WeirConfig
-  const masksOf = (caller: Caller) => maskingOf(caller, masterKey)
+  const { mediaBodyBytes, bodyMaxBytes } = yield* WeirConfig
+  const masks = yield* RequestMasks
   const spool = yield* Spool
   const large = yield* LargeRequests
   const { identify, identifyUpload, hasCredential, again, traced } = yield* makeForCaller
@@ -80,6 +82,25 @@ export const makeCallRunner = Effect.gen(function* () {
     return traced(request, requestId, words.status)(run)
   }
 
+  const readCall = <Request extends CallRequest, Body extends object>(
+    words: CallWords<Request, Body>,
+    call: Authenticated,
+  ) =>
+    Effect.map(
+      masks.of(call.caller, () => call.body),
+      (masking) => readHere(words, call, masking),
+    )
+
+  const readLargeCall = <Request extends CallRequest, Body extends object>(
+    read: NonNullable<CallWords<Request, Body>["readLarge"]>,
+    caller: Caller,
+    parts: ReadonlyArray<Uint8Array>,
+  ) =>
+    Effect.flatMap(
+      masks.of(caller, () => joinChunks(parts)),
+      (masking) => Effect.map(read(caller, parts, masking), (call) => ({ ...call, caller })),
+    )
+
   /** The caller is known, and room is taken, before the body is read. */
   const readLarge = <Request extends CallRequest, Body extends object>(
     request: UploadRequest,
@@ -89,8 +110,8 @@ export const makeCallRunner = Effect.gen(function* () {
     const read = Effect.flatMap(takeRoom(large, request), (room) => readParts(request, bodyMaxBytes, room))
     return Effect.flatMap(identifyUpload(request, read), ({ caller, content: { parts, bytes } }) =>
       words.readLarge === undefined || bytes < largeBytes
-        ? Effect.sync(() => readHere(words, { caller, body: joinChunks(parts), request, requestId }, masksOf(caller)))
-        : Effect.map(words.readLarge(caller, parts, masksOf(caller)), (call) => ({ ...call, caller })),
+        ? readCall(words, { caller, body: joinChunks(parts), request, requestId })
+        : readLargeCall(words.readLarge, caller, parts),
     )
   }
 
@@ -107,9 +128,7 @@ export const makeCallRunner = Effect.gen(function* () {
       if (mayBeLarge(request)) {
         return Effect.scoped(begin(kind, request, requestId, words, readLarge(request, requestId, words)))
       }
-      const identified = Effect.map(identify(request, requestId), (authenticated) =>
-        readHere(words, authenticated, masksOf(authenticated.caller)),
-      )
+      const identified = Effect.flatMap(identify(request, requestId), (call) => readCall(words, call))
       return begin(kind, request, requestId, words, identified)
     },
 
@@ -125,7 +144,10 @@ export const makeCallRunner = Effect.gen(function* () {
         readContent(spool, request, { form: mediaBodyBytes, json: bodyMaxBytes }, room),
       )
       const identified = Effect.flatMap(identifyUpload(request, read), ({ caller, content }) =>
-        readForm(words, caller, content, masksOf(caller)),
+        Effect.flatMap(
+          masks.of(caller, () => bytesOf(content)),
+          (masking) => readForm(words, caller, content, masking),
+        ),
       )
       return Effect.scoped(begin(kind, request, requestId, words, identified))
     },
@@ -144,6 +166,10 @@ const readHere = <Request extends CallRequest, Body extends object>(
   const { decoded, connection } = words.read({ ...authenticated, body })
   return { decoded: withMasked(decoded, masked), connection, caller }
 }
+
+/** The fields of a form as JSON. */
+const bytesOf = ({ fields }: Content): Uint8Array =>
+  Buffer.from(Result.match(fields, { onFailure: () => "", onSuccess: (read) => writeJson(read) }))
 
 /** The same for a form, or for a body of a route that takes forms. */
 const readForm = <Request extends CallRequest, Body extends object>(

@@ -156,7 +156,7 @@ export const contentBlocked = ({ reason }: Denial): ServiceError<"content_blocke
   serviceError("content_blocked", "A safety policy denied the content", { detail: { reason } })
 
 /** The reason if a required endpoint does not answer. */
-const unavailable = "review_unavailable"
+export const unavailable = "review_unavailable"
 
 /** Maximum concurrent samples; further ones are dropped and counted, so that a slow endpoint blocks nothing. */
 const maxSamples = 64

@@ -240,3 +240,46 @@ describe("a catalogue", () => {
     )
   })
 })
+
+describe("presidio that masks requests", () => {
+  const policy = {
+    id: "masked-by-presidio",
+    direction: "inbound",
+    reason: "personal_data",
+    action: "mask",
+    forAll: true,
+  }
+  const mask = async (more: object = {}) => {
+    const { twin, match } = engines.of("presidio")
+    twin.mood = "up"
+    await apply([{ ...policy, match: match({ timeout: "400ms" }), ...more }])
+    return twin
+  }
+  const got = () => JSON.stringify(gateway().vendor.calls.at(-1)?.body)
+
+  it("gives the vendor marks, and the client its values, after emoji too", async () => {
+    await mask()
+    gateway().vendor.script(answerOf("ok"))
+    await gateway().exchange(saying("😀😀 mail ada@example.com, please"))
+    expect(got()).not.toContain("ada@example.com")
+    const [mark = ""] = /<EMAIL_[A-Z2-7]+>/.exec(got()) ?? []
+    expect(got()).toContain(`😀😀 mail ${mark}, please`)
+    gateway().vendor.script(answerOf(`To ${mark}.`))
+    const reply = await gateway().exchange(saying("😀😀 mail ada@example.com, please"))
+    expect(await reply.text()).toContain("To ada@example.com.")
+  })
+
+  it("without a verdict denies, or lets the request pass, as the policy says", async () => {
+    const twin = await mask()
+    twin.mood = "killed"
+    const calls = gateway().vendor.calls.length
+    expect(await errorOf(await gateway().exchange(saying("mail ada@example.com")))).toMatchObject({
+      code: "content_blocked",
+      detail: { reason: "review_unavailable" },
+    })
+    expect(gateway().vendor.calls.length).toBe(calls)
+    ;(await mask({ onFailure: "allow" })).mood = "killed"
+    gateway().vendor.script(answerOf("ok"))
+    expect((await gateway().exchange(saying("mail ada@example.com"))).status).toBe(200)
+  })
+})

@@ -7,12 +7,11 @@ import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
 import { withMasked } from "../../calls/held-call.ts"
 import { Keyed, makeForkIn } from "../../collections.ts"
-import { WeirConfig } from "../../config.ts"
-import type { Caller } from "../../identity/caller.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
 import { checkExchange } from "../../kinds/decode.ts"
-import { maskBody, maskingOf } from "../../policies/masks/mask-request.ts"
+import { RequestMasks } from "../../policies/masks/engine-masks.ts"
+import { type Masking, maskBody } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { errorBody, type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
@@ -38,7 +37,7 @@ const mostStreams = 250
 
 export const makeExchangeSocket = Effect.gen(function* () {
   const calls = yield* Calls
-  const { masterKey } = yield* WeirConfig
+  const masks = yield* RequestMasks
   const overload = yield* Overload
   const openSockets = yield* OpenSockets
   const callers = yield* makeSocketCallers
@@ -47,8 +46,8 @@ export const makeExchangeSocket = Effect.gen(function* () {
   const run = yield* makeForkIn
 
   /** Reads the exchange of a message, with the marks of its caller's masks. */
-  const read = (exchange: Message<"exchange">["exchange"], text: Buffer, caller: Caller) => {
-    const { body, masked } = maskBody(text, maskingOf(caller, masterKey))
+  const read = (exchange: Message<"exchange">["exchange"], text: Buffer, masking: Masking | undefined) => {
+    const { body, masked } = maskBody(text, masking)
     const again = masked === undefined ? undefined : readMessage(body)
     const asked =
       again !== undefined && Result.isSuccess(again) && "exchange" in again.success ? again.success.exchange : exchange
@@ -78,14 +77,14 @@ export const makeExchangeSocket = Effect.gen(function* () {
       running++
       const refused = (error: RouteError) =>
         Effect.map(logCause(toServiceError(error), requestId), () => stream.refuse(error))
-      const admitted = Effect.andThen(overload.check(calls.open()), from.again)
-      const exchanged = Effect.flatMap(Effect.result(admitted), (caller) =>
-        Result.isFailure(caller)
-          ? refused(caller.failure)
-          : calls.run(
-              { requestId, kind: chat, caller: caller.success, decoded: read(exchange, text, caller.success) },
-              stream,
-            ),
+      const admitted = Effect.flatMap(Effect.andThen(overload.check(calls.open()), from.again), (caller) =>
+        Effect.map(
+          masks.of(caller, () => text),
+          (masking) => ({ caller, decoded: read(exchange, text, masking) }),
+        ),
+      )
+      const exchanged = Effect.flatMap(Effect.result(admitted), (read) =>
+        Result.isFailure(read) ? refused(read.failure) : calls.run({ requestId, kind: chat, ...read.success }, stream),
       )
       run(
         Effect.ensuring(

@@ -19,7 +19,8 @@ import {
 } from "../../dialects/openai-responses/socket.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { chat } from "../../kinds/chat/chat.ts"
-import { maskBody, maskingOf } from "../../policies/masks/mask-request.ts"
+import { RequestMasks } from "../../policies/masks/engine-masks.ts"
+import { type Masking, maskBody } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { bodyTooLarge, errorStatus, type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
 import { parseBody } from "../../protocol/json/json-body.ts"
@@ -52,7 +53,8 @@ export const makeResponsesSocket = Effect.gen(function* () {
   const large = yield* LargeRequests
   const openSockets = yield* OpenSockets
   const callers = yield* makeSocketCallers
-  const { bodyMaxBytes, largeBodyBytes, socketFrameBytes, masterKey } = yield* WeirConfig
+  const { bodyMaxBytes, largeBodyBytes, socketFrameBytes } = yield* WeirConfig
+  const masks = yield* RequestMasks
   const { traced } = yield* makeForCaller
   const forkIn = yield* makeForkIn
 
@@ -65,8 +67,13 @@ export const makeResponsesSocket = Effect.gen(function* () {
   /** The memory of the conversations that connections keep. */
   let keptBytes = 0
 
-  const readMasked = (bytes: Uint8Array, headers: RuntimeRequest["headers"], caller: Caller) => {
-    const { body, masked } = maskBody(bytes, maskingOf(caller, masterKey))
+  const readMasked = (
+    bytes: Uint8Array,
+    headers: RuntimeRequest["headers"],
+    caller: Caller,
+    masking: Masking | undefined,
+  ) => {
+    const { body, masked } = maskBody(bytes, masking)
     const { sent, decoded } = readCompatible(responsesApi, { headers }, body, caller.org.aliases, place)
     return { sent, decoded: withMasked(decoded, masked) }
   }
@@ -111,14 +118,11 @@ export const makeResponsesSocket = Effect.gen(function* () {
       // A key of the upgrade would become that of each response.
       const { "idempotency-key": _, ...headers } = from.request.headers
       const { aliases } = caller.org
+      const masking = yield* masks.of(caller, () => bytes)
       const { sent, decoded } =
         bytes.length < largeBytes
-          ? readMasked(bytes, headers, caller)
-          : yield* large.read(
-              [bytes],
-              { api: responsesApi.name, place, headers, aliases },
-              maskingOf(caller, masterKey),
-            )
+          ? readMasked(bytes, headers, caller, masking)
+          : yield* large.read([bytes], { api: responsesApi.name, place, headers, aliases }, masking)
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
       const context = { ...unread, ...sent?.context }
       if (!generates) {

@@ -8,6 +8,7 @@ import {
 } from "../../dialects/openai-realtime/client-events.ts"
 import type { Marks } from "../../policies/masks/marks.ts"
 import { type Masking, maskBody } from "../../policies/masks/mask-request.ts"
+import type { ReviewPolicy } from "../../policies/policy.ts"
 import { contentBlocked } from "../../policies/review.ts"
 import { serviceError, shuttingDown } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
@@ -18,6 +19,12 @@ import type { SessionParts } from "./session-parts.ts"
 
 type PassedEvent = Extract<ClientEvent, { readonly is: "audio" | "added" }>
 type ReviewedEvent = Extract<ClientEvent, { readonly is: "added" | "update" | "respond" }>
+
+/** Rules mask events when they are read. An engine does not: events that it flags are denied. */
+const withoutMasks = (policy: ReviewPolicy): ReadonlyArray<ReviewPolicy> => {
+  if (policy.action !== "mask") return [policy]
+  return policy.check.kind === "rules" ? [] : [{ ...policy, action: "deny" }]
+}
 
 /** The masks of a session, with the marks that its events have got. */
 export interface SessionMasks {
@@ -109,11 +116,7 @@ export class ClientSide {
       this.#send(event)
       return
     }
-    const judged = services.review.judge(
-      inbound.filter(({ action }) => action !== "mask"),
-      "request",
-      () => words,
-    )
+    const judged = services.review.judge(inbound.flatMap(withoutMasks), "request", () => words)
     this.#wait(
       Effect.map(judged, ({ denial }) => {
         if (denial === undefined) this.#send(event)

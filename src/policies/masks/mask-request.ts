@@ -68,7 +68,8 @@ export const maskingOf = (
   return policies.length === 0 ? undefined : { policies, key: markKey(masterKey, org.id) }
 }
 
-interface MaskedCaller {
+/** The part of a caller that masks need. */
+export interface MaskedCaller {
   readonly policies: { readonly inbound: ReadonlyArray<ReviewPolicy> }
   readonly org: { readonly id: string }
 }
