@@ -9,6 +9,7 @@ import { editJson, type JsonPath, set } from "../../protocol/json/json-edit.ts"
 import { compilePolicy, type ReviewPolicy } from "../policy.ts"
 import { ReplyReview } from "../reply/reply-review.ts"
 import type { PolicyHit } from "../review.ts"
+import { KnownValues } from "./known-values.ts"
 import { Marks, markKey } from "./marks.ts"
 import { type RequestText, requestTexts } from "./request-texts.ts"
 
@@ -142,22 +143,17 @@ export const maskTexts = (
     at: "request",
   })
   const changed: Array<readonly [path: JsonPath, text: string]> = []
-  const put = ({ path, text }: RequestText, made: string) => {
-    if (made !== text) changed.push([path, made])
-  }
-  const signed: Array<RequestText> = []
-  for (const each of texts) {
-    if (each.isSigned) signed.push(each)
-    else put(each, review.masked(each.text, each.part, each.isJson, false))
-  }
+  const reviewed = texts.map(({ text, part, isJson, isSigned }) =>
+    isSigned ? text : review.masked(text, part, isJson, false),
+  )
   if (marks.isEmpty) return { changed, masked: undefined }
-  // A signed text came from a vendor that saw marks: values that were put back in it become marks again, and no others.
-  const values = marks.entries().toSorted(([, a], [, b]) => b.length - a.length)
-  for (const each of signed) {
-    put(
-      each,
-      values.reduce((text, [mark, value]) => text.replaceAll(value, mark), each.text),
-    )
+  const known = { long: new KnownValues(marks), all: new KnownValues(marks, 1) }
+  const parts = new Set(policies.flatMap((policy) => [...policy.parts]))
+  for (const [at, { path, text, part, isSigned }] of texts.entries()) {
+    const once = reviewed[at] ?? text
+    // A signed text came from a vendor that saw marks: values that were put back in it become marks again, and no others.
+    const made = isSigned ? known.all.masked(once) : parts.has(part) ? known.long.masked(once) : once
+    if (made !== text) changed.push([path, made])
   }
   return { changed, masked: { marks, hits: review.hits } }
 }

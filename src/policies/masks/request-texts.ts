@@ -16,7 +16,7 @@ export interface RequestText {
 /** Members that name, choose, seal or hold bytes: another value would change the request, or be refused. */
 const fixed: ReadonlySet<string> = new Set(
   `model id name type role status t i call_id callId tool_call_id tool_use_id toolUseId item_id response_id
-  previous_response_id file_id file_uri fileUri container_id cachedContent cache_control key meta metadata user
+  previous_response_id file_id file_uri fileUri container_id cachedContent cache_control key meta user
   safety_identifier prompt_cache_key service_tier serviceTier tool_choice toolChoice toolConfig mode effort verbosity
   detail mime mimeType mime_type media_type url image_url video_url data file_data b64_json encrypted_content signature
   thoughtSignature thought_signature signature_delta format pattern required $ref $schema $id language voice
@@ -27,6 +27,8 @@ const fixed: ReadonlySet<string> = new Set(
 
 /** Members with the arguments of calls: as JSON in a string, or as objects. */
 const inArguments: ReadonlySet<string> = new Set(["arguments", "args", "functionCall", "function_call", "partial_json"])
+/** Members with the name of a call beside its arguments. */
+const calling: ReadonlySet<string> = new Set(["functionCall", "function_call"])
 const jsonStrings: ReadonlySet<string> = new Set(["arguments", "json"])
 
 /** Members whose own members have any names. */
@@ -63,7 +65,8 @@ export const requestTexts = (body: unknown): ReadonlyArray<RequestText> => {
       const sealed = isSigned || "signature" in value || "thoughtSignature" in value || "thought_signature" in value
       for (const [member, each] of Object.entries(value)) {
         // Arguments, the members that a schema describes and results in JSON have any names.
-        if (fixed.has(member) && part !== "toolArguments" && !named.has(name)) continue
+        const isFree = (part === "toolArguments" && !calling.has(name)) || named.has(name)
+        if (!isFree && fixed.has(member) && !(member === "data" && value["type"] === "text")) continue
         walk(each, member, [...path, member], inArguments.has(member) ? "toolArguments" : own, sealed)
       }
     }

@@ -3,15 +3,21 @@
 import { Result } from "effect"
 import type { ClientApiName } from "../../../../src/dialects/carry/carried-request.ts"
 import type { ChatDialect, VendorEvent } from "../../../../src/dialects/chat-dialect.ts"
-import type { ReplyContext } from "../../../../src/dialects/client/client-api.ts"
+import type { EventEncoder, ReplyContext } from "../../../../src/dialects/client/client-api.ts"
 import { clientApis } from "../../../../src/dialects/client/client-apis.ts"
 import type { Dialect } from "../../../../src/dialects/dialect.ts"
 import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../../../src/dialects/parse/json.ts"
 import { readCompatible } from "../../../../src/http/compatible/request.ts"
 import type { ChatRequest } from "../../../../src/kinds/chat/chat-request.ts"
+import { EventWriter } from "../../../../src/kinds/chat/event-writer.ts"
 import { extrasOf, levelOf, vendorRequestOf } from "../../../../src/kinds/chat/plan.ts"
 import { UsageMeter } from "../../../../src/kinds/chat/usage-meter.ts"
 import { decodeExchange } from "../../../../src/kinds/decode.ts"
+import type { Marks } from "../../../../src/policies/masks/marks.ts"
+import { type Masking, maskBody } from "../../../../src/policies/masks/mask-request.ts"
+import { type EditText, editBlock, editJsonTexts } from "../../../../src/policies/reply/reply-blocks.ts"
+import { ReplyReview } from "../../../../src/policies/reply/reply-review.ts"
+import { ReviewedEvents } from "../../../../src/policies/reply/reviewed-events.ts"
 import { Capability } from "../../../../src/protocol/catalogue/model.ts"
 import type { ServiceError } from "../../../../src/protocol/error.ts"
 import type { Stop } from "../../../../src/protocol/exchange.ts"
@@ -34,7 +40,12 @@ export interface Sent {
   readonly target: Target
   /** The vendor's own name of the model. */
   readonly model: string
-  readonly reply: (offered: ReadonlyArray<string>) => TwinReply
+  /** @param sent the request as the vendor got it */
+  readonly reply: (offered: ReadonlyArray<string>, sent: JsonObject) => TwinReply
+  /** The masks of requests; none if absent. */
+  readonly masking?: Masking
+  /** Cuts the bytes of a stream; each frame is a piece if absent. */
+  readonly cut?: (frames: ReadonlyArray<string | Uint8Array>) => ReadonlyArray<Uint8Array>
 }
 
 export type Outcome =
@@ -46,6 +57,8 @@ export type Outcome =
 
 /** A whole reply, as its text too, and the same as a stream. */
 interface Answered {
+  /** The request as the vendor got it. */
+  readonly sent: JsonObject
   readonly whole: JsonObject
   readonly text: string
   readonly stream: string
@@ -68,8 +81,8 @@ interface ReadRequest {
 const why = ({ message, detail }: ServiceError): string => `${message} ${JSON.stringify(detail ?? {})}`
 
 /** Each part of a call happens twice, whole and as a stream. */
-export const throughWeir = ({ client, body, target, model, reply }: Sent): Outcome => {
-  const bytes = Buffer.from(JSON.stringify(body))
+export const throughWeir = ({ client, body, target, model, reply, masking, cut }: Sent): Outcome => {
+  const { body: bytes, masked } = maskBody(Buffer.from(JSON.stringify(body)), masking)
   const decoded = read(client, bytes)
   if (Result.isFailure(decoded)) return { kind: "refused", why: why(decoded.failure) }
   const { request, context } = decoded.success
@@ -103,40 +116,67 @@ export const throughWeir = ({ client, body, target, model, reply }: Sent): Outco
   const refusal = twin.refuse(call)
   if (refusal !== undefined) return { kind: "broken", refusal, sent, isOwn: isCarried }
   const question = twin.asked(call)
-  const answer = completed(question, reply(question.tools.map(({ name }) => name)), true)
-  return { kind: "answered", isOwn: isCarried, ...repliesOf(client, dialect, isCarried, context, twin, answer) }
+  const answer = completed(
+    question,
+    reply(
+      question.tools.map(({ name }) => name),
+      sent,
+    ),
+    true,
+  )
+  const rest: Asked = { client, dialect, isCarried, known: context, marks: masked?.marks, cut }
+  return { kind: "answered", isOwn: isCarried, sent, ...repliesOf(rest, twin, answer) }
 }
+
+interface Asked {
+  readonly client: ClientName
+  readonly dialect: ChatDialect
+  readonly isCarried: boolean
+  readonly known: Partial<ReplyContext>
+  readonly marks: Marks | undefined
+  readonly cut: Sent["cut"]
+}
+
+/** The review that puts marks back; undefined if the request has none. */
+const reviewOf = (marks: Marks | undefined): ReplyReview | undefined =>
+  marks && new ReplyReview({ policies: [], restored: marks, marks: () => marks, onDenied: () => {} })
 
 type Answer = ReturnType<typeof completed>
 
 const repliesOf = (
-  client: ClientName,
-  dialect: ChatDialect,
-  isCarried: boolean,
-  known: Partial<ReplyContext>,
+  { client, dialect, isCarried, known, marks, cut }: Asked,
   twin: Twin,
   answer: Answer,
-): Answered => {
+): Omit<Answered, "sent"> => {
   const context = { requestId: "req_twin", model: "main", createdS: 1, includesUsage: true, ...known }
   const json = writeJson(twin.whole(answer))
   const meter = new UsageMeter({ keepsBlocks: true })
   for (const event of dialect.decodeBody(json)) meter.add(event)
+  const review = reviewOf(marks)
+  const edit: EditText = (text, part, isJson) => review?.masked(text, part, isJson, true) ?? text
   const response = {
     requestId: "req_twin",
     model: "main",
-    blocks: [...meter.blocks()],
+    blocks: meter.blocks().map((block) => editBlock(block, edit)),
     stop: meter.stop ?? "end",
     usage,
   }
-  if (client === "t1") return { ...wholeOf(writeJson(response)), stream: "" }
-  const api = clientApis[client]
-  const text = isCarried && api.carried ? api.carried.whole(context, json) : writeJson(api.whole(context, response))
   const decoder = dialect.decoder(isCarried)
-  const events = [...twin.frames(answer).flatMap((frame) => decoder.push(Buffer.from(frame))), ...decoder.end()]
-  return { ...wholeOf(text), stream: streamOf(client, context, events) }
+  const frames = twin.frames(answer)
+  const pieces = cut?.(frames) ?? frames.map((frame) => Buffer.from(frame))
+  const events = [...pieces.flatMap((piece) => decoder.push(piece)), ...decoder.end()]
+  const encoder = client === "t1" ? new EventWriter() : clientApis[client].events(context)
+  const stream = streamOf(encoder, context, events, reviewOf(marks))
+  if (client === "t1") return { ...wholeOf(writeJson(response)), stream }
+  const api = clientApis[client]
+  const text =
+    isCarried && api.carried
+      ? api.carried.whole(context, review === undefined ? json : editJsonTexts(json, edit))
+      : writeJson(api.whole(context, response))
+  return { ...wholeOf(text), stream }
 }
 
-const wholeOf = (text: string): Omit<Answered, "stream"> => ({ whole: parseObject(text) ?? {}, text })
+const wholeOf = (text: string): Omit<Answered, "stream" | "sent"> => ({ whole: parseObject(text) ?? {}, text })
 
 const usage = {
   inTokens: 1,
@@ -150,8 +190,14 @@ const usage = {
 }
 
 /** The text of a stream, as a reader of replies writes it. */
-const streamOf = (client: ClientApiName, context: ReplyContext, events: ReadonlyArray<VendorEvent>): string => {
-  const encoder = clientApis[client].events(context)
+const streamOf = (
+  inner: EventEncoder,
+  context: ReplyContext,
+  events: ReadonlyArray<VendorEvent>,
+  review: ReplyReview | undefined,
+): string => {
+  const reviewed = review && new ReviewedEvents(inner, review)
+  const encoder = reviewed ?? inner
   let stop: Stop = "end"
   const isCarried = events.some(({ kind }) => kind === "frame")
   let text = isCarried ? "" : encoder.open({ requestId: context.requestId, model: "main", protocol: "twp/1" })
@@ -161,7 +207,7 @@ const streamOf = (client: ClientApiName, context: ReplyContext, events: Readonly
     if (event.kind === "stop") stop = event.stop
     if (event.kind === "done") break
   }
-  return text + encoder.close({ stop, usage })
+  return text + (reviewed?.rest() ?? "") + encoder.close({ stop, usage })
 }
 
 /** The calls of a reply of a client's API, by their ids and names. */

@@ -1,0 +1,129 @@
+/** Masks of requests: the texts that they change, and those that stay as they are. */
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { markKey } from "../../../src/policies/masks/marks.ts"
+import { type Masking, maskBody } from "../../../src/policies/masks/mask-request.ts"
+import { compilePolicy } from "../../../src/policies/policy.ts"
+import type { Policy } from "../../../src/protocol/catalogue/policy.ts"
+
+const maskingBy = (match: Policy["match"]): Masking => ({
+  policies: [
+    Result.getOrThrow(
+      compilePolicy(
+        { id: "data", direction: "inbound", match, reason: "personal_data", action: "mask" },
+        () => undefined,
+      ),
+    ),
+  ],
+  key: markKey(undefined, "org"),
+})
+const masking = maskingBy({ entities: ["email", "card"] })
+
+const masked = (body: object, by = masking): string =>
+  Buffer.from(maskBody(Buffer.from(JSON.stringify(body)), by).body).toString()
+const mail = "ann@example.com"
+const card = "4111 1111 1111 1111"
+
+describe("the masks of a request", () => {
+  it("find a value again beside letters, and as addresses and HTML write it", () => {
+    const text = `${card}, x${card}0 ${mail} ann%40example.com and "${card}${card}"`
+    const got = masked({ messages: [{ role: "user", content: text }] })
+    expect(got).not.toMatch(/4111|example/)
+    const [cardMark, mailMark] = [/<CARD_[A-Z2-7]+>/.exec(got)?.[0] ?? "", /<EMAIL_[A-Z2-7]+>/.exec(got)?.[0] ?? ""]
+    expect(got).toContain(
+      `${cardMark}, x${cardMark}0 ${mailMark} %3C${mailMark.slice(1, -1)}%3E and \\"${cardMark}${cardMark}\\"`,
+    )
+  })
+
+  it("find many values with the same beginning in one pass", () => {
+    const mails = Array.from({ length: 3000 }, (_, at) => `aaaaaaaa${at}@example.com`)
+    const startedAt = performance.now()
+    const got = masked({ messages: [{ role: "user", content: `${mails.join(" ")} ${"aaaaaaaa".repeat(2000)}` }] })
+    expect(got).not.toContain("example")
+    expect(performance.now() - startedAt).toBeLessThan(5000)
+  })
+
+  it.each([
+    ["instructions", { instructions: mail }],
+    ["a description of a tool", { tools: [{ function: { name: "f", description: mail } }] }],
+    [
+      "a schema",
+      {
+        tools: [
+          {
+            input_schema: {
+              properties: { name: { description: mail, default: mail, enum: [mail], examples: [mail] } },
+            },
+          },
+        ],
+      },
+    ],
+    ["labels", { metadata: { by: mail } }],
+    [
+      "a document of plain text",
+      {
+        messages: [{ content: [{ type: "document", source: { type: "text", media_type: "text/plain", data: mail } }] }],
+      },
+    ],
+    [
+      "arguments of a call",
+      { messages: [{ tool_calls: [{ id: "1", function: { name: "f", arguments: JSON.stringify({ id: mail }) } }] }] },
+    ],
+    [
+      "an object of arguments",
+      { messages: [{ content: [{ type: "tool_use", id: "1", name: "f", input: { id: mail, url: mail } }] }] },
+    ],
+    ["a result", { messages: [{ role: "tool", content: mail }] }],
+    [
+      "a result in parts",
+      { messages: [{ content: [{ type: "tool_result", tool_use_id: "1", content: [{ type: "text", text: mail }] }] }] },
+    ],
+    [
+      "an output in parts",
+      { input: [{ type: "function_call_output", call_id: "1", output: [{ type: "input_text", text: mail }] }] },
+    ],
+    [
+      "a response of a function",
+      { contents: [{ parts: [{ functionResponse: { name: "f", response: { id: mail } } }] }] },
+    ],
+    ["a thought", { contents: [{ parts: [{ thought: true, text: mail }] }] }],
+    ["documents to rank", { query: mail, documents: [mail, { text: mail }] }],
+    ["texts to embed", { input: [mail, "x"] }],
+    ["a prompt", { prompt: [mail] }],
+    ["a custom call", { input: [{ type: "custom_tool_call", call_id: "1", name: "f", input: mail }] }],
+    [
+      "a blank text before a call",
+      {
+        messages: [
+          { role: "assistant", content: "", tool_calls: [{ function: { name: "f", arguments: `{"a":"${mail}"}` } }] },
+        ],
+      },
+    ],
+  ])("change %s", (_, body) => {
+    expect(masked(body)).not.toContain(mail)
+  })
+
+  it("leave names of tools, ids, bytes and signatures", () => {
+    const by = maskingBy({ keywords: ["secret"] })
+    const body = {
+      tools: [
+        { type: "function", function: { name: "get_secret" } },
+        { type: "code_interpreter", container: { type: "auto" } },
+      ],
+      tool_choice: { type: "function", function: { name: "get_secret" } },
+      contents: [
+        { parts: [{ functionCall: { id: "secret", name: "get_secret", args: {} }, thoughtSignature: "secret" }] },
+      ],
+      messages: [
+        {
+          tool_calls: [{ id: "secret", function: { name: "get_secret", arguments: "{}" } }],
+          function_call: { name: "get_secret", arguments: "{}" },
+        },
+        { content: [{ type: "image", source: { type: "base64", media_type: "image/png", data: "secret" } }] },
+        { content: [{ type: "image_url", image_url: { url: "data:image/png;base64,secret" } }] },
+        { content: [{ type: "thinking", thinking: "x", signature: "secret" }] },
+      ],
+    }
+    expect(masked(body, by)).toBe(JSON.stringify(body))
+  })
+})
