@@ -126,8 +126,10 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
     }
     review.onAnswer = more
     return async () => {
-      const rest = await reviewed.rest()
+      const rest = reviewed.rest()
       if (rest !== "") this.write(rest)
+      const late = await reviewed.answered()
+      if (late !== "") this.write(late)
     }
   }
 

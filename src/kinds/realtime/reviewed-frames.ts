@@ -59,7 +59,9 @@ export class ReviewedFrames {
     if (review.denial !== undefined) return
     const name = channelName(type, event)
     const isArguments = type.includes("arguments")
-    const channel = this.#channels.get(name) ?? new Channel(review, isArguments ? "toolArguments" : "text")
+    const channel =
+      this.#channels.get(name) ??
+      new Channel(review, { part: isArguments ? "toolArguments" : "text", isJson: isArguments })
     this.#channels.set(name, channel)
     const text = stringAt(event, "delta") ?? ""
     const at = channel.length

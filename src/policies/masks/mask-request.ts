@@ -147,12 +147,12 @@ export const maskTexts = (
     isSigned ? text : review.masked(text, part, isJson, false),
   )
   if (marks.isEmpty) return { changed, masked: undefined }
-  const known = { long: new KnownValues(marks), all: new KnownValues(marks, 1) }
+  const values = { long: new KnownValues(marks), all: new KnownValues(marks, 1) }
   const parts = new Set(policies.flatMap((policy) => [...policy.parts]))
   for (const [at, { path, text, part, isSigned }] of texts.entries()) {
     const once = reviewed[at] ?? text
     // A signed text came from a vendor that saw marks: values that were put back in it become marks again, and no others.
-    const made = isSigned ? known.all.masked(once) : parts.has(part) ? known.long.masked(once) : once
+    const made = isSigned ? values.all.masked(once) : parts.has(part) ? values.long.masked(once) : once
     if (made !== text) changed.push([path, made])
   }
   return { changed, masked: { marks, hits: review.hits } }

@@ -1,35 +1,55 @@
 /** One text of a streamed reply under review: the words of a reply, its reasoning, or the arguments of one call. */
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
-import { TextWindow } from "../text/window.ts"
+import { type Found, TextWindow } from "../text/window.ts"
 import type { EngineGate } from "./engine-gate.ts"
 import { type ReplyReview, type TextEdit, withEdits } from "./reply-review.ts"
 import type { PartRules } from "./reply-rules.ts"
+
+export interface ChannelKind {
+  readonly part: ReviewedPart
+  /** Whether its text is JSON. */
+  readonly isJson: boolean
+}
 
 export class Channel {
   readonly #review: ReplyReview
   readonly #rules: PartRules
   readonly #window: TextWindow
   readonly #isJson: boolean
-  #edits: ReadonlyArray<TextEdit> = []
-  #maskedTo = 0
   /** Undefined if no engine is asked. */
   readonly #gate: EngineGate | undefined
+  /** The end of the text that was written before this channel. */
+  readonly #writtenTo: number
+  #edits: ReadonlyArray<TextEdit> = []
+  #maskedTo: number
   /** The end of the text so far. */
-  length = 0
+  length: number
   /** The end of the text that the rules let go on. */
   #ruled = 0
 
-  constructor(review: ReplyReview, part: ReviewedPart) {
+  /** @param before the end of the same text, which was written when other text came; a match may begin in it */
+  constructor(review: ReplyReview, { part, isJson }: ChannelKind, before = "") {
     this.#review = review
-    this.#isJson = part === "toolArguments"
+    this.#isJson = isJson
     this.#rules = review.rulesOf(part)
-    this.#window = new TextWindow(this.#rules.set, this.#isJson)
-    this.#gate = review.gate(part)
+    this.#window = new TextWindow(this.#rules.set, isJson)
+    this.#gate = review.gate(part, before.length)
+    this.#writtenTo = before.length
+    this.#maskedTo = before.length
+    this.length = before.length
+    if (before === "") return
+    this.#window.push(before)
+    this.#take()
   }
 
   /** The end of the text that may go on. */
   get clearTo(): number {
     return this.#gate === undefined ? this.#ruled : Math.min(this.#ruled, this.#gate.clearTo)
+  }
+
+  /** Whether all of its text may go on as it is. */
+  get isClear(): boolean {
+    return this.clearTo === this.length && this.#edits.length === 0
   }
 
   /** Waits for the engines, after the end of its text. */
@@ -52,22 +72,30 @@ export class Channel {
     this.#take()
   }
 
-  /** Whether all of its text may go on as it is. */
-  get isClear(): boolean {
-    return this.clearTo === this.length && this.#edits.length === 0
+  /** Other text comes: nothing waits any more. @returns the text that was not clear */
+  pause(): string {
+    const waiting = this.#window.after(this.#ruled)
+    this.end()
+    return waiting
   }
 
   #take(): void {
     const { clearTo, found } = this.#window
     if (this.#review.denial !== undefined) return
-    if (found.length === 0) {
+    const fresh = this.#writtenTo === 0 ? found : found.filter((match) => this.#isFresh(match))
+    if (fresh.length === 0) {
       this.#ruled = clearTo
       return
     }
-    const { edits, deniedAt } = this.#review.decide(found, this.#rules, this.#isJson, this.#maskedTo)
+    const { edits, deniedAt } = this.#review.decide(fresh, this.#rules, this.#isJson, this.#maskedTo)
     this.#edits = [...this.#edits, ...edits]
     this.#maskedTo = this.#edits.at(-1)?.end ?? this.#maskedTo
     this.#ruled = deniedAt ?? clearTo
+  }
+
+  /** Whether a match is not all in the text that was written before; a mark that begins there cannot be put back. */
+  #isFresh({ start, end, rule }: Found): boolean {
+    return end > this.#writtenTo && (start >= this.#writtenTo || this.#rules.policies[rule] !== undefined)
   }
 
   /** The clear text of a part with its edits. @param at the offset of the part */

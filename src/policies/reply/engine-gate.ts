@@ -32,10 +32,12 @@ export class EngineGate {
   #hasEnded = false
   #idle: (() => void) | undefined
   /** The offset before which the engines have no objection. */
-  clearTo = 0
+  clearTo: number
 
-  constructor(asking: EngineAsking) {
+  /** @param from the offset at which its text begins */
+  constructor(asking: EngineAsking, from = 0) {
     this.#asking = asking
+    this.clearTo = from
   }
 
   push(text: string): void {

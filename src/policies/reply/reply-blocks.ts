@@ -43,8 +43,8 @@ const isJsonObject = (value: Schema.Json): value is Schema.JsonObject =>
 export const editJsonTexts = (json: string, edit: EditText): string => {
   const read = frameOf(json)
   if (read === undefined) return edit(json, "text", false)
-  const changed = leavesOf(read).flatMap(({ path, text, isJson, ofCall, isOwn }) => {
-    if (path.at(-1) === "name") return []
+  const changed = leavesOf(read).flatMap(({ path, text, isJson, ofCall, isOwn, isName }) => {
+    if (isName) return []
     const made = edit(text, isOwn ? "own" : ofCall ? "toolArguments" : "text", isJson)
     return made === text ? [] : [[path, made] as const]
   })

@@ -61,12 +61,12 @@ export class ReplyReview {
     return [...own, ...this.#engineHits]
   }
 
-  /** The gate of the engines that are enforced on a part; undefined if there are none. */
-  gate(part: ReviewedPart): EngineGate | undefined {
+  /** The gate of the engines that are enforced on a part; undefined if there are none. @param from the offset of its text */
+  gate(part: ReviewedPart, from: number): EngineGate | undefined {
     const { engines } = this.#options
     const policies = engines?.policies.filter(({ parts }) => parts.has(part)) ?? []
     if (engines === undefined || policies.length === 0) return undefined
-    return new EngineGate({
+    const asking: EngineAsking = {
       later: engines.later,
       answered: () => this.onAnswer(),
       ask: async (text) => {
@@ -75,7 +75,8 @@ export class ReplyReview {
         if (denial !== undefined) this.#deny(denial)
         return denial === undefined
       },
-    })
+    }
+    return new EngineGate(asking, from)
   }
 
   rulesOf(part: ReviewedPart): PartRules {
@@ -83,17 +84,27 @@ export class ReplyReview {
     return replyRules(policies, part, restored !== undefined)
   }
 
-  /** The decision about matches of one text, in their order. @param maskedTo the end of the last mask before them */
-  decide(found: ReadonlyArray<Found>, { policies, set }: PartRules, isJson: boolean, maskedTo = 0): Decided {
+  /**
+   * The decision about matches of one text, in their order.
+   * @param maskedTo the end of the last mask before them, or of text that was written
+   * @param isRepeated whether the text was there before: its matches have been counted
+   */
+  decide(
+    found: ReadonlyArray<Found>,
+    { policies, set }: PartRules,
+    isJson: boolean,
+    maskedTo = 0,
+    isRepeated = false,
+  ): Decided {
     const edits: Array<TextEdit> = []
     let end = maskedTo
     for (const match of found) {
       const policy = policies[match.rule]
-      if (policy !== undefined) this.#counts.set(policy, (this.#counts.get(policy) ?? 0) + 1)
+      if (policy !== undefined) this.#count(policy, isRepeated)
       if (policy?.action === "flag" || policy?.action === "shadow") continue
       if (policy?.action === "deny" || (policy?.action === "mask" && isJson && reachesOverString(match.text))) {
         this.#deny({ policy: policy.id, reason: policy.reason })
-        return { edits, deniedAt: match.start }
+        return { edits, deniedAt: Math.max(match.start, maskedTo) }
       }
       if (match.end <= end) continue
       const start = Math.max(match.start, end)
@@ -109,6 +120,11 @@ export class ReplyReview {
     return { edits, deniedAt: undefined }
   }
 
+  #count(policy: ReviewPolicy, isRepeated: boolean): void {
+    const count = this.#counts.get(policy) ?? 0
+    if (!isRepeated || count === 0) this.#counts.set(policy, count + 1)
+  }
+
   /** The marks that are put back; undefined if there are none. */
   get restored(): Marks | undefined {
     return this.#options.restored
@@ -119,14 +135,18 @@ export class ReplyReview {
     return this.#options.restored !== undefined
   }
 
-  /** A whole text with its edits; undefined if it is denied. @param part `own` is the client's own text, where only marks are put back */
-  whole(text: string, part: ReviewedPart | "own", isJson: boolean): string | undefined {
+  /**
+   * A whole text with its edits; undefined if it is denied.
+   * @param part `own` is the client's own text, where only marks are put back
+   * @param isRepeated whether the text was there before
+   */
+  whole(text: string, part: ReviewedPart | "own", isJson: boolean, isRepeated = false): string | undefined {
     const { restored, policies } = this.#options
     const rules =
       part === "own"
         ? replyRules(noPolicies, "text", restored !== undefined)
         : replyRules(policies, part, this.restores)
-    return this.#edited(text, rules, isJson)
+    return this.#edited(text, rules, isJson, isRepeated)
   }
 
   /**
@@ -140,11 +160,11 @@ export class ReplyReview {
     return this.#edited(text, replyRules(masks, part === "own" ? "text" : part, puts), isJson) ?? ""
   }
 
-  #edited(text: string, rules: PartRules, isJson: boolean): string | undefined {
+  #edited(text: string, rules: PartRules, isJson: boolean, isRepeated = false): string | undefined {
     if (rules.policies.length === 0) return text
     const found = foundIn(rules.set, [text], isJson)
     if (found.length === 0) return text
-    const { edits, deniedAt } = this.decide(found, rules, isJson)
+    const { edits, deniedAt } = this.decide(found, rules, isJson, 0, isRepeated)
     return deniedAt === undefined ? withEdits(text, 0, edits) : undefined
   }
 

@@ -7,13 +7,27 @@
 import type { VendorFrame } from "../../dialects/carry/vendor-frame.ts"
 import type { VendorEvent } from "../../dialects/chat-dialect.ts"
 import type { EventEncoder } from "../../dialects/client/client-api.ts"
+import type { JsonObject } from "../../dialects/parse/json.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta, ImageDelta, OpenEvent, WarnEvent } from "../../protocol/event.ts"
-import { cut, editJsonText, type JsonPath } from "../../protocol/json/json-edit.ts"
+import type { JsonPath } from "../../protocol/json/json-edit.ts"
 import type { Segment } from "../../protocol/kinds/transcription.ts"
 import type { Usage } from "../../protocol/usage.ts"
-import { Channel } from "./channel.ts"
-import { frameOf, leavesOf, logprobsIn, withTexts } from "./frame-texts.ts"
+import type { Channel } from "./channel.ts"
+import { Channels } from "./channels.ts"
+import {
+  frameOf,
+  frameWith,
+  isStreamed,
+  kindOf,
+  type Leaf,
+  leavesOf,
+  nameOf,
+  placeOf,
+  repeats,
+  withTexts,
+} from "./frame-texts.ts"
+import { editJsonTexts } from "./reply-blocks.ts"
 import type { ReplyReview } from "./reply-review.ts"
 
 /** A part of a channel's text. */
@@ -21,6 +35,8 @@ interface Piece {
   readonly channel: Channel
   readonly at: number
   readonly text: string
+  /** Its position in a frame. */
+  readonly path?: JsonPath
 }
 
 interface WaitingDelta {
@@ -45,8 +61,7 @@ export class ReviewedEvents implements EventEncoder {
   readonly frame?: NonNullable<EventEncoder["frame"]>
   readonly #inner: EventEncoder
   readonly #review: ReplyReview
-  /** The open channel of each reply. */
-  readonly #open = new Map<number, { readonly name: string; readonly channel: Channel }>()
+  readonly #channels: Channels
   #waiting: Array<Waiting> = []
   /** Whether the client gets the vendor's frames. */
   #isCarried = false
@@ -54,6 +69,7 @@ export class ReviewedEvents implements EventEncoder {
   constructor(inner: EventEncoder, review: ReplyReview) {
     this.#inner = inner
     this.#review = review
+    this.#channels = new Channels(review)
     this.heartbeat = inner.heartbeat
     if (inner.contentType !== undefined) this.contentType = inner.contentType
     if (inner.trailers !== undefined) this.trailers = inner.trailers
@@ -75,13 +91,14 @@ export class ReviewedEvents implements EventEncoder {
     if (this.#isCarried || this.#isDenied) return ""
     if (delta.t === "tool_call" && delta.name !== undefined) this.#review.whole(delta.name, "toolArguments", false)
     const text = textOf(delta)
-    if (text === undefined || text === "") return this.#after({ kind: "delta", delta, json, piece: undefined })
-    const channel = this.#channelOf(delta)
-    const at = channel.length
-    channel.push(text)
+    if (text === undefined || text === "") {
+      return this.#after({ kind: "delta", delta: this.#withBlock(delta), json, piece: undefined })
+    }
+    const channel = this.#channels.of(delta)
+    const piece = pieceOf(channel, text)
     // Most parts are clear at once: then nothing waits.
     if (this.#waiting.length === 0 && channel.isClear) return this.#inner.delta(delta, json)
-    return this.#after({ kind: "delta", delta, json, piece: { channel, at, text } })
+    return this.#after({ kind: "delta", delta, json, piece })
   }
 
   warn(data: WarnEvent): string {
@@ -105,20 +122,23 @@ export class ReviewedEvents implements EventEncoder {
     return this.#written()
   }
 
-  /** The reply has ended: the events that waited, once all engines have answered. */
-  async rest(): Promise<string> {
-    for (const { channel } of this.#open.values()) channel.end()
-    this.#open.clear()
-    const text = this.#written()
-    let more = ""
-    for (const channel of this.#channelsWaiting()) {
-      await channel.settled
-      more += this.#written()
-    }
-    return text + more
+  /** The reply has ended: the events that waited, without those that wait for engines. */
+  rest(): string {
+    this.#channels.end()
+    return this.#written()
   }
 
-  #channelsWaiting(): ReadonlyArray<Channel> {
+  /** After the end: the events that waited for engines. */
+  async answered(): Promise<string> {
+    let text = ""
+    for (const channel of this.#waitedFor()) {
+      await channel.settled
+      text += this.#written()
+    }
+    return text
+  }
+
+  #waitedFor(): ReadonlyArray<Channel> {
     const channels = this.#waiting.flatMap((waiting) =>
       waiting.kind === "frame" ? waiting.pieces.map(({ channel }) => channel) : (waiting.piece?.channel ?? []),
     )
@@ -132,17 +152,12 @@ export class ReviewedEvents implements EventEncoder {
   #frame(frame: VendorFrame, events: ReadonlyArray<VendorEvent>, place: number): string {
     this.#isCarried = true
     if (this.#isDenied) return ""
-    const pieces: Array<Piece> = []
-    for (let next = place + 1; next < events.length; next++) {
-      const event = events[next]
-      if (event === undefined || event.kind === "frame") break
-      const text = event.kind === "delta" ? textOf(event.delta) : undefined
-      if (event.kind !== "delta" || text === undefined || text === "") continue
-      const channel = this.#channelOf(event.delta)
-      pieces.push({ channel, at: channel.length, text })
-      channel.push(text)
-    }
-    const reviewed = frame.envelope === undefined ? this.#withLeaves(frame, pieces) : frame
+    const read = frame.envelope === undefined ? frameOf(frame.json) : undefined
+    const leaves = read === undefined ? [] : [...leavesOf(read)]
+    const pieces = this.#meant(events, place, leaves)
+    if (read !== undefined) pieces.push(...this.#otherPieces(read, leaves, pieces.length > 0))
+    const whole = leaves.filter((leaf) => !isStreamed(leaf))
+    const reviewed = read === undefined ? frame : this.#withWhole(frame, whole, read)
     if (reviewed === undefined) return this.#written()
     if (this.#waiting.length === 0 && pieces.every(({ channel }) => channel.isClear)) {
       return this.#inner.frame?.(reviewed, events, place) ?? ""
@@ -150,38 +165,59 @@ export class ReviewedEvents implements EventEncoder {
     return this.#after({ kind: "frame", frame: reviewed, pieces })
   }
 
-  /** The frame with its other texts reviewed, each as a whole; undefined if one is denied. */
-  #withLeaves(frame: VendorFrame, pieces: ReadonlyArray<Piece>): VendorFrame | undefined {
-    const read = frameOf(frame.json)
-    if (read === undefined) return frame
+  /** The texts of a frame that its meaning has. @param leaves of the frame, from which they are taken */
+  #meant(events: ReadonlyArray<VendorEvent>, place: number, leaves: Array<Leaf>): Array<Piece> {
+    const pieces: Array<Piece> = []
+    for (let next = place + 1; next < events.length; next++) {
+      const event = events[next]
+      if (event === undefined || event.kind === "frame") break
+      const text = event.kind === "delta" ? textOf(event.delta) : undefined
+      if (event.kind !== "delta" || text === undefined || text === "") continue
+      const at = leaves.findIndex((leaf) => leaf.text === text)
+      const [leaf] = at === -1 ? [] : leaves.splice(at, 1)
+      pieces.push(pieceOf(this.#channels.of(event.delta), text, leaf?.path))
+    }
+    return pieces
+  }
+
+  /** The other texts of a frame that may go on in the next one. */
+  #otherPieces(read: JsonObject, leaves: ReadonlyArray<Leaf>, hasWords: boolean): ReadonlyArray<Piece> {
+    const streamed = leaves.filter(isStreamed)
+    if (streamed.length === 0) return []
+    if (!hasWords) this.#channels.pauseWords()
+    const place = placeOf(read)
+    const named = streamed.map((leaf) => ({ name: nameOf(leaf, read, place), leaf }))
+    const channels = this.#channels.others(new Map(named.map(({ name, leaf }) => [name, kindOf(leaf, place)])))
+    return named.flatMap(({ name, leaf: { text, path } }) => {
+      const channel = channels.get(name)
+      return channel === undefined ? [] : [pieceOf(channel, text, path)]
+    })
+  }
+
+  /** The frame with texts that are whole in it reviewed; undefined if one is denied. */
+  #withWhole(frame: VendorFrame, leaves: ReadonlyArray<Leaf>, read: JsonObject): VendorFrame | undefined {
     const changed: Array<readonly [path: JsonPath, text: string]> = []
-    for (const { path, text, isJson, ofCall, isOwn } of leavesOf(read)) {
-      if (pieces.some((piece) => piece.text === text) || (isOwn && !this.#review.restores)) continue
-      const made = this.#review.whole(text, isOwn ? "own" : ofCall ? "toolArguments" : "text", isJson)
+    for (const { path, text, isJson, ofCall, isOwn, isName } of leaves) {
+      if (isOwn && !this.#review.restores) continue
+      const part = isOwn ? "own" : ofCall ? "toolArguments" : "text"
+      const made = this.#review.whole(text, part, isJson, repeats(read))
       if (made === undefined) return undefined
-      // A name cannot be another one.
-      if (made !== text && path.at(-1) !== "name") changed.push([path, made])
+      if (made !== text && !isName) changed.push([path, made])
     }
     return changed.length === 0 ? frame : { ...frame, json: withTexts(frame.json, changed) }
+  }
+
+  /** A vendor's block with its texts reviewed. */
+  #withBlock(delta: Delta): Delta {
+    if (delta.t !== "vendor") return delta
+    const v = editJsonTexts(delta.v, (text, part, isJson) => this.#review.whole(text, part, isJson) ?? "")
+    return v === delta.v ? delta : { ...delta, v }
   }
 
   #segment(segment: Segment): string {
     if (this.#isDenied) return ""
     const text = this.#review.whole(segment.text, "text", false)
     return text === undefined ? "" : (this.#inner.segment?.({ ...segment, text }) ?? "")
-  }
-
-  /** The channel of a delta's text; a new channel ends the one before it. */
-  #channelOf(delta: Delta): Channel {
-    const { reply = 0 } = delta
-    const name = delta.t === "tool_call" ? `call ${delta.i}` : delta.t
-    const open = this.#open.get(reply)
-    if (open?.name === name) return open.channel
-    open?.channel.end()
-    const isArguments = delta.t === "tool_call" && delta.text === undefined
-    const channel = new Channel(this.#review, isArguments ? "toolArguments" : "text")
-    this.#open.set(reply, { name, channel })
-    return channel
   }
 
   #after(waiting: Waiting): string {
@@ -247,38 +283,26 @@ export class ReviewedEvents implements EventEncoder {
 
   #madeFrame({ frame, pieces }: Extract<Waiting, { readonly kind: "frame" }>): string | undefined {
     if (pieces.some(({ channel, at, text }) => channel.clearTo < at + text.length)) return undefined
-    const made = new Map(pieces.map(({ channel, at, text }) => [text, channel.written(text, at)]))
-    const isSame = [...made].every(([before, after]) => before === after)
-    return this.#inner.frame?.(isSame ? frame : frameWith(frame, made), [], 0)
+    const changed = pieces.flatMap(({ channel, at, text, path = [] }) => {
+      const made = channel.written(text, at)
+      return made === text ? [] : [[path, made] as const]
+    })
+    return this.#inner.frame?.(changed.length === 0 ? frame : frameWith(frame, changed), [], 0)
   }
 }
 
-/** A frame with other texts. @param made the texts by those before */
-const frameWith = (frame: VendorFrame, made: ReadonlyMap<string, string>): VendorFrame => {
-  if (frame.envelope !== undefined) {
-    const [[, text] = ["", ""]] = made
-    return { ...frame, json: JSON.stringify(text) }
-  }
-  const read = frameOf(frame.json)
-  if (read === undefined) return frame
-  const changed = leavesOf(read).flatMap(({ path, text }) => {
-    const after = made.get(text)
-    return after === undefined || after === text ? [] : [[path, after] as const]
-  })
-  return {
-    ...frame,
-    json: editJsonText(
-      withTexts(frame.json, changed),
-      logprobsIn(read).map((path) => cut(...path)),
-    ),
-  }
+const pieceOf = (channel: Channel, text: string, path?: JsonPath): Piece => {
+  const at = channel.length
+  channel.push(text)
+  return { channel, at, text, ...(path !== undefined && { path }) }
 }
 
 /** The text of a delta that models write; sealed reasoning is none. */
 const textOf = (delta: Delta): string | undefined => {
   switch (delta.t) {
-    case "text":
     case "vendor":
+      return undefined
+    case "text":
       return delta.v
     case "reasoning":
       return delta.redacted === true ? undefined : delta.v

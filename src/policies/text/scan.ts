@@ -125,7 +125,7 @@ export class Scan {
       this.#base = from
       this.#starts = undefined
     } else if (this.#starts !== undefined || starts !== undefined || from !== this.#base + this.#text.length) {
-      this.#starts ??= Array.from(this.#text, (_, at) => this.#base + at)
+      this.#starts ??= Array.from({ length: this.#text.length }, (_, at) => this.#base + at)
       for (let at = 0; at < text.length; at++) this.#starts.push(starts?.[at] ?? from + at)
     }
     this.#ownEnd = end

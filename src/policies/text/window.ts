@@ -60,6 +60,11 @@ export class TextWindow {
     this.#clear(this.#at + this.#text.length)
   }
 
+  /** The text from an offset on, which is not before the clear end. */
+  after(offset: number): string {
+    return this.#text.slice(Math.max(0, offset - this.#at))
+  }
+
   #keep({ matches }: Scan, group: number): void {
     for (const { pattern, start, end } of matches) {
       this.#later.push({ rule: this.#rules.groups[group]?.rules[pattern] ?? 0, start, end })

@@ -111,8 +111,8 @@ describe("a window over a text", () => {
   })
 
   it("finds words behind the escapes of JSON in all cuts", () => {
-    const rules = [written("ab"), folded("AB"), written("a\n")]
-    inAllCuts(["a", "b", "\\", "u", "0", "6", "1", '"', "n"], (text, pieces) => {
+    const rules = [written("ab"), folded("AB"), written("a\n"), written("😀b"), written("😀b")]
+    inAllCuts(["a", "b", "😀", "\\", "u", "0", "6", "1", '"', "n"], (text, pieces) => {
       expect(foundIn(rules, pieces, true)).toEqual(foundIn(rules, [text], true))
     })
     expect(foundIn([written("ab")], ['{"x":"\\u0061b"}'], true)).toMatchObject([{ start: 6, end: 13 }])

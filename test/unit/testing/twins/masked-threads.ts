@@ -224,10 +224,11 @@ export const maskedThread = (client: ClientName, target: Target, seed: number, c
         const one = marked(dice, usable)
         const other = marked(dice, usable)
         const pad = "p".repeat(dice.below(40))
-        const json = JSON.stringify({ pad, to: one.written, list: [{ deep: other.written }], n: 12 })
+        const to = dice.one(["to", "name", "id", "type", "data", "url", "status"], "to")
+        const json = JSON.stringify({ pad, [to]: one.written, list: [{ deep: other.written }], n: 12 })
         const id = `${target.name === "mistral" ? "m" : "call_"}${String(turn * 10 + at).padStart(8, "0")}`
         blocks.push({ t: "call", id, name: tool.name, args: dice.chance(0.5) ? escaped(json) : json })
-        args.push({ pad, to: one.back, list: [{ deep: other.back }], n: 12 })
+        args.push({ pad, [to]: one.back, list: [{ deep: other.back }], n: 12 })
       }
       expected = { texts: texts.join(""), args }
       return { blocks }
