@@ -63,9 +63,21 @@ export class PolicyEngines extends Context.Service<
         const questions = engine.questions(pieces, about)
         // One question tries an address whose last ones failed; the others of the text come after it.
         const isSuspect = questions.some(({ ways }) => ways.some(({ address }) => health.isSuspect(targetOf(address))))
+        let isDecided = false
+        const answerTo = (question: Question) =>
+          Effect.suspend(() =>
+            // The text is flagged by an engine without places: nothing more is to be learnt.
+            isDecided
+              ? Effect.succeed(Result.succeed(clean))
+              : Effect.result(ask(question, kind, { untilMs: nowMs + timeoutMs, timeoutMs })),
+          )
         const answers = yield* Effect.forEach(
           questions,
-          (question) => Effect.result(ask(question, kind, nowMs + timeoutMs)),
+          (question) =>
+            Effect.map(answerTo(question), (answer) => {
+              if (Result.isSuccess(answer)) isDecided ||= answer.success.isFlagged && answer.success.spans.length === 0
+              return answer
+            }),
           { concurrency: isSuspect ? 1 : piecesAtOnce },
         )
         return together(questions, answers)
@@ -112,6 +124,12 @@ const maxReplyBytes = 4 * 1024 * 1024
 
 interface Answers extends EngineVerdict {
   readonly failure: EngineFailed | undefined
+}
+
+interface Deadline {
+  readonly untilMs: number
+  /** The time that the text has as a whole. */
+  readonly timeoutMs: number
 }
 
 const nothing: Answers = { isFlagged: false, spans: [], failure: undefined }
@@ -169,20 +187,25 @@ const makeAsk = (client: VendorClient["Service"], health: TargetHealth["Service"
     })
 
   /** Asks at one address, when it has room and is healthy. */
-  const askAt = (way: Way, kind: EngineFailed["kind"], untilMs: number): Effect.Effect<EngineVerdict, EngineFailed> =>
+  const askAt = (way: Way, kind: EngineFailed["kind"], { untilMs, timeoutMs }: Deadline) =>
     Effect.gen(function* () {
       const tooLate = new EngineFailed({ kind, reason: "timeout" })
+      const waitMs = untilMs - (yield* Clock.currentTimeMillis)
+      if (waitMs <= 0) return yield* tooLate
       let hasBegun = false
+      let hadTime = false
       const timed = Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
         hasBegun = true
-        const duration = Math.max(0, untilMs - nowMs)
+        const duration = untilMs - nowMs
+        if (duration <= 0) return Effect.fail(tooLate)
+        hadTime = duration >= timeoutMs / 2
         return Effect.timeoutOrElse(send(way, kind), { duration, orElse: () => Effect.fail(tooLate) })
       })
-      const begun = health.begin(targetOf(way.address), timed, { judge: judgeOf, despite: "nothing" })
+      const judge = (exit: Exit.Exit<EngineVerdict, EngineFailed>) => judgeOf(exit, hadTime)
+      const begun = health.begin(targetOf(way.address), timed, { judge, despite: "nothing" })
       const asked = placesAt(way.address)
         .withPermits(1)(begun)
         .pipe(Effect.catchTag("TargetCoolingDown", () => Effect.fail(new EngineFailed({ kind, reason: "cooling" }))))
-      const waitMs = Math.max(0, untilMs - (yield* Clock.currentTimeMillis))
       // A question that has begun has a deadline of its own, of which the engine's health learns.
       const late = Effect.andThen(
         Effect.sleep(waitMs),
@@ -194,11 +217,11 @@ const makeAsk = (client: VendorClient["Service"], health: TargetHealth["Service"
   return Effect.fnUntraced(function* (
     { ways }: Question,
     kind: EngineFailed["kind"],
-    untilMs: number,
+    deadline: Deadline,
   ): Effect.fn.Return<EngineVerdict, EngineFailed> {
     let failure = new EngineFailed({ kind, reason: "unreachable" })
     for (const way of ways) {
-      const answer = yield* Effect.result(askAt(way, kind, untilMs))
+      const answer = yield* Effect.result(askAt(way, kind, deadline))
       if (Result.isSuccess(answer)) return answer.success
       failure = answer.failure
       if (!worthFailover.has(failure.reason)) break
@@ -219,11 +242,13 @@ const reasonOf = (status: number): EngineFailed["reason"] => {
 /**
  * Only failures of the engine itself count: if a caller's text could make it unhealthy, that text would switch off a policy
  * whose failures are allowed.
+ * @param hadTime whether the question had most of its text's time; late pieces of a long text do not
  */
-const judgeOf = (exit: Exit.Exit<EngineVerdict, EngineFailed>): Verdict => {
+const judgeOf = (exit: Exit.Exit<EngineVerdict, EngineFailed>, hadTime: boolean): Verdict => {
   if (Exit.isSuccess(exit)) return "healthy"
   const failure = Option.getOrUndefined(Exit.findErrorOption(exit))
-  return failure !== undefined && failingReasons.has(failure.reason) ? "failing" : "ignored"
+  if (failure === undefined || (failure.reason === "timeout" && !hadTime)) return "ignored"
+  return failingReasons.has(failure.reason) ? "failing" : "ignored"
 }
 
 /** The failures after which another address may give a verdict in time. */
