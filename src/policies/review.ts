@@ -62,17 +62,16 @@ export class Review extends Context.Service<
           const { id, check, action, onFailure } = policy
           const found =
             check.kind === "rules" ? yield* countMatches(check, text) : yield* ask(policy, check, text, directionOf[at])
-          const hasFailed = found === "failed"
-          if (
-            found === 0 ||
-            (hasFailed && onFailure === "allow" && hits.push({ policy: id, at, count: 0, did: "failed" }))
-          )
+          if (found === 0) continue
+          if (found === "failed") {
+            hits.push({ policy: id, at, count: 0, did: "failed" })
+            // Without a verdict nothing can be masked either.
+            const isDenied = onFailure === "deny" && (action === "deny" || action === "mask")
+            if (isDenied) return { denial: { policy: id, reason: unavailable }, hits }
             continue
-          const count = hasFailed ? 0 : found
-          const did = hasFailed ? "failed" : didBy[action]
-          hits.push({ policy: id, at, count, did })
-          if (action === "deny" || (hasFailed && action === "mask"))
-            return { denial: { policy: id, reason: hasFailed ? unavailable : policy.reason }, hits }
+          }
+          hits.push({ policy: id, at, count: found, did: didBy[action] })
+          if (action === "deny") return { denial: { policy: id, reason: policy.reason }, hits }
           // Matching a long text takes time: yield between policies.
           yield* Effect.yieldNow
         }

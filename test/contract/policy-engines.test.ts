@@ -157,6 +157,34 @@ describe.each(kinds)("%s", (kind) => {
   })
 })
 
+describe("without a verdict", () => {
+  const policyOf = (action: string) => ({
+    id: `failing-${action}`,
+    direction: "inbound",
+    reason: "flagged_by_engine",
+    match: engines.of("presidio").match(),
+    forAll: true,
+    action,
+  })
+
+  it.each([
+    ["deny", 403],
+    ["mask", 403],
+    ["flag", 200],
+    ["shadow", 200],
+  ])(
+    "a policy that would %s answers %d: what is not masked must not pass, and a flag never denies",
+    async (action, status) => {
+      await apply([policyOf(action)])
+      const { twin } = engines.of("presidio")
+      twin.mood = { status: 400, body: "" }
+      gateway().vendor.script(answerOf("fine"))
+      expect((await gateway().exchange(saying("Write to ada@example.com"))).status).toBe(status)
+      twin.mood = "up"
+    },
+  )
+})
+
 describe("a catalogue", () => {
   const policy = (match: object, more: object = {}) => ({
     id: "guarded",
