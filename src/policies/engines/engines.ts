@@ -15,7 +15,15 @@ import { fetchWhole, isShortage, VendorClient, type WholeReply } from "../../ups
 import { TargetHealth, type Verdict } from "../../upstream/health.ts"
 import { retryAfterOf } from "../../upstream/retry-after.ts"
 import type { EngineCheck } from "../policy.ts"
-import { clean, type Direction, EngineFailed, type EngineVerdict, type Question, type Way } from "./engine.ts"
+import {
+  clean,
+  type Direction,
+  EngineFailed,
+  type EngineKind,
+  type EngineVerdict,
+  type Question,
+  type Way,
+} from "./engine.ts"
 import { piecesOf } from "./pieces.ts"
 import { apart, distinct, type Span } from "./spans.ts"
 
@@ -36,7 +44,7 @@ export class PolicyEngines extends Context.Service<
   {
     /** The verdict about a text; blank texts are clean without a question. */
     readonly review: (policy: EnginePolicy, reviewed: Reviewed) => Effect.Effect<EngineVerdict, EngineFailed>
-    /** Every finding in a whole text. Fails if any piece of it has no verdict. */
+    /** Every finding in a whole text. Fails if a piece of it has no verdict, or is flagged without a place. */
     readonly find: (policy: EnginePolicy, reviewed: Reviewed) => Effect.Effect<ReadonlyArray<Span>, EngineFailed>
   }
 >()("weir/policies/PolicyEngines") {
@@ -75,7 +83,7 @@ export class PolicyEngines extends Context.Service<
           questions,
           (question) =>
             Effect.map(answerTo(question), (answer) => {
-              if (Result.isSuccess(answer)) isDecided ||= answer.success.isFlagged && answer.success.spans.length === 0
+              isDecided ||= isUnplaced(answer)
               return answer
             }),
           { concurrency: isSuspect ? 1 : piecesAtOnce },
@@ -97,9 +105,13 @@ export class PolicyEngines extends Context.Service<
             return failure === undefined ? Effect.succeed(clean) : Effect.fail(failure)
           }),
         find: (policy, reviewed) =>
-          Effect.flatMap(answered(policy, reviewed), ({ spans, failure }) =>
-            failure === undefined ? Effect.succeed(apart(spans)) : Effect.fail(failure),
-          ),
+          Effect.flatMap(answered(policy, reviewed), ({ spans, failure, isUnplaced }) => {
+            if (failure !== undefined) return Effect.fail(failure)
+            const { kind } = policy.check.engine
+            return isUnplaced
+              ? Effect.fail(new EngineFailed({ kind, reason: "malformed" }))
+              : Effect.succeed(apart(spans))
+          }),
       })
     }),
   )
@@ -120,9 +132,13 @@ export const engineFound = (
 const piecesAtOnce = 4
 /** The questions that an address gets at once; further ones wait, until their deadline. */
 const questionsAtOnce = 32
+/** A policy without a verdict for longer would be a policy that is off. */
+const longestWaitMs = 60_000
 const maxReplyBytes = 4 * 1024 * 1024
 
 interface Answers extends EngineVerdict {
+  /** Whether a piece is flagged without a place. */
+  readonly isUnplaced: boolean
   readonly failure: EngineFailed | undefined
 }
 
@@ -132,12 +148,15 @@ interface Deadline {
   readonly timeoutMs: number
 }
 
-const nothing: Answers = { isFlagged: false, spans: [], failure: undefined }
+const nothing: Answers = { ...clean, isUnplaced: false, failure: undefined }
 
-const together = (
-  questions: ReadonlyArray<Question>,
-  answers: ReadonlyArray<Result.Result<EngineVerdict, EngineFailed>>,
-): Answers => ({
+type Answered = Result.Result<EngineVerdict, EngineFailed>
+
+const isUnplaced = (answer: Answered): boolean =>
+  Result.isSuccess(answer) && answer.success.isFlagged && answer.success.spans.length === 0
+
+const together = (questions: ReadonlyArray<Question>, answers: ReadonlyArray<Answered>): Answers => ({
+  isUnplaced: answers.some(isUnplaced),
   isFlagged: answers.some((answer) => Result.isSuccess(answer) && answer.success.isFlagged),
   spans: distinct(
     answers.flatMap((answer, place) => {
@@ -150,15 +169,15 @@ const together = (
 })
 
 const makeAsk = (client: VendorClient["Service"], health: TargetHealth["Service"]) => {
-  const places = new Map<string, Semaphore.Semaphore>()
-  const placesAt = (address: string): Semaphore.Semaphore => {
-    const known = places.get(address) ?? Semaphore.makeUnsafe(questionsAtOnce)
-    places.set(address, known)
-    return known
+  const rooms = new Map<string, Semaphore.Semaphore>()
+  const roomAt = (address: string): Semaphore.Semaphore => {
+    const room = rooms.get(address) ?? Semaphore.makeUnsafe(questionsAtOnce)
+    rooms.set(address, room)
+    return room
   }
 
   /** Sends one request, and reads its answer. */
-  const send = (way: Way, kind: EngineFailed["kind"]): Effect.Effect<EngineVerdict, EngineFailed> =>
+  const send = (way: Way, kind: EngineKind): Effect.Effect<EngineVerdict, EngineFailed> =>
     Effect.gen(function* () {
       const { baseUrl, path, headers, body, identity, network, read } = way
       const failed = (problem: Omit<ConstructorParameters<typeof EngineFailed>[0], "kind">) =>
@@ -182,12 +201,13 @@ const makeAsk = (client: VendorClient["Service"], health: TargetHealth["Service"
 
   const coolDown = ({ address }: Way, { headers }: WholeReply) =>
     Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
-      const forMs = retryAfterOf(headers, nowMs)
-      return health.coolDown(targetOf(address), forMs === undefined ? { cause: "busy" } : { cause: "vendor", forMs })
+      const askedMs = retryAfterOf(headers, nowMs)
+      if (askedMs === undefined) return health.coolDown(targetOf(address), { cause: "busy" })
+      return health.coolDown(targetOf(address), { cause: "vendor", forMs: Math.min(askedMs, longestWaitMs) })
     })
 
   /** Asks at one address, when it has room and is healthy. */
-  const askAt = (way: Way, kind: EngineFailed["kind"], { untilMs, timeoutMs }: Deadline) =>
+  const askAt = (way: Way, kind: EngineKind, { untilMs, timeoutMs }: Deadline) =>
     Effect.gen(function* () {
       const tooLate = new EngineFailed({ kind, reason: "timeout" })
       const waitMs = untilMs - (yield* Clock.currentTimeMillis)
@@ -203,7 +223,7 @@ const makeAsk = (client: VendorClient["Service"], health: TargetHealth["Service"
       })
       const judge = (exit: Exit.Exit<EngineVerdict, EngineFailed>) => judgeOf(exit, hadTime)
       const begun = health.begin(targetOf(way.address), timed, { judge, despite: "nothing" })
-      const asked = placesAt(way.address)
+      const asked = roomAt(way.address)
         .withPermits(1)(begun)
         .pipe(Effect.catchTag("TargetCoolingDown", () => Effect.fail(new EngineFailed({ kind, reason: "cooling" }))))
       // A question that has begun has a deadline of its own, of which the engine's health learns.
@@ -216,7 +236,7 @@ const makeAsk = (client: VendorClient["Service"], health: TargetHealth["Service"
 
   return Effect.fnUntraced(function* (
     { ways }: Question,
-    kind: EngineFailed["kind"],
+    kind: EngineKind,
     deadline: Deadline,
   ): Effect.fn.Return<EngineVerdict, EngineFailed> {
     let failure = new EngineFailed({ kind, reason: "unreachable" })

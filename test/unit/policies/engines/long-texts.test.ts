@@ -55,6 +55,14 @@ describe("findings in a whole text", () => {
   })
 })
 
+it("a text that is flagged without a place has no findings that could be masked", async () => {
+  const { policy } = ready("webhook")
+  expect(await asking.find(policy, address)).toEqual([{ start: 0, end: address.length, label: "EMAIL" }])
+  expect(await asking.find(policy, forbidden)).toBe("malformed")
+  expect(await asking.find(policy, `${address} ${river} ${forbidden}`)).toBe("malformed")
+  expect(await asking.find(policy, river)).toEqual([])
+})
+
 describe("a text of many pieces", () => {
   it("has one deadline; pieces that come too late cost no call, and do not make the engine unhealthy", async () => {
     const { twin, policy } = ready("lakera", { timeout: "1s" })
