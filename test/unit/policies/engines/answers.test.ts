@@ -62,6 +62,12 @@ describe("presidio", () => {
     expect(found).toEqual({ isFlagged: true, spans: [{ start, end: start + 15, label: "EMAIL" }] })
   })
 
+  it("has the surest finding first", () => {
+    const finding = (entity_type: string, score?: number) => ({ entity_type, start: 0, end: 4, score })
+    const found = only(asked(entry)).read([finding("US_BANK_NUMBER", 0.05), finding("URL"), finding("CREDIT_CARD", 1)])
+    expect(found).toMatchObject({ spans: [{ label: "CARD" }, { label: "USBANKNUMBER" }, { label: "URL" }] })
+  })
+
   it.each([
     ["after the end", [{ entity_type: "PERSON", start: 0, end: 99 }]],
     ["backwards", [{ entity_type: "PERSON", start: 5, end: 2 }]],

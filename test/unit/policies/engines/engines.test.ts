@@ -64,6 +64,8 @@ describe.each(kinds)("%s", (kind) => {
     const { twin, policy } = ready()
     expect(await asking.review(policy, { text: "river \ud83c and \udf0a sea" })).toEqual(clean)
     expect(twin.refusals).toEqual([])
+    // Readers of JSON refuse the escape of half a character.
+    for (const { body } of twin.received) expect(body).not.toMatch(/\\ud[89a-f]/i)
   })
 
   const html = { body: "<html>Sign in</html>", headers: { "content-type": "text/html" } }
@@ -111,6 +113,18 @@ describe.each(kinds)("%s", (kind) => {
     twin.mood = "up"
     await new Promise((resolve) => setTimeout(resolve, 1100))
     expect(await asking.review(policy, {})).toEqual(clean)
+    expect(await asking.review(policy, {})).toEqual(clean)
+  })
+
+  it("is left alone for as long as it asks", async () => {
+    const { twin, policy } = ready({ timeout: "2s" })
+    twin.mood = { status: 429, body: "", headers: { "retry-after": "1" } }
+    expect(await asking.review(policy, {})).toBe("busy")
+    const calls = twin.received.length
+    twin.mood = "up"
+    expect(await asking.review(policy, {})).toBe("cooling")
+    expect(twin.received.length).toBe(calls)
+    await new Promise((resolve) => setTimeout(resolve, 1050))
     expect(await asking.review(policy, {})).toEqual(clean)
   })
 
