@@ -19,6 +19,7 @@ import type { WarnEvent } from "../protocol/event.ts"
 import { dayOf } from "../protocol/values/utc8.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
+import { recordPolicyHits } from "../telemetry/metrics.ts"
 import { annotate, spanned } from "../telemetry/tracing.ts"
 import { CallWatch } from "./call-watch.ts"
 import { CountedLimits, limitsOfRequest } from "./counted-limits.ts"
@@ -232,7 +233,10 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   reply.marked = task.marked
   const { denial, hits } = yield* reviewInbound(admitted, kind, request)
   admitted.hits.push(...hits)
-  if (denial !== undefined) return yield* contentBlocked(denial)
+  if (denial !== undefined) {
+    recordPolicyHits(services.context, admitted.hits)
+    return yield* contentBlocked(denial)
+  }
   const placed = placeFor(admitted, task, catalogue, request.cache?.reply)
   const kept = placed && (yield* placed)
   if (kept === undefined) return yield* begin(admitted, task, undefined, nowMs)

@@ -60,8 +60,12 @@ const pageRows = 1000
 const linesOf = (rows: ReadonlyArray<Row>): string =>
   rows.map((row) => `${columns.map((name) => cell(textOf(row[name]))).join()}\r\n`).join("")
 
-const textOf = (value: Row[keyof Row]): string | number =>
-  typeof value === "object" ? tagsText(valuesOf(value)) : (value ?? "")
+const textOf = (value: Row[keyof Row]): string | number => {
+  if (isHits(value)) return value.map(({ policy, at, did, count }) => `${policy} ${at} ${did} ${count}`).join("; ")
+  return typeof value === "object" ? tagsText(valuesOf(value)) : (value ?? "")
+}
+
+const isHits = (value: Row[keyof Row]): value is NonNullable<Row["policies"]> => Array.isArray(value)
 
 const valuesOf = (value: object): Record<string, string> =>
   Object.fromEntries(Object.entries(value).map(([name, each]) => [name, String(each)]))

@@ -4,6 +4,7 @@
  */
 import { Context, Effect, FiberSet, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
+import type { PolicyHit } from "../protocol/control/usage-record.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordReview } from "../telemetry/metrics.ts"
 import type { Direction } from "./engines/engine.ts"
@@ -17,14 +18,7 @@ export interface Denial {
   readonly reason: string
 }
 
-/** Matches of one policy in one exchange, without the text. */
-export interface PolicyHit {
-  readonly policy: string
-  readonly at: "request" | "reply"
-  readonly count: number
-  /** `failed` if its engine did not answer. */
-  readonly did: "denied" | "masked" | "flagged" | "shadow" | "failed"
-}
+export type { PolicyHit }
 
 export interface Verdict {
   readonly denial: Denial | undefined

@@ -1,5 +1,6 @@
 /** Every metric of Weir. `/metrics` exposes them in Prometheus format. */
 import { type Context, Metric } from "effect"
+import type { PolicyHit } from "../protocol/control/usage-record.ts"
 import { type Tier, type TimeoutInForce, tiers } from "../protocol/timeout-tiers.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
 
@@ -138,6 +139,11 @@ const cooldowns = counter(
 const reviews = counter(
   "weir_reviews_total",
   "Safety reviews by mode (review before or withholding, sample of a stream) and verdict: allowed, denied, failed, dropped",
+)
+
+const policyHits = counter(
+  "weir_policy_hits_total",
+  "Exchanges in which a content policy found something, by policy, place (request, reply) and consequence",
 )
 
 const engineFailures = counter(
@@ -469,6 +475,11 @@ export const recordReview = (
   mode: "review" | "sample",
   verdict: "allowed" | "denied" | "failed" | "dropped",
 ): void => reviews({ mode, verdict }).updateUnsafe(1, services)
+
+/** Counts an exchange for each policy that found something in it. */
+export const recordPolicyHits = (services: Services, hits: ReadonlyArray<PolicyHit>): void => {
+  for (const { policy, at, did } of hits) policyHits({ policy, at, did }).updateUnsafe(1, services)
+}
 
 /** Counts a text for which an engine of a policy had no verdict. */
 export const recordEngineFailure = (services: Services, engine: string, reason: string): void =>

@@ -2,6 +2,7 @@
 import type { Amount } from "../../money/amount.ts"
 import type { Charge } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
+import type { PolicyHit } from "../../protocol/control/usage-record.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import type { HeldCall } from "../held-call.ts"
 import type { Bill } from "./bill.ts"
@@ -20,7 +21,7 @@ export interface AmountDue {
 
 /** The settlement of the call at this moment; undefined if nothing is billed. */
 export const amountDue = <Body extends object>(
-  { call, hold, meta, kind, task, conversation, services, caching }: HeldCall<Body>,
+  { call, hold, meta, kind, task, conversation, services, caching, hits, review }: HeldCall<Body>,
   broken: BrokenReason | undefined,
   stop: Stop,
 ): AmountDue | undefined => {
@@ -48,8 +49,22 @@ export const amountDue = <Body extends object>(
     region: bill.region ?? conversation.region,
     atMs: services.nowMs(),
     job: task.job?.(),
+    hits: hitsOf({ hits, review }),
   })
   return { bill, charge, settlement, saved: cached?.saved }
+}
+
+/** Matches of policies in the request and the reply, one for each policy, place and consequence. */
+export const hitsOf = ({ hits, review }: Pick<HeldCall<never>, "hits" | "review">): ReadonlyArray<PolicyHit> => {
+  const all = [...hits, ...(review?.hits ?? [])]
+  if (all.length < 2) return all
+  const summed = new Map<string, PolicyHit>()
+  for (const hit of all) {
+    const name = `${hit.at} ${hit.did} ${hit.policy}`
+    const known = summed.get(name)
+    summed.set(name, known === undefined ? hit : { ...known, count: known.count + hit.count })
+  }
+  return [...summed.values()]
 }
 
 /** Whether a reply from the cache costs nothing, and there is no request id that its settlement would spend. */

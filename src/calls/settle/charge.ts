@@ -6,6 +6,7 @@ import type { Charge, Counts } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
 import type { SettleResult } from "../../money/settler.ts"
 import type { UsageRecord } from "../../money/usage-record.ts"
+import type { PolicyHit } from "../../protocol/control/usage-record.ts"
 import { type Tier, tiers } from "../../protocol/timeout-tiers.ts"
 import { mostTokens } from "../../protocol/values/bounds.ts"
 import type { CallServices } from "../services.ts"
@@ -17,22 +18,25 @@ export const free: Charge = { cost: 0n, cacheNetSaving: 0n }
 /** The amounts of a settlement, and the caller in its usage record. */
 export interface Charged
   extends Pick<Settlement, "hold" | "atMs" | "job">,
-    Omit<UsageRecord, "appId" | "tags" | "vendor" | "tierMs" | "cacheNetSaving"> {
+    Omit<UsageRecord, "appId" | "tags" | "policies" | "vendor" | "tierMs" | "cacheNetSaving"> {
   readonly caller: Caller
   /** The target that was called; undefined if no vendor was asked. */
   readonly target: CallTarget | undefined
   /** Milliseconds that the timeout tiers took. */
   readonly took: Partial<Record<Tier, number>>
   readonly charge: Charge
+  /** Matches of content policies so far. */
+  readonly hits?: ReadonlyArray<PolicyHit>
 }
 
 export const settlementOf = (charged: Charged): Settlement => {
-  const { hold, caller, target, charge, atMs, job, took, ...known } = charged
+  const { hold, caller, target, charge, atMs, job, took, hits = [], ...known } = charged
   const record = {
     ...known,
     counts: storable(known.counts),
     appId: caller.app?.id ?? "",
     tags: caller.tags,
+    policies: hits.length === 0 ? undefined : hits,
     vendor: target?.vendor.id ?? "",
     tierMs: rounded(took),
     cacheNetSaving: charge.cacheNetSaving,

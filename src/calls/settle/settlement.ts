@@ -14,7 +14,7 @@ import type { WarnEvent } from "../../protocol/event.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 import { type StoreUnavailable, toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
-import { recordCacheSaving, recordUsageEstimate } from "../../telemetry/metrics.ts"
+import { recordCacheSaving, recordPolicyHits, recordUsageEstimate } from "../../telemetry/metrics.ts"
 import { annotate, spanned } from "../../telemetry/tracing.ts"
 import { callerView, targetView } from "../call-view.ts"
 import type { AdmittedCall, HeldCall } from "../held-call.ts"
@@ -32,7 +32,7 @@ import {
 import { keepReply } from "../reply/reply-caching.ts"
 import type { CallReview } from "../reply/reply-review.ts"
 import type { OpenCall, RunningCall } from "../services.ts"
-import { amountDue, isFree } from "./amount-due.ts"
+import { amountDue, hitsOf, isFree } from "./amount-due.ts"
 import { settleCharge } from "./charge.ts"
 import { brokenBy, type CallOutcome, emptyReply, errorOf } from "./outcome.ts"
 import { reportEnd } from "./report.ts"
@@ -66,13 +66,15 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   const usage = usageOf(due.bill, due.charge, task.currency)
   const failure = error ?? (task.opening !== undefined && denial !== undefined ? contentBlocked(denial) : undefined)
   const finish = (told?: Amount) => {
-    if (failure !== undefined) return { finished: undefined, settlement: due.settlement }
+    if (failure !== undefined) return { finished: undefined, settlement: withHits(heldCall, due.settlement) }
     const finished = finishReply(heldCall, usage, denial, true)
+    const settlement = withHits(heldCall, due.settlement)
     // The record has the marks of the request, not their values.
     const kept = heldCall.review?.restores === true ? finishReply(heldCall, usage, denial, false) : finished
-    return { finished, settlement: withReplayRecord(heldCall, due.settlement, kept, told) }
+    return { finished, settlement: withReplayRecord(heldCall, settlement, kept, told) }
   }
   let end = finish()
+  recordPolicyHits(services.context, end.settlement.record.policies ?? [])
   heldCall.sent = end.settlement
   // Called while the database does not answer; the settlement that comes late has the same reply.
   const estimate = hold.balance - due.charge.cost
@@ -92,6 +94,12 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   if (failure !== undefined) yield* breakOff(heldCall, usage, balance, failure)
   else if (!isAnswered) conclude(heldCall, usage, balance, end.finished, denial)
 })
+
+/** The settlement with the matches of all policies. */
+const withHits = <Body extends object>(heldCall: HeldCall<Body>, settlement: Settlement): Settlement => {
+  const hits = hitsOf(heldCall)
+  return hits.length === 0 ? settlement : { ...settlement, record: { ...settlement.record, policies: hits } }
+}
 
 /** Rates of tokens count what the vendor was asked for: a reply from the cache has none. */
 const countUsed = <Body extends object>(
@@ -239,7 +247,9 @@ const finishReply = <Body extends object>(
   // The client gets the error with the usage, also on replay.
   if (denial !== undefined) return withheldReply(requestId, contentBlocked(denial), usage)
   const edit = review && editOf(review, restores)
-  return { ...completedReply(requestId, task.finish(usage, edit), usage, task.warnings), status: task.status ?? 200 }
+  const body = task.finish(usage, edit)
+  review?.finished()
+  return { ...completedReply(requestId, body, usage, task.warnings), status: task.status ?? 200 }
 }
 
 const editOf =

@@ -205,17 +205,17 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
       const blocks = this.meter.blocks(reply)
       return edit === undefined ? blocks : blocks.map((block) => editBlock(block, edit))
     }
+    const blocks = carried === undefined ? blocksOf() : []
+    const replies =
+      carried === undefined ? stops?.map((_, reply) => ({ blocks: blocksOf(reply), ...this.#endOf(reply) })) : undefined
     return (balance) => ({
       requestId,
       ...(clientRequestId !== undefined && { clientRequestId }),
       model: request.model,
       ...(carried !== undefined && { carried }),
-      blocks: carried === undefined ? blocksOf() : [],
+      blocks,
       ...this.#endOf(0),
-      ...(stops !== undefined &&
-        carried === undefined && {
-          replies: stops.map((_, reply) => ({ blocks: blocksOf(reply), ...this.#endOf(reply) })),
-        }),
+      ...(replies !== undefined && { replies }),
       usage: { ...usage, balance },
     })
   }

@@ -46,6 +46,7 @@ export class ReplyReview {
   readonly #options: ReplyReviewOptions
   readonly #counts = new Map<ReviewPolicy, number>()
   readonly #engineHits: Array<PolicyHit> = []
+  #isFinished = false
   denial: Denial | undefined
   /** Called when text of a stream may go on because engines have answered. */
   onAnswer: () => void = () => {}
@@ -150,14 +151,21 @@ export class ReplyReview {
   }
 
   /**
-   * A whole text with its masks; only marks are put back if it is the client's own.
+   * A whole text with its masks; only marks are put back if it is the client's own. The same text is counted once.
    * @param restores whether the marks of the request are put back too
    */
   masked(text: string, part: ReviewedPart | "own", isJson: boolean, restores: boolean): string {
     const { policies, restored } = this.#options
     const puts = restores && restored !== undefined
     const masks = part === "own" ? noPolicies : masksOf(policies)
-    return this.#edited(text, replyRules(masks, part === "own" ? "text" : part, puts), isJson) ?? ""
+    const rules = replyRules(masks, part === "own" ? "text" : part, puts)
+    const isRepeated = this.#isFinished
+    return this.#edited(text, rules, isJson, isRepeated) ?? ""
+  }
+
+  /** The reply has been made once: when it is made again, its matches have been counted. */
+  finished(): void {
+    this.#isFinished = true
   }
 
   #edited(text: string, rules: PartRules, isJson: boolean, isRepeated = false): string | undefined {

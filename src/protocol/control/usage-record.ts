@@ -5,6 +5,16 @@
 import { Schema } from "effect"
 import { Decimal } from "../usage.ts"
 
+/** Matches of one policy in one exchange. */
+export const PolicyHit = Schema.Struct({
+  policy: Schema.String,
+  at: Schema.Literals(["request", "reply"]),
+  count: Schema.Int,
+  /** `failed` if its engine gave no verdict. */
+  did: Schema.Literals(["denied", "masked", "flagged", "shadow", "failed"]),
+})
+export type PolicyHit = typeof PolicyHit.Type
+
 const OptionalText = Schema.optional(Schema.String)
 /** Milliseconds. */
 const OptionalTime = Schema.optional(Schema.Int)
@@ -46,6 +56,8 @@ export const usageFields = {
   region: OptionalText,
   /** Names and values by which usage is counted. */
   tags: Schema.optional(Schema.Record(Schema.String, Schema.String)),
+  /** Matches of content policies, without their text. */
+  policies: Schema.optional(Schema.Array(PolicyHit)),
 } as const
 
 export type UsageField = keyof typeof usageFields
@@ -66,11 +78,13 @@ export const logNames = {
 /** The column of a field in the books: its name in snake case. */
 export const columnOf = (field: string): string => field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** The type of a column: decimals have ten places, and JSON is an object of counts or texts. */
+const jsonFields: ReadonlySet<UsageField> = new Set(["dims", "tags", "policies"])
+
+/** The type of a column: decimals have ten places, and JSON is an object of counts or texts, or a list. */
 export const storedTypeOf = (field: UsageField): "text" | "integer" | "decimal" | "time" | "json" => {
   const schema = usageFields[field]
   if (field === "at") return "time"
   if (schema === Decimal) return "decimal"
   if (schema === Schema.Int || schema === OptionalTime) return "integer"
-  return field === "dims" || field === "tags" ? "json" : "text"
+  return jsonFields.has(field) ? "json" : "text"
 }

@@ -36,6 +36,8 @@ const rowOf = (at: string, org: string, cost: string): Row =>
         return "-0.0000000001"
       case "tags":
         return '{"feature":"rank"}'
+      case "policies":
+        return '[{"policy":"mails","at":"request","count":2,"did":"masked"}]'
       case "dims":
         return '{"in":1,"cache_read":99999999999999999999}'
       case "session_id":
