@@ -46,7 +46,7 @@ describe.each(kinds)("%s", (kind) => {
     id: `by-${kind}`,
     direction: "both",
     reason: "flagged_by_engine",
-    match: engines.of(kind).match({ timeout: "400ms" }),
+    match: engines.of(kind).match(),
     forAll: true,
     ...more,
   })
@@ -136,6 +136,8 @@ describe.each(kinds)("%s", (kind) => {
       ] as const) {
         logged.length = 0
         await ready({ onFailure, direction }, mood)
+        const match = engines.of(kind).match({ timeout: reason === "timeout" ? "400ms" : "3s" })
+        await apply([policyAt({ onFailure, direction, match })])
         const labels = [`engine="${kind}"`, `reason="${reason}"`]
         const before = await metric("weir_policy_engine_failures_total", labels)
         const response = await gateway().exchange(saying(text))

@@ -71,7 +71,7 @@ describe.each(kinds)("%s", (kind) => {
   const html = { body: "<html>Sign in</html>", headers: { "content-type": "text/html" } }
   it.each<[string, Mood, string]>([
     ["silent", "silent", "timeout"],
-    ["slow", { afterMs: 900 }, "timeout"],
+    ["slow", { afterMs: 5000 }, "timeout"],
     ["killed in the middle of its answer", "killed", "unreachable"],
     ["a page of HTML", html, "malformed"],
     ["an error with status 200", { body: { error: { message: "overloaded" } } }, "malformed"],
@@ -88,14 +88,14 @@ describe.each(kinds)("%s", (kind) => {
     ["429", { status: 429, body: "", headers: { "retry-after": "1" } }, "busy"],
     ["500", { status: 500, body: { error: "No text provided" } }, "error"],
   ])("has no verdict if it is, or answers, %s", async (_name, mood, reason) => {
-    const { twin, policy } = ready({ timeout: "300ms" })
     // The identity is there before the clock of the question begins.
-    expect(await asking.review(policy, { text: "warm up" })).toBeTypeOf("object")
+    expect(await asking.review(ready().policy, { text: "warm up" })).toEqual(clean)
+    const { twin, policy } = ready({ timeout: reason === "timeout" ? "300ms" : "3s" })
     twin.mood = mood
     const before = twin.received.length
     const beganAt = Date.now()
     expect(await asking.review(policy, { text: "Good evening" })).toBe(reason)
-    expect(Date.now() - beganAt).toBeLessThan(800)
+    expect(Date.now() - beganAt).toBeLessThan(4000)
     // A question is asked once: what is slow would get slower.
     const asked = kind === "azure-content-safety" ? 2 : 1
     expect(twin.received.length - before).toBeLessThanOrEqual(asked)
