@@ -177,7 +177,7 @@ const secrets = layerResolveStored.pipe(
   Layer.provideMerge(VendorClient.layer),
   Layer.provideMerge(Egress.layer),
 )
-const review = Layer.mergeAll(Review.layer, RequestMasks.layer).pipe(Layer.provide(PolicyEngines.layer))
+const review = Layer.mergeAll(Review.layer, RequestMasks.layer).pipe(Layer.provideMerge(PolicyEngines.layer))
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
 const jobs = Jobs.layer.pipe(Layer.provideMerge(JobStore.layer))
 const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(

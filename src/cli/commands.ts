@@ -125,6 +125,11 @@ const commands = {
     "weir webhooks list",
     async () => (await import("./commands/webhooks.ts")).webhooks,
   ),
+  policies: command(
+    "List content policies, and try a text against them",
+    "weir policies test prompt.txt --org acme",
+    async () => (await import("./commands/policies.ts")).policies,
+  ),
   cache: command(
     "Show reply-cache statistics; clear the cache",
     "weir cache clear acme --model main",

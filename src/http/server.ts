@@ -41,6 +41,7 @@ import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
 import { adminDraftRoutes } from "./routes/admin-drafts.ts"
 import { adminExportRoutes } from "./routes/admin-exports.ts"
 import { adminJobRoutes } from "./routes/admin-jobs.ts"
+import { adminPolicyRoutes } from "./routes/admin-policies.ts"
 import { adminReplyCacheRoutes } from "./routes/admin-reply-cache.ts"
 import { adminTenantRoutes } from "./routes/admin-tenants.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
@@ -91,6 +92,7 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
     adminWebhookRoutes,
     adminExportRoutes,
     adminReplyCacheRoutes,
+    adminPolicyRoutes,
     adminDraftRoutes,
     adminScimRoutes,
     activityRoutes,

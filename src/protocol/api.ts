@@ -7,6 +7,7 @@ import { AdminDirectory } from "./api/admin-directory.ts"
 import { AdminDrafts } from "./api/admin-drafts.ts"
 import { AdminExports } from "./api/admin-exports.ts"
 import { AdminJobs } from "./api/admin-jobs.ts"
+import { AdminPolicies } from "./api/admin-policies.ts"
 import { AdminReplyCache } from "./api/admin-reply-cache.ts"
 import { AdminTenants } from "./api/admin-tenants.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
@@ -49,6 +50,7 @@ export class Api extends HttpApi.make("weir")
   .add(AdminWebhooks)
   .add(AdminExports)
   .add(AdminReplyCache)
+  .add(AdminPolicies)
   .add(AdminDrafts)
   .add(AdminScim)
   .add(Activity)

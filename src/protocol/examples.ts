@@ -53,6 +53,42 @@ export const examples: Readonly<Record<string, Json>> = {
   UsageEncoded: usage,
   Decimal: "12.5",
   UpstreamKeyRequest: { aws: { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "the-secret" } },
+  PolicyList: {
+    data: [
+      {
+        id: "personal",
+        direction: "both",
+        match: "entities: email, card",
+        action: "mask",
+        reason: "personal_data",
+        parts: ["text", "toolArguments", "toolResults"],
+        streams: "enforce",
+        waits: { until: "match" },
+        forAll: false,
+        namedBy: {
+          orgs: { count: 1, ids: ["org_acme"] },
+          apps: { count: 0, ids: [] },
+          keys: { count: 0, ids: [] },
+        },
+      },
+    ],
+  },
+  PolicyTestRequest: { text: "Write to ada@example.com", org: "org_acme", direction: "inbound" },
+  PolicyTestReply: {
+    policies: [
+      {
+        id: "personal",
+        direction: "inbound",
+        action: "mask",
+        reason: "personal_data",
+        did: "masked",
+        reviewed: "text",
+        count: 1,
+        findings: [{ start: 9, end: 24, label: "EMAIL" }],
+      },
+    ],
+    masked: "Write to <EMAIL_K7Q2M>",
+  },
   KnownVendors: {
     data: [
       { ...vendor, credential: "env:OPENAI_API_KEY", hasKey: true },

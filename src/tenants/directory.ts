@@ -35,6 +35,13 @@ export interface ModelsOfOrgs {
   readonly count: number
 }
 
+export interface PolicyNames {
+  readonly policy: string
+  readonly kind: "app" | "key" | "org"
+  readonly count: number
+  readonly ids: ReadonlyArray<string>
+}
+
 type ListError = ServiceError<"bad_request"> | StoreUnavailable
 
 export class Directory extends Context.Service<
@@ -48,6 +55,8 @@ export class Directory extends Context.Service<
     readonly keys: (search: Search) => Effect.Effect<typeof KeyList.Encoded, ListError>
     /** The lists of models of active organisations, and the number of organisations that have each. */
     readonly listsOfModels: Effect.Effect<ReadonlyArray<ModelsOfOrgs>, StoreUnavailable>
+    /** The subjects that name policies: of each kind, their number and the first 20. */
+    readonly namesOfPolicies: Effect.Effect<ReadonlyArray<PolicyNames>, StoreUnavailable>
     /** Whether any organisation has an identity provider. */
     readonly hasSso: Effect.Effect<boolean, StoreUnavailable>
   }
@@ -172,6 +181,17 @@ export class Directory extends Context.Service<
         listsOfModels: bounded(sql<ModelsOfOrgs>`
           select document -> 'models' as models, count(*)::int as count
           from tenants where kind = 'org' and status = 'active' group by 1`),
+        namesOfPolicies: bounded(sql<PolicyNames>`
+          select policy, kind, count(*)::int as count, (array_agg(id order by id))[1:20] as ids
+          from (
+            select distinct p.policy, t.kind, t.id
+            from tenants t, jsonb_array_elements_text(t.document -> 'policies') p(policy)
+            where t.kind in ('org', 'app') and t.status <> 'closed' and t.document ? 'policies'
+            union all
+            select distinct p.policy, 'key', k.id
+            from app_keys k, jsonb_array_elements_text(k.limits -> 'policies') p(policy)
+            where k.status <> 'revoked' and k.limits ? 'policies') named
+          group by 1, 2`),
         hasSso: Effect.map(
           bounded(sql`select from tenants where kind = 'org' and document ? 'sso' limit 1`),
           (rows) => rows.length > 0,
