@@ -30,6 +30,7 @@ import type { Declared } from "./declared.ts"
 import type { Change } from "./diff.ts"
 import { keyReferences, knownKeys, planKeys, strayKeys } from "./keys.ts"
 import { applyPatch } from "./patch.ts"
+import { policyWarnings } from "./policy-warnings.ts"
 import { CatalogueUnreadable, makeCatalogueReader } from "./reader.ts"
 import type { Reading } from "./reading.ts"
 import { CatalogueRefused } from "./refusal.ts"
@@ -109,6 +110,7 @@ export class Catalogue extends Context.Service<
       const warningsOf = (document: PlatformDocument, credentials: Declared["credentials"]) => [
         ...missingCredentials(document, credentials, resolveSecret),
         ...timeoutWarnings(document, env, upstreamTimeouts),
+        ...policyWarnings(document),
       ]
 
       let changedAt: ReadonlyMap<string, number> = new Map()

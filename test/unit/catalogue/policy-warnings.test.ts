@@ -1,0 +1,32 @@
+/** Warnings of policies that hold streams back without a limit. */
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { loadCatalogue } from "../../../src/catalogue/load.ts"
+import { policyWarnings } from "../../../src/catalogue/policy-warnings.ts"
+
+const warningsOf = (policy: string) => {
+  const text = `version: 1\npolicies:\n  - { id: x, reason: leak, ${policy} }\n`
+  return policyWarnings(Result.getOrThrow(loadCatalogue(text)).document)
+}
+
+const warning = ["policies/x: its matches have no longest length; a stream waits from where one begins"]
+
+describe("a policy on streams", () => {
+  it.each([
+    'direction: outbound, match: { regex: "BEGIN.*END" }, streams: enforce',
+    'direction: both, match: { regex: "BEGIN.*END" }, action: mask',
+    "direction: both, match: { entities: [email, secret] }, streams: enforce, action: flag",
+  ])("is warned of if its matches have no longest length: %s", (policy) => {
+    expect(warningsOf(policy)).toEqual(warning)
+  })
+
+  it.each([
+    'direction: outbound, match: { regex: "BEGIN.{0,40}END" }, streams: enforce',
+    'direction: inbound, match: { regex: "BEGIN.*END" }, streams: enforce',
+    'direction: outbound, match: { regex: "BEGIN.*END" }',
+    "direction: outbound, match: { keywords: [classified] }, streams: enforce",
+    'direction: outbound, match: { moderation: { baseUrl: "https://a.test/v1" } }, streams: enforce',
+  ])("is not warned of otherwise: %s", (policy) => {
+    expect(warningsOf(policy)).toEqual([])
+  })
+})
