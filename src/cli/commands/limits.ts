@@ -12,7 +12,7 @@ const kinds = ["org", "team", "person", "app", "key"] as const
 type Kind = (typeof kinds)[number]
 
 const subject = {
-  kind: Argument.Literals("kind", kinds).pipe(Argument.withDescription("The kind of subject")),
+  kind: Argument.Literals("kind", kinds).pipe(Argument.withDescription(`The kind of subject: ${kinds.join(", ")}`)),
   id: Argument.String("id").pipe(Argument.withDescription("Its id")),
 }
 
