@@ -63,6 +63,7 @@ import { Settler } from "./money/settler.ts"
 import { Statements } from "./money/statements.ts"
 import { UsageRollups } from "./money/usage-rollups.ts"
 import { UsageSummaries } from "./money/usage-summary.ts"
+import { PolicyDenials } from "./policies/denials.ts"
 import { PolicyEngines } from "./policies/engines/engines.ts"
 import { RequestMasks } from "./policies/masks/engine-masks.ts"
 import { Review } from "./policies/review.ts"
@@ -177,7 +178,9 @@ const secrets = layerResolveStored.pipe(
   Layer.provideMerge(VendorClient.layer),
   Layer.provideMerge(Egress.layer),
 )
-const review = Layer.mergeAll(Review.layer, RequestMasks.layer).pipe(Layer.provideMerge(PolicyEngines.layer))
+const review = Layer.mergeAll(Review.layer, RequestMasks.layer, PolicyDenials.layer).pipe(
+  Layer.provideMerge(PolicyEngines.layer),
+)
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
 const jobs = Jobs.layer.pipe(Layer.provideMerge(JobStore.layer))
 const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(

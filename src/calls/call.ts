@@ -35,7 +35,7 @@ import { reviewOf, withValues } from "./reply/reply-review.ts"
 import { follow, type Restore, SharedStream } from "./reply/shared-reply.ts"
 import type { CallServices, RunningCall } from "./services.ts"
 import { cachedCharge } from "./settle/cached-bill.ts"
-import { reportRefusal } from "./settle/report.ts"
+import { noteDenial, reportRefusal } from "./settle/report.ts"
 import { reserve } from "./settle/reserve.ts"
 import { failCall, giveBack, leasedCallOf, refuse, settleCall, settleLost } from "./settle/settlement.ts"
 import { withTags } from "./tags.ts"
@@ -235,6 +235,7 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   admitted.hits.push(...hits)
   if (denial !== undefined) {
     recordPolicyHits(services.context, admitted.hits)
+    noteDenial(admitted, denial, "request")
     return yield* contentBlocked(denial)
   }
   const placed = placeFor(admitted, task, catalogue, request.cache?.reply)

@@ -17,6 +17,7 @@ import { CallBudgets } from "../money/budgets/call-budgets.ts"
 import { JobAttempts } from "../money/job-attempts.ts"
 import { Ledger } from "../money/ledger.ts"
 import { Settler } from "../money/settler.ts"
+import { PolicyDenials } from "../policies/denials.ts"
 import { Review } from "../policies/review.ts"
 import { ReplyCache } from "../reply-cache/reply-cache.ts"
 import { Sealing } from "../store/seal.ts"
@@ -78,6 +79,7 @@ export class Calls extends Context.Service<
         budgets: yield* CallBudgets,
         balanceWarnings: yield* BalanceWarnings,
         budgetWarnings: yield* BudgetWarnings,
+        denials: yield* PolicyDenials,
         ledger: yield* Ledger,
         settler: yield* Settler,
         jobAttempts: yield* JobAttempts,

@@ -14,6 +14,7 @@ import type { CallBudgets } from "../money/budgets/call-budgets.ts"
 import type { JobAttempts } from "../money/job-attempts.ts"
 import type { Ledger } from "../money/ledger.ts"
 import type { Settler } from "../money/settler.ts"
+import type { PolicyDenials } from "../policies/denials.ts"
 import type { Review } from "../policies/review.ts"
 import type { OpenExchanges } from "../protocol/control/exchange-log.ts"
 import type { ReplyCache } from "../reply-cache/reply-cache.ts"
@@ -54,6 +55,7 @@ export interface CallServices {
   readonly spool: Spool["Service"]
   readonly health: TargetHealth["Service"]
   readonly review: Review["Service"]
+  readonly denials: PolicyDenials["Service"]
   readonly replyCache: ReplyCache["Service"]
   readonly tokenizer: Tokenizer["Service"]
   readonly usualOutputs: UsualOutputs

@@ -1,7 +1,15 @@
 /** The events that webhooks can send. */
 
 /** The events of an organisation, for which its owners add webhooks. */
-export const orgEvents = ["budget.near", "budget.reached", "balance.low", "key.created", "key.revoked", "job.done"]
+export const orgEvents = [
+  "budget.near",
+  "budget.reached",
+  "balance.low",
+  "key.created",
+  "key.revoked",
+  "job.done",
+  "policy.denied",
+]
 
 /** All events, for webhooks of the platform. */
 export const allEvents = [...orgEvents, "target.down", "target.up", "catalogue.applied", "books.closed"]

@@ -11,12 +11,14 @@ import { BalanceWarnings } from "../money/budgets/balance-warnings.ts"
 import { BudgetWarnings } from "../money/budgets/budget-warnings.ts"
 import { CallBudgets } from "../money/budgets/call-budgets.ts"
 import { JobAttempts } from "../money/job-attempts.ts"
+import { PolicyDenials } from "../policies/denials.ts"
 import { nothingFound, Review } from "../policies/review.ts"
 import { Flight } from "../reply-cache/flights.ts"
 import { ReplyCache } from "../reply-cache/reply-cache.ts"
 import { ExchangeReports } from "../telemetry/exchange-reports.ts"
 import { TargetHealth } from "../upstream/health.ts"
 
+const noDenials = Layer.succeed(PolicyDenials, PolicyDenials.of({ note: () => {} }))
 const noReview = Layer.succeed(
   Review,
   Review.of({ judge: () => Effect.succeed(nothingFound), sample: () => Effect.void }),
@@ -94,6 +96,7 @@ const noDisk = Layer.succeed(
 export const layerPlainServices: Layer.Layer<
   | ExchangeReports
   | Review
+  | PolicyDenials
   | TargetHealth
   | CallDeadlines
   | Tokenizer
@@ -110,6 +113,7 @@ export const layerPlainServices: Layer.Layer<
 > = Layer.mergeAll(
   noReports,
   noReview,
+  noDenials,
   noOverload,
   noBudgets,
   noJobs,

@@ -56,6 +56,11 @@ const wordsOf = ({ type, subject, data, org_id: org }: Event): Words => {
       return of("status") === "failed"
         ? { severity: "warning", title: `Job ${subject} of ${org} failed` }
         : { title: `Job ${subject} of ${org} is ${of("status")}` }
+    case "policy.denied":
+      return {
+        severity: "warning",
+        title: `Policy ${subject} denied ${of("count") === "1" ? `a ${of("at")}` : `${of("count")} texts`} of ${org}: ${of("reason")}`,
+      }
     case "target.down":
       return { severity: "critical", turn: "begins", title: `Calls to ${subject} fail: ${whyDown(of("reason"))}` }
     case "target.up":

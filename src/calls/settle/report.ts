@@ -1,6 +1,7 @@
 /** Reports of how calls and their vendor calls end, for metrics, reports and the log. */
 import { type Context, Effect } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { Denial, PolicyHit } from "../../policies/review.ts"
 import { recordOutcome, recordShed, recordTierTimeout } from "../../telemetry/metrics.ts"
 import { isShortage } from "../../upstream/client.ts"
 import { callerView } from "../call-view.ts"
@@ -91,3 +92,21 @@ export const reportFailedCall = (
     ? Effect.logInfo("A target cannot be asked for this", { target: target.key, ...error.detail })
     : Effect.logWarning(message, { target: target.key, ...describe(error) })
 }
+
+/** Sends the event of a denial, without the text. */
+export const noteDenial = <Body extends object>(
+  { services, call: { caller, requestId }, model }: Pick<AdmittedCall<Body>, "services" | "call" | "model">,
+  { policy, reason }: Denial,
+  at: PolicyHit["at"],
+): void =>
+  services.denials.note({
+    orgId: caller.org.id,
+    policy,
+    reason,
+    at,
+    appId: caller.app?.id,
+    keyId: caller.keyId,
+    requestId,
+    model,
+    tags: caller.tags,
+  })

@@ -35,7 +35,7 @@ import type { OpenCall, RunningCall } from "../services.ts"
 import { amountDue, hitsOf, isFree } from "./amount-due.ts"
 import { settleCharge } from "./charge.ts"
 import { brokenBy, type CallOutcome, emptyReply, errorOf } from "./outcome.ts"
-import { reportEnd } from "./report.ts"
+import { noteDenial, reportEnd } from "./report.ts"
 
 const settlementDeferred: WarnEvent = {
   code: "settlement_deferred",
@@ -74,6 +74,7 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
     return { finished, settlement: withReplayRecord(heldCall, settlement, kept, told) }
   }
   let end = finish()
+  if (denial !== undefined) noteDenial(heldCall, denial, "reply")
   recordPolicyHits(services.context, end.settlement.record.policies ?? [])
   heldCall.sent = end.settlement
   // Called while the database does not answer; the settlement that comes late has the same reply.

@@ -13,6 +13,7 @@ export const OrgEventType = Schema.Literals([
   "key.created",
   "key.revoked",
   "job.done",
+  "policy.denied",
 ])
 
 /** All events that webhooks can send: those of organisations, and those of the platform. */

@@ -43,7 +43,13 @@ describe("Azure with an application of Entra", () => {
       clientSecret: "env:WEIR_TEST_VENDOR",
       authorityHost: entra.url,
     }
-    const entry = { kind: "azure-content-safety", baseUrl: twin.url, azure, tls: { ca: issuerAuthority } }
+    const entry = {
+      kind: "azure-content-safety",
+      baseUrl: twin.url,
+      azure,
+      tls: { ca: issuerAuthority },
+      timeout: "20s",
+    }
     const policy = policyOf(engines, { engine: entry })
     for (let at = 0; at < 5; at++) expect(await asking.review(policy, {})).toEqual(clean)
     expect(await asking.review(policy, { text: forbidden })).toMatchObject({ isFlagged: true })
