@@ -20,7 +20,9 @@ export class Channel {
   readonly #gate: EngineGate | undefined
   /** The end of the text that was written before this channel. */
   readonly #writtenTo: number
-  #edits: ReadonlyArray<TextEdit> = []
+  /** Edits in their order, of which the first ones are done. */
+  readonly #edits: Array<TextEdit> = []
+  #done = 0
   #maskedTo: number
   /** The end of the text so far. */
   length: number
@@ -49,7 +51,7 @@ export class Channel {
 
   /** Whether all of its text may go on as it is. */
   get isClear(): boolean {
-    return this.clearTo === this.length && this.#edits.length === 0
+    return this.clearTo === this.length && this.#done === this.#edits.length
   }
 
   /** Waits for the engines, after the end of its text. */
@@ -88,7 +90,7 @@ export class Channel {
       return
     }
     const { edits, deniedAt } = this.#review.decide(fresh, this.#rules, this.#isJson, this.#maskedTo)
-    this.#edits = [...this.#edits, ...edits]
+    for (const edit of edits) this.#edits.push(edit)
     this.#maskedTo = this.#edits.at(-1)?.end ?? this.#maskedTo
     this.#ruled = deniedAt ?? clearTo
   }
@@ -100,9 +102,9 @@ export class Channel {
 
   /** The clear text of a part with its edits. @param at the offset of the part */
   written(text: string, at: number): string {
-    if (this.#edits.length === 0) return text
-    const made = withEdits(text, at, this.#edits)
-    this.#edits = this.#edits.filter(({ end }) => end > at + text.length)
+    if (this.#done === this.#edits.length) return text
+    const made = withEdits(text, at, this.#edits, this.#done)
+    while ((this.#edits[this.#done]?.end ?? Number.POSITIVE_INFINITY) <= at + text.length) this.#done++
     return made
   }
 }

@@ -202,13 +202,18 @@ const reachesOverString = (text: string): boolean => /(^|[^\\])(\\\\)*"/.test(te
 const withoutEscapes = (text: string): string =>
   text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 
-/** A text with its edits. @param at the offset at which it begins */
-export const withEdits = (text: string, at: number, edits: ReadonlyArray<TextEdit>): string => {
+/**
+ * A text with its edits.
+ * @param at the offset at which it begins
+ * @param first the first edit that may be in it
+ */
+export const withEdits = (text: string, at: number, edits: ReadonlyArray<TextEdit>, first = 0): string => {
   let result = ""
   let from = at
   const to = at + text.length
-  for (const edit of edits) {
-    if (edit.end <= from) continue
+  for (let next = first; next < edits.length; next++) {
+    const edit = edits[next]
+    if (edit === undefined || edit.end <= from) continue
     if (edit.start >= to) break
     if (edit.start >= from) result += text.slice(from - at, edit.start - at) + edit.text
     from = Math.min(edit.end, to)

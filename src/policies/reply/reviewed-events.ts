@@ -233,8 +233,11 @@ export class ReviewedEvents implements EventEncoder {
       if (joined !== undefined) text += this.#inner.delta(joined)
       joined = undefined
     }
-    for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
-      const made = first.kind === "frame" ? this.#madeFrame(first) : this.#madeDelta(first)
+    let count = 0
+    for (let at = 0; at < this.#waiting.length; at++) {
+      const first = this.#waiting[at]
+      if (first === undefined) break
+      const made = first.kind === "frame" ? this.#madeFrame(first) : this.#madeDelta(first, at)
       if (made === undefined) break
       if (typeof made === "string") {
         flush()
@@ -245,11 +248,14 @@ export class ReviewedEvents implements EventEncoder {
         flush()
         joined = made
       }
-      if (this.#waiting[0] === first) this.#waiting.shift()
-      else break
+      // The rest of a part goes on waiting in its place.
+      if (this.#waiting[at] !== first) break
+      count++
     }
     flush()
     if (this.#isDenied) this.#waiting = []
+    else if (count === this.#waiting.length) this.#waiting.length = 0
+    else if (count > 0) this.#waiting.splice(0, count)
     return text
   }
 
@@ -257,7 +263,7 @@ export class ReviewedEvents implements EventEncoder {
    * A waiting part of a text, or the clear beginning of it; the rest goes on waiting. Text if it is written already; undefined
    * if nothing of it is clear.
    */
-  #madeDelta(waiting: WaitingDelta): Delta | string | undefined {
+  #madeDelta(waiting: WaitingDelta, place: number): Delta | string | undefined {
     const { delta, json, piece } = waiting
     if (piece === undefined) return this.#inner.delta(delta, json)
     const { channel, at, text } = piece
@@ -271,7 +277,7 @@ export class ReviewedEvents implements EventEncoder {
     const clear = wholeAt(text, channel.clearTo - at)
     if (clear <= 0 || !isOnlyText(delta)) return undefined
     const rest = text.slice(clear)
-    this.#waiting[0] = {
+    this.#waiting[place] = {
       kind: "delta",
       delta: withText(delta, rest),
       json: undefined,

@@ -6,6 +6,7 @@ import type { ClientApi } from "../../../src/dialects/client/client-api.ts"
 import { clientApis } from "../../../src/dialects/client/client-apis.ts"
 import { chatDialects } from "../../../src/dialects/index.ts"
 import { stringAt } from "../../../src/dialects/parse/json.ts"
+import { EventWriter } from "../../../src/kinds/chat/event-writer.ts"
 import { Marks, markKey } from "../../../src/policies/masks/marks.ts"
 import { compilePolicy } from "../../../src/policies/policy.ts"
 import { ReplyReview } from "../../../src/policies/reply/reply-review.ts"
@@ -164,4 +165,18 @@ it("a constant word of a vendor's frames does not make its text wait", () => {
   )
   const { writes } = stream("openai-chat", frames, clientApis["openai-chat"])
   expect(writes.filter((each) => each !== "").length).toBeGreaterThan(18)
+})
+
+it("text that waited in many deltas is given in time linear in them", () => {
+  const review = new ReplyReview({
+    policies: [compiled({ id: "long", match: { regex: "a+b" }, streams: "enforce" })],
+    restored: undefined,
+    marks: () => marks,
+    onDenied: () => {},
+  })
+  const reviewed = new ReviewedEvents(new EventWriter(), review)
+  for (let at = 0; at < 100_000; at++) reviewed.delta({ i: 0, t: "text", v: "a" })
+  const startedAt = performance.now()
+  expect(reviewed.rest().length).toBeGreaterThan(100_000)
+  expect(performance.now() - startedAt).toBeLessThan(3000)
 })
