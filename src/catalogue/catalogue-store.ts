@@ -6,8 +6,8 @@ import { Array as Arr, Effect, Schema } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
 import { formatAmount, parseAmount } from "../money/amount.ts"
 import type { PlatformDocument } from "../protocol/catalogue/document.ts"
-import { SubjectLimits } from "../protocol/catalogue/limits.ts"
 import { SearchProvider } from "../protocol/catalogue/search-provider.ts"
+import { KeyLimits } from "../protocol/catalogue/tenant.ts"
 import type { AppliedBy } from "../protocol/control/activity.ts"
 import { fingerprint } from "../protocol/values/canonical.ts"
 import type { Declared, DeclaredTenant, DeclaredTopup, TenantName } from "./declared.ts"
@@ -172,7 +172,7 @@ const takenIssue = ({ kind, id }: TenantName): CatalogueIssue => ({
   message: `"${id}" exists and is not declared by this file`,
 })
 
-const encodeLimits = Schema.encodeSync(SubjectLimits)
+const encodeLimits = Schema.encodeSync(KeyLimits)
 
 /** Creates or updates keys of the file. */
 const storeKeys = (sql: SqlClient.SqlClient, part: ReadonlyArray<PlannedKey>) => {

@@ -1,7 +1,7 @@
 /** The application keys of a catalogue: their secrets are resolved or minted, and only their hashes are stored. */
 import { Array as Arr, Effect } from "effect"
 import type { SqlClient, SqlError } from "effect/sql"
-import type { SubjectLimits } from "../protocol/catalogue/limits.ts"
+import type { KeyLimits } from "../protocol/catalogue/tenant.ts"
 import { mintSecret, sha256 } from "../secrets.ts"
 import type { DeclaredKey } from "./declared.ts"
 import type { CatalogueIssue } from "./load.ts"
@@ -17,7 +17,7 @@ export interface PlannedKey {
   readonly scopes: ReadonlyArray<string>
   readonly status: "active" | "disabled"
   readonly expiresAt: string | null
-  readonly limits: SubjectLimits | null
+  readonly limits: KeyLimits | null
 }
 
 interface KnownKey {
@@ -79,10 +79,14 @@ export interface KeyPlan {
   readonly warnings: ReadonlyArray<string>
 }
 
-const limitsOfKey = ({ models, rates }: DeclaredKey): SubjectLimits | null =>
-  models === undefined && rates === undefined
+const limitsOfKey = ({ models, rates, policies }: DeclaredKey): KeyLimits | null =>
+  models === undefined && rates === undefined && policies === undefined
     ? null
-    : { ...(models !== undefined && { models }), ...(rates !== undefined && { rates }) }
+    : {
+        ...(models !== undefined && { models }),
+        ...(rates !== undefined && { rates }),
+        ...(policies !== undefined && { policies }),
+      }
 
 /** The number of secrets that are resolved before other work has its turn. */
 const turn = 200

@@ -267,8 +267,11 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
       }
     })
   })
-  document.keys?.forEach(({ app }, at) => {
+  document.keys?.forEach(({ app, policies: own }, at) => {
     known(apps, app, "app", "keys", at, "app")
+    own?.forEach((id, p) => {
+      known(policies, id, "policy", "keys", at, "policies", p)
+    })
   })
   const subjects = { org: orgs, team: names(document.teams), app: apps, key: names(document.keys) }
   document.budgets?.forEach(({ scope, subject, unit, limit }, at) => {

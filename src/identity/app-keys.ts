@@ -87,7 +87,8 @@ export class AppKeys extends Context.Service<
         if (verdict._tag === "Unsigned" && (requireSignature || entry.app.requireSignature === true)) {
           return refuse("signature_invalid", "This application requires signed requests")
         }
-        const { app, config, org, plan, policies, budgets, upstreamKeys } = entry
+        const { app, config, org, plan, budgets, upstreamKeys } = entry
+        const policies = tenants.policiesOf(row, entry)
         const nonce = verdict._tag === "Signed" ? verdict.nonce : undefined
         const own = { app, config, org, plan, policies, budgets, upstreamKeys }
         const limits = keyLimits(keyId, row, entry)

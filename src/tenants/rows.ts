@@ -4,8 +4,8 @@ import type { IpNetwork } from "effect/net"
 import type { SqlClient, SqlError } from "effect/sql"
 import type { BudgetIndex } from "../money/budgets/budget.ts"
 import { readOrgBudgets } from "../money/budgets/org-budgets.ts"
-import { SubjectLimits } from "../protocol/catalogue/limits.ts"
-import { App, Org } from "../protocol/catalogue/tenant.ts"
+import type { SubjectLimits } from "../protocol/catalogue/limits.ts"
+import { App, KeyLimits, Org } from "../protocol/catalogue/tenant.ts"
 import { AppConfig } from "../protocol/control/app-config.ts"
 import { TenantStatus } from "../protocol/control/tenants.ts"
 import { parseNetwork } from "../protocol/values/network.ts"
@@ -41,6 +41,8 @@ export interface KeyRow {
   readonly status: "active" | "disabled" | "revoked"
   readonly expiresAtMs: number | undefined
   readonly limits: SubjectLimits
+  /** Ids of the policies that hold for its calls, beside those of its application. */
+  readonly policies?: ReadonlyArray<string> | undefined
 }
 
 export type TenantRow = OrgRow | AppRow | KeyRow
@@ -114,7 +116,7 @@ const KeyBody = Schema.fromJsonString(
     scopes: Schema.Array(Schema.String),
     status: Schema.Literals(["active", "disabled", "revoked"]),
     expires: Schema.NullOr(Schema.Number),
-    limits: Schema.NullOr(SubjectLimits),
+    limits: Schema.NullOr(KeyLimits),
     former: Schema.NullOr(Schema.Uint8ArrayFromHex),
     formerUntil: Schema.NullOr(Schema.Number),
   }),
@@ -139,7 +141,8 @@ const readers: Readonly<Record<TenantRow["kind"], (body: string) => Option.Optio
     Option.map(decodeKey(body), ({ app, secret, scopes, status, expires, limits, former: old, formerUntil }) => {
       const former = old === null || formerUntil === null ? undefined : { secretSha256: old, untilMs: formerUntil }
       const common = { kind: "key", appId: app, secretSha256: secret, former, scopes, status } as const
-      return { ...common, expiresAtMs: expires ?? undefined, limits: limits ?? {} }
+      const { policies, ...own } = limits ?? {}
+      return { ...common, expiresAtMs: expires ?? undefined, limits: own, policies }
     }),
   app: (body) => Option.map(decodeApp(body), ({ app, status, config }) => appRow(app, status, config ?? {})),
   org: (body) =>

@@ -54,6 +54,8 @@ export class Tenants extends Context.Service<
     readonly org: (id: string) => Effect.Effect<OrgEntry | undefined, StoreUnavailable>
     readonly app: (id: string) => Effect.Effect<AppEntry | undefined, StoreUnavailable>
     readonly key: (id: string) => Effect.Effect<KeyRow | undefined, StoreUnavailable>
+    /** The policies in force for calls by a key of an application; the application's own list if the key has none. */
+    readonly policiesOf: (row: KeyRow, entry: AppEntry) => OrgEntry["policies"]
     /** The identity provider of an organisation, if it has one. */
     readonly sso: (orgId: string) => Effect.Effect<SsoEntry | undefined, StoreUnavailable>
     readonly size: RowCache["size"]
@@ -100,7 +102,15 @@ export class Tenants extends Context.Service<
               ? Effect.map(org(row.app.org), (entry) => entry && appEntryOf(row, entry, catalogue.current()))
               : Effect.undefined,
           ),
-        key: (id) => Effect.map(rows.get(`key:${id}`), (row) => (row?.kind === "key" ? row : undefined)),
+        key: (id) =>
+          Effect.flatMap(rows.get(`key:${id}`), (row) => {
+            if (row?.kind !== "key") return Effect.undefined
+            return row.policies === undefined || hasPolicies(row.policies, catalogue.current())
+              ? Effect.succeed(row)
+              : Effect.as(catalogue.refresh, row)
+          }),
+        policiesOf: (row, entry) =>
+          row.policies === undefined ? entry.policies : keyPolicies(row, entry.policies, catalogue.current()),
         sso: (orgId) =>
           Effect.flatMap(org(orgId), (entry) => {
             const provider = entry?.org.sso
@@ -116,7 +126,10 @@ export class Tenants extends Context.Service<
 }
 
 const hasAll = ({ plan, policies = [] }: Org, snapshot: CatalogueSnapshot): boolean =>
-  (plan === undefined || snapshot.plan(plan) !== undefined) && policies.every((id) => snapshot.policy(id) !== undefined)
+  (plan === undefined || snapshot.plan(plan) !== undefined) && hasPolicies(policies, snapshot)
+
+const hasPolicies = (ids: ReadonlyArray<string>, snapshot: CatalogueSnapshot): boolean =>
+  ids.every((id) => snapshot.policy(id) !== undefined)
 
 /** The same row and snapshot give the same entry; incomplete ones are not kept. */
 const orgEntries = new WeakMap<OrgRow, { readonly snapshot: CatalogueSnapshot; readonly entry: OrgEntry }>()
@@ -177,4 +190,21 @@ const appEntryOf = (row: AppRow, of: OrgEntry, snapshot: CatalogueSnapshot): App
   const entry = { ...of, of, policies, app: row.app, config: row.config, ipAllow: row.ipAllow }
   appEntries.set(row, entry)
   return entry
+}
+
+interface KeyPolicies {
+  readonly of: OrgEntry["policies"]
+  readonly snapshot: CatalogueSnapshot
+  readonly policies: OrgEntry["policies"]
+}
+
+/** The same row, application and catalogue give the same lists. */
+const policiesOfKeys = new WeakMap<KeyRow, KeyPolicies>()
+
+const keyPolicies = (row: KeyRow, of: OrgEntry["policies"], snapshot: CatalogueSnapshot): OrgEntry["policies"] => {
+  const known = policiesOfKeys.get(row)
+  if (known?.of === of && known.snapshot === snapshot) return known.policies
+  const policies = withMore(of, row.policies, snapshot)
+  policiesOfKeys.set(row, { of, snapshot, policies })
+  return policies
 }

@@ -2,7 +2,7 @@
 import { Effect, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { PolicyList, PolicyTestReply } from "../../src/protocol/control/policies.ts"
-import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { answering, hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { type EnginesOfTest, startEngines } from "../support/engines/kinds.ts"
 import { errorOf, useGateway } from "../support/gateway.ts"
 
@@ -36,7 +36,7 @@ const apply = async (): Promise<void> => {
     {
       id: "presidio",
       direction: "both",
-      match: engines.of("presidio").match({ timeout: "400ms" }),
+      match: engines.of("presidio").match({ timeout: "5s" }),
       reason: "flagged",
       streams: "enforce",
       onFailure: "allow",
@@ -192,5 +192,37 @@ describe("POST /v1/admin/policies/test", () => {
     const lines = logged.join("\n")
     expect(lines).not.toContain("unheardword")
     expect(lines).not.toContain("ada@example.com")
+  })
+})
+
+describe("policies of a key", () => {
+  const ofKey = async (policies: string) => {
+    const { vendor, second, catalogue } = gateway()
+    const text = testCatalogue(
+      { vendor: vendor.url, second: second.url },
+      ids,
+      "policies: [{ id: words, direction: inbound, match: { keywords: [classified] }, reason: leak }]",
+    ).replace(`id: ${ids.key}, `, `id: ${ids.key}, ${policies}models: [main], `)
+    await Effect.runPromise(catalogue.apply(text))
+  }
+  const ask = () =>
+    gateway().call("POST", "/t1/exchange", {
+      ...hello,
+      thread: [{ role: "user", blocks: [{ t: "text", v: "It is classified" }] }],
+    })
+
+  it("hold for calls by it, until the catalogue takes them away", async () => {
+    await ofKey("policies: [words], ")
+    expect(await errorOf(await ask())).toMatchObject({ code: "content_blocked", detail: { reason: "leak" } })
+    const { data } = decodeList(await (await admin("GET", "/v1/admin/policies")).json())
+    expect(data[0]?.namedBy.keys).toEqual({ count: 1, ids: [ids.key] })
+    gateway().vendor.script(answering({ words: ["Yes"], inTokens: 10, outTokens: 2 }))
+    await ofKey("")
+    expect((await ask()).status).toBe(200)
+  })
+
+  it("are known to the catalogue", async () => {
+    const refused = await ofKey("policies: [none], ").catch((error: unknown) => String(error))
+    expect(refused).toContain('unknown policy "none"')
   })
 })

@@ -121,6 +121,13 @@ export type App = typeof App.Type
 export const KeyScope = Schema.Literals(["runtime", "control"])
 export type KeyScope = typeof KeyScope.Type
 
+/**
+ * The members of a key that are stored together: its limits, and ids of the policies that hold for its calls. Earlier versions read
+ * the limits only.
+ */
+export const KeyLimits = Schema.Struct({ ...limitFields, policies: Schema.optionalKey(Schema.Array(Id)) })
+export type KeyLimits = typeof KeyLimits.Type
+
 export const Key = Schema.Struct({
   id: Id,
   /** The application that it belongs to. */
@@ -132,6 +139,8 @@ export const Key = Schema.Struct({
   /** `runtime` for calls, `control` for the control API; `runtime` if absent. */
   scopes: Schema.optionalKey(Schema.Array(KeyScope)),
   ...limitFields,
+  /** Ids of policies that hold for calls by it, beside those of its application. */
+  policies: Schema.optionalKey(Schema.Array(Id)),
   /** The instant at which it ends. */
   expiresAt: Schema.optionalKey(Instant),
   disabled: Schema.optionalKey(Schema.Boolean),

@@ -59,7 +59,10 @@ describe("a node that ends", () => {
         store,
         catalogue,
         CallDeadlines.layer,
-        Layer.mock(Tenants, { size: () => ({ rows: 0, absent: 0, bytes: 0 }) }),
+        Layer.mock(Tenants, {
+          size: () => ({ rows: 0, absent: 0, bytes: 0 }),
+          policiesOf: (_, { policies }) => policies,
+        }),
         Layer.succeed(VendorClient, silent),
       )
       const scope = yield* Scope.make()
