@@ -70,6 +70,13 @@ export const pages: ReadonlyArray<PageEntry> = [
     load: () => import("./pages/catalogue/catalogue.ts"),
   },
   {
+    path: "policies",
+    name: "Policies",
+    group: "Configure",
+    for: "operator",
+    load: () => import("./pages/policies.ts"),
+  },
+  {
     path: "webhooks",
     name: "Webhooks",
     group: "Configure",

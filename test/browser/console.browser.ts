@@ -40,12 +40,17 @@ const gateway = useGateway({
       ids,
       [
         `deliverableSettings: [console-${tag}.*]`,
+        "policies:",
+        `  - { id: words_${tag}, direction: inbound, match: { keywords: [hush${tag}] }, reason: word, action: flag }`,
+        `  - { id: mails_${tag}, direction: both, match: { entities: [email] }, reason: mail, action: mask }`,
         "users:",
         ...["owner", "member"].map(
           (role) => `  - { id: ${role}_${tag}, email: ${email(role)}, org: ${ids.org}, role: ${role} }`,
         ),
       ].join("\n"),
     )
+      .replace(/(- \{ id: org_\w+, name: Test,)/, `$1 policies: [words_${tag}],`)
+      .replace("\nkeys:\n", `\n  - { id: masked_${tag}, org: ${ids.org}, policies: [mails_${tag}] }\nkeys:\n`)
       .replace(
         "models:\n",
         `models:
@@ -152,6 +157,7 @@ const pages = (): ReadonlyArray<readonly [string, string | RegExp]> => [
   ["models", "Models"],
   ["vendors", "Vendors"],
   ["exports", "Exports"],
+  ["policies", "Policies"],
   ["settings", "Settings"],
   [`plan?org=${ids.org}`, "Plan usage"],
   ["audit", "Audit"],
@@ -755,6 +761,31 @@ describe("what it shows", () => {
     await page.getByText(/Removed \d+ repl(y|ies)\./).waitFor()
     expect(await findings(page)).toEqual([])
     expect((await embed()).headers.get("x-svc-cache")).toBe("miss")
+  })
+
+  it("lists policies, tries a text, and shows the matches of an exchange", async () => {
+    const page = await asOperator()
+    await show(page, "policies", "Policies")
+    const row = page.getByRole("row").filter({ hasText: `mails_${tag}` })
+    await row.getByText(`app/masked_${tag}`).waitFor()
+    await page.getByRole("button", { name: "Try a text" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Text").fill(`hush${tag}, ann@example.com`)
+    await dialog.getByLabel("Organisation").fill(ids.org)
+    await dialog.getByLabel("Application").fill(`masked_${tag}`)
+    await dialog.getByRole("button", { name: "Try", exact: true }).click()
+    await dialog.getByText("2 of 2 policies match.").waitFor()
+    expect(await dialog.locator("mark").allTextContents()).toEqual(["ann@example.com", `hush${tag}`])
+    await dialog.getByText(/hush\w+, <EMAIL_[A-Z2-7]{5}>/).waitFor()
+    expect(await findings(page)).toEqual([])
+    const said = { ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: `hush${tag}` }] }] }
+    const reply = await gateway().exchange(said)
+    await reply.text()
+    const id = reply.headers.get("x-svc-request-id") ?? ""
+    await show(page, `exchanges/${ids.org}/${id}?at=${new Date().toISOString()}`, /^Exchange with/)
+    const hit = page.getByRole("row").filter({ hasText: `words_${tag}` })
+    await hit.getByText("flagged").waitFor()
+    expect(await findings(page)).toEqual([])
   })
 
   it("has no secret of the gateway in its memory", async () => {

@@ -33,6 +33,7 @@ export const OneExchange = ({ org, id, at }: Place) => {
 }
 
 type Line = NonNullable<ExchangeDetail["lines"]>[number]
+type Hit = NonNullable<ExchangeDetail["policies"]>[number]
 type Transfer = ExchangeDetail["transfers"][number]
 
 /** The link to all calls of a session: for a realtime session, its responses. */
@@ -86,6 +87,17 @@ const Shown = ({ exchange }: { readonly exchange: ExchangeDetail }) => {
         }
       <//>
     </div>
+    ${
+      exchange.policies !== undefined &&
+      html`<${Card} title="Content policies">
+        <${Table} caption="Matches of content policies" rows=${exchange.policies} empty="" columns=${[
+          { name: "Policy", show: ({ policy }: Hit) => html`<a href=${linkTo(["policies"])}>${policy}</a>` },
+          { name: "In the", show: ({ at }: Hit) => at },
+          { name: "Matches", align: "right", show: (hit: Hit) => count(hit.count) },
+          { name: "Consequence", show: ({ did }: Hit) => did },
+        ]} />
+      <//>`
+    }
     <${Card} title="Transfers in the ledger">
         <${Table} caption="Transfers" rows=${exchange.transfers} empty=${html`<${Empty} title="No money moved" />`} columns=${[
           { name: "Time", align: "nowrap", show: ({ at }: Transfer) => html`<${Time} at=${at} />` },
