@@ -15,6 +15,7 @@ import type { Segment } from "../../protocol/kinds/transcription.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import type { Channel } from "./channel.ts"
 import { Channels } from "./channels.ts"
+import { isOnlyText, isSameText, textOf, wholeAt, withText } from "./delta-texts.ts"
 import {
   frameOf,
   frameWith,
@@ -29,27 +30,7 @@ import {
 } from "./frame-texts.ts"
 import { editJsonTexts } from "./reply-blocks.ts"
 import type { ReplyReview } from "./reply-review.ts"
-
-/** A part of a channel's text. */
-interface Piece {
-  readonly channel: Channel
-  readonly at: number
-  readonly text: string
-  /** Its position in a frame. */
-  readonly path?: JsonPath
-}
-
-interface WaitingDelta {
-  readonly kind: "delta"
-  readonly delta: Delta
-  readonly json: string | undefined
-  readonly piece: Piece | undefined
-}
-
-/** An event that waits until its text is clear. */
-type Waiting =
-  | WaitingDelta
-  | { readonly kind: "frame"; readonly frame: VendorFrame; readonly pieces: ReadonlyArray<Piece> }
+import { type Piece, pieceOf, type Waiting, type WaitingDelta } from "./waiting.ts"
 
 export class ReviewedEvents implements EventEncoder {
   readonly heartbeat: string
@@ -89,11 +70,10 @@ export class ReviewedEvents implements EventEncoder {
 
   delta(delta: Delta, json?: string): string {
     if (this.#isCarried || this.#isDenied) return ""
-    if (delta.t === "tool_call" && delta.name !== undefined) this.#review.whole(delta.name, "toolArguments", false)
+    const whole = this.#withWholeTexts(delta)
+    if (whole === undefined) return this.#written()
     const text = textOf(delta)
-    if (text === undefined || text === "") {
-      return this.#after({ kind: "delta", delta: this.#withBlock(delta), json, piece: undefined })
-    }
+    if (text === undefined || text === "") return this.#after({ kind: "delta", delta: whole, json, piece: undefined })
     const channel = this.#channels.of(delta)
     const piece = pieceOf(channel, text)
     // Most parts are clear at once: then nothing waits.
@@ -207,10 +187,15 @@ export class ReviewedEvents implements EventEncoder {
     return changed.length === 0 ? frame : { ...frame, json: withTexts(frame.json, changed) }
   }
 
-  /** A vendor's block with its texts reviewed. */
-  #withBlock(delta: Delta): Delta {
+  /** A delta with the texts that are whole in it reviewed, a tool's name and a vendor's block; undefined if one is denied. */
+  #withWholeTexts(delta: Delta): Delta | undefined {
+    if (delta.t === "tool_call") {
+      const { name } = delta
+      return name === undefined || this.#review.whole(name, "toolArguments", false) !== undefined ? delta : undefined
+    }
     if (delta.t !== "vendor") return delta
     const v = editJsonTexts(delta.v, (text, part, isJson) => this.#review.whole(text, part, isJson) ?? "")
+    if (this.#isDenied) return undefined
     return v === delta.v ? delta : { ...delta, v }
   }
 
@@ -295,49 +280,4 @@ export class ReviewedEvents implements EventEncoder {
     })
     return this.#inner.frame?.(changed.length === 0 ? frame : frameWith(frame, changed), [], 0)
   }
-}
-
-const pieceOf = (channel: Channel, text: string, path?: JsonPath): Piece => {
-  const at = channel.length
-  channel.push(text)
-  return { channel, at, text, ...(path !== undefined && { path }) }
-}
-
-/** The text of a delta that models write; sealed reasoning is none. */
-const textOf = (delta: Delta): string | undefined => {
-  switch (delta.t) {
-    case "vendor":
-      return undefined
-    case "text":
-      return delta.v
-    case "reasoning":
-      return delta.redacted === true ? undefined : delta.v
-    case "tool_call":
-      return delta.args ?? delta.text
-  }
-}
-
-/** @param isOther whether it is another text than the vendor's: probabilities of its tokens are left out then */
-const withText = (delta: Delta, text: string, isOther = false): Delta => {
-  if (delta.t === "tool_call") return { ...delta, ...(delta.args === undefined ? { text } : { args: text }) }
-  if (delta.t !== "text" || !isOther) return { ...delta, v: text }
-  const { logprobs: _, ...rest } = delta
-  return { ...rest, v: text }
-}
-
-/** The place itself, or the one before it if that cuts a pair of surrogates. */
-const wholeAt = (text: string, at: number): number => {
-  const code = text.charCodeAt(at - 1)
-  return code >= 0xd800 && code <= 0xdbff ? at - 1 : at
-}
-
-/** Whether two parts belong to one block. */
-const isSameText = (one: Delta, other: Delta): boolean =>
-  one.t === other.t && one.i === other.i && one.reply === other.reply && isOnlyText(one)
-
-/** Whether a delta can be given in parts. */
-const isOnlyText = (delta: Delta): boolean => {
-  if (delta.t === "text") return delta.citations === undefined && delta.logprobs === undefined
-  if (delta.t === "reasoning") return delta.signature === undefined
-  return delta.t === "tool_call" && delta.id === undefined && delta.name === undefined
 }

@@ -180,3 +180,16 @@ it("text that waited in many deltas is given in time linear in them", () => {
   expect(reviewed.rest().length).toBeGreaterThan(100_000)
   expect(performance.now() - startedAt).toBeLessThan(3000)
 })
+
+it("neither the name of a tool nor a vendor's block is written if it is denied; text before it is", () => {
+  for (const denied of [
+    { i: 1, t: "tool_call", id: "a", name: "kumquat" },
+    { i: 1, t: "vendor", dialect: "anthropic", v: '{"type":"server_tool_use","input":{"query":"kumquat"}}' },
+  ] as const) {
+    const options = { restored: undefined, marks: () => marks, onDenied: () => {} }
+    const reviewed = new ReviewedEvents(new EventWriter(), new ReplyReview({ policies, ...options }))
+    const text = reviewed.delta({ i: 0, t: "text", v: "Fine. ku" }) + reviewed.delta(denied) + reviewed.rest()
+    expect(text).toContain("Fine.")
+    expect(text).not.toMatch(/kumquat|tool_call|vendor/)
+  }
+})
