@@ -4,7 +4,7 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { runEvery } from "../background.ts"
+import { forAll, runEvery } from "../background.ts"
 import { queryDeadline } from "../store/database.ts"
 
 export interface PolicyDenied {
@@ -54,17 +54,19 @@ export class PolicyDenials extends Context.Service<
           ),
         )
 
-      const sendDue = Effect.suspend(() => {
+      const sendDue = Effect.suspend(() => sendOf(quietMs))
+      const sendOf = (leastQuietMs: number) => {
         const nowMs = clock.currentTimeMillisUnsafe()
-        const due = [...waiting].filter(([name]) => nowMs - (sentMs.get(name) ?? 0) >= quietMs)
+        const due = [...waiting].filter(([name]) => nowMs - (sentMs.get(name) ?? 0) >= leastQuietMs)
         for (const [name] of due) {
           waiting.delete(name)
           sentMs.set(name, nowMs)
         }
         if (sentMs.size > mostKnown) sentMs.clear()
-        return Effect.forEach(due, ([name, each]) => send(name, each), { discard: true })
-      })
+        return forAll(due, ([name, each]) => send(name, each))
+      }
       yield* runEvery("1 second", "Sending denials of policies", sendDue)
+      yield* Effect.addFinalizer(() => Effect.ignore(Effect.suspend(() => sendOf(0))))
 
       return PolicyDenials.of({
         note: (denied) => {

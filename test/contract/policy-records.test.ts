@@ -56,7 +56,8 @@ describe.each([false, true])("stream: %s", (stream) => {
   }
 
   it("records masks, flags and shadows of the request and the reply", async () => {
-    const before = await metric('at="request"')
+    const masked = 'policy="mails",at="request",did="masked"'
+    const before = await metric(masked)
     expect(await call("I am ann@example.com and bob@example.com, whisper", "codename of cid@example.com")).toBe(200)
     const hits = await recorded()
     expect(hits).toHaveLength(4)
@@ -67,7 +68,7 @@ describe.each([false, true])("stream: %s", (stream) => {
       hit("mails", "reply", "masked"),
     ])
       expect(hits.map((each) => JSON.parse(each))).toContainEqual(JSON.parse(expected))
-    expect(await metric('at="request"')).toBeGreaterThan(before)
+    expect(await metric(masked)).toBe(before + 1)
   })
 
   it("records a reply that was denied, and bills it", async () => {

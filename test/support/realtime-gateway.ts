@@ -32,6 +32,7 @@ export interface UsageRow {
   readonly cache_read_tokens: string | number
   readonly dims: Readonly<Record<string, number>>
   readonly estimated_reason: string | null
+  readonly policies: ReadonlyArray<object> | null
   readonly stop: string
   readonly cost: string
 }
@@ -96,7 +97,7 @@ models:
         }),
       records: () =>
         Effect.runPromise(sql<UsageRow>`
-          select ref, session_id, purpose, model, vendor, in_tokens, out_tokens, cache_read_tokens, dims, estimated_reason, stop,
+          select ref, session_id, purpose, model, vendor, in_tokens, out_tokens, cache_read_tokens, dims, estimated_reason, policies, stop,
             trim_scale(cost)::text as cost
           from usage_records where org_id = ${orgId} order by at, ref`),
       held: () =>

@@ -55,8 +55,11 @@ export const amountDue = <Body extends object>(
 }
 
 /** Matches of policies in the request and the reply, one for each policy, place and consequence. */
-export const hitsOf = ({ hits, review }: Pick<HeldCall<never>, "hits" | "review">): ReadonlyArray<PolicyHit> => {
-  const all = [...hits, ...(review?.hits ?? [])]
+export const hitsOf = ({ hits, review }: Pick<HeldCall<never>, "hits" | "review">): ReadonlyArray<PolicyHit> =>
+  summed([...hits, ...(review?.hits ?? [])])
+
+/** Matches, one for each policy, place and consequence. */
+export const summed = (all: ReadonlyArray<PolicyHit>): ReadonlyArray<PolicyHit> => {
   if (all.length < 2) return all
   const summed = new Map<string, PolicyHit>()
   for (const hit of all) {

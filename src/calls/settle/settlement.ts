@@ -52,6 +52,7 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   yield* task.estimate
   const due = amountDue(heldCall, brokenBy(ended), error === undefined ? task.stop() : "interrupted")
   if (due === undefined) {
+    recordPolicyHits(services.context, hitsOf(heldCall))
     yield* services.settler.release(hold)
     return yield* failCall(heldCall, error ?? emptyReply())
   }

@@ -20,6 +20,10 @@ import type { SessionParts } from "./session-parts.ts"
 type PassedEvent = Extract<ClientEvent, { readonly is: "audio" | "added" }>
 type ReviewedEvent = Extract<ClientEvent, { readonly is: "added" | "update" | "respond" }>
 
+/** An event of sound and nothing else: readers disagree on a type that comes twice. */
+const isSound = (bytes: Buffer): boolean =>
+  /^\{\s*"type"\s*:\s*"input_audio_buffer\./.test(bytes.toString("latin1", 0, 64)) && bytes.indexOf('"type"', 8) === -1
+
 /** Rules mask events when they are read. An engine does not: events that it flags are denied. */
 const withoutMasks = (policy: ReviewPolicy): ReadonlyArray<ReviewPolicy> => {
   if (policy.action !== "mask") return [policy]
@@ -88,9 +92,10 @@ export class ClientSide {
 
   /** Sound has no text, and most events are sound. */
   #masked(bytes: Buffer): Buffer {
-    if (this.#masks === undefined || bytes.subarray(0, 64).includes("input_audio_buffer")) return bytes
+    if (this.#masks === undefined || isSound(bytes)) return bytes
     const { masking, marks } = this.#masks
-    const { body } = maskBody(bytes, masking, marks)
+    const { body, masked } = maskBody(bytes, masking, marks)
+    this.#parts.money.found.push(...(masked?.hits ?? []))
     return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   }
 
@@ -118,9 +123,11 @@ export class ClientSide {
     }
     const judged = services.review.judge(inbound.flatMap(withoutMasks), "request", () => words)
     this.#wait(
-      Effect.map(judged, ({ denial }) => {
-        if (denial === undefined) this.#send(event)
-        else this.#parts.events.error(contentBlocked(denial), "eventId" in event ? event.eventId : undefined)
+      Effect.map(judged, ({ denial, hits }) => {
+        this.#parts.money.found.push(...hits)
+        if (denial === undefined) return this.#send(event)
+        this.#parts.noteDenial(denial, "request")
+        this.#parts.events.error(contentBlocked(denial), "eventId" in event ? event.eventId : undefined)
       }),
     )
   }

@@ -7,6 +7,7 @@ import { type JsonObject, objectAt, parseObject, stringAt } from "../../dialects
 import { Channel } from "../../policies/reply/channel.ts"
 import { leavesOf, withTexts } from "../../policies/reply/frame-texts.ts"
 import type { ReplyReview } from "../../policies/reply/reply-review.ts"
+import type { PolicyHit } from "../../protocol/control/usage-record.ts"
 import type { JsonPath } from "../../protocol/json/json-edit.ts"
 
 /** Events with parts of a text, and the member that has them. */
@@ -27,16 +28,27 @@ export class ReviewedFrames {
   readonly #review: () => ReplyReview
   readonly #send: (bytes: Buffer | string) => void
   readonly #denied: (responseId: string) => void
+  readonly #found: (hits: ReadonlyArray<PolicyHit>) => void
   /** The review of each response that has text. */
   readonly #reviews = new Map<string, ReplyReview>()
   readonly #channels = new Map<string, Channel>()
   #waiting: Array<Waiting> = []
 
-  /** @param review makes the review of one response @param denied called with the id of a response that is denied */
-  constructor(review: () => ReplyReview, send: (bytes: Buffer | string) => void, denied: (responseId: string) => void) {
+  /**
+   * @param review makes the review of one response
+   * @param denied called with the id of a response that is denied
+   * @param found called with the matches of a response when it has ended
+   */
+  constructor(
+    review: () => ReplyReview,
+    send: (bytes: Buffer | string) => void,
+    denied: (responseId: string) => void,
+    found: (hits: ReadonlyArray<PolicyHit>) => void,
+  ) {
     this.#review = review
     this.#send = send
     this.#denied = denied
+    this.#found = found
   }
 
   /** An event of the vendor; those that are clear are sent. */
@@ -82,7 +94,9 @@ export class ReviewedFrames {
     }
     this.#push(changed.length === 0 ? bytes : withTexts(bytes.toString("utf8"), changed))
     if (!wasDenied && review.denial !== undefined) this.#deny(responseId)
-    if (type === "response.done") this.#reviews.delete(responseId)
+    if (type !== "response.done") return
+    this.#found(review.hits)
+    this.#reviews.delete(responseId)
   }
 
   #reviewOf(responseId: string): ReplyReview {

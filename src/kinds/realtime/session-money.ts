@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { callerView, targetView } from "../../calls/call-view.ts"
 import { newRequestId } from "../../calls/calls.ts"
 import type { CallServices, RunningCall } from "../../calls/services.ts"
+import { summed } from "../../calls/settle/amount-due.ts"
 import { free, settleCharge, settlementOf } from "../../calls/settle/charge.ts"
 import { type Reserved, reserve } from "../../calls/settle/reserve.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
@@ -14,10 +15,16 @@ import type { ResponseUsage } from "../../dialects/openai-realtime/usage.ts"
 import type { Hold, HoldError } from "../../money/ledger.ts"
 import { type Counts, noTokens, priceUsage } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
+import type { PolicyHit } from "../../protocol/control/usage-record.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import type { EstimatedReason } from "../../protocol/usage.ts"
 import { dayOf } from "../../protocol/values/utc8.ts"
-import { recordOutcome, recordRealtimeResponse, recordUsageEstimate } from "../../telemetry/metrics.ts"
+import {
+  recordOutcome,
+  recordPolicyHits,
+  recordRealtimeResponse,
+  recordUsageEstimate,
+} from "../../telemetry/metrics.ts"
 import { type Output, SessionMeter } from "./meter.ts"
 import { isPlausible, mostTranscripts, type Need, needOf, withinPlan, withTranscripts } from "./plan.ts"
 import { countResponse } from "./session-limits.ts"
@@ -40,6 +47,8 @@ export interface Done {
 export class SessionMoney {
   readonly #services: CallServices
   readonly #facts: SessionFacts
+  /** Matches of policies since the last response was charged, whose record gets them. */
+  readonly found: Array<PolicyHit> = []
   readonly meter = new SessionMeter()
   /** Holds for responses that have not begun. */
   #ready: ReadonlyArray<Reserved> = []
@@ -219,6 +228,8 @@ export class SessionMoney {
       recordUsageEstimate(context, reason, this.target?.vendor.id ?? "", this.target?.model ?? "")
     }
     const settlement = this.#settlement(hold, counts, reason, stop, startedAtMs)
+    recordPolicyHits(context, settlement.record.policies ?? [])
+    this.found.length = 0
     return Effect.asVoid(settleCharge(this.#services, caller, covering, settlement))
   }
 
@@ -251,6 +262,7 @@ export class SessionMoney {
       took: { total: atMs - startedAtMs },
       charge: target?.isOwn === true ? free : priceUsage(plan.price, counts),
       atMs,
+      hits: summed([...this.found]),
     })
   }
 

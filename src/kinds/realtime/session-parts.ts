@@ -1,4 +1,5 @@
 /** The state that the two sides of a session and its responses share. */
+import type { Denial, PolicyHit } from "../../policies/review.ts"
 import type { Mailbox } from "./mailbox.ts"
 import type { SessionMeter } from "./meter.ts"
 import type { OwnEvents } from "./own-events.ts"
@@ -15,4 +16,6 @@ export interface SessionParts {
   readonly money: SessionMoney
   readonly events: OwnEvents
   readonly deadlines: SessionDeadlines
+  /** Sends the event of a denial, without the text. */
+  readonly noteDenial: (denial: Denial, at: PolicyHit["at"]) => void
 }

@@ -38,6 +38,7 @@ export class RealtimeSession {
     reached: Reached,
     jobs: Queue.Queue<Job>,
   ) {
+    const { caller, services } = options
     const mailbox = new Mailbox(jobs)
     this.#parts = {
       options,
@@ -47,9 +48,20 @@ export class RealtimeSession {
       money,
       events: new OwnEvents(client, options.requestId),
       deadlines: new SessionDeadlines(options, reached.target, client, mailbox),
+      noteDenial: ({ policy, reason }, at) =>
+        services.denials.note({
+          orgId: caller.org.id,
+          policy,
+          reason,
+          at,
+          appId: caller.app?.id,
+          keyId: caller.keyId,
+          requestId: options.requestId,
+          model: options.plan.handle,
+          tags: caller.tags,
+        }),
     }
     this.#reached = reached
-    const { caller, services } = options
     const masking = maskingOf(caller, services.config.masterKey)
     const masks = masking && { masking, marks: new Marks(masking.key) }
     this.#responses = new Responses(this.#parts)

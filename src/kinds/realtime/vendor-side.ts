@@ -39,11 +39,19 @@ export class VendorSide {
         policies: outbound,
         restored: marks,
         marks: () => own,
-        onDenied: (denial) => events.error(contentBlocked(denial)),
+        onDenied: (denial) => {
+          parts.noteDenial(denial, "reply")
+          events.error(contentBlocked(denial))
+        },
       })
     const cancel = (responseId: string) =>
       sockets.toVendor(JSON.stringify({ type: "response.cancel", response_id: responseId }))
-    this.#reviewed = new ReviewedFrames(review, (bytes) => sockets.toClient(bytes), cancel)
+    this.#reviewed = new ReviewedFrames(
+      review,
+      (bytes) => sockets.toClient(bytes),
+      cancel,
+      (hits) => void parts.money.found.push(...hits),
+    )
   }
 
   get said(): string {

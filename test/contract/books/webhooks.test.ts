@@ -1,10 +1,17 @@
 /** Webhooks: the events that are sent, their signatures and order, and failures of the receiver. */
+import { setTimeout as sleep } from "node:timers/promises"
 import { rootCertificates, setDefaultCACertificates } from "node:tls"
 import { Effect, Redacted, Schema } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { Deliveries, Delivery, MadeWebhook, OwnWebhooks, WebhookList } from "../../../src/protocol/control/webhook.ts"
 import { startGateway, type TestGateway } from "../../../src/testing/gateway.ts"
-import { newTestIds, testCatalogue, testNewWebhookSecret, testWebhookSecret } from "../../../src/testing/index.ts"
+import {
+  hello,
+  newTestIds,
+  testCatalogue,
+  testNewWebhookSecret,
+  testWebhookSecret,
+} from "../../../src/testing/index.ts"
 import { asLogin, budgetCalls, type Headers, nobody, priced } from "../../support/budget-calls.ts"
 import { certificate } from "../../support/certificate.ts"
 import { errorOf, eventually, useGateway } from "../../support/gateway.ts"
@@ -29,6 +36,7 @@ const events = [
   "key.revoked",
   "target.down",
   "target.up",
+  "policy.denied",
 ]
 
 const catalogueWith = (more = "", url = `http://127.0.0.1:${platform.port}/hooks?code=a%2Fb`): string =>
@@ -38,9 +46,10 @@ const catalogueWith = (more = "", url = `http://127.0.0.1:${platform.port}/hooks
     `users:
   - { id: ${owner.id}, email: ${owner.email}, org: ${ids.org}, role: owner }
   - { id: ${admin.id}, email: ${admin.email}, org: ${ids.org}, role: admin }
+policies: [{ id: words, direction: inbound, match: { keywords: [classified] }, reason: leak }]
 webhooks: [{ id: ${hook}, url: "${url}", secret: "env:WEIR_TEST_WEBHOOK", events: ${JSON.stringify([...events, "catalogue.applied"])} }]
 ${more}`,
-  ).replace("currency: USD, models:", `currency: USD, warnBelow: "999.99", models:`)
+  ).replace("currency: USD, models:", `currency: USD, policies: [words], warnBelow: "999.99", models:`)
 
 const gateway = useGateway({
   backgroundSpeed: 10,
@@ -107,6 +116,20 @@ describe("a webhook of the catalogue", () => {
       path: "/hooks?code=a%2Fb",
       data: { revision: expect.stringMatching(/^\d+$/) },
     })
+  })
+
+  it("is told of denials, once a minute for a policy, and never of their text", async () => {
+    const classified = { ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: "this is classified" }] }] }
+    for (let at = 0; at < 5; at++) expect((await gateway().exchange(classified)).status).toBe(403)
+    const denials = () => ofPlatform("policy.denied")
+    await eventually(() => denials().length > 0)
+    expect(denials()[0]?.data).toMatchObject({
+      ...{ org: ids.org, policy: "words", reason: "leak", at: "request", model: "main" },
+      ...{ appId: ids.app, requestId: expect.stringMatching(/^req_/), count: expect.any(Number) },
+    })
+    expect(JSON.stringify(denials())).not.toContain("classified")
+    await sleep(500)
+    expect(denials()).toHaveLength(1)
   })
 
   it("is told of keys, of one key in their order, each event with an id of its own", async () => {

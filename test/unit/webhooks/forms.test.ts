@@ -50,6 +50,16 @@ const sentences: ReadonlyArray<readonly [event: Event, sentence: string, severit
   [event("job.done", "job_1", { status: "done", cost: "0.5" }), "Job job_1 of acme is done", "info"],
   [event("job.done", "job_1", { status: "failed", error: "filtered" }), "Job job_1 of acme failed", "warning"],
   [event("job.done", "job_1", { status: "cancelled" }), "Job job_1 of acme is cancelled", "info"],
+  [
+    event("policy.denied", "words", { reason: "leak", at: "reply", count: 1 }),
+    "Policy words denied a reply of acme: leak",
+    "warning",
+  ],
+  [
+    event("policy.denied", "words", { reason: "leak", at: "request", count: 7 }),
+    "Policy words denied 7 texts of acme: leak",
+    "warning",
+  ],
   [down("credit"), "Calls to openai/gpt@api fail: its account has no credit or no quota left", "critical"],
   [down("failing"), "Calls to openai/gpt@api fail: its vendor does not answer as it should", "critical"],
   [event("target.up", "openai/gpt@api", {}, ""), "Calls to openai/gpt@api work again", "info"],

@@ -748,11 +748,13 @@ describe("what a realtime session allows", () => {
   it.live("holds back text of which an enforced policy denies a part, and cancels that response", () =>
     withSession(
       words("All is well, ", "and forb", "idd", "en is", " the rest"),
-      async ({ open, vendor }) => {
+      async ({ open, vendor, records }) => {
         const socket = await open()
         socket.send({ type: "response.create" })
         await done(socket)
         expect(transcriptOf(socket.messages)).toBe("All is well, ")
+        await expect.poll(async () => (await records()).length).toBe(1)
+        expect((await records())[0]?.policies).toEqual([{ policy: "words", at: "reply", count: 1, did: "denied" }])
         expect(errorOf(await socket.until(isType("error")))).toMatchObject({ code: "content_blocked" })
         await expect.poll(() => vendor.sessions[0]?.received.some(isType("response.cancel"))).toBe(true)
         expect(JSON.stringify(socket.messages)).not.toContain("the rest")
