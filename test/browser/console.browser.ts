@@ -779,8 +779,9 @@ describe("what it shows", () => {
     await dialog.getByText(/hush\w+, <EMAIL_[A-Z2-7]{5}>/).waitFor()
     expect(await findings(page)).toEqual([])
     const said = { ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: `hush${tag}` }] }] }
+    gateway().vendor.script(answering({ words: ["fine"], inTokens: 10, outTokens: 2 }))
     const reply = await gateway().exchange(said)
-    await reply.text()
+    expect([reply.status, await reply.text()]).toEqual([200, expect.any(String)])
     const id = reply.headers.get("x-svc-request-id") ?? ""
     await show(page, `exchanges/${ids.org}/${id}?at=${new Date().toISOString()}`, /^Exchange with/)
     const hit = page.getByRole("row").filter({ hasText: `words_${tag}` })
