@@ -235,7 +235,7 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   admitted.hits.push(...hits)
   if (denial !== undefined) {
     recordPolicyHits(services.context, admitted.hits)
-    noteDenial(admitted, denial, "request")
+    noteDenial(services.denials, { caller, requestId, model: admitted.model }, denial, "request")
     return yield* contentBlocked(denial)
   }
   const placed = placeFor(admitted, task, catalogue, request.cache?.reply)
@@ -252,6 +252,7 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
   kind: Kind<Request, Body>,
   request: Request,
 ): Effect.Effect<Verdict> => {
+  if (caller.policies.inbound.length === 0) return Effect.succeed(nothingFound)
   // Masks have been put on by the request's reader.
   const inbound = caller.policies.inbound.filter(({ action }) => action !== "mask")
   if (inbound.length === 0) return Effect.succeed(nothingFound)

@@ -94,12 +94,13 @@ export const reportFailedCall = (
 }
 
 /** Sends the event of a denial, without the text. */
-export const noteDenial = <Body extends object>(
-  { services, call: { caller, requestId }, model }: Pick<AdmittedCall<Body>, "services" | "call" | "model">,
+export const noteDenial = (
+  denials: CallServices["denials"],
+  { caller, requestId, model }: CallOrigin & { readonly model: string },
   { policy, reason }: Denial,
   at: PolicyHit["at"],
 ): void =>
-  services.denials.note({
+  denials.note({
     orgId: caller.org.id,
     policy,
     reason,

@@ -75,7 +75,7 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
     return { finished, settlement: withReplayRecord(heldCall, settlement, kept, told) }
   }
   let end = finish()
-  if (denial !== undefined) noteDenial(heldCall, denial, "reply")
+  if (denial !== undefined) noteDenial(services.denials, { ...heldCall.call, model: heldCall.model }, denial, "reply")
   recordPolicyHits(services.context, end.settlement.record.policies ?? [])
   heldCall.sent = end.settlement
   // Called while the database does not answer; the settlement that comes late has the same reply.
@@ -227,6 +227,7 @@ const reviewOutbound = Effect.fnUntraced(function* <Body extends object>(
   if (task.opening !== undefined) {
     if (review !== undefined) yield* Effect.promise(() => review.rest())
     if (review?.denial !== undefined) return review.denial
+    if (policies.length === 0) return undefined
     const sampled = policies.filter(({ isEnforced }) => !isEnforced)
     yield* services.review.sample(sampled, () => task.answered())
     return undefined

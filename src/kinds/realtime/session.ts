@@ -5,6 +5,7 @@
 import { Effect, Exit, type Queue } from "effect"
 import { callerView, targetView } from "../../calls/call-view.ts"
 import type { OpenSession } from "../../calls/services.ts"
+import { noteDenial } from "../../calls/settle/report.ts"
 import { Marks } from "../../policies/masks/marks.ts"
 import { maskingOf } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
@@ -39,6 +40,7 @@ export class RealtimeSession {
     jobs: Queue.Queue<Job>,
   ) {
     const { caller, services } = options
+    const denied = { caller, requestId: options.requestId, model: options.plan.handle }
     const mailbox = new Mailbox(jobs)
     this.#parts = {
       options,
@@ -48,18 +50,7 @@ export class RealtimeSession {
       money,
       events: new OwnEvents(client, options.requestId),
       deadlines: new SessionDeadlines(options, reached.target, client, mailbox),
-      noteDenial: ({ policy, reason }, at) =>
-        services.denials.note({
-          orgId: caller.org.id,
-          policy,
-          reason,
-          at,
-          appId: caller.app?.id,
-          keyId: caller.keyId,
-          requestId: options.requestId,
-          model: options.plan.handle,
-          tags: caller.tags,
-        }),
+      noteDenial: (denial, at) => noteDenial(services.denials, denied, denial, at),
     }
     this.#reached = reached
     const masking = maskingOf(caller, services.config.masterKey)
