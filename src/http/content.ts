@@ -1,13 +1,13 @@
 /** The content of a request that may have files: JSON, or a form whose files are in the spool. */
 import { createHash } from "node:crypto"
 import { Effect, Result, type Schema, type Scope } from "effect"
-import { isObject } from "../dialects/parse/json.ts"
 import { type Form, type FormError, readForm } from "../media/form.ts"
 import type { NamedFile } from "../media/media-file.ts"
 import type { Spool } from "../media/spool.ts"
 import { bodyTooLarge, serviceError } from "../protocol/error.ts"
 import { invalidInput } from "../protocol/json/issues.ts"
 import { type Decoded, parseBody } from "../protocol/json/json-body.ts"
+import { isJsonObject } from "../protocol/json/json-strings.ts"
 import type { BodyError, RuntimeRequest, UploadRequest } from "./caller-request.ts"
 import { decodeContent } from "./content-encoding.ts"
 import { grown, type Room } from "./large/room.ts"
@@ -80,8 +80,6 @@ const readJson = (
       }),
     ),
   )
-
-const isJsonObject = (json: Schema.Json): json is Schema.JsonObject => isObject(json)
 
 const objectOf = (json: Schema.Json): Decoded<Schema.JsonObject> =>
   isJsonObject(json)

@@ -8,7 +8,7 @@ import type { PolicyHit } from "../protocol/control/usage-record.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordReview } from "../telemetry/metrics.ts"
 import type { Direction } from "./engines/engine.ts"
-import { PolicyEngines } from "./engines/engines.ts"
+import { logNoVerdict, PolicyEngines } from "./engines/engines.ts"
 import type { EngineCheck, ReviewPolicy, RuleCheck } from "./policy.ts"
 import { TextWindow } from "./text/window.ts"
 
@@ -76,15 +76,8 @@ export class Review extends Context.Service<
       const ask = ({ id, onFailure }: ReviewPolicy, check: EngineCheck, text: string, direction: Direction) =>
         engines.review({ id, check }, { text, direction }).pipe(
           Effect.map(({ isFlagged, spans }): number | "failed" => (isFlagged ? Math.max(1, spans.length) : 0)),
-          Effect.catch(({ kind: engine, reason, status, sentence }) =>
-            Effect.logWarning("An engine of a policy gave no verdict", {
-              policy: id,
-              engine,
-              reason,
-              ...(status !== undefined && { status }),
-              ...(sentence !== undefined && { problem: sentence }),
-              onFailure,
-            }).pipe(
+          Effect.catch((failure) =>
+            logNoVerdict({ id, onFailure }, failure).pipe(
               Effect.tap(() => Effect.sync(() => recordReview(services, "review", "failed"))),
               Effect.as("failed" as const),
             ),

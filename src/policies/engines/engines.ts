@@ -14,7 +14,7 @@ import { recordEngineFailure } from "../../telemetry/metrics.ts"
 import { fetchWhole, isShortage, VendorClient, type WholeReply } from "../../upstream/client.ts"
 import { TargetHealth, type Verdict } from "../../upstream/health.ts"
 import { retryAfterOf } from "../../upstream/retry-after.ts"
-import type { EngineCheck } from "../policy.ts"
+import type { EngineCheck, ReviewPolicy } from "../policy.ts"
 import {
   clean,
   type Direction,
@@ -117,16 +117,19 @@ export class PolicyEngines extends Context.Service<
   )
 }
 
-/**
- * The places of an engine's findings in a whole text: in its order, and none overlaps another.
- * @error EngineFailed also if only a part of the text has a verdict
- */
-export const engineFound = (
-  policy: EnginePolicy,
-  text: string,
-  direction: Direction = "inbound",
-): Effect.Effect<ReadonlyArray<Span>, EngineFailed, PolicyEngines> =>
-  Effect.flatMap(PolicyEngines, ({ find }) => find(policy, { text, direction }))
+/** Logs that an engine gave no verdict, without the text and its answer. */
+export const logNoVerdict = (
+  { id, onFailure }: Pick<ReviewPolicy, "id" | "onFailure">,
+  { kind: engine, reason, status, sentence }: EngineFailed,
+): Effect.Effect<void> =>
+  Effect.logWarning("An engine of a policy gave no verdict", {
+    policy: id,
+    engine,
+    reason,
+    ...(status !== undefined && { status }),
+    ...(sentence !== undefined && { problem: sentence }),
+    onFailure,
+  })
 
 /** The questions of one text that are asked at once. */
 const piecesAtOnce = 4

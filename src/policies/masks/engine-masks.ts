@@ -8,7 +8,7 @@ import { WeirConfig } from "../../config.ts"
 import type { Policy } from "../../protocol/catalogue/policy.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { parseBody } from "../../protocol/json/json-body.ts"
-import { PolicyEngines } from "../engines/engines.ts"
+import { logNoVerdict, PolicyEngines } from "../engines/engines.ts"
 import type { Span } from "../engines/spans.ts"
 import { compilePolicy, type EngineCheck, type ReviewPolicy } from "../policy.ts"
 import { contentBlocked, unavailable } from "../review.ts"
@@ -89,12 +89,7 @@ const foundBy = (
     Effect.map((spans) => masksOf(policy, text, spans)),
     Effect.catch((failure) =>
       Effect.andThen(
-        Effect.logWarning("An engine of a policy gave no verdict", {
-          policy: policy.id,
-          engine: failure.kind,
-          reason: failure.reason,
-          onFailure: policy.onFailure,
-        }),
+        logNoVerdict(policy, failure),
         policy.onFailure === "allow"
           ? Effect.succeed([])
           : Effect.fail(contentBlocked({ policy: policy.id, reason: unavailable })),

@@ -6,6 +6,7 @@ import { type Redacted, Result, type Schema } from "effect"
 import type { Policy } from "../../protocol/catalogue/policy.ts"
 import { parseBody } from "../../protocol/json/json-body.ts"
 import { editJson, type JsonPath, set } from "../../protocol/json/json-edit.ts"
+import { mapStrings } from "../../protocol/json/json-strings.ts"
 import { compilePolicy, type ReviewPolicy } from "../policy.ts"
 import { ReplyReview } from "../reply/reply-review.ts"
 import type { PolicyHit } from "../review.ts"
@@ -105,20 +106,9 @@ export const maskFields = <E>(
   const { changed, masked } = maskTexts(requestTexts(fields.success), masking)
   if (masked === undefined) return { fields, masked }
   const texts = new Map(changed.map(([path, text]) => [path.join("\0"), text]))
-  const changedAt = (value: Schema.Json, path: string): Schema.Json => {
-    if (typeof value === "string") return texts.get(path) ?? value
-    if (Array.isArray(value)) return value.map((each, at) => changedAt(each, below(path, at)))
-    return isJsonObject(value) ? changedIn(value, path) : value
-  }
-  const changedIn = (value: Schema.JsonObject, path: string): Schema.JsonObject =>
-    Object.fromEntries(Object.entries(value).map(([name, each]) => [name, changedAt(each, below(path, name))]))
-  return { fields: Result.succeed(changedIn(fields.success, "")), masked }
+  const made = mapStrings(fields.success, (text, path) => texts.get(path.join("\0")) ?? text)
+  return { fields: Result.succeed(made), masked }
 }
-
-const below = (path: string, place: string | number): string => (path === "" ? String(place) : `${path}\0${place}`)
-
-const isJsonObject = (value: Schema.Json): value is Schema.JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 interface MaskedTexts {
   readonly changed: ReadonlyArray<readonly [path: JsonPath, text: string]>

@@ -1,7 +1,7 @@
 /** The texts of whole replies, with others in their places. Pure. */
-import type { Schema } from "effect"
 import type { ReplyBlock } from "../../protocol/block.ts"
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
+import { mapStrings } from "../../protocol/json/json-strings.ts"
 import { frameOf, leavesOf, withTexts } from "./frame-texts.ts"
 
 /** Another text for one. @param isJson whether it is JSON in a string */
@@ -19,25 +19,13 @@ export const editBlock = (block: ReplyBlock, edit: EditText): ReplyBlock => {
       const { input, json, text } = block
       return {
         ...block,
-        input: editObject(input, edit),
+        input: mapStrings(input, (each) => edit(each, "toolArguments", false)),
         ...(json !== undefined && { json: edit(json, "toolArguments", true) }),
         ...(text !== undefined && { text: edit(text, "toolArguments", false) }),
       }
     }
   }
 }
-
-const editObject = (value: Schema.JsonObject, edit: EditText): Schema.JsonObject =>
-  Object.fromEntries(Object.entries(value).map(([name, each]) => [name, editJson(each, edit)]))
-
-const editJson = (value: Schema.Json, edit: EditText): Schema.Json => {
-  if (typeof value === "string") return edit(value, "toolArguments", false)
-  if (Array.isArray(value)) return value.map((each) => editJson(each, edit))
-  return isJsonObject(value) ? editObject(value, edit) : value
-}
-
-const isJsonObject = (value: Schema.Json): value is Schema.JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** The texts in a vendor's JSON, in place: all other bytes stay. */
 export const editJsonTexts = (json: string, edit: EditText): string => {
