@@ -10,14 +10,16 @@ const url = isGuideData(data) ? data.serverUrl : "/"
 const document = OpenApi.fromApi(
   Api.annotateMerge(OpenApi.annotations({ servers: [{ url, description: "This gateway" }] })),
 )
-const guide: Guide = makeGuide(document)
+// Pages take longer than the document, which does not wait for them.
+let made: Guide | undefined
+const guide = (): Guide => (made ??= makeGuide(document))
 
 const textOf = ({ ask, text }: Question): string | undefined => {
   switch (ask) {
     case "path":
-      return guide.show(text)
+      return guide().show(text)
     case "search":
-      return guide.search(text)
+      return guide().search(text)
     case "document":
       return JSON.stringify(document)
   }
