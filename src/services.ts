@@ -45,6 +45,7 @@ import { ScimUsers } from "./identity/scim/scim-users.ts"
 import { SsoLogin } from "./identity/sso-login.ts"
 import { JobStore } from "./jobs/job-store.ts"
 import { Jobs } from "./jobs/jobs.ts"
+import { KeptResponses } from "./kept-responses/kept-responses.ts"
 import { Realtime } from "./kinds/realtime/realtime.ts"
 import { Spool } from "./media/spool.ts"
 import { Books } from "./money/books.ts"
@@ -167,6 +168,7 @@ const money = Layer.mergeAll(
   BalanceWarnings.layer,
   BudgetWarnings.layer,
   JobAttempts.layer,
+  KeptResponses.layer,
   UsageRollups.layer,
   UsageSummaries.layer,
   ExchangeLog.layer,

@@ -209,7 +209,7 @@ export const allEdits: ReadonlyArray<Edit> = [
   ...edits(
     "src/money/ledger-items.ts",
     ["  let from = 1\n", "  let from = 0\n"],
-    ["    from += reply.length\n", "\n"],
+    ["    from += part.length\n", "\n"],
     ["mayBeOpen: items.some((item) => item.mayBeOpen)", "mayBeOpen: false"],
   ),
   ...edits(

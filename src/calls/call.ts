@@ -106,7 +106,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const { rooms } = limits
   if (rooms.length > 0) reply.rates(rooms)
   if (Result.isFailure(decoded)) return yield* decoded.failure
-  const { request, masked } = decoded.success
+  const { request, masked, keep } = decoded.success
   if (admission._tag === "InProgress") {
     reply.send(inProgressReply(registration?.requestId ?? ""))
     return undefined
@@ -125,7 +125,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const { requestId, traceId } = call
   const origin = { requestId, caller: tagged, ...(traceId !== undefined && { traceId }) }
   const review = reviewOf(reply, tagged, masked?.marks, services)
-  const given = { services, call: origin, kind, meta, model, registration, counts, reply, limits, waiting }
+  const given = { services, call: origin, kind, meta, model, registration, counts, reply, keep, limits, waiting }
   const admitted: AdmittedCall<Body> = { ...given, hits: [...(masked?.hits ?? [])], review }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(

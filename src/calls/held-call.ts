@@ -4,7 +4,7 @@ import { Result } from "effect"
 import type { DailyCount } from "../admission/gate.ts"
 import type { Waiting } from "../admission/overload.ts"
 import type { Caller } from "../identity/caller.ts"
-import type { Settlement } from "../money/settlement.ts"
+import type { KeptFacts, Settlement } from "../money/settlement.ts"
 import type { MaskedValues } from "../policies/masks/mask-request.ts"
 import type { PolicyHit } from "../policies/review.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -19,20 +19,32 @@ import type { Reserved } from "./settle/reserve.ts"
 import type { Conversation } from "./vendor/conversation.ts"
 
 /** A request that could be read. */
-export interface DecodedCall<Request> {
+export interface DecodedCall<Request, Body extends object = object> {
   readonly request: Request
+  /** Keeps the reply for its caller; absent if it is not kept. */
+  readonly keep?: KeepReply<Body> | undefined
   /** The marks that replace values of the client's request; absent if nothing was masked. */
   readonly masked?: MaskedValues | undefined
   /** Hash of the payload, independent of key order; only if there is an idempotency key. */
   readonly payloadHash: string | undefined
 }
 
+/** The facts of a reply that is kept, with its content sealed. */
+export type KeepReply<Body extends object> = (body: Body) => KeptFacts
+
 /** A request with the values that its marks replace. */
-export const withMasked = <Request, E>(
-  decoded: Result.Result<DecodedCall<Request>, E>,
+export const withMasked = <Request, Body extends object, E>(
+  decoded: Result.Result<DecodedCall<Request, Body>, E>,
   masked: MaskedValues | undefined,
-): Result.Result<DecodedCall<Request>, E> =>
+): Result.Result<DecodedCall<Request, Body>, E> =>
   masked === undefined ? decoded : Result.map(decoded, (read) => ({ ...read, masked }))
+
+/** A request whose reply is kept. */
+export const withKeep = <Request extends CallRequest, Body extends object, E>(
+  decoded: Result.Result<DecodedCall<Request>, E>,
+  keep: KeepReply<Body>,
+): Result.Result<DecodedCall<Request, Body>, E> =>
+  Result.map(decoded, (read) => ({ ...read, request: { ...read.request, isKept: true }, keep }))
 
 export interface CallOrigin {
   /** The gateway's own request id. */
@@ -46,7 +58,7 @@ export interface CallOrigin {
 export interface Call<Request extends CallRequest, Body extends object> extends CallOrigin {
   readonly kind: Kind<Request, Body>
   /** The request, or the reason why it cannot be read, which is reported after the caller's limits. Its bytes are not kept. */
-  readonly decoded: Result.Result<DecodedCall<Request>, ServiceError<"bad_request">>
+  readonly decoded: Result.Result<DecodedCall<Request, Body>, ServiceError<"bad_request">>
 }
 
 /** A call that is admitted. */
@@ -61,6 +73,7 @@ export interface AdmittedCall<Body extends object> {
   /** The counts that are taken back if the call fails. */
   readonly counts: ReadonlyArray<DailyCount>
   readonly reply: ClientReply<Body>
+  readonly keep: KeepReply<Body> | undefined
   readonly limits: CountedLimits
   /** Matches of content policies so far. */
   readonly hits: Array<PolicyHit>

@@ -29,6 +29,8 @@ export interface CallRequest {
   /** Whether the reply is a stream of events. */
   readonly stream?: boolean | undefined
   readonly cache?: { readonly reply?: ReplyCaching | undefined } | undefined
+  /** Whether the reply is kept for its caller: it is then read whole, also where it is a stream. */
+  readonly isKept?: boolean | undefined
 }
 
 export type PlanError = ServiceError

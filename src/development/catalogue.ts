@@ -42,7 +42,7 @@ prices:
 plans:
   - { id: development, concurrency: 20, perMinute: 600, dailyTokens: 10000000 }
 orgs:
-  - { id: org_development, name: Development, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film, talk],
+  - { id: org_development, name: Development, keeps: { responses: 30d }, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film, talk],
       capabilities: { imageGen: true, speechToText: true, textToSpeech: true, videoGen: true },
       aliases: { "claude-*": main, "gpt-*": main, "gemini-*": main } }
 users:

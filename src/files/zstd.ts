@@ -1,4 +1,5 @@
 /** Compression of stored replies: fast, and with small buffers for small texts. */
+import { constants as bufferConstants } from "node:buffer"
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib"
 
 const params = { [constants.ZSTD_c_compressionLevel]: 1 }
@@ -18,3 +19,16 @@ export const compress = (text: string): Buffer => {
 
 export const decompress = (bytes: Buffer): string =>
   zstdDecompressSync(bytes, { chunkSize: chunkSizeFor(bytes.length * usualRatio) }).toString("utf8")
+
+/** Undefined if the text is larger than so many bytes. */
+export const decompressAtMost = (bytes: Buffer, mostBytes: number): string | undefined => {
+  const maxOutputLength = Math.min(mostBytes, bufferConstants.MAX_LENGTH)
+  try {
+    return zstdDecompressSync(bytes, { chunkSize: chunkSizeFor(bytes.length * usualRatio), maxOutputLength }).toString(
+      "utf8",
+    )
+  } catch (cause) {
+    if (cause instanceof RangeError) return undefined
+    throw cause
+  }
+}

@@ -39,6 +39,8 @@ interface ReadCall<Request extends CallRequest, Body extends object> {
 /** How an API reads a request and writes its reply. */
 export interface CallWords<Request extends CallRequest, Body extends object> extends Answering<Body> {
   readonly read: (authenticated: Authenticated) => ReadCall<Request, Body>
+  /** The request that is read instead: it may be longer. @param body as it was sent */
+  readonly continued?: (caller: Caller, body: Uint8Array) => Effect.Effect<Uint8Array, RouteError>
   /** The same for a large request, which is read elsewhere; read here if absent. */
   readonly readLarge?: (
     caller: Caller,
@@ -101,6 +103,19 @@ export const makeCallRunner = Effect.gen(function* () {
       (masking) => Effect.map(read(caller, parts, masking), (call) => ({ ...call, caller })),
     )
 
+  /** Reads a request that may have become large. */
+  const readContinued = <Request extends CallRequest, Body extends object>(
+    words: CallWords<Request, Body>,
+    call: Authenticated,
+    continued: NonNullable<CallWords<Request, Body>["continued"]>,
+  ) =>
+    Effect.flatMap(continued(call.caller, call.body), (body) => {
+      const { readLarge } = words
+      if (readLarge === undefined || body.length < largeBytes) return readCall(words, { ...call, body })
+      const room = call.body.length < largeBytes ? large.reserve(body.length) : Effect.void
+      return Effect.andThen(room, readLargeCall(readLarge, call.caller, [body]))
+    })
+
   /** The caller is known, and room is taken, before the body is read. */
   const readLarge = <Request extends CallRequest, Body extends object>(
     request: UploadRequest,
@@ -108,11 +123,14 @@ export const makeCallRunner = Effect.gen(function* () {
     words: CallWords<Request, Body>,
   ) => {
     const read = Effect.flatMap(takeRoom(large, request), (room) => readParts(request, bodyMaxBytes, room))
-    return Effect.flatMap(identifyUpload(request, read), ({ caller, content: { parts, bytes } }) =>
-      words.readLarge === undefined || bytes < largeBytes
-        ? readCall(words, { caller, body: joinChunks(parts), request, requestId })
-        : readLargeCall(words.readLarge, caller, parts),
-    )
+    return Effect.flatMap(identifyUpload(request, read), ({ caller, content: { parts, bytes } }) => {
+      const { readLarge, continued } = words
+      const call = () => ({ caller, body: joinChunks(parts), request, requestId })
+      if (continued !== undefined) return readContinued(words, call(), continued)
+      return readLarge === undefined || bytes < largeBytes
+        ? readCall(words, call())
+        : readLargeCall(readLarge, caller, parts)
+    })
   }
 
   return {
@@ -128,8 +146,19 @@ export const makeCallRunner = Effect.gen(function* () {
       if (mayBeLarge(request)) {
         return Effect.scoped(begin(kind, request, requestId, words, readLarge(request, requestId, words)))
       }
-      const identified = Effect.flatMap(identify(request, requestId), (call) => readCall(words, call))
-      return begin(kind, request, requestId, words, identified)
+      const { continued } = words
+      const authenticated = identify(request, requestId)
+      if (continued === undefined) {
+        return begin(
+          kind,
+          request,
+          requestId,
+          words,
+          Effect.flatMap(authenticated, (call) => readCall(words, call)),
+        )
+      }
+      const read = Effect.flatMap(authenticated, (call) => readContinued(words, call, continued))
+      return Effect.scoped(begin(kind, request, requestId, words, read))
     },
 
     upload: <Request extends CallRequest, Body extends object>(

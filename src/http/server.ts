@@ -13,6 +13,7 @@ import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
 import { serveBelow } from "./base-path.ts"
 import { failureAt } from "./compatible/reply.ts"
+import { responseRoutes } from "./compatible/responses/routes.ts"
 import { compatibleRoutes } from "./compatible/routes.ts"
 import { limitConnections } from "./connection-limit.ts"
 import { consoleRoutes } from "./console/routes.ts"
@@ -114,6 +115,7 @@ export const layerServer = Layer.unwrap(
     const main = Layer.mergeAll(
       apiRoutes,
       compatibleRoutes,
+      responseRoutes,
       pageRoutes,
       consoleRoutes,
       guideRoutes(access),

@@ -51,6 +51,21 @@ const entryFields = {
     }),
   ),
   record: UsageRecord,
+  kept: Schema.optional(
+    Schema.Struct({
+      id: Schema.String,
+      day: Schema.String,
+      previous: Schema.optional(Schema.String),
+      app: Schema.String,
+      person: Schema.String,
+      endUser: Schema.String,
+      model: Schema.String,
+      state: Schema.Literals(["completed", "incomplete"]),
+      eraseAt: Schema.Finite,
+      items: Schema.Array(Schema.String),
+      sealed: Schema.String,
+    }),
+  ),
   reply: Schema.optional(Schema.Struct({ sealed: Schema.String, told: Schema.optional(Schema.BigIntFromString) })),
 }
 const EntryJson = Schema.fromJsonString(Schema.Struct(entryFields))

@@ -19,11 +19,16 @@ export const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, bud
 export interface SettleItem {
   readonly fields: object
   readonly reply: Buffer | undefined
+  /** The content of a response that is kept. */
+  readonly kept: Buffer | undefined
   /** Whether the books may have the hold. */
   readonly mayBeOpen: boolean
 }
 
-export const settleItem = ({ hold, atMs, cost, record, reply, job }: Settlement, mayBeOpen: boolean): SettleItem => ({
+export const settleItem = (
+  { hold, atMs, cost, record, reply, job, kept }: Settlement,
+  mayBeOpen: boolean,
+): SettleItem => ({
   fields: {
     ...factsOf(hold),
     ...(hold.requestId !== undefined && { req_day: dayOfId(hold.requestId) }),
@@ -32,8 +37,10 @@ export const settleItem = ({ hold, atMs, cost, record, reply, job }: Settlement,
     cost: formatAmount(cost),
     ...(reply?.told !== undefined && { told: formatAmount(reply.told) }),
     ...(job !== undefined && { job }),
+    ...(kept !== undefined && { kept: { ...kept, sealed: undefined } }),
   },
   reply: reply && Buffer.from(reply.sealed, "base64"),
+  kept: kept && Buffer.from(kept.sealed, "base64"),
   mayBeOpen,
 })
 
@@ -47,23 +54,28 @@ export const dayOfId = (requestId: string): string => {
 }
 
 /**
- * Settlements of a batch: their fields as JSON, and their replies as bytes, one after the other, because encoding the replies
- * in JSON took most of the time.
+ * Settlements of a batch: their fields as JSON, and their replies and kept responses as bytes, one after the other, because
+ * encoding them in JSON took most of the time.
  */
 export const packSettlements = (items: ReadonlyArray<SettleItem>) => {
-  const replies: Array<Buffer> = []
+  const bytes: Array<Buffer> = []
   // Positions of bytes in SQL begin at 1.
   let from = 1
-  const rows = items.map(({ fields, reply }, item) => {
-    if (reply === undefined) return { item, ...fields }
-    const row = { item, ...fields, reply_from: from, reply_bytes: reply.length }
-    replies.push(reply)
-    from += reply.length
-    return row
-  })
+  const place = (part: Buffer): number => {
+    const begin = from
+    bytes.push(part)
+    from += part.length
+    return begin
+  }
+  const rows = items.map(({ fields, reply, kept }, item) => ({
+    item,
+    ...fields,
+    ...(reply !== undefined && { reply_from: place(reply), reply_bytes: reply.length }),
+    ...(kept !== undefined && { kept_from: place(kept), kept_bytes: kept.length }),
+  }))
   return {
     items: JSON.stringify(rows),
     mayBeOpen: items.some((item) => item.mayBeOpen),
-    replies: Buffer.concat(replies),
+    replies: Buffer.concat(bytes),
   }
 }

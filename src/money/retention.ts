@@ -46,10 +46,11 @@ export class Retention extends Context.Service<
           select retain_spent_days(${keptIds}::int, ${aheadDays}::int) as dropped`
         const [replies] = yield* sql<{ dropped: number }>`
           select retain_replies(${idempotencyTtlS}::double precision, ${aheadHours}::int) as dropped`
+        const [responses] = yield* sql<{ dropped: number }>`select retain_response_days(${aheadDays}::int) as dropped`
         const { made = 0, dropped = 0, removed = 0n } = row ?? {}
         return {
           made,
-          dropped: dropped + (replies?.dropped ?? 0) + (spentDays?.dropped ?? 0),
+          dropped: dropped + (replies?.dropped ?? 0) + (spentDays?.dropped ?? 0) + (responses?.dropped ?? 0),
           removed: sumOf(books) + removed,
         }
       })
@@ -75,6 +76,7 @@ export class Retention extends Context.Service<
             sql<Removed>`select ${books}retain_export_lists(${retentionDays}::int, ${pageRows}::int) as removed`,
         ),
         () => sql<Removed>`select retain_exports(${retentionDays}::int, ${pageRows}::int) as removed`,
+        perShard(({ sql, books }) => sql<Removed>`select ${books}retain_responses(${pageRows}::int) as removed`),
         perShard(
           ({ sql, books }) => sql<Removed>`select ${books}retain_spent(${keptIds}::int, ${pageRows}::int) as removed`,
         ),

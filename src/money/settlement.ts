@@ -36,6 +36,27 @@ export interface SealedReply {
   readonly told?: Amount | undefined
 }
 
+/** A response that its caller may continue and read later. Its content is sealed. */
+export interface KeptFacts {
+  readonly id: string
+  /** The day (UTC) in its id. */
+  readonly day: string
+  /** The response that it continues. */
+  readonly previous?: string | undefined
+  /** The owner; an absent part is empty. */
+  readonly app: string
+  readonly person: string
+  readonly endUser: string
+  readonly model: string
+  readonly state: "completed" | "incomplete"
+  /** Milliseconds since 1970. */
+  readonly eraseAt: number
+  /** Ids of items that later requests may reference. */
+  readonly items: ReadonlyArray<string>
+  /** Base64. */
+  readonly sealed: string
+}
+
 /** A call that outlives its request: the vendor works on it, and reports the outcome later. */
 export interface JobFacts {
   readonly id: string
@@ -63,6 +84,8 @@ export interface Settlement {
   readonly job?: JobFacts | undefined
   /** Kept for as long as request ids are remembered. */
   readonly reply?: SealedReply | undefined
+  /** Kept for as long as the caller's organisation says. */
+  readonly kept?: KeptFacts | undefined
 }
 
 /** The settlement that a running exchange would have now; without a cost, its hold would be released. */

@@ -54,7 +54,7 @@ const versionOfSchema = async () => {
 
 // The partitions that each gateway would make at its start, in a quarter of the time of all that it asks for then.
 await db.query(
-  `select from retain(3650, ${aheadDays}), retain_spent_days(3650, ${aheadDays}), retain_replies(86400, ${aheadHours})`,
+  `select from retain(3650, ${aheadDays}), retain_spent_days(3650, ${aheadDays}), retain_replies(86400, ${aheadHours}), retain_response_days(${aheadDays})`,
 )
 
 const firstTables = await tables()

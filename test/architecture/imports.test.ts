@@ -20,6 +20,7 @@ const layers = [
   "kinds",
   "calls",
   "reply-cache",
+  "kept-responses",
   "settings",
   "admission",
   "identity",

@@ -42,7 +42,7 @@ returns void language sql as $fn$
 $fn$;
 
 -- Settles many exchanges in one commit: usage record, charge, what the node's allotments have spent, the caller's
--- request id and its reply. Settling again changes nothing and tells the balance of the kept reply; what a reaper settled
+-- request id, its reply and a response that is kept. Settling again changes nothing and tells the balance of the kept reply; what a reaper settled
 -- is replaced. Outcomes: settled | duplicate (the request id was spent by another exchange: nothing is billed); the balance
 -- is the organisation's. told: the settlement comes late, and the caller was told this balance in this reply.
 create or replace function ledger_settle(items json, replies bytea, any_opened boolean)
@@ -62,7 +62,7 @@ begin
       when x.req_day is null and x.req is not null then spent_day(x.req) end as spent_on
     from json_to_recordset(items) as x(item integer, node text, org text, ref text, cur text, key text, req text,
       day date, at double precision, cost numeric, usage usage_records, req_day date, reply_from integer,
-      reply_bytes integer, told numeric, budgets json, job jsonb)
+      reply_bytes integer, told numeric, budgets json, job jsonb, kept jsonb, kept_from integer, kept_bytes integer)
   ), spent as (
     insert into spent_requests as s (org_id, key_id, request_id, ref, settled_at)
     select org, key, req, ref, to_timestamp(at / 1000) from x where req is not null and spent_on is null
@@ -140,6 +140,18 @@ begin
     select c.org, to_timestamp(c.at / 1000), c.ref, coalesce(c.told, a.balance), substr(replies, c.reply_from, c.reply_bytes)
     from charge c join account a on a.org = c.org and a.cur = c.cur
     where c.reply_from is not null
+  ), stored as (
+    insert into responses as r (org_id, day, id, previous_id, app_id, person_id, end_user_id, model, state, erase_at, content)
+    select c.org, (c.kept->>'day')::date, c.kept->>'id', c.kept->>'previous', c.kept->>'app', c.kept->>'person', c.kept->>'endUser',
+      c.kept->>'model', c.kept->>'state', to_timestamp((c.kept->>'eraseAt')::double precision / 1000),
+      substr(replies, c.kept_from, c.kept_bytes)
+    from charge c where c.kept_from is not null
+    on conflict (org_id, day, id) do update set state = excluded.state, content = excluded.content
+  ), named as (
+    insert into response_items (org_id, id, response_id, erase_at)
+    select c.org, i.id, c.kept->>'id', to_timestamp((c.kept->>'eraseAt')::double precision / 1000)
+    from charge c cross join jsonb_array_elements_text(c.kept->'items') i(id) where c.kept_from is not null
+    on conflict do nothing
   )
   select j.item, j.org, j.at, j.ref, j.is_duplicate, a.balance, j.reply_from, j.reply_bytes, j.told,
     j.reply_from is not null and not j.is_duplicate and c.item is null as is_again

@@ -116,6 +116,45 @@ begin
   return dropped;
 end $fn$;
 
+-- Drops partitions of days whose responses are all erased, and makes those of days ahead.
+create or replace function retain_response_days(ahead_days integer)
+returns integer language plpgsql as $fn$
+declare
+  d date;
+  today date := (now() at time zone 'UTC')::date;
+  part record;
+  is_used boolean;
+  dropped integer := 0;
+begin
+  if not pg_try_advisory_xact_lock(hashtext('weir.retain_response_days')) then
+    return 0;
+  end if;
+  for part in
+    select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'responses'::regclass and c.relname ~ '^responses_\d{8}$'
+      and to_date(right(c.relname, 8), 'YYYYMMDD') < today - 1
+  loop
+    execute format('select exists (select from %I where erase_at >= now())', part.relname) into is_used;
+    if not is_used then
+      execute format('drop table %I', part.relname);
+      dropped := dropped + 1;
+    end if;
+  end loop;
+  for d in select generate_series(today - 1, today + ahead_days, '1 day')::date loop
+    if to_regclass('responses_' || to_char(d, 'YYYYMMDD')) is null then
+      begin
+        execute format('create table %I (like responses including storage including constraints)', 'responses_' || to_char(d, 'YYYYMMDD'));
+        execute format('alter table responses attach partition %I for values from (%L) to (%L)',
+          'responses_' || to_char(d, 'YYYYMMDD'), d, d + 1);
+      exception when check_violation then
+        -- The default partition already has responses of this day; they stay there.
+        null;
+      end;
+    end if;
+  end loop;
+  return dropped;
+end $fn$;
+
 -- Drops partitions of months that all shards have closed, and makes those of transfers ahead.
 create or replace function retain_months(closed_until timestamptz)
 returns integer language plpgsql as $fn$

@@ -67,9 +67,10 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   const usage = usageOf(due.bill, due.charge, task.currency)
   const failure = error ?? (task.opening !== undefined && denial !== undefined ? contentBlocked(denial) : undefined)
   const finish = (told?: Amount) => {
-    if (failure !== undefined) return { finished: undefined, settlement: withHits(heldCall, due.settlement) }
+    const billed = withHits(heldCall, due.settlement)
+    if (failure !== undefined) return { finished: undefined, settlement: billed }
     const finished = finishReply(heldCall, usage, denial, true)
-    const settlement = withHits(heldCall, due.settlement)
+    const settlement = denial === undefined ? withKept(heldCall, billed, usage) : billed
     // The record has the marks of the request, not their values.
     const kept = heldCall.review?.restores === true ? finishReply(heldCall, usage, denial, false) : finished
     return { finished, settlement: withReplayRecord(heldCall, settlement, kept, told) }
@@ -80,8 +81,8 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   heldCall.sent = end.settlement
   // Called while the database does not answer; the settlement that comes late has the same reply.
   const estimate = hold.balance - due.charge.cost
-  const isAnswered = failure === undefined && isFree(heldCall, due)
-  // No client waits for the record of a call that costs nothing.
+  // No client waits for the record of a call that costs nothing, unless its response is in it.
+  const isAnswered = failure === undefined && end.settlement.kept === undefined && isFree(heldCall, due)
   if (isAnswered) conclude(heldCall, usage, estimate, end.finished, denial)
   const settled = yield* spanned("settle")(
     settleCharge(services, heldCall.call.caller, heldCall.covering, end.settlement, () => {
@@ -101,6 +102,17 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
 const withHits = <Body extends object>(heldCall: HeldCall<Body>, settlement: Settlement): Settlement => {
   const hits = hitsOf(heldCall)
   return hits.length === 0 ? settlement : { ...settlement, record: { ...settlement.record, policies: hits } }
+}
+
+/** The settlement with the reply, if it is kept: it has the marks of the request, not their values. */
+const withKept = <Body extends object>(
+  { keep, task, review }: HeldCall<Body>,
+  settlement: Settlement,
+  usage: SettledUsage,
+): Settlement => {
+  if (keep === undefined) return settlement
+  const edit = review && editOf(review, false)
+  return { ...settlement, kept: keep(task.finish(usage, edit)("")) }
 }
 
 /** Rates of tokens count what the vendor was asked for: a reply from the cache has none. */

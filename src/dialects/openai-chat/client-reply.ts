@@ -271,8 +271,17 @@ const choiceOf = ({ blocks, stop }: Reply, index: number) => {
 
 /** https://platform.openai.com/docs/guides/error-codes */
 export const chatError = ({ code, message, detail }: ErrorBody, status: number, path?: string) => ({
-  error: { message, type: errorType(status), param: path ?? null, code, ...(detail !== undefined && { detail }) },
+  error: {
+    message,
+    type: errorType(status),
+    param: path ?? null,
+    code: ownCode(detail?.["reason"]) ?? code,
+    ...(detail !== undefined && { detail }),
+  },
 })
+
+/** A code of OpenAI that clients look for. */
+const ownCode = (reason: unknown): string | undefined => (reason === "previous_response_not_found" ? reason : undefined)
 
 const errorTypes: Readonly<Record<number, string>> = {
   401: "authentication_error",

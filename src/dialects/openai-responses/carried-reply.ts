@@ -1,14 +1,18 @@
 /** Responses of a vendor, for clients of the same API. */
-import { editJsonText } from "../../protocol/json/json-edit.ts"
+import { editJsonText, type JsonEdit, type JsonPath, set } from "../../protocol/json/json-edit.ts"
 import { type MakeRules, replyEdits } from "../carry/carried-reply.ts"
 import type { ReplyContext } from "../client/client-api.ts"
 import { isObject } from "../parse/json.ts"
 import { responseId } from "./client-reply.ts"
 
-const namesOf = (context: ReplyContext) => ({ id: responseId(context), model: context.model })
+const editsOf = (context: ReplyContext, ...path: JsonPath): ReadonlyArray<JsonEdit> => {
+  const { model, kept } = context
+  const edits = replyEdits({ id: responseId(context), model }, ...path)
+  if (kept === undefined) return edits
+  return [...edits, set(true, ...path, "store"), set(kept.previous ?? null, ...path, "previous_response_id")]
+}
 
-export const carriedResponse = (context: ReplyContext, json: string): string =>
-  editJsonText(json, replyEdits(namesOf(context)))
+export const carriedResponse = (context: ReplyContext, json: string): string => editJsonText(json, editsOf(context))
 
 /** Events with the whole response in them. */
 const ofResponse: ReadonlySet<string> = new Set([
@@ -24,7 +28,7 @@ export const responseRules: MakeRules = (context) => ({
   edit: (event) => {
     const isEnd = event["type"] === "response.completed" || event["type"] === "response.incomplete"
     const { response } = event
-    const edits = isObject(response) ? replyEdits(namesOf(context), "response") : []
+    const edits = isObject(response) ? editsOf(context, "response") : []
     return { edits, isHeld: isEnd, tellsCharge: isEnd }
   },
 })

@@ -64,7 +64,7 @@ interface Progress {
   readonly error?: object
 }
 
-export const responseId = (context: ReplyContext): string => `resp_${replyId(context)}`
+export const responseId = (context: ReplyContext): string => context.kept?.id ?? `resp_${replyId(context)}`
 
 const responseOf = (context: ReplyContext, { status, output, usage, incompleteReason, error }: Progress) => ({
   id: responseId(context),
@@ -78,9 +78,9 @@ const responseOf = (context: ReplyContext, { status, output, usage, incompleteRe
   model: context.model,
   output,
   parallel_tool_calls: true,
-  previous_response_id: null,
+  previous_response_id: context.kept?.previous ?? null,
   reasoning: { effort: null, summary: null },
-  store: false,
+  store: context.kept !== undefined,
   temperature: null,
   text: { format: { type: "text" } },
   tool_choice: "auto",
@@ -119,7 +119,9 @@ const textPart = (
   logprobs: openaiLogprobs(logprobs),
 })
 
-const itemId = (context: ReplyContext, kind: string, index: number): string => `${kind}_${replyId(context)}_${index}`
+/** It contains the id of its response. */
+const itemId = (context: ReplyContext, kind: string, index: number): string =>
+  `${kind}_${responseId(context).slice("resp_".length)}_${index}`
 
 const itemOf = (context: ReplyContext, block: ReplyBlock, index: number, status: string): object => {
   switch (block.t) {

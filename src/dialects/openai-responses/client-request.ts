@@ -51,7 +51,7 @@ export const responsesFields: FieldTable = {
   prompt_cache_retention: withoutEffect("the catalogue says what vendors may keep"),
   stream_options: withoutEffect("frames are not padded"),
   include: carried,
-  store: own(false),
+  store: own(false, true),
   ...all(carried, "service_tier", "truncation", "top_logprobs", "prompt_cache_options", "max_tool_calls"),
   background: neutral(false),
   conversation: refused("nothing is stored: send the thread"),

@@ -3,16 +3,20 @@
 import { Effect, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
+import { withKeep } from "../../calls/held-call.ts"
 import { Tokenizer } from "../../calls/tokens/tokenizer.ts"
 import { WeirConfig } from "../../config.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
-import type { ClientApi, ClientContext, RequestPlace } from "../../dialects/client/client-api.ts"
+import type { ClientApi, RequestPlace } from "../../dialects/client/client-api.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
+import { keptInput } from "../../dialects/openai-responses/items.ts"
+import type { Caller } from "../../identity/caller.ts"
 import { JobStore } from "../../jobs/job-store.ts"
 import { chat } from "../../kinds/chat/chat.ts"
+import { Sealing } from "../../store/seal.ts"
 import { makeCallRunner } from "../call-runner.ts"
 import type { RuntimeRequest } from "../caller-request.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
@@ -23,7 +27,9 @@ import { withCredential } from "./credential.ts"
 import { mediaRoutes } from "./media.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
 import { makeAnswerIn } from "./reply.ts"
-import { readCompatible } from "./request.ts"
+import { type CompatibleRequest, readCompatible } from "./request.ts"
+import { keepResponse, keptFor, keptNames } from "./responses/keeping.ts"
+import { type ContinuedRequest, makeThreads } from "./responses/thread.ts"
 import { wholeRoutes } from "./whole.ts"
 
 /** The action that a path asks for. */
@@ -37,27 +43,45 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
   const tokenizer = yield* Tokenizer
   const large = yield* LargeRequests
   const answerIn = yield* makeAnswerIn
+  const continueThread = yield* makeThreads
+  const { sealer } = yield* Sealing
 
   const exchange =
     ({ api, ...place }: Place): DirectHandler =>
     (request, response) => {
       const requestId = newRequestId()
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
-      const connect = (sent: ClientContext | undefined) => {
+      let thread: ContinuedRequest | undefined
+      const connect = ({ sent, decoded }: CompatibleRequest, caller: Caller, input?: ReadonlyArray<string>) => {
         const context = { ...unread, ...sent?.context, isArray: place.isArray }
-        return new CompatibleConnection(response, api, context, request.headers)
+        const ms = input && keptFor(caller)
+        if (input === undefined || ms === undefined) {
+          return { decoded, connection: new CompatibleConnection(response, api, context, request.headers) }
+        }
+        const named = { ...context, kept: keptNames(context, thread?.previous) }
+        return {
+          decoded: withKeep(decoded, keepResponse(sealer, caller, named, input, ms)),
+          connection: new CompatibleConnection(response, api, named, request.headers),
+        }
       }
+      const isKept = (caller: Caller) => api === responsesApi && keptFor(caller) !== undefined
       return runner.run(chat, withCredential(request), requestId, {
-        read: ({ caller: { org }, body }) => {
-          const { sent, decoded } = readCompatible(api, request, body, org.aliases, place)
-          return { decoded, connection: connect(sent) }
+        ...(api === responsesApi && {
+          continued: (caller: Caller, body: Uint8Array) =>
+            Effect.map(continueThread(caller, body), (continued) => {
+              thread = continued
+              return continued.body
+            }),
+        }),
+        read: ({ caller, body }) => {
+          const read = readCompatible(api, request, body, caller.org.aliases, place)
+          const isRead = Result.isSuccess(read.decoded) && isKept(caller)
+          return connect(read, caller, isRead ? keptInput(body, thread?.from ?? 0) : undefined)
         },
-        readLarge: ({ org }, parts, masking) => {
-          const sentIn = { api: api.name, place, headers: request.headers, aliases: org.aliases }
-          return Effect.map(large.read(parts, sentIn, masking), ({ sent, decoded }) => ({
-            decoded,
-            connection: connect(sent),
-          }))
+        readLarge: (caller, parts, masking) => {
+          const inputFrom = isKept(caller) ? (thread?.from ?? 0) : undefined
+          const sentIn = { api: api.name, place, headers: request.headers, aliases: caller.org.aliases, inputFrom }
+          return Effect.map(large.read(parts, sentIn, masking), (read) => connect(read, caller, read.input))
         },
         refusedAt: () => new CompatibleConnection(response, api, unread),
         status: () => response.statusCode,

@@ -26,6 +26,8 @@ export interface LargeRead {
   /** The context of a request on a compatible route; undefined if the body cannot be read. */
   readonly sent: ClientContext | undefined
   readonly decoded: Decoded<DecodedCall<ChatRequest>>
+  /** The items of its input that were asked for. */
+  readonly input?: ReadonlyArray<string> | undefined
 }
 
 export class LargeRequests extends Context.Service<
@@ -126,12 +128,13 @@ export class LargeRequests extends Context.Service<
             },
             vendorOf,
           )
-          const { request, payloadHash, masked } = outcome
+          const { request, payloadHash, masked, input } = outcome
           const read = { request: { ...request, prompt }, payloadHash }
-          if (masked === undefined || masking === undefined) return { sent, decoded: Result.succeed(read) }
+          if (masked === undefined || masking === undefined) return { sent, input, decoded: Result.succeed(read) }
           const { hits, entries } = masked
           return {
             sent,
+            input,
             decoded: Result.succeed({ ...read, masked: { hits, marks: Marks.from(masking.key, entries) } }),
           }
         }),

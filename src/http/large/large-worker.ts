@@ -12,6 +12,7 @@ import { dialectOf } from "../../dialects/index.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
+import { keptInput } from "../../dialects/openai-responses/items.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import { decodeExchange } from "../../kinds/decode.ts"
@@ -107,7 +108,10 @@ const read = (id: number, body: Uint8Array, sentIn: SentIn | undefined): ReadRep
   const api = apis.get(sentIn.api)
   if (api === undefined) throw new Error(`There is no API ${sentIn.api}`)
   const { sent, decoded } = readCompatible(api, sentIn, body, sentIn.aliases, sentIn.place)
-  return { kind: "read", ...(sent !== undefined && { sent }), outcome: keep(id, body, decoded) }
+  const outcome = keep(id, body, decoded)
+  const { inputFrom } = sentIn
+  const input = inputFrom === undefined || "refused" in outcome ? undefined : keptInput(body, inputFrom)
+  return { kind: "read", ...(sent !== undefined && { sent }), outcome: { ...outcome, ...(input && { input }) } }
 }
 
 const keep = (id: number, source: Uint8Array, decoded: Decoded<DecodedCall<ChatRequest>>): ReadReply["outcome"] => {

@@ -16,6 +16,8 @@ export interface SentIn {
   readonly place: RequestPlace
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly aliases: Readonly<Record<string, string>> | undefined
+  /** The first item of its input that is returned; none is if absent. */
+  readonly inputFrom?: number | undefined
 }
 
 /** `id` is the request's, from `read` to `end`. */
@@ -60,6 +62,8 @@ export interface ReadReply {
         /** The values behind the marks of the request, by mark. */
         readonly masked?: SentMasked | undefined
         readonly facts: PromptFacts
+        /** The items of its input that {@link SentIn} asks for. */
+        readonly input?: ReadonlyArray<string> | undefined
       }
     | { readonly refused: string; readonly detail: ErrorDetail | undefined }
 }

@@ -12,6 +12,7 @@ export interface ChatRequest extends Omit<ExchangeRequest, "thread" | "tools"> {
   readonly prompt: Prompt
   /** Present if a vendor of the same API gets the request unchanged. */
   readonly carried?: CarriedRequest | undefined
+  readonly isKept?: boolean | undefined
 }
 
 /** The facts of a request in a client's own API that an exchange needs. */

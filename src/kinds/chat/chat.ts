@@ -80,6 +80,7 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
       vendorRequest,
       warnings: plan.warnings,
       client: vendorRequest.stream ? reply : undefined,
+      isKept: request.isKept === true,
       opening: vendorRequest.stream ? opening : () => "",
       omittingTools: (types) => reply.omittingTools(types),
       lostTools: caller.org.hostedTools,

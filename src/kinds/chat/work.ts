@@ -35,6 +35,8 @@ export interface ChatWorkOptions extends ReaderOptions {
   readonly carrying?: (notes: CarryingNotes | undefined) => void
   /** The names of the client's own users at a vendor. */
   readonly endUsersAt?: ((vendor: Pick<Vendor, "endUser">) => PromptParams["endUsers"]) | undefined
+  /** Whether the reply is kept whole, also where it is a stream. */
+  readonly isKept?: boolean
   readonly context: Context.Context<never>
 }
 
@@ -57,7 +59,7 @@ export class ChatWork implements Work {
 
   constructor(options: ChatWorkOptions) {
     this.#options = options
-    this.meter = new UsageMeter({ keepsBlocks: options.client === undefined })
+    this.meter = new UsageMeter({ keepsBlocks: options.client === undefined || options.isKept === true })
     this.warnings = [...options.warnings]
   }
 

@@ -3,7 +3,7 @@ import { DateTime, Option, Schema } from "effect"
 import { OrgReplyCache } from "../control/reply-cache.ts"
 import { Currency } from "../usage.ts"
 import { NonNegative, PerMinute } from "../values/bounds.ts"
-import { Instant } from "../values/instant.ts"
+import { dayMs, Instant } from "../values/instant.ts"
 import { TagName, Tags } from "../values/tags.ts"
 import { limitFields, SubjectLimits } from "./limits.ts"
 import { SsoProvider } from "./sso-provider.ts"
@@ -18,6 +18,22 @@ export const TimeZone = Schema.String.check(
 )
 
 const isZone = (name: string): boolean => Option.isSome(DateTime.zoneMakeNamed(name))
+
+const keepTime = "a time such as 12h or 30d, at most 400d"
+
+/** The time for which an organisation's data are kept, e.g. `12h` or `30d`. */
+export const KeepTime = Schema.String.annotate({ expected: keepTime }).check(
+  Schema.makeFilter((text: string) => {
+    const ms = keepMs(text)
+    return ms !== undefined && ms > 0 && ms <= 400 * dayMs ? undefined : `${keepTime}, is required`
+  }),
+)
+
+/** Milliseconds of a time such as `30d`; undefined if it is none. */
+export const keepMs = (text: string): number | undefined => {
+  const [, count, unit] = /^(\d{1,5})(h|d)$/.exec(text) ?? []
+  return count === undefined ? undefined : Number(count) * (unit === "d" ? dayMs : dayMs / 24)
+}
 
 export const Org = Schema.Struct({
   id: Id,
@@ -63,6 +79,16 @@ export const Org = Schema.Struct({
    * models.
    */
   replyCache: Schema.optionalKey(OrgReplyCache),
+  /** The data that are kept for its callers, sealed. */
+  keeps: Schema.optionalKey(
+    Schema.Struct({
+      /**
+       * The time for which responses, with what was asked, can be continued and read, e.g. `30d`; if absent, none is kept. A
+       * shorter time holds at once, also for those that exist.
+       */
+      responses: Schema.optionalKey(KeepTime),
+    }),
+  ),
 })
 export type Org = typeof Org.Type
 

@@ -66,7 +66,7 @@ export const AppCreate = Schema.Struct({ id, ...appFields }).annotate({ identifi
 export const removable = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 /** A disabled tenant is refused everything, and keeps its data. */
 const status = Schema.optionalKey(Schema.Literals(["active", "disabled"]))
-const { timeZone, plan, policies, capabilities, hostedTools, aliases, sso, replyCache } = Org.fields
+const { timeZone, plan, policies, capabilities, hostedTools, aliases, sso, replyCache, keeps } = Org.fields
 const { models, rates } = limitFields
 /** Null removes a list, so that what is allowed above holds; an empty one allows nothing. */
 const limits = { models: removable(models.schema), rates: removable(rates.schema) }
@@ -83,6 +83,7 @@ export const OrgUpdate = Schema.Struct({
   aliases: removable(aliases.schema),
   sso: removable(sso.schema),
   replyCache: removable(replyCache.schema),
+  keeps: removable(keeps.schema),
   status,
 }).annotate({ identifier: "OrgUpdate" })
 export const TeamUpdate = Schema.Struct({

@@ -21,6 +21,8 @@ export const bookTables = [
   "spent_days",
   "holds",
   "replies",
+  "responses",
+  "response_items",
   "jobs",
   "job_attempts",
   "exchange_reports",

@@ -1,0 +1,44 @@
+-- Old nodes: may run.
+-- Responses that clients may continue, read and erase, and the items that they may reference. Functions: ledger_settle,
+-- responses_remove, retain_responses, retain_response_days.
+create table responses (
+  org_id text not null,
+  -- The day (UTC) in its id.
+  day date not null,
+  id text collate "C" not null,
+  -- The response that it continues.
+  previous_id text collate "C",
+  -- Its owner; an absent part is empty.
+  app_id text not null,
+  person_id text not null,
+  end_user_id text not null,
+  model text not null,
+  state text not null check (state in ('queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled')),
+  created_at timestamptz not null default now(),
+  erase_at timestamptz not null,
+  -- The request's own items and the reply, sealed.
+  content bytea not null,
+  primary key (org_id, day, id)
+) partition by range (day);
+alter table responses alter column content set storage external;
+create index responses_by_erasure on responses (erase_at);
+create table responses_default partition of responses default;
+
+create table response_items (
+  org_id text not null,
+  id text collate "C" not null,
+  response_id text collate "C" not null,
+  erase_at timestamptz not null,
+  primary key (org_id, id, response_id)
+);
+create index response_items_by_erasure on response_items (erase_at);
+
+-- Where the books are spread already, these are placed as the other tables of the books are.
+do $spread$ begin
+  if exists (select from pg_class where relname = 'pg_dist_partition') then
+    if exists (select from pg_dist_partition where logicalrelid = 'counters'::regclass) then
+      perform create_distributed_table('responses', 'org_id', colocate_with => 'counters');
+      perform create_distributed_table('response_items', 'org_id', colocate_with => 'counters');
+    end if;
+  end if;
+end $spread$;

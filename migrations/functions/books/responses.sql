@@ -1,0 +1,78 @@
+-- Kept responses: their removal. They are written by ledger_settle.
+
+-- Removes responses of an organisation with their items: one, those of an end user, or all before a time. Returns how many.
+create or replace function responses_remove(p_org text, p_id text, p_app text, p_end_user text, p_before timestamptz)
+returns integer language plpgsql as $fn$
+declare
+  removed integer;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  with gone as (
+    delete from responses r where r.org_id = p_org and (p_id is null or r.id = p_id)
+      and (p_app is null or r.app_id = p_app) and (p_end_user is null or r.end_user_id = p_end_user)
+      and (p_before is null or r.created_at < p_before)
+    returning r.id
+  ), items as (
+    delete from response_items i using gone g where i.org_id = p_org and i.response_id = g.id
+  )
+  select count(*) into removed from gone;
+  return removed;
+end $fn$;
+
+-- Removes responses that are past keeping, at most so many; tells how many rows.
+create or replace function retain_responses(most integer)
+returns bigint language plpgsql as $fn$
+declare
+  responses_gone bigint;
+  items_gone bigint;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  delete from responses where (org_id, day, id) in (
+    select r.org_id, r.day, r.id from responses r where r.erase_at < now() order by r.erase_at limit most);
+  get diagnostics responses_gone = row_count;
+  delete from response_items where (org_id, id, response_id) in (
+    select i.org_id, i.id, i.response_id from response_items i where i.erase_at < now() order by i.erase_at limit most);
+  get diagnostics items_gone = row_count;
+  return greatest(responses_gone, items_gone);
+end $fn$;
+
+-- The day (UTC) in the id of a response; null if there is none.
+create or replace function response_day(p_id text)
+returns date language plpgsql immutable as $fn$
+declare
+  days bigint := 0;
+begin
+  if p_id !~ '^resp_[A-Za-z0-9_-]{16}[0-9a-z]{4}$' then
+    return null;
+  end if;
+  for at in 22..25 loop
+    days := days * 36 + strpos('0123456789abcdefghijklmnopqrstuvwxyz', substr(p_id, at, 1)) - 1;
+  end loop;
+  return date '1970-01-01' + days::integer;
+end $fn$;
+
+-- A response with those that it continues, the newest first, as far as its owner has them: at most so many, and until their contents
+-- are together larger than so many bytes.
+create or replace function response_thread(p_org text, p_day date, p_id text, p_app text, p_person text, p_end_user text,
+  p_oldest timestamptz, p_most integer, p_most_bytes bigint)
+returns setof responses language plpgsql as $fn$
+declare
+  r responses;
+  at_day date := p_day;
+  at_id text := p_id;
+  bytes bigint := 0;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  for turn in 1..p_most loop
+    select * into r from responses q
+    where q.org_id = p_org and q.day = at_day and q.id = at_id and q.app_id = p_app and q.person_id = p_person
+      and q.end_user_id = p_end_user and q.erase_at > now() and q.created_at > p_oldest
+      and q.state in ('completed', 'incomplete');
+    exit when not found;
+    return next r;
+    bytes := bytes + octet_length(r.content);
+    exit when r.previous_id is null or bytes > p_most_bytes;
+    at_id := r.previous_id;
+    at_day := response_day(at_id);
+  end loop;
+end $fn$;

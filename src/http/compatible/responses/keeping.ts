@@ -1,0 +1,67 @@
+/** Keeps the replies of OpenAI's Responses for their callers. */
+import type { KeepReply } from "../../../calls/held-call.ts"
+import type { ReplyContext } from "../../../dialects/client/client-api.ts"
+import { carriedResponse } from "../../../dialects/openai-responses/carried-reply.ts"
+import { wholeResponse } from "../../../dialects/openai-responses/client-reply.ts"
+import { outputIds, responseOfItem } from "../../../dialects/openai-responses/items.ts"
+import { parseObject, stringAt } from "../../../dialects/parse/json.ts"
+import type { Caller } from "../../../identity/caller.ts"
+import { ownerOf, sealResponse } from "../../../kept-responses/kept-response.ts"
+import { dayOfResponse, keptResponseId } from "../../../kept-responses/response-id.ts"
+import type { ChatReply } from "../../../kinds/chat/chat-reply.ts"
+import { keepMs } from "../../../protocol/catalogue/tenant.ts"
+import { JsonSource } from "../../../protocol/json/json-source.ts"
+import { writeJson } from "../../../protocol/json/json-text.ts"
+import { dateOf } from "../../../protocol/values/instant.ts"
+import type { Sealer } from "../../../store/seal.ts"
+
+/** The time for which responses of a caller are kept, in milliseconds; undefined if none is kept. */
+export const keptFor = ({ org: { keeps } }: Caller): number | undefined =>
+  keeps?.responses === undefined ? undefined : keepMs(keeps.responses)
+
+/** The names of a response that will be kept. @param previous the response that it continues */
+export const keptNames = ({ requestId, createdS }: ReplyContext, previous: string | undefined) => ({
+  id: keptResponseId(requestId, createdS * 1000),
+  previous,
+})
+
+/**
+ * @param context of the reply, with its names
+ * @param input the items of the request, with marks in place of values that are masked
+ */
+export const keepResponse =
+  (
+    sealer: Sealer,
+    caller: Caller,
+    context: ReplyContext & { readonly kept: NonNullable<ReplyContext["kept"]> },
+    input: ReadonlyArray<string>,
+    ms: number,
+  ): KeepReply<ChatReply> =>
+  (reply) => {
+    const { id, previous } = context.kept
+    const response = responseText(context, reply)
+    const json = parseObject(response) ?? {}
+    const createdMs = context.createdS * 1000
+    return sealResponse(
+      sealer,
+      {
+        orgId: caller.org.id,
+        id,
+        day: dayOfResponse(id) ?? dateOf(createdMs),
+        previous,
+        ...ownerOf(caller),
+        model: context.model,
+        state: stringAt(json, "status") === "incomplete" ? "incomplete" : "completed",
+        eraseAt: createdMs + ms,
+        items: outputIds(json).filter((itemId) => responseOfItem(itemId) !== id),
+      },
+      { input, response },
+    )
+  }
+
+const responseText = (context: ReplyContext, reply: ChatReply): string => {
+  const { carried } = reply
+  if (carried === undefined) return writeJson(wholeResponse(context, reply))
+  // A stream's last frame has the response.
+  return carriedResponse(context, new JsonSource(carried).textAt(["response"]) ?? carried)
+}

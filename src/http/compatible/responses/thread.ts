@@ -1,0 +1,138 @@
+/**
+ * A request that continues a kept response or references its items, with these items in their place. From here on it is a
+ * request like others: policies, prices and vendors see the whole thread.
+ */
+import { Effect, Result } from "effect"
+import { WeirConfig } from "../../../config.ts"
+import { isAbsent } from "../../../dialects/client/fields.ts"
+import {
+  inputItems,
+  inputNumber,
+  outputItems,
+  referenceIn,
+  responseOfItem,
+} from "../../../dialects/openai-responses/items.ts"
+import { isObject, parseObject } from "../../../dialects/parse/json.ts"
+import type { Caller } from "../../../identity/caller.ts"
+import { type KeptOwner, ownerOf } from "../../../kept-responses/kept-response.ts"
+import { type KeptResponse, KeptResponses } from "../../../kept-responses/kept-responses.ts"
+import type { Org } from "../../../protocol/catalogue/tenant.ts"
+import { bodyTooLarge, type ServiceError, serviceError } from "../../../protocol/error.ts"
+import { invalidInput } from "../../../protocol/json/issues.ts"
+import { parseBody } from "../../../protocol/json/json-body.ts"
+import { cut, editJson } from "../../../protocol/json/json-edit.ts"
+import type { StoreUnavailable } from "../../../store/unavailable.ts"
+
+export interface ContinuedRequest {
+  readonly body: Uint8Array
+  /** The number of items before those of the request itself. */
+  readonly from: number
+  /** The response that it continues. */
+  readonly previous: string | undefined
+}
+
+type ContinueError = ServiceError | StoreUnavailable
+
+/** Without one of these, a request is not read here. */
+const marks = ['"previous_response_id"', '"item_reference"']
+
+/** The most kept responses whose items one request may reference. */
+const mostReferenced = 256
+
+export const makeThreads = Effect.gen(function* () {
+  const kept = yield* KeptResponses
+  const { bodyMaxBytes } = yield* WeirConfig
+
+  const historyOf = Effect.fnUntraced(function* (
+    org: Org,
+    owner: KeptOwner,
+    previous: string,
+  ): Effect.fn.Return<ReadonlyArray<string>, ContinueError> {
+    const thread = yield* kept.thread(org, owner, previous, bodyMaxBytes)
+    if (thread._tag === "Missing") return yield* previousNotFound(thread.id)
+    if (thread._tag === "TooLong") return yield* bodyTooLarge(bodyMaxBytes)
+    return thread.responses.flatMap(({ input, response }) => [...input, ...outputItems(response)])
+  })
+
+  /** The texts of referenced items, by their ids. */
+  const referenced = Effect.fnUntraced(function* (
+    org: Org,
+    owner: KeptOwner,
+    ids: ReadonlyArray<string>,
+  ): Effect.fn.Return<ReadonlyMap<string, string>, ContinueError> {
+    const byVendor = yield* kept.ofItems(
+      org,
+      ids.filter((id) => responseOfItem(id) === undefined),
+    )
+    const responseIds = new Set(ids.flatMap((id) => responseOfItem(id) ?? byVendor.get(id) ?? []))
+    if (responseIds.size > mostReferenced) {
+      return yield* invalidInput([
+        { path: "input", message: `references items of more than ${mostReferenced} responses` },
+      ])
+    }
+    const found = yield* Effect.forEach(responseIds, (id) => kept.find(org, owner, id), { concurrency: 8 })
+    return new Map(found.flatMap((response) => (response === undefined ? [] : itemsOf(response, ids))))
+  })
+
+  /** The request with the items that it stands for. */
+  return Effect.fnUntraced(function* (
+    { org, ...caller }: Caller,
+    body: Uint8Array,
+  ): Effect.fn.Return<ContinuedRequest, ContinueError> {
+    const alone = { body, from: 0, previous: undefined }
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    if (!marks.some((mark) => bytes.includes(mark))) return alone
+    const parsed = parseBody(body)
+    const json = Result.isSuccess(parsed) && isObject(parsed.success) ? parsed.success : undefined
+    if (json === undefined) return alone
+    const { previous_response_id: previous, input } = json
+    const ids = Array.isArray(input) ? input.flatMap((item) => referenceIn(item) ?? []) : []
+    const isContinued = typeof previous === "string"
+    if (!isAbsent(previous) && !isContinued) {
+      return yield* invalidInput([{ path: "previous_response_id", message: "must be a string" }])
+    }
+    if (org.keeps?.responses === undefined) return isContinued ? yield* previousNotFound(previous) : alone
+    if (!isContinued && ids.length === 0) return alone
+    const owner = ownerOf({ org, ...caller })
+    const history = isContinued ? yield* historyOf(org, owner, previous) : []
+    const texts = ids.length === 0 ? noTexts : yield* referenced(org, owner, ids)
+    const missing = ids.find((id) => !texts.has(id))
+    if (missing !== undefined) return yield* itemNotFound(missing)
+    const own = inputItems(body).map((text, at) => {
+      const id = Array.isArray(input) ? referenceIn(input[at]) : undefined
+      return id === undefined ? text : (texts.get(id) ?? text)
+    })
+    const items = { path: ["input"], json: `[${[...history, ...own].join(",")}]` }
+    const whole = editJson(body, [...(previous === undefined ? [] : [cut("previous_response_id")]), items])
+    if (whole.length > bodyMaxBytes) return yield* bodyTooLarge(bodyMaxBytes)
+    return { body: whole, from: history.length, previous: isContinued ? previous : undefined }
+  })
+})
+
+const noTexts: ReadonlyMap<string, string> = new Map()
+
+/** The items of a response among those that are asked for. */
+const itemsOf = (
+  { input, response }: KeptResponse,
+  ids: ReadonlyArray<string>,
+): ReadonlyArray<readonly [id: string, text: string]> => {
+  const outputs = outputItems(response).map((text) => [parseObject(text)?.["id"], text] as const)
+  return ids.flatMap((id) => {
+    const number = inputNumber(id)
+    const own = outputs.find(([itemId]) => itemId === id)?.[1] ?? input.find((text) => parseObject(text)?.["id"] === id)
+    const text = own ?? (number === undefined ? undefined : input[number])
+    return text === undefined ? [] : [[id, text] as const]
+  })
+}
+
+/** Source: the error of OpenAI's API for an id that it does not know. */
+const previousNotFound = (id: string) => {
+  const message = `Previous response with id '${id.slice(0, 128)}' not found.`
+  const issues = [{ path: "previous_response_id", message }]
+  return serviceError("bad_request", message, { detail: { reason: "previous_response_not_found", issues } })
+}
+
+const itemNotFound = (id: string) => {
+  const message = `Item with id '${id.slice(0, 128)}' not found.`
+  return serviceError("not_found", message, { detail: { issues: [{ path: "input", message }] } })
+}

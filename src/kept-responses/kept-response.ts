@@ -1,0 +1,60 @@
+/** A response that is kept: the items that its request added to the thread, and the reply, compressed and sealed. */
+import { Option, Schema } from "effect"
+import { compress, decompressAtMost } from "../files/zstd.ts"
+import type { Caller } from "../identity/caller.ts"
+import type { KeptFacts } from "../money/settlement.ts"
+import type { Sealer } from "../store/seal.ts"
+
+/** The owner of a response; an absent part is empty. Others do not learn that it exists. */
+export interface KeptOwner {
+  readonly app: string
+  readonly person: string
+  readonly endUser: string
+}
+
+export const ownerOf = ({ app, person, endUserId }: Caller): KeptOwner => ({
+  app: app?.id ?? "",
+  person: person?.id ?? "",
+  endUser: endUserId ?? "",
+})
+
+/** Texts of JSON in the form of the API that made them. */
+export interface KeptContent {
+  /** The items of the request, without those of the responses that it continues. */
+  readonly input: ReadonlyArray<string>
+  readonly response: string
+}
+
+const ContentJson = Schema.fromJsonString(
+  Schema.Struct({ input: Schema.Array(Schema.String), response: Schema.String }),
+)
+const encode = Schema.encodeSync(ContentJson)
+const decode = Schema.decodeUnknownOption(ContentJson)
+
+/** The organisation and the id: content of another entry cannot be opened in its place. */
+const contextOf = (orgId: string, id: string): string => `response ${orgId} ${id}`
+
+/** Facts of a response before its content is sealed. */
+export interface Keeping extends Omit<KeptFacts, "sealed"> {
+  readonly orgId: string
+}
+
+export const sealResponse = (sealer: Sealer, { orgId, ...facts }: Keeping, content: KeptContent): KeptFacts => ({
+  ...facts,
+  sealed: sealer.sealBytes(compress(encode(content)), contextOf(orgId, facts.id)).toString("base64"),
+})
+
+/**
+ * Undefined if it was sealed with another key, or is larger than so many bytes.
+ * @param mostBytes the largest content
+ */
+export const openResponse = (
+  sealer: Sealer,
+  orgId: string,
+  { id, content }: { readonly id: string; readonly content: Uint8Array },
+  mostBytes: number,
+): KeptContent | undefined => {
+  const opened = sealer.openBytes(content, contextOf(orgId, id))
+  const text = opened && decompressAtMost(opened, mostBytes)
+  return text === undefined ? undefined : Option.getOrUndefined(decode(text))
+}

@@ -1,0 +1,181 @@
+/** The kept responses of organisations in PostgreSQL. They are written with the settlement that bills them. */
+import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { keepMs, type Org } from "../protocol/catalogue/tenant.ts"
+import { queryDeadline } from "../store/database.ts"
+import { Sealing } from "../store/seal.ts"
+import { Shards } from "../store/shards/shards.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { type KeptContent, type KeptOwner, openResponse } from "./kept-response.ts"
+import { dayOfResponse } from "./response-id.ts"
+
+export const ResponseState = Schema.Literals([
+  "queued",
+  "in_progress",
+  "completed",
+  "incomplete",
+  "failed",
+  "cancelled",
+])
+export type ResponseState = typeof ResponseState.Type
+
+export interface KeptResponse extends KeptContent {
+  readonly id: string
+  readonly previousId: string | undefined
+  readonly state: ResponseState
+  readonly createdAt: Date
+}
+
+/** A thread that cannot be continued: a response of it is unknown, or it is too long. */
+export type Thread =
+  | { readonly _tag: "Found"; readonly responses: ReadonlyArray<KeptResponse> }
+  | { readonly _tag: "Missing"; readonly id: string }
+  | { readonly _tag: "TooLong" }
+
+/** The largest content that is opened: a reply and a request have limits of their own, far below. */
+const mostContentBytes = 512 * 1024 * 1024
+/** The most responses of one thread. */
+const mostTurns = 10_000
+
+export class KeptResponses extends Context.Service<
+  KeptResponses,
+  {
+    /** Undefined if there is none, or if it has another owner. */
+    readonly find: (org: Org, owner: KeptOwner, id: string) => Effect.Effect<KeptResponse | undefined, StoreUnavailable>
+    /**
+     * A response with all that it continues, the oldest first.
+     * @param mostBytes the largest sum of their contents
+     */
+    readonly thread: (
+      org: Org,
+      owner: KeptOwner,
+      id: string,
+      mostBytes: number,
+    ) => Effect.Effect<Thread, StoreUnavailable>
+    /** The ids of the responses that have the items, by the ids of these. */
+    readonly ofItems: (
+      org: Org,
+      ids: ReadonlyArray<string>,
+    ) => Effect.Effect<ReadonlyMap<string, string>, StoreUnavailable>
+    /** @returns false if there was none */
+    readonly remove: (org: Org, owner: KeptOwner, id: string) => Effect.Effect<boolean, StoreUnavailable>
+  }
+>()("weir/kept-responses/KeptResponses") {
+  static readonly layer = Layer.effect(
+    KeptResponses,
+    Effect.gen(function* () {
+      const shards = yield* Shards
+      const { sealer } = yield* Sealing
+      const bounded = yield* queryDeadline
+      const clock = yield* Clock.Clock
+
+      /** The oldest response that is kept now: a shorter time holds for those that exist, too. */
+      const since = ({ keeps }: Org): Date | undefined => {
+        const ms = keeps?.responses === undefined ? undefined : keepMs(keeps.responses)
+        return ms === undefined ? undefined : new Date(clock.currentTimeMillisUnsafe() - ms)
+      }
+
+      const opened = (org: Org, row: typeof Row.Type): KeptResponse | undefined => {
+        const content = openResponse(sealer, org.id, row, mostContentBytes)
+        return (
+          content && {
+            ...content,
+            id: row.id,
+            previousId: row.previous_id ?? undefined,
+            state: row.state,
+            createdAt: row.created_at,
+          }
+        )
+      }
+
+      const find = Effect.fnUntraced(function* (org: Org, { app, person, endUser }: KeptOwner, id: string) {
+        const day = dayOfResponse(id)
+        const oldest = since(org)
+        if (day === undefined || oldest === undefined) return undefined
+        const rows = yield* shards
+          .of(org.id)
+          .run(
+            ({ sql, books }) => sql`
+              select id, previous_id, state, created_at, content from ${books}responses
+              where org_id = ${org.id} and day = ${day}::text::date and id = ${id} and app_id = ${app}
+                and person_id = ${person} and end_user_id = ${endUser} and erase_at > now() and created_at > ${oldest}`,
+          )
+          .pipe(bounded)
+        const [row] = readRows(rows)
+        return row && opened(org, row)
+      })
+
+      return KeptResponses.of({
+        find,
+        thread: Effect.fnUntraced(function* (org, { app, person, endUser }, id, mostBytes) {
+          const day = dayOfResponse(id)
+          const oldest = since(org)
+          if (day === undefined || oldest === undefined) return missing(id)
+          const rows = yield* shards
+            .of(org.id)
+            .run(
+              ({ sql, books }) => sql`
+                select id, previous_id, state, created_at, content
+                from ${books}response_thread(${org.id}, ${day}::text::date, ${id}, ${app}, ${person}, ${endUser},
+                  ${oldest}::timestamptz, ${mostTurns}::integer, ${mostBytes}::bigint)`,
+            )
+            .pipe(bounded)
+          const found = readRows(rows)
+          const last = found.at(-1)
+          if (last === undefined) return missing(id)
+          const isTooLong = found.length >= mostTurns || sumOf(found, ({ content }) => content.length) > mostBytes
+          if (last.previous_id !== null) return isTooLong ? tooLong : missing(last.previous_id)
+          const responses: Array<KeptResponse> = []
+          let left = mostBytes
+          for (const row of found.toReversed()) {
+            const response = opened(org, row)
+            if (response === undefined) return missing(row.id)
+            left -= response.response.length + sumOf(response.input, ({ length }) => length)
+            if (left < 0) return tooLong
+            responses.push(response)
+          }
+          return { _tag: "Found", responses }
+        }),
+        ofItems: (org, ids) =>
+          ids.length === 0
+            ? Effect.succeed(new Map())
+            : shards
+                .of(org.id)
+                .run(
+                  ({ sql, books }) => sql<{ id: string; response_id: string }>`
+                    select id, response_id from ${books}response_items
+                    where org_id = ${org.id} and id = any(${ids}::text[]) and erase_at > now()`,
+                )
+                .pipe(
+                  Effect.map((rows) => new Map(rows.map(({ id, response_id }) => [id, response_id]))),
+                  bounded,
+                ),
+        remove: Effect.fnUntraced(function* (org, owner, id) {
+          if ((yield* find(org, owner, id)) === undefined) return false
+          const [row] = yield* shards
+            .of(org.id)
+            .run(
+              ({ sql, books }) => sql<{ removed: number }>`
+                select ${books}responses_remove(${org.id}, ${id}, null, null, null) as removed`,
+            )
+            .pipe(bounded)
+          return (row?.removed ?? 0) > 0
+        }),
+      })
+    }),
+  )
+}
+
+const sumOf = <A>(values: ReadonlyArray<A>, sizeOf: (value: A) => number): number =>
+  values.reduce((sum, value) => sum + sizeOf(value), 0)
+
+const tooLong: Thread = { _tag: "TooLong" }
+const missing = (id: string): Thread => ({ _tag: "Missing", id })
+
+const Row = Schema.Struct({
+  id: Schema.String,
+  previous_id: Schema.NullOr(Schema.String),
+  state: ResponseState,
+  created_at: Schema.Date,
+  content: Schema.Uint8Array,
+})
+const readRows = Schema.decodeUnknownSync(Schema.Array(Row))
