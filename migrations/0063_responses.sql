@@ -1,6 +1,6 @@
 -- Old nodes: may run.
 -- Responses that clients may continue, read and erase, and the items that they may reference. Functions: ledger_settle,
--- responses_remove, retain_responses, retain_response_days.
+-- responses_remove, retain_responses, retain_response_days, response_thread, response_begin, response_end, responses_renew.
 create table responses (
   org_id text not null,
   -- The day (UTC) in its id.
@@ -13,6 +13,10 @@ create table responses (
   person_id text not null,
   end_user_id text not null,
   model text not null,
+  -- Whether it runs without its client.
+  is_background boolean not null default false,
+  -- Until when the node that runs it has it.
+  lease_until timestamptz,
   state text not null check (state in ('queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled')),
   created_at timestamptz not null default now(),
   erase_at timestamptz not null,
@@ -22,6 +26,7 @@ create table responses (
 ) partition by range (day);
 alter table responses alter column content set storage external;
 create index responses_by_erasure on responses (erase_at);
+create index responses_running on responses (lease_until) where state = 'in_progress';
 create table responses_default partition of responses default;
 
 create table response_items (
@@ -33,12 +38,24 @@ create table response_items (
 );
 create index response_items_by_erasure on response_items (erase_at);
 
+-- The events of responses that run without their client, in parts.
+create table response_events (
+  org_id text not null,
+  response_id text collate "C" not null,
+  part integer not null,
+  erase_at timestamptz not null,
+  content bytea not null,
+  primary key (org_id, response_id, part)
+);
+create index response_events_by_erasure on response_events (erase_at);
+
 -- Where the books are spread already, these are placed as the other tables of the books are.
 do $spread$ begin
   if exists (select from pg_class where relname = 'pg_dist_partition') then
     if exists (select from pg_dist_partition where logicalrelid = 'counters'::regclass) then
       perform create_distributed_table('responses', 'org_id', colocate_with => 'counters');
       perform create_distributed_table('response_items', 'org_id', colocate_with => 'counters');
+      perform create_distributed_table('response_events', 'org_id', colocate_with => 'counters');
     end if;
   end if;
 end $spread$;

@@ -45,6 +45,8 @@ import { ScimUsers } from "./identity/scim/scim-users.ts"
 import { SsoLogin } from "./identity/sso-login.ts"
 import { JobStore } from "./jobs/job-store.ts"
 import { Jobs } from "./jobs/jobs.ts"
+import { BackgroundResponses } from "./kept-responses/background-responses.ts"
+import { BackgroundStore } from "./kept-responses/background-store.ts"
 import { KeptResponses } from "./kept-responses/kept-responses.ts"
 import { Realtime } from "./kinds/realtime/realtime.ts"
 import { Spool } from "./media/spool.ts"
@@ -169,6 +171,7 @@ const money = Layer.mergeAll(
   BudgetWarnings.layer,
   JobAttempts.layer,
   KeptResponses.layer,
+  BackgroundResponses.layer.pipe(Layer.provide(BackgroundStore.layer)),
   UsageRollups.layer,
   UsageSummaries.layer,
   ExchangeLog.layer,

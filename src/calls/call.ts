@@ -106,7 +106,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const { rooms } = limits
   if (rooms.length > 0) reply.rates(rooms)
   if (Result.isFailure(decoded)) return yield* decoded.failure
-  const { request, masked, keep } = decoded.success
+  const { request, masked, keep, begun } = decoded.success
   if (admission._tag === "InProgress") {
     reply.send(inProgressReply(registration?.requestId ?? ""))
     return undefined
@@ -124,8 +124,8 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   if (tagged.tags !== undefined) yield* annotate(() => tagAttributes(tagged.tags))
   const { requestId, traceId } = call
   const origin = { requestId, caller: tagged, ...(traceId !== undefined && { traceId }) }
-  const review = reviewOf(reply, tagged, masked?.marks, services)
-  const given = { services, call: origin, kind, meta, model, registration, counts, reply, keep, limits, waiting }
+  const review = reviewOf(reply, tagged, begun === undefined ? masked?.marks : undefined, services)
+  const given = { services, call: origin, kind, meta, model, registration, counts, reply, keep, begun, limits, waiting }
   const admitted: AdmittedCall<Body> = { ...given, hits: [...(masked?.hits ?? [])], review }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
@@ -350,7 +350,12 @@ const conversationOf = <Body extends object>(
 }
 
 /** The vendor's part of the call, or the cache's. */
-const asked = <Body extends object>(heldCall: HeldCall<Body>) => {
+const asked = <Body extends object>(heldCall: HeldCall<Body>) =>
+  heldCall.begun === undefined
+    ? answered(heldCall)
+    : Effect.andThen(Effect.mapError(heldCall.begun, toServiceError), answered(heldCall))
+
+const answered = <Body extends object>(heldCall: HeldCall<Body>) => {
   const { task, services, hold, conversation, caching } = heldCall
   if (caching?.state === "hit") return follow(heldCall, caching.flight)
   if (task.asksForJob !== true) return converse(conversation)

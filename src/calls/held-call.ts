@@ -1,6 +1,6 @@
 /** The states of a call: as received, as admitted, and with its hold. */
 
-import { Result } from "effect"
+import { type Effect, Result } from "effect"
 import type { DailyCount } from "../admission/gate.ts"
 import type { Waiting } from "../admission/overload.ts"
 import type { Caller } from "../identity/caller.ts"
@@ -9,6 +9,7 @@ import type { MaskedValues } from "../policies/masks/mask-request.ts"
 import type { PolicyHit } from "../policies/review.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { CountedLimits } from "./counted-limits.ts"
 import type { CallRequest, Kind, Task } from "./kind.ts"
 import type { RegisteredCall } from "./reply/replay.ts"
@@ -23,6 +24,8 @@ export interface DecodedCall<Request, Body extends object = object> {
   readonly request: Request
   /** Keeps the reply for its caller; absent if it is not kept. */
   readonly keep?: KeepReply<Body> | undefined
+  /** Runs once the call is held, if nobody waits for its reply: its marks are not replaced in it. */
+  readonly begun?: Effect.Effect<void, StoreUnavailable> | undefined
   /** The marks that replace values of the client's request; absent if nothing was masked. */
   readonly masked?: MaskedValues | undefined
   /** Hash of the payload, independent of key order; only if there is an idempotency key. */
@@ -43,8 +46,9 @@ export const withMasked = <Request, Body extends object, E>(
 export const withKeep = <Request extends CallRequest, Body extends object, E>(
   decoded: Result.Result<DecodedCall<Request>, E>,
   keep: KeepReply<Body>,
+  begun?: DecodedCall<Request>["begun"],
 ): Result.Result<DecodedCall<Request, Body>, E> =>
-  Result.map(decoded, (read) => ({ ...read, request: { ...read.request, isKept: true }, keep }))
+  Result.map(decoded, (read) => ({ ...read, request: { ...read.request, isKept: true }, keep, begun }))
 
 export interface CallOrigin {
   /** The gateway's own request id. */
@@ -74,6 +78,7 @@ export interface AdmittedCall<Body extends object> {
   readonly counts: ReadonlyArray<DailyCount>
   readonly reply: ClientReply<Body>
   readonly keep: KeepReply<Body> | undefined
+  readonly begun: DecodedCall<never>["begun"]
   readonly limits: CountedLimits
   /** Matches of content policies so far. */
   readonly hits: Array<PolicyHit>

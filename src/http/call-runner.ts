@@ -34,6 +34,8 @@ interface Answering<Body extends object> {
 interface ReadCall<Request extends CallRequest, Body extends object> {
   readonly decoded: Call<Request, Body>["decoded"]
   readonly connection: Connection<Body>
+  /** Runs after the call, however that ends. */
+  readonly after?: Effect.Effect<void> | undefined
 }
 
 /** How an API reads a request and writes its reply. */
@@ -78,8 +80,9 @@ export const makeCallRunner = Effect.gen(function* () {
     const prepared = Effect.result(Effect.andThen(overload.check(calls.open()), identified))
     const run = Effect.flatMap(prepared, (result) => {
       if (Result.isFailure(result)) return refuse(result.failure)
-      const { decoded, connection, caller } = result.success
-      return whileValid(() => again(request), calls.run({ requestId, kind, caller, decoded }, connection))
+      const { decoded, connection, caller, after } = result.success
+      const run = whileValid(() => again(request), calls.run({ requestId, kind, caller, decoded }, connection))
+      return after === undefined ? run : Effect.ensuring(run, after)
     })
     return traced(request, requestId, words.status)(run)
   }
@@ -192,8 +195,8 @@ const readHere = <Request extends CallRequest, Body extends object>(
   const { caller } = authenticated
   if (masking === undefined) return { ...words.read(authenticated), caller }
   const { body, masked } = maskBody(authenticated.body, masking)
-  const { decoded, connection } = words.read({ ...authenticated, body })
-  return { decoded: withMasked(decoded, masked), connection, caller }
+  const { decoded, ...read } = words.read({ ...authenticated, body })
+  return { ...read, decoded: withMasked(decoded, masked), caller }
 }
 
 /** The fields of a form as JSON. */

@@ -39,9 +39,12 @@ export interface Keeping extends Omit<KeptFacts, "sealed"> {
   readonly orgId: string
 }
 
+export const sealContent = (sealer: Sealer, orgId: string, id: string, content: KeptContent): Buffer =>
+  sealer.sealBytes(compress(encode(content)), contextOf(orgId, id))
+
 export const sealResponse = (sealer: Sealer, { orgId, ...facts }: Keeping, content: KeptContent): KeptFacts => ({
   ...facts,
-  sealed: sealer.sealBytes(compress(encode(content)), contextOf(orgId, facts.id)).toString("base64"),
+  sealed: sealContent(sealer, orgId, facts.id, content).toString("base64"),
 })
 
 /**

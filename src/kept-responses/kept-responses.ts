@@ -22,6 +22,7 @@ export interface KeptResponse extends KeptContent {
   readonly id: string
   readonly previousId: string | undefined
   readonly state: ResponseState
+  readonly isBackground: boolean
   readonly createdAt: Date
 }
 
@@ -82,6 +83,7 @@ export class KeptResponses extends Context.Service<
             id: row.id,
             previousId: row.previous_id ?? undefined,
             state: row.state,
+            isBackground: row.is_background,
             createdAt: row.created_at,
           }
         )
@@ -95,7 +97,7 @@ export class KeptResponses extends Context.Service<
           .of(org.id)
           .run(
             ({ sql, books }) => sql`
-              select id, previous_id, state, created_at, content from ${books}responses
+              select id, previous_id, state, is_background, created_at, content from ${books}responses
               where org_id = ${org.id} and day = ${day}::text::date and id = ${id} and app_id = ${app}
                 and person_id = ${person} and end_user_id = ${endUser} and erase_at > now() and created_at > ${oldest}`,
           )
@@ -114,7 +116,7 @@ export class KeptResponses extends Context.Service<
             .of(org.id)
             .run(
               ({ sql, books }) => sql`
-                select id, previous_id, state, created_at, content
+                select id, previous_id, state, is_background, created_at, content
                 from ${books}response_thread(${org.id}, ${day}::text::date, ${id}, ${app}, ${person}, ${endUser},
                   ${oldest}::timestamptz, ${mostTurns}::integer, ${mostBytes}::bigint)`,
             )
@@ -175,6 +177,7 @@ const Row = Schema.Struct({
   id: Schema.String,
   previous_id: Schema.NullOr(Schema.String),
   state: ResponseState,
+  is_background: Schema.Boolean,
   created_at: Schema.Date,
   content: Schema.Uint8Array,
 })

@@ -61,6 +61,7 @@ const entryFields = {
       endUser: Schema.String,
       model: Schema.String,
       state: Schema.Literals(["completed", "incomplete"]),
+      background: Schema.optional(Schema.Boolean),
       eraseAt: Schema.Finite,
       items: Schema.Array(Schema.String),
       sealed: Schema.String,

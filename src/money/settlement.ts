@@ -49,6 +49,8 @@ export interface KeptFacts {
   readonly endUser: string
   readonly model: string
   readonly state: "completed" | "incomplete"
+  /** Whether the books have it since it began: then it is kept only if it was not erased meanwhile. */
+  readonly background?: boolean | undefined
   /** Milliseconds since 1970. */
   readonly eraseAt: number
   /** Ids of items that later requests may reference. */

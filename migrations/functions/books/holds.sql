@@ -146,7 +146,12 @@ begin
       c.kept->>'model', c.kept->>'state', to_timestamp((c.kept->>'eraseAt')::double precision / 1000),
       substr(replies, c.kept_from, c.kept_bytes)
     from charge c where c.kept_from is not null
-    on conflict (org_id, day, id) do update set state = excluded.state, content = excluded.content
+      -- One that has begun may have been erased meanwhile.
+      and ((c.kept->>'background')::boolean is not true or exists (
+        select from responses q
+        where q.org_id = c.org and q.day = (c.kept->>'day')::date and q.id = c.kept->>'id'))
+    on conflict (org_id, day, id) do update set state = excluded.state, content = excluded.content, lease_until = null
+      where r.state <> 'cancelled'
   ), named as (
     insert into response_items (org_id, id, response_id, erase_at)
     select c.org, i.id, c.kept->>'id', to_timestamp((c.kept->>'eraseAt')::double precision / 1000)

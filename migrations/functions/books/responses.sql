@@ -14,6 +14,8 @@ begin
     returning r.id
   ), items as (
     delete from response_items i using gone g where i.org_id = p_org and i.response_id = g.id
+  ), events as (
+    delete from response_events e using gone g where e.org_id = p_org and e.response_id = g.id
   )
   select count(*) into removed from gone;
   return removed;
@@ -25,6 +27,7 @@ returns bigint language plpgsql as $fn$
 declare
   responses_gone bigint;
   items_gone bigint;
+  events_gone bigint;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   delete from responses where (org_id, day, id) in (
@@ -33,7 +36,10 @@ begin
   delete from response_items where (org_id, id, response_id) in (
     select i.org_id, i.id, i.response_id from response_items i where i.erase_at < now() order by i.erase_at limit most);
   get diagnostics items_gone = row_count;
-  return greatest(responses_gone, items_gone);
+  delete from response_events where (org_id, response_id, part) in (
+    select e.org_id, e.response_id, e.part from response_events e where e.erase_at < now() order by e.erase_at limit most);
+  get diagnostics events_gone = row_count;
+  return greatest(responses_gone, items_gone, events_gone);
 end $fn$;
 
 -- The day (UTC) in the id of a response; null if there is none.
@@ -75,4 +81,37 @@ begin
     at_id := r.previous_id;
     at_day := response_day(at_id);
   end loop;
+end $fn$;
+
+-- Begins a response that runs without its client, on a node that has it until its lease ends.
+create or replace function response_begin(p_org text, p_kept jsonb, p_lease_ms double precision, p_content bytea)
+returns void language sql as $fn$
+  select books_moved();
+  insert into responses (org_id, day, id, previous_id, app_id, person_id, end_user_id, model, state, is_background, lease_until,
+    erase_at, content)
+  values (p_org, (p_kept->>'day')::date, p_kept->>'id', p_kept->>'previous', p_kept->>'app', p_kept->>'person',
+    p_kept->>'endUser', p_kept->>'model', 'in_progress', true, now() + p_lease_ms * interval '1 millisecond',
+    to_timestamp((p_kept->>'eraseAt')::double precision / 1000), p_content)
+$fn$;
+
+-- Ends a response that runs, as failed or cancelled. @returns whether it ran
+create or replace function response_end(p_org text, p_id text, p_state text, p_content bytea)
+returns boolean language plpgsql as $fn$
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  update responses set state = p_state, content = p_content, lease_until = null
+  where org_id = p_org and day = response_day(p_id) and id = p_id and state in ('queued', 'in_progress');
+  return found;
+end $fn$;
+
+-- Renews the leases of responses that run on a node. @returns those that still run
+create or replace function responses_renew(p_orgs text[], p_ids text[], p_lease_ms double precision)
+returns setof text language plpgsql as $fn$
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  return query
+  update responses r set lease_until = now() + p_lease_ms * interval '1 millisecond'
+  from unnest(p_orgs, p_ids) as x(org, id)
+  where r.org_id = x.org and r.day = response_day(x.id) and r.id = x.id and r.state = 'in_progress'
+  returning r.id;
 end $fn$;

@@ -89,10 +89,17 @@ export interface ReplyContext {
   /** Whether a stream reports its usage in an event of its own. */
   readonly includesUsage: boolean
   readonly groups?: ToolGroups
-  /** Present if the reply is kept: its id, and that of the response that it continues. */
-  readonly kept?: { readonly id: string; readonly previous: string | undefined } | undefined
+  /** Present if the reply is kept. */
+  readonly kept?: KeptNames | undefined
   /** Whether a stream is one array of JSON. */
   readonly isArray?: boolean
+}
+
+export interface KeptNames {
+  readonly id: string
+  readonly previous: string | undefined
+  /** Whether it runs without its client. */
+  readonly isBackground: boolean
 }
 
 export interface CarriedApi {

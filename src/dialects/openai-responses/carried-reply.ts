@@ -9,7 +9,12 @@ const editsOf = (context: ReplyContext, ...path: JsonPath): ReadonlyArray<JsonEd
   const { model, kept } = context
   const edits = replyEdits({ id: responseId(context), model }, ...path)
   if (kept === undefined) return edits
-  return [...edits, set(true, ...path, "store"), set(kept.previous ?? null, ...path, "previous_response_id")]
+  return [
+    ...edits,
+    set(true, ...path, "store"),
+    set(kept.previous ?? null, ...path, "previous_response_id"),
+    ...(kept.isBackground ? [set(true, ...path, "background")] : []),
+  ]
 }
 
 export const carriedResponse = (context: ReplyContext, json: string): string => editJsonText(json, editsOf(context))

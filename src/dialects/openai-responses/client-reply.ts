@@ -70,6 +70,7 @@ const responseOf = (context: ReplyContext, { status, output, usage, incompleteRe
   id: responseId(context),
   object: "response",
   created_at: context.createdS,
+  ...(context.kept?.isBackground === true && { background: true }),
   status,
   error: error ?? null,
   incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
@@ -91,6 +92,10 @@ const responseOf = (context: ReplyContext, { status, output, usage, incompleteRe
   user: null,
   metadata: {},
 })
+
+/** A response that has no output yet. */
+export const begunResponse = (context: ReplyContext) =>
+  responseOf(context, { status: "in_progress", output: [], usage: null })
 
 export const wholeResponse = (context: ReplyContext, reply: ExchangeResponse) => {
   const { blocks, stop, usage } = reply
@@ -204,7 +209,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   }
 
   open(): string {
-    const response = responseOf(this.#context, { status: "in_progress", output: [], usage: null })
+    const response = begunResponse(this.#context)
     return this.#event("response.created", { response }) + this.#event("response.in_progress", { response })
   }
 

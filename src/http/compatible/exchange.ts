@@ -28,6 +28,7 @@ import { mediaRoutes } from "./media.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
 import { makeAnswerIn } from "./reply.ts"
 import { type CompatibleRequest, readCompatible } from "./request.ts"
+import { makeBackground } from "./responses/background.ts"
 import { keepResponse, keptFor, keptNames } from "./responses/keeping.ts"
 import { type ContinuedRequest, makeThreads } from "./responses/thread.ts"
 import { wholeRoutes } from "./whole.ts"
@@ -45,6 +46,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
   const answerIn = yield* makeAnswerIn
   const continueThread = yield* makeThreads
   const { sealer } = yield* Sealing
+  const inBackground = yield* makeBackground
 
   const exchange =
     ({ api, ...place }: Place): DirectHandler =>
@@ -58,11 +60,14 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
         if (input === undefined || ms === undefined) {
           return { decoded, connection: new CompatibleConnection(response, api, context, request.headers) }
         }
-        const named = { ...context, kept: keptNames(context, thread?.previous) }
-        return {
-          decoded: withKeep(decoded, keepResponse(sealer, caller, named, input, ms)),
-          connection: new CompatibleConnection(response, api, named, request.headers),
-        }
+        const background = thread?.background
+        const named = { ...context, kept: keptNames(context, thread?.previous, background !== undefined) }
+        const connection = new CompatibleConnection(response, api, named, request.headers)
+        const keep = keepResponse(sealer, caller, named, input, ms)
+        if (background === undefined) return { decoded: withKeep(decoded, keep), connection }
+        const { isStreamed } = background
+        const detached = inBackground({ caller, context: named, input, ms, client: connection, response, isStreamed })
+        return { ...detached, decoded: withKeep(decoded, keep, detached.begun) }
       }
       const isKept = (caller: Caller) => api === responsesApi && keptFor(caller) !== undefined
       return runner.run(chat, withCredential(request), requestId, {

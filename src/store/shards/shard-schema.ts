@@ -23,6 +23,7 @@ export const bookTables = [
   "replies",
   "responses",
   "response_items",
+  "response_events",
   "jobs",
   "job_attempts",
   "exchange_reports",

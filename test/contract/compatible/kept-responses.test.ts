@@ -62,7 +62,15 @@ describe.each(served)("a response of %s", (model) => {
     expect(read).toMatchObject({ id: second.id, store: true, previous_response_id: first.id })
     expect(await client().responses.retrieve(third.id)).toMatchObject({ output_text: "ok" })
     const items = await client().responses.inputItems.list(second.id)
-    expect(items.data).toMatchObject([{ type: "message", role: "user", content: "Which colour?" }])
+    expect(items.data.map((item) => ("content" in item ? JSON.stringify(item.content) : ""))).toMatchObject([
+      '"Which colour?"',
+      expect.stringContaining("Blue it is"),
+      '"Remember the colour blue"',
+    ])
+    const [last] = items.data
+    expect(await client().responses.inputItems.list(second.id, { after: last?.id ?? "", limit: 1 })).toMatchObject({
+      data: [items.data[1]],
+    })
   })
 
   it("calls a tool whose result continues it; its items may be referenced", async () => {
@@ -120,4 +128,79 @@ it("nothing is kept of a request that says so", async () => {
   const reply = await client().responses.create({ model: served[0] ?? "", input: "Hello", store: false })
   expect(reply).toMatchObject({ store: false })
   await expect(client().responses.retrieve(reply.id)).rejects.toMatchObject({ status: 404 })
+})
+
+describe.each(served)("a response of %s in the background", (model) => {
+  it("runs without its client, and its events are read again", async () => {
+    gateway().vendor.script(saying("Done", " at last"))
+    const begun = await client().responses.create({ model, input: "Work", background: true })
+    expect(begun).toMatchObject({ status: "queued", background: true, output: [], store: true })
+    const ended = await untilEnded(begun.id)
+    expect(ended).toMatchObject({ status: "completed", output_text: "Done at last", background: true })
+
+    const events = await eventsOf(await client().responses.retrieve(begun.id, { stream: true }))
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, at) => at))
+    expect(events.map(({ type }) => type).slice(0, 3)).toEqual([
+      "response.created",
+      "response.queued",
+      "response.in_progress",
+    ])
+    expect(events.at(-1)).toMatchObject({
+      type: "response.completed",
+      response: { id: begun.id, output: ended.output },
+    })
+    const rest = await eventsOf(await client().responses.retrieve(begun.id, { stream: true, starting_after: 4 }))
+    expect(rest).toEqual(events.slice(5))
+    expect(await client().responses.cancel(begun.id)).toMatchObject({ status: "completed" })
+  })
+
+  it("is followed by the client that asked for it", async () => {
+    gateway().vendor.script(saying("Done", " at last"))
+    const stream = await client().responses.create({ model, input: "Work", background: true, stream: true })
+    const events = await eventsOf(stream)
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, at) => at))
+    expect(events[0]).toMatchObject({ type: "response.created", response: { status: "queued", background: true } })
+    expect(events.at(-1)).toMatchObject({ type: "response.completed" })
+  })
+
+  it("is cancelled, billed for what was made, and stays cancelled", async () => {
+    gateway().vendor.script(async (call) => await call.wait(20_000))
+    const begun = await client().responses.create({ model, input: "Work", background: true })
+    expect(await client().responses.cancel(begun.id)).toMatchObject({ id: begun.id, status: "cancelled" })
+    expect(await client().responses.cancel(begun.id)).toMatchObject({ status: "cancelled" })
+    await expect.poll(() => gateway().vendor.calls.at(-1)?.hungUpAt, { timeout: 5000 }).toBeDefined()
+    expect(await client().responses.retrieve(begun.id)).toMatchObject({ status: "cancelled" })
+  })
+
+  it("fails with its vendor", async () => {
+    gateway().vendor.script((call) => {
+      call.head(400, { "content-type": "application/json" })
+      call.end(JSON.stringify({ error: { message: "no", type: "invalid_request_error" } }))
+    })
+    const begun = await client().responses.create({ model, input: "Work", background: true })
+    const ended = await untilEnded(begun.id)
+    expect(ended).toMatchObject({ status: "failed", error: { code: expect.any(String), message: expect.any(String) } })
+    const events = await eventsOf(await client().responses.retrieve(begun.id, { stream: true }))
+    expect(events.map(({ type }) => type)).toContain("response.failed")
+  })
+})
+
+const untilEnded = async (id: string) => {
+  for (;;) {
+    const response = await client().responses.retrieve(id)
+    if (response.status !== "queued" && response.status !== "in_progress") return response
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+const eventsOf = async (stream: AsyncIterable<OpenAI.Responses.ResponseStreamEvent>) => {
+  const events: Array<OpenAI.Responses.ResponseStreamEvent> = []
+  for await (const event of stream) events.push(event)
+  return events
+}
+
+it("a response that its client waits for cannot be cancelled", async () => {
+  gateway().vendor.script(saying("ok"))
+  const { id } = await client().responses.create({ model: served[0] ?? "", input: "Hello" })
+  await expect(client().responses.cancel(id)).rejects.toMatchObject({ status: 400 })
 })

@@ -155,7 +155,7 @@ describe("responses", () => {
     await expect(asked).rejects.toMatchObject({ status: 400, param: "previous_response_id" })
     const item = { type: "item_reference", id: "x" } as const
     const referred = client().responses.create({ model: "main", input: [item] })
-    await expect(referred).rejects.toMatchObject({ status: 400, param: "input.0.type" })
+    await expect(referred).rejects.toMatchObject({ status: 400, param: "input" })
   })
 
   it("an error in the middle of a stream is thrown by the SDK", async () => {

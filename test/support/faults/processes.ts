@@ -35,11 +35,17 @@ const until = async (what: string, check: () => boolean | Promise<boolean>) => {
 /** A process by how it is started, and how one knows that it is up. */
 const service = (name: string, launch: () => ChildProcess, isUp: () => boolean | Promise<boolean>): Service => {
   let child: ChildProcess | undefined
+  // A run that fails leaves nothing behind.
+  process.once("exit", () => child?.kill("SIGKILL"))
   return {
     name,
     start: async () => {
       child = launch()
-      await until(name, isUp)
+      await until(name, () => {
+        // A gateway that finds a slow store at its start ends; a supervisor starts it again.
+        if (child?.exitCode !== null) child = launch()
+        return isUp()
+      })
     },
     kill: async () => {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return

@@ -1,12 +1,12 @@
 /** Keeps the replies of OpenAI's Responses for their callers. */
 import type { KeepReply } from "../../../calls/held-call.ts"
-import type { ReplyContext } from "../../../dialects/client/client-api.ts"
+import type { KeptNames, ReplyContext } from "../../../dialects/client/client-api.ts"
 import { carriedResponse } from "../../../dialects/openai-responses/carried-reply.ts"
 import { wholeResponse } from "../../../dialects/openai-responses/client-reply.ts"
 import { outputIds, responseOfItem } from "../../../dialects/openai-responses/items.ts"
 import { parseObject, stringAt } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
-import { ownerOf, sealResponse } from "../../../kept-responses/kept-response.ts"
+import { type Keeping, type KeptContent, ownerOf, sealResponse } from "../../../kept-responses/kept-response.ts"
 import { dayOfResponse, keptResponseId } from "../../../kept-responses/response-id.ts"
 import type { ChatReply } from "../../../kinds/chat/chat-reply.ts"
 import { keepMs } from "../../../protocol/catalogue/tenant.ts"
@@ -20,10 +20,35 @@ export const keptFor = ({ org: { keeps } }: Caller): number | undefined =>
   keeps?.responses === undefined ? undefined : keepMs(keeps.responses)
 
 /** The names of a response that will be kept. @param previous the response that it continues */
-export const keptNames = ({ requestId, createdS }: ReplyContext, previous: string | undefined) => ({
-  id: keptResponseId(requestId, createdS * 1000),
-  previous,
-})
+export const keptNames = (
+  { requestId, createdS }: ReplyContext,
+  previous: string | undefined,
+  isBackground: boolean,
+): KeptNames => ({ id: keptResponseId(requestId, createdS * 1000), previous, isBackground })
+
+export interface KeptContext extends ReplyContext {
+  readonly kept: KeptNames
+}
+
+/** The facts of a response that is kept. @param ms the time for which it is kept */
+const factsOf = (caller: Caller, context: KeptContext, ms: number): Omit<Keeping, "state" | "items"> => {
+  const { id, previous } = context.kept
+  const createdMs = context.createdS * 1000
+  return {
+    orgId: caller.org.id,
+    id,
+    day: dayOfResponse(id) ?? dateOf(createdMs),
+    previous,
+    ...ownerOf(caller),
+    model: context.model,
+    eraseAt: createdMs + ms,
+    ...(context.kept.isBackground && { background: true }),
+  }
+}
+
+/** The facts of a response that begins. */
+export const beginResponse = (sealer: Sealer, caller: Caller, context: KeptContext, content: KeptContent, ms: number) =>
+  sealResponse(sealer, { ...factsOf(caller, context, ms), state: "completed", items: [] }, content)
 
 /**
  * @param context of the reply, with its names
@@ -33,26 +58,19 @@ export const keepResponse =
   (
     sealer: Sealer,
     caller: Caller,
-    context: ReplyContext & { readonly kept: NonNullable<ReplyContext["kept"]> },
+    context: KeptContext,
     input: ReadonlyArray<string>,
     ms: number,
   ): KeepReply<ChatReply> =>
   (reply) => {
-    const { id, previous } = context.kept
+    const { id } = context.kept
     const response = responseText(context, reply)
     const json = parseObject(response) ?? {}
-    const createdMs = context.createdS * 1000
     return sealResponse(
       sealer,
       {
-        orgId: caller.org.id,
-        id,
-        day: dayOfResponse(id) ?? dateOf(createdMs),
-        previous,
-        ...ownerOf(caller),
-        model: context.model,
+        ...factsOf(caller, context, ms),
         state: stringAt(json, "status") === "incomplete" ? "incomplete" : "completed",
-        eraseAt: createdMs + ms,
         items: outputIds(json).filter((itemId) => responseOfItem(itemId) !== id),
       },
       { input, response },

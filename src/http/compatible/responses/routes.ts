@@ -1,15 +1,20 @@
 /** `/openai/v1/responses/{id}`: kept responses, their items, and their erasure. */
-import { Effect, Schema } from "effect"
+import { Effect, Schema, SchemaTransformation, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
+import { WeirConfig } from "../../../config.ts"
 import { chatApi } from "../../../dialects/openai-chat/client.ts"
-import { withItemId } from "../../../dialects/openai-responses/items.ts"
+import { outputItems, withItemId } from "../../../dialects/openai-responses/items.ts"
+import { parseObject } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
+import { BackgroundResponses } from "../../../kept-responses/background-responses.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
-import { KeptResponses } from "../../../kept-responses/kept-responses.ts"
+import { type KeptResponse, KeptResponses } from "../../../kept-responses/kept-responses.ts"
 import { serviceError } from "../../../protocol/error.ts"
 import { invalidInput, issuesOf } from "../../../protocol/json/issues.ts"
-import { type Authenticated, fromRouter } from "../../caller-request.ts"
+import { type Authenticated, fromRouter, makeForCaller } from "../../caller-request.ts"
+import { makeRevocation } from "../../revocation.ts"
 import { makeAnswerIn } from "../reply.ts"
+import { resumedEvents } from "./resumed-stream.ts"
 
 const mostListed = 100
 
@@ -22,9 +27,27 @@ const ListQuery = Schema.Struct({
   order: Schema.Literals(["asc", "desc"]).pipe(Schema.withDecodingDefaultKey(Effect.succeed("desc" as const))),
 })
 
-const queryOf = ({ request }: Authenticated) =>
+/** `include` and `include_obfuscation` change nothing here. */
+const ReadQuery = Schema.Struct({
+  stream: Schema.optionalKey(
+    Schema.Literals(["true", "false"]).pipe(
+      Schema.decodeTo(
+        Schema.Boolean,
+        SchemaTransformation.transform({
+          decode: (text) => text === "true",
+          encode: (is) => (is ? ("true" as const) : ("false" as const)),
+        }),
+      ),
+    ),
+  ),
+  starting_after: Schema.optionalKey(
+    Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  ),
+})
+
+const decodeQuery = <A, I>(query: Schema.Codec<A, I>, { request }: Authenticated) =>
   Effect.mapError(
-    Schema.decodeUnknownEffect(ListQuery)(
+    Schema.decodeUnknownEffect(query)(
       Object.fromEntries(new URL(request.url, "http://gateway").searchParams.entries()),
     ),
     (error) => invalidInput(issuesOf(error)),
@@ -33,7 +56,11 @@ const queryOf = ({ request }: Authenticated) =>
 export const responseRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const kept = yield* KeptResponses
+    const background = yield* BackgroundResponses
+    const { bodyMaxBytes } = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
+    const { again } = yield* makeForCaller
+    const { streamWhileValid } = yield* makeRevocation
 
     const find = Effect.fnUntraced(function* (caller: Caller, id: string) {
       return (yield* kept.find(caller.org, ownerOf(caller), id)) ?? (yield* responseNotFound(id))
@@ -44,17 +71,49 @@ export const responseRoutes = HttpRouter.use(
       return HttpServerResponse.text(response, { contentType: "application/json" })
     })
 
+    /** The response, or with `stream=true` its events. */
+    const read = Effect.fnUntraced(function* (call: Authenticated, id: string) {
+      const { stream, starting_after: after = -1 } = yield* decodeQuery(ReadQuery, call)
+      if (stream !== true) return yield* retrieve(call, id)
+      const { caller, request } = call
+      yield* find(caller, id)
+      const events = resumedEvents({ kept, background }, caller.org, ownerOf(caller), id, after)
+      const bytes = Stream.encodeText(Stream.orDie(streamWhileValid(() => again(request), events)))
+      return HttpServerResponse.stream(bytes, {
+        contentType: "text/event-stream",
+        headers: { "cache-control": "no-store" },
+      })
+    })
+
+    const cancel = Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {
+      const { isBackground, input, response } = yield* find(caller, id)
+      if (!isBackground) return yield* notCancellable
+      const cancelled = yield* background.cancel(caller.org.id, id, { input, response })
+      const now = cancelled ?? (yield* find(caller, id))
+      return HttpServerResponse.text(now.response, { contentType: "application/json" })
+    })
+
     const remove = Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {
       const isRemoved = yield* kept.remove(caller.org, ownerOf(caller), id)
+      if (isRemoved) background.running(caller.org.id, id)?.stop()
       return isRemoved
         ? HttpServerResponse.jsonUnsafe({ id, object: "response", deleted: true })
         : yield* responseNotFound(id)
     })
 
+    /** The items from which a response was made: also those of the responses that it continues, as far as these are there. */
+    const itemsBefore = Effect.fnUntraced(function* (caller: Caller, id: string) {
+      const own = yield* find(caller, id)
+      const thread = yield* kept.thread(caller.org, ownerOf(caller), id, bodyMaxBytes)
+      const before = thread._tag === "Found" ? thread.responses.slice(0, -1) : []
+      const inputOf = (response: KeptResponse) => response.input.map((text, at) => withItemId(text, response.id, at))
+      const outputOf = ({ response }: KeptResponse) => outputItems(response).map((text) => parseObject(text) ?? {})
+      return [...before.flatMap((response) => [...inputOf(response), ...outputOf(response)]), ...inputOf(own)]
+    })
+
     const listInput = Effect.fnUntraced(function* (call: Authenticated, id: string) {
-      const { limit, after, order } = yield* queryOf(call)
-      const { input } = yield* find(call.caller, id)
-      const items = input.map((text, at) => withItemId(text, id, at))
+      const { limit, after, order } = yield* decodeQuery(ListQuery, call)
+      const items = yield* itemsBefore(call.caller, id)
       if (order === "desc") items.reverse()
       const from = after === undefined ? 0 : items.findIndex((item) => item["id"] === after) + 1
       if (after !== undefined && from === 0) {
@@ -70,21 +129,22 @@ export const responseRoutes = HttpRouter.use(
       })
     })
 
-    const add = (
-      method: "GET" | "DELETE",
-      path: `/${string}`,
-      answer: typeof listInput | typeof retrieve | typeof remove,
-    ) =>
+    type Answer = typeof listInput | typeof read | typeof remove | typeof cancel
+    const add = (method: "GET" | "DELETE" | "POST", path: `/${string}`, answer: Answer) =>
       router.add(method, path, (request) =>
         Effect.flatMap(HttpRouter.params, ({ id = "" }) =>
           answerIn(chatApi, fromRouter(request), (call) => answer(call, id)),
         ),
       )
 
-    yield* add("GET", "/openai/v1/responses/:id", retrieve)
+    yield* add("GET", "/openai/v1/responses/:id", read)
     yield* add("DELETE", "/openai/v1/responses/:id", remove)
+    yield* add("POST", "/openai/v1/responses/:id/cancel", cancel)
     yield* add("GET", "/openai/v1/responses/:id/input_items", listInput)
   }),
 )
+
+/** Source: the error of OpenAI's API. */
+const notCancellable = serviceError("bad_request", "Cannot cancel a synchronous response.")
 
 const responseNotFound = (id: string) => serviceError("not_found", `Response with id '${id.slice(0, 128)}' not found.`)

@@ -20,7 +20,7 @@ import type { Org } from "../../../protocol/catalogue/tenant.ts"
 import { bodyTooLarge, type ServiceError, serviceError } from "../../../protocol/error.ts"
 import { invalidInput } from "../../../protocol/json/issues.ts"
 import { parseBody } from "../../../protocol/json/json-body.ts"
-import { cut, editJson } from "../../../protocol/json/json-edit.ts"
+import { cut, editJson, set } from "../../../protocol/json/json-edit.ts"
 import type { StoreUnavailable } from "../../../store/unavailable.ts"
 
 export interface ContinuedRequest {
@@ -29,12 +29,14 @@ export interface ContinuedRequest {
   readonly from: number
   /** The response that it continues. */
   readonly previous: string | undefined
+  /** Whether it runs without its client, who may follow it as a stream; the body asks for a stream in any case. */
+  readonly background?: { readonly isStreamed: boolean } | undefined
 }
 
 type ContinueError = ServiceError | StoreUnavailable
 
 /** Without one of these, a request is not read here. */
-const marks = ['"previous_response_id"', '"item_reference"']
+const marks = ['"previous_response_id"', '"item_reference"', '"background"']
 
 /** The most kept responses whose items one request may reference. */
 const mostReferenced = 256
@@ -85,27 +87,47 @@ export const makeThreads = Effect.gen(function* () {
     const parsed = parseBody(body)
     const json = Result.isSuccess(parsed) && isObject(parsed.success) ? parsed.success : undefined
     if (json === undefined) return alone
-    const { previous_response_id: previous, input } = json
+    const { previous_response_id: previous, input, background: isBackground, store, stream } = json
     const ids = Array.isArray(input) ? input.flatMap((item) => referenceIn(item) ?? []) : []
     const isContinued = typeof previous === "string"
     if (!isAbsent(previous) && !isContinued) {
       return yield* invalidInput([{ path: "previous_response_id", message: "must be a string" }])
     }
-    if (org.keeps?.responses === undefined) return isContinued ? yield* previousNotFound(previous) : alone
-    if (!isContinued && ids.length === 0) return alone
+    const [referencedId] = ids
+    if (org.keeps?.responses === undefined) {
+      if (isContinued) return yield* previousNotFound(previous)
+      return referencedId === undefined ? alone : yield* itemNotFound(referencedId)
+    }
+    if (isBackground === true && store === false) return yield* backgroundNeedsStore
+    if (!isContinued && ids.length === 0 && isBackground !== true) return alone
     const owner = ownerOf({ org, ...caller })
     const history = isContinued ? yield* historyOf(org, owner, previous) : []
     const texts = ids.length === 0 ? noTexts : yield* referenced(org, owner, ids)
     const missing = ids.find((id) => !texts.has(id))
     if (missing !== undefined) return yield* itemNotFound(missing)
-    const own = inputItems(body).map((text, at) => {
+    const known = new Set(history)
+    const own = inputItems(body).flatMap((text, at) => {
       const id = Array.isArray(input) ? referenceIn(input[at]) : undefined
-      return id === undefined ? text : (texts.get(id) ?? text)
+      const item = id === undefined ? undefined : texts.get(id)
+      if (item === undefined) return [text]
+      // SDKs reference items of the thread that they continue, and some items twice.
+      if (known.has(item)) return []
+      known.add(item)
+      return [item]
     })
     const items = { path: ["input"], json: `[${[...history, ...own].join(",")}]` }
-    const whole = editJson(body, [...(previous === undefined ? [] : [cut("previous_response_id")]), items])
+    const whole = editJson(body, [
+      ...(previous === undefined ? [] : [cut("previous_response_id")]),
+      ...(isBackground === true ? [cut("background"), set(true, "stream")] : []),
+      items,
+    ])
     if (whole.length > bodyMaxBytes) return yield* bodyTooLarge(bodyMaxBytes)
-    return { body: whole, from: history.length, previous: isContinued ? previous : undefined }
+    return {
+      body: whole,
+      from: history.length,
+      previous: isContinued ? previous : undefined,
+      background: isBackground === true ? { isStreamed: stream === true } : undefined,
+    }
   })
 })
 
@@ -132,7 +154,12 @@ const previousNotFound = (id: string) => {
   return serviceError("bad_request", message, { detail: { reason: "previous_response_not_found", issues } })
 }
 
+const backgroundNeedsStore = invalidInput([
+  { path: "store", message: "must not be false: a response in the background is read later" },
+])
+
+/** Source: the error of OpenAI's API, which SDKs look for. */
 const itemNotFound = (id: string) => {
-  const message = `Item with id '${id.slice(0, 128)}' not found.`
-  return serviceError("not_found", message, { detail: { issues: [{ path: "input", message }] } })
+  const message = `Item with id '${id.slice(0, 128)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
+  return serviceError("bad_request", message, { detail: { issues: [{ path: "input", message }] } })
 }

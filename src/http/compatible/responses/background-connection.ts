@@ -1,0 +1,140 @@
+/**
+ * The connection of a response that runs without its client: its events go into a log, which readers follow. The client that
+ * asked for it gets the response as it begins, or follows the log.
+ */
+import type { ServerResponse } from "node:http"
+import { HttpServerResponse } from "effect/http"
+import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "../../../calls/connection.ts"
+import type { EventEncoder } from "../../../dialects/client/client-api.ts"
+import { NumberedEvents } from "../../../dialects/openai-responses/numbered-events.ts"
+import { messagesOf } from "../../../dialects/openai-responses/socket.ts"
+import { EventLog } from "../../../kept-responses/event-log.ts"
+import type { ChatReply } from "../../../kinds/chat/chat-reply.ts"
+import { errorBody } from "../../../protocol/error.ts"
+import { protocolLabel } from "../../../protocol/event.ts"
+import { editJsonText, set } from "../../../protocol/json/json-edit.ts"
+import { JsonSource } from "../../../protocol/json/json-source.ts"
+import { toServiceError } from "../../../store/unavailable.ts"
+import { sendResponse } from "../../node-connection.ts"
+import type { CompatibleConnection } from "../connection.ts"
+
+export interface BackgroundOptions {
+  readonly requestId: string
+  readonly model: string
+  readonly events: EventEncoder
+  /** The client that asked for it. */
+  readonly client: CompatibleConnection
+  readonly response: ServerResponse
+  /** Whether that client follows it. */
+  readonly isStreamed: boolean
+}
+
+export class BackgroundConnection implements Connection<ChatReply> {
+  readonly events: EventEncoder
+  readonly log = new EventLog()
+  readonly #options: BackgroundOptions
+  readonly #events = new NumberedEvents()
+  #listener: ConnectionListener | undefined
+  #isBegun = false
+  #isStopped = false
+  #failed: string | undefined
+
+  constructor(options: BackgroundOptions) {
+    this.events = options.events
+    this.#options = options
+  }
+
+  /** The response as it failed; undefined if it did not. */
+  get failed(): string | undefined {
+    return this.#failed
+  }
+
+  get isBegun(): boolean {
+    return this.#isBegun
+  }
+
+  /** The response is held and stored: its client gets it. @param text as it runs */
+  begun(text: string): void {
+    this.#isBegun = true
+    const queued = editJsonText(text, [set("queued", "status")])
+    this.log.add(this.#events.begin(queued, text))
+    const { client, response, isStreamed, requestId } = this.#options
+    const headers = { "x-svc-request-id": requestId, "x-request-id": requestId }
+    if (isStreamed) followLog(this.log, client)
+    else if (!response.destroyed)
+      sendResponse(HttpServerResponse.text(queued, { contentType: "application/json", headers }), response)
+  }
+
+  /** Ends its call. */
+  stop(): void {
+    this.#isStopped = true
+    this.#listener?.gone()
+  }
+
+  listen(listener: ConnectionListener): void {
+    this.#listener = listener
+    if (this.#isStopped) listener.gone()
+  }
+
+  /** A reply that was stored for the same request id. */
+  send(reply: WholeReply<ChatReply>): void {
+    this.#options.client.send(reply)
+  }
+
+  refuse(error: ReplyError): void {
+    const { requestId, model, client } = this.#options
+    if (!this.#isBegun) {
+      client.refuse(error)
+      return
+    }
+    const told = errorBody(toServiceError(error), requestId)
+    this.write(this.events.open({ requestId, model, protocol: protocolLabel }) + this.events.error(told))
+  }
+
+  write(part: StreamPart): boolean {
+    if (typeof part !== "string" || part === this.events.heartbeat) return true
+    const events = this.#events.renumbered(part)
+    if (events !== "") this.log.add(events)
+    if (part.includes("event: response.failed\n")) {
+      const message = messagesOf(part).find((text) => text.includes('"type":"response.failed"'))
+      this.#failed = message && new JsonSource(message).textAt(["response"])
+    }
+    return true
+  }
+
+  end(flushed: () => void): void {
+    flushed()
+  }
+
+  cut(): void {}
+
+  unsentBytes(): number {
+    return 0
+  }
+
+  takenBytes(): number {
+    return 0
+  }
+}
+
+/** Writes a log to a client as it grows, as fast as that takes it. */
+const followLog = (log: EventLog, client: CompatibleConnection): void => {
+  let at = 0
+  let isOver = false
+  const goOn = () => {
+    while (!isOver && at < log.texts.length) {
+      if (!client.write(log.texts[at++] ?? "")) return
+    }
+    if (log.isEnded && !isOver) {
+      leave()
+      client.end(() => {})
+    }
+  }
+  const leave = () => {
+    isOver = true
+    unlisten()
+  }
+  const unlisten = log.listen(goOn)
+  client.listen({ room: goOn, gone: leave, parts: () => {} })
+  goOn()
+}

@@ -1,0 +1,51 @@
+/** `background: true`: a response whose client does not wait. Its call runs as others do; its reply goes into its log. */
+import type { ServerResponse } from "node:http"
+import { Effect } from "effect"
+import { responsesApi } from "../../../dialects/openai-responses/client.ts"
+import { begunResponse } from "../../../dialects/openai-responses/client-reply.ts"
+import type { Caller } from "../../../identity/caller.ts"
+import { BackgroundResponses } from "../../../kept-responses/background-responses.ts"
+import { writeJson } from "../../../protocol/json/json-text.ts"
+import { Sealing } from "../../../store/seal.ts"
+import type { CompatibleConnection } from "../connection.ts"
+import { BackgroundConnection } from "./background-connection.ts"
+import { beginResponse, type KeptContext } from "./keeping.ts"
+
+interface Detached {
+  readonly caller: Caller
+  readonly context: KeptContext
+  readonly input: ReadonlyArray<string>
+  /** The time for which it is kept. */
+  readonly ms: number
+  readonly client: CompatibleConnection
+  readonly response: ServerResponse
+  readonly isStreamed: boolean
+}
+
+/** The connection of a response that runs without its client, and the steps before and after its call. */
+export const makeBackground = Effect.gen(function* () {
+  const { sealer } = yield* Sealing
+  const responses = yield* BackgroundResponses
+
+  return ({ caller, context, input, ms, ...client }: Detached) => {
+    const { requestId, model, kept } = context
+    const connection = new BackgroundConnection({ ...client, requestId, model, events: responsesApi.events(context) })
+    const content = { input, response: writeJson(begunResponse(context)) }
+    const running = {
+      orgId: caller.org.id,
+      id: kept.id,
+      log: connection.log,
+      content,
+      stop: () => connection.stop(),
+    }
+    const begun = Effect.map(responses.begin(running, beginResponse(sealer, caller, context, content, ms)), () =>
+      connection.begun(content.response),
+    )
+    const after = Effect.suspend(() => {
+      if (!connection.isBegun) return Effect.void
+      const { failed } = connection
+      return responses.ended(running, failed === undefined ? undefined : { input, response: failed })
+    })
+    return { connection, begun, after }
+  }
+})

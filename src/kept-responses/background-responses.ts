@@ -1,0 +1,165 @@
+/**
+ * Responses that run without their client. The node that runs one has its lease, and writes its events for readers of other
+ * nodes. A node that dies leaves it to the others, who end it as failed; its money is settled as that of any call.
+ */
+import { Context, Effect, Layer } from "effect"
+import { runEvery } from "../background.ts"
+import { compress, decompressAtMost } from "../files/zstd.ts"
+import type { KeptFacts } from "../money/settlement.ts"
+import { editJsonText, set } from "../protocol/json/json-edit.ts"
+import { Sealing } from "../store/seal.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { BackgroundStore } from "./background-store.ts"
+import type { EventLog } from "./event-log.ts"
+import { type KeptContent, openResponse, sealContent } from "./kept-response.ts"
+
+/** A response that runs on this node. */
+export interface RunningResponse {
+  readonly orgId: string
+  readonly id: string
+  readonly log: EventLog
+  /** Its content while it runs. */
+  readonly content: KeptContent
+  /** Ends its call. */
+  readonly stop: () => void
+}
+
+/** The lease of a response; it is renewed each second. */
+const leaseMs = 15_000
+/** The time for which events can be read after they were written; after that, the response itself is read. */
+const eventsKeptMs = 3_600_000
+const mostLost = 100
+/** The most bytes of events in one part. */
+const mostPartBytes = 64 * 1024 * 1024
+
+export class BackgroundResponses extends Context.Service<
+  BackgroundResponses,
+  {
+    /** Begins a response; it is this node's from here on. */
+    readonly begin: (response: RunningResponse, facts: KeptFacts) => Effect.Effect<void, StoreUnavailable>
+    /** A response that runs on this node. */
+    readonly running: (orgId: string, id: string) => RunningResponse | undefined
+    /** The call of a response has ended. @param failed its content, if it failed */
+    readonly ended: (response: RunningResponse, failed: KeptContent | undefined) => Effect.Effect<void>
+    /**
+     * Cancels a response, on any node.
+     * @returns its content then; undefined if it had ended
+     */
+    readonly cancel: (
+      orgId: string,
+      id: string,
+      content: KeptContent,
+    ) => Effect.Effect<KeptContent | undefined, StoreUnavailable>
+    /** The events of a response that any node has written, from a part on. */
+    readonly events: (
+      orgId: string,
+      id: string,
+      from: number,
+    ) => Effect.Effect<ReadonlyArray<{ readonly part: number; readonly text: string }>, StoreUnavailable>
+  }
+>()("weir/kept-responses/BackgroundResponses") {
+  static readonly layer = Layer.effect(
+    BackgroundResponses,
+    Effect.gen(function* () {
+      const store = yield* BackgroundStore
+      const { sealer } = yield* Sealing
+      const running = new Map<string, RunningResponse>()
+      /** The number of texts of a response that are written, and of its parts. */
+      const written = new Map<string, { texts: number; parts: number }>()
+
+      const keyOf = (orgId: string, id: string) => `${orgId} ${id}`
+      const contextOf = (orgId: string, id: string, part: number) => `response events ${orgId} ${id} ${part}`
+
+      /** Writes the events that are not written yet. */
+      const write = Effect.fnUntraced(function* ({ orgId, id, log }: RunningResponse) {
+        const done = written.get(keyOf(orgId, id))
+        if (done === undefined || done.texts === log.texts.length) return
+        const { texts, parts } = done
+        const text = log.texts.slice(texts).join("")
+        const content = sealer.sealBytes(compress(text), contextOf(orgId, id, parts))
+        const next = { texts: log.texts.length, parts: parts + 1 }
+        yield* store.addEvents(orgId, id, { part: parts, content }, eventsKeptMs)
+        done.texts = next.texts
+        done.parts = next.parts
+      })
+
+      yield* runEvery(
+        "250 millis",
+        "Writing events of responses",
+        Effect.suspend(() => Effect.forEach([...running.values()], write, { discard: true, concurrency: 8 })),
+      )
+
+      const renew = Effect.suspend(() => {
+        const now = [...running.values()]
+        if (now.length === 0) return Effect.void
+        return Effect.map(store.renew(now, leaseMs), (still) => {
+          for (const { id, stop } of now) if (!still.has(id)) stop()
+        })
+      })
+      yield* runEvery("1 second", "Renewing responses", renew)
+
+      const withState = ({ input, response }: KeptContent, status: string, error?: object): KeptContent => ({
+        input,
+        response: editJsonText(response, [
+          set(status, "status"),
+          ...(error === undefined ? [] : [set(error, "error")]),
+        ]),
+      })
+
+      const end = (orgId: string, id: string, state: "failed" | "cancelled", content: KeptContent) =>
+        store.end({ orgId, id, content: sealContent(sealer, orgId, id, content) }, state)
+
+      const endLost = Effect.gen(function* () {
+        for (const { orgId, id, content } of yield* store.lost(mostLost)) {
+          const opened = openResponse(sealer, orgId, { id, content }, mostPartBytes)
+          if (opened !== undefined) yield* end(orgId, id, "failed", withState(opened, "failed", lostError))
+        }
+      })
+      yield* runEvery("5 seconds", "Ending lost responses", endLost)
+
+      return BackgroundResponses.of({
+        begin: (response, facts) => {
+          const { orgId, id } = response
+          return Effect.map(store.begin(orgId, facts, leaseMs), () => {
+            running.set(keyOf(orgId, id), response)
+            written.set(keyOf(orgId, id), { texts: 0, parts: 0 })
+          })
+        },
+        running: (orgId, id) => running.get(keyOf(orgId, id)),
+        ended: (response, failed) => {
+          const { orgId, id, log } = response
+          const key = keyOf(orgId, id)
+          const failure = failed === undefined ? Effect.void : end(orgId, id, "failed", failed)
+          return Effect.ignore(Effect.andThen(Effect.ignore(write(response)), failure)).pipe(
+            Effect.andThen(
+              Effect.sync(() => {
+                running.delete(key)
+                written.delete(key)
+                log.end()
+              }),
+            ),
+          )
+        },
+        cancel: Effect.fnUntraced(function* (orgId, id, content) {
+          const cancelled = withState(content, "cancelled")
+          const isEnded = yield* end(orgId, id, "cancelled", cancelled)
+          running.get(keyOf(orgId, id))?.stop()
+          return isEnded ? cancelled : undefined
+        }),
+        events: (orgId, id, from) =>
+          Effect.map(store.events(orgId, id, from), (parts) =>
+            parts.flatMap(({ part, content }) => {
+              const opened = sealer.openBytes(content, contextOf(orgId, id, part))
+              const text = opened && decompressAtMost(opened, mostPartBytes)
+              return text === undefined ? [] : [{ part, text }]
+            }),
+          ),
+      })
+    }),
+  )
+}
+
+const lostError = {
+  code: "server_error",
+  message: "The gateway that ran this response has ended; the request may be sent again",
+}
