@@ -16,11 +16,15 @@ export interface Conversation {
   readonly items: ReadonlyArray<unknown>
   /** The size of the items as JSON. */
   readonly bytes: number
+  /** Whether the last response is kept, so that it can be continued elsewhere. */
+  readonly isKept: boolean
 }
 
 export interface ResponseCreate {
-  /** The body as over HTTP, with the whole conversation. */
+  /** The body as over HTTP, with all items of the conversation that the connection remembers. */
   readonly body: JsonObject
+  /** The kept response that the connection remembers and that this one continues, and the number of the items until there. */
+  readonly kept: { readonly previous: string; readonly items: number } | undefined
   readonly input: ReadonlyArray<unknown>
   /** Whether the model is to answer; if not, the input is only remembered. */
   readonly generates: boolean
@@ -42,11 +46,13 @@ const ownFields: ReadonlySet<string> = new Set(["type", "stream", "generate", "p
  * Reads a client's event.
  * @param text the text of the event
  * @param known the state of the connection
+ * @param isKeeping whether other responses are kept, which the event may name
  */
 export const readResponseCreate = (
   event: unknown,
   text: Uint8Array,
   known: Conversation | undefined,
+  isKeeping: boolean,
 ): Result.Result<ResponseCreate, SocketRefusal> => {
   if (!isObject(event)) return refused("The event must be a JSON object", null)
   const type = event["type"]
@@ -56,20 +62,31 @@ export const readResponseCreate = (
   const source = new JsonSource(text)
   const input = itemsOf(event["input"], source)
   if (input === undefined) return refused("input must be text or an array", "input")
-  const before = previous === undefined || previous === null ? [] : itemsAt(previous, known)
-  if (before === undefined) {
+  const isFirst = previous === undefined || previous === null
+  const remembered = isFirst ? [] : itemsAt(previous, known)
+  if (remembered === undefined && !isKeeping) {
     return refused(
       `Previous response with id '${String(previous).slice(0, 128)}' not found.`,
       "previous_response_id",
       "previous_response_not_found",
     )
   }
+  const before = remembered ?? []
   const items = [...before, ...input]
   const rest = Object.keys(event).flatMap((name) =>
     ownFields.has(name) || name === "input" ? [] : [[name, textIn(source, name)] as const],
   )
   return Result.succeed({
-    body: { ...Object.fromEntries(rest), input: items, stream: true },
+    body: {
+      ...Object.fromEntries(rest),
+      ...(remembered === undefined && { previous_response_id: previous }),
+      input: items,
+      stream: true,
+    },
+    kept:
+      known?.isKept === true && !isFirst && remembered !== undefined
+        ? { previous: known.responseId, items: before.length }
+        : undefined,
     input: items,
     generates: generate,
   })

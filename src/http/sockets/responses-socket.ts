@@ -6,10 +6,11 @@
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
-import { withMasked } from "../../calls/held-call.ts"
+import { withKeep, withMasked } from "../../calls/held-call.ts"
 import { makeForkIn } from "../../collections.ts"
 import { WeirConfig } from "../../config.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
+import { inputItems, keptInput } from "../../dialects/openai-responses/items.ts"
 import {
   type Conversation,
   type ResponseCreate,
@@ -23,13 +24,17 @@ import { RequestMasks } from "../../policies/masks/engine-masks.ts"
 import { type Masking, maskBody } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { bodyTooLarge, errorStatus, type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
+import { invalidInput } from "../../protocol/json/issues.ts"
 import { parseBody } from "../../protocol/json/json-body.ts"
-import { writeJson } from "../../protocol/json/json-text.ts"
+import { JsonText, writeJson } from "../../protocol/json/json-text.ts"
+import { Sealing } from "../../store/seal.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
 import { makeForCaller, type RuntimeRequest } from "../caller-request.ts"
 import { errorReply } from "../compatible/error-reply.ts"
 import { namingField, readCompatible } from "../compatible/request.ts"
+import { keepResponse, keptFor, keptNames } from "../compatible/responses/keeping.ts"
+import { makeThreads } from "../compatible/responses/thread.ts"
 import { LargeRequests, largeBytes } from "../large/large-requests.ts"
 import type { RouteError } from "../respond.ts"
 import type { ClientSocket } from "./client-socket.ts"
@@ -55,6 +60,8 @@ export const makeResponsesSocket = Effect.gen(function* () {
   const callers = yield* makeSocketCallers
   const { bodyMaxBytes, largeBodyBytes, socketFrameBytes } = yield* WeirConfig
   const masks = yield* RequestMasks
+  const continueThread = yield* makeThreads
+  const { sealer } = yield* Sealing
   const { traced } = yield* makeForCaller
   const forkIn = yield* makeForkIn
 
@@ -72,10 +79,12 @@ export const makeResponsesSocket = Effect.gen(function* () {
     headers: RuntimeRequest["headers"],
     caller: Caller,
     masking: Masking | undefined,
+    inputFrom: number | undefined,
   ) => {
     const { body, masked } = maskBody(bytes, masking)
     const { sent, decoded } = readCompatible(responsesApi, { headers }, body, caller.org.aliases, place)
-    return { sent, decoded: withMasked(decoded, masked) }
+    const input = inputFrom === undefined || Result.isFailure(decoded) ? undefined : keptInput(body, inputFrom)
+    return { sent, input, decoded: withMasked(decoded, masked) }
   }
 
   const serve = (socket: ClientSocket, from: SocketCaller) => {
@@ -102,52 +111,67 @@ export const makeResponsesSocket = Effect.gen(function* () {
     }
 
     /** The connection goes on from here; a conversation for which there is no room is dropped, and its client sends it again. */
-    const remember = ({ responseId, items }: Omit<Conversation, "bytes">) => {
+    const remember = ({ responseId, items, isKept }: Omit<Conversation, "bytes">) => {
       forget()
       const bytes = Buffer.byteLength(writeJson(items))
       if (socket.isClosed || bytes > bodyMaxBytes || keptBytes + bytes > largeBodyBytes) return
       keptBytes += bytes
-      known = { responseId, items, bytes }
+      known = { responseId, items, bytes, isKept }
     }
 
-    const answer = Effect.fnUntraced(function* ({ body, input, generates }: ResponseCreate, requestId: string) {
+    const answer = Effect.fnUntraced(function* (asked: ResponseCreate, requestId: string) {
       yield* overload.check(calls.open())
       const caller = yield* from.again
-      const bytes = Buffer.from(writeJson(body))
-      if (bytes.length > bodyMaxBytes) return yield* bodyTooLarge(bodyMaxBytes)
+      const sentBytes = Buffer.from(writeJson(asked.body))
+      if (sentBytes.length > bodyMaxBytes) return yield* bodyTooLarge(bodyMaxBytes)
+      const thread = yield* continueThread(caller, sentBytes)
+      if (thread.background !== undefined) return yield* noBackground
+      const { body: bytes } = thread
+      // The connection remembers all items, also those that others have kept.
+      const input = bytes === sentBytes ? asked.input : inputItems(bytes).map((text) => new JsonText(text))
+      const previous = thread.previous ?? asked.kept?.previous
+      const inputFrom = thread.previous === undefined ? (asked.kept?.items ?? 0) : thread.from
       // A key of the upgrade would become that of each response.
       const { "idempotency-key": _, ...headers } = from.request.headers
       const { aliases } = caller.org
       const masking = yield* masks.of(caller, () => bytes)
-      const { sent, decoded } =
-        bytes.length < largeBytes
-          ? readMasked(bytes, headers, caller, masking)
-          : yield* large.read([bytes], { api: responsesApi.name, place, headers, aliases }, masking)
+      const ms = keptFor(caller)
+      const sentIn = { api: responsesApi.name, place, headers, aliases, inputFrom: ms && inputFrom }
+      const {
+        sent,
+        decoded,
+        input: ownInput,
+      } = bytes.length < largeBytes
+        ? readMasked(bytes, headers, caller, masking, sentIn.inputFrom)
+        : yield* large.read([bytes], sentIn, masking)
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
       const context = { ...unread, ...sent?.context }
-      if (!generates) {
+      if (!asked.generates) {
         if (Result.isFailure(decoded)) return yield* decoded.failure
         const { responseId, messages } = warmed(context)
         for (const message of messages) socket.send(message)
-        remember({ responseId, items: input })
+        remember({ responseId, items: input, isKept: false })
         return
       }
+      const named = { ...context, kept: keptNames(context, previous, false) }
+      const keep = ms && ownInput && keepResponse(sealer, caller, named, ownInput, ms)
       const stream = new ResponseStream({
         socket,
-        events: responsesApi.events(context),
+        events: responsesApi.events(keep === undefined ? context : named),
         input,
         refused: (error) => refuse(error, requestId),
-        answered: remember,
+        answered: (conversation) => remember({ ...conversation, isKept: keep !== undefined }),
       })
       running = stream
       if (socket.isClosed) stream.gone()
-      yield* calls.run({ requestId, kind: chat, caller, decoded }, stream)
+      const call = { requestId, kind: chat, caller }
+      yield* calls.run({ ...call, decoded: keep ? withKeep(decoded, keep) : decoded }, stream)
     })
 
     const take = (text: Buffer) => {
       const event = parseBody(text)
       if (Result.isFailure(event)) return refuse(event.failure, newRequestId())
-      const asked = readResponseCreate(event.success, text, known)
+      const asked = readResponseCreate(event.success, text, known, keptFor(from.caller) !== undefined)
       if (Result.isFailure(asked)) return refuseEvent(asked.failure)
       if (isDraining) return refuse(shuttingDown(), newRequestId())
       const requestId = newRequestId()
@@ -217,6 +241,10 @@ export const makeResponsesSocket = Effect.gen(function* () {
   }
   return handler
 })
+
+const noBackground = invalidInput([
+  { path: "background", message: "is not available on a socket: ask for it over HTTP" },
+])
 
 const tooManyWaiting = () =>
   serviceError(

@@ -3,6 +3,7 @@ import OpenAI from "openai"
 import { describe, expect, it } from "vitest"
 import { answering } from "../../../src/testing/index.ts"
 import { useGateway } from "../../support/gateway.ts"
+import { openSocket, type SocketMessage, type TestSocket } from "../../support/socket-client.ts"
 import { onClouds, served } from "./clouds.ts"
 import { callsTools, vendorBodyOf } from "./vendors.ts"
 
@@ -203,4 +204,46 @@ it("a response that its client waits for cannot be cancelled", async () => {
   gateway().vendor.script(saying("ok"))
   const { id } = await client().responses.create({ model: served[0] ?? "", input: "Hello" })
   await expect(client().responses.cancel(id)).rejects.toMatchObject({ status: 400 })
+})
+
+describe("over a WebSocket", () => {
+  const open = () =>
+    openSocket(`${gateway().baseUrl}/openai/v1/responses`, {
+      authorization: `Bearer ${gateway().keyId}~${gateway().key}`,
+    })
+  const ended = async (socket: TestSocket, count: number) => {
+    const isEnd = ({ type }: SocketMessage) => type === "response.completed" || type === "error"
+    await socket.until(() => socket.messages.filter(isEnd).length >= count)
+    return JSON.stringify(socket.messages.filter(isEnd)[count - 1])
+  }
+  const idIn = (end: string) => /"id":"(resp_[\w-]+)"/.exec(end)?.[1] ?? ""
+  const create = (input: string, previous?: string) => ({
+    type: "response.create",
+    model: served[0],
+    input,
+    ...(previous !== undefined && { previous_response_id: previous }),
+  })
+
+  it("a response of one connection is continued by HTTP, and by another connection", async () => {
+    gateway().vendor.script(saying("ok"))
+    const socket = await open()
+    socket.send(create("First"))
+    const first = idIn(await ended(socket, 1))
+    socket.send(create("Second", first))
+    const second = idIn(await ended(socket, 2))
+    socket.ws.close()
+    const third = await client().responses.create({
+      model: served[0] ?? "",
+      input: "Third",
+      previous_response_id: second,
+    })
+    expect(vendorBodyOf(gateway().vendor)).toMatch(/First.*ok.*Second.*ok.*Third/)
+    const other = await open()
+    other.send(create("Fourth", third.id))
+    expect(await ended(other, 1)).toContain(`"previous_response_id":"${third.id}"`)
+    expect(vendorBodyOf(gateway().vendor)).toMatch(/First.*ok.*Second.*ok.*Third.*ok.*Fourth/)
+    other.send(create("Fifth", "resp_unknown"))
+    expect(await ended(other, 2)).toContain("previous_response_not_found")
+    other.ws.close()
+  })
 })
