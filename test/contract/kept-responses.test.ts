@@ -1,0 +1,169 @@
+/** Whose kept responses are, how long they are there, and what the database has of them. */
+import { Effect, Redacted, Schema } from "effect"
+import { describe, expect, it } from "vitest"
+import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"
+import { answering, newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { useGateway } from "../support/gateway.ts"
+
+const ids = newTestIds()
+const gateway = useGateway({
+  ids,
+  config: { masterKey: Redacted.make("master") },
+  catalogue: (urls) =>
+    testCatalogue(urls, ids)
+      .replace("name: Test,", 'name: Test, keeps: { responses: "30d" },')
+      .replace("apps:\n", `apps:\n  - { id: ${ids.app}-other, org: ${ids.org} }\n`)
+      .replace("keys:\n", `keys:\n${otherKeys}`),
+})
+const otherKeys = [
+  `  - { id: ${ids.key}-other, app: ${ids.app}-other, secret: "env:WEIR_TEST_KEY" }`,
+  `  - { id: ${ids.key}-second, app: ${ids.app}, secret: "env:WEIR_TEST_KEY" }`,
+  "",
+].join("\n")
+
+const send = async (key: string, method: string, path: string, body?: object) => {
+  const reply = await gateway().call(method, `/openai/v1/responses${path}`, body, {
+    "x-svc-key-id": undefined,
+    "x-svc-key": undefined,
+    ...(key.startsWith("key_") ? { authorization: `Bearer ${key}~${gateway().key}` } : { "x-svc-app-token": key }),
+  })
+  const json: Record<string, unknown> = JSON.parse(await reply.text())
+  return { status: reply.status, json }
+}
+
+const create = async (key: string, more: object = {}) => {
+  gateway().vendor.script(answering({ words: ["A secret answer"], inTokens: 10, outTokens: 5 }))
+  return await send(key, "POST", "", { model: "main", input: "A secret question", ...more })
+}
+const idOf = ({ json }: Awaited<ReturnType<typeof send>>): string => String(json["id"])
+
+const decodeToken = Schema.decodeUnknownSync(AppTokenResponse)
+const endUserToken = async (endUserId: string): Promise<string> => {
+  const reply = await gateway().call("POST", "/v1/app-tokens", { endUserId })
+  return decodeToken(await reply.json()).token
+}
+
+describe("a kept response", () => {
+  it("is of its application, by any of its keys, and for others unknown", async () => {
+    const id = idOf(await create(ids.key))
+    const item = await send(ids.key, "GET", `/${id}/input_items`)
+    expect((await send(`${ids.key}-second`, "GET", `/${id}`)).json["id"]).toBe(id)
+    const user = await endUserToken("ada")
+    const ofUser = idOf(await create(user))
+    expect((await send(user, "GET", `/${ofUser}`)).status).toBe(200)
+    for (const [key, theirs] of [
+      [`${ids.key}-other`, id],
+      [user, id],
+      [await endUserToken("bob"), ofUser],
+      [ids.key, ofUser],
+    ] as const) {
+      expect(await send(key, "GET", `/${theirs}`)).toMatchObject({ status: 404 })
+      expect(await send(key, "GET", `/${theirs}?stream=true`)).toMatchObject({ status: 404 })
+      expect(await send(key, "GET", `/${theirs}/input_items`)).toMatchObject({ status: 404 })
+      expect(await send(key, "POST", `/${theirs}/cancel`)).toMatchObject({ status: 404 })
+      expect(await send(key, "DELETE", `/${theirs}`)).toMatchObject({ status: 404 })
+      expect(await create(key, { previous_response_id: theirs })).toMatchObject({
+        status: 400,
+        json: { error: { code: "previous_response_not_found" } },
+      })
+      const [{ id: itemId = "" } = {}] = item.json["data"] as ReadonlyArray<{ readonly id?: string }>
+      if (theirs === id)
+        expect(await create(key, { input: [{ type: "item_reference", id: itemId }] })).toMatchObject({ status: 400 })
+    }
+    expect((await send(ids.key, "GET", `/${id}`)).status).toBe(200)
+  })
+
+  it.each([
+    "resp_",
+    "resp_unknown",
+    `resp_${"x".repeat(20)}`,
+    "%00",
+    "x".repeat(5000),
+    "resp_-ABCDEFGHIJKLMNOzzzz",
+    "'; drop table responses",
+  ])("of an odd id is unknown: %j", async (id) => {
+    expect((await send(ids.key, "GET", `/${encodeURIComponent(id)}`)).status).toBeGreaterThanOrEqual(400)
+    expect((await send(ids.key, "GET", `/${encodeURIComponent(id)}`)).status).toBeLessThan(500)
+    expect(await create(ids.key, { previous_response_id: id })).toMatchObject({ status: 400 })
+  })
+
+  it.each([
+    [{ previous_response_id: 5 }, "previous_response_id"],
+    [{ background: true, store: false }, "store"],
+    [{ input: [{ type: "item_reference", id: "rs_nothing" }] }, "input"],
+  ])("refuses %j, and names the field", async (more, param) => {
+    expect(await create(ids.key, more)).toMatchObject({ status: 400, json: { error: { param } } })
+  })
+
+  it("has no text in the database, and is removed when its time is over", async () => {
+    const id = idOf(await create(ids.key, { background: true }))
+    await expect.poll(async () => (await send(ids.key, "GET", `/${id}`)).json["status"]).toBe("completed")
+    const { sql, retention } = gateway()
+    const rows = async () =>
+      await Effect.runPromise(
+        Effect.all([
+          sql<{ text: string }>`select r::text as text from responses r where org_id = ${ids.org} and id = ${id}`,
+          sql<{
+            text: string
+          }>`select e::text as text from response_events e where org_id = ${ids.org} and response_id = ${id}`,
+        ]),
+      )
+    const [responses, events] = await rows()
+    expect(responses).toHaveLength(1)
+    expect(events.length).toBeGreaterThan(0)
+    for (const { text } of [...responses, ...events]) {
+      expect(text).not.toContain(Buffer.from("secret").toString("hex"))
+      expect(text).not.toContain("secret")
+    }
+    await Effect.runPromise(sql`update responses set erase_at = now() - interval '1 second' where id = ${id}`)
+    await Effect.runPromise(
+      sql`update response_events set erase_at = now() - interval '1 second' where response_id = ${id}`,
+    )
+    expect(await send(ids.key, "GET", `/${id}`)).toMatchObject({ status: 404 })
+    await Effect.runPromise(retention.run)
+    expect(await rows()).toEqual([[], []])
+  })
+
+  it("of a thread that lost its beginning cannot be continued", async () => {
+    const first = idOf(await create(ids.key))
+    const second = idOf(await create(ids.key, { previous_response_id: first }))
+    await send(ids.key, "DELETE", `/${first}`)
+    expect(await create(ids.key, { previous_response_id: second })).toMatchObject({
+      status: 400,
+      json: { error: { message: `Previous response with id '${first}' not found.` } },
+    })
+    expect((await send(ids.key, "GET", `/${second}`)).status).toBe(200)
+  })
+
+  it("that runs is erased: it is not there again when its call has ended", async () => {
+    let finish = () => {}
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve
+    })
+    gateway().vendor.script(async (call) => {
+      await finished
+      await answering({ words: ["late"], inTokens: 10, outTokens: 5 })(call)
+    })
+    const id = idOf(await send(ids.key, "POST", "", { model: "main", input: "x", background: true }))
+    expect(await send(ids.key, "DELETE", `/${id}`)).toMatchObject({ status: 200, json: { deleted: true } })
+    finish()
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    expect(await send(ids.key, "GET", `/${id}`)).toMatchObject({ status: 404 })
+  })
+
+  it("of a hundred turns is continued", async () => {
+    let previous: string | undefined
+    for (let turn = 0; turn < 100; turn++) {
+      const reply = await create(ids.key, {
+        input: `turn ${turn}`,
+        previous_response_id: previous ?? null,
+        model: "pool",
+        max_output_tokens: 10,
+      })
+      expect(reply.status).toBe(200)
+      previous = idOf(reply)
+    }
+    const sent = JSON.stringify(gateway().vendor.calls.at(-1)?.body)
+    expect(sent.match(/turn \d+/g)).toHaveLength(100)
+  }, 60_000)
+})
