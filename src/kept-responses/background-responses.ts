@@ -27,7 +27,7 @@ export interface RunningResponse {
 /** The lease of a response; it is renewed each second. */
 const leaseMs = 15_000
 /** The time for which events can be read after they were written; after that, the response itself is read. */
-const eventsKeptMs = 3_600_000
+export const eventsKeptMs = 3_600_000
 const mostLost = 100
 /** The most bytes of events in one part. */
 const mostPartBytes = 64 * 1024 * 1024

@@ -40,13 +40,21 @@ export class StartedGateway {
     throw new Error(`npm start did not come up:\n${this.log}`)
   }
 
-  async stop(): Promise<void> {
+  /** Ends it without warning, as a machine does that loses its power. */
+  async kill(): Promise<void> {
+    await this.#end("SIGKILL")
+  }
+
+  async #end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
     const { pid } = this.#child
-    if (pid !== undefined && this.#child.exitCode === null) {
-      const gone = new Promise((resolve) => this.#child.once("exit", resolve))
-      process.kill(-pid, "SIGTERM")
-      await gone
-    }
+    if (pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const gone = new Promise((resolve) => this.#child.once("exit", resolve))
+    process.kill(-pid, signal)
+    await gone
+  }
+
+  async stop(): Promise<void> {
+    await this.#end("SIGTERM")
     rmSync(this.dir, { recursive: true, force: true })
   }
 }

@@ -27,17 +27,25 @@ export const hasEnd = (text: string): boolean => atEnd.test(text)
 const event = (type: string, sequence_number: number, data: object): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number, ...data })}\n\n`
 
+/** The sequence number of the last event of a text; undefined if it has none. */
+export const lastNumber = (text: string): number | undefined => {
+  const block = text.split("\n\n").findLast((each) => each !== "")
+  const number = block === undefined ? Number.POSITIVE_INFINITY : numberOf(block)
+  return Number.isFinite(number) ? number : undefined
+}
+
 /**
  * The events of a response that has ended.
  * @param response its JSON
- * @param isBegun whether its reader has its first events
+ * @param last the number of the last event that is known; undefined if none is
  */
-export const eventsOfEnded = (response: string, isBegun: boolean, from: number): string => {
+export const eventsOfEnded = (response: string, last: number | undefined): string => {
   const json = parseObject(response) ?? {}
   const status = lastEvents.find((each) => each === json["status"]) ?? "failed"
-  let number = from
-  if (isBegun) return event(`response.${status}`, number, { response: json })
+  if (last !== undefined) return event(`response.${status}`, last + 1, { response: json })
+  let number = 0
   const begun = { response: { ...json, status: "in_progress", output: [], usage: null, error: null } }
+  const first = [event("response.created", number++, begun), event("response.in_progress", number++, begun)]
   const items = placedObjectsAt(json, "output").map(([output_index, item]) => {
     const added = isObject(item) && "content" in item ? { ...item, status: "in_progress", content: [] } : item
     return (
@@ -45,6 +53,5 @@ export const eventsOfEnded = (response: string, isBegun: boolean, from: number):
       event("response.output_item.done", number++, { output_index, item })
     )
   })
-  const first = [event("response.created", number++, begun), event("response.in_progress", number++, begun)]
   return [...first, ...items, event(`response.${status}`, number, { response: json })].join("")
 }

@@ -3,10 +3,10 @@
  * another node writes them.
  */
 import { Duration, Effect, Option, Stream } from "effect"
-import { eventsAfter, eventsOfEnded, hasEnd } from "../../../dialects/openai-responses/replayed-events.ts"
-import type { BackgroundResponses } from "../../../kept-responses/background-responses.ts"
+import { eventsAfter, eventsOfEnded, hasEnd, lastNumber } from "../../../dialects/openai-responses/replayed-events.ts"
+import { type BackgroundResponses, eventsKeptMs } from "../../../kept-responses/background-responses.ts"
 import type { KeptOwner } from "../../../kept-responses/kept-response.ts"
-import type { KeptResponses } from "../../../kept-responses/kept-responses.ts"
+import type { KeptResponse, KeptResponses } from "../../../kept-responses/kept-responses.ts"
 import type { Org } from "../../../protocol/catalogue/tenant.ts"
 import type { StoreUnavailable } from "../../../store/unavailable.ts"
 
@@ -18,11 +18,15 @@ interface Stores {
 interface Place {
   /** The next part of its events. */
   readonly part: number
-  /** Whether a part was found. */
-  readonly isBegun: boolean
+  /** The number of the last event that was found. */
+  readonly last: number | undefined
+  /** Looks since its response has ended, in which no event was found. */
+  readonly late: number
 }
 
 const pause = Duration.millis(250)
+/** The node that runs a response writes its last events after its end: unless it has died meanwhile. */
+const mostLate = 8
 
 /** @param after the sequence number of the last event that the reader has; -1 if it has none */
 export const resumedEvents = (
@@ -32,22 +36,28 @@ export const resumedEvents = (
   id: string,
   after: number,
 ): Stream.Stream<string, StoreUnavailable> =>
-  Stream.paginate<Place, string, StoreUnavailable>({ part: 0, isBegun: false }, (place) =>
+  Stream.paginate<Place, string, StoreUnavailable>({ part: 0, last: undefined, late: 0 }, (place) =>
     Effect.gen(function* () {
-      // In this order: a response that has ended by now has written all its events.
       const response = yield* kept.find(org, owner, id)
       const parts = yield* background.events(org.id, id, place.part)
       const text = parts.map((each) => each.text).join("")
       const told = eventsAfter(text, after)
-      const next = { part: (parts.at(-1)?.part ?? place.part - 1) + 1, isBegun: place.isBegun || parts.length > 0 }
       if (response === undefined || hasEnd(text)) return [tellIf(told), Option.none()]
-      if (response.state === "in_progress" || response.state === "queued") {
+      const last = lastNumber(text) ?? place.last
+      const isRunning = response.state === "in_progress" || response.state === "queued"
+      const mayComeLate = response.isBackground && response.state !== "cancelled" && place.late < mostLate
+      const isLate = mayComeLate && (last !== undefined || isYoung(response))
+      if (isRunning || isLate || parts.length > 0) {
         if (parts.length === 0) yield* Effect.sleep(pause)
-        return [tellIf(told), Option.some(next)]
+        const part = (parts.at(-1)?.part ?? place.part - 1) + 1
+        return [tellIf(told), Option.some({ part, last, late: isRunning ? 0 : place.late + 1 })]
       }
-      const rest = eventsOfEnded(response.response, next.isBegun, next.isBegun ? Number.MAX_SAFE_INTEGER : 0)
+      const rest = eventsOfEnded(response.response, last)
       return [tellIf(told + eventsAfter(rest, after)), Option.none()]
     }),
   )
+
+/** Whether its events cannot have been removed yet. */
+const isYoung = ({ createdAt }: KeptResponse): boolean => Date.now() - createdAt.getTime() < eventsKeptMs
 
 const tellIf = (text: string): ReadonlyArray<string> => (text === "" ? [] : [text])
