@@ -12,7 +12,12 @@ import { answerBy, onTwins, type TwinModel, threeSteps, twinModels } from "./twi
 // A loss of a provider is no fault of a gateway.
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
 
-const gateway = useGateway(onTwins)
+const gateway = useGateway(() => {
+  const options = onTwins()
+  return { ...options, catalogue: (urls) => keeping(options.catalogue?.(urls) ?? "") }
+})
+/** The organisation keeps responses: the provider references them. */
+const keeping = (catalogue: string) => catalogue.replace("name: Test,", 'name: Test, keeps: { responses: "30d" },')
 const settings = (path: string) => ({
   baseURL: gateway().baseUrl + path,
   apiKey: `${gateway().keyId}~${gateway().key}`,
@@ -23,6 +28,7 @@ const unstored = { openai: { store: false } }
 const providers: Readonly<Record<string, (model: string) => LanguageModel>> = {
   "openai, chat": (model) => createOpenAI(settings("/openai/v1")).chat(model),
   "openai, responses": (model) => createOpenAI(settings("/openai/v1")).responses(model),
+  "openai, kept responses": (model) => createOpenAI(settings("/openai/v1")).responses(model),
   anthropic: (model) => createAnthropic(settings("/anthropic/v1"))(model),
   google: (model) => createGoogleGenerativeAI(settings("/gemini/v1beta"))(model),
   "openai-compatible": (model) =>
@@ -90,11 +96,14 @@ describe.each(pairs)("ai with %s, served by %s", (provider, model) => {
 })
 
 describe("ai with openai's default options", () => {
-  it.each(twinModels)("is told how to send what nobody stores, where it refers to it (%s)", async (model) => {
-    answerBy(gateway().vendor, threeSteps)
+  const unkept = useGateway(onTwins)
+  it.each(twinModels)("gets OpenAI's error for items that nobody keeps (%s)", async (model) => {
+    answerBy(unkept().vendor, threeSteps)
+    const { baseUrl, keyId, key } = unkept()
+    const openai = createOpenAI({ baseURL: `${baseUrl}/openai/v1`, apiKey: `${keyId}~${key}` })
     const { providerOptions: _, ...options } = asked("openai, responses", model)
-    await expect(generateText(options)).rejects.toThrow(
-      "nothing is stored: send the item itself, as SDKs do with store: false",
+    await expect(generateText({ ...options, model: openai.responses(`twin-${model}`) })).rejects.toThrow(
+      "Items are not persisted when `store` is set to false.",
     )
   })
 })
