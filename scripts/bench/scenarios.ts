@@ -11,6 +11,7 @@ import { counted } from "./counted.ts"
 import { crowd } from "./crowd.ts"
 import { exports } from "./exports.ts"
 import { measureHistory } from "./history.ts"
+import { keptResponses } from "./kept-responses.ts"
 import { ledger } from "./ledger.ts"
 import {
   cpuSeconds,
@@ -628,6 +629,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   budgets,
   limits,
   policies,
+  keptResponses,
   slowClients,
   leak,
   paced,

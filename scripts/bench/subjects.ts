@@ -51,6 +51,9 @@ export const limited = { "x-svc-key-id": "key_limited", "x-svc-key": "secret" }
 /** Headers of a key whose application has ten patterns enforced on its streams. */
 export const guarded = { "x-svc-key-id": "key_guarded", "x-svc-key": "secret" }
 
+/** Headers of a key whose organisation keeps responses. */
+export const keeping = { "x-svc-key-id": "key_keeping", "x-svc-key": "secret" }
+
 const tenPolicies = [
   ...["email", "phone", "card", "iban", "ip"].map((entity) => `entities: [${entity}]`),
   ...["classified", "project blue", "internal only", "codename"].map((word) => `keywords: ["${word}"]`),
@@ -81,8 +84,11 @@ prices:
 ${answers.map((model) => `  - { model: ${model}, currency: USD, input: "0.03", output: "0.15", from: 2026-01-01 }`).join("\n")}
 searchProviders: [{ id: s, name: S, vendor: searxng, baseUrl: "${vendor}", currency: USD, pricePerCall: "0.00001" }]
 plans: [{ id: bench, perMinute: 1000000000, concurrency: 100000, dailyTokens: 1000000000, websearchDaily: 1000000000 }]
-orgs: [{ id: ${ids.org}, name: Bench, plan: bench, currency: USD, models: [agent, kept, kept-200, embed, hear, say, draw, talk, ${answers.join(", ")}] }]
+orgs:
+  - { id: ${ids.org}, name: Bench, plan: bench, currency: USD, models: [agent, kept, kept-200, embed, hear, say, draw, talk, ${answers.join(", ")}] }
+  - { id: org_keeping, name: Keeping, plan: bench, currency: USD, models: [short], keeps: { responses: 1d } }
 apps:
+  - { id: app_keeping, org: org_keeping }
   - { id: ${ids.app}, org: ${ids.org} }
   - id: app_limited
     org: ${ids.org}
@@ -92,10 +98,13 @@ apps:
 policies:
 ${tenPolicies.join("\n")}
 keys:
+  - { id: ${keeping["x-svc-key-id"]}, app: app_keeping, secret: "env:WEIR_BENCH_KEY" }
   - { id: ${guarded["x-svc-key-id"]}, app: app_guarded, secret: "env:WEIR_BENCH_KEY" }
   - { id: ${ids.key}, app: ${ids.app}, secret: "env:WEIR_BENCH_KEY" }
   - { id: ${limited["x-svc-key-id"]}, app: app_limited, secret: "env:WEIR_BENCH_KEY" }
-topups: [{ id: bench, org: ${ids.org}, amount: "100000" }]
+topups:
+  - { id: bench, org: ${ids.org}, amount: "100000" }
+  - { id: keeping, org: org_keeping, amount: "100000" }
 `
 
 /** Limits so wide that a machine which stalls does not end a measurement with refused calls. */
