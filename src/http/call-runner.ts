@@ -1,5 +1,5 @@
 /** Runs a call of a hot route, of any kind and in the format of any API. */
-import { Effect, Result, type Scope } from "effect"
+import { Effect, Exit, Result, Scope } from "effect"
 import { Overload } from "../admission/overload.ts"
 import { Calls } from "../calls/calls.ts"
 import type { Connection } from "../calls/connection.ts"
@@ -41,8 +41,8 @@ interface ReadCall<Request extends CallRequest, Body extends object> {
 /** How an API reads a request and writes its reply. */
 export interface CallWords<Request extends CallRequest, Body extends object> extends Answering<Body> {
   readonly read: (authenticated: Authenticated) => ReadCall<Request, Body>
-  /** The request that is read instead: it may be longer. @param body as it was sent */
-  readonly continued?: (caller: Caller, body: Uint8Array) => Effect.Effect<Uint8Array, RouteError>
+  /** The request that is read instead: it may be longer. Undefined if it is the one that was sent. */
+  readonly continued?: (caller: Caller, body: () => Uint8Array) => Effect.Effect<Uint8Array, RouteError> | undefined
   /** The same for a large request, which is read elsewhere; read here if absent. */
   readonly readLarge?: (
     caller: Caller,
@@ -106,18 +106,19 @@ export const makeCallRunner = Effect.gen(function* () {
       (masking) => Effect.map(read(caller, parts, masking), (call) => ({ ...call, caller })),
     )
 
-  /** Reads a request that may have become large. */
+  /** Reads a request, or the longer one that it names. */
   const readContinued = <Request extends CallRequest, Body extends object>(
     words: CallWords<Request, Body>,
     call: Authenticated,
-    continued: NonNullable<CallWords<Request, Body>["continued"]>,
-  ) =>
-    Effect.flatMap(continued(call.caller, call.body), (body) => {
+  ) => {
+    const continued = words.continued?.(call.caller, () => call.body)
+    if (continued === undefined) return readCall(words, call)
+    return Effect.flatMap(continued, (body) => {
       const { readLarge } = words
       if (readLarge === undefined || body.length < largeBytes) return readCall(words, { ...call, body })
-      const room = call.body.length < largeBytes ? large.reserve(body.length) : Effect.void
-      return Effect.andThen(room, readLargeCall(readLarge, call.caller, [body]))
+      return untilAfter(Effect.andThen(large.reserve(body.length), readLargeCall(readLarge, call.caller, [body])))
     })
+  }
 
   /** The caller is known, and room is taken, before the body is read. */
   const readLarge = <Request extends CallRequest, Body extends object>(
@@ -127,12 +128,13 @@ export const makeCallRunner = Effect.gen(function* () {
   ) => {
     const read = Effect.flatMap(takeRoom(large, request), (room) => readParts(request, bodyMaxBytes, room))
     return Effect.flatMap(identifyUpload(request, read), ({ caller, content: { parts, bytes } }) => {
-      const { readLarge, continued } = words
+      const { readLarge } = words
       const call = () => ({ caller, body: joinChunks(parts), request, requestId })
-      if (continued !== undefined) return readContinued(words, call(), continued)
-      return readLarge === undefined || bytes < largeBytes
-        ? readCall(words, call())
-        : readLargeCall(readLarge, caller, parts)
+      if (readLarge === undefined || bytes < largeBytes) return readContinued(words, call())
+      const continued = words.continued?.(caller, () => joinChunks(parts))
+      return continued === undefined
+        ? readLargeCall(readLarge, caller, parts)
+        : Effect.flatMap(continued, (body) => readLargeCall(readLarge, caller, [body]))
     })
   }
 
@@ -149,19 +151,8 @@ export const makeCallRunner = Effect.gen(function* () {
       if (mayBeLarge(request)) {
         return Effect.scoped(begin(kind, request, requestId, words, readLarge(request, requestId, words)))
       }
-      const { continued } = words
-      const authenticated = identify(request, requestId)
-      if (continued === undefined) {
-        return begin(
-          kind,
-          request,
-          requestId,
-          words,
-          Effect.flatMap(authenticated, (call) => readCall(words, call)),
-        )
-      }
-      const read = Effect.flatMap(authenticated, (call) => readContinued(words, call, continued))
-      return Effect.scoped(begin(kind, request, requestId, words, read))
+      const identified = Effect.flatMap(identify(request, requestId), (call) => readContinued(words, call))
+      return begin(kind, request, requestId, words, identified)
     },
 
     upload: <Request extends CallRequest, Body extends object>(
@@ -185,6 +176,19 @@ export const makeCallRunner = Effect.gen(function* () {
     },
   }
 })
+
+/** Reads with a scope that is closed after the call. */
+const untilAfter = <A extends { readonly after?: Effect.Effect<void> | undefined }, E>(
+  read: Effect.Effect<A, E, Scope.Scope>,
+) =>
+  Effect.suspend(() => {
+    const scope = Scope.makeUnsafe()
+    const close = Scope.close(scope, Exit.void)
+    return Effect.map(
+      Effect.onError(Scope.provide(read, scope), () => close),
+      (call) => ({ ...call, after: call.after === undefined ? close : Effect.ensuring(call.after, close) }),
+    )
+  })
 
 /** @param masking for the requests of the caller; undefined if there is none */
 const readHere = <Request extends CallRequest, Body extends object>(

@@ -20,13 +20,19 @@ export const ownerOf = ({ app, person, endUserId }: Caller): KeptOwner => ({
 
 /** Texts of JSON in the form of the API that made them. */
 export interface KeptContent {
+  /** The API that made it; OpenAI's Responses if absent. */
+  readonly api?: "twp/1" | undefined
   /** The items of the request, without those of the responses that it continues. */
   readonly input: ReadonlyArray<string>
   readonly response: string
 }
 
 const ContentJson = Schema.fromJsonString(
-  Schema.Struct({ input: Schema.Array(Schema.String), response: Schema.String }),
+  Schema.Struct({
+    api: Schema.optional(Schema.Literal("twp/1")),
+    input: Schema.Array(Schema.String),
+    response: Schema.String,
+  }),
 )
 const encode = Schema.encodeSync(ContentJson)
 const decode = Schema.decodeUnknownOption(ContentJson)

@@ -1,12 +1,13 @@
 /** The kept responses of organisations in PostgreSQL. They are written with the settlement that bills them. */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { keepMs, type Org } from "../protocol/catalogue/tenant.ts"
+import { dateOf, dayMs } from "../protocol/values/instant.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type KeptContent, type KeptOwner, openResponse } from "./kept-response.ts"
-import { dayOfResponse } from "./response-id.ts"
+import { dayOfResponse, keptResponseId } from "./response-id.ts"
 
 export const ResponseState = Schema.Literals([
   "queued",
@@ -42,6 +43,8 @@ export class KeptResponses extends Context.Service<
   {
     /** Undefined if there is none, or if it has another owner. */
     readonly find: (org: Org, owner: KeptOwner, id: string) => Effect.Effect<KeptResponse | undefined, StoreUnavailable>
+    /** The id of a response by the request id of its call; undefined if none is kept. */
+    readonly idOf: (org: Org, requestId: string) => Effect.Effect<string | undefined, StoreUnavailable>
     /**
      * A response with all that it continues, the oldest first.
      * @param mostBytes the largest sum of their contents
@@ -108,6 +111,21 @@ export class KeptResponses extends Context.Service<
 
       return KeptResponses.of({
         find,
+        idOf: Effect.fnUntraced(function* (org, requestId) {
+          const oldest = since(org)
+          if (oldest === undefined) return undefined
+          const days = daysBetween(oldest.getTime(), clock.currentTimeMillisUnsafe() + dayMs)
+          const ids = days.map((atMs) => keptResponseId(requestId, atMs))
+          const rows = yield* shards
+            .of(org.id)
+            .run(
+              ({ sql, books }) => sql<{ id: string }>`
+                select r.id from unnest(${days.map(dateOf)}::text[], ${ids}::text[]) as x(day, id)
+                join ${books}responses r on r.org_id = ${org.id} and r.day = x.day::date and r.id = x.id`,
+            )
+            .pipe(bounded)
+          return rows[0]?.id
+        }),
         thread: Effect.fnUntraced(function* (org, { app, person, endUser }, id, mostBytes) {
           const day = dayOfResponse(id)
           const oldest = since(org)
@@ -166,6 +184,10 @@ export class KeptResponses extends Context.Service<
     }),
   )
 }
+
+/** A time in each day (UTC) from one time to another. */
+const daysBetween = (fromMs: number, toMs: number): ReadonlyArray<number> =>
+  Array.from({ length: Math.floor(toMs / dayMs) - Math.floor(fromMs / dayMs) + 1 }, (_, day) => fromMs + day * dayMs)
 
 const sumOf = <A>(values: ReadonlyArray<A>, sizeOf: (value: A) => number): number =>
   values.reduce((sum, value) => sum + sizeOf(value), 0)

@@ -41,6 +41,9 @@ export const checkExchange = (
   Result.flatMap(checkCall(ExchangeRequest, candidate, sent), ({ request, payloadHash }) => {
     const issues = findCallTextIssues(request.thread)
     if (issues.length > 0) return Result.fail(invalidInput(issues))
+    // A route that knows kept exchanges has replaced it by their thread.
+    if (request.after !== undefined)
+      return Result.fail(invalidInput([{ path: `${before}after`, message: "can be used over HTTP only" }]))
     const exact = placesOfExchange(request, before)
     return Result.succeed({ request: chatRequestOf(request, { ...source, exact }), payloadHash })
   })

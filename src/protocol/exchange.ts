@@ -103,6 +103,12 @@ export const ExchangeRequest = Schema.Struct({
   meta: Schema.optionalKey(ExchangeMeta),
   cache: Schema.optionalKey(ExchangeCache),
   stream: Schema.optionalKey(Schema.Boolean),
+  /** Keeps this exchange, if its organisation keeps responses, so that another one can go on from it. Over HTTP. */
+  keep: Schema.optionalKey(Schema.Boolean),
+  /** The `requestId` of the reply of a kept exchange, which this one goes on from: its thread comes before this one's. */
+  after: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^req_[\w-]{16}$/, { expected: "the requestId of a reply, such as req_…" })),
+  ),
 }).annotate({ identifier: "ExchangeRequest" })
 export type ExchangeRequest = typeof ExchangeRequest.Type
 

@@ -1,4 +1,4 @@
-/** Whose kept responses are, how long they are there, and what the database has of them. */
+/** Owners of kept responses, their time, and their rows in the database. */
 import { Effect, Redacted, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { AppTokenResponse } from "../../src/protocol/control/app-token.ts"

@@ -30,7 +30,7 @@ import { makeAnswerIn } from "./reply.ts"
 import { type CompatibleRequest, readCompatible } from "./request.ts"
 import { makeBackground } from "./responses/background.ts"
 import { keepResponse, keptFor, keptNames } from "./responses/keeping.ts"
-import { type ContinuedRequest, makeThreads } from "./responses/thread.ts"
+import { type ContinuedRequest, makeThreads, namesOthers } from "./responses/thread.ts"
 import { wholeRoutes } from "./whole.ts"
 
 /** The action that a path asks for. */
@@ -72,11 +72,13 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
       const isKept = (caller: Caller) => api === responsesApi && keptFor(caller) !== undefined
       return runner.run(chat, withCredential(request), requestId, {
         ...(api === responsesApi && {
-          continued: (caller: Caller, body: Uint8Array) =>
-            Effect.map(continueThread(caller, body), (continued) => {
-              thread = continued
-              return continued.body
-            }),
+          continued: (caller: Caller, body: () => Uint8Array) =>
+            namesOthers(body())
+              ? Effect.map(continueThread(caller, body()), (continued) => {
+                  thread = continued
+                  return continued.body
+                })
+              : undefined,
         }),
         read: ({ caller, body }) => {
           const read = readCompatible(api, request, body, caller.org.aliases, place)

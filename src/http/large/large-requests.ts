@@ -43,6 +43,7 @@ export class LargeRequests extends Context.Service<
       parts: ReadonlyArray<Uint8Array>,
       sentIn?: SentIn,
       masking?: Masking,
+      threadFrom?: number,
     ) => Effect.Effect<LargeRead, ServiceError<"internal_error">, Scope.Scope>
   }
 >()("weir/http/LargeRequests") {
@@ -93,7 +94,7 @@ export class LargeRequests extends Context.Service<
             }),
             ({ leave }) => Effect.sync(leave),
           ),
-        read: Effect.fnUntraced(function* (parts, sentIn, masking) {
+        read: Effect.fnUntraced(function* (parts, sentIn, masking, threadFrom) {
           const id = ++lastId
           const thread = yield* Effect.acquireRelease(
             Effect.sync(() => {
@@ -112,6 +113,7 @@ export class LargeRequests extends Context.Service<
             id,
             parts: parts.map(wholeOf),
             sentIn,
+            threadFrom,
             ...(masking !== undefined && { masking: sentMasking(masking) }),
           })
           if (reply.kind !== "read") return yield* requestLost()

@@ -15,6 +15,7 @@ import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import { keptInput } from "../../dialects/openai-responses/items.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
+import { messagesFrom } from "../../kinds/chat/thread-texts.ts"
 import { decodeExchange } from "../../kinds/decode.ts"
 import { joinChunks } from "../../media/free-chunk.ts"
 import { type Masking, maskBody, receivedMasking, type SentMasking } from "../../policies/masks/mask-request.ts"
@@ -81,9 +82,9 @@ const answer = (asked: Ask): FromWorker => {
 }
 
 /** Reads a request with its marks. */
-const readMasked = ({ id, parts, sentIn, masking }: Extract<Ask, { readonly op: "read" }>): ReadReply => {
+const readMasked = ({ id, parts, sentIn, masking, threadFrom }: Extract<Ask, { readonly op: "read" }>): ReadReply => {
   const { body, masked } = maskBody(joinChunks(parts), masking && maskingIn(masking))
-  const reply = read(id, body, sentIn)
+  const reply = read(id, body, sentIn, threadFrom)
   if (masked === undefined || "refused" in reply.outcome) return reply
   const { hits, marks } = masked
   return { ...reply, outcome: { ...reply.outcome, masked: { hits, entries: marks.entries() } } }
@@ -103,8 +104,12 @@ const maskingIn = (sent: SentMasking): Masking => {
   return made
 }
 
-const read = (id: number, body: Uint8Array, sentIn: SentIn | undefined): ReadReply => {
-  if (sentIn === undefined) return { kind: "read", outcome: keep(id, body, decodeExchange(body)) }
+const read = (id: number, body: Uint8Array, sentIn: SentIn | undefined, threadFrom: number | undefined): ReadReply => {
+  if (sentIn === undefined) {
+    const outcome = keep(id, body, decodeExchange(body))
+    const isAsked = threadFrom !== undefined && !("refused" in outcome)
+    return { kind: "read", outcome: isAsked ? { ...outcome, input: messagesFrom(body, threadFrom) } : outcome }
+  }
   const api = apis.get(sentIn.api)
   if (api === undefined) throw new Error(`There is no API ${sentIn.api}`)
   const { sent, decoded } = readCompatible(api, sentIn, body, sentIn.aliases, sentIn.place)

@@ -27,6 +27,8 @@ export type ToWorker =
       readonly id: number
       readonly parts: ReadonlyArray<Uint8Array>
       readonly sentIn: SentIn | undefined
+      /** The first message of the thread of an exchange that is returned as text; none is if absent. */
+      readonly threadFrom?: number | undefined
       /** The masks for it; absent if there are none. */
       readonly masking?: SentMasking | undefined
     }

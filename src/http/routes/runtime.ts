@@ -1,18 +1,18 @@
 /** The runtime group: `POST /t1/exchange` and the routes beside it. */
-import { Effect, type Scope } from "effect"
+import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { newRequestId } from "../../calls/calls.ts"
 import type { Call } from "../../calls/held-call.ts"
 import type { CallRequest, Kind } from "../../calls/kind.ts"
 import { chat } from "../../kinds/chat/chat.ts"
+import type { ChatReply } from "../../kinds/chat/chat-reply.ts"
+import { messagesFrom } from "../../kinds/chat/thread-texts.ts"
 import { decodeCall, decodeExchange } from "../../kinds/decode.ts"
 import { embedding } from "../../kinds/embedding/embedding.ts"
 import { moderation } from "../../kinds/moderation/moderation.ts"
 import { rerank } from "../../kinds/rerank/rerank.ts"
 import { search } from "../../kinds/search/search.ts"
-import type { Masking } from "../../policies/masks/mask-request.ts"
 import { Api } from "../../protocol/api.ts"
-import type { ServiceError } from "../../protocol/error.ts"
 import { EmbeddingRequest } from "../../protocol/kinds/embedding.ts"
 import { ModerationRequest } from "../../protocol/kinds/moderation.ts"
 import { RerankRequest } from "../../protocol/kinds/rerank.ts"
@@ -25,6 +25,7 @@ import { LargeRequests } from "../large/large-requests.ts"
 import { mediaAnswers } from "../media/answers.ts"
 import { NodeConnection } from "../node-connection.ts"
 import { envelope, routeNotFound } from "../respond.ts"
+import { makeKeptExchanges } from "./kept-exchanges.ts"
 import { makeRuntime } from "./session.ts"
 import { makeVideos } from "./videos.ts"
 
@@ -34,20 +35,12 @@ const route =
     { run }: CallRunner,
     kind: Kind<Request, Body>,
     decode: (body: Uint8Array) => Call<Request, Body>["decoded"],
-    decodeLarge?: (
-      parts: ReadonlyArray<Uint8Array>,
-      masking: Masking | undefined,
-    ) => Effect.Effect<Call<Request, Body>["decoded"], ServiceError<"internal_error">, Scope.Scope>,
   ): DirectHandler =>
   (request, response) => {
     const requestId = newRequestId()
     const connection = new NodeConnection<Body>(response, requestId)
     return run(kind, request, requestId, {
       read: ({ body }) => ({ decoded: decode(body), connection }),
-      ...(decodeLarge !== undefined && {
-        readLarge: (_caller, parts, masking) =>
-          Effect.map(decodeLarge(parts, masking), (decoded) => ({ decoded, connection })),
-      }),
       refusedAt: () => connection,
       status: () => response.statusCode,
     })
@@ -60,12 +53,30 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
   const runtime = yield* makeRuntime
   const videos = yield* makeVideos
   const large = yield* LargeRequests
-  const decodeLarge = (parts: ReadonlyArray<Uint8Array>, masking: Masking | undefined) =>
-    Effect.map(large.read(parts, undefined, masking), ({ decoded }) => decoded)
+  const keptExchange = yield* makeKeptExchanges
+  const exchange: DirectHandler = (request, response) => {
+    const requestId = newRequestId()
+    const connection = new NodeConnection<ChatReply>(response, requestId)
+    const { continued, from, keeping } = keptExchange(requestId, connection)
+    return runner.run(chat, request, requestId, {
+      continued,
+      read: ({ caller, body }) => ({
+        decoded: keeping(caller, decodeExchange(body), () => messagesFrom(body, from())),
+        connection,
+      }),
+      readLarge: (caller, parts, masking) =>
+        Effect.map(large.read(parts, undefined, masking, from()), ({ decoded, input = [] }) => ({
+          decoded: keeping(caller, decoded, () => input),
+          connection,
+        })),
+      refusedAt: () => connection,
+      status: () => response.statusCode,
+    })
+  }
 
   return {
     calls: new Map<string, DirectHandler>([
-      ["/t1/exchange", route(runner, chat, decodeExchange, decodeLarge)],
+      ["/t1/exchange", exchange],
       ["/t1/websearch", route(runner, search, (body) => decodeCall(SearchRequest, body))],
       ["/t1/embeddings", route(runner, embedding, (body) => decodeCall(EmbeddingRequest, body))],
       ["/t1/rerank", route(runner, rerank, (body) => decodeCall(RerankRequest, body))],

@@ -15,6 +15,7 @@ import { type Masking, maskBody } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { errorBody, type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
+import { invalidInput } from "../../protocol/json/issues.ts"
 import { type Decoded, decodeJson, parseBody } from "../../protocol/json/json-body.ts"
 import { ClientMessage, socketProtocol } from "../../protocol/socket.ts"
 import { toServiceError } from "../../store/unavailable.ts"
@@ -29,6 +30,8 @@ import { OpenSockets } from "./open-sockets.ts"
 import { makeSocketCallers, type SocketCaller } from "./socket-callers.ts"
 import { SocketEvents } from "./socket-events.ts"
 import type { UpgradeHandler } from "./upgrades.ts"
+
+const notKeptHere = invalidInput([{ path: "exchange.keep", message: "can be used over HTTP only" }])
 
 type Message<Field extends string> = Extract<ClientMessage, { readonly [F in Field]: unknown }>
 
@@ -51,6 +54,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
     const again = masked === undefined ? undefined : readMessage(body)
     const asked =
       again !== undefined && Result.isSuccess(again) && "exchange" in again.success ? again.success.exchange : exchange
+    if (asked.keep === true) return Result.fail(notKeptHere)
     const decoded = checkExchange({ stream: true, ...asked }, asked, { body, read: promptOf }, "exchange.")
     return withMasked(decoded, masked)
   }

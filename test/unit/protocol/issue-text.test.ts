@@ -77,7 +77,7 @@ describe("a request", () => {
     [
       ExchangeRequest,
       { ...exchange, purpose: "x" },
-      "purpose: is not known here; known are model, thread, tools, params, meta, cache, stream",
+      "purpose: is not known here; known are model, thread, tools, params, meta, cache, stream, keep, after",
     ],
     [ExchangeRequest, withParams({ temperature: 9 }), "params.temperature: 9 is not a number from 0 to 2"],
     [

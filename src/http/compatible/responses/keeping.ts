@@ -30,6 +30,27 @@ export interface KeptContext extends ReplyContext {
   readonly kept: KeptNames
 }
 
+/** The names of an exchange of twp/1 that is kept. @param after the exchange that it goes on from */
+export const keepExchange =
+  (
+    sealer: Sealer,
+    caller: Caller,
+    call: {
+      readonly requestId: string
+      readonly nowMs: number
+      readonly after: string | undefined
+      readonly ms: number
+    },
+    input: ReadonlyArray<string>,
+  ): KeepReply<ChatReply> =>
+  (reply) => {
+    const { requestId, nowMs, after, ms } = call
+    const context = { requestId, model: reply.model, createdS: Math.floor(nowMs / 1000), includesUsage: true }
+    const facts = factsOf(caller, { ...context, kept: keptNames(context, after, false) }, ms)
+    const content = { api: "twp/1", input, response: writeJson(reply) } as const
+    return sealResponse(sealer, { ...facts, state: "completed", items: [] }, content)
+  }
+
 /** The facts of a response that is kept. @param ms the time for which it is kept */
 const factsOf = (caller: Caller, context: KeptContext, ms: number): Omit<Keeping, "state" | "items"> => {
   const { id, previous } = context.kept

@@ -63,7 +63,8 @@ export const responseRoutes = HttpRouter.use(
     const { streamWhileValid } = yield* makeRevocation
 
     const find = Effect.fnUntraced(function* (caller: Caller, id: string) {
-      return (yield* kept.find(caller.org, ownerOf(caller), id)) ?? (yield* responseNotFound(id))
+      const response = yield* kept.find(caller.org, ownerOf(caller), id)
+      return response === undefined || response.api !== undefined ? yield* responseNotFound(id) : response
     })
 
     const retrieve = Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {

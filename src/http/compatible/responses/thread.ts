@@ -38,6 +38,12 @@ type ContinueError = ServiceError | StoreUnavailable
 /** Without one of these, a request is not read here. */
 const marks = ['"previous_response_id"', '"item_reference"', '"background"']
 
+/** Whether a request may continue or reference kept responses, or run in the background. */
+export const namesOthers = (body: Uint8Array): boolean => {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return marks.some((mark) => bytes.includes(mark))
+}
+
 /** The most kept responses whose items one request may reference. */
 const mostReferenced = 256
 
@@ -53,6 +59,7 @@ export const makeThreads = Effect.gen(function* () {
     const thread = yield* kept.thread(org, owner, previous, bodyMaxBytes)
     if (thread._tag === "Missing") return yield* previousNotFound(thread.id)
     if (thread._tag === "TooLong") return yield* bodyTooLarge(bodyMaxBytes)
+    if (thread.responses.some(({ api }) => api !== undefined)) return yield* previousNotFound(previous)
     return thread.responses.flatMap(({ input, response }) => [...input, ...outputItems(response)])
   })
 
@@ -82,8 +89,7 @@ export const makeThreads = Effect.gen(function* () {
     body: Uint8Array,
   ): Effect.fn.Return<ContinuedRequest, ContinueError> {
     const alone = { body, from: 0, previous: undefined }
-    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-    if (!marks.some((mark) => bytes.includes(mark))) return alone
+    if (!namesOthers(body)) return alone
     const parsed = parseBody(body)
     const json = Result.isSuccess(parsed) && isObject(parsed.success) ? parsed.success : undefined
     if (json === undefined) return alone

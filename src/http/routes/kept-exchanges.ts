@@ -1,0 +1,89 @@
+/** `keep` and `after` of `POST /t1/exchange`: an exchange that is kept, and one that goes on from it. */
+import { Clock, Effect, Result } from "effect"
+import type { DecodedCall } from "../../calls/held-call.ts"
+import { withKeep } from "../../calls/held-call.ts"
+import { WeirConfig } from "../../config.ts"
+import { isObject } from "../../dialects/parse/json.ts"
+import type { Caller } from "../../identity/caller.ts"
+import { ownerOf } from "../../kept-responses/kept-response.ts"
+import { KeptResponses } from "../../kept-responses/kept-responses.ts"
+import type { ChatReply } from "../../kinds/chat/chat-reply.ts"
+import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
+import { messagesFrom } from "../../kinds/chat/thread-texts.ts"
+import { bodyTooLarge, serviceError } from "../../protocol/error.ts"
+import { type Decoded, parseBody } from "../../protocol/json/json-body.ts"
+import { cut, editJson } from "../../protocol/json/json-edit.ts"
+import { JsonSource } from "../../protocol/json/json-source.ts"
+import { Sealing } from "../../store/seal.ts"
+import { keepExchange, keptFor } from "../compatible/responses/keeping.ts"
+import type { NodeConnection } from "../node-connection.ts"
+import type { RouteError } from "../respond.ts"
+
+const mark = '"after"'
+
+export const makeKeptExchanges = Effect.gen(function* () {
+  const kept = yield* KeptResponses
+  const { sealer } = yield* Sealing
+  const { bodyMaxBytes } = yield* WeirConfig
+  const clock = yield* Clock.Clock
+
+  /** The messages of a kept exchange and of those that it went on from. */
+  const threadOf = Effect.fnUntraced(function* (caller: Caller, after: string) {
+    const { org } = caller
+    const id = yield* kept.idOf(org, after)
+    const thread = id === undefined ? undefined : yield* kept.thread(org, ownerOf(caller), id, bodyMaxBytes)
+    if (thread?._tag === "TooLong") return yield* bodyTooLarge(bodyMaxBytes)
+    const responses = thread?._tag === "Found" ? thread.responses : []
+    if (id === undefined || responses.length === 0 || responses.some(({ api }) => api !== "twp/1")) {
+      return yield* serviceError("not_found", `There is no kept exchange ${after}`, { detail: { after } })
+    }
+    return { id, messages: responses.flatMap(({ input, response }) => [...input, replyOf(response)]) }
+  })
+
+  /** The steps of one exchange. */
+  return (requestId: string, connection: NodeConnection<ChatReply>) => {
+    let previous: string | undefined
+    let from = 0
+    return {
+      /** The exchange with the thread that it goes on from. */
+      continued: (caller: Caller, sent: () => Uint8Array): Effect.Effect<Uint8Array, RouteError> | undefined => {
+        const body = sent()
+        if (!Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(mark)) return undefined
+        return Effect.gen(function* () {
+          const parsed = parseBody(body)
+          const after = Result.isSuccess(parsed) && isObject(parsed.success) ? parsed.success["after"] : undefined
+          // Another value is refused with the rest of the request.
+          if (typeof after !== "string" || !/^req_[\w-]{16}$/.test(after)) return body
+          const { id, messages } = yield* threadOf(caller, after)
+          previous = id
+          from = messages.length
+          const thread = `[${[...messages, ...messagesFrom(body, 0)].join(",")}]`
+          const whole = editJson(body, [cut("after"), { path: ["thread"], json: thread }])
+          return whole.length > bodyMaxBytes ? yield* bodyTooLarge(bodyMaxBytes) : whole
+        })
+      },
+
+      from: () => from,
+
+      /** @param input the messages of the exchange itself */
+      keeping: (
+        caller: Caller,
+        decoded: Decoded<DecodedCall<ChatRequest>>,
+        input: () => ReadonlyArray<string>,
+      ): Result.Result<DecodedCall<ChatRequest, ChatReply>, Result.Result.Failure<typeof decoded>> => {
+        if (Result.isFailure(decoded) || decoded.success.request.keep !== true) return decoded
+        const ms = keptFor(caller)
+        if (ms === undefined) {
+          connection.notice("not_kept")
+          return decoded
+        }
+        const call = { requestId, nowMs: clock.currentTimeMillisUnsafe(), after: previous, ms }
+        return withKeep(decoded, keepExchange(sealer, caller, call, input()))
+      },
+    }
+  }
+})
+
+/** The message that a kept reply is in the thread. */
+const replyOf = (response: string): string =>
+  `{"role":"assistant","blocks":${new JsonSource(response).textAt(["blocks"]) ?? "[]"}}`

@@ -1,0 +1,70 @@
+/** `keep` and `after` of twp/1: exchanges that go on from one another, at any vendor, whole and streamed. */
+import { describe, expect, it } from "vitest"
+import { answering, newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { errorOf, useGateway } from "../support/gateway.ts"
+import { openSocket } from "../support/socket-client.ts"
+
+const ids = newTestIds()
+const gateway = useGateway({
+  ids,
+  catalogue: (urls) => testCatalogue(urls, ids).replace("name: Test,", 'name: Test, keeps: { responses: "2h" },'),
+})
+const other = useGateway()
+
+const say = (v: string) => [{ role: "user", blocks: [{ t: "text", v }] }]
+const exchange = (model: string, v: string, more: object = {}) =>
+  gateway().exchange({ model, thread: say(v), keep: true, ...more })
+const idOf = async (reply: Response): Promise<string> => {
+  expect(reply.status, await reply.clone().text()).toBe(200)
+  await reply.text()
+  return reply.headers.get("x-svc-request-id") ?? ""
+}
+
+describe.each(["main", "claude", "responses", "gemini"])("an exchange of %s", (model) => {
+  it("goes on from a kept one, whole and streamed", async () => {
+    gateway().vendor.script(answering({ words: ["Blue", " it is"], inTokens: 10, outTokens: 5 }))
+    const first = await idOf(await exchange(model, "Remember the colour blue"))
+    const second = await idOf(await exchange(model, "Which one?", { after: first, stream: true }))
+    const third = await exchange(model, "Again?", { after: second })
+    expect(third.headers.get("x-svc-warning")).toBeNull()
+    expect(third.status).toBe(200)
+    expect(JSON.stringify(gateway().vendor.calls.at(-1)?.body)).toMatch(
+      /Remember the colour blue.*Blue it is.*Which one.*Blue it is.*Again/,
+    )
+  })
+})
+
+describe("a kept exchange", () => {
+  it.each([
+    ["req_AAAAAAAAAAAAAAAA", 404],
+    ["req_", 400],
+    [5, 400],
+    ["resp_AAAAAAAAAAAAAAAA", 400],
+  ])("of the id %j is refused", async (after, status) => {
+    expect(await errorOf(await exchange("main", "x", { after }))).toMatchObject({ status })
+  })
+
+  it("that does not keep cannot be gone on from", async () => {
+    const first = await idOf(await exchange("main", "x", { keep: false }))
+    expect(await errorOf(await exchange("main", "y", { after: first }))).toMatchObject({
+      status: 404,
+      code: "not_found",
+    })
+  })
+
+  it("of an organisation that keeps nothing is answered, with a warning", async () => {
+    const reply = await other().exchange({ model: "main", thread: say("x"), keep: true })
+    expect([reply.status, reply.headers.get("x-svc-warning")]).toEqual([200, "not_kept"])
+  })
+
+  it("is refused on a socket, with the way to ask for it", async () => {
+    const { baseUrl, keyId, key } = gateway()
+    const socket = await openSocket(`${baseUrl}/t1/socket`, { "x-svc-key-id": keyId, "x-svc-key": key })
+    socket.send({ id: "a", exchange: { model: "main", thread: say("x"), keep: true } })
+    socket.send({ id: "b", exchange: { model: "main", thread: say("x"), after: "req_AAAAAAAAAAAAAAAA" } })
+    const isRefused = (id: string) =>
+      socket.messages.some((message) => message["id"] === id && JSON.stringify(message).includes("over HTTP only"))
+    await socket.until(() => isRefused("a") && isRefused("b"))
+    socket.ws.close()
+  })
+})
