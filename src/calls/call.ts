@@ -13,6 +13,7 @@ import type { Caller } from "../identity/caller.ts"
 import type { Amount } from "../money/amount.ts"
 import { nearNotice, nearWarning } from "../money/budgets/budget.ts"
 import { timesFactor } from "../money/pricing.ts"
+import { onlyWords } from "../policies/parts.ts"
 import { contentBlocked, nothingFound, type Verdict } from "../policies/review.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
@@ -257,9 +258,7 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
   const inbound = caller.policies.inbound.filter(({ action }) => action !== "mask")
   if (inbound.length === 0) return Effect.succeed(nothingFound)
   const text = kind.reviewed(request)
-  return typeof text === "string"
-    ? review.judge(inbound, "request", () => text)
-    : Effect.flatMap(text, (read) => review.judge(inbound, "request", () => read))
+  return review.judge(inbound, "request", typeof text === "string" ? onlyWords(() => text) : text)
 }
 
 /** Holds the most that the call can cost, and prepares the vendor call. */

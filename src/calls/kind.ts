@@ -10,6 +10,7 @@ import type { Marked } from "../media/marked.ts"
 import type { Amount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
 import type { JobFacts } from "../money/settlement.ts"
+import type { Parts, TextOfParts } from "../policies/parts.ts"
 import type { EditText } from "../policies/reply/reply-blocks.ts"
 import type { ReplyCaching } from "../protocol/control/reply-cache.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -60,8 +61,8 @@ export interface Kind<Request extends CallRequest, Body extends object> {
   readonly dailyCounts?: (caller: Caller, day: string) => ReadonlyArray<DailyCount>
   /** Tokens of the prompt, estimated from its size, and the most of the output; undefined if the model's limit holds. */
   readonly tokensAsked?: (request: Request) => { readonly prompt: number; readonly output: number | undefined }
-  /** The text that inbound policies read. */
-  readonly reviewed: (request: Request) => string | Effect.Effect<string>
+  /** The text that inbound policies read; a string if all of it is words. */
+  readonly reviewed: (request: Request) => string | TextOfParts
   /** Decides the model, price, targets and hold, before money or vendors are involved. */
   readonly plan: (asked: Asked<Request, Body>) => Result.Result<Task<Body>, PlanError>
 }
@@ -106,7 +107,7 @@ export interface Task<Body extends object> extends Work {
   /** The long parts of its reply; they are closed with the call. */
   readonly marked?: Marked | undefined
   /** The text that outbound policies read. */
-  readonly answered: () => string
+  readonly answered: (parts: Parts) => string
   /** The reply that is sent whole, as a function of the balance that it shows. @param edit of each text that a model wrote */
   readonly finish: (usage: SettledUsage, edit?: EditText) => (balance: string) => Body
 }

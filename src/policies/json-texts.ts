@@ -1,7 +1,9 @@
 /** Texts of JSON that a client wrote, as far as a model may read them. Pure. */
 import { isUtf8 } from "node:buffer"
 import { isObject, parseObject } from "../dialects/parse/json.ts"
+import type { ReviewedPart } from "../protocol/catalogue/policy.ts"
 import { apiWords } from "./api-words.ts"
+import { everyPart, type Parts, partOf, partOfMember } from "./parts.ts"
 
 /** Members that hold data, addresses and what a vendor sealed; other strings in them are text. */
 const opaque: ReadonlySet<string> = new Set([
@@ -19,21 +21,22 @@ const opaque: ReadonlySet<string> = new Set([
 const words: ReadonlySet<string> = new Set(["role", "type"])
 
 /** The texts of a value, each by itself, then those that a list has side by side; the value's depth has been checked. */
-export const textsOfJson = (value: unknown): ReadonlyArray<string> => {
+export const textsOfJson = (value: unknown, parts: Parts = everyPart): ReadonlyArray<string> => {
   const texts: Array<string> = []
-  collect(value, "", texts)
-  return [...texts, ...joinedTextsOf(value)]
-}
-
-const collect = (value: unknown, name: string, texts: Array<string>): void => {
-  if (typeof value === "string") addText(value, name, texts)
-  else if (Array.isArray(value)) for (const each of value) collect(each, name, texts)
-  else if (isObject(value)) {
-    for (const [member, each] of Object.entries(value)) {
-      if (!apiWords.has(member)) texts.push(member)
-      collect(each, member, texts)
+  const collect = (each: unknown, name: string, part: ReviewedPart): void => {
+    if (typeof each === "string") {
+      if (parts.has(part)) addText(each, name, texts)
+    } else if (Array.isArray(each)) for (const item of each) collect(item, name, part)
+    else if (isObject(each)) {
+      const own = partOf(each, name, part)
+      for (const [member, inner] of Object.entries(each)) {
+        if (!apiWords.has(member) && parts.has(own)) texts.push(member)
+        collect(inner, member, partOfMember(member, own))
+      }
     }
   }
+  collect(value, "", "text")
+  return [...texts, ...joinedTextsOf(value, parts)]
 }
 
 const addText = (text: string, name: string, texts: Array<string>): void => {
@@ -77,28 +80,42 @@ const decodedText = (text: string): string | undefined => {
 
 /**
  * Texts that a list has side by side, joined: one API has them as lines, another without anything between, so that a word
- * may be split over them. Every model distinguishes messages. @param name of the list
+ * may be split over them. Every model distinguishes messages.
  */
-export const joinedTextsOf = (value: unknown, name = ""): ReadonlyArray<string> => {
-  if (isObject(value)) return Object.entries(value).flatMap(([member, each]) => joinedTextsOf(each, member))
-  if (!Array.isArray(value)) return []
-  const inner = value.flatMap((each) => joinedTextsOf(each))
-  return listsOfMessages.has(name) ? inner : [...sideBySide(value), ...inner]
+export const joinedTextsOf = (value: unknown, parts: Parts = everyPart): ReadonlyArray<string> => {
+  const joined = (each: unknown, name: string, part: ReviewedPart): ReadonlyArray<string> => {
+    if (isObject(each)) {
+      const own = partOf(each, name, part)
+      return Object.entries(each).flatMap(([member, inner]) => joined(inner, member, partOfMember(member, own)))
+    }
+    if (!Array.isArray(each)) return []
+    const inner = each.flatMap((item) => joined(item, "", part))
+    return listsOfMessages.has(name) ? inner : [...sideBySide(each, name, part, parts), ...inner]
+  }
+  return joined(value, "", "text")
 }
 
 const listsOfMessages: ReadonlySet<string> = new Set(["messages", "contents", "input"])
 
-const sideBySide = (list: ReadonlyArray<unknown>): ReadonlyArray<string> => {
+const sideBySide = (
+  list: ReadonlyArray<unknown>,
+  listName: string,
+  part: ReviewedPart,
+  parts: Parts,
+): ReadonlyArray<string> => {
   const texts = new Map<string, Array<string>>()
-  const add = (name: string, text: unknown) => {
-    if (typeof text !== "string" || words.has(name) || (opaque.has(name) && isOpaque(text))) return
+  const add = (name: string, text: unknown, own: ReviewedPart) => {
+    if (typeof text !== "string" || !parts.has(own)) return
+    if (words.has(name) || (opaque.has(name) && isOpaque(text))) return
     const others = texts.get(name)
     if (others === undefined) texts.set(name, [text])
     else others.push(text)
   }
   for (const each of list) {
-    if (isObject(each)) for (const [name, text] of Object.entries(each)) add(name, text)
-    else add("", each)
+    if (isObject(each)) {
+      const own = partOf(each, listName, part)
+      for (const [name, text] of Object.entries(each)) add(name, text, partOfMember(name, own))
+    } else add("", each, part)
   }
   return [...texts.values()].filter(({ length }) => length > 1).map((each) => each.join(""))
 }

@@ -9,6 +9,7 @@ import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordReview } from "../telemetry/metrics.ts"
 import type { Direction } from "./engines/engine.ts"
 import { logNoVerdict, PolicyEngines } from "./engines/engines.ts"
+import { readOnce, type TextOfParts } from "./parts.ts"
 import type { EngineCheck, ReviewPolicy, RuleCheck } from "./policy.ts"
 import { TextWindow } from "./text/window.ts"
 
@@ -28,14 +29,14 @@ export interface Verdict {
 export class Review extends Context.Service<
   Review,
   {
-    /** The first denial, in the order of the policies. @param text evaluated only if there is a policy */
+    /** The first denial, in the order of the policies. @param read evaluated only if there is a policy */
     readonly judge: (
       policies: ReadonlyArray<ReviewPolicy>,
       at: PolicyHit["at"],
-      text: () => string,
+      read: TextOfParts,
     ) => Effect.Effect<Verdict>
     /** Reviews a finished stream in the background, at the sample rate; denials are counted and logged. */
-    readonly sample: (policies: ReadonlyArray<ReviewPolicy>, text: () => string) => Effect.Effect<void>
+    readonly sample: (policies: ReadonlyArray<ReviewPolicy>, read: TextOfParts) => Effect.Effect<void>
   }
 >()("weir/policies/Review") {
   static readonly layer = Layer.effect(
@@ -49,11 +50,13 @@ export class Review extends Context.Service<
       const judge = Effect.fnUntraced(function* (
         policies: ReadonlyArray<ReviewPolicy>,
         at: PolicyHit["at"],
-        text: string,
+        read: TextOfParts,
       ): Effect.fn.Return<Verdict> {
         const hits: Array<PolicyHit> = []
+        const textOf = readOnce(read)
         for (const policy of policies) {
-          const { id, check, action, onFailure } = policy
+          const { id, check, action, onFailure, parts } = policy
+          const text = yield* textOf(parts)
           const found =
             check.kind === "rules" ? yield* countMatches(check, text) : yield* ask(policy, check, text, directionOf[at])
           if (found === 0) continue
@@ -95,16 +98,16 @@ export class Review extends Context.Service<
           })
 
       return Review.of({
-        judge: (policies, at, text) =>
+        judge: (policies, at, read) =>
           policies.length === 0
             ? Effect.succeed(nothingFound)
-            : Effect.suspend(() => Effect.tap(judge(policies, at, text()), report("review"))),
-        sample: (policies, text) =>
+            : Effect.tap(judge(policies, at, read), report("review")),
+        sample: (policies, read) =>
           Effect.suspend(() => {
             if (policies.length === 0 || Math.random() >= reviewStreamRate) return Effect.void
             return Effect.flatMap(FiberSet.size(running), (busy) => {
               if (busy >= maxSamples) return Effect.sync(() => recordReview(services, "sample", "dropped"))
-              const judged = Effect.flatMap(judge(policies, "reply", text()), report("sample"))
+              const judged = Effect.flatMap(judge(policies, "reply", read), report("sample"))
               return Effect.asVoid(FiberSet.run(running, judged))
             })
           }),

@@ -3,18 +3,24 @@ import { isUtf8 } from "node:buffer"
 import type { Block, Message, ReplyBlock } from "../protocol/block.ts"
 import { isFunctionTool, type Tool } from "../protocol/tool.ts"
 import { joinedTextsOf, stringsIn } from "./json-texts.ts"
+import { everyPart, type Parts, partOfBlock } from "./parts.ts"
 
 /**
  * One text: messages as lines, with the blocks of a message joined as vendors join them, so that nothing is missed
  * between. Messages of one role are one turn at some vendors, also where those between are left out, and instructions one list.
  */
-export const textOfPrompt = (thread: ReadonlyArray<Message>, tools: ReadonlyArray<Tool>): string => {
-  const texts = thread.map(({ role, blocks }) => ({ role, text: textOfBlocks(blocks) }))
+export const textOfPrompt = (
+  thread: ReadonlyArray<Message>,
+  tools: ReadonlyArray<Tool>,
+  parts: Parts = everyPart,
+): string => {
+  const texts = thread.map(({ role, blocks }) => ({ role, text: textOfBlocks(blocks, parts) }))
   const joined = roles.flatMap((role) => {
     const said = texts.filter((each) => each.role === role)
     return said.length < 2 ? [] : [said.map(({ text }) => text).join("")]
   })
-  return [...tools.map(textOfTool), ...texts.map(({ text }) => text), ...joined].join("\n")
+  const offered = parts.has("text") ? tools.map(textOfTool) : []
+  return [...offered, ...texts.map(({ text }) => text), ...joined].join("\n")
 }
 
 const roles = ["system", "user"] as const
@@ -29,9 +35,11 @@ const textOfTool = (tool: Tool): string => {
   return `${tool.name} ${tool.description ?? ""} ${form}`
 }
 
-export const textOfReply = (blocks: ReadonlyArray<ReplyBlock>): string => textOfBlocks(blocks)
+export const textOfReply = (blocks: ReadonlyArray<ReplyBlock>, parts: Parts = everyPart): string =>
+  textOfBlocks(blocks, parts)
 
-const textOfBlocks = (blocks: ReadonlyArray<Block>): string => blocks.map(textOf).join("")
+const textOfBlocks = (blocks: ReadonlyArray<Block>, parts: Parts): string =>
+  blocks.map((block) => (parts.has(partOfBlock(block)) ? textOf(block) : "")).join("")
 
 function textOf(block: Block): string {
   switch (block.t) {

@@ -1,10 +1,10 @@
 /** Tries a text against policies, in the order in which calls review it: masks first, then the others with the masked text. */
 import { Effect } from "effect"
-import { ReviewedPart } from "../protocol/catalogue/policy.ts"
 import type { Direction } from "./engines/engine.ts"
 import { PolicyEngines } from "./engines/engines.ts"
 import { apart, type Span } from "./engines/spans.ts"
 import type { Marks } from "./masks/marks.ts"
+import { everyPart } from "./parts.ts"
 import type { EngineCheck, ReviewPolicy } from "./policy.ts"
 import { ReplyReview, withEdits } from "./reply/reply-review.ts"
 import type { PolicyHit } from "./review.ts"
@@ -81,8 +81,6 @@ const maskedBy = (masks: ReadonlyArray<ReviewPolicy>, text: string, marks: Marks
   const review = new ReplyReview({ policies, restored: undefined, marks: () => marks, onDenied: () => {} })
   return review.masked(text, "text", false, false)
 }
-
-const everyPart: ReadonlySet<ReviewedPart> = new Set(ReviewedPart.literals)
 
 const withMarks = (text: string, findings: ReadonlyArray<Span>, marks: Marks): string =>
   withEdits(

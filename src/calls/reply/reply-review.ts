@@ -29,7 +29,7 @@ export const reviewOf = <Body extends object>(
   const asked = outbound.filter(({ isEnforced, check }) => isEnforced && check.kind === "engine")
   const engines: ReplyEngines = {
     policies: asked,
-    judge: (policies, text) => Effect.runPromiseWith(context)(judge(policies, "reply", () => text)),
+    judge: (policies, text) => Effect.runPromiseWith(context)(judge(policies, "reply", () => Effect.succeed(text))),
     later: (due) => void deadlines.after(policyPieceMs, due),
   }
   const review = new CallReview({

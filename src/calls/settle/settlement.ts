@@ -7,6 +7,7 @@ import { retryInBackground } from "../../admission/gate.ts"
 import { type Amount, formatAmount } from "../../money/amount.ts"
 import type { Counts } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
+import type { TextOfParts } from "../../policies/parts.ts"
 import type { EditText } from "../../policies/reply/reply-blocks.ts"
 import { contentBlocked, type Denial } from "../../policies/review.ts"
 import type { ServiceError } from "../../protocol/error.ts"
@@ -236,17 +237,18 @@ const reviewOutbound = Effect.fnUntraced(function* <Body extends object>(
   isGood: boolean,
 ): Effect.fn.Return<Denial | undefined> {
   const policies = call.caller.policies.outbound
+  const answered: TextOfParts = (parts) => Effect.sync(() => task.answered(parts))
   if (task.opening !== undefined) {
     if (review !== undefined) yield* Effect.promise(() => review.rest())
     if (review?.denial !== undefined) return review.denial
     if (policies.length === 0) return undefined
     const sampled = policies.filter(({ isEnforced }) => !isEnforced)
-    yield* services.review.sample(sampled, () => task.answered())
+    yield* services.review.sample(sampled, answered)
     return undefined
   }
   if (!isGood || policies.length === 0) return undefined
   const judged = policies.filter(({ action }) => action !== "mask")
-  const verdict = yield* services.review.judge(judged, "reply", () => task.answered())
+  const verdict = yield* services.review.judge(judged, "reply", answered)
   hits.push(...verdict.hits)
   return verdict.denial
 })

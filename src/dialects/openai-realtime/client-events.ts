@@ -3,6 +3,7 @@
  * change what was admitted are refused; so are those that are not known. Source: OpenAI API reference, "Realtime client
  * events".
  */
+import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
 import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
 import { bytesOfBase64, bytesPerSecond } from "./audio.ts"
 
@@ -24,8 +25,8 @@ export interface Added {
   readonly audioBytes: number
   readonly textBytes: number
   readonly images: number
-  /** The texts that policies read. */
-  readonly words: string
+  /** The texts that policies read, with the parts of a call that they are. */
+  readonly texts: ReadonlyArray<readonly [part: ReviewedPart, text: string]>
 }
 
 export interface EventRefusal {
@@ -128,7 +129,7 @@ export const readClientEvent = (bytes: Buffer, limits: SessionLimits): ClientEve
 
 const refuse = (refusal: EventRefusal): ClientEvent => ({ is: "refused", refusal })
 
-const nothing: Added = { audioBytes: 0, textBytes: 0, images: 0, words: "" }
+const nothing: Added = { audioBytes: 0, textBytes: 0, images: 0, texts: [] }
 
 type Refusal = readonly [message: string, param: string] | undefined
 
@@ -232,18 +233,22 @@ const transcriptionsOf = (config: JsonObject | undefined): ReadonlyArray<readonl
 
 /** The amounts that items and texts of a configuration add. */
 const addedBy = (items: ReadonlyArray<JsonObject>, configured: ReadonlyArray<string> = []): Added => {
-  const words: Array<string> = [...configured]
+  const texts: Array<Added["texts"][number]> = configured.map((text) => ["text", text])
+  const add = (part: ReviewedPart, text: string | undefined) => {
+    if (text !== undefined) texts.push([part, text])
+  }
   let audioBytes = 0
   let images = 0
   for (const item of items) {
-    for (const text of [stringAt(item, "output"), stringAt(item, "arguments")]) if (text !== undefined) words.push(text)
+    add("toolResults", stringAt(item, "output"))
+    add("toolArguments", stringAt(item, "arguments"))
     for (const part of objectsAt(item, "content")) {
-      for (const text of [stringAt(part, "text"), stringAt(part, "transcript")])
-        if (text !== undefined) words.push(text)
+      add("text", stringAt(part, "text"))
+      add("text", stringAt(part, "transcript"))
       audioBytes += bytesOfBase64(stringAt(part, "audio")?.length ?? 0)
       if (stringAt(part, "image_url") !== undefined) images++
     }
   }
-  const textBytes = words.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
-  return { audioBytes, textBytes, images, words: words.join("\n") }
+  const textBytes = texts.reduce((sum, [, text]) => sum + Buffer.byteLength(text), 0)
+  return { audioBytes, textBytes, images, texts }
 }

@@ -126,7 +126,7 @@ export class LargeRequests extends Context.Service<
             outcome.facts,
             {
               encode: (vendor, params) => thread.ask({ op: "encode", id, vendor, params }),
-              text: (of) => thread.ask({ op: "text", id, of }),
+              text: (of, parts) => thread.ask({ op: "text", id, of, parts }),
             },
             vendorOf,
           )

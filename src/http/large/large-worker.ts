@@ -19,6 +19,7 @@ import { messagesFrom } from "../../kinds/chat/thread-texts.ts"
 import { decodeExchange } from "../../kinds/decode.ts"
 import { joinChunks } from "../../media/free-chunk.ts"
 import { type Masking, maskBody, receivedMasking, type SentMasking } from "../../policies/masks/mask-request.ts"
+import { everyPart } from "../../policies/parts.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { Decoded } from "../../protocol/json/json-body.ts"
 import { canonicalJson } from "../../protocol/values/canonical.ts"
@@ -78,7 +79,7 @@ const answer = (asked: Ask): FromWorker => {
   if (known === undefined) return { kind: "failed", message: "there is no such request" }
   const { prompt, source } = known
   if (asked.op === "encode") return encode(prompt, source, asked.vendor, asked.params)
-  return { kind: "text", tokens: 0, ...textOf(prompt, asked.of) }
+  return { kind: "text", tokens: 0, ...textOf(prompt, asked.of, asked.parts) }
 }
 
 /** Reads a request with its marks. */
@@ -131,9 +132,9 @@ const keep = (id: number, source: Uint8Array, decoded: Decoded<DecodedCall<ChatR
   return { request: rest, payloadHash, facts: { kinds, hasTools, tokens, hasRemoteMedia, canUnseal } }
 }
 
-const textOf = (prompt: Prompt, of: TextOf): { readonly text: string; readonly tokens?: number } => {
+const textOf = (prompt: Prompt, of: TextOf, parts = everyPart): { readonly text: string; readonly tokens?: number } => {
   if (of === "parts") return Effect.runSync(prompt.parts)
-  if (of === "reviewed") return { text: Effect.runSync(prompt.reviewed) }
+  if (of === "reviewed") return { text: Effect.runSync(prompt.reviewed(parts)) }
   const sameness = Effect.runSync(prompt[of])
   return {
     text: sameness === undefined ? "" : createHash("sha256").update(canonicalJson(sameness)).digest("base64url"),

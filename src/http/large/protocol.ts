@@ -6,6 +6,7 @@ import type { EncodeRefusal } from "../../dialects/wire.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { EncodedPrompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import type { SentMasked, SentMasking } from "../../policies/masks/mask-request.ts"
+import type { Parts } from "../../policies/parts.ts"
 import type { Block } from "../../protocol/block.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { ErrorDetail } from "../../protocol/error.ts"
@@ -33,7 +34,7 @@ export type ToWorker =
       readonly masking?: SentMasking | undefined
     }
   | { readonly op: "encode"; readonly id: number; readonly vendor: Vendor; readonly params: PromptParams }
-  | { readonly op: "text"; readonly id: number; readonly of: TextOf }
+  | { readonly op: "text"; readonly id: number; readonly of: TextOf; readonly parts?: Parts | undefined }
   | { readonly op: "end"; readonly id: number }
 
 /**

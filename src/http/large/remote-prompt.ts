@@ -3,6 +3,7 @@ import { Effect, Result } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { EncodedPrompt, Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import type { PromptParts } from "../../kinds/chat/prompt-tokens.ts"
+import type { Parts } from "../../policies/parts.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { FromWorker, PromptFacts, TextOf } from "./protocol.ts"
@@ -10,7 +11,8 @@ import type { FromWorker, PromptFacts, TextOf } from "./protocol.ts"
 /** Asks the worker that has the prompt. Never fails: a worker that is gone answers `failed`. */
 export interface PromptWorker {
   readonly encode: (vendor: Vendor, params: PromptParams) => Effect.Effect<FromWorker>
-  readonly text: (of: TextOf) => Effect.Effect<FromWorker>
+  /** @param parts of the text that is reviewed */
+  readonly text: (of: TextOf, parts?: Parts) => Effect.Effect<FromWorker>
 }
 
 export class RemotePrompt implements Prompt {
@@ -34,8 +36,8 @@ export class RemotePrompt implements Prompt {
     this.#vendorOf = vendorOf
   }
 
-  get reviewed(): Effect.Effect<string> {
-    return Effect.flatMap(this.#worker.text("reviewed"), (reply) =>
+  reviewed(parts: Parts): Effect.Effect<string> {
+    return Effect.flatMap(this.#worker.text("reviewed", parts), (reply) =>
       // A text that cannot be reviewed must not pass.
       reply.kind === "text" ? Effect.succeed(reply.text) : Effect.die(new Error("A large request cannot be reviewed")),
     )

@@ -11,6 +11,7 @@ import { type WrittenFields, writtenFields } from "../../dialects/client/client-
 import { fitTo } from "../../dialects/vendor/fitted.ts"
 import { type HostedTool, readsMore } from "../../dialects/vendor/hosted-tools.ts"
 import { textsOfJson } from "../../policies/json-texts.ts"
+import type { Parts } from "../../policies/parts.ts"
 import { type HostedUses, hostedCapability } from "../../protocol/hosted-unit.ts"
 import { cut, editJson, type JsonEdit } from "../../protocol/json/json-edit.ts"
 import { JsonScanner } from "../../protocol/json/json-scanner.ts"
@@ -61,8 +62,10 @@ export class CarriedPrompt extends OwnPrompt {
   }
 
   /** All fields that a vendor of the same API reads, including those that twp/1 does not support. */
-  override get reviewed(): Effect.Effect<string> {
-    return Effect.map(super.reviewed, (text) => [text, ...textsOfJson(jsonOf(this.#sent.body))].join("\n"))
+  override reviewed(parts: Parts): Effect.Effect<string> {
+    return Effect.map(super.reviewed(parts), (text) =>
+      [text, ...textsOfJson(jsonOf(this.#sent.body), parts)].join("\n"),
+    )
   }
 
   override get ownSameness(): Effect.Effect<object | undefined> {

@@ -10,6 +10,7 @@ import type { BrokenReason } from "../../calls/settle/outcome.ts"
 import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { type Charge, priceUsage, tierDimension } from "../../money/pricing.ts"
+import type { Parts } from "../../policies/parts.ts"
 import { type EditText, editBlock, editJsonTexts } from "../../policies/reply/reply-blocks.ts"
 import { textOfReply } from "../../policies/texts.ts"
 import { protocolLabel } from "../../protocol/event.ts"
@@ -40,7 +41,10 @@ export const chat: Kind<ChatRequest, ChatReply> = {
     const { prediction, output } = params ?? {}
     const schema = typeof output === "object" ? JSON.stringify(output.schema) : undefined
     const more = [prediction, schema].filter((each) => each !== undefined)
-    return more.length === 0 ? prompt.reviewed : Effect.map(prompt.reviewed, (text) => [text, ...more].join("\n"))
+    return (parts) => {
+      const text = prompt.reviewed(parts)
+      return more.length === 0 || !parts.has("text") ? text : Effect.map(text, (read) => [read, ...more].join("\n"))
+    }
   },
   plan: (asked) => {
     const { request, caller, catalogue, nowMs } = asked
@@ -190,10 +194,11 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
     return { stop: this.meter.stopOf(reply) ?? "end", ...(stopSequence !== undefined && { stopSequence }) }
   }
 
-  answered(): string {
+  /** The kept text of a stream has all parts. */
+  answered(parts: Parts): string {
     if (this.opening !== undefined) return this.meter.keptText()
     const { replies } = this.meter
-    return Array.from({ length: replies }, (_, reply) => textOfReply(this.meter.blocks(reply))).join("\n")
+    return Array.from({ length: replies }, (_, reply) => textOfReply(this.meter.blocks(reply), parts)).join("\n")
   }
 
   finish(usage: SettledUsage, edit?: EditText): (balance: string) => ChatReply {

@@ -11,6 +11,7 @@ import { leftOut } from "../../dialects/client/left-out.ts"
 import { fitTo } from "../../dialects/vendor/fitted.ts"
 import { omittedBlocks } from "../../dialects/vendor/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
+import type { Parts, TextOfParts } from "../../policies/parts.ts"
 import { textOfPrompt } from "../../policies/texts.ts"
 import { type Block, everyBlock, type Message, type ReplyBlock } from "../../protocol/block.ts"
 import type { Org } from "../../protocol/catalogue/tenant.ts"
@@ -65,7 +66,7 @@ export interface Prompt {
   /** Whether it has reasoning that vendors seal, and can be written without it. */
   readonly canUnseal: boolean
   /** The texts that policies read. */
-  readonly reviewed: Effect.Effect<string>
+  readonly reviewed: TextOfParts
   /** The texts that are counted if a vendor reports no usage. */
   readonly parts: Effect.Effect<PromptParts>
   /** The fields that can change the answer; undefined if the prompt names content that may change later. */
@@ -141,8 +142,8 @@ export class OwnPrompt implements Prompt {
     return this.kinds.has("reasoning")
   }
 
-  get reviewed(): Effect.Effect<string> {
-    return this.#reading(({ thread, tools }) => textOfPrompt(thread, tools))
+  reviewed(parts: Parts): Effect.Effect<string> {
+    return this.#reading(({ thread, tools }) => textOfPrompt(thread, tools, parts))
   }
 
   get parts(): Effect.Effect<PromptParts> {

@@ -8,6 +8,7 @@ import {
 } from "../../dialects/openai-realtime/client-events.ts"
 import type { Marks } from "../../policies/masks/marks.ts"
 import { type Masking, maskBody } from "../../policies/masks/mask-request.ts"
+import { linesOf } from "../../policies/parts.ts"
 import type { ReviewPolicy } from "../../policies/policy.ts"
 import { contentBlocked } from "../../policies/review.ts"
 import { serviceError, shuttingDown } from "../../protocol/error.ts"
@@ -116,12 +117,12 @@ export class ClientSide {
   #review(event: ReviewedEvent): void {
     const { services, caller } = this.#parts.options
     const { inbound } = caller.policies
-    const { words } = event.added
-    if (inbound.length === 0 || words === "") {
+    const { texts } = event.added
+    if (inbound.length === 0 || texts.every(([, text]) => text === "")) {
       this.#send(event)
       return
     }
-    const judged = services.review.judge(inbound.flatMap(withoutMasks), "request", () => words)
+    const judged = services.review.judge(inbound.flatMap(withoutMasks), "request", linesOf(texts))
     this.#wait(
       Effect.map(judged, ({ denial, hits }) => {
         this.#parts.money.found.push(...hits)

@@ -126,7 +126,7 @@ export class RealtimeSession {
       if (said !== "")
         yield* services.review.sample(
           caller.policies.outbound.filter(({ isEnforced }) => !isEnforced),
-          () => said,
+          () => Effect.succeed(said),
         )
     })
   }

@@ -19,6 +19,7 @@ import type { LongParts, Marked } from "../../media/marked.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type Charge, inputTokens } from "../../money/pricing.ts"
 import type { JobFacts } from "../../money/settlement.ts"
+import type { Parts } from "../../policies/parts.ts"
 import type { EditText } from "../../policies/reply/reply-blocks.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
@@ -247,8 +248,8 @@ export class WholeTask<Got, Body extends object> implements Task<Body> {
   }
 
   /** Vectors, orders, marks and pictures are not text that policies read. */
-  answered(): string {
-    return this.#call.answered?.(this.#parts) ?? ""
+  answered(parts: Parts): string {
+    return parts.has("text") ? (this.#call.answered?.(this.#parts) ?? "") : ""
   }
 
   finish(usage: SettledUsage, edit?: EditText): (balance: string) => Body {

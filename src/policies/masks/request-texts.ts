@@ -2,6 +2,7 @@
 import { isObject } from "../../dialects/parse/json.ts"
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
 import type { JsonPath } from "../../protocol/json/json-edit.ts"
+import { partOf, partOfMember } from "../parts.ts"
 
 export interface RequestText {
   readonly path: JsonPath
@@ -25,30 +26,12 @@ const fixed: ReadonlySet<string> = new Set(
     .split(/\s+/),
 )
 
-/** Members with the arguments of calls: as JSON in a string, or as objects. */
-const inArguments: ReadonlySet<string> = new Set(["arguments", "args", "functionCall", "function_call", "partial_json"])
 /** Members with the name of a call beside its arguments. */
 const calling: ReadonlySet<string> = new Set(["functionCall", "function_call"])
 const jsonStrings: ReadonlySet<string> = new Set(["arguments", "json"])
 
 /** Members whose own members have any names. */
 const named: ReadonlySet<string> = new Set(["properties", "response"])
-
-/** Kinds of messages and parts that hold results of tools, and arguments. */
-const results: ReadonlySet<unknown> = new Set([
-  "tool",
-  "tool_result",
-  "function_call_output",
-  "custom_tool_call_output",
-  "mcp_call_output",
-])
-const calls: ReadonlySet<unknown> = new Set([
-  "tool_use",
-  "tool_call",
-  "function_call",
-  "custom_tool_call",
-  "server_tool_use",
-])
 
 export const requestTexts = (body: unknown): ReadonlyArray<RequestText> => {
   const texts: Array<RequestText> = []
@@ -67,27 +50,12 @@ export const requestTexts = (body: unknown): ReadonlyArray<RequestText> => {
         // Arguments, the members that a schema describes and results in JSON have any names.
         const isFree = (part === "toolArguments" && !calling.has(name)) || named.has(name)
         if (!isFree && fixed.has(member) && !(member === "data" && value["type"] === "text")) continue
-        walk(each, member, [...path, member], inArguments.has(member) ? "toolArguments" : own, sealed)
+        walk(each, member, [...path, member], partOfMember(member, own), sealed)
       }
     }
   }
   walk(body, "", [], "text", false)
   return texts
-}
-
-const partOf = (value: Readonly<Record<string, unknown>>, name: string, part: ReviewedPart): ReviewedPart => {
-  const { type, role, t } = value
-  if (
-    name === "functionResponse" ||
-    name === "toolResult" ||
-    results.has(type) ||
-    results.has(t) ||
-    role === "tool" ||
-    role === "function"
-  )
-    return "toolResults"
-  if (name === "toolUse" || calls.has(type) || calls.has(t)) return "toolArguments"
-  return part
 }
 
 const isJsonText = (name: string, part: ReviewedPart, text: string): boolean =>

@@ -208,8 +208,10 @@ describe("a client's event", () => {
     ],
   ])("%s with texts in its %s is read by policies, and counts: %o", (type, name, config) => {
     const event = fromClient({ type, [name]: config })
-    expect(event).toHaveProperty("added.words", expect.stringContaining("secret words"))
-    if ("added" in event) expect(event.added.textBytes).toBe(Buffer.byteLength(event.added.words))
+    expect(event).toHaveProperty("added.texts", [["text", expect.stringContaining("secret words")]])
+    if ("added" in event) {
+      expect(event.added.textBytes).toBe(Buffer.byteLength(event.added.texts.map(([, text]) => text).join("")))
+    }
   })
 
   it("of sound goes on as it came, if it is nothing else", () => {
@@ -259,7 +261,7 @@ describe("a client's event", () => {
     ).toMatchObject({
       is: "added",
       mayAnswer: false,
-      added: { audioBytes: 3, images: 1, textBytes: 7, words: "Hello\nHi" },
+      added: { audioBytes: 3, images: 1, textBytes: 7, texts: ["Hello", "Hi"].map((text) => ["text", text]) },
     })
     expect(fromClient({ type: "input_audio_buffer.commit" })).toMatchObject({ is: "added", mayAnswer: true })
   })

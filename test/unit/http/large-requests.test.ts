@@ -6,6 +6,7 @@ import { Catalogue } from "../../../src/catalogue/catalogue.ts"
 import { LargeRequests } from "../../../src/http/large/large-requests.ts"
 import type { FromWorker } from "../../../src/http/large/protocol.ts"
 import { RemotePrompt } from "../../../src/http/large/remote-prompt.ts"
+import { everyPart } from "../../../src/policies/parts.ts"
 import { layerStaticCatalogue, mockCatalogue } from "../../../src/testing/index.ts"
 import { layerTestConfig } from "../../../src/testing/stores.ts"
 
@@ -38,7 +39,7 @@ describe("a prompt whose worker is gone", () => {
         const error = yield* Effect.flip(prompt.prepare(target, params))
         expect(error).toMatchObject({ code: "internal_error", detail: { retryable: true } })
         expect(yield* prompt.parts).toEqual({ text: "", tokens: 7 })
-        expect(Exit.isFailure(yield* Effect.exit(prompt.reviewed))).toBe(true)
+        expect(Exit.isFailure(yield* Effect.exit(prompt.reviewed(everyPart)))).toBe(true)
       }),
     ))
 })
