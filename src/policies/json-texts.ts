@@ -3,6 +3,7 @@ import { isUtf8 } from "node:buffer"
 import { isObject, parseObject } from "../dialects/parse/json.ts"
 import type { ReviewedPart } from "../protocol/catalogue/policy.ts"
 import { apiWords } from "./api-words.ts"
+import { countingMembers } from "./json-numbers.ts"
 import { everyPart, type Parts, partOf, partOfMember } from "./parts.ts"
 
 /** Members that hold data, addresses and what a vendor sealed; other strings in them are text. */
@@ -26,6 +27,8 @@ export const textsOfJson = (value: unknown, parts: Parts = everyPart): ReadonlyA
   const collect = (each: unknown, name: string, part: ReviewedPart): void => {
     if (typeof each === "string") {
       if (parts.has(part)) addText(each, name, texts)
+    } else if (typeof each === "number") {
+      if (parts.has(part) && !(part === "text" && countingMembers.has(name))) texts.push(String(each))
     } else if (Array.isArray(each)) for (const item of each) collect(item, name, part)
     else if (isObject(each)) {
       const own = partOf(each, name, part)

@@ -1,7 +1,8 @@
 /** The text of a request or a reply that is reviewed: everything that a model reads or writes as text. Pure. */
 import { isUtf8 } from "node:buffer"
 import type { Block, Message, ReplyBlock } from "../protocol/block.ts"
-import { isFunctionTool, type Tool } from "../protocol/tool.ts"
+import { type FunctionTool, isFunctionTool, type TextTool, type VendorTool } from "../protocol/tool.ts"
+import { withLongNumbers } from "./json-numbers.ts"
 import { joinedTextsOf, stringsIn } from "./json-texts.ts"
 import { everyPart, type Parts, partOfBlock } from "./parts.ts"
 
@@ -11,7 +12,7 @@ import { everyPart, type Parts, partOfBlock } from "./parts.ts"
  */
 export const textOfPrompt = (
   thread: ReadonlyArray<Message>,
-  tools: ReadonlyArray<Tool>,
+  tools: ReadonlyArray<ReviewedTool>,
   parts: Parts = everyPart,
 ): string => {
   const texts = thread.map(({ role, blocks }) => ({ role, text: textOfBlocks(blocks, parts) }))
@@ -29,10 +30,20 @@ const roles = ["system", "user"] as const
 const asLinesAndJoined = (texts: ReadonlyArray<string>): ReadonlyArray<string> =>
   texts.length < 2 ? texts : [...texts, texts.join("")]
 
-const textOfTool = (tool: Tool): string => {
+/** A tool that is offered. */
+type ReviewedTool =
+  | (FunctionTool & {
+      /** The text of its schema, if writing it would give another. */
+      readonly schemaJson?: string | undefined
+    })
+  | TextTool
+  | VendorTool
+
+const textOfTool = (tool: ReviewedTool): string => {
   if (tool.kind === "vendor") return textOfJson(tool.v)
-  const form = isFunctionTool(tool) ? JSON.stringify(tool.inputSchema) : (tool.grammar?.definition ?? "")
-  return `${tool.name} ${tool.description ?? ""} ${form}`
+  if (!isFunctionTool(tool)) return `${tool.name} ${tool.description ?? ""} ${tool.grammar?.definition ?? ""}`
+  const { name, description = "", inputSchema, schemaJson = "" } = tool
+  return `${name} ${description} ${JSON.stringify(inputSchema)} ${schemaJson}`
 }
 
 export const textOfReply = (blocks: ReadonlyArray<ReplyBlock>, parts: Parts = everyPart): string =>
@@ -54,7 +65,11 @@ function textOf(block: Block): string {
       return block.name === undefined ? text : `${block.name} ${text}`
     }
     case "tool_call":
-      return [`${block.name} ${block.text ?? JSON.stringify(block.input)}`, ...stringsIn(block.input)].join("\n")
+      return [
+        `${block.name} ${block.text ?? JSON.stringify(block.input)}`,
+        ...(block.json === undefined ? [] : [block.json]),
+        ...stringsIn(block.input),
+      ].join("\n")
     case "tool_result":
       return block.v ?? textOfResult(block.blocks ?? [])
     case "reasoning":
@@ -69,7 +84,7 @@ const textOfResult = (blocks: ReadonlyArray<Block>): string => asLinesAndJoined(
 /** JSON that a client wrote, without the escapes in which it may hide a word; other text is as it is. */
 const textOfJson = (json: string): string => {
   try {
-    const value: unknown = JSON.parse(json)
+    const value = withLongNumbers(json)
     return [JSON.stringify(value), ...joinedTextsOf(value)].join("\n")
   } catch {
     return json

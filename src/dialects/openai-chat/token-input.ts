@@ -31,9 +31,12 @@ const decode = (tokens: ReadonlyArray<number>): string | undefined => {
 const isTokens = (value: unknown): value is ReadonlyArray<number> =>
   Array.isArray(value) && value.length > 0 && value.every((each) => Number.isInteger(each) && each >= 0)
 
+/** The text of a list of tokens; undefined if it is none. */
+export const textOfTokens = (value: unknown): string | undefined => (isTokens(value) ? decode(value) : undefined)
+
 /** A list of texts, from one text, one list of tokens, or a list of either; any other value is left unchanged. */
 export const tokensToText = (input: unknown): unknown => {
   if (typeof input === "string") return [input]
-  if (isTokens(input)) return [decode(input) ?? input]
-  return Array.isArray(input) ? input.map((each: unknown) => (isTokens(each) ? (decode(each) ?? each) : each)) : input
+  if (isTokens(input)) return [textOfTokens(input) ?? input]
+  return Array.isArray(input) ? input.map((each: unknown) => textOfTokens(each) ?? each) : input
 }

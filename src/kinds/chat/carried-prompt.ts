@@ -10,6 +10,7 @@ import type { ChatDialect, VendorRequest } from "../../dialects/chat-dialect.ts"
 import { type WrittenFields, writtenFields } from "../../dialects/client/client-field.ts"
 import { fitTo } from "../../dialects/vendor/fitted.ts"
 import { type HostedTool, readsMore } from "../../dialects/vendor/hosted-tools.ts"
+import { withLongNumbers } from "../../policies/json-numbers.ts"
 import { textsOfJson } from "../../policies/json-texts.ts"
 import type { Parts } from "../../policies/parts.ts"
 import { type HostedUses, hostedCapability } from "../../protocol/hosted-unit.ts"
@@ -64,7 +65,7 @@ export class CarriedPrompt extends OwnPrompt {
   /** All fields that a vendor of the same API reads, including those that twp/1 does not support. */
   override reviewed(parts: Parts): Effect.Effect<string> {
     return Effect.map(super.reviewed(parts), (text) =>
-      [text, ...textsOfJson(jsonOf(this.#sent.body), parts)].join("\n"),
+      [text, ...textsOfJson(withLongNumbers(textIn(this.#sent.body)), parts)].join("\n"),
     )
   }
 
@@ -189,4 +190,6 @@ const meaningless = [
   "labels",
 ]
 
-const jsonOf = (body: Uint8Array): unknown => JSON.parse(Buffer.from(body).toString("utf8"))
+const textIn = (body: Uint8Array): string => Buffer.from(body).toString("utf8")
+
+const jsonOf = (body: Uint8Array): unknown => JSON.parse(textIn(body))

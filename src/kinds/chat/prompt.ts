@@ -143,7 +143,10 @@ export class OwnPrompt implements Prompt {
   }
 
   reviewed(parts: Parts): Effect.Effect<string> {
-    return this.#reading(({ thread, tools }) => textOfPrompt(thread, tools, parts))
+    return Effect.sync(() => {
+      const { thread, tools } = this.#exact(this.#source.output)
+      return textOfPrompt(thread, tools, parts)
+    })
   }
 
   get parts(): Effect.Effect<PromptParts> {

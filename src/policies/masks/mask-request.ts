@@ -7,9 +7,11 @@ import type { Policy } from "../../protocol/catalogue/policy.ts"
 import { parseBody } from "../../protocol/json/json-body.ts"
 import { editJson, type JsonPath, set } from "../../protocol/json/json-edit.ts"
 import { mapStrings } from "../../protocol/json/json-strings.ts"
+import { textsAt } from "../../protocol/json/json-texts.ts"
 import { compilePolicy, type ReviewPolicy } from "../policy.ts"
 import { ReplyReview } from "../reply/reply-review.ts"
 import type { PolicyHit } from "../review.ts"
+import { quoteMarks } from "./bare-marks.ts"
 import { KnownValues } from "./known-values.ts"
 import { Marks, markKey } from "./marks.ts"
 import { type RequestText, requestTexts } from "./request-texts.ts"
@@ -86,7 +88,7 @@ const masks = new WeakMap<ReadonlyArray<ReviewPolicy>, ReadonlyArray<ReviewPolic
 export const maskBody = (body: Uint8Array, masking: Masking | undefined, marks?: Marks): MaskedBody => {
   const json = masking && parseBody(body)
   if (masking === undefined || json === undefined || Result.isFailure(json)) return { body, masked: undefined }
-  const { changed, masked } = maskTexts(requestTexts(json.success), masking, marks)
+  const { changed, masked } = maskTexts(exactTexts(requestTexts(json.success), body), masking, marks)
   if (masked === undefined) return { body, masked }
   return {
     body: editJson(
@@ -95,6 +97,18 @@ export const maskBody = (body: Uint8Array, masking: Masking | undefined, marks?:
     ),
     masked,
   }
+}
+
+/** Texts with numbers as the client wrote them: a reader of JSON keeps their first digits only. */
+const exactTexts = (texts: ReadonlyArray<RequestText>, body: Uint8Array): ReadonlyArray<RequestText> => {
+  const long = texts.filter(({ isNumber, text }) => isNumber === true && !Number.isSafeInteger(Number(text)))
+  if (long.length === 0) return texts
+  const found = textsAt(
+    body,
+    long.map(({ path }) => path),
+  )
+  const written = new Map(long.map((each, at) => [each, found[at] ?? each.text]))
+  return texts.map((each) => ({ ...each, text: written.get(each) ?? each.text }))
 }
 
 /** The same for the fields of a form. */
@@ -139,11 +153,11 @@ export const maskTexts = (
   if (marks.isEmpty) return { changed, masked: undefined }
   const values = { long: new KnownValues(marks), all: new KnownValues(marks, 1) }
   const parts = new Set(policies.flatMap((policy) => [...policy.parts]))
-  for (const [at, { path, text, part, isSigned }] of texts.entries()) {
+  for (const [at, { path, text, part, isJson, isSigned }] of texts.entries()) {
     const once = reviewed[at] ?? text
     // A signed text came from a vendor that saw marks: values that were put back in it become marks again, and no others.
     const made = isSigned ? values.all.masked(once) : parts.has(part) ? values.long.masked(once) : once
-    if (made !== text) changed.push([path, made])
+    if (made !== text) changed.push([path, isJson ? quoteMarks(made) : made])
   }
   return { changed, masked: { marks, hits: review.hits } }
 }

@@ -1,4 +1,5 @@
 /** The texts of a client's request that masks may change, in any of its APIs. Pure. */
+import { textOfTokens } from "../../dialects/openai-chat/token-input.ts"
 import { isObject } from "../../dialects/parse/json.ts"
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
 import type { JsonPath } from "../../protocol/json/json-edit.ts"
@@ -8,6 +9,8 @@ export interface RequestText {
   readonly path: JsonPath
   readonly text: string
   readonly part: ReviewedPart
+  /** Whether it is a number of arguments or of a result, which a mark replaces as a text. */
+  readonly isNumber?: boolean
   /** Whether it is JSON in a string, such as the arguments of a call. */
   readonly isJson: boolean
   /** Whether its vendor has signed it: another text would not fit the signature. */
@@ -31,30 +34,45 @@ const calling: ReadonlySet<string> = new Set(["functionCall", "function_call"])
 const jsonStrings: ReadonlySet<string> = new Set(["arguments", "json"])
 
 /** Members whose own members have any names. */
-const named: ReadonlySet<string> = new Set(["properties", "response"])
+const named: ReadonlySet<string> = new Set(["properties"])
+/** Members with the result of a tool as an object, in which members have any names at any depth. */
+const answers: ReadonlySet<string> = new Set(["response", "json"])
 
 export const requestTexts = (body: unknown): ReadonlyArray<RequestText> => {
   const texts: Array<RequestText> = []
-  const walk = (value: unknown, name: string, path: JsonPath, part: ReviewedPart, isSigned: boolean): void => {
-    if (typeof value === "string") {
+  const walk = (
+    value: unknown,
+    name: string,
+    path: JsonPath,
+    part: ReviewedPart,
+    isSigned: boolean,
+    isData: boolean,
+  ): void => {
+    const tokens = name === "input" && path.length < 3 ? textOfTokens(value) : undefined
+    if (tokens !== undefined) texts.push({ path, text: tokens, part, isJson: false, isSigned })
+    else if (typeof value === "number") {
+      if (isData) texts.push({ path, text: String(value), part, isNumber: true, isJson: false, isSigned })
+    } else if (typeof value === "string") {
       if (value !== "" && !/^data:[^,]{0,100};base64,/.test(value))
         texts.push({ path, text: value, part, isJson: isJsonText(name, part, value), isSigned })
     } else if (Array.isArray(value)) {
       value.forEach((each, at) => {
-        walk(each, name, [...path, at], part, isSigned)
+        walk(each, name, [...path, at], part, isSigned, isData)
       })
     } else if (isObject(value)) {
       const own = partOf(value, name, part)
       const sealed = isSigned || "signature" in value || "thoughtSignature" in value || "thought_signature" in value
       for (const [member, each] of Object.entries(value)) {
         // Arguments, the members that a schema describes and results in JSON have any names.
-        const isFree = (part === "toolArguments" && !calling.has(name)) || named.has(name)
+        const isAnswer = isData || (own === "toolResults" && answers.has(name))
+        const inData = isAnswer || (part === "toolArguments" && !calling.has(name))
+        const isFree = inData || named.has(name)
         if (!isFree && fixed.has(member) && !(member === "data" && value["type"] === "text")) continue
-        walk(each, member, [...path, member], partOfMember(member, own), sealed)
+        walk(each, member, [...path, member], partOfMember(member, own), sealed, inData)
       }
     }
   }
-  walk(body, "", [], "text", false)
+  walk(body, "", [], "text", false, false)
   return texts
 }
 

@@ -1,5 +1,6 @@
 /** The review of one reply: matches of the policies of its caller, with the decisions about them. */
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
+import { quoteMarks } from "../masks/bare-marks.ts"
 import type { Marks } from "../masks/marks.ts"
 import type { ReviewPolicy } from "../policy.ts"
 import type { Denial, PolicyHit, Verdict } from "../review.ts"
@@ -173,7 +174,9 @@ export class ReplyReview {
     const found = foundIn(rules.set, [text], isJson)
     if (found.length === 0) return text
     const { edits, deniedAt } = this.decide(found, rules, isJson, 0, isRepeated)
-    return deniedAt === undefined ? withEdits(text, 0, edits) : undefined
+    if (deniedAt !== undefined) return undefined
+    const made = withEdits(text, 0, edits)
+    return isJson ? quoteMarks(made) : made
   }
 
   #deny(denial: Denial): void {

@@ -1,4 +1,5 @@
 /** Masks of requests of each kind, over each way in: no vendor gets a value, and bytes that are no text stay as they are. */
+import { encode } from "gpt-tokenizer/encoding/cl100k_base"
 import { describe, expect, it } from "vitest"
 import { answerMedia } from "../../../src/development/simulated-media.ts"
 import { answering, newTestIds, testCatalogue, type VendorCall } from "../../../src/testing/index.ts"
@@ -95,9 +96,13 @@ const chat = (content: unknown, more: object = {}) => ({
   ...more,
 })
 
+const tokensOf = (text: string): ReadonlyArray<number> => encode(text)
+
 describe("a masked request", () => {
   it.each<[name: string, path: string, body: object]>([
     ["to embed", "/openai/v1/embeddings", { model: "embed", input: [`to ${mail}`, "second"] }],
+    ["to embed tokens", "/openai/v1/embeddings", { model: "embed", input: tokensOf(`to ${mail}`) }],
+    ["to embed lists of tokens", "/openai/v1/embeddings", { model: "embed", input: [tokensOf(mail), tokensOf("b")] }],
     ["to embed, in our own API", "/t1/embeddings", { model: "embed", input: [`to ${mail}`] }],
     ["to rank", "/t1/rerank", { model: "rank", query: `to ${mail}`, documents: [mail, "b"] }],
     ["to moderate", "/openai/v1/moderations", { model: "mod", input: `to ${mail}` }],
@@ -169,6 +174,7 @@ describe("a masked request", () => {
     gateway().vendor.script(anything)
     await ask(gateway(), path, body)
     expect(sent(before)).not.toContain(mail)
+    expect(sent(before)).not.toContain(JSON.stringify(tokensOf(mail)))
     if (gateway().vendor.calls.length > before) expect(sent(before)).toMatch(/(<|u003c)EMAIL_/i)
   })
 

@@ -103,6 +103,45 @@ describe("the masks of a request", () => {
     expect(masked(body)).not.toContain(mail)
   })
 
+  const number = 4111111111111111
+  const long = "4123456789012345685"
+  it.each([
+    ["arguments of Anthropic", `{"messages":[{"content":[{"type":"tool_use","id":"a","input":{"a":[${number}]}}]}]}`],
+    ["arguments of Gemini", `{"contents":[{"parts":[{"functionCall":{"name":"f","args":{"a":{"id":${number}}}}}]}]}`],
+    ["a result of Gemini", `{"contents":[{"parts":[{"functionResponse":{"response":{"a":{"id":${number}}}}}]}]}`],
+    ["a result with a name", `{"contents":[{"parts":[{"functionResponse":{"response":{"a":{"name":"${mail}"}}}}]}]}`],
+    ["arguments of our own", `{"thread":[{"blocks":[{"t":"tool_call","input":{"a":${number}}}]}]}`],
+    ["a long number", `{"messages":[{"content":[{"type":"tool_use","input":{"a":${long}}}]}]}`],
+  ])("replace values in %s", (_what, body) => {
+    const got = maskBody(Buffer.from(body), masking)
+    const text = Buffer.from(got.body).toString()
+    expect(text).toMatch(/"<(CARD|EMAIL)_[A-Z2-7]+>"/)
+    expect(text).not.toMatch(/4111|4123|example/)
+    expect(() => JSON.parse(text)).not.toThrow()
+    expect([`${number}`, long, mail]).toContain(got.masked?.marks.entries()[0]?.[1])
+  })
+
+  it.each([
+    ["a number", `{"a":${number},"b":1}`],
+    ["a number at the end", `{"b":"x","a":${number}}`],
+    ["numbers in a list", `[1, ${number} ,"\\"4111 1111 1111 1111", -${number}]`],
+    ["a number with a fraction", `{"a":${number}.5}`],
+  ])("leave JSON in a string valid: %s", (_what, args) => {
+    const call = { type: "function", function: { name: "f", arguments: args } }
+    const got: { readonly messages: ReadonlyArray<{ readonly tool_calls: ReadonlyArray<typeof call> }> } = JSON.parse(
+      masked({ messages: [{ role: "assistant", tool_calls: [call] }] }),
+    )
+    const made = got.messages[0]?.tool_calls[0]?.function.arguments ?? ""
+    expect(made).not.toContain("4111")
+    expect(made).toMatch(/CARD_/)
+    expect(() => JSON.parse(made)).not.toThrow()
+  })
+
+  it("leave numbers of the API", () => {
+    const body = { seed: number, max_tokens: number, messages: [{ role: "user", content: "Hi", n: number }] }
+    expect(masked(body)).toBe(JSON.stringify(body))
+  })
+
   it("leave names of tools, ids, bytes and signatures", () => {
     const by = maskingBy({ keywords: ["secret"] })
     const body = {
