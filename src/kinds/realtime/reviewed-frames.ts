@@ -88,9 +88,9 @@ export class ReviewedFrames {
     const review = this.#reviewOf(responseId)
     const wasDenied = review.denial !== undefined
     const changed: Array<readonly [path: JsonPath, text: string]> = []
-    for (const { path, text, isJson, ofCall } of leavesOf(event)) {
+    for (const { path, text, isJson, ofCall, isName } of leavesOf(event)) {
       const made = wasDenied ? undefined : review.whole(text, ofCall ? "toolArguments" : "text", isJson)
-      if (made !== text && path.at(-1) !== "name") changed.push([path, made ?? ""])
+      if (made !== text && !isName) changed.push([path, made ?? ""])
     }
     this.#push(changed.length === 0 ? bytes : withTexts(bytes.toString("utf8"), changed))
     if (!wasDenied && review.denial !== undefined) this.#deny(responseId)

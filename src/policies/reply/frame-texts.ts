@@ -14,8 +14,10 @@ export interface Leaf {
   readonly ofCall: boolean
   /** Whether it repeats the client's own request. */
   readonly isOwn: boolean
-  /** Whether it names a tool: it cannot be another one. */
+  /** Whether it names a tool, or a member of arguments: it cannot be another one. */
   readonly isName: boolean
+  /** Whether it is a number of arguments, which a mark replaces as a text. */
+  readonly isNumber: boolean
 }
 
 /** Members that name, count or seal; no model writes them. */
@@ -58,13 +60,22 @@ export const leavesOf = (frame: JsonObject): ReadonlyArray<Leaf> => {
     if (typeof value === "string") {
       if (value === "" || (!isFree && unread.has(name))) return
       const isName = name === "name" && !isFree
-      leaves.push({ path, text: value, isJson: !isFree && jsonMembers.has(name), ofCall, isOwn, isName })
+      const isJson = !isFree && jsonMembers.has(name)
+      leaves.push({ path, text: value, isJson, ofCall, isOwn, isName, isNumber: false })
+    } else if (typeof value === "number") {
+      if (isFree) {
+        leaves.push({ path, text: String(value), isJson: false, ofCall, isOwn, isName: false, isNumber: true })
+      }
     } else if (Array.isArray(value)) {
       value.forEach((each, at) => {
         walk(each, name, [...path, at], within)
       })
     } else if (isObject(value)) {
       for (const [member, each] of Object.entries(value)) {
+        if (isFree) {
+          const common = { isJson: false, ofCall, isOwn, isNumber: false }
+          leaves.push({ ...common, path: [...path, member], text: member, isName: true })
+        }
         const isEcho = echoed.has(member) && (path.length === 0 || path[0] === "response")
         walk(each, member, [...path, member], {
           ofCall: ofCall || callMembers.has(member),
@@ -79,7 +90,7 @@ export const leavesOf = (frame: JsonObject): ReadonlyArray<Leaf> => {
 }
 
 /** Whether a text may go on in the next frame; a name is whole. */
-export const isStreamed = ({ path, isName }: Leaf): boolean => path.includes("delta") && !isName
+export const isStreamed = ({ path, isName, isNumber }: Leaf): boolean => path.includes("delta") && !isName && !isNumber
 
 /** Whether a frame has texts that deltas before it had, as far as they were streamed. */
 export const repeats = ({ type }: JsonObject): boolean => typeof type === "string" && type.startsWith("response.")

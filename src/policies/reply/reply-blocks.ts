@@ -1,7 +1,7 @@
 /** The texts of whole replies, with others in their places. Pure. */
 import type { ReplyBlock } from "../../protocol/block.ts"
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
-import { mapStrings } from "../../protocol/json/json-strings.ts"
+import { mapTexts } from "../../protocol/json/json-strings.ts"
 import { frameOf, leavesOf, withTexts } from "./frame-texts.ts"
 
 /** Another text for one. @param isJson whether it is JSON in a string */
@@ -19,7 +19,7 @@ export const editBlock = (block: ReplyBlock, edit: EditText): ReplyBlock => {
       const { input, json, text } = block
       return {
         ...block,
-        input: mapStrings(input, (each) => edit(each, "toolArguments", false)),
+        input: mapTexts(input, (each) => edit(each, "toolArguments", false)),
         ...(json !== undefined && { json: edit(json, "toolArguments", true) }),
         ...(text !== undefined && { text: edit(text, "toolArguments", false) }),
       }

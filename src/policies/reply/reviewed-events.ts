@@ -153,7 +153,7 @@ export class ReviewedEvents implements EventEncoder {
       if (event === undefined || event.kind === "frame") break
       const text = event.kind === "delta" ? textOf(event.delta) : undefined
       if (event.kind !== "delta" || text === undefined || text === "") continue
-      const at = leaves.findIndex((leaf) => leaf.text === text)
+      const at = leaves.findIndex((leaf) => leaf.text === text && !leaf.isName && !leaf.isNumber)
       const [leaf] = at === -1 ? [] : leaves.splice(at, 1)
       pieces.push(pieceOf(this.#channels.of(event.delta), text, leaf?.path))
     }

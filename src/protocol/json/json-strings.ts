@@ -1,4 +1,4 @@
-/** The strings of a JSON value, with others in their places. Pure. */
+/** The strings and numbers of a JSON value, with others in their places. Pure. */
 import type { Schema } from "effect"
 import type { JsonPath } from "./json-edit.ts"
 
@@ -17,4 +17,18 @@ const mapped = (value: Schema.Json, map: (text: string, path: JsonPath) => strin
   if (typeof value === "string") return map(value, path)
   if (Array.isArray(value)) return value.map((each, at) => mapped(each, map, [...path, at]))
   return isJsonObject(value) ? mapStrings(value, map, path) : value
+}
+
+/** The same for numbers too: one whose text is mapped to another becomes that text. */
+export const mapTexts = (value: Schema.JsonObject, map: (text: string) => string): Schema.JsonObject =>
+  Object.fromEntries(Object.entries(value).map(([name, each]) => [name, mappedText(each, map)]))
+
+const mappedText = (value: Schema.Json, map: (text: string) => string): Schema.Json => {
+  if (typeof value === "string") return map(value)
+  if (typeof value === "number") {
+    const text = map(String(value))
+    return text === String(value) ? value : text
+  }
+  if (Array.isArray(value)) return value.map((each) => mappedText(each, map))
+  return isJsonObject(value) ? mapTexts(value, map) : value
 }
