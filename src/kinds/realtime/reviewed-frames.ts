@@ -7,8 +7,10 @@ import { type JsonObject, objectAt, parseObject, stringAt } from "../../dialects
 import { Channel } from "../../policies/reply/channel.ts"
 import { leavesOf, withTexts } from "../../policies/reply/frame-texts.ts"
 import type { ReplyReview } from "../../policies/reply/reply-review.ts"
+import type { Denial } from "../../policies/review.ts"
 import type { PolicyHit } from "../../protocol/control/usage-record.ts"
 import type { JsonPath } from "../../protocol/json/json-edit.ts"
+import { isOfSpeech } from "./heard-speech.ts"
 
 /** Events with parts of a text, and the member that has them. */
 const textDelta =
@@ -59,10 +61,19 @@ export class ReviewedFrames {
     }
     const event = parseObject(bytes.toString("utf8"))
     const type = stringAt(event, "type")
-    if (event === undefined || type === undefined || !wholeTexts.test(type)) this.#push(bytes)
+    if (event === undefined || type === undefined || !wholeTexts.test(type) || isOfSpeech(type)) this.#push(bytes)
     else if (textDelta.test(type)) this.#delta(type, event, bytes)
     else this.#whole(type, event, bytes)
     this.#flush()
+  }
+
+  /** The later events of the responses that run have no text, and they are cancelled. */
+  denyAll(denial: Denial): void {
+    for (const [responseId, review] of this.#reviews) {
+      if (responseId === "" || review.denial !== undefined) continue
+      review.refuse(denial)
+      this.#deny(responseId)
+    }
   }
 
   #delta(type: string, event: JsonObject, bytes: Buffer): void {

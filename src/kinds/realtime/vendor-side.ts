@@ -8,6 +8,7 @@ import { ReplyReview } from "../../policies/reply/reply-review.ts"
 import { contentBlocked } from "../../policies/review.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { serviceError } from "../../protocol/error.ts"
+import { HeardSpeech } from "./heard-speech.ts"
 import type { Responses } from "./responses.ts"
 import { ReviewedFrames } from "./reviewed-frames.ts"
 import type { SessionParts } from "./session-parts.ts"
@@ -21,7 +22,9 @@ export class VendorSide {
   /** The vendor's text, for policies that read it. */
   readonly #said: Array<string> = []
   readonly #isSampled: boolean
-  /** Undefined if nothing is enforced on the vendor's events. */
+  /** Undefined if no policy reads the client's speech. */
+  readonly #speech: HeardSpeech | undefined
+  /** Undefined if nothing is enforced on the vendor's events, which end if the client's speech is denied. */
   readonly #reviewed: ReviewedFrames | undefined
 
   /** @param marks of the client's events, which are put back; undefined if nothing is masked */
@@ -30,9 +33,11 @@ export class VendorSide {
     const { caller, services } = options
     this.#parts = parts
     this.#responses = responses
-    const { outbound } = caller.policies
+    const { inbound, outbound } = caller.policies
     this.#isSampled = outbound.some(({ isEnforced }) => !isEnforced)
-    if (marks === undefined && !outbound.some(({ isEnforced }) => isEnforced)) return
+    const hears = inbound.some(({ action }) => action !== "mask")
+    if (hears) this.#speech = new HeardSpeech(parts, (denial) => this.#reviewed?.denyAll(denial))
+    if (marks === undefined && !hears && !outbound.some(({ isEnforced }) => isEnforced)) return
     const own = new Marks(markKey(services.config.masterKey, caller.org.id))
     const review = () =>
       new ReplyReview({
@@ -104,6 +109,7 @@ export class VendorSide {
         return
       case "transcribed":
         meter.transcribed(event.usage)
+        this.#speech?.take(bytes)
         this.#responses.transcribed()
         return
       case "error":

@@ -164,6 +164,11 @@ export class ReplyReview {
     return this.#edited(text, rules, isJson, isRepeated) ?? ""
   }
 
+  /** Denies the reply because of another text. */
+  refuse(denial: Denial): void {
+    this.denial ??= denial
+  }
+
   /** The reply has been made once: when it is made again, its matches have been counted. */
   finished(): void {
     this.#isFinished = true

@@ -767,6 +767,95 @@ describe("what a realtime session allows", () => {
     ),
   )
 
+  const heard = (transcript: string) => ({
+    type: "conversation.item.input_audio_transcription.completed",
+    item_id: "item_1",
+    content_index: 0,
+    transcript,
+  })
+  const speechPolicies = (more: string) => ({
+    more: `policies:\n  - { id: words, direction: inbound, match: { keywords: [forbidden] }, reason: bad_word${more} }\n`,
+    orgMore: "policies: [words], ",
+  })
+
+  it.live("ends the response to speech of which an inbound policy denies the transcript", () =>
+    withSession(
+      async (session) => {
+        await session.next("response.create")
+        const [created, first, second, ...end] = responseEvents("r1", { words: ["You said ", "forbidden"] })
+        for (const event of [created, first, heard("a FORBIDDEN word")]) session.send(event ?? {})
+        await session.next("conversation.item.delete")
+        for (const event of [second, ...end]) session.send(event ?? {})
+        await session.next()
+      },
+      async ({ open, vendor, records }) => {
+        const socket = await open()
+        socket.send({ type: "response.create" })
+        await done(socket)
+        expect(errorOf(await socket.until(isType("error")))).toMatchObject({ code: "content_blocked" })
+        expect(transcriptOf(socket.messages)).toBe("You said ")
+        await expect
+          .poll(() => vendor.sessions[0]?.received.slice(1))
+          .toEqual([
+            { type: "response.cancel", response_id: "r1" },
+            { type: "conversation.item.delete", item_id: "item_1" },
+          ])
+        await expect.poll(async () => (await records()).length).toBe(1)
+        expect((await records())[0]?.policies).toEqual([{ policy: "words", at: "request", count: 1, did: "denied" }])
+        socket.ws.close()
+      },
+      speechPolicies(""),
+    ),
+  )
+
+  it.live("records the flags of transcripts of speech, and goes on", () =>
+    withSession(
+      async (session) => {
+        await session.next("response.create")
+        const [created, ...rest] = responseEvents("r1", { words: ["forbidden"], usage: realtimeUsage(10, 0, 5, 0, 0) })
+        for (const event of [created, heard("a forbidden word"), ...rest]) session.send(event ?? {})
+        await session.next()
+      },
+      async ({ open, vendor, records }) => {
+        const socket = await open()
+        socket.send({ type: "response.create" })
+        await done(socket)
+        expect(transcriptOf(socket.messages)).toBe("forbidden")
+        await expect.poll(async () => (await records()).length).toBe(1)
+        expect((await records())[0]?.policies).toEqual([{ policy: "words", at: "request", count: 1, did: "flagged" }])
+        expect(vendor.sessions[0]?.received).toHaveLength(1)
+        expect(socket.messages.some(isType("error"))).toBe(false)
+        socket.ws.close()
+      },
+      speechPolicies(", action: flag"),
+    ),
+  )
+
+  it.live("reads no transcript of speech as a reply", () =>
+    withSession(
+      async (session) => {
+        await session.next("response.create")
+        const [created, ...rest] = responseEvents("r1", { words: ["All is well"] })
+        for (const event of [created, heard("a forbidden word"), ...rest]) session.send(event ?? {})
+        await session.next()
+      },
+      async ({ open, records }) => {
+        const socket = await open()
+        socket.send({ type: "response.create" })
+        await done(socket)
+        expect(socket.messages.some(isType("error"))).toBe(false)
+        expect(JSON.stringify(socket.messages)).toContain("a forbidden word")
+        expect(transcriptOf(socket.messages)).toBe("All is well")
+        await expect.poll(async () => (await records()).length).toBe(1)
+        socket.ws.close()
+      },
+      {
+        more: `policies:\n  - { id: words, direction: outbound, match: { keywords: [forbidden] }, reason: bad_word, streams: enforce }\n`,
+        orgMore: "policies: [words], ",
+      },
+    ),
+  )
+
   it.live("gives the vendor marks for masked values, and the client its values", () => {
     let mark = ""
     return withSession(
