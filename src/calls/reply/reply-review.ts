@@ -37,6 +37,7 @@ export const reviewOf = <Body extends object>(
     restored,
     marks: made,
     onDenied: () => review.onDenied(),
+    inTurns: setImmediate,
     ...(asked.length > 0 && { engines }),
   })
   review.rest = reply.review(review)

@@ -5,6 +5,11 @@ import type { EngineGate } from "./engine-gate.ts"
 import { type ReplyReview, type TextEdit, withEdits } from "./reply-review.ts"
 import type { PartRules } from "./reply-rules.ts"
 
+/** Characters that are read in one turn. */
+const turnLength = 16 * 1024
+/** Characters that wait for the end of a match. */
+const mostHeld = 64 * 1024
+
 export interface ChannelKind {
   readonly part: ReviewedPart
   /** Whether its text is JSON. */
@@ -13,8 +18,10 @@ export interface ChannelKind {
 
 export class Channel {
   readonly #review: ReplyReview
-  readonly #rules: PartRules
-  readonly #window: TextWindow
+  #rules: PartRules
+  #window: TextWindow
+  /** The offset at which the window's text begins. */
+  #windowAt = 0
   readonly #isJson: boolean
   /** Undefined if no engine is asked. */
   readonly #gate: EngineGate | undefined
@@ -28,6 +35,10 @@ export class Channel {
   length: number
   /** The end of the text that the rules let go on. */
   #ruled = 0
+  /** Text that is read in later turns. */
+  #unread = ""
+  #hasEnded = false
+  #read: (() => void) | undefined
 
   /** @param before the end of the same text, which was written when other text came; a match may begin in it */
   constructor(review: ReplyReview, { part, isJson }: ChannelKind, before = "") {
@@ -54,36 +65,90 @@ export class Channel {
     return this.clearTo === this.length && this.#done === this.#edits.length
   }
 
-  /** Waits for the engines, after the end of its text. */
+  /** Waits for later turns and for the engines, after the end of its text. */
   get settled(): Promise<void> | undefined {
-    return this.#gate?.settled
+    if (this.#unread === "") return this.#gate?.settled
+    const read = new Promise<void>((resolve) => {
+      this.#read = resolve
+    })
+    return read.then(() => this.#gate?.settled)
   }
 
   push(text: string): void {
     this.length += text.length
-    this.#window.push(text)
-    this.#take()
-    if (this.#review.denial === undefined) this.#gate?.push(text)
+    const { inTurns } = this.#review
+    if (inTurns === undefined || (this.#unread === "" && text.length <= turnLength)) {
+      this.#add(text)
+      return
+    }
+    const isFirst = this.#unread === ""
+    this.#unread += text
+    if (isFirst) inTurns(() => this.#turn(inTurns))
   }
 
   /** Its text has ended. */
   end(): void {
+    this.#hasEnded = true
+    if (this.#unread === "") this.#finish()
+  }
+
+  /** Other text comes: nothing waits any more. @returns the text that was not clear */
+  pause(): string {
+    if (this.#unread !== "") this.#add(this.#unread)
+    this.#unread = ""
+    const waiting = this.#window.after(this.#ruled - this.#windowAt)
+    this.end()
+    return waiting
+  }
+
+  #turn(inTurns: (turn: () => void) => void): void {
+    if (this.#unread === "") return
+    this.#add(this.#unread.slice(0, turnLength))
+    this.#unread = this.#review.denial === undefined ? this.#unread.slice(turnLength) : ""
+    if (this.#unread !== "") inTurns(() => this.#turn(inTurns))
+    else {
+      if (this.#hasEnded) this.#finish()
+      this.#read?.()
+    }
+    this.#review.onAnswer()
+  }
+
+  #finish(): void {
     this.#gate?.end()
     if (this.#ruled === this.length) return
     this.#window.end()
     this.#take()
   }
 
-  /** Other text comes: nothing waits any more. @returns the text that was not clear */
-  pause(): string {
-    const waiting = this.#window.after(this.#ruled)
-    this.end()
-    return waiting
+  #add(text: string): void {
+    this.#window.push(text)
+    this.#take()
+    this.#bound()
+    if (this.#review.denial === undefined) this.#gate?.push(text)
+  }
+
+  /** A match that goes on without end would hold all that follows. */
+  #bound(): void {
+    const isShort = this.length - this.#unread.length - this.#ruled <= mostHeld
+    if (isShort || this.#review.denial !== undefined) return
+    const held = this.#window.after(this.#ruled - this.#windowAt)
+    const rules = this.#review.withoutLong(this.#rules, mostHeld)
+    if (rules === undefined) return
+    this.#rules = rules
+    this.#window = new TextWindow(rules.set, this.#isJson)
+    this.#windowAt = this.#ruled
+    this.#window.push(held)
+    this.#take()
   }
 
   #take(): void {
-    const { clearTo, found } = this.#window
     if (this.#review.denial !== undefined) return
+    const at = this.#windowAt
+    const clearTo = at + this.#window.clearTo
+    const found =
+      at === 0
+        ? this.#window.found
+        : this.#window.found.map((match) => ({ ...match, start: at + match.start, end: at + match.end }))
     const fresh = this.#writtenTo === 0 ? found : found.filter((match) => this.#isFresh(match))
     if (fresh.length === 0) {
       this.#ruled = clearTo

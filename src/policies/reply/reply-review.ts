@@ -6,7 +6,7 @@ import type { ReviewPolicy } from "../policy.ts"
 import type { Denial, PolicyHit, Verdict } from "../review.ts"
 import { type Found, foundIn } from "../text/window.ts"
 import { type EngineAsking, EngineGate } from "./engine-gate.ts"
-import { type PartRules, replyRules } from "./reply-rules.ts"
+import { longerThan, type PartRules, replyRules, rulesWithout } from "./reply-rules.ts"
 
 /** Another text for a part of a text. */
 export interface TextEdit {
@@ -31,6 +31,8 @@ export interface ReplyReviewOptions {
   readonly onDenied: (denial: Denial) => void
   /** The text that is reviewed; a reply if absent. */
   readonly at?: PolicyHit["at"]
+  /** Runs the rest of a long text in a later turn, so that other streams go on; absent if it is read at once. */
+  readonly inTurns?: ((turn: () => void) => void) | undefined
   /** How engines are asked; absent if none is enforced. */
   readonly engines?: ReplyEngines | undefined
 }
@@ -47,9 +49,11 @@ export class ReplyReview {
   readonly #options: ReplyReviewOptions
   readonly #counts = new Map<ReviewPolicy, number>()
   readonly #engineHits: Array<PolicyHit> = []
+  /** Policies without a verdict, because too much text would have to wait. */
+  readonly #failed = new Map<string, PolicyHit>()
   #isFinished = false
   denial: Denial | undefined
-  /** Called when text of a stream may go on because engines have answered. */
+  /** Called when text of a stream may go on, in a later turn or because engines have answered. */
   onAnswer: () => void = () => {}
 
   constructor(options: ReplyReviewOptions) {
@@ -60,7 +64,7 @@ export class ReplyReview {
   get hits(): ReadonlyArray<PolicyHit> {
     const { at = "reply" } = this.#options
     const own = [...this.#counts].map(([{ id, action }, count]) => ({ policy: id, at, count, did: didBy[action] }))
-    return [...own, ...this.#engineHits]
+    return [...own, ...this.#failed.values(), ...this.#engineHits]
   }
 
   /** The gate of the engines that are enforced on a part; undefined if there are none. @param from the offset of its text */
@@ -79,6 +83,26 @@ export class ReplyReview {
       },
     }
     return new EngineGate(asking, from)
+  }
+
+  get inTurns(): ReplyReviewOptions["inTurns"] {
+    return this.#options.inTurns
+  }
+
+  /**
+   * More text waits for the end of a match than is held: its policies give no verdict, and `onFailure` decides.
+   * @returns the rules without them; undefined if the reply is denied
+   */
+  withoutLong(rules: PartRules, length: number): PartRules | undefined {
+    const { at = "reply" } = this.#options
+    const long = longerThan(rules, length)
+    for (const { id } of long) this.#failed.set(id, { policy: id, at, count: 0, did: "failed" })
+    const denying = [...long].find(
+      ({ action, onFailure }) => onFailure === "deny" && (action === "deny" || action === "mask"),
+    )
+    if (denying === undefined) return rulesWithout(rules, long)
+    this.#deny({ policy: denying.id, reason: heldTooLong })
+    return undefined
   }
 
   rulesOf(part: ReviewedPart): PartRules {
@@ -190,6 +214,9 @@ export class ReplyReview {
     this.#options.onDenied(denial)
   }
 }
+
+/** The reason if more text of a stream waits for the end of a match than is held. */
+export const heldTooLong = "held_text_too_long"
 
 const didBy = { deny: "denied", mask: "masked", flag: "flagged", shadow: "shadow" } as const
 

@@ -21,6 +21,21 @@ export const replyRules = (policies: ReadonlyArray<ReviewPolicy>, part: Reviewed
   return ready
 }
 
+/** Rules of some policies of a reply. */
+export const rulesWithout = ({ set, policies }: PartRules, without: ReadonlySet<ReviewPolicy>): PartRules => {
+  const kept = set.rules.flatMap((rule, at) => {
+    const owner = policies[at]
+    return owner !== undefined && without.has(owner) ? [] : [{ rule, owner }]
+  })
+  return { set: ruleSet(kept.map(({ rule }) => rule)), policies: kept.map(({ owner }) => owner) }
+}
+
+/** Policies with matches that may be longer than a length; all of them if none has such. */
+export const longerThan = ({ set, policies }: PartRules, length: number): ReadonlySet<ReviewPolicy> => {
+  const long = policies.filter((_, at) => (set.rules[at]?.pattern.longest ?? 0) > length)
+  return new Set((long.length > 0 ? long : policies).flatMap((policy) => policy ?? []))
+}
+
 /** A snapshot's policies are the same list for all calls of a caller. */
 const made = new WeakMap<ReadonlyArray<ReviewPolicy>, Map<string, PartRules>>()
 

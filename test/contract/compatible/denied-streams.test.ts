@@ -153,14 +153,26 @@ describe("a stream under a policy", () => {
     await eventually(() => settled(before + 1))
   })
 
-  it("with a pattern that has no end holds text, and gives it at the end", async () => {
+  const endless = (parts: number) =>
     gateway().vendor.script(async (call) => {
       call.head()
-      for (let at = 0; at < 1000; at++) await call.write(openaiChunk(`begin ${"word ".repeat(200)}`))
+      for (let at = 0; at < parts; at++) await call.write(openaiChunk(`begin ${"word ".repeat(200)}`))
       call.end(ended)
     })
+
+  it("with a pattern that has no end holds text, and gives it at the end", async () => {
+    endless(64)
     const text = await (await ask("chat", fresh(), {}, "held")).text()
-    expect(text.match(/word /g)?.length).toBe(200_000)
+    expect(text.match(/word /g)?.length).toBe(64 * 200)
+  }, 60_000)
+
+  it("with a pattern that has no end is denied if it would hold too much, and billed", async () => {
+    const before = await countOf()
+    endless(1000)
+    const text = await (await ask("chat", fresh(), {}, "held")).text()
+    expect(text).not.toContain("word")
+    expect(text).toContain("policy denied")
+    await eventually(() => settled(before + 1))
   }, 60_000)
 
   it("is shared with callers of other policies: each gets what its own allow", async () => {

@@ -175,10 +175,11 @@ it("text that waited in many deltas is given in time linear in them", () => {
     onDenied: () => {},
   })
   const reviewed = new ReviewedEvents(new EventWriter(), review)
-  for (let at = 0; at < 100_000; at++) reviewed.delta({ i: 0, t: "text", v: "a" })
+  // A longer text is not held.
+  for (let at = 0; at < 65_000; at++) reviewed.delta({ i: 0, t: "text", v: "a" })
   const startedAt = performance.now()
-  expect(reviewed.rest().length).toBeGreaterThan(100_000)
-  expect(performance.now() - startedAt).toBeLessThan(3000)
+  expect(reviewed.rest().length).toBeGreaterThan(65_000)
+  expect(performance.now() - startedAt).toBeLessThan(2000)
 })
 
 it("neither the name of a tool nor a vendor's block is written if it is denied; text before it is", () => {
