@@ -56,6 +56,7 @@ import { licenceRoutes } from "./routes/licences.ts"
 import { loginRoutes } from "./routes/login.ts"
 import { organisationRoutes } from "./routes/organisation.ts"
 import { pageRoutes } from "./routes/pages.ts"
+import { policyRoutes } from "./routes/policies.ts"
 import { hotAnswers, runtimeRoutes } from "./routes/runtime.ts"
 import { adminScimRoutes, scimTokenRoutes } from "./routes/scim.ts"
 import { settingRoutes } from "./routes/settings.ts"
@@ -82,6 +83,7 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
     licenceRoutes,
     statementRoutes,
     budgetRoutes,
+    policyRoutes,
     webhookRoutes,
     organisationRoutes,
     scimTokenRoutes,

@@ -18,6 +18,7 @@ import { Device } from "./api/device.ts"
 import { LicenceRoutes } from "./api/licences.ts"
 import { Login } from "./api/login.ts"
 import { Organisation } from "./api/organisation.ts"
+import { PolicyRoutes } from "./api/policies.ts"
 import { Runtime } from "./api/runtime.ts"
 import { AdminScim, ScimRoutes } from "./api/scim.ts"
 import { SettingRoutes } from "./api/settings.ts"
@@ -39,6 +40,7 @@ export class Api extends HttpApi.make("weir")
   .add(LicenceRoutes)
   .add(StatementRoutes)
   .add(BudgetRoutes)
+  .add(PolicyRoutes)
   .add(WebhookRoutes)
   .add(Organisation)
   .add(ScimRoutes)

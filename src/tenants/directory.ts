@@ -56,7 +56,7 @@ export class Directory extends Context.Service<
     /** The lists of models of active organisations, and the number of organisations that have each. */
     readonly listsOfModels: Effect.Effect<ReadonlyArray<ModelsOfOrgs>, StoreUnavailable>
     /** The subjects that name policies: of each kind, their number and the first 20. */
-    readonly namesOfPolicies: Effect.Effect<ReadonlyArray<PolicyNames>, StoreUnavailable>
+    readonly namesOfPolicies: (org: string | undefined) => Effect.Effect<ReadonlyArray<PolicyNames>, StoreUnavailable>
     /** Whether any organisation has an identity provider. */
     readonly hasSso: Effect.Effect<boolean, StoreUnavailable>
   }
@@ -181,16 +181,19 @@ export class Directory extends Context.Service<
         listsOfModels: bounded(sql<ModelsOfOrgs>`
           select document -> 'models' as models, count(*)::int as count
           from tenants where kind = 'org' and status = 'active' group by 1`),
-        namesOfPolicies: bounded(sql<PolicyNames>`
+        namesOfPolicies: (org) =>
+          bounded(sql<PolicyNames>`
           select policy, kind, count(*)::int as count, (array_agg(id order by id))[1:20] as ids
           from (
             select distinct p.policy, t.kind, t.id
             from tenants t, jsonb_array_elements_text(t.document -> 'policies') p(policy)
             where t.kind in ('org', 'app') and t.status <> 'closed' and t.document ? 'policies'
+              and ${org === undefined ? always : sql`(t.org_id = ${org} or (t.kind = 'org' and t.id = ${org}))`}
             union all
             select distinct p.policy, 'key', k.id
             from app_keys k, jsonb_array_elements_text(k.limits -> 'policies') p(policy)
-            where k.status <> 'revoked' and k.limits ? 'policies') named
+            where k.status <> 'revoked' and k.limits ? 'policies'
+              and ${org === undefined ? always : sql`exists (select from tenants a where a.kind = 'app' and a.id = k.app_id and a.org_id = ${org})`}) named
           group by 1, 2`),
         hasSso: Effect.map(
           bounded(sql`select from tenants where kind = 'org' and document ? 'sso' limit 1`),

@@ -108,6 +108,8 @@ const matrix: ReadonlyArray<Row> = [
   ["POST", "/v1/org-licenses/lc_unheard/suspend", undefined, "401 401 404 403 404 404 404 403 404 401"],
   ["GET", "/v1/usage", undefined, "401 401 404 403 200 200 200 403 200 401"],
   ["GET", "/v1/budgets", undefined, "401 401 404 200 200 200 200 403 200 401"],
+  ["GET", "/v1/policies", undefined, "401 401 404 403 200 200 200 403 200 401"],
+  ["POST", "/v1/policies/test", { text: "Hi" }, "401 401 404 403 200 200 200 403 200 401"],
   ["PUT", "/v1/budgets/own", ownBudget, "401 401 404 403 200 200 200 403 200 401"],
   ["DELETE", "/v1/budgets/unheard", undefined, "401 401 404 403 404 404 404 403 404 401"],
   ["GET", "/v1/ledger", undefined, "401 401 404 403 200 200 200 403 200 401"],

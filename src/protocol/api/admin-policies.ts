@@ -30,4 +30,6 @@ export class AdminPolicies extends HttpApiGroup.make("adminPolicies")
       }),
     ),
   )
-  .annotateMerge(OpenApi.annotations({ title: "Policies", description: "Content policies; requires the admin key" })) {}
+  .annotateMerge(
+    OpenApi.annotations({ title: "Content policies", description: "Content policies; requires the admin key" }),
+  ) {}

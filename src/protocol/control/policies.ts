@@ -43,18 +43,26 @@ export type PolicyList = typeof PolicyList.Type
 /** The most characters of a text that is tried. */
 export const mostTried = 262_144
 
-/** A text to try. Without `org` and `app`, the policies of the catalogue are tried; otherwise those in force for it. */
-export const PolicyTestRequest = Schema.Struct({
-  text: Schema.String.check(
-    Schema.isNonEmpty({ expected: "a text" }),
-    Schema.isMaxLength(mostTried, { expected: `at most ${mostTried} characters` }),
-  ),
-  org: Schema.optionalKey(storedName(256)),
+const TriedText = Schema.String.check(
+  Schema.isNonEmpty({ expected: "a text" }),
+  Schema.isMaxLength(mostTried, { expected: `at most ${mostTried} characters` }),
+)
+
+/** A text to try against the policies in force for an organisation, or for an application of it. */
+export const OwnPolicyTestRequest = Schema.Struct({
+  text: TriedText,
   app: Schema.optionalKey(storedName(256)),
   /** Only this policy. */
   policy: Schema.optionalKey(storedName(256)),
   /** Only policies that review this direction. If absent, those of both directions are tried as inbound. */
   direction: Schema.optionalKey(Schema.Literals(["inbound", "outbound"])),
+}).annotate({ identifier: "OwnPolicyTestRequest" })
+export type OwnPolicyTestRequest = typeof OwnPolicyTestRequest.Type
+
+/** A text to try. Without `org` and `app`, the policies of the catalogue are tried; otherwise those in force for it. */
+export const PolicyTestRequest = Schema.Struct({
+  ...OwnPolicyTestRequest.fields,
+  org: Schema.optionalKey(storedName(256)),
 }).annotate({ identifier: "PolicyTestRequest" })
 export type PolicyTestRequest = typeof PolicyTestRequest.Type
 

@@ -122,6 +122,8 @@ describe("for people", () => {
       "/v1/budgets",
       "/v1/budgets/{id}",
       "/v1/budgets/{id}/adjust",
+      "/v1/policies",
+      "/v1/policies/test",
       "/v1/webhooks",
       "/v1/webhooks/{id}",
       "/v1/webhooks/{id}/rotate",
