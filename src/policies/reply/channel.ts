@@ -2,6 +2,7 @@
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
 import { type Found, TextWindow } from "../text/window.ts"
 import type { EngineGate } from "./engine-gate.ts"
+import { JsonPlaces } from "./json-places.ts"
 import { type ReplyReview, type TextEdit, withEdits } from "./reply-review.ts"
 import type { PartRules } from "./reply-rules.ts"
 
@@ -23,6 +24,8 @@ export class Channel {
   /** The offset at which the window's text begins. */
   #windowAt = 0
   readonly #isJson: boolean
+  /** Undefined if its text is no JSON, or has no masks. */
+  readonly #places: JsonPlaces | undefined
   /** Undefined if no engine is asked. */
   readonly #gate: EngineGate | undefined
   /** The end of the text that was written before this channel. */
@@ -45,12 +48,14 @@ export class Channel {
     this.#review = review
     this.#isJson = isJson
     this.#rules = review.rulesOf(part)
+    if (isJson && this.#rules.policies.some((policy) => policy?.action === "mask")) this.#places = new JsonPlaces()
     this.#window = new TextWindow(this.#rules.set, isJson)
     this.#gate = review.gate(part, before.length)
     this.#writtenTo = before.length
     this.#maskedTo = before.length
     this.length = before.length
     if (before === "") return
+    this.#places?.push(before)
     this.#window.push(before)
     this.#take()
   }
@@ -121,9 +126,11 @@ export class Channel {
   }
 
   #add(text: string): void {
+    this.#places?.push(text)
     this.#window.push(text)
     this.#take()
     this.#bound()
+    this.#places?.isInText(this.#ruled)
     if (this.#review.denial === undefined) this.#gate?.push(text)
   }
 
@@ -154,7 +161,14 @@ export class Channel {
       this.#ruled = clearTo
       return
     }
-    const { edits, deniedAt } = this.#review.decide(fresh, this.#rules, this.#isJson, this.#maskedTo)
+    const { edits, deniedAt } = this.#review.decide(
+      fresh,
+      this.#rules,
+      this.#isJson,
+      this.#maskedTo,
+      false,
+      this.#places,
+    )
     for (const edit of edits) this.#edits.push(edit)
     this.#maskedTo = this.#edits.at(-1)?.end ?? this.#maskedTo
     this.#ruled = deniedAt ?? clearTo

@@ -6,6 +6,7 @@ import type { ReviewPolicy } from "../policy.ts"
 import type { Denial, PolicyHit, Verdict } from "../review.ts"
 import { type Found, foundIn } from "../text/window.ts"
 import { type EngineAsking, EngineGate } from "./engine-gate.ts"
+import type { JsonPlaces } from "./json-places.ts"
 import { longerThan, type PartRules, replyRules, rulesWithout } from "./reply-rules.ts"
 
 /** Another text for a part of a text. */
@@ -114,6 +115,7 @@ export class ReplyReview {
    * The decision about matches of one text, in their order.
    * @param maskedTo the end of the last mask before them, or of text that was written
    * @param isRepeated whether the text was there before: its matches have been counted
+   * @param places of JSON that comes in pieces
    */
   decide(
     found: ReadonlyArray<Found>,
@@ -121,6 +123,7 @@ export class ReplyReview {
     isJson: boolean,
     maskedTo = 0,
     isRepeated = false,
+    places?: JsonPlaces,
   ): Decided {
     const edits: Array<TextEdit> = []
     let end = maskedTo
@@ -141,7 +144,9 @@ export class ReplyReview {
           : this.#options.marks().of(set.rules[match.rule]?.label ?? "MASKED", text)
       if (edit === undefined) continue
       end = match.end
-      edits.push({ start, end, text: isJson ? JSON.stringify(edit).slice(1, -1) : edit })
+      const written = isJson ? JSON.stringify(edit) : edit
+      const isBare = places?.isInText(match.start) === false
+      edits.push({ start, end, text: isJson && !isBare ? written.slice(1, -1) : written })
     }
     return { edits, deniedAt: undefined }
   }

@@ -85,6 +85,30 @@ describe("a text in which a match may go on without end", () => {
   })
 })
 
+it("numbers of arguments become texts, however they are cut", () => {
+  const cards: Partial<Policy> = { match: { entities: ["card"] }, action: "mask" }
+  const json = String.raw`{"a":4111111111111111,"b\"":"no \\\" 4111 1111 1111 1111","c":[7,4111111111111111 , 4111111111111111]}`
+  for (let length = 1; length < 30; length++) {
+    const { review } = reviewOf([cards])
+    const channel = new Channel(review, { part: "toolArguments", isJson: true })
+    const pieces = json.match(new RegExp(`.{1,${length}}`, "g")) ?? []
+    for (const piece of pieces) channel.push(piece)
+    channel.end()
+    let at = 0
+    let made = ""
+    for (const piece of pieces) {
+      made += channel.written(piece, at)
+      at += piece.length
+    }
+    const mark = expect.stringMatching(/^<CARD_[A-Z2-7]+>$/)
+    expect(JSON.parse(made)).toEqual({
+      a: mark,
+      'b"': expect.stringMatching(/^no \\" <CARD_[A-Z2-7]+>$/),
+      c: [7, mark, mark],
+    })
+  }
+})
+
 describe("a long part", () => {
   const mails: Partial<Policy> = { id: "mails", match: { entities: ["email"] }, action: "mask", reason: "mail" }
   const text = "Ask ann@example.com. ".repeat(10_000)
