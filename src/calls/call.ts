@@ -33,7 +33,9 @@ import { inProgressReply } from "./reply/reply-body.ts"
 import { abandon, lookForReply, placeFor } from "./reply/reply-caching.ts"
 import { reviewOf, withValues } from "./reply/reply-review.ts"
 import { follow, type Restore, SharedStream } from "./reply/shared-reply.ts"
+import { endOf, readsEarlier, reviewAboutOf } from "./review-about.ts"
 import type { CallServices, RunningCall } from "./services.ts"
+import { summed } from "./settle/amount-due.ts"
 import { cachedCharge } from "./settle/cached-bill.ts"
 import { noteDenial, reportRefusal } from "./settle/report.ts"
 import { reserve } from "./settle/reserve.ts"
@@ -106,7 +108,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const { rooms } = limits
   if (rooms.length > 0) reply.rates(rooms)
   if (Result.isFailure(decoded)) return yield* decoded.failure
-  const { request, masked } = decoded.success
+  const { request, masked, missing = none } = decoded.success
   if (admission._tag === "InProgress") {
     reply.send(inProgressReply(registration?.requestId ?? ""))
     return undefined
@@ -124,9 +126,10 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   if (tagged.tags !== undefined) yield* annotate(() => tagAttributes(tagged.tags))
   const { requestId, traceId } = call
   const origin = { requestId, caller: tagged, ...(traceId !== undefined && { traceId }) }
-  const review = reviewOf(reply, tagged, masked?.marks, services)
+  const about = reviewAboutOf(services, tagged)
+  const review = reviewOf(reply, tagged, masked?.marks, services, about)
   const given = { services, call: origin, kind, meta, model, registration, counts, reply, limits, waiting }
-  const admitted: AdmittedCall<Body> = { ...given, hits: [...(masked?.hits ?? [])], review }
+  const admitted: AdmittedCall<Body> = { ...given, hits: [...missing, ...(masked?.hits ?? [])], review, about }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
     Effect.flatMap(Effect.fromResult(withItsTags), () =>
@@ -136,6 +139,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
     ),
   )
   if (Result.isSuccess(held)) return held.success
+  recordPolicyHits(services.context, summed(admitted.hits))
   yield* failCall(admitted, held.failure)
 })
 
@@ -231,10 +235,10 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   const catalogue = services.catalogue.current()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   reply.marked = task.marked
-  const { denial, hits } = yield* reviewInbound(admitted, kind, request)
+  const { denial, hits, refusal } = yield* reviewInbound(admitted, kind, request)
   admitted.hits.push(...hits)
+  if (refusal !== undefined) return yield* refusal
   if (denial !== undefined) {
-    recordPolicyHits(services.context, admitted.hits)
     noteDenial(services.denials, { caller, requestId, model: admitted.model }, denial, "request")
     return yield* contentBlocked(denial)
   }
@@ -248,18 +252,21 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
 })
 
 const reviewInbound = <Request extends CallRequest, Body extends object>(
-  { services: { review }, call: { caller } }: AdmittedCall<Body>,
+  { services: { review }, call: { caller }, about }: AdmittedCall<Body>,
   kind: Kind<Request, Body>,
   request: Request,
 ): Effect.Effect<Verdict> => {
-  if (caller.policies.inbound.length === 0) return Effect.succeed(nothingFound)
+  const isRead = about !== undefined && readsEarlier(caller.policies.outbound)
+  if (caller.policies.inbound.length === 0 && !isRead) return Effect.succeed(nothingFound)
   // Masks have been put on by the request's reader.
   const inbound = caller.policies.inbound.filter(({ action }) => action !== "mask")
-  if (inbound.length === 0) return Effect.succeed(nothingFound)
+  if (inbound.length === 0 && !isRead) return Effect.succeed(nothingFound)
+  const judged = (read: string) => {
+    if (isRead) about.earlier = endOf(read)
+    return review.judge(inbound, "request", () => read, about)
+  }
   const text = kind.reviewed(request)
-  return typeof text === "string"
-    ? review.judge(inbound, "request", () => text)
-    : Effect.flatMap(text, (read) => review.judge(inbound, "request", () => read))
+  return typeof text === "string" ? judged(text) : Effect.flatMap(text, judged)
 }
 
 /** Holds the most that the call can cost, and prepares the vendor call. */

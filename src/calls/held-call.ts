@@ -5,8 +5,8 @@ import type { DailyCount } from "../admission/gate.ts"
 import type { Waiting } from "../admission/overload.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { Settlement } from "../money/settlement.ts"
-import type { MaskedValues } from "../policies/masks/mask-request.ts"
-import type { PolicyHit } from "../policies/review.ts"
+import type { MaskedValues, Masking } from "../policies/masks/mask-request.ts"
+import type { PolicyHit, ReviewAbout } from "../policies/review.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
 import type { CountedLimits } from "./counted-limits.ts"
@@ -23,6 +23,8 @@ export interface DecodedCall<Request> {
   readonly request: Request
   /** The marks that replace values of the client's request; absent if nothing was masked. */
   readonly masked?: MaskedValues | undefined
+  /** Policies whose engines gave no verdict when the request was read; absent if there are none. */
+  readonly missing?: ReadonlyArray<PolicyHit> | undefined
   /** Hash of the payload, independent of key order; only if there is an idempotency key. */
   readonly payloadHash: string | undefined
 }
@@ -33,6 +35,15 @@ export const withMasked = <Request, E>(
   masked: MaskedValues | undefined,
 ): Result.Result<DecodedCall<Request>, E> =>
   masked === undefined ? decoded : Result.map(decoded, (read) => ({ ...read, masked }))
+
+/** A request with the missing verdicts of its masks. */
+export const withMissing = <Request, E>(
+  decoded: Result.Result<DecodedCall<Request>, E>,
+  masking: Masking | undefined,
+): Result.Result<DecodedCall<Request>, E> => {
+  const missing = masking?.missing
+  return missing === undefined || missing.length === 0 ? decoded : Result.map(decoded, (read) => ({ ...read, missing }))
+}
 
 export interface CallOrigin {
   /** The gateway's own request id. */
@@ -66,6 +77,8 @@ export interface AdmittedCall<Body extends object> {
   readonly hits: Array<PolicyHit>
   /** The review of the reply; undefined if nothing is enforced on it. */
   readonly review: CallReview | undefined
+  /** The circumstances of its reviews; undefined if no engine is asked. */
+  readonly about: ReviewAbout | undefined
   /** Notified when the hold is made. */
   readonly waiting: Waiting
 }

@@ -3,8 +3,9 @@ import { Effect, Result, type Scope } from "effect"
 import { Overload } from "../admission/overload.ts"
 import { Calls } from "../calls/calls.ts"
 import type { Connection } from "../calls/connection.ts"
-import { type Call, withMasked } from "../calls/held-call.ts"
+import { type Call, withMasked, withMissing } from "../calls/held-call.ts"
 import type { CallRequest, Kind } from "../calls/kind.ts"
+import { engineAccountOf } from "../calls/settle/engine-account.ts"
 import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
 import { joinChunks } from "../media/free-chunk.ts"
@@ -62,6 +63,9 @@ export const makeCallRunner = Effect.gen(function* () {
   const { identify, identifyUpload, hasCredential, again, traced } = yield* makeForCaller
   const { whileValid } = yield* makeRevocation
 
+  const masksOf = (caller: Caller, requestId: string, body: () => Uint8Array) =>
+    masks.of(caller, requestId, body, () => engineAccountOf(calls.services, caller))
+
   /** Refuses under overload before the body is read. */
   const begin = <Request extends CallRequest, Body extends object, R>(
     kind: Kind<Request, Body>,
@@ -87,18 +91,21 @@ export const makeCallRunner = Effect.gen(function* () {
     call: Authenticated,
   ) =>
     Effect.map(
-      masks.of(call.caller, () => call.body),
+      masksOf(call.caller, call.requestId, () => call.body),
       (masking) => readHere(words, call, masking),
     )
 
   const readLargeCall = <Request extends CallRequest, Body extends object>(
     read: NonNullable<CallWords<Request, Body>["readLarge"]>,
-    caller: Caller,
+    { caller, requestId }: Pick<Authenticated, "caller" | "requestId">,
     parts: ReadonlyArray<Uint8Array>,
   ) =>
     Effect.flatMap(
-      masks.of(caller, () => joinChunks(parts)),
-      (masking) => Effect.map(read(caller, parts, masking), (call) => ({ ...call, caller })),
+      masksOf(caller, requestId, () => joinChunks(parts)),
+      (masking) =>
+        Effect.map(read(caller, parts, masking), ({ decoded, connection }) => {
+          return { decoded: withMissing(decoded, masking), connection, caller }
+        }),
     )
 
   /** The caller is known, and room is taken, before the body is read. */
@@ -111,7 +118,7 @@ export const makeCallRunner = Effect.gen(function* () {
     return Effect.flatMap(identifyUpload(request, read), ({ caller, content: { parts, bytes } }) =>
       words.readLarge === undefined || bytes < largeBytes
         ? readCall(words, { caller, body: joinChunks(parts), request, requestId })
-        : readLargeCall(words.readLarge, caller, parts),
+        : readLargeCall(words.readLarge, { caller, requestId }, parts),
     )
   }
 
@@ -145,7 +152,7 @@ export const makeCallRunner = Effect.gen(function* () {
       )
       const identified = Effect.flatMap(identifyUpload(request, read), ({ caller, content }) =>
         Effect.flatMap(
-          masks.of(caller, () => bytesOf(content)),
+          masksOf(caller, requestId, () => bytesOf(content)),
           (masking) => readForm(words, caller, content, masking),
         ),
       )
@@ -164,7 +171,7 @@ const readHere = <Request extends CallRequest, Body extends object>(
   if (masking === undefined) return { ...words.read(authenticated), caller }
   const { body, masked } = maskBody(authenticated.body, masking)
   const { decoded, connection } = words.read({ ...authenticated, body })
-  return { decoded: withMasked(decoded, masked), connection, caller }
+  return { decoded: withMissing(withMasked(decoded, masked), masking), connection, caller }
 }
 
 /** The fields of a form as JSON. */
@@ -180,7 +187,7 @@ const readForm = <Request extends CallRequest, Body extends object>(
 ) => {
   const { fields, masked } = maskFields(content.fields, masking)
   return Effect.map(words.read(caller, { ...content, fields }), ({ decoded, connection }) => ({
-    decoded: withMasked(decoded, masked),
+    decoded: withMissing(withMasked(decoded, masked), masking),
     connection,
     caller,
   }))

@@ -4,11 +4,13 @@
  */
 import { Context, Effect, FiberSet, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
+import type { HoldError } from "../money/ledger.ts"
 import type { PolicyHit } from "../protocol/control/usage-record.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordReview } from "../telemetry/metrics.ts"
-import type { Direction } from "./engines/engine.ts"
-import { logNoVerdict, PolicyEngines } from "./engines/engines.ts"
+import type { EngineFailed } from "./engines/engine.ts"
+import type { EngineAccount } from "./engines/engine-price.ts"
+import { logNoVerdict, PolicyEngines, type Reviewed } from "./engines/engines.ts"
 import type { EngineCheck, ReviewPolicy, RuleCheck } from "./policy.ts"
 import { TextWindow } from "./text/window.ts"
 
@@ -23,6 +25,16 @@ export type { PolicyHit }
 export interface Verdict {
   readonly denial: Denial | undefined
   readonly hits: ReadonlyArray<PolicyHit>
+  /** The reason why an engine's price could not be held for a request, which is refused with it. */
+  readonly refusal?: HoldError | undefined
+}
+
+/** The circumstances of a review by engines. */
+export interface ReviewAbout {
+  /** The account that their prices are charged to. */
+  readonly account: EngineAccount | undefined
+  /** The end of the request's text, for engines that read it beside a reply. */
+  earlier: string | undefined
 }
 
 export class Review extends Context.Service<
@@ -33,9 +45,14 @@ export class Review extends Context.Service<
       policies: ReadonlyArray<ReviewPolicy>,
       at: PolicyHit["at"],
       text: () => string,
+      about?: ReviewAbout,
     ) => Effect.Effect<Verdict>
     /** Reviews a finished stream in the background, at the sample rate; denials are counted and logged. */
-    readonly sample: (policies: ReadonlyArray<ReviewPolicy>, text: () => string) => Effect.Effect<void>
+    readonly sample: (
+      policies: ReadonlyArray<ReviewPolicy>,
+      text: () => string,
+      about?: ReviewAbout,
+    ) => Effect.Effect<void>
   }
 >()("weir/policies/Review") {
   static readonly layer = Layer.effect(
@@ -50,18 +67,27 @@ export class Review extends Context.Service<
         policies: ReadonlyArray<ReviewPolicy>,
         at: PolicyHit["at"],
         text: string,
+        about: ReviewAbout | undefined,
       ): Effect.fn.Return<Verdict> {
         const hits: Array<PolicyHit> = []
+        const common = {
+          direction: directionOf[at],
+          earlier: at === "reply" ? about?.earlier : undefined,
+          account: about?.account,
+        }
         for (const policy of policies) {
           const { id, check, action, onFailure } = policy
           const found =
-            check.kind === "rules" ? yield* countMatches(check, text) : yield* ask(policy, check, text, directionOf[at])
+            check.kind === "rules" ? yield* countMatches(check, text) : yield* ask(policy, check, { ...common, text })
           if (found === 0) continue
-          if (found === "failed") {
+          if (typeof found !== "number") {
+            const { refusal } = found
             hits.push({ policy: id, at, count: 0, did: "failed" })
-            // Without a verdict nothing can be masked either.
-            const isDenied = onFailure === "deny" && (action === "deny" || action === "mask")
-            if (isDenied) return { denial: { policy: id, reason: unavailable }, hits }
+            if (refusal !== undefined && at === "request") return { denial: undefined, hits, refusal }
+            // Without a verdict nothing can be masked either. Nobody gets past a policy for want of money.
+            const isStrict = onFailure === "deny" || refusal !== undefined
+            if (isStrict && (action === "deny" || action === "mask"))
+              return { denial: { policy: id, reason: unavailable }, hits }
             continue
           }
           hits.push({ policy: id, at, count: found, did: didBy[action] })
@@ -73,13 +99,13 @@ export class Review extends Context.Service<
       })
 
       /** The number of findings of an engine; of one that knows no places, 1 if it flags the text. */
-      const ask = ({ id, onFailure }: ReviewPolicy, check: EngineCheck, text: string, direction: Direction) =>
-        engines.review({ id, check }, { text, direction }).pipe(
-          Effect.map(({ isFlagged, spans }): number | "failed" => (isFlagged ? Math.max(1, spans.length) : 0)),
+      const ask = ({ id, onFailure }: ReviewPolicy, check: EngineCheck, reviewed: Reviewed) =>
+        engines.review({ id, check }, reviewed).pipe(
+          Effect.map(({ isFlagged, spans }): number | EngineFailed => (isFlagged ? Math.max(1, spans.length) : 0)),
           Effect.catch((failure) =>
             logNoVerdict({ id, onFailure }, failure).pipe(
               Effect.tap(() => Effect.sync(() => recordReview(services, "review", "failed"))),
-              Effect.as("failed" as const),
+              Effect.as(failure),
             ),
           ),
         )
@@ -95,16 +121,16 @@ export class Review extends Context.Service<
           })
 
       return Review.of({
-        judge: (policies, at, text) =>
+        judge: (policies, at, text, about) =>
           policies.length === 0
             ? Effect.succeed(nothingFound)
-            : Effect.suspend(() => Effect.tap(judge(policies, at, text()), report("review"))),
-        sample: (policies, text) =>
+            : Effect.suspend(() => Effect.tap(judge(policies, at, text(), about), report("review"))),
+        sample: (policies, text, about) =>
           Effect.suspend(() => {
             if (policies.length === 0 || Math.random() >= reviewStreamRate) return Effect.void
             return Effect.flatMap(FiberSet.size(running), (busy) => {
               if (busy >= maxSamples) return Effect.sync(() => recordReview(services, "sample", "dropped"))
-              const judged = Effect.flatMap(judge(policies, "reply", text()), report("sample"))
+              const judged = Effect.flatMap(judge(policies, "reply", text(), about), report("sample"))
               return Effect.asVoid(FiberSet.run(running, judged))
             })
           }),

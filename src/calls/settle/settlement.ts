@@ -220,7 +220,7 @@ const reportEstimate = <Body extends object>(
 
 /** A whole reply is reviewed before it is sent; a stream has been sent already and is sampled. */
 const reviewOutbound = Effect.fnUntraced(function* <Body extends object>(
-  { services, call, task, hits, review }: HeldCall<Body>,
+  { services, call, task, hits, review, about }: HeldCall<Body>,
   isGood: boolean,
 ): Effect.fn.Return<Denial | undefined> {
   const policies = call.caller.policies.outbound
@@ -229,12 +229,12 @@ const reviewOutbound = Effect.fnUntraced(function* <Body extends object>(
     if (review?.denial !== undefined) return review.denial
     if (policies.length === 0) return undefined
     const sampled = policies.filter(({ isEnforced }) => !isEnforced)
-    yield* services.review.sample(sampled, () => task.answered())
+    yield* services.review.sample(sampled, () => task.answered(), about)
     return undefined
   }
   if (!isGood || policies.length === 0) return undefined
   const judged = policies.filter(({ action }) => action !== "mask")
-  const verdict = yield* services.review.judge(judged, "reply", () => task.answered())
+  const verdict = yield* services.review.judge(judged, "reply", () => task.answered(), about)
   hits.push(...verdict.hits)
   return verdict.denial
 })

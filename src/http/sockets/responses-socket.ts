@@ -6,7 +6,8 @@
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
-import { withMasked } from "../../calls/held-call.ts"
+import { withMasked, withMissing } from "../../calls/held-call.ts"
+import { engineAccountOf } from "../../calls/settle/engine-account.ts"
 import { makeForkIn } from "../../collections.ts"
 import { WeirConfig } from "../../config.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
@@ -118,7 +119,12 @@ export const makeResponsesSocket = Effect.gen(function* () {
       // A key of the upgrade would become that of each response.
       const { "idempotency-key": _, ...headers } = from.request.headers
       const { aliases } = caller.org
-      const masking = yield* masks.of(caller, () => bytes)
+      const masking = yield* masks.of(
+        caller,
+        requestId,
+        () => bytes,
+        () => engineAccountOf(calls.services, caller),
+      )
       const { sent, decoded } =
         bytes.length < largeBytes
           ? readMasked(bytes, headers, caller, masking)
@@ -141,7 +147,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
       })
       running = stream
       if (socket.isClosed) stream.gone()
-      yield* calls.run({ requestId, kind: chat, caller, decoded }, stream)
+      yield* calls.run({ requestId, kind: chat, caller, decoded: withMissing(decoded, masking) }, stream)
     })
 
     const take = (text: Buffer) => {

@@ -10,6 +10,7 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Context, Effect, Exit, Layer, Option, Result, Semaphore } from "effect"
 import { IdentityFailed } from "../../cloud-identities/identity.ts"
+import type { HoldError } from "../../money/ledger.ts"
 import { recordEngineFailure } from "../../telemetry/metrics.ts"
 import { fetchWhole, isShortage, VendorClient, type WholeReply } from "../../upstream/client.ts"
 import { TargetHealth, type Verdict } from "../../upstream/health.ts"
@@ -24,6 +25,7 @@ import {
   type Question,
   type Way,
 } from "./engine.ts"
+import { charactersOf, type EngineAccount, type EngineUse } from "./engine-price.ts"
 import { piecesOf } from "./pieces.ts"
 import { apart, distinct, type Span } from "./spans.ts"
 
@@ -37,6 +39,8 @@ export interface Reviewed {
   readonly direction: Direction
   /** The text before it in the conversation, e.g. the prompt of a reply. */
   readonly earlier?: string | undefined
+  /** The account that its price is charged to; nothing is recorded without one. */
+  readonly account?: EngineAccount | undefined
 }
 
 export class PolicyEngines extends Context.Service<
@@ -57,29 +61,35 @@ export class PolicyEngines extends Context.Service<
       const ask = makeAsk(client, health)
 
       const answersOf = Effect.fnUntraced(function* (
-        { id, check: { engine, problem, timeoutMs } }: EnginePolicy,
-        { text, direction, earlier }: Reviewed,
-      ): Effect.fn.Return<Answers> {
+        { id, check: { engine, problem, timeoutMs, price } }: EnginePolicy,
+        { text, direction, earlier, account }: Reviewed,
+      ): Effect.fn.Return<Answers, EngineFailed> {
         const { kind } = engine
         if (text.trim() === "") return nothing
         if (problem !== undefined) {
           return { ...nothing, failure: new EngineFailed({ kind, reason: "credential", sentence: problem }) }
         }
-        const nowMs = yield* Clock.currentTimeMillis
+        const startedMs = yield* Clock.currentTimeMillis
         const pieces = piecesOf(text.toWellFormed(), engine.longestPiece)
-        const about = { policy: id, direction, requestId: randomUUID(), earlier, nowMs }
+        const about = { policy: id, direction, requestId: randomUUID(), earlier, nowMs: startedMs }
         const questions = engine.questions(pieces, about)
         // One question tries an address whose last ones failed; the others of the text come after it.
         const isSuspect = questions.some(({ ways }) => ways.some(({ address }) => health.isSuspect(targetOf(address))))
         let isDecided = false
+        const answered: Array<Question> = []
+        const counted = (question: Question) => Effect.sync(() => void answered.push(question))
+        // A hold may take time, which is not the engine's.
+        let nowMs = startedMs
         const answerTo = (question: Question) =>
           Effect.suspend(() =>
             // The text is flagged by an engine without places: nothing more is to be learnt.
             isDecided
               ? Effect.succeed(Result.succeed(clean))
-              : Effect.result(ask(question, kind, { untilMs: nowMs + timeoutMs, timeoutMs })),
+              : Effect.result(
+                  Effect.tap(ask(question, kind, { untilMs: nowMs + timeoutMs, timeoutMs }), () => counted(question)),
+                ),
           )
-        const answers = yield* Effect.forEach(
+        const answers = Effect.forEach(
           questions,
           (question) =>
             Effect.map(answerTo(question), (answer) => {
@@ -88,11 +98,18 @@ export class PolicyEngines extends Context.Service<
             }),
           { concurrency: isSuspect ? 1 : piecesAtOnce },
         )
-        return together(questions, answers)
+        const asked: Effect.Effect<Answers, EngineFailed> = Effect.flatMap(Clock.currentTimeMillis, (beginMs) => {
+          nowMs = beginMs
+          return Effect.map(answers, (each) => together(questions, each))
+        })
+        if (price === undefined || account === undefined || questions.length === 0) return yield* asked
+        const work = { policy: id, engine: kind, price, most: useOf(questions), answered: () => useOf(answered) }
+        const refused = (refusal: HoldError) => new EngineFailed({ kind, reason: "unpaid", refusal })
+        return yield* account.within(work, asked, refused)
       })
 
       const answered = (policy: EnginePolicy, reviewed: Reviewed) =>
-        Effect.tap(answersOf(policy, reviewed), ({ failure }) =>
+        Effect.tap(withRefusal(answersOf(policy, reviewed)), ({ failure }) =>
           failure === undefined
             ? Effect.void
             : Effect.sync(() => recordEngineFailure(services, failure.kind, failure.reason)),
@@ -150,6 +167,18 @@ interface Deadline {
   /** The time that the text has as a whole. */
   readonly timeoutMs: number
 }
+
+/** A refused hold is a failure like any other. */
+const withRefusal = (answers: Effect.Effect<Answers, EngineFailed>): Effect.Effect<Answers> =>
+  Effect.catch(answers, (failure) => Effect.succeed({ ...nothing, failure }))
+
+const useOf = (questions: ReadonlyArray<Question>): EngineUse => ({
+  calls: questions.length,
+  characters: questions.reduce(
+    (sum, { texts }) => sum + texts.reduce((length, text) => length + charactersOf(text), 0),
+    0,
+  ),
+})
 
 const nothing: Answers = { ...clean, isUnplaced: false, failure: undefined }
 

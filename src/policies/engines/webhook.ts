@@ -23,6 +23,7 @@ export const webhook = ({ url }: WebhookEngine, { secret, network }: Access): En
         const secrets = secret === undefined ? [] : [Redacted.value(secret)]
         return {
           at,
+          texts: [text],
           ways: [
             {
               address: url,
