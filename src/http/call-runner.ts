@@ -101,7 +101,8 @@ export const makeCallRunner = Effect.gen(function* () {
     parts: ReadonlyArray<Uint8Array>,
   ) =>
     Effect.flatMap(
-      masksOf(caller, requestId, () => joinChunks(parts)),
+      // The parts are read again: they must not be freed.
+      masksOf(caller, requestId, () => Buffer.concat(parts)),
       (masking) =>
         Effect.map(read(caller, parts, masking), ({ decoded, connection }) => {
           return { decoded: withMissing(decoded, masking), connection, caller }
