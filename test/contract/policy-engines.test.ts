@@ -19,16 +19,23 @@ vi.spyOn(console, "log").mockImplementation((line: unknown) => void logged.push(
 
 const gateway = useGateway({ ids, config: { logLevel: "All", logFormat: "json", reviewStreamRate: 1 } })
 
+/** Nobody answers there: its deliveries stay. */
+const hook = `webhooks: [{ id: hook, url: "http://127.0.0.1:9/", secret: "env:WEIR_TEST_WEBHOOK", events: [policy.denied] }]`
+
 /** Applies a catalogue with policies that hold for every organisation. */
 const apply = async (policies: ReadonlyArray<object>) => {
   const { vendor, second, catalogue } = gateway()
-  const text = testCatalogue({ vendor: vendor.url, second: second.url }, ids, `policies: ${JSON.stringify(policies)}`)
+  const text = testCatalogue(
+    { vendor: vendor.url, second: second.url },
+    ids,
+    `policies: ${JSON.stringify(policies)}\n${hook}`,
+  )
     .replace(
       "vendors:\n",
       `vendors:\n  - { id: guards, dialect: openai-chat, profile: vllm, baseUrl: "${engines.of("model").twin.url}/v1", credential: "env:WEIR_TEST_VENDOR" }\n`,
     )
     .replace("models:\n", `models:\n  - { handle: guard, targets: [{ vendor: guards, model: guard-1 }] }\n`)
-  return Effect.runPromise(catalogue.apply(text))
+  return Effect.runPromise(catalogue.apply(text.replaceAll("contextWindow: 10000\n", "contextWindow: 1000000\n")))
 }
 
 const saying = (text: string) => ({ ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: text }] }] })
@@ -187,6 +194,52 @@ describe("without a verdict", () => {
   )
 })
 
+describe("the request beside a reply", () => {
+  const prompt = "How do I get rid of ada@example.com?"
+  const mails = {
+    id: "mails",
+    direction: "inbound",
+    match: { entities: ["email"] },
+    reason: "personal_data",
+    action: "mask",
+    forAll: true,
+  }
+  const asked = async (kind: (typeof kinds)[number], more: object, stream: boolean) => {
+    const { twin } = engines.of(kind)
+    twin.mood = "up"
+    const outbound = { id: "beside", direction: "outbound", reason: "flagged", match: engines.of(kind).match() }
+    await apply([mails, { ...outbound, forAll: true, ...more }])
+    twin.received.length = 0
+    twin.refusals.length = 0
+    gateway().vendor.script(answerOf("It is easy. Go on"))
+    const response = await gateway().exchange({ ...saying(prompt), stream })
+    if (stream) await readEvents(response)
+    else expect(response.status).toBe(200)
+    await eventually(() => twin.received.length > 0)
+    expect(twin.refusals).toEqual([])
+    return twin.received.map(({ body }) => body)
+  }
+
+  it.each(["lakera", "model-armor", "model"] as const)("is given to %s, with its marks", async (kind) => {
+    for (const [more, stream] of [
+      [{}, false],
+      [{}, true],
+      [{ streams: "enforce" }, true],
+    ] as const) {
+      const bodies = await asked(kind, more, stream)
+      expect(bodies.filter((body) => body.includes("How do I get rid of <EMAIL_"))).toHaveLength(bodies.length)
+      expect(bodies.join()).not.toContain("ada@example.com")
+    }
+  })
+
+  it("is not given to a guard model with instructions, nor to engines that do not read it", async () => {
+    const match = engines.of("model").match({ prompt: "Be strict" })
+    expect((await asked("model", { match }, false)).join()).not.toContain("get rid of")
+    for (const kind of ["presidio", "bedrock-guardrail", "azure-content-safety", "webhook", "moderation"] as const)
+      expect((await asked(kind, {}, false)).join()).not.toContain("get rid of")
+  })
+})
+
 describe("a catalogue", () => {
   const policy = (match: object, more: object = {}) => ({
     id: "guarded",
@@ -297,6 +350,57 @@ describe("presidio that masks requests", () => {
     gateway().vendor.script(answerOf(`To ${mark}.`))
     const reply = await gateway().exchange(saying("😀😀 mail ada@example.com, please"))
     expect(await reply.text()).toContain("To ada@example.com.")
+  })
+
+  it("masks a large request, which another thread reads", async () => {
+    await mask({ match: engines.of("presidio").match({ timeout: "20s" }) })
+    gateway().vendor.script(answerOf("ok"))
+    const text = `mail ada@example.com ${"more ".repeat(54_000)}`
+    expect((await gateway().exchange(saying(text))).status).toBe(200)
+    expect(got()).toMatch(/mail <EMAIL_[A-Z2-7]+> more/)
+    expect(got()).not.toContain("ada@example.com")
+  })
+
+  const failed = [`policy="masked-by-presidio"`, `at="request"`, `did="failed"`]
+  const lastPolicies = async () => {
+    const { sql, orgId } = gateway()
+    const rows = await Effect.runPromise(
+      sql<{ policies: unknown }>`select policies from usage_records where org_id = ${orgId} order by at desc limit 1`,
+    )
+    return rows[0]?.policies
+  }
+
+  it.each([
+    ["a request", "mail ada@example.com"],
+    ["a large request", `mail ada@example.com ${"more ".repeat(54_000)}`],
+  ])("without a verdict about %s that may pass is in the record and the metric", async (_name, text) => {
+    ;(await mask({ onFailure: "allow" })).mood = "killed"
+    const before = await metric("weir_policy_hits_total", failed)
+    gateway().vendor.script(answerOf("ok"))
+    expect((await gateway().exchange(saying(text))).status).toBe(200)
+    expect(await lastPolicies()).toEqual([{ policy: "masked-by-presidio", at: "request", count: 0, did: "failed" }])
+    expect(await metric("weir_policy_hits_total", failed)).toBe(before + 1)
+  })
+
+  it("without a verdict that denies is in the metrics, and an event", async () => {
+    ;(await mask()).mood = "killed"
+    const names = [
+      ["weir_policy_hits_total", failed],
+      ["weir_reviews_total", [`mode="review"`, `verdict="failed"`]],
+      ["weir_reviews_total", [`mode="review"`, `verdict="denied"`]],
+    ] as const
+    const counts = () => Promise.all(names.map(([name, labels]) => metric(name, labels)))
+    const before = await counts()
+    expect((await gateway().exchange(saying("mail ada@example.com"))).status).toBe(403)
+    expect(await counts()).toEqual(before.map((count) => count + 1))
+    const events = () =>
+      Effect.runPromise(gateway().sql<{ data: unknown }>`
+        select data from webhook_deliveries where data ->> 'policy' = 'masked-by-presidio'`)
+    await eventually(async () => (await events()).length === 1)
+    expect((await events())[0]?.data).toMatchObject({
+      ...{ policy: "masked-by-presidio", reason: "review_unavailable", at: "request", model: "unknown" },
+      ...{ appId: ids.app, requestId: expect.stringMatching(/^req_/) },
+    })
   })
 
   it("without a verdict denies, or lets the request pass, as the policy says", async () => {
