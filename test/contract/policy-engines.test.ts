@@ -194,6 +194,37 @@ describe("without a verdict", () => {
   )
 })
 
+describe("a webhook that changes its secret", () => {
+  const answersWith = async (secrets: object) => {
+    const { twin, match } = engines.of("webhook")
+    twin.mood = "up"
+    twin.received.length = 0
+    const policy = { id: "signed", direction: "inbound", reason: "flagged", match: match(secrets), forAll: true }
+    const { warnings } = await apply([policy])
+    gateway().vendor.script(answerOf("fine"))
+    const { status } = await gateway().exchange(saying("Hello"))
+    const signatures = String(twin.received[0]?.headers["webhook-signature"]).split(" ").length
+    return { status, signatures, warnings }
+  }
+  const [known, next] = ["env:WEIR_TEST_WEBHOOK", "env:WEIR_TEST_NEW_WEBHOOK"]
+
+  it("gets the signatures of both meanwhile, and accepts either", async () => {
+    expect(await answersWith({ secret: next })).toMatchObject({ status: 403, signatures: 1 })
+    const both = { status: 200, signatures: 2, warnings: [] }
+    expect(await answersWith({ secret: next, formerSecret: known })).toEqual(both)
+    expect(await answersWith({ secret: known, formerSecret: next })).toEqual(both)
+    expect(await answersWith({ secret: known })).toEqual({ ...both, signatures: 1 })
+  })
+
+  it.each(["env:NOBODY", "env:WEIR_TEST_VENDOR"])(
+    "is signed with the new one if the former cannot be used (%s)",
+    async (formerSecret) => {
+      const warnings = ["signed: its formerSecret cannot be used; requests are signed with its secret alone"]
+      expect(await answersWith({ secret: known, formerSecret })).toEqual({ status: 200, signatures: 1, warnings })
+    },
+  )
+})
+
 describe("the request beside a reply", () => {
   const prompt = "How do I get rid of ada@example.com?"
   const mails = {
@@ -265,6 +296,11 @@ describe("a catalogue", () => {
     ["an address without a scheme", { kind: "presidio", baseUrl: "presidio:3000" }],
     ["an address with a query", { kind: "webhook", url: "https://x.example.com/?a=1", secret: "env:A" }],
     ["a secret in the text", { kind: "webhook", url: "https://x.example.com", secret: "whsec_abc" }],
+    ["a former secret where nothing is signed", { kind: "lakera", formerSecret: "env:A" }],
+    [
+      "a former secret in the text",
+      { kind: "webhook", url: "https://x.example.com", secret: "env:A", formerSecret: "whsec_a" },
+    ],
     ["no secret for signatures", { kind: "webhook", url: "https://x.example.com" }],
     ["a language that is none", { kind: "presidio", baseUrl: "http://p", language: 'en","x":"' }],
     ["a threshold above 1", { kind: "presidio", baseUrl: "http://p", threshold: 1.5 }],

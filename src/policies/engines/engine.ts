@@ -93,6 +93,8 @@ export interface Engine {
 /** The means of calling an engine, as the catalogue has them. */
 export interface Access extends Pick<UpstreamRequest, "network"> {
   readonly secret: Redacted.Redacted | undefined
+  /** The secret before it, which signs too while it is rotated. */
+  readonly formerSecret?: Redacted.Redacted | undefined
   readonly identity: Identity | undefined
 }
 
