@@ -183,8 +183,8 @@ const secrets = layerResolveStored.pipe(
   Layer.provideMerge(VendorClient.layer),
   Layer.provideMerge(Egress.layer),
 )
-const review = Layer.mergeAll(Review.layer, RequestMasks.layer, PolicyDenials.layer).pipe(
-  Layer.provideMerge(PolicyEngines.layer),
+const review = Layer.mergeAll(Review.layer, RequestMasks.layer).pipe(
+  Layer.provideMerge(Layer.mergeAll(PolicyEngines.layer, PolicyDenials.layer)),
 )
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
 const jobs = Jobs.layer.pipe(Layer.provideMerge(JobStore.layer))

@@ -13,7 +13,7 @@ import type { Caller } from "../identity/caller.ts"
 import type { Amount } from "../money/amount.ts"
 import { nearNotice, nearWarning } from "../money/budgets/budget.ts"
 import { timesFactor } from "../money/pricing.ts"
-import { onlyWords } from "../policies/parts.ts"
+import { everyPart, onlyWords } from "../policies/parts.ts"
 import { contentBlocked, nothingFound, type Verdict } from "../policies/review.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
@@ -34,7 +34,9 @@ import { inProgressReply } from "./reply/reply-body.ts"
 import { abandon, lookForReply, placeFor } from "./reply/reply-caching.ts"
 import { reviewOf, withValues } from "./reply/reply-review.ts"
 import { follow, type Restore, SharedStream } from "./reply/shared-reply.ts"
+import { endOf, readsEarlier, reviewAboutOf } from "./review-about.ts"
 import type { CallServices, RunningCall } from "./services.ts"
+import { summed } from "./settle/amount-due.ts"
 import { cachedCharge } from "./settle/cached-bill.ts"
 import { noteDenial, reportRefusal } from "./settle/report.ts"
 import { reserve } from "./settle/reserve.ts"
@@ -107,7 +109,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const { rooms } = limits
   if (rooms.length > 0) reply.rates(rooms)
   if (Result.isFailure(decoded)) return yield* decoded.failure
-  const { request, masked, keep, begun } = decoded.success
+  const { request, masked, keep, begun, missing = none } = decoded.success
   if (admission._tag === "InProgress") {
     reply.send(inProgressReply(registration?.requestId ?? ""))
     return undefined
@@ -125,9 +127,10 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   if (tagged.tags !== undefined) yield* annotate(() => tagAttributes(tagged.tags))
   const { requestId, traceId } = call
   const origin = { requestId, caller: tagged, ...(traceId !== undefined && { traceId }) }
-  const review = reviewOf(reply, tagged, begun === undefined ? masked?.marks : undefined, services)
+  const about = reviewAboutOf(services, tagged)
+  const review = reviewOf(reply, tagged, begun === undefined ? masked?.marks : undefined, services, about)
   const given = { services, call: origin, kind, meta, model, registration, counts, reply, keep, begun, limits, waiting }
-  const admitted: AdmittedCall<Body> = { ...given, hits: [...(masked?.hits ?? [])], review }
+  const admitted: AdmittedCall<Body> = { ...given, hits: [...missing, ...(masked?.hits ?? [])], review, about }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
     Effect.flatMap(Effect.fromResult(withItsTags), () =>
@@ -137,6 +140,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
     ),
   )
   if (Result.isSuccess(held)) return held.success
+  recordPolicyHits(services.context, summed(admitted.hits))
   yield* failCall(admitted, held.failure)
 })
 
@@ -232,10 +236,10 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
   const catalogue = services.catalogue.current()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   reply.marked = task.marked
-  const { denial, hits } = yield* reviewInbound(admitted, kind, request)
+  const { denial, hits, refusal } = yield* reviewInbound(admitted, kind, request)
   admitted.hits.push(...hits)
+  if (refusal !== undefined) return yield* refusal
   if (denial !== undefined) {
-    recordPolicyHits(services.context, admitted.hits)
     noteDenial(services.denials, { caller, requestId, model: admitted.model }, denial, "request")
     return yield* contentBlocked(denial)
   }
@@ -249,16 +253,22 @@ const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body exte
 })
 
 const reviewInbound = <Request extends CallRequest, Body extends object>(
-  { services: { review }, call: { caller } }: AdmittedCall<Body>,
+  { services: { review }, call: { caller }, about }: AdmittedCall<Body>,
   kind: Kind<Request, Body>,
   request: Request,
 ): Effect.Effect<Verdict> => {
-  if (caller.policies.inbound.length === 0) return Effect.succeed(nothingFound)
+  const isRead = about !== undefined && readsEarlier(caller.policies.outbound)
+  if (caller.policies.inbound.length === 0 && !isRead) return Effect.succeed(nothingFound)
   // Masks have been put on by the request's reader.
   const inbound = caller.policies.inbound.filter(({ action }) => action !== "mask")
-  if (inbound.length === 0) return Effect.succeed(nothingFound)
-  const text = kind.reviewed(request)
-  return review.judge(inbound, "request", typeof text === "string" ? onlyWords(() => text) : text)
+  if (inbound.length === 0 && !isRead) return Effect.succeed(nothingFound)
+  const reviewed = kind.reviewed(request)
+  const text = typeof reviewed === "string" ? onlyWords(() => reviewed) : reviewed
+  if (!isRead) return review.judge(inbound, "request", text, about)
+  return Effect.flatMap(text(everyPart), (whole) => {
+    about.earlier = endOf(whole)
+    return review.judge(inbound, "request", text, about)
+  })
 }
 
 /** Holds the most that the call can cost, and prepares the vendor call. */

@@ -5,8 +5,8 @@ import type { DailyCount } from "../admission/gate.ts"
 import type { Waiting } from "../admission/overload.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { KeptFacts, Settlement } from "../money/settlement.ts"
-import type { MaskedValues } from "../policies/masks/mask-request.ts"
-import type { PolicyHit } from "../policies/review.ts"
+import type { MaskedValues, Masking } from "../policies/masks/mask-request.ts"
+import type { PolicyHit, ReviewAbout } from "../policies/review.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -28,6 +28,8 @@ export interface DecodedCall<Request, Body extends object = object> {
   readonly begun?: Effect.Effect<void, StoreUnavailable> | undefined
   /** The marks that replace values of the client's request; absent if nothing was masked. */
   readonly masked?: MaskedValues | undefined
+  /** Policies whose engines gave no verdict when the request was read; absent if there are none. */
+  readonly missing?: ReadonlyArray<PolicyHit> | undefined
   /** Hash of the payload, independent of key order; only if there is an idempotency key. */
   readonly payloadHash: string | undefined
 }
@@ -49,6 +51,14 @@ export const withKeep = <Request extends CallRequest, Body extends object, E>(
   begun?: DecodedCall<Request>["begun"],
 ): Result.Result<DecodedCall<Request, Body>, E> =>
   Result.map(decoded, (read) => ({ ...read, request: { ...read.request, isKept: true }, keep, begun }))
+/** A request with the missing verdicts of its masks. */
+export const withMissing = <Request, Body extends object, E>(
+  decoded: Result.Result<DecodedCall<Request, Body>, E>,
+  masking: Masking | undefined,
+): Result.Result<DecodedCall<Request, Body>, E> => {
+  const missing = masking?.missing
+  return missing === undefined || missing.length === 0 ? decoded : Result.map(decoded, (read) => ({ ...read, missing }))
+}
 
 export interface CallOrigin {
   /** The gateway's own request id. */
@@ -84,6 +94,8 @@ export interface AdmittedCall<Body extends object> {
   readonly hits: Array<PolicyHit>
   /** The review of the reply; undefined if nothing is enforced on it. */
   readonly review: CallReview | undefined
+  /** The circumstances of its reviews; undefined if no engine is asked. */
+  readonly about: ReviewAbout | undefined
   /** Notified when the hold is made. */
   readonly waiting: Waiting
 }

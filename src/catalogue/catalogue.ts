@@ -10,7 +10,13 @@ import { WeirConfig } from "../config.ts"
 import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import type { AppliedBy } from "../protocol/control/activity.ts"
 import type { ApplyProgress } from "../protocol/control/admin.ts"
-import { isWebhookSecret, secretProblem, unreadableSecret, unusableFormerSecret } from "../protocol/control/webhook.ts"
+import {
+  isWebhookSecret,
+  secretProblem,
+  unreadableSecret,
+  unusableFormerSecret,
+  unusableFormerSecretOfEngine,
+} from "../protocol/control/webhook.ts"
 import { type ResolveRef, ResolveSecret, rememberSecrets, sha256 } from "../secrets.ts"
 import { ChangeFeed } from "../store/change-feed.ts"
 import { LongQueries } from "../store/connections.ts"
@@ -325,9 +331,13 @@ const missingCredentials = (
       ...(isAbsent ? [`${id}: there is no address at ${url}; nothing is sent`] : []),
     ]
   })
-  const unsigned = engines.flatMap(({ id, credential, signs = false }) => {
+  const unsigned = engines.flatMap(({ id, credential, signs = false, former }) => {
     const secret = credential === undefined ? undefined : resolveSecret(credential)
-    return signs && secret !== undefined && !isWebhookSecret(secret) ? [`${id}: ${unreadableSecret}`] : []
+    const before = former === undefined ? undefined : (resolveSecret(former) ?? "")
+    return [
+      ...(signs && secret !== undefined && !isWebhookSecret(secret) ? [`${id}: ${unreadableSecret}`] : []),
+      ...(before === undefined || isWebhookSecret(before) ? [] : [`${id}: ${unusableFormerSecretOfEngine}`]),
+    ]
   })
   const unidentified = engines.flatMap(({ id, ...account }) =>
     identityReferences(account).flatMap((ref) =>

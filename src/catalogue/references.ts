@@ -5,6 +5,7 @@ import { accessesOfExport } from "../cloud-identities/vendor-identity.ts"
 import { dialectOf } from "../dialects/index.ts"
 import { isAmountOf } from "../money/budgets/budget.ts"
 import { isSanePrice, maxPricePerMillion, maxTierFactor, readPrice } from "../money/pricing.ts"
+import { enginePriceProblem } from "../policies/engines/engine-price.ts"
 import { compilePolicy } from "../policies/policy.ts"
 import type { CatalogueDocument } from "../protocol/catalogue/document.ts"
 import type { Export } from "../protocol/catalogue/export.ts"
@@ -236,6 +237,8 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   document.policies?.forEach((policy, at) => {
     const compiled = compilePolicy(policy, () => undefined)
     if (Result.isFailure(compiled)) problems.push({ path: ["policies", at, "match"], message: compiled.failure })
+    const unpriced = enginePriceProblem(policy)
+    if (unpriced !== undefined) problems.push({ path: ["policies", at, "price"], message: unpriced })
     if (!("engine" in policy.match)) return
     const { engine } = policy.match
     const path = ["policies", at, "match", "engine"]

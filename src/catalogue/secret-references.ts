@@ -46,7 +46,7 @@ export const accountOfMatch = (match: Policy["match"]): Account | undefined => {
 }
 
 const accountReferences = (account: Account | undefined): ReadonlyArray<string> =>
-  account === undefined ? [] : [...entryReferences(account), ...identityReferences(account)]
+  account === undefined ? [] : [...entryReferences(account), ...given(account.former), ...identityReferences(account)]
 
 const entryReferences = (entry: Entry): ReadonlyArray<string> => [
   ...given(entry.credential),

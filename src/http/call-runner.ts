@@ -3,8 +3,9 @@ import { Effect, Exit, Result, Scope } from "effect"
 import { Overload } from "../admission/overload.ts"
 import { Calls } from "../calls/calls.ts"
 import type { Connection } from "../calls/connection.ts"
-import { type Call, withMasked } from "../calls/held-call.ts"
+import { type Call, withMasked, withMissing } from "../calls/held-call.ts"
 import type { CallRequest, Kind } from "../calls/kind.ts"
+import { engineAccountOf } from "../calls/settle/engine-account.ts"
 import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
 import { joinChunks } from "../media/free-chunk.ts"
@@ -66,6 +67,9 @@ export const makeCallRunner = Effect.gen(function* () {
   const { identify, identifyUpload, hasCredential, again, traced } = yield* makeForCaller
   const { whileValid } = yield* makeRevocation
 
+  const masksOf = (caller: Caller, requestId: string, body: () => Uint8Array) =>
+    masks.of(caller, requestId, body, () => engineAccountOf(calls.services, caller))
+
   /** Refuses under overload before the body is read. */
   const begin = <Request extends CallRequest, Body extends object, R>(
     kind: Kind<Request, Body>,
@@ -92,18 +96,22 @@ export const makeCallRunner = Effect.gen(function* () {
     call: Authenticated,
   ) =>
     Effect.map(
-      masks.of(call.caller, () => call.body),
+      masksOf(call.caller, call.requestId, () => call.body),
       (masking) => readHere(words, call, masking),
     )
 
   const readLargeCall = <Request extends CallRequest, Body extends object>(
     read: NonNullable<CallWords<Request, Body>["readLarge"]>,
-    caller: Caller,
+    { caller, requestId }: Pick<Authenticated, "caller" | "requestId">,
     parts: ReadonlyArray<Uint8Array>,
   ) =>
     Effect.flatMap(
-      masks.of(caller, () => joinChunks(parts)),
-      (masking) => Effect.map(read(caller, parts, masking), (call) => ({ ...call, caller })),
+      // The parts are read again: they must not be freed.
+      masksOf(caller, requestId, () => Buffer.concat(parts)),
+      (masking) =>
+        Effect.map(read(caller, parts, masking), ({ decoded, ...made }) => {
+          return { ...made, decoded: withMissing(decoded, masking), caller }
+        }),
     )
 
   /** Reads a request, or the longer one that it names. */
@@ -116,7 +124,7 @@ export const makeCallRunner = Effect.gen(function* () {
     return Effect.flatMap(continued, (body) => {
       const { readLarge } = words
       if (readLarge === undefined || body.length < largeBytes) return readCall(words, { ...call, body })
-      return untilAfter(Effect.andThen(large.reserve(body.length), readLargeCall(readLarge, call.caller, [body])))
+      return untilAfter(Effect.andThen(large.reserve(body.length), readLargeCall(readLarge, call, [body])))
     })
   }
 
@@ -131,10 +139,13 @@ export const makeCallRunner = Effect.gen(function* () {
       const { readLarge } = words
       const call = () => ({ caller, body: joinChunks(parts), request, requestId })
       if (readLarge === undefined || bytes < largeBytes) return readContinued(words, call())
-      const continued = words.continued?.(caller, () => joinChunks(parts))
+      // A large body is copied only where it may name a kept one. The parts are read again: they must not be freed.
+      const isKeeping = caller.org.keeps?.responses !== undefined
+      const continued = isKeeping ? words.continued?.(caller, () => Buffer.concat(parts)) : undefined
+      const origin = { caller, requestId }
       return continued === undefined
-        ? readLargeCall(readLarge, caller, parts)
-        : Effect.flatMap(continued, (body) => readLargeCall(readLarge, caller, [body]))
+        ? readLargeCall(readLarge, origin, parts)
+        : Effect.flatMap(continued, (body) => readLargeCall(readLarge, origin, [body]))
     })
   }
 
@@ -168,7 +179,7 @@ export const makeCallRunner = Effect.gen(function* () {
       )
       const identified = Effect.flatMap(identifyUpload(request, read), ({ caller, content }) =>
         Effect.flatMap(
-          masks.of(caller, () => bytesOf(content)),
+          masksOf(caller, requestId, () => bytesOf(content)),
           (masking) => readForm(words, caller, content, masking),
         ),
       )
@@ -200,7 +211,7 @@ const readHere = <Request extends CallRequest, Body extends object>(
   if (masking === undefined) return { ...words.read(authenticated), caller }
   const { body, masked } = maskBody(authenticated.body, masking)
   const { decoded, ...read } = words.read({ ...authenticated, body })
-  return { ...read, decoded: withMasked(decoded, masked), caller }
+  return { ...read, decoded: withMissing(withMasked(decoded, masked), masking), caller }
 }
 
 /** The fields of a form as JSON. */
@@ -216,7 +227,7 @@ const readForm = <Request extends CallRequest, Body extends object>(
 ) => {
   const { fields, masked } = maskFields(content.fields, masking)
   return Effect.map(words.read(caller, { ...content, fields }), ({ decoded, connection }) => ({
-    decoded: withMasked(decoded, masked),
+    decoded: withMissing(withMasked(decoded, masked), masking),
     connection,
     caller,
   }))

@@ -99,6 +99,7 @@ const policyRow = (policy: ReviewPolicy, names: ReadonlyArray<PolicyNames>): Pol
     parts: [...parts],
     streams: isEnforced ? "enforce" : "sample",
     ...(waits !== undefined && { waits }),
+    ...(source.price !== undefined && { price: { ...source.price, paidBy: source.paidBy ?? "platform" } }),
     forAll: isForAll,
     namedBy: { orgs: namedBy("org"), apps: namedBy("app"), keys: namedBy("key") },
     ...(problem !== undefined && { problem }),

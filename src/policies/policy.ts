@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { type Policy, type PolicyAction, ReviewedPart } from "../protocol/catalogue/policy.ts"
 import { engineOf, moderationOf, type Resolvers } from "./engines/compile.ts"
 import type { Engine } from "./engines/engine.ts"
+import { type EnginePrice, enginePriceOf } from "./engines/engine-price.ts"
 import { type Shape, shapes } from "./entities/shapes.ts"
 import { compilePattern } from "./pattern/program.ts"
 import { keywordPattern, type Rule, type RuleSet, ruleSet } from "./text/rules.ts"
@@ -40,6 +41,8 @@ export interface EngineCheck {
   /** The reason why it cannot be called. */
   readonly problem: string | undefined
   readonly timeoutMs: number
+  /** The price of its calls; undefined if nobody keeps account of them. */
+  readonly price?: EnginePrice | undefined
 }
 
 const defaultTimeoutMs = 3000
@@ -53,7 +56,7 @@ export const compilePolicy = (
   const { id, direction, reason, match, action = "deny", parts = ReviewedPart.literals, streams = "sample" } = policy
   const own = "moderation" in match ? match.moderation.onFailure : undefined
   const { onFailure = own ?? "deny", forAll = false } = policy
-  return Result.flatMap(checkOf(match, { secret: resolve, targets }), (check) => {
+  return Result.flatMap(checkOf(policy, { secret: resolve, targets }), (check) => {
     if (action === "mask" && !canMask(check)) {
       return Result.fail("only regex, keywords, entities and presidio know the place of a match, which a mask replaces")
     }
@@ -69,14 +72,16 @@ export const compilePolicy = (
 const canMask = (check: ReviewPolicy["check"]): boolean =>
   check.kind === "rules" || (check.kind === "engine" && check.engine.kind === "presidio")
 
-const checkOf = (match: Policy["match"], resolvers: Resolvers): Result.Result<ReviewPolicy["check"], string> => {
+const checkOf = (policy: Policy, resolvers: Resolvers): Result.Result<ReviewPolicy["check"], string> => {
+  const { match } = policy
+  const price = enginePriceOf(policy)
   if ("moderation" in match) {
     const { timeout: timeoutMs = defaultTimeoutMs } = match.moderation
-    return Result.succeed({ kind: "engine", ...moderationOf(match.moderation, resolvers), timeoutMs })
+    return Result.succeed({ kind: "engine", ...moderationOf(match.moderation, resolvers), timeoutMs, price })
   }
   if ("engine" in match) {
     const { timeout: timeoutMs = defaultTimeoutMs } = match.engine
-    return Result.succeed({ kind: "engine", ...engineOf(match.engine, resolvers), timeoutMs })
+    return Result.succeed({ kind: "engine", ...engineOf(match.engine, resolvers), timeoutMs, price })
   }
   return Result.map(rulesOf(match), (rules) => ({ kind: "rules", set: ruleSet(rules) }))
 }

@@ -4,11 +4,13 @@
  */
 import { Context, Effect, FiberSet, Layer } from "effect"
 import { WeirConfig } from "../config.ts"
+import type { HoldError } from "../money/ledger.ts"
 import type { PolicyHit } from "../protocol/control/usage-record.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { recordReview } from "../telemetry/metrics.ts"
-import type { Direction } from "./engines/engine.ts"
-import { logNoVerdict, PolicyEngines } from "./engines/engines.ts"
+import type { EngineFailed } from "./engines/engine.ts"
+import type { EngineAccount } from "./engines/engine-price.ts"
+import { logNoVerdict, PolicyEngines, type Reviewed } from "./engines/engines.ts"
 import { readOnce, type TextOfParts } from "./parts.ts"
 import type { EngineCheck, ReviewPolicy, RuleCheck } from "./policy.ts"
 import { TextWindow } from "./text/window.ts"
@@ -24,6 +26,16 @@ export type { PolicyHit }
 export interface Verdict {
   readonly denial: Denial | undefined
   readonly hits: ReadonlyArray<PolicyHit>
+  /** The reason why an engine's price could not be held for a request, which is refused with it. */
+  readonly refusal?: HoldError | undefined
+}
+
+/** The circumstances of a review by engines. */
+export interface ReviewAbout {
+  /** The account that their prices are charged to. */
+  readonly account: EngineAccount | undefined
+  /** The end of the request's text, for engines that read it beside a reply. */
+  earlier: string | undefined
 }
 
 export class Review extends Context.Service<
@@ -34,9 +46,14 @@ export class Review extends Context.Service<
       policies: ReadonlyArray<ReviewPolicy>,
       at: PolicyHit["at"],
       read: TextOfParts,
+      about?: ReviewAbout,
     ) => Effect.Effect<Verdict>
     /** Reviews a finished stream in the background, at the sample rate; denials are counted and logged. */
-    readonly sample: (policies: ReadonlyArray<ReviewPolicy>, read: TextOfParts) => Effect.Effect<void>
+    readonly sample: (
+      policies: ReadonlyArray<ReviewPolicy>,
+      read: TextOfParts,
+      about?: ReviewAbout,
+    ) => Effect.Effect<void>
   }
 >()("weir/policies/Review") {
   static readonly layer = Layer.effect(
@@ -51,20 +68,29 @@ export class Review extends Context.Service<
         policies: ReadonlyArray<ReviewPolicy>,
         at: PolicyHit["at"],
         read: TextOfParts,
+        about: ReviewAbout | undefined,
       ): Effect.fn.Return<Verdict> {
         const hits: Array<PolicyHit> = []
         const textOf = readOnce(read)
+        const common = {
+          direction: directionOf[at],
+          earlier: at === "reply" ? about?.earlier : undefined,
+          account: about?.account,
+        }
         for (const policy of policies) {
           const { id, check, action, onFailure, parts } = policy
           const text = yield* textOf(parts)
           const found =
-            check.kind === "rules" ? yield* countMatches(check, text) : yield* ask(policy, check, text, directionOf[at])
+            check.kind === "rules" ? yield* countMatches(check, text) : yield* ask(policy, check, { ...common, text })
           if (found === 0) continue
-          if (found === "failed") {
+          if (typeof found !== "number") {
+            const { refusal } = found
             hits.push({ policy: id, at, count: 0, did: "failed" })
-            // Without a verdict nothing can be masked either.
-            const isDenied = onFailure === "deny" && (action === "deny" || action === "mask")
-            if (isDenied) return { denial: { policy: id, reason: unavailable }, hits }
+            if (refusal !== undefined && at === "request") return { denial: undefined, hits, refusal }
+            // Without a verdict nothing can be masked either. Nobody gets past a policy for want of money.
+            const isStrict = onFailure === "deny" || refusal !== undefined
+            if (isStrict && (action === "deny" || action === "mask"))
+              return { denial: { policy: id, reason: unavailable }, hits }
             continue
           }
           hits.push({ policy: id, at, count: found, did: didBy[action] })
@@ -76,13 +102,13 @@ export class Review extends Context.Service<
       })
 
       /** The number of findings of an engine; of one that knows no places, 1 if it flags the text. */
-      const ask = ({ id, onFailure }: ReviewPolicy, check: EngineCheck, text: string, direction: Direction) =>
-        engines.review({ id, check }, { text, direction }).pipe(
-          Effect.map(({ isFlagged, spans }): number | "failed" => (isFlagged ? Math.max(1, spans.length) : 0)),
+      const ask = ({ id, onFailure }: ReviewPolicy, check: EngineCheck, reviewed: Reviewed) =>
+        engines.review({ id, check }, reviewed).pipe(
+          Effect.map(({ isFlagged, spans }): number | EngineFailed => (isFlagged ? Math.max(1, spans.length) : 0)),
           Effect.catch((failure) =>
             logNoVerdict({ id, onFailure }, failure).pipe(
               Effect.tap(() => Effect.sync(() => recordReview(services, "review", "failed"))),
-              Effect.as("failed" as const),
+              Effect.as(failure),
             ),
           ),
         )
@@ -98,16 +124,16 @@ export class Review extends Context.Service<
           })
 
       return Review.of({
-        judge: (policies, at, read) =>
+        judge: (policies, at, read, about) =>
           policies.length === 0
             ? Effect.succeed(nothingFound)
-            : Effect.tap(judge(policies, at, read), report("review")),
-        sample: (policies, read) =>
+            : Effect.tap(judge(policies, at, read, about), report("review")),
+        sample: (policies, read, about) =>
           Effect.suspend(() => {
             if (policies.length === 0 || Math.random() >= reviewStreamRate) return Effect.void
             return Effect.flatMap(FiberSet.size(running), (busy) => {
               if (busy >= maxSamples) return Effect.sync(() => recordReview(services, "sample", "dropped"))
-              const judged = Effect.flatMap(judge(policies, "reply", read), report("sample"))
+              const judged = Effect.flatMap(judge(policies, "reply", read, about), report("sample"))
               return Effect.asVoid(FiberSet.run(running, judged))
             })
           }),

@@ -34,6 +34,34 @@ describe.each(["main", "claude", "responses", "gemini"])("an exchange of %s", (m
   })
 })
 
+describe("a large exchange", () => {
+  const long = "a long text ".repeat(30_000)
+
+  it("is kept, gone on from, and goes on from others", async () => {
+    gateway().vendor.script(answering({ words: ["ok"], inTokens: 10, outTokens: 5 }))
+    const model = { model: "claude", params: { maxTokens: 10 } }
+    const first = await idOf(await gateway().exchange({ ...model, thread: say(`${long}1`), keep: true }))
+    const second = await idOf(await gateway().exchange({ ...model, thread: say("short"), keep: true, after: first }))
+    await idOf(await gateway().exchange({ ...model, thread: say(`${long}2`), after: second }))
+    const sent = JSON.stringify(gateway().vendor.calls.at(-1)?.body)
+    expect(sent.split("a long text ")).toHaveLength(60_001)
+    expect(sent).toMatch(/a long text 1.*ok.*short.*ok.*a long text 2/)
+  })
+
+  it("of a response is continued", async () => {
+    const responses = async (body: object) => {
+      const reply = await gateway().call("POST", "/openai/v1/responses", { model: "claude", ...body })
+      const json: { readonly id?: string } = JSON.parse(await reply.text())
+      expect(reply.status).toBe(200)
+      return json.id
+    }
+    const first = await responses({ input: `${long}1` })
+    const second = await responses({ input: "short", previous_response_id: first })
+    await responses({ input: `${long}2`, previous_response_id: second })
+    expect(JSON.stringify(gateway().vendor.calls.at(-1)?.body)).toMatch(/a long text 1.*ok.*short.*ok.*a long text 2/)
+  })
+})
+
 describe("a kept exchange", () => {
   it.each([
     ["req_AAAAAAAAAAAAAAAA", 404],

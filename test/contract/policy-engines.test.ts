@@ -19,16 +19,23 @@ vi.spyOn(console, "log").mockImplementation((line: unknown) => void logged.push(
 
 const gateway = useGateway({ ids, config: { logLevel: "All", logFormat: "json", reviewStreamRate: 1 } })
 
+/** Nobody answers there: its deliveries stay. */
+const hook = `webhooks: [{ id: hook, url: "http://127.0.0.1:9/", secret: "env:WEIR_TEST_WEBHOOK", events: [policy.denied] }]`
+
 /** Applies a catalogue with policies that hold for every organisation. */
 const apply = async (policies: ReadonlyArray<object>) => {
   const { vendor, second, catalogue } = gateway()
-  const text = testCatalogue({ vendor: vendor.url, second: second.url }, ids, `policies: ${JSON.stringify(policies)}`)
+  const text = testCatalogue(
+    { vendor: vendor.url, second: second.url },
+    ids,
+    `policies: ${JSON.stringify(policies)}\n${hook}`,
+  )
     .replace(
       "vendors:\n",
       `vendors:\n  - { id: guards, dialect: openai-chat, profile: vllm, baseUrl: "${engines.of("model").twin.url}/v1", credential: "env:WEIR_TEST_VENDOR" }\n`,
     )
     .replace("models:\n", `models:\n  - { handle: guard, targets: [{ vendor: guards, model: guard-1 }] }\n`)
-  return Effect.runPromise(catalogue.apply(text))
+  return Effect.runPromise(catalogue.apply(text.replaceAll("contextWindow: 10000\n", "contextWindow: 1000000\n")))
 }
 
 const saying = (text: string) => ({ ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: text }] }] })
@@ -187,6 +194,83 @@ describe("without a verdict", () => {
   )
 })
 
+describe("a webhook that changes its secret", () => {
+  const answersWith = async (secrets: object) => {
+    const { twin, match } = engines.of("webhook")
+    twin.mood = "up"
+    twin.received.length = 0
+    const policy = { id: "signed", direction: "inbound", reason: "flagged", match: match(secrets), forAll: true }
+    const { warnings } = await apply([policy])
+    gateway().vendor.script(answerOf("fine"))
+    const { status } = await gateway().exchange(saying("Hello"))
+    const signatures = String(twin.received[0]?.headers["webhook-signature"]).split(" ").length
+    return { status, signatures, warnings }
+  }
+  const [known, next] = ["env:WEIR_TEST_WEBHOOK", "env:WEIR_TEST_NEW_WEBHOOK"]
+
+  it("gets the signatures of both meanwhile, and accepts either", async () => {
+    expect(await answersWith({ secret: next })).toMatchObject({ status: 403, signatures: 1 })
+    const both = { status: 200, signatures: 2, warnings: [] }
+    expect(await answersWith({ secret: next, formerSecret: known })).toEqual(both)
+    expect(await answersWith({ secret: known, formerSecret: next })).toEqual(both)
+    expect(await answersWith({ secret: known })).toEqual({ ...both, signatures: 1 })
+  })
+
+  it.each(["env:NOBODY", "env:WEIR_TEST_VENDOR"])(
+    "is signed with the new one if the former cannot be used (%s)",
+    async (formerSecret) => {
+      const warnings = ["signed: its formerSecret cannot be used; requests are signed with its secret alone"]
+      expect(await answersWith({ secret: known, formerSecret })).toEqual({ status: 200, signatures: 1, warnings })
+    },
+  )
+})
+
+describe("the request beside a reply", () => {
+  const prompt = "How do I get rid of ada@example.com?"
+  const mails = {
+    id: "mails",
+    direction: "inbound",
+    match: { entities: ["email"] },
+    reason: "personal_data",
+    action: "mask",
+    forAll: true,
+  }
+  const asked = async (kind: (typeof kinds)[number], more: object, stream: boolean) => {
+    const { twin } = engines.of(kind)
+    twin.mood = "up"
+    const outbound = { id: "beside", direction: "outbound", reason: "flagged", match: engines.of(kind).match() }
+    await apply([mails, { ...outbound, forAll: true, ...more }])
+    twin.received.length = 0
+    twin.refusals.length = 0
+    gateway().vendor.script(answerOf("It is easy. Go on"))
+    const response = await gateway().exchange({ ...saying(prompt), stream })
+    if (stream) await readEvents(response)
+    else expect(response.status).toBe(200)
+    await eventually(() => twin.received.length > 0)
+    expect(twin.refusals).toEqual([])
+    return twin.received.map(({ body }) => body)
+  }
+
+  it.each(["lakera", "model-armor", "model"] as const)("is given to %s, with its marks", async (kind) => {
+    for (const [more, stream] of [
+      [{}, false],
+      [{}, true],
+      [{ streams: "enforce" }, true],
+    ] as const) {
+      const bodies = await asked(kind, more, stream)
+      expect(bodies.filter((body) => body.includes("How do I get rid of <EMAIL_"))).toHaveLength(bodies.length)
+      expect(bodies.join()).not.toContain("ada@example.com")
+    }
+  })
+
+  it("is not given to a guard model with instructions, nor to engines that do not read it", async () => {
+    const match = engines.of("model").match({ prompt: "Be strict" })
+    expect((await asked("model", { match }, false)).join()).not.toContain("get rid of")
+    for (const kind of ["presidio", "bedrock-guardrail", "azure-content-safety", "webhook", "moderation"] as const)
+      expect((await asked(kind, {}, false)).join()).not.toContain("get rid of")
+  })
+})
+
 describe("a catalogue", () => {
   const policy = (match: object, more: object = {}) => ({
     id: "guarded",
@@ -212,6 +296,11 @@ describe("a catalogue", () => {
     ["an address without a scheme", { kind: "presidio", baseUrl: "presidio:3000" }],
     ["an address with a query", { kind: "webhook", url: "https://x.example.com/?a=1", secret: "env:A" }],
     ["a secret in the text", { kind: "webhook", url: "https://x.example.com", secret: "whsec_abc" }],
+    ["a former secret where nothing is signed", { kind: "lakera", formerSecret: "env:A" }],
+    [
+      "a former secret in the text",
+      { kind: "webhook", url: "https://x.example.com", secret: "env:A", formerSecret: "whsec_a" },
+    ],
     ["no secret for signatures", { kind: "webhook", url: "https://x.example.com" }],
     ["a language that is none", { kind: "presidio", baseUrl: "http://p", language: 'en","x":"' }],
     ["a threshold above 1", { kind: "presidio", baseUrl: "http://p", threshold: 1.5 }],
@@ -297,6 +386,57 @@ describe("presidio that masks requests", () => {
     gateway().vendor.script(answerOf(`To ${mark}.`))
     const reply = await gateway().exchange(saying("😀😀 mail ada@example.com, please"))
     expect(await reply.text()).toContain("To ada@example.com.")
+  })
+
+  it("masks a large request, which another thread reads", async () => {
+    await mask({ match: engines.of("presidio").match({ timeout: "20s" }) })
+    gateway().vendor.script(answerOf("ok"))
+    const text = `mail ada@example.com ${"more ".repeat(54_000)}`
+    expect((await gateway().exchange(saying(text))).status).toBe(200)
+    expect(got()).toMatch(/mail <EMAIL_[A-Z2-7]+> more/)
+    expect(got()).not.toContain("ada@example.com")
+  })
+
+  const failed = [`policy="masked-by-presidio"`, `at="request"`, `did="failed"`]
+  const lastPolicies = async () => {
+    const { sql, orgId } = gateway()
+    const rows = await Effect.runPromise(
+      sql<{ policies: unknown }>`select policies from usage_records where org_id = ${orgId} order by at desc limit 1`,
+    )
+    return rows[0]?.policies
+  }
+
+  it.each([
+    ["a request", "mail ada@example.com"],
+    ["a large request", `mail ada@example.com ${"more ".repeat(54_000)}`],
+  ])("without a verdict about %s that may pass is in the record and the metric", async (_name, text) => {
+    ;(await mask({ onFailure: "allow" })).mood = "killed"
+    const before = await metric("weir_policy_hits_total", failed)
+    gateway().vendor.script(answerOf("ok"))
+    expect((await gateway().exchange(saying(text))).status).toBe(200)
+    expect(await lastPolicies()).toEqual([{ policy: "masked-by-presidio", at: "request", count: 0, did: "failed" }])
+    expect(await metric("weir_policy_hits_total", failed)).toBe(before + 1)
+  })
+
+  it("without a verdict that denies is in the metrics, and an event", async () => {
+    ;(await mask()).mood = "killed"
+    const names = [
+      ["weir_policy_hits_total", failed],
+      ["weir_reviews_total", [`mode="review"`, `verdict="failed"`]],
+      ["weir_reviews_total", [`mode="review"`, `verdict="denied"`]],
+    ] as const
+    const counts = () => Promise.all(names.map(([name, labels]) => metric(name, labels)))
+    const before = await counts()
+    expect((await gateway().exchange(saying("mail ada@example.com"))).status).toBe(403)
+    expect(await counts()).toEqual(before.map((count) => count + 1))
+    const events = () =>
+      Effect.runPromise(gateway().sql<{ data: unknown }>`
+        select data from webhook_deliveries where data ->> 'policy' = 'masked-by-presidio'`)
+    await eventually(async () => (await events()).length === 1)
+    expect((await events())[0]?.data).toMatchObject({
+      ...{ policy: "masked-by-presidio", reason: "review_unavailable", at: "request", model: "unknown" },
+      ...{ appId: ids.app, requestId: expect.stringMatching(/^req_/) },
+    })
   })
 
   it("without a verdict denies, or lets the request pass, as the policy says", async () => {

@@ -17,7 +17,7 @@ policies:
   - { id: personal, direction: both, match: { entities: [email, card] }, reason: personal_data, action: mask }
   - { id: keys, direction: both, match: { entities: [secret] }, reason: secret_material, streams: enforce }
   - { id: words, direction: inbound, match: { keywords: [classified] }, reason: leak, forAll: true }
-  - { id: guarded, direction: inbound, match: { engine: { kind: presidio, baseUrl: "http://127.0.0.1:9" } }, reason: leak, onFailure: allow }
+  - { id: guarded, direction: inbound, match: { engine: { kind: presidio, baseUrl: "http://127.0.0.1:9" } }, reason: leak, onFailure: allow, price: { currency: USD, perCall: "0.001", perThousandCharacters: "0.02" }, paidBy: organisation }
 orgs:
   - { id: acme, name: Acme, currency: USD, models: [main], policies: [personal] }
 `
@@ -31,12 +31,15 @@ it("lists policies, and tries a text against those in force", async () => {
     "policies/keys: its matches have no longest length; a stream waits from where one begins",
   )
   const lines = (await run("policies", "list")).text.split("\n")
-  expect(lines[0]).toMatch(/^POLICY +DIRECTION +MATCH +ACTION +STREAMS +TEXT WAITS +NAMED BY +PROBLEM$/)
+  expect(lines[0]).toMatch(/^POLICY +DIRECTION +MATCH +ACTION +STREAMS +TEXT WAITS +PRICE +NAMED BY +PROBLEM$/)
   expect(lines[1]).toMatch(
     /^personal +both +entities: email, card +mask +enforce +at most 409 characters +organisation acme$/,
   )
   expect(lines[2]).toMatch(/^keys +both +entities: secret +deny +enforce +from where a match begins +nobody$/)
   expect(lines[3]).toMatch(/^words +inbound +keywords: classified +deny +everyone$/)
+  expect(lines[4]).toMatch(
+    /^guarded +inbound .* USD 0\.001 a call and 0\.02 a thousand characters, paid by the organisation +nobody$/,
+  )
 
   const text = join(dir(), "prompt.txt")
   writeFileSync(text, "Write to ada@example.com, classified\n")

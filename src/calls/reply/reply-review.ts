@@ -4,6 +4,7 @@ import type { Caller } from "../../identity/caller.ts"
 import { Marks, markKey } from "../../policies/masks/marks.ts"
 import { editJsonTexts } from "../../policies/reply/reply-blocks.ts"
 import { type ReplyEngines, ReplyReview } from "../../policies/reply/reply-review.ts"
+import type { ReviewAbout } from "../../policies/review.ts"
 import type { WholeReply } from "../connection.ts"
 import type { CallServices } from "../services.ts"
 import type { ClientReply } from "./reply.ts"
@@ -13,12 +14,14 @@ type ReviewServices = Pick<CallServices, "config" | "review" | "deadlines" | "co
 /**
  * Reviews a reply from now on; undefined if nothing is enforced on it.
  * @param restored the marks of the request, which are put back
+ * @param about for its engines
  */
 export const reviewOf = <Body extends object>(
   reply: ClientReply<Body>,
   { policies: { outbound }, org }: Pick<Caller, "policies" | "org">,
   restored: Marks | undefined,
   { config: { masterKey, policyPieceMs }, review: { judge }, deadlines, context }: ReviewServices,
+  about: ReviewAbout | undefined,
 ): CallReview | undefined => {
   if (restored === undefined && !outbound.some(({ isEnforced }) => isEnforced)) return undefined
   let marks: Marks | undefined
@@ -29,7 +32,8 @@ export const reviewOf = <Body extends object>(
   const asked = outbound.filter(({ isEnforced, check }) => isEnforced && check.kind === "engine")
   const engines: ReplyEngines = {
     policies: asked,
-    judge: (policies, text) => Effect.runPromiseWith(context)(judge(policies, "reply", () => Effect.succeed(text))),
+    judge: (policies, text) =>
+      Effect.runPromiseWith(context)(judge(policies, "reply", () => Effect.succeed(text), about)),
     later: (due) => void deadlines.after(policyPieceMs, due),
   }
   const review = new CallReview({

@@ -68,9 +68,10 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   const usage = usageOf(due.bill, due.charge, task.currency)
   const failure = error ?? (task.opening !== undefined && denial !== undefined ? contentBlocked(denial) : undefined)
   const finish = (told?: Amount) => {
-    const billed = withHits(heldCall, due.settlement)
-    if (failure !== undefined) return { finished: undefined, settlement: billed }
+    if (failure !== undefined) return { finished: undefined, settlement: withHits(heldCall, due.settlement) }
+    // Masks find their matches while a whole reply is made.
     const finished = finishReply(heldCall, usage, denial, true)
+    const billed = withHits(heldCall, due.settlement)
     const settlement = denial === undefined ? withKept(heldCall, billed, usage) : billed
     // The record has the marks of the request, not their values.
     const kept = heldCall.review?.restores === true ? finishReply(heldCall, usage, denial, false) : finished
@@ -233,7 +234,7 @@ const reportEstimate = <Body extends object>(
 
 /** A whole reply is reviewed before it is sent; a stream has been sent already and is sampled. */
 const reviewOutbound = Effect.fnUntraced(function* <Body extends object>(
-  { services, call, task, hits, review }: HeldCall<Body>,
+  { services, call, task, hits, review, about }: HeldCall<Body>,
   isGood: boolean,
 ): Effect.fn.Return<Denial | undefined> {
   const policies = call.caller.policies.outbound
@@ -243,12 +244,12 @@ const reviewOutbound = Effect.fnUntraced(function* <Body extends object>(
     if (review?.denial !== undefined) return review.denial
     if (policies.length === 0) return undefined
     const sampled = policies.filter(({ isEnforced }) => !isEnforced)
-    yield* services.review.sample(sampled, answered)
+    yield* services.review.sample(sampled, answered, about)
     return undefined
   }
   if (!isGood || policies.length === 0) return undefined
   const judged = policies.filter(({ action }) => action !== "mask")
-  const verdict = yield* services.review.judge(judged, "reply", answered)
+  const verdict = yield* services.review.judge(judged, "reply", answered, about)
   hits.push(...verdict.hits)
   return verdict.denial
 })

@@ -16,7 +16,7 @@ const list = Command.make("list", operator, (target) =>
     (client, headers) => client.adminPolicies.policies({ headers }),
     ({ data }) =>
       table(
-        ["policy", "direction", "match", "action", "streams", "text waits", "named by", "problem"],
+        ["policy", "direction", "match", "action", "streams", "text waits", "price", "named by", "problem"],
         data.map((policy) => [
           policy.id,
           policy.direction,
@@ -24,6 +24,7 @@ const list = Command.make("list", operator, (target) =>
           policy.action,
           policy.direction === "inbound" ? "" : policy.streams,
           describeWait(policy.waits),
+          describePrice(policy.price),
           describeNames(policy),
           policy.problem ?? "",
         ]),
@@ -42,6 +43,16 @@ const describeWait = (waits: Row["waits"]): string => {
   if (waits === undefined) return ""
   if (waits.until === "characters") return `at most ${waits.characters} characters`
   return waits.until === "match" ? "from where a match begins" : "until its engine answers"
+}
+
+const describePrice = (price: Row["price"]): string => {
+  if (price === undefined) return ""
+  const { currency, perCall, perThousandCharacters, paidBy } = price
+  const amounts = [
+    ...(perCall === undefined ? [] : [`${perCall} a call`]),
+    ...(perThousandCharacters === undefined ? [] : [`${perThousandCharacters} a thousand characters`]),
+  ]
+  return `${currency} ${amounts.join(" and ")}, paid by the ${paidBy}`
 }
 
 const describeNames = ({ forAll, namedBy: { orgs, apps, keys } }: Row): string =>

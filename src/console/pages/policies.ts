@@ -56,6 +56,7 @@ export const Page = () => {
               { name: "Action", show: ({ action }: Row) => action },
               { name: "Streams", show: ({ streams }: Row) => streams },
               { name: "Text waits", show: waitText },
+              { name: "Engine's price", show: priceText },
               {
                 name: "Holds for",
                 show: ({ forAll, namedBy }: Row) => (forAll ? "all organisations" : holdersOf(namedBy)),
@@ -75,6 +76,16 @@ const waitText = ({ waits }: Row): string => {
   if (waits === undefined) return "–"
   if (waits.until === "match") return "from where a match begins"
   return waits.until === "verdict" ? "until a verdict" : `at most ${count(waits.characters ?? 0)} characters`
+}
+
+const priceText = ({ price }: Row): string => {
+  if (price === undefined) return "–"
+  const { currency, perCall, perThousandCharacters, paidBy } = price
+  const amounts = [
+    ...(perCall === undefined ? [] : [`${perCall} a call`]),
+    ...(perThousandCharacters === undefined ? [] : [`${perThousandCharacters} a thousand characters`]),
+  ]
+  return `${currency} ${amounts.join(" and ")}, paid by the ${paidBy}`
 }
 
 const holdersOf = ({ orgs, apps, keys }: Row["namedBy"]): string => {

@@ -5,7 +5,8 @@
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
-import { withMasked } from "../../calls/held-call.ts"
+import { withMasked, withMissing } from "../../calls/held-call.ts"
+import { engineAccountOf } from "../../calls/settle/engine-account.ts"
 import { Keyed, makeForkIn } from "../../collections.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
@@ -56,7 +57,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
       again !== undefined && Result.isSuccess(again) && "exchange" in again.success ? again.success.exchange : exchange
     if (asked.keep === true) return Result.fail(notKeptHere)
     const decoded = checkExchange({ stream: true, ...asked }, asked, { body, read: promptOf }, "exchange.")
-    return withMasked(decoded, masked)
+    return withMissing(withMasked(decoded, masked), masking)
   }
 
   const serve = (socket: ClientSocket, from: SocketCaller) => {
@@ -83,7 +84,12 @@ export const makeExchangeSocket = Effect.gen(function* () {
         Effect.map(logCause(toServiceError(error), requestId), () => stream.refuse(error))
       const admitted = Effect.flatMap(Effect.andThen(overload.check(calls.open()), from.again), (caller) =>
         Effect.map(
-          masks.of(caller, () => text),
+          masks.of(
+            caller,
+            requestId,
+            () => text,
+            () => engineAccountOf(calls.services, caller),
+          ),
           (masking) => ({ caller, decoded: read(exchange, text, masking) }),
         ),
       )

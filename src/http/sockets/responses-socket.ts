@@ -6,7 +6,8 @@
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
-import { withKeep, withMasked } from "../../calls/held-call.ts"
+import { withKeep, withMasked, withMissing } from "../../calls/held-call.ts"
+import { engineAccountOf } from "../../calls/settle/engine-account.ts"
 import { makeForkIn } from "../../collections.ts"
 import { WeirConfig } from "../../config.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
@@ -134,7 +135,12 @@ export const makeResponsesSocket = Effect.gen(function* () {
       // A key of the upgrade would become that of each response.
       const { "idempotency-key": _, ...headers } = from.request.headers
       const { aliases } = caller.org
-      const masking = yield* masks.of(caller, () => bytes)
+      const masking = yield* masks.of(
+        caller,
+        requestId,
+        () => bytes,
+        () => engineAccountOf(calls.services, caller),
+      )
       const ms = keptFor(caller)
       const sentIn = { api: responsesApi.name, place, headers, aliases, inputFrom: ms && inputFrom }
       const {
@@ -165,7 +171,8 @@ export const makeResponsesSocket = Effect.gen(function* () {
       running = stream
       if (socket.isClosed) stream.gone()
       const call = { requestId, kind: chat, caller }
-      yield* calls.run({ ...call, decoded: keep ? withKeep(decoded, keep) : decoded }, stream)
+      const told = withMissing(decoded, masking)
+      yield* calls.run({ ...call, decoded: keep ? withKeep(told, keep) : told }, stream)
     })
 
     const take = (text: Buffer) => {

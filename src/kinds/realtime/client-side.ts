@@ -13,6 +13,7 @@ import type { ReviewPolicy } from "../../policies/policy.ts"
 import { contentBlocked } from "../../policies/review.ts"
 import { serviceError, shuttingDown } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
+import { toServiceError } from "../../store/unavailable.ts"
 import type { Job } from "./mailbox.ts"
 import { transcriptUnits } from "./plan.ts"
 import type { Responses } from "./responses.ts"
@@ -115,20 +116,23 @@ export class ClientSide {
   }
 
   #review(event: ReviewedEvent): void {
-    const { services, caller } = this.#parts.options
+    const { about, options } = this.#parts
+    const { services, caller } = options
     const { inbound } = caller.policies
     const { texts } = event.added
     if (inbound.length === 0 || texts.every(([, text]) => text === "")) {
       this.#send(event)
       return
     }
-    const judged = services.review.judge(inbound.flatMap(withoutMasks), "request", linesOf(texts))
+    const judged = services.review.judge(inbound.flatMap(withoutMasks), "request", linesOf(texts), about)
     this.#wait(
-      Effect.map(judged, ({ denial, hits }) => {
+      Effect.map(judged, ({ denial, hits, refusal }) => {
         this.#parts.money.found.push(...hits)
+        const eventId = "eventId" in event ? event.eventId : undefined
+        if (refusal !== undefined) return this.#parts.events.error(toServiceError(refusal), eventId)
         if (denial === undefined) return this.#send(event)
         this.#parts.noteDenial(denial, "request")
-        this.#parts.events.error(contentBlocked(denial), "eventId" in event ? event.eventId : undefined)
+        this.#parts.events.error(contentBlocked(denial), eventId)
       }),
     )
   }

@@ -1,5 +1,5 @@
 /** The state that the two sides of a session and its responses share. */
-import type { Denial, PolicyHit } from "../../policies/review.ts"
+import type { Denial, PolicyHit, ReviewAbout } from "../../policies/review.ts"
 import type { Mailbox } from "./mailbox.ts"
 import type { SessionMeter } from "./meter.ts"
 import type { OwnEvents } from "./own-events.ts"
@@ -16,6 +16,8 @@ export interface SessionParts {
   readonly money: SessionMoney
   readonly events: OwnEvents
   readonly deadlines: SessionDeadlines
+  /** The circumstances of its reviews; undefined if no engine is asked. */
+  readonly about: ReviewAbout | undefined
   /** Sends the event of a denial, without the text. */
   readonly noteDenial: (denial: Denial, at: PolicyHit["at"]) => void
 }

@@ -4,6 +4,7 @@
  */
 import { Effect, Exit, type Queue } from "effect"
 import { callerView, targetView } from "../../calls/call-view.ts"
+import { reviewAboutOf } from "../../calls/review-about.ts"
 import type { OpenSession } from "../../calls/services.ts"
 import { noteDenial } from "../../calls/settle/report.ts"
 import { Marks } from "../../policies/masks/marks.ts"
@@ -50,6 +51,7 @@ export class RealtimeSession {
       money,
       events: new OwnEvents(client, options.requestId),
       deadlines: new SessionDeadlines(options, reached.target, client, mailbox),
+      about: reviewAboutOf(services, caller),
       noteDenial: (denial, at) => noteDenial(services.denials, denied, denial, at),
     }
     this.#reached = reached
@@ -106,7 +108,7 @@ export class RealtimeSession {
 
   get #finished(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
-      const { options, sockets, mailbox, meter, money, events, deadlines } = this.#parts
+      const { options, sockets, mailbox, meter, money, events, deadlines, about } = this.#parts
       const { services, requestId, caller } = options
       const { reason = "gateway_lost", code = closing.internalError, error } = mailbox.ending ?? {}
       deadlines.end()
@@ -127,6 +129,7 @@ export class RealtimeSession {
         yield* services.review.sample(
           caller.policies.outbound.filter(({ isEnforced }) => !isEnforced),
           () => Effect.succeed(said),
+          about,
         )
     })
   }

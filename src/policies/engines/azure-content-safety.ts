@@ -46,8 +46,8 @@ export const azureContentSafety = (
     longestPiece,
     questions: (pieces, { direction }) =>
       pieces.flatMap(({ at, text }) => [
-        { at, ways: [analyze(text)] },
-        ...(shieldPrompt && direction === "inbound" ? [{ at, ways: [shield(text)] }] : []),
+        { at, texts: [text], ways: [analyze(text)] },
+        ...(shieldPrompt && direction === "inbound" ? [{ at, texts: [text], ways: [shield(text)] }] : []),
       ]),
   }
 }

@@ -22,6 +22,7 @@ export const bedrockGuardrail = (
     questions: (pieces, { direction }) =>
       pieces.map(({ at, text }) => ({
         at,
+        texts: [text],
         ways: [
           {
             address: baseUrl,

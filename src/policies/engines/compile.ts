@@ -65,21 +65,30 @@ export interface Account extends NetworkFields {
   readonly azure?: AzureAccess | undefined
   readonly google?: { readonly credentials: string } | undefined
   readonly signs?: boolean
+  /** The secret before the credential, which signs too. */
+  readonly former?: string | undefined
 }
 
 export const accountOf = (entry: PolicyEngine): Account => {
   if (entry.kind === "model") return {}
-  if (entry.kind === "webhook") return { ...entry, credential: entry.secret, signs: true }
+  if (entry.kind === "webhook") return { ...entry, credential: entry.secret, signs: true, former: entry.formerSecret }
   if (entry.kind === "model-armor") return { ...entry, google: { credentials: entry.credentials } }
   return entry
 }
 
 const accessOf = (account: Account, { secret: resolve }: Pick<Resolvers, "secret">) => {
-  const { credential, aws, azure, google, signs = false } = account
+  const { credential, aws, azure, google, signs = false, former } = account
   const secret = credential === undefined ? undefined : resolve(credential)
   const identity = credential === undefined ? identityOfVendor({ aws, azure, google }, resolve) : undefined
   const network = readNetwork(account, resolve)
-  const access: Access = { secret: secret === undefined ? undefined : Redacted.make(secret), identity, network }
+  const before = former === undefined ? undefined : resolve(former)
+  const access: Access = {
+    secret: secret === undefined ? undefined : Redacted.make(secret),
+    // One that cannot be used must not stop the new one.
+    formerSecret: before === undefined || !isWebhookSecret(before) ? undefined : Redacted.make(before),
+    identity,
+    network,
+  }
   const needsIdentity = credential === undefined && [aws, azure, google].some((way) => way !== undefined)
   if (credential !== undefined && secret === undefined) {
     return { access, problem: `there is no credential at ${credential}` }

@@ -1,6 +1,7 @@
 /** The form of an engine: questions about the pieces of a text, and the reading of their answers. Pure. */
 import { Data, type Redacted, Result } from "effect"
 import type { Identity } from "../../cloud-identities/identity.ts"
+import type { HoldError } from "../../money/ledger.ts"
 import type { PolicyEngine } from "../../protocol/catalogue/policy-engine.ts"
 import type { UpstreamRequest, WholeReply } from "../../upstream/client.ts"
 import type { Piece } from "./pieces.ts"
@@ -19,7 +20,8 @@ export interface EngineVerdict {
 
 /**
  * The reason why there is no verdict. `refused`: it did not accept the request; `partial`: it did not review all of the text;
- * `malformed`: its answer cannot be read; `cooling`: its last calls failed, so it is not called; `credential`: there is none here.
+ * `malformed`: its answer cannot be read; `cooling`: its last calls failed, so it is not called; `credential`: there is none here;
+ * `unpaid`: its price could not be held, so it is not asked.
  */
 export type FailureReason =
   | "timeout"
@@ -32,6 +34,7 @@ export type FailureReason =
   | "partial"
   | "cooling"
   | "credential"
+  | "unpaid"
 
 /** An engine has no verdict. Nothing here is of the text, or of the engine's answer. */
 export class EngineFailed extends Data.TaggedError("EngineFailed")<{
@@ -40,6 +43,8 @@ export class EngineFailed extends Data.TaggedError("EngineFailed")<{
   readonly status?: number | undefined
   /** The problem of the gateway's own identity. */
   readonly sentence?: string | undefined
+  /** The refusal of the hold of its price. */
+  readonly refusal?: HoldError | undefined
 }> {}
 
 /** The circumstances of a question. */
@@ -69,6 +74,8 @@ export interface Way extends Pick<UpstreamRequest, "baseUrl" | "path" | "headers
 export interface Question {
   /** The offset of its piece in the text. */
   readonly at: number
+  /** The texts that it is about. */
+  readonly texts: ReadonlyArray<string>
   /** The next way is taken if one gives no verdict. */
   readonly ways: ReadonlyArray<Way>
 }
@@ -77,6 +84,8 @@ export interface Engine {
   readonly kind: EngineKind
   /** The most characters that it gets at once. */
   readonly longestPiece: number
+  /** Whether the text before a reply changes its verdict. */
+  readonly readsEarlier?: boolean
   /** All of them are asked. */
   readonly questions: (pieces: ReadonlyArray<Piece>, about: About) => ReadonlyArray<Question>
 }
@@ -84,6 +93,8 @@ export interface Engine {
 /** The means of calling an engine, as the catalogue has them. */
 export interface Access extends Pick<UpstreamRequest, "network"> {
   readonly secret: Redacted.Redacted | undefined
+  /** The secret before it, which signs too while it is rotated. */
+  readonly formerSecret?: Redacted.Redacted | undefined
   readonly identity: Identity | undefined
 }
 

@@ -17,6 +17,7 @@ export const lakera = (
 ): Engine => ({
   kind: "lakera",
   longestPiece,
+  readsEarlier: true,
   questions: (pieces, { direction, earlier }) =>
     pieces.map(({ at, text }) => {
       // It screens the last message in the light of those before it.
@@ -27,6 +28,7 @@ export const lakera = (
       ]
       return {
         at,
+        texts: [text],
         ways: [
           {
             address: baseUrl,

@@ -16,9 +16,11 @@ export const modelArmor = (
 ): Engine => ({
   kind: "model-armor",
   longestPiece,
+  readsEarlier: true,
   questions: (pieces, { direction, earlier }) =>
     pieces.map(({ at, text }) => ({
       at,
+      texts: [text],
       ways: [
         {
           address: baseUrl,

@@ -1,6 +1,6 @@
 /**
  * A guard model of the catalogue, which answers `safe` or `unsafe` in its first line, as Llama Guard does. It is asked at its
- * targets in their order, with the platform's credentials, and nobody is billed.
+ * targets in their order, with the platform's credentials. The price of its policy is charged, and none of its model.
  * Source: https://www.llama.com/docs/model-cards-and-prompt-formats/llama-guard-4/
  */
 import { Redacted, Result } from "effect"
@@ -36,10 +36,12 @@ export const model = (
 ): Engine => ({
   kind: "model",
   longestPiece,
+  readsEarlier: prompt === undefined,
   questions: (pieces, about) =>
     pieces.map(({ at, text }) => {
       const thread = threadOf(text, about, prompt)
-      return { at, ways: orderTargets(targetsOf(handle), undefined).flatMap((target) => wayTo(target, thread)) }
+      const ways = orderTargets(targetsOf(handle), undefined).flatMap((target) => wayTo(target, thread))
+      return { at, texts: [text], ways }
     }),
 })
 

@@ -26,7 +26,7 @@ export const moderation = ({ baseUrl, model, categories }: Moderation, { secret,
       network,
       read: ({ body }: { readonly body: string }) => readResults(parseObject(body), input.length, categories),
     }
-    return [{ at: 0, ways: [way] }]
+    return [{ at: 0, texts: input, ways: [way] }]
   },
 })
 

@@ -21,6 +21,7 @@ export const presidio = (
   questions: (pieces) =>
     pieces.map(({ at, text }) => ({
       at,
+      texts: [text],
       ways: [
         {
           address: baseUrl,

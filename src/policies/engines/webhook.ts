@@ -12,17 +12,18 @@ import { type Span, unitPlaces, wordOf } from "./spans.ts"
 
 const longestPiece = 64 * 1024
 
-export const webhook = ({ url }: WebhookEngine, { secret, network }: Access): Engine => {
+export const webhook = ({ url }: WebhookEngine, { secret, formerSecret, network }: Access): Engine => {
   const { origin, pathname } = new URL(url)
+  const secrets = [secret, formerSecret].flatMap((each) => (each === undefined ? [] : [Redacted.value(each)]))
   return {
     kind: "webhook",
     longestPiece,
     questions: (pieces, { policy, direction, requestId, nowMs }) =>
       pieces.map(({ at, text }) => {
         const body = JSON.stringify({ policy, direction, text, requestId })
-        const secrets = secret === undefined ? [] : [Redacted.value(secret)]
         return {
           at,
+          texts: [text],
           ways: [
             {
               address: url,

@@ -8,10 +8,14 @@ import { WeirConfig } from "../../config.ts"
 import type { Policy } from "../../protocol/catalogue/policy.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { parseBody } from "../../protocol/json/json-body.ts"
+import type { StoreUnavailable } from "../../store/unavailable.ts"
+import { recordPolicyHits, recordReview } from "../../telemetry/metrics.ts"
+import { PolicyDenials, type PolicyDenied } from "../denials.ts"
+import type { EngineAccount } from "../engines/engine-price.ts"
 import { logNoVerdict, PolicyEngines } from "../engines/engines.ts"
 import type { Span } from "../engines/spans.ts"
 import { compilePolicy, type EngineCheck, type ReviewPolicy } from "../policy.ts"
-import { contentBlocked, unavailable } from "../review.ts"
+import { contentBlocked, type PolicyHit, unavailable } from "../review.ts"
 import { markKey } from "./marks.ts"
 import { type MaskedCaller, type Masking, maskBody, maskingOf } from "./mask-request.ts"
 import { requestTexts } from "./request-texts.ts"
@@ -21,12 +25,15 @@ export class RequestMasks extends Context.Service<
   {
     /**
      * The masks for a request of a caller; undefined if there are none. Returned at once if no engine is asked.
-     * @error content_blocked if an engine that must answer does not
+     * @param account made if an engine is asked
+     * @error content_blocked if an engine that must answer does not; or the refusal of the hold of its price
      */
     readonly of: (
-      caller: MaskedCaller,
+      caller: AskingCaller,
+      requestId: string,
       body: () => Uint8Array,
-    ) => Effect.Effect<Masking | undefined, ServiceError<"content_blocked">>
+      account: () => EngineAccount,
+    ) => Effect.Effect<Masking | undefined, ServiceError | StoreUnavailable>
   }
 >()("weir/policies/RequestMasks") {
   static readonly layer = Layer.effect(
@@ -34,15 +41,45 @@ export class RequestMasks extends Context.Service<
     Effect.gen(function* () {
       const engines = yield* PolicyEngines
       const { masterKey } = yield* WeirConfig
+      const denials = yield* PolicyDenials
+      const services = yield* Effect.context<never>()
+
+      /** The values that an engine finds; a hit if it has no verdict and may fail. */
+      const foundBy = (
+        policy: EngineMask,
+        { text, account }: { readonly text: string; readonly account: EngineAccount },
+        denied: () => PolicyDenied,
+      ): Effect.Effect<ReadonlyArray<ReviewPolicy> | PolicyHit, ServiceError | StoreUnavailable> =>
+        engines.find(policy, { text, direction: "inbound", account }).pipe(
+          Effect.map((spans) => masksOf(policy, text, spans)),
+          Effect.catch(
+            Effect.fnUntraced(function* (failure) {
+              const { id, onFailure } = policy
+              yield* logNoVerdict(policy, failure)
+              const hit: PolicyHit = { policy: id, at: "request", count: 0, did: "failed" }
+              recordReview(services, "review", "failed")
+              if (onFailure === "allow" && failure.refusal === undefined) return hit
+              // The call ends here: nothing else counts the hit.
+              recordPolicyHits(services, [hit])
+              if (failure.refusal !== undefined) return yield* failure.refusal
+              recordReview(services, "review", "denied")
+              denials.note(denied())
+              return yield* contentBlocked({ policy: id, reason: unavailable })
+            }),
+          ),
+        )
+
       return RequestMasks.of({
-        of: (caller, body) => {
+        of: (caller, requestId, body, account) => {
           const asked = engineMasks(caller.policies.inbound)
           const masking = maskingOf(caller, masterKey)
           if (asked.length === 0) return Effect.succeed(masking)
-          const texts = textsOf(maskBody(body(), masking).body)
+          const about = { text: textsOf(maskBody(body(), masking).body).join("\n"), account: account() }
           return Effect.map(
-            Effect.forEach(asked, (policy) => foundBy(engines, policy, texts)),
-            (made) => withMasks(masking, made.flat(), caller, masterKey),
+            Effect.forEach(asked, (policy) =>
+              foundBy(policy, about, () => ({ ...denialOf(caller), policy: policy.id, requestId })),
+            ),
+            (made) => withMasks(masking, made, caller, masterKey),
           )
         },
       })
@@ -59,15 +96,29 @@ const isEngineMask = (policy: ReviewPolicy): policy is EngineMask =>
 
 const engineMasks = (inbound: ReadonlyArray<ReviewPolicy>): ReadonlyArray<EngineMask> => inbound.filter(isEngineMask)
 
+/** A caller, as the event of a denial has it. */
+export interface AskingCaller extends MaskedCaller {
+  readonly keyId: string
+  readonly app?: { readonly id: string } | undefined
+  readonly tags?: PolicyDenied["tags"]
+}
+
+/** The request has not been read: nobody knows its model. */
+const denialOf = ({ org, app, keyId, tags }: AskingCaller) =>
+  ({ orgId: org.id, appId: app?.id, keyId, tags, reason: unavailable, at: "request", model: "unknown" }) as const
+
 const withMasks = (
   masking: Masking | undefined,
-  made: ReadonlyArray<ReviewPolicy>,
+  made: ReadonlyArray<ReadonlyArray<ReviewPolicy> | PolicyHit>,
   { org }: MaskedCaller,
   masterKey: Redacted.Redacted | undefined,
-): Masking | undefined =>
-  made.length === 0
-    ? masking
-    : { key: masking?.key ?? markKey(masterKey, org.id), policies: [...(masking?.policies ?? []), ...made] }
+): Masking | undefined => {
+  const masks = made.flatMap((each) => ("policy" in each ? [] : each))
+  const missing = made.flatMap((each) => ("policy" in each ? [each] : []))
+  if (masks.length === 0 && missing.length === 0) return masking
+  const { key = markKey(masterKey, org.id), policies = [] } = masking ?? {}
+  return { key, policies: [...policies, ...masks], missing }
+}
 
 /** Signed texts are the vendor's own. */
 const textsOf = (body: Uint8Array): ReadonlyArray<string> =>
@@ -78,25 +129,6 @@ const textsOf = (body: Uint8Array): ReadonlyArray<string> =>
         .filter(({ isSigned }) => !isSigned)
         .map(({ text }) => text),
   })
-
-const foundBy = (
-  { find }: PolicyEngines["Service"],
-  policy: EngineMask,
-  texts: ReadonlyArray<string>,
-): Effect.Effect<ReadonlyArray<ReviewPolicy>, ServiceError<"content_blocked">> => {
-  const text = texts.join("\n")
-  return find(policy, { text, direction: "inbound" }).pipe(
-    Effect.map((spans) => masksOf(policy, text, spans)),
-    Effect.catch((failure) =>
-      Effect.andThen(
-        logNoVerdict(policy, failure),
-        policy.onFailure === "allow"
-          ? Effect.succeed([])
-          : Effect.fail(contentBlocked({ policy: policy.id, reason: unavailable })),
-      ),
-    ),
-  )
-}
 
 /** Values that one rule looks for: a pattern has a largest size. */
 const valuesOfRule = 20

@@ -21,6 +21,8 @@ export interface Masking {
   readonly policies: ReadonlyArray<ReviewPolicy>
   /** The key of the organisation's marks. */
   readonly key: Uint8Array
+  /** Policies whose engines gave no verdict about the request, and may fail. */
+  readonly missing?: ReadonlyArray<PolicyHit>
 }
 
 /** The same for another thread. */

@@ -148,6 +148,8 @@ export const WebhookEngine = Schema.Struct({
   url: HttpUrl,
   /** The secret of its signatures: `whsec_`, and 24 to 64 bytes in base64. */
   secret: SecretRef,
+  /** The secret before this one, while the receiver changes to the new one: requests carry the signatures of both. */
+  formerSecret: Schema.optionalKey(SecretRef),
   ...common,
 })
 export type WebhookEngine = typeof WebhookEngine.Type

@@ -1,5 +1,7 @@
 /** Policies that review prompts and answers. */
 import { Schema } from "effect"
+import { Currency } from "../usage.ts"
+import { NonNegative } from "../values/bounds.ts"
 import { Millis } from "../values/duration.ts"
 import { PolicyEngine } from "./policy-engine.ts"
 import { HttpUrl, Id, SecretRef } from "./values.ts"
@@ -38,6 +40,16 @@ export type ReviewedPart = typeof ReviewedPart.Type
 export const PolicyAction = Schema.Literals(["deny", "mask", "flag", "shadow"])
 export type PolicyAction = typeof PolicyAction.Type
 
+/** The price of an engine's calls, of which only those count that are answered. */
+export const EnginePrice = Schema.Struct({
+  /** The currency of the organisations that pay it, e.g. `USD`. */
+  currency: Currency,
+  /** The price of a call. */
+  perCall: Schema.optionalKey(NonNegative),
+  /** The price of a thousand characters that it is asked about. */
+  perThousandCharacters: Schema.optionalKey(NonNegative),
+})
+
 export const Policy = Schema.Struct({
   id: Id,
   /** `inbound` reviews requests, `outbound` replies, `both` both. */
@@ -74,6 +86,10 @@ export const Policy = Schema.Struct({
   streams: Schema.optionalKey(Schema.Literals(["sample", "enforce"])),
   /** The verdict if an engine does not answer in time; `deny` if absent. */
   onFailure: Schema.optionalKey(Schema.Literals(["allow", "deny"])),
+  /** The price of its engine: calls that are answered have usage records. */
+  price: Schema.optionalKey(EnginePrice),
+  /** The party that pays it; `platform` if absent: then the records cost nothing. */
+  paidBy: Schema.optionalKey(Schema.Literals(["platform", "organisation"])),
   /** Whether it holds for every organisation, also for those that do not name it. */
   forAll: Schema.optionalKey(Schema.Boolean),
 })

@@ -1,6 +1,6 @@
 /** Content policies in force, and the trial of a text against them. */
 import { Schema } from "effect"
-import { Policy, PolicyAction, ReviewedPart } from "../catalogue/policy.ts"
+import { EnginePrice, Policy, PolicyAction, ReviewedPart } from "../catalogue/policy.ts"
 import { Id } from "../catalogue/values.ts"
 import { storedName } from "../values/text.ts"
 
@@ -28,6 +28,10 @@ export const PolicyList = Schema.Struct({
           until: Schema.Literals(["characters", "match", "verdict"]),
           characters: Schema.optionalKey(Schema.Int),
         }),
+      ),
+      /** The price of its engine; absent if it has none. */
+      price: Schema.optionalKey(
+        Schema.Struct({ ...EnginePrice.fields, paidBy: Schema.Literals(["platform", "organisation"]) }),
       ),
       /** Whether it holds for every organisation. */
       forAll: Schema.Boolean,

@@ -48,6 +48,9 @@ const unreadableKey = "its secret is no routing key of PagerDuty, which has 32 l
 
 export const unusableFormerSecret = "its formerSecret cannot be used; deliveries are signed with its secret alone"
 
+/** The same for an engine of a policy. */
+export const unusableFormerSecretOfEngine = "its formerSecret cannot be used; requests are signed with its secret alone"
+
 const some = <S extends Schema.Constraint>(type: S) =>
   Schema.Array(type).check(Schema.isMinLength(1), Schema.isUnique())
 

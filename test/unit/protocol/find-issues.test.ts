@@ -62,7 +62,10 @@ it("each wrong field is told, with the words of the schema", () => {
     { path: "model", message: "is required" },
     { path: "thread.0.blocks.0.v", message: "1 is not text" },
     { path: "params.maxTokens", message: '"many" is not an integer from 1 to 100000000' },
-    { path: "extra", message: "is not known here; known are model, thread, tools, params, meta, cache, stream, keep, after" },
+    {
+      path: "extra",
+      message: "is not known here; known are model, thread, tools, params, meta, cache, stream, keep, after",
+    },
   ])
 })
 
