@@ -61,7 +61,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
           return { decoded, connection: new CompatibleConnection(response, api, context, request.headers) }
         }
         const background = thread?.background
-        const named = { ...context, kept: keptNames(context, thread?.previous, background !== undefined) }
+        const named = { ...context, kept: keptNames(context, thread) }
         const connection = new CompatibleConnection(response, api, named, request.headers)
         const keep = keepResponse(sealer, caller, named, input, ms)
         if (background === undefined) return { decoded: withKeep(decoded, keep), connection }
