@@ -69,6 +69,10 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
         const detached = inBackground({ caller, context: named, input, ms, client: connection, response, isStreamed })
         return { ...detached, decoded: withKeep(decoded, keep, detached.begun) }
       }
+      const joined = () => {
+        const { conversation: id, from = 0 } = thread ?? {}
+        return id === undefined ? undefined : { id, from }
+      }
       const isKept = (caller: Caller) => api === responsesApi && keptFor(caller) !== undefined
       return runner.run(chat, withCredential(request), requestId, {
         ...(api === responsesApi && {
@@ -79,13 +83,21 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
             }),
         }),
         read: ({ caller, body }) => {
-          const read = readCompatible(api, request, body, caller.org.aliases, place)
+          const read = readCompatible(
+            api,
+            { headers: request.headers, joined: joined() },
+            body,
+            caller.org.aliases,
+            place,
+          )
           const isRead = Result.isSuccess(read.decoded) && isKept(caller)
           return connect(read, caller, isRead ? keptInput(body, thread?.from ?? 0) : undefined)
         },
         readLarge: (caller, parts, masking) => {
           const inputFrom = isKept(caller) ? (thread?.from ?? 0) : undefined
-          const sentIn = { api: api.name, place, headers: request.headers, aliases: caller.org.aliases, inputFrom }
+          const { headers } = request
+          const { aliases } = caller.org
+          const sentIn = { api: api.name, place, headers, aliases, inputFrom, joined: joined() }
           return Effect.map(large.read(parts, sentIn, masking), (read) => connect(read, caller, read.input))
         },
         refusedAt: () => new CompatibleConnection(response, api, unread),

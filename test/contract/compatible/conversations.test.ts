@@ -318,6 +318,20 @@ it("a call that fails adds nothing", async () => {
   expect(await itemsOf(id)).toEqual([])
 })
 
+it.each(["short", "x".repeat(3_000_000)])("a request that is sent again adds nothing again: %#", async (more) => {
+  const { id } = await client().conversations.create({ items: [user("Hello")] })
+  const headers = { "idempotency-key": `again-${id}` }
+  const model = more === "short" ? main : "claude"
+  gateway().vendor.script(saying("ok"))
+  const call = { model, input: `Well? ${more}`, conversation: id }
+  const first = await client().responses.create(call, { headers })
+  const again = await client().responses.create(call, { headers })
+  expect(again).toMatchObject({ output_text: first.output_text, conversation: { id } })
+  expect(await itemsOf(id)).toHaveLength(3)
+  const other = { ...call, input: `Well?? ${more}` }
+  await expect(client().responses.create(other, { headers })).rejects.toMatchObject({ status: 409 })
+})
+
 it("50 additions at once are all there, each whole and in one piece", async () => {
   const { id } = await client().conversations.create()
   gateway().vendor.script(saying("Yes"))
