@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import OpenAI from "openai"
 import { describe, expect, it } from "vitest"
 import { answering, newTestIds } from "../../../src/testing/index.ts"
+import { openaiChunk } from "../../../src/testing/vendor-replies.ts"
 import { useGateway } from "../../support/gateway.ts"
 import { onClouds, served } from "./clouds.ts"
 import { callsTools, vendorBodyOf } from "./vendors.ts"
@@ -308,6 +309,21 @@ it("hostile values are refused, and nothing is kept of them", async () => {
   expect(await itemsOf(id)).toEqual([])
 })
 
+it("a response that is cancelled adds nothing", async () => {
+  const { id } = await client().conversations.create()
+  gateway().vendor.script(async (call) => {
+    call.head()
+    await call.write(openaiChunk("Hel"))
+    await call.wait(20_000)
+  })
+  const begun = await client().responses.create({ model: main, input: "Work", conversation: id, background: true })
+  await expect.poll(async () => (await client().responses.retrieve(begun.id)).status).toBe("in_progress")
+  await client().responses.cancel(begun.id)
+  await expect.poll(() => gateway().vendor.calls.at(-1)?.hungUpAt, { timeout: 5000 }).toBeDefined()
+  await expect.poll(async () => await settledOf(begun.id)).toBe(true)
+  expect(await itemsOf(id)).toEqual([])
+})
+
 it("a call that fails adds nothing", async () => {
   const { id } = await client().conversations.create()
   gateway().vendor.script((call) => {
@@ -382,6 +398,16 @@ it("the past is erased: an addition keeps a conversation, and not its older item
   expect(await rowsOf(id)).toEqual({ conversations: 1, items: 1 })
 })
 
+it("the conversations of an application are erased with its responses, and no others", async () => {
+  const other = client(otherKey)
+  const own = await client().conversations.create({ items: [user("mine")] })
+  const { id } = await other.conversations.create({ items: [user("theirs")] })
+  await Effect.runPromise(gateway().sql`
+    select responses_remove(${ids.org}, null, ${`${ids.app}-other`}, null, null)`)
+  expect(await rowsOf(id)).toEqual({ conversations: 0, items: 0 })
+  expect(await rowsOf(own.id)).toEqual({ conversations: 1, items: 1 })
+})
+
 it("nothing of a conversation can be read in the database", async () => {
   const { id } = await client().conversations.create({ metadata: { n: "plain-words" }, items: [user("plain-words")] })
   const [row] = await Effect.runPromise(gateway().sql<{ found: number }>`
@@ -425,6 +451,13 @@ const posted = async (path: string, body: string) => {
     body,
   })
   return { status: reply.status, body: await reply.json() }
+}
+
+/** Whether the call of a response is billed. */
+const settledOf = async (id: string) => {
+  const [row] = await Effect.runPromise(gateway().sql<{ settled: boolean }>`
+    select exists (select from usage_records where ref = ${`req_${id.slice(5, 21)}`}) as settled`)
+  return row?.settled
 }
 
 const rowsOf = async (id: string) => {
