@@ -1,6 +1,7 @@
 -- Old nodes: may run.
 -- Responses that clients may continue, read and erase, and the items that they may reference. Functions: ledger_settle,
--- responses_remove, retain_responses, retain_response_days, response_thread, response_begin, response_end, responses_renew.
+-- responses_remove, retain_responses, retain_response_days, response_thread, response_begin, response_end, responses_renew,
+-- conversations_remove, conversation_append, conversations_append, conversation_cut, books_bytes.
 create table responses (
   org_id text not null,
   -- The day (UTC) in its id.
@@ -49,6 +50,42 @@ create table response_events (
 );
 create index response_events_by_erasure on response_events (erase_at);
 
+-- Conversations: lists of items that responses continue.
+create table conversations (
+  org_id text not null,
+  id text collate "C" not null,
+  -- Its owner; an absent part is empty.
+  app_id text not null,
+  person_id text not null,
+  end_user_id text not null,
+  created_at timestamptz not null default now(),
+  -- The last time when it was changed: it is kept for as long as its newest part.
+  changed_at timestamptz not null default now(),
+  erase_at timestamptz not null,
+  -- The place of the next item.
+  next_place bigint not null default 0,
+  -- Sealed.
+  metadata bytea not null,
+  primary key (org_id, id)
+);
+create index conversations_by_erasure on conversations (erase_at);
+
+create table conversation_items (
+  org_id text not null,
+  conversation_id text collate "C" not null,
+  place bigint not null,
+  -- Not unique: a client may send an item again.
+  id text collate "C" not null,
+  created_at timestamptz not null default now(),
+  erase_at timestamptz not null,
+  -- Sealed.
+  content bytea not null,
+  primary key (org_id, conversation_id, place)
+);
+alter table conversation_items alter column content set storage external;
+create index conversation_items_by_id on conversation_items (org_id, id);
+create index conversation_items_by_erasure on conversation_items (erase_at);
+
 -- Where the books are spread already, these are placed as the other tables of the books are.
 do $spread$ begin
   if exists (select from pg_class where relname = 'pg_dist_partition') then
@@ -56,6 +93,8 @@ do $spread$ begin
       perform create_distributed_table('responses', 'org_id', colocate_with => 'counters');
       perform create_distributed_table('response_items', 'org_id', colocate_with => 'counters');
       perform create_distributed_table('response_events', 'org_id', colocate_with => 'counters');
+      perform create_distributed_table('conversations', 'org_id', colocate_with => 'counters');
+      perform create_distributed_table('conversation_items', 'org_id', colocate_with => 'counters');
     end if;
   end if;
 end $spread$;

@@ -47,6 +47,7 @@ import { JobStore } from "./jobs/job-store.ts"
 import { Jobs } from "./jobs/jobs.ts"
 import { BackgroundResponses } from "./kept-responses/background-responses.ts"
 import { BackgroundStore } from "./kept-responses/background-store.ts"
+import { Conversations } from "./kept-responses/conversations.ts"
 import { KeptResponses } from "./kept-responses/kept-responses.ts"
 import { Realtime } from "./kinds/realtime/realtime.ts"
 import { Spool } from "./media/spool.ts"
@@ -171,6 +172,7 @@ const money = Layer.mergeAll(
   BudgetWarnings.layer,
   JobAttempts.layer,
   KeptResponses.layer,
+  Conversations.layer,
   BackgroundResponses.layer.pipe(Layer.provide(BackgroundStore.layer)),
   UsageRollups.layer,
   UsageSummaries.layer,

@@ -13,6 +13,7 @@ import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
 import { serveBelow } from "./base-path.ts"
 import { failureAt } from "./compatible/reply.ts"
+import { conversationRoutes } from "./compatible/responses/conversation-routes.ts"
 import { responseRoutes } from "./compatible/responses/routes.ts"
 import { compatibleRoutes } from "./compatible/routes.ts"
 import { limitConnections } from "./connection-limit.ts"
@@ -118,6 +119,7 @@ export const layerServer = Layer.unwrap(
       apiRoutes,
       compatibleRoutes,
       responseRoutes,
+      conversationRoutes,
       pageRoutes,
       consoleRoutes,
       guideRoutes(access),

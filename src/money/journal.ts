@@ -65,6 +65,12 @@ const entryFields = {
       eraseAt: Schema.Finite,
       items: Schema.Array(Schema.String),
       sealed: Schema.String,
+      conversation: Schema.optional(
+        Schema.Struct({
+          id: Schema.String,
+          items: Schema.Array(Schema.Struct({ id: Schema.String, sealed: Schema.String })),
+        }),
+      ),
     }),
   ),
   reply: Schema.optional(Schema.Struct({ sealed: Schema.String, told: Schema.optional(Schema.BigIntFromString) })),

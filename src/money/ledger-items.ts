@@ -2,7 +2,7 @@
 import { dateOf } from "../protocol/values/instant.ts"
 import { timeOfId } from "../protocol/values/ulid.ts"
 import { formatAmount } from "./amount.ts"
-import type { HoldFacts, Settlement } from "./settlement.ts"
+import type { HoldFacts, KeptFacts, Settlement } from "./settlement.ts"
 import { usageColumns } from "./usage-record.ts"
 
 export const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, budgets = [] }: HoldFacts) => ({
@@ -19,11 +19,31 @@ export const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, bud
 export interface SettleItem {
   readonly fields: object
   readonly reply: Buffer | undefined
-  /** The content of a response that is kept. */
-  readonly kept: Buffer | undefined
+  /** A response that is kept, with its content, and the items that it adds to a conversation. */
+  readonly kept: KeptItem | undefined
   /** Whether the books may have the hold. */
   readonly mayBeOpen: boolean
 }
+
+interface KeptItem {
+  readonly facts: object
+  readonly content: Buffer
+  readonly conversation: { readonly id: string; readonly items: ReadonlyArray<AppendedItem> } | undefined
+}
+
+interface AppendedItem {
+  readonly id: string
+  readonly content: Buffer
+}
+
+const keptItem = ({ sealed, conversation, ...facts }: KeptFacts): KeptItem => ({
+  facts,
+  content: Buffer.from(sealed, "base64"),
+  conversation: conversation && {
+    id: conversation.id,
+    items: conversation.items.map(({ id, sealed }) => ({ id, content: Buffer.from(sealed, "base64") })),
+  },
+})
 
 export const settleItem = (
   { hold, atMs, cost, record, reply, job, kept }: Settlement,
@@ -37,10 +57,9 @@ export const settleItem = (
     cost: formatAmount(cost),
     ...(reply?.told !== undefined && { told: formatAmount(reply.told) }),
     ...(job !== undefined && { job }),
-    ...(kept !== undefined && { kept: { ...kept, sealed: undefined } }),
   },
   reply: reply && Buffer.from(reply.sealed, "base64"),
-  kept: kept && Buffer.from(kept.sealed, "base64"),
+  kept: kept && keptItem(kept),
   mayBeOpen,
 })
 
@@ -67,11 +86,25 @@ export const packSettlements = (items: ReadonlyArray<SettleItem>) => {
     from += part.length
     return begin
   }
+  /** A response that is kept, with the places of its content and of the items that it adds to a conversation. */
+  const placed = ({ facts, content, conversation }: KeptItem) => ({
+    kept: {
+      ...facts,
+      ...(conversation !== undefined && {
+        conversation: {
+          id: conversation.id,
+          items: conversation.items.map(({ id, content }) => ({ id, from: place(content), bytes: content.length })),
+        },
+      }),
+    },
+    kept_from: place(content),
+    kept_bytes: content.length,
+  })
   const rows = items.map(({ fields, reply, kept }, item) => ({
     item,
     ...fields,
     ...(reply !== undefined && { reply_from: place(reply), reply_bytes: reply.length }),
-    ...(kept !== undefined && { kept_from: place(kept), kept_bytes: kept.length }),
+    ...(kept !== undefined && placed(kept)),
   }))
   return {
     items: JSON.stringify(rows),

@@ -57,6 +57,18 @@ export interface KeptFacts {
   readonly items: ReadonlyArray<string>
   /** Base64. */
   readonly sealed: string
+  /** The conversation to which its items are appended. */
+  readonly conversation?: AppendedItems | undefined
+}
+
+/** Items that a response adds to a conversation. */
+export interface AppendedItems {
+  readonly id: string
+  readonly items: ReadonlyArray<{
+    readonly id: string
+    /** Base64. */
+    readonly sealed: string
+  }>
 }
 
 /** A call that outlives its request: the vendor works on it, and reports the outcome later. */

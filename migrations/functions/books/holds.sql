@@ -50,6 +50,7 @@ returns table(item integer, outcome text, balance numeric) language plpgsql as $
 #variable_conflict use_column
 declare
   r record;
+  conversing integer[];
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   perform pg_current_xact_id();
@@ -159,12 +160,15 @@ begin
     on conflict do nothing
   )
   select j.item, j.org, j.at, j.ref, j.is_duplicate, a.balance, j.reply_from, j.reply_bytes, j.told,
-    j.reply_from is not null and not j.is_duplicate and c.item is null as is_again
+    j.reply_from is not null and not j.is_duplicate and c.item is null as is_again, c.kept->'conversation' is not null as converses
   from judged j join account a on a.org = j.org and a.cur = j.cur left join charge c on c.item = j.item
   loop
     item := r.item;
     outcome := case when r.is_duplicate then 'duplicate' else 'settled' end;
     balance := r.balance;
+    if r.converses then
+      conversing := conversing || r.item;
+    end if;
     if r.is_again then
       if r.told is not null then
         update replies k set balance = r.told, reply = substr(replies, r.reply_from, r.reply_bytes)
@@ -175,6 +179,9 @@ begin
     end if;
     return next;
   end loop;
+  if conversing is not null then
+    perform conversations_append(items, replies, conversing);
+  end if;
 end $fn$;
 
 -- Closes the holds of a settlement that had a checkpoint, and marks the hour of a usage record that is taken back late.

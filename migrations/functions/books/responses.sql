@@ -1,6 +1,7 @@
 -- Kept responses: their removal. They are written by ledger_settle.
 
--- Removes responses of an organisation with their items: one, those of an end user, or all before a time. Returns how many.
+-- Removes responses of an organisation with their items: one, or those of an end user, or all before a time, and then its
+-- conversations too. Returns how many.
 create or replace function responses_remove(p_org text, p_id text, p_app text, p_end_user text, p_before timestamptz)
 returns integer language plpgsql as $fn$
 declare
@@ -18,6 +19,9 @@ begin
     delete from response_events e using gone g where e.org_id = p_org and e.response_id = g.id
   )
   select count(*) into removed from gone;
+  if p_id is null then
+    removed := removed + conversations_remove(p_org, null, p_app, p_end_user, p_before);
+  end if;
   return removed;
 end $fn$;
 
@@ -28,6 +32,8 @@ declare
   responses_gone bigint;
   items_gone bigint;
   events_gone bigint;
+  conversations_gone bigint;
+  parts_gone bigint;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   delete from responses where (org_id, day, id) in (
@@ -39,7 +45,14 @@ begin
   delete from response_events where (org_id, response_id, part) in (
     select e.org_id, e.response_id, e.part from response_events e where e.erase_at < now() order by e.erase_at limit most);
   get diagnostics events_gone = row_count;
-  return greatest(responses_gone, items_gone, events_gone);
+  delete from conversations where (org_id, id) in (
+    select v.org_id, v.id from conversations v where v.erase_at < now() order by v.erase_at limit most);
+  get diagnostics conversations_gone = row_count;
+  delete from conversation_items where (org_id, conversation_id, place) in (
+    select i.org_id, i.conversation_id, i.place from conversation_items i
+    where i.erase_at < now() order by i.erase_at limit most);
+  get diagnostics parts_gone = row_count;
+  return greatest(responses_gone, items_gone, events_gone, conversations_gone, parts_gone);
 end $fn$;
 
 -- The day (UTC) in the id of a response; null if there is none.

@@ -100,6 +100,8 @@ export interface KeptNames {
   readonly previous: string | undefined
   /** Whether it runs without its client. */
   readonly isBackground: boolean
+  /** The conversation that it continues. */
+  readonly conversation?: string | undefined
 }
 
 export interface CarriedApi {

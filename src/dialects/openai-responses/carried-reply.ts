@@ -3,17 +3,19 @@ import { editJsonText, type JsonEdit, type JsonPath, set } from "../../protocol/
 import { type MakeRules, replyEdits } from "../carry/carried-reply.ts"
 import type { ReplyContext } from "../client/client-api.ts"
 import { isObject } from "../parse/json.ts"
-import { responseId } from "./client-reply.ts"
+import { conversationIn, responseId } from "./client-reply.ts"
 
 const editsOf = (context: ReplyContext, ...path: JsonPath): ReadonlyArray<JsonEdit> => {
   const { model, kept } = context
   const edits = replyEdits({ id: responseId(context), model }, ...path)
   if (kept === undefined) return edits
+  const { conversation } = conversationIn(context)
   return [
     ...edits,
     set(true, ...path, "store"),
     set(kept.previous ?? null, ...path, "previous_response_id"),
     ...(kept.isBackground ? [set(true, ...path, "background")] : []),
+    ...(conversation === undefined ? [] : [set(conversation, ...path, "conversation")]),
   ]
 }
 

@@ -66,11 +66,16 @@ interface Progress {
 
 export const responseId = (context: ReplyContext): string => context.kept?.id ?? `resp_${replyId(context)}`
 
+/** The conversation that a response continues, as a field of it. */
+export const conversationIn = ({ kept }: ReplyContext): { readonly conversation?: { readonly id: string } } =>
+  kept?.conversation === undefined ? {} : { conversation: { id: kept.conversation } }
+
 const responseOf = (context: ReplyContext, { status, output, usage, incompleteReason, error }: Progress) => ({
   id: responseId(context),
   object: "response",
   created_at: context.createdS,
   ...(context.kept?.isBackground === true && { background: true }),
+  ...conversationIn(context),
   status,
   error: error ?? null,
   incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },

@@ -54,7 +54,7 @@ export const responsesFields: FieldTable = {
   store: own(false, true),
   ...all(carried, "service_tier", "truncation", "top_logprobs", "prompt_cache_options", "max_tool_calls"),
   background: neutral(false),
-  conversation: refused("nothing is stored: send the thread"),
+  conversation: refused("the organisation keeps no responses, or this is a socket: send the thread"),
   previous_response_id: refused("nothing is stored: send the thread"),
   prompt: refused("nothing is stored: send the thread"),
   access_programs: refused("programs of a vendor are not used"),

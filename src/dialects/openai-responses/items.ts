@@ -19,6 +19,12 @@ export const inputItems = (body: string | Uint8Array, from = 0): ReadonlyArray<s
   return input.flatMap((_, at) => (at < from ? [] : (source.textAt(["input", at]) ?? [])))
 }
 
+/** The texts of a list of items in a body. @param count their number */
+export const textsOfItems = (body: string | Uint8Array, count: number): ReadonlyArray<string> => {
+  const source = new JsonSource(body)
+  return Array.from({ length: count }, (_, at) => source.textAt(["items", at]) ?? "null")
+}
+
 /** The items of a response's output. */
 export const outputItems = (response: string): ReadonlyArray<string> => {
   const source = new JsonSource(response)
@@ -59,13 +65,53 @@ const prefixes: Readonly<Record<string, string>> = {
   custom_tool_call_output: "ctco",
 }
 
+const typeOf = (item: JsonObject): string => (typeof item["type"] === "string" ? item["type"] : "message")
+
+/** The prefix of an item's id. */
+const prefixOf = (type: string): string => (Object.hasOwn(prefixes, type) ? (prefixes[type] ?? "item") : "item")
+
+/** The id of an item: its own, or its type's prefix with a name. */
+export const itemIdOf = (item: JsonObject, name: string): string => {
+  const { id } = item
+  return typeof id === "string" && /^[\w-]{1,128}$/.test(id) ? id : `${prefixOf(typeOf(item))}_${name}`
+}
+
+/** An item of a request in a name of its id. */
+export const inputName = (responseId: string, at: number): string => `${responseId.slice("resp_".length)}_i${at}`
+
+/** The items of a response and its request, with ids. @param input the items of the request */
+export const namedItems = (
+  responseId: string,
+  input: ReadonlyArray<string>,
+  response: string,
+): ReadonlyArray<{ readonly id: string; readonly text: string }> => {
+  const named = (text: string, name: string) => ({ id: itemIdOf(parseObject(text) ?? {}, name), text })
+  return [
+    ...input.map((text, at) => named(text, inputName(responseId, at))),
+    ...outputItems(response).map((text, at) => named(text, `${responseId.slice("resp_".length)}_${at}`)),
+  ]
+}
+
 /** An item of the input with an id: its own, or one that names its response and place. */
 export const withItemId = (text: string, responseId: string, at: number): JsonObject => {
   const item = parseObject(text) ?? {}
-  const type = typeof item["type"] === "string" ? item["type"] : "message"
+  const type = typeOf(item)
   if (typeof item["id"] === "string") return { type, ...item }
-  const prefix = Object.hasOwn(prefixes, type) ? prefixes[type] : "item"
-  return { id: `${prefix}_${responseId.slice("resp_".length)}_i${at}`, type, ...item }
+  return { id: `${prefixOf(type)}_${inputName(responseId, at)}`, type, ...item }
+}
+
+/** An item of a conversation as clients read it: with its id, and a message with its state and parts. */
+export const conversationItem = (id: string, text: string): JsonObject => {
+  const item = parseObject(text) ?? {}
+  const type = typeOf(item)
+  if (type !== "message") return { ...item, id, type }
+  const { content, role } = item
+  const isReply = role === "assistant"
+  const parts =
+    typeof content !== "string"
+      ? content
+      : [isReply ? { type: "output_text", text: content, annotations: [] } : { type: "input_text", text: content }]
+  return { status: "completed", ...item, id, type, content: parts }
 }
 
 /** The items of a request that is to be kept; undefined if it says that it is not. @param from the first that is returned */

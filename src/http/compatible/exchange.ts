@@ -61,13 +61,17 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
           return { decoded, connection: new CompatibleConnection(response, api, context, request.headers) }
         }
         const background = thread?.background
-        const named = { ...context, kept: keptNames(context, thread?.previous, background !== undefined) }
+        const named = { ...context, kept: keptNames(context, thread) }
         const connection = new CompatibleConnection(response, api, named, request.headers)
         const keep = keepResponse(sealer, caller, named, input, ms)
         if (background === undefined) return { decoded: withKeep(decoded, keep), connection }
         const { isStreamed } = background
         const detached = inBackground({ caller, context: named, input, ms, client: connection, response, isStreamed })
         return { ...detached, decoded: withKeep(decoded, keep, detached.begun) }
+      }
+      const joined = () => {
+        const { conversation: id, from = 0 } = thread ?? {}
+        return id === undefined ? undefined : { id, from }
       }
       const isKept = (caller: Caller) => api === responsesApi && keptFor(caller) !== undefined
       return runner.run(chat, withCredential(request), requestId, {
@@ -81,13 +85,21 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
               : undefined,
         }),
         read: ({ caller, body }) => {
-          const read = readCompatible(api, request, body, caller.org.aliases, place)
+          const read = readCompatible(
+            api,
+            { headers: request.headers, joined: joined() },
+            body,
+            caller.org.aliases,
+            place,
+          )
           const isRead = Result.isSuccess(read.decoded) && isKept(caller)
           return connect(read, caller, isRead ? keptInput(body, thread?.from ?? 0) : undefined)
         },
         readLarge: (caller, parts, masking) => {
           const inputFrom = isKept(caller) ? (thread?.from ?? 0) : undefined
-          const sentIn = { api: api.name, place, headers: request.headers, aliases: caller.org.aliases, inputFrom }
+          const { headers } = request
+          const { aliases } = caller.org
+          const sentIn = { api: api.name, place, headers, aliases, inputFrom, joined: joined() }
           return Effect.map(large.read(parts, sentIn, masking), (read) => connect(read, caller, read.input))
         },
         refusedAt: () => new CompatibleConnection(response, api, unread),

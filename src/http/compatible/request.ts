@@ -1,6 +1,6 @@
 /** A request of a compatible route as an exchange of twp/1. */
 
-import { Result } from "effect"
+import { Result, type Schema } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import type { OwnRequest } from "../../dialects/carry/carried-request.ts"
 import type { CarriedApi, ClientApi, ClientContext, RequestPlace } from "../../dialects/client/client-api.ts"
@@ -24,9 +24,20 @@ export interface CompatibleRequest {
   readonly decoded: Decoded<DecodedCall<ChatRequest>>
 }
 
+/** A conversation whose items were put before those of a request; they change, while the request stays the same. */
+export interface JoinedConversation {
+  readonly id: string
+  /** The number of its items. */
+  readonly from: number
+}
+
+interface SentWith extends Pick<RuntimeRequest, "headers"> {
+  readonly joined?: JoinedConversation | undefined
+}
+
 export const readCompatible = (
   api: ClientApi,
-  { headers }: Pick<RuntimeRequest, "headers">,
+  { headers, joined }: SentWith,
   body: Uint8Array,
   aliases: Readonly<Record<string, string>> | undefined,
   place: RequestPlace,
@@ -54,7 +65,7 @@ export const readCompatible = (
   const decoded = checkCall(
     ExchangeRequest,
     candidate,
-    meta === undefined ? null : [api.name, place.model, place.stream, json],
+    meta === undefined ? null : [api.name, place.model, place.stream, alone(json, joined)],
   )
   const source = { body, exact, read: promptReader(api, place, candidate.model) }
   return {
@@ -71,6 +82,15 @@ export const readCompatible = (
     }),
   }
 }
+
+/** A request without the items of a conversation. */
+const alone = (json: Schema.Json, joined: JoinedConversation | undefined): Schema.Json =>
+  joined !== undefined && isPlainObject(json) && Array.isArray(json["input"])
+    ? { ...json, input: json["input"].slice(joined.from), conversation: joined.id }
+    : json
+
+const isPlainObject = (json: Schema.Json): json is Schema.JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
 
 const sentIn = (
   { dialect: api, prompt, betas }: CarriedApi,

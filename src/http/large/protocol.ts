@@ -10,6 +10,7 @@ import type { Parts } from "../../policies/parts.ts"
 import type { Block } from "../../protocol/block.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { ErrorDetail } from "../../protocol/error.ts"
+import type { JoinedConversation } from "../compatible/request.ts"
 
 /** The request of a compatible route: its API, path and headers. */
 export interface SentIn {
@@ -19,6 +20,8 @@ export interface SentIn {
   readonly aliases: Readonly<Record<string, string>> | undefined
   /** The first item of its input that is returned; none is if absent. */
   readonly inputFrom?: number | undefined
+  /** The conversation whose items it has. */
+  readonly joined?: JoinedConversation | undefined
 }
 
 /** `id` is the request's, from `read` to `end`. */

@@ -126,7 +126,8 @@ export const makeResponsesSocket = Effect.gen(function* () {
       const sentBytes = Buffer.from(writeJson(asked.body))
       if (sentBytes.length > bodyMaxBytes) return yield* bodyTooLarge(bodyMaxBytes)
       const thread = yield* continueThread(caller, sentBytes)
-      if (thread.background !== undefined) return yield* noBackground
+      if (thread.background !== undefined) return yield* notOnSockets("background")
+      if (thread.conversation !== undefined) return yield* notOnSockets("conversation")
       const { body: bytes } = thread
       // The connection remembers all items, also those that others have kept.
       const input = bytes === sentBytes ? asked.input : inputItems(bytes).map((text) => new JsonText(text))
@@ -159,7 +160,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
         remember({ responseId, items: input, isKept: false })
         return
       }
-      const named = { ...context, kept: keptNames(context, previous, false) }
+      const named = { ...context, kept: keptNames(context, { previous }) }
       const keep = ms && ownInput && keepResponse(sealer, caller, named, ownInput, ms)
       const stream = new ResponseStream({
         socket,
@@ -249,9 +250,8 @@ export const makeResponsesSocket = Effect.gen(function* () {
   return handler
 })
 
-const noBackground = invalidInput([
-  { path: "background", message: "is not available on a socket: ask for it over HTTP" },
-])
+const notOnSockets = (path: string) =>
+  invalidInput([{ path, message: "is not available on a socket: ask for it over HTTP" }])
 
 const tooManyWaiting = () =>
   serviceError(

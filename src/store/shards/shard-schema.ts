@@ -24,6 +24,8 @@ export const bookTables = [
   "responses",
   "response_items",
   "response_events",
+  "conversations",
+  "conversation_items",
   "jobs",
   "job_attempts",
   "exchange_reports",

@@ -125,6 +125,28 @@ describe("the journal", () => {
     }).pipe(Effect.scoped),
   )
 
+  it.effect("takes over a response that is kept, with the items that it adds to a conversation", () =>
+    Effect.gen(function* () {
+      const path = folder()
+      const kept = {
+        id: "resp_1",
+        day: "2026-11-29",
+        app: "app",
+        person: "",
+        endUser: "",
+        model: "main",
+        state: "completed" as const,
+        eraseAt: 1_800_000_000_000,
+        items: [],
+        sealed: "AAAA",
+        conversation: { id: "conv_1", items: [{ id: "msg_1", sealed: "BBBB" }] },
+      }
+      yield* Effect.scoped(Effect.flatMap(openJournal(path), ({ append }) => append({ ...settlement("a"), kept })))
+      const { pending } = yield* openJournal(path)
+      expect(pending()).toMatchObject([{ kept }])
+    }).pipe(Effect.scoped),
+  )
+
   it.effect("leaves the journal of a living process alone, also of this one", () =>
     Effect.gen(function* () {
       const path = folder()

@@ -3,9 +3,10 @@ import type { KeepReply } from "../../../calls/held-call.ts"
 import type { KeptNames, ReplyContext } from "../../../dialects/client/client-api.ts"
 import { carriedResponse } from "../../../dialects/openai-responses/carried-reply.ts"
 import { wholeResponse } from "../../../dialects/openai-responses/client-reply.ts"
-import { outputIds, responseOfItem } from "../../../dialects/openai-responses/items.ts"
+import { namedItems, outputIds, responseOfItem } from "../../../dialects/openai-responses/items.ts"
 import { parseObject, stringAt } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
+import { appendedItems } from "../../../kept-responses/conversation.ts"
 import { type Keeping, type KeptContent, ownerOf, sealResponse } from "../../../kept-responses/kept-response.ts"
 import { dayOfResponse, keptResponseId } from "../../../kept-responses/response-id.ts"
 import type { ChatReply } from "../../../kinds/chat/chat-reply.ts"
@@ -14,17 +15,22 @@ import { JsonSource } from "../../../protocol/json/json-source.ts"
 import { writeJson } from "../../../protocol/json/json-text.ts"
 import { dateOf } from "../../../protocol/values/instant.ts"
 import type { Sealer } from "../../../store/seal.ts"
+import type { ContinuedRequest } from "./thread.ts"
 
 /** The time for which responses of a caller are kept, in milliseconds; undefined if none is kept. */
 export const keptFor = ({ org: { keeps } }: Caller): number | undefined =>
   keeps?.responses === undefined ? undefined : keepMs(keeps.responses)
 
-/** The names of a response that will be kept. @param previous the response that it continues */
+/** The names of a response that will be kept. @param thread the request, which may continue others */
 export const keptNames = (
   { requestId, createdS }: ReplyContext,
-  previous: string | undefined,
-  isBackground: boolean,
-): KeptNames => ({ id: keptResponseId(requestId, createdS * 1000), previous, isBackground })
+  thread: Pick<ContinuedRequest, "previous" | "conversation" | "background"> | undefined,
+): KeptNames => ({
+  id: keptResponseId(requestId, createdS * 1000),
+  previous: thread?.previous,
+  isBackground: thread?.background !== undefined,
+  conversation: thread?.conversation,
+})
 
 export interface KeptContext extends ReplyContext {
   readonly kept: KeptNames
@@ -46,7 +52,7 @@ export const keepExchange =
   (reply) => {
     const { requestId, nowMs, after, ms } = call
     const context = { requestId, model: reply.model, createdS: Math.floor(nowMs / 1000), includesUsage: true }
-    const facts = factsOf(caller, { ...context, kept: keptNames(context, after, false) }, ms)
+    const facts = factsOf(caller, { ...context, kept: keptNames(context, { previous: after }) }, ms)
     const content = { api: "twp/1", input, response: writeJson(reply) } as const
     return sealResponse(sealer, { ...facts, state: "completed", items: [] }, content)
   }
@@ -84,15 +90,20 @@ export const keepResponse =
     ms: number,
   ): KeepReply<ChatReply> =>
   (reply) => {
-    const { id } = context.kept
+    const { id, conversation } = context.kept
     const response = responseText(context, reply)
     const json = parseObject(response) ?? {}
+    const appended =
+      conversation === undefined
+        ? undefined
+        : appendedItems(sealer, caller.org.id, conversation, namedItems(id, input, response))
     return sealResponse(
       sealer,
       {
         ...factsOf(caller, context, ms),
         state: stringAt(json, "status") === "incomplete" ? "incomplete" : "completed",
         items: outputIds(json).filter((itemId) => responseOfItem(itemId) !== id),
+        ...(appended !== undefined && { conversation: appended }),
       },
       { input, response },
     )

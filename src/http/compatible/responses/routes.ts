@@ -3,29 +3,19 @@ import { Effect, Schema, SchemaTransformation, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { WeirConfig } from "../../../config.ts"
 import { chatApi } from "../../../dialects/openai-chat/client.ts"
-import { outputItems, withItemId } from "../../../dialects/openai-responses/items.ts"
+import { conversationItem, outputItems, withItemId } from "../../../dialects/openai-responses/items.ts"
 import { parseObject } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import { BackgroundResponses } from "../../../kept-responses/background-responses.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
 import { type KeptResponse, KeptResponses } from "../../../kept-responses/kept-responses.ts"
 import { serviceError } from "../../../protocol/error.ts"
-import { invalidInput, issuesOf } from "../../../protocol/json/issues.ts"
 import { type Authenticated, fromRouter, makeForCaller } from "../../caller-request.ts"
 import { makeRevocation } from "../../revocation.ts"
 import { makeAnswerIn } from "../reply.ts"
+import { makeEarlierItems } from "./earlier-items.ts"
+import { decodeQuery, ListQuery, listReply, unknownAfter } from "./list-query.ts"
 import { resumedEvents } from "./resumed-stream.ts"
-
-const mostListed = 100
-
-/** Source: https://platform.openai.com/docs/api-reference/responses/input-items */
-const ListQuery = Schema.Struct({
-  limit: Schema.NumberFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: mostListed })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed("20")),
-  ),
-  after: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(128))),
-  order: Schema.Literals(["asc", "desc"]).pipe(Schema.withDecodingDefaultKey(Effect.succeed("desc" as const))),
-})
 
 /** `include` and `include_obfuscation` change nothing here. */
 const ReadQuery = Schema.Struct({
@@ -45,20 +35,13 @@ const ReadQuery = Schema.Struct({
   ),
 })
 
-const decodeQuery = <A, I>(query: Schema.Codec<A, I>, { request }: Authenticated) =>
-  Effect.mapError(
-    Schema.decodeUnknownEffect(query)(
-      Object.fromEntries(new URL(request.url, "http://gateway").searchParams.entries()),
-    ),
-    (error) => invalidInput(issuesOf(error)),
-  )
-
 export const responseRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const kept = yield* KeptResponses
     const background = yield* BackgroundResponses
     const { bodyMaxBytes } = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
+    const earlierItems = yield* makeEarlierItems
     const { again } = yield* makeForCaller
     const { streamWhileValid } = yield* makeRevocation
 
@@ -102,14 +85,20 @@ export const responseRoutes = HttpRouter.use(
         : yield* responseNotFound(id)
     })
 
-    /** The items from which a response was made: also those of the responses that it continues, as far as these are there. */
+    /** The items from which a response was made: also those that it continues, as far as these are there. */
     const itemsBefore = Effect.fnUntraced(function* (caller: Caller, id: string) {
       const own = yield* find(caller, id)
       const thread = yield* kept.thread(caller.org, ownerOf(caller), id, bodyMaxBytes)
       const before = thread._tag === "Found" ? thread.responses.slice(0, -1) : []
       const inputOf = (response: KeptResponse) => response.input.map((text, at) => withItemId(text, response.id, at))
       const outputOf = ({ response }: KeptResponse) => outputItems(response).map((text) => parseObject(text) ?? {})
-      return [...before.flatMap((response) => [...inputOf(response), ...outputOf(response)]), ...inputOf(own)]
+      const [first = own] = before
+      const earlier = yield* earlierItems(caller.org, ownerOf(caller), first)
+      return [
+        ...earlier.map((item) => conversationItem(item.id, item.text)),
+        ...before.flatMap((response) => [...inputOf(response), ...outputOf(response)]),
+        ...inputOf(own),
+      ]
     })
 
     const listInput = Effect.fnUntraced(function* (call: Authenticated, id: string) {
@@ -118,16 +107,9 @@ export const responseRoutes = HttpRouter.use(
       if (order === "desc") items.reverse()
       const from = after === undefined ? 0 : items.findIndex((item) => item["id"] === after) + 1
       if (after !== undefined && from === 0) {
-        return yield* invalidInput([{ path: "after", message: "is the id of no item" }])
+        return yield* unknownAfter
       }
-      const data = items.slice(from, from + limit)
-      return HttpServerResponse.jsonUnsafe({
-        object: "list",
-        data,
-        first_id: data[0]?.["id"] ?? null,
-        last_id: data.at(-1)?.["id"] ?? null,
-        has_more: from + limit < items.length,
-      })
+      return listReply(items.slice(from, from + limit), from + limit < items.length)
     })
 
     type Answer = typeof listInput | typeof read | typeof remove | typeof cancel

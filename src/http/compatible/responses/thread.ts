@@ -1,5 +1,5 @@
 /**
- * A request that continues a kept response or references its items, with these items in their place. From here on it is a
+ * A request that continues a kept response or a conversation, or references their items, with these items in their place. From here on it is a
  * request like others: policies, prices and vendors see the whole thread.
  */
 import { Effect, Result } from "effect"
@@ -14,6 +14,8 @@ import {
 } from "../../../dialects/openai-responses/items.ts"
 import { isObject, parseObject } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
+import type { ConversationItem } from "../../../kept-responses/conversation.ts"
+import { Conversations } from "../../../kept-responses/conversations.ts"
 import { type KeptOwner, ownerOf } from "../../../kept-responses/kept-response.ts"
 import { type KeptResponse, KeptResponses } from "../../../kept-responses/kept-responses.ts"
 import type { Org } from "../../../protocol/catalogue/tenant.ts"
@@ -22,6 +24,8 @@ import { invalidInput } from "../../../protocol/json/issues.ts"
 import { parseBody } from "../../../protocol/json/json-body.ts"
 import { cut, editJson, set } from "../../../protocol/json/json-edit.ts"
 import type { StoreUnavailable } from "../../../store/unavailable.ts"
+import { conversationNotFound } from "./conversation-not-found.ts"
+import { makeEarlierItems } from "./earlier-items.ts"
 
 export interface ContinuedRequest {
   readonly body: Uint8Array
@@ -29,6 +33,8 @@ export interface ContinuedRequest {
   readonly from: number
   /** The response that it continues. */
   readonly previous: string | undefined
+  /** The conversation that it continues. */
+  readonly conversation?: string | undefined
   /** Whether it runs without its client, who may follow it as a stream; the body asks for a stream in any case. */
   readonly background?: { readonly isStreamed: boolean } | undefined
 }
@@ -36,7 +42,7 @@ export interface ContinuedRequest {
 type ContinueError = ServiceError | StoreUnavailable
 
 /** Without one of these, a request is not read here. */
-const marks = ['"previous_response_id"', '"item_reference"', '"background"']
+const marks = ['"previous_response_id"', '"item_reference"', '"background"', '"conversation"']
 
 /** Whether a request may continue or reference kept responses, or run in the background. */
 export const namesOthers = (body: Uint8Array): boolean => {
@@ -49,6 +55,8 @@ const mostReferenced = 256
 
 export const makeThreads = Effect.gen(function* () {
   const kept = yield* KeptResponses
+  const conversations = yield* Conversations
+  const earlierItems = yield* makeEarlierItems
   const { bodyMaxBytes } = yield* WeirConfig
 
   const historyOf = Effect.fnUntraced(function* (
@@ -60,7 +68,23 @@ export const makeThreads = Effect.gen(function* () {
     if (thread._tag === "Missing") return yield* previousNotFound(thread.id)
     if (thread._tag === "TooLong") return yield* bodyTooLarge(bodyMaxBytes)
     if (thread.responses.some(({ api }) => api !== undefined)) return yield* previousNotFound(previous)
-    return thread.responses.flatMap(({ input, response }) => [...input, ...outputItems(response)])
+    const [first] = thread.responses
+    const earlier = first === undefined ? [] : yield* earlierItems(org, owner, first)
+    return [
+      ...earlier.map(({ text }) => text),
+      ...thread.responses.flatMap(({ input, response }) => [...input, ...outputItems(response)]),
+    ]
+  })
+
+  const itemsIn = Effect.fnUntraced(function* (
+    org: Org,
+    owner: KeptOwner,
+    conversation: string,
+  ): Effect.fn.Return<ReadonlyArray<ConversationItem>, ContinueError> {
+    if ((yield* conversations.find(org, owner, conversation)) === undefined) {
+      return yield* conversationNotFound(conversation)
+    }
+    return (yield* conversations.all(org, conversation, bodyMaxBytes)) ?? (yield* bodyTooLarge(bodyMaxBytes))
   })
 
   /** The texts of referenced items, by their ids. */
@@ -80,7 +104,13 @@ export const makeThreads = Effect.gen(function* () {
       ])
     }
     const found = yield* Effect.forEach(responseIds, (id) => kept.find(org, owner, id), { concurrency: 8 })
-    return new Map(found.flatMap((response) => (response === undefined ? [] : itemsOf(response, ids))))
+    const texts = new Map(found.flatMap((response) => (response === undefined ? [] : itemsOf(response, ids))))
+    const others = yield* conversations.named(
+      org,
+      owner,
+      ids.filter((id) => !texts.has(id)),
+    )
+    return new Map([...texts, ...others.map(({ id, text }) => [id, text] as const)])
   })
 
   /** The request with the items that it stands for. */
@@ -94,26 +124,38 @@ export const makeThreads = Effect.gen(function* () {
     const json = Result.isSuccess(parsed) && isObject(parsed.success) ? parsed.success : undefined
     if (json === undefined) return alone
     const { previous_response_id: previous, input, background: isBackground, store, stream } = json
-    const ids = Array.isArray(input) ? input.flatMap((item) => referenceIn(item) ?? []) : []
     const isContinued = typeof previous === "string"
+    const named = conversationIdIn(json["conversation"])
+    const mentioned = Array.isArray(input) ? input.flatMap((item) => referenceIn(item) ?? []) : []
     if (!isAbsent(previous) && !isContinued) {
       return yield* invalidInput([{ path: "previous_response_id", message: "must be a string" }])
     }
-    const [referencedId] = ids
+    if (named._tag === "Odd") return yield* oddConversation
+    const { conversation } = named
+    const isConversing = conversation !== undefined
+    const [referencedId] = mentioned
     if (org.keeps?.responses === undefined) {
       if (isContinued) return yield* previousNotFound(previous)
+      // It is refused where its fields are read.
+      if (isConversing) return alone
       return referencedId === undefined ? alone : yield* itemNotFound(referencedId)
     }
+    if (isConversing && isContinued) return yield* conversationAlone
+    if (isConversing && store === false) return yield* conversationNeedsStore
     if (isBackground === true && store === false) return yield* backgroundNeedsStore
-    if (!isContinued && ids.length === 0 && isBackground !== true) return alone
+    if (!isContinued && !isConversing && mentioned.length === 0 && isBackground !== true) return alone
     const owner = ownerOf({ org, ...caller })
-    const history = isContinued ? yield* historyOf(org, owner, previous) : []
+    const earlier = isConversing ? yield* itemsIn(org, owner, conversation) : []
+    const history = isContinued ? yield* historyOf(org, owner, previous) : earlier.map(({ text }) => text)
+    const there = new Set(earlier.map(({ id }) => id))
+    const ids = mentioned.filter((id) => !there.has(id))
     const texts = ids.length === 0 ? noTexts : yield* referenced(org, owner, ids)
     const missing = ids.find((id) => !texts.has(id))
     if (missing !== undefined) return yield* itemNotFound(missing)
     const known = new Set(history)
     const own = inputItems(body).flatMap((text, at) => {
       const id = Array.isArray(input) ? referenceIn(input[at]) : undefined
+      if (id !== undefined && there.has(id)) return []
       const item = id === undefined ? undefined : texts.get(id)
       if (item === undefined) return [text]
       // SDKs reference items of the thread that they continue, and some items twice.
@@ -124,6 +166,7 @@ export const makeThreads = Effect.gen(function* () {
     const items = { path: ["input"], json: `[${[...history, ...own].join(",")}]` }
     const whole = editJson(body, [
       ...(previous === undefined ? [] : [cut("previous_response_id")]),
+      ...(isConversing ? [cut("conversation")] : []),
       ...(isBackground === true ? [cut("background"), set(true, "stream")] : []),
       items,
     ])
@@ -132,6 +175,7 @@ export const makeThreads = Effect.gen(function* () {
       body: whole,
       from: history.length,
       previous: isContinued ? previous : undefined,
+      conversation,
       background: isBackground === true ? { isStreamed: stream === true } : undefined,
     }
   })
@@ -159,6 +203,29 @@ const previousNotFound = (id: string) => {
   const issues = [{ path: "previous_response_id", message }]
   return serviceError("bad_request", message, { detail: { reason: "previous_response_not_found", issues } })
 }
+
+type NamedConversation =
+  | { readonly _tag: "Named"; readonly conversation: string | undefined }
+  | { readonly _tag: "Odd" }
+
+/** `conversation` in a request: an id, or an object with it. */
+const conversationIdIn = (value: unknown): NamedConversation => {
+  if (isAbsent(value)) return { _tag: "Named", conversation: undefined }
+  const id = isObject(value) ? value["id"] : value
+  return typeof id === "string" ? { _tag: "Named", conversation: id } : { _tag: "Odd" }
+}
+
+const oddConversation = invalidInput([
+  { path: "conversation", message: "must be the id of a conversation, or an object with it as `id`" },
+])
+
+const conversationAlone = invalidInput([
+  { path: "conversation", message: "cannot be used together with previous_response_id" },
+])
+
+const conversationNeedsStore = invalidInput([
+  { path: "store", message: "must not be false: the conversation keeps the items of the response" },
+])
 
 const backgroundNeedsStore = invalidInput([
   { path: "store", message: "must not be false: a response in the background is read later" },

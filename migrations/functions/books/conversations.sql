@@ -1,0 +1,88 @@
+-- Conversations. Clients add items to them, and so does ledger_settle.
+
+-- Removes conversations of an organisation with their items: one, those of an end user, or those without a change since a time,
+-- and the older items of others. Returns how many.
+create or replace function conversations_remove(p_org text, p_id text, p_app text, p_end_user text, p_before timestamptz)
+returns integer language plpgsql as $fn$
+declare
+  removed integer;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  -- Those that are being added to have all their items when this is theirs.
+  perform from conversations v where v.org_id = p_org and (p_id is null or v.id = p_id)
+    and (p_app is null or v.app_id = p_app) and (p_end_user is null or v.end_user_id = p_end_user)
+  order by v.id for update;
+  if p_before is not null then
+    delete from conversation_items i using conversations v
+    where v.org_id = p_org and (p_id is null or v.id = p_id) and (p_app is null or v.app_id = p_app)
+      and (p_end_user is null or v.end_user_id = p_end_user)
+      and i.org_id = v.org_id and i.conversation_id = v.id and i.created_at < p_before;
+  end if;
+  with gone as (
+    delete from conversations v where v.org_id = p_org and (p_id is null or v.id = p_id)
+      and (p_app is null or v.app_id = p_app) and (p_end_user is null or v.end_user_id = p_end_user)
+      and (p_before is null or v.changed_at < p_before)
+    returning v.id
+  ), items as (
+    delete from conversation_items i using gone g where i.org_id = p_org and i.conversation_id = g.id
+  )
+  select count(*) into removed from gone;
+  return removed;
+end $fn$;
+
+-- Appends items to a conversation. Its row is locked until the commit: places are in the order of commits.
+-- @returns false if there is no such conversation
+create or replace function conversation_append(p_org text, p_id text, p_ids text[], p_contents bytea[], p_erase_at timestamptz)
+returns boolean language plpgsql as $fn$
+declare
+  place_of_first bigint;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  update conversations set next_place = next_place + cardinality(p_ids), changed_at = clock_timestamp(),
+    erase_at = greatest(erase_at, p_erase_at)
+  where org_id = p_org and id = p_id
+  returning next_place - cardinality(p_ids) into place_of_first;
+  if not found then
+    return false;
+  end if;
+  insert into conversation_items (org_id, conversation_id, place, id, erase_at, content)
+  select p_org, p_id, place_of_first + i.number - 1, i.id, p_erase_at, i.content
+  from unnest(p_ids, p_contents) with ordinality i(id, content, number);
+  return true;
+end $fn$;
+
+-- Appends the items of responses that were settled to their conversations. A response that was cancelled or erased while it ran
+-- adds nothing.
+-- @param settled the numbers of those that were billed now
+create or replace function conversations_append(items json, contents bytea, settled integer[])
+returns void language plpgsql as $fn$
+declare
+  r record;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  -- Two commits lock their conversations in the same order.
+  for r in
+    select x.org, x.kept, x.kept->'conversation'->>'id' as id
+    from json_to_recordset(items) as x(item integer, org text, kept jsonb)
+    where x.item = any(settled)
+      and ((x.kept->>'background')::boolean is not true or exists (
+        select from responses q
+        where q.org_id = x.org and q.day = (x.kept->>'day')::date and q.id = x.kept->>'id' and q.state <> 'cancelled'))
+    order by 1, 3, x.item
+  loop
+    perform conversation_append(r.org, r.id, array_agg(i.item->>'id' order by i.number),
+      array_agg(substr(contents, (i.item->>'from')::integer, (i.item->>'bytes')::integer) order by i.number),
+      to_timestamp((r.kept->>'eraseAt')::double precision / 1000))
+    from jsonb_array_elements(r.kept->'conversation'->'items') with ordinality i(item, number)
+    having count(*) > 0;
+  end loop;
+end $fn$;
+
+-- Removes an item from a conversation. @returns false if there is no such item
+create or replace function conversation_cut(p_org text, p_id text, p_item text)
+returns boolean language plpgsql as $fn$
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  delete from conversation_items i where i.org_id = p_org and i.conversation_id = p_id and i.id = p_item;
+  return found;
+end $fn$;

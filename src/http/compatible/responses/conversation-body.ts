@@ -1,0 +1,99 @@
+/** Bodies of requests about conversations. Source: https://platform.openai.com/docs/api-reference/conversations */
+import { randomBytes } from "node:crypto"
+import { Result } from "effect"
+import { isAbsent } from "../../../dialects/client/fields.ts"
+import { decodeResponsesRequest } from "../../../dialects/openai-responses/client-request.ts"
+import { itemIdOf, referenceIn, textsOfItems } from "../../../dialects/openai-responses/items.ts"
+import { isObject, type JsonObject } from "../../../dialects/parse/json.ts"
+import type { ConversationItem, Metadata } from "../../../kept-responses/conversation.ts"
+import type { ServiceError } from "../../../protocol/error.ts"
+import { type InputIssue, invalidInput } from "../../../protocol/json/issues.ts"
+import { parsePlainly } from "../../../protocol/json/json-body.ts"
+
+const mostItems = 20
+const mostPairs = 16
+const mostNameLength = 64
+const mostTextLength = 512
+
+export interface ConversationBody {
+  /** Undefined if the body has none. */
+  readonly metadata: Metadata | undefined
+  readonly items: ReadonlyArray<ConversationItem> | undefined
+}
+
+type Read<A> = Result.Result<A, ServiceError<"bad_request">>
+
+const refuse = (path: string, message: string): Result.Result<never, ServiceError<"bad_request">> =>
+  Result.fail(invalidInput([{ path, message }]))
+
+/** @param fields the fields that the method has */
+export const readConversationBody = (
+  body: Uint8Array,
+  fields: ReadonlyArray<keyof ConversationBody>,
+): Read<ConversationBody> => {
+  if (body.length === 0) return Result.succeed({ metadata: undefined, items: undefined })
+  return Result.flatMap(parsePlainly(body), ({ json }): Read<ConversationBody> => {
+    if (!isObject(json)) return refuse("", "The body must be a JSON object")
+    const odd = Object.keys(json).find((name) => !fields.some((field) => field === name))
+    if (odd !== undefined) return refuse(odd.slice(0, mostNameLength), "is no field of this request")
+    return Result.flatMap(readMetadata(json["metadata"]), (metadata) =>
+      Result.map(readItems(json["items"], body), (items) => ({ metadata, items })),
+    )
+  })
+}
+
+const readMetadata = (value: unknown): Read<Metadata | undefined> => {
+  if (value === undefined) return Result.succeed(undefined)
+  if (value === null) return Result.succeed({})
+  if (!isObject(value)) return refuse("metadata", "must be an object of strings")
+  const pairs = Object.entries(value)
+  if (pairs.length > mostPairs) return refuse("metadata", `has ${pairs.length} pairs, more than ${mostPairs}`)
+  const issue = pairs.flatMap(pairIssue)[0]
+  if (issue !== undefined) return Result.fail(invalidInput([issue]))
+  return Result.succeed(
+    Object.fromEntries(pairs.flatMap(([name, text]) => (typeof text === "string" ? [[name, text]] : []))),
+  )
+}
+
+const pairIssue = ([name, text]: readonly [string, unknown]): ReadonlyArray<InputIssue> => {
+  const path = `metadata.${name.slice(0, mostNameLength)}`
+  if (name.length > mostNameLength) return [{ path, message: `has a name of more than ${mostNameLength} characters` }]
+  if (typeof text !== "string") return [{ path, message: "must be a string" }]
+  return text.length > mostTextLength ? [{ path, message: `has more than ${mostTextLength} characters` }] : []
+}
+
+/** Items are read as those of a request are: an item that no request may have is refused before it is kept. */
+const readItems = (value: unknown, body: Uint8Array): Read<ReadonlyArray<ConversationItem> | undefined> => {
+  if (isAbsent(value)) return Result.succeed(undefined)
+  if (!Array.isArray(value)) return refuse("items", "must be a list")
+  if (value.length > mostItems) return refuse("items", `has ${value.length} items, more than ${mostItems}`)
+  const items: ReadonlyArray<unknown> = value
+  const odd = items.findIndex((item) => !isObject(item) || referenceIn(item) !== undefined)
+  if (odd >= 0) return refuse(`items.${odd}`, "must be an item itself, not a reference or another value")
+  const issue = items.flatMap(messageIssue)[0]
+  if (issue !== undefined) return Result.fail(invalidInput([issue]))
+  const read = decodeResponsesRequest({ model: "unknown", input: items })
+  if (Result.isFailure(read)) {
+    const { path, message } = read.failure
+    return refuse(path.replace(/^input/, "items"), message)
+  }
+  const texts = textsOfItems(body, items.length)
+  return Result.succeed(items.flatMap((item, at) => (isObject(item) ? [named(item, texts[at] ?? "null")] : [])))
+}
+
+const roles: ReadonlyArray<unknown> = ["user", "assistant", "system", "developer"]
+
+/** Items that only OpenAI knows are kept as they are; messages are checked. */
+const messageIssue = (item: unknown, at: number): ReadonlyArray<InputIssue> => {
+  const { type = "message", role, content } = isObject(item) ? item : {}
+  if (typeof type !== "string") return [{ path: `items.${at}.type`, message: "must be a string" }]
+  if (type !== "message") return []
+  if (!roles.includes(role)) return [{ path: `items.${at}.role`, message: `must be one of ${roles.join(", ")}` }]
+  const isRead = typeof content === "string" || Array.isArray(content)
+  return isRead ? [] : [{ path: `items.${at}.content`, message: "must be a string or a list" }]
+}
+
+const named = (item: JsonObject, text: string): ConversationItem => ({
+  id: itemIdOf(item, randomBytes(16).toString("hex")),
+  text,
+})
