@@ -48,6 +48,7 @@ import { Jobs } from "./jobs/jobs.ts"
 import { BackgroundResponses } from "./kept-responses/background-responses.ts"
 import { BackgroundStore } from "./kept-responses/background-store.ts"
 import { KeptResponses } from "./kept-responses/kept-responses.ts"
+import { ResponseDirectory } from "./kept-responses/response-directory.ts"
 import { Realtime } from "./kinds/realtime/realtime.ts"
 import { Spool } from "./media/spool.ts"
 import { Books } from "./money/books.ts"
@@ -171,6 +172,7 @@ const money = Layer.mergeAll(
   BudgetWarnings.layer,
   JobAttempts.layer,
   KeptResponses.layer,
+  ResponseDirectory.layer,
   BackgroundResponses.layer.pipe(Layer.provide(BackgroundStore.layer)),
   UsageRollups.layer,
   UsageSummaries.layer,
