@@ -93,9 +93,7 @@ describe("ai with openai's default options", () => {
   it.each(twinModels)("is told how to send what nobody stores, where it refers to it (%s)", async (model) => {
     answerBy(gateway().vendor, threeSteps)
     const { providerOptions: _, ...options } = asked("openai, responses", model)
-    await expect(generateText(options)).rejects.toThrow(
-      "nothing is stored: send the item itself, as SDKs do with store: false",
-    )
+    await expect(generateText(options)).rejects.toThrow("Items are not persisted when `store` is set to false.")
   })
 })
 
