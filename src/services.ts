@@ -49,6 +49,7 @@ import { BackgroundResponses } from "./kept-responses/background-responses.ts"
 import { BackgroundStore } from "./kept-responses/background-store.ts"
 import { Conversations } from "./kept-responses/conversations.ts"
 import { KeptResponses } from "./kept-responses/kept-responses.ts"
+import { ResponseDirectory } from "./kept-responses/response-directory.ts"
 import { Realtime } from "./kinds/realtime/realtime.ts"
 import { Spool } from "./media/spool.ts"
 import { Books } from "./money/books.ts"
@@ -173,6 +174,7 @@ const money = Layer.mergeAll(
   JobAttempts.layer,
   KeptResponses.layer,
   Conversations.layer,
+  ResponseDirectory.layer,
   BackgroundResponses.layer.pipe(Layer.provide(BackgroundStore.layer)),
   UsageRollups.layer,
   UsageSummaries.layer,

@@ -115,6 +115,11 @@ const commands = {
     "weir jobs list --open",
     async () => (await import("./commands/jobs.ts")).jobs,
   ),
+  responses: command(
+    "List and erase the responses that an organisation keeps",
+    "weir responses list acme",
+    async () => (await import("./commands/responses.ts")).responses,
+  ),
   exports: command(
     "List exports of records to files, and write files again",
     "weir exports list",

@@ -8,6 +8,9 @@ export const orgEvents = [
   "key.created",
   "key.revoked",
   "job.done",
+  "response.completed",
+  "response.failed",
+  "response.cancelled",
   "policy.denied",
 ]
 

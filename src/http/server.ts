@@ -45,6 +45,7 @@ import { adminExportRoutes } from "./routes/admin-exports.ts"
 import { adminJobRoutes } from "./routes/admin-jobs.ts"
 import { adminPolicyRoutes } from "./routes/admin-policies.ts"
 import { adminReplyCacheRoutes } from "./routes/admin-reply-cache.ts"
+import { adminResponseRoutes } from "./routes/admin-responses.ts"
 import { adminTenantRoutes } from "./routes/admin-tenants.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { adminWebhookRoutes } from "./routes/admin-webhooks.ts"
@@ -96,6 +97,7 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
     adminWebhookRoutes,
     adminExportRoutes,
     adminReplyCacheRoutes,
+    adminResponseRoutes,
     adminPolicyRoutes,
     adminDraftRoutes,
     adminScimRoutes,

@@ -34,6 +34,7 @@ export class BackgroundStore extends Context.Service<
     ) => Effect.Effect<ReadonlySet<string>, StoreUnavailable>
     /** Responses whose node has not renewed its lease. */
     readonly lost: (most: number) => Effect.Effect<ReadonlyArray<SealedResponse>, StoreUnavailable>
+    /** Adds nothing to a response that was erased. */
     readonly addEvents: (
       orgId: string,
       id: string,
@@ -100,7 +101,10 @@ export class BackgroundStore extends Context.Service<
             .run(
               ({ sql, books }) => sql`
                 insert into ${books}response_events (org_id, response_id, part, erase_at, content)
-                values (${orgId}, ${id}, ${part}, now() + ${keptMs}::double precision * interval '1 millisecond', ${content}::bytea)
+                select ${orgId}, ${id}, ${part}, now() + ${keptMs}::double precision * interval '1 millisecond', ${content}::bytea
+                where exists (
+                  select from ${books}responses r
+                  where r.org_id = ${orgId} and r.day = ${books}response_day(${id}) and r.id = ${id})
                 on conflict do nothing`,
             )
             .pipe(Effect.asVoid, bounded),

@@ -54,6 +54,20 @@ export class Retention extends Context.Service<
           removed: sumOf(books) + removed,
         }
       })
+      /** Erases the responses of organisations that were closed, also those that were kept while they were closed. */
+      const responsesOfClosed: Removal = Effect.gen(function* () {
+        const closed = yield* sql<{ readonly id: string }>`
+          select id from tenants where kind = 'org' and status = 'closed' and changed_at > now() - ${closedLately}::interval`
+        const erased = yield* Effect.forEach(closed, ({ id }) =>
+          shards
+            .of(id)
+            .run(
+              ({ sql, books }) =>
+                sql<Removed>`select ${books}responses_remove(${id}, null, null, null, null)::bigint as removed`,
+            ),
+        )
+        return erased.flat()
+      })
       /** Statements that each remove a page of rows. */
       const removals: ReadonlyArray<() => Removal> = [
         () => sql<Removed>`select retain_runtime(${retentionDays}::int, ${pageRows}::int) as removed`,
@@ -77,6 +91,7 @@ export class Retention extends Context.Service<
         ),
         () => sql<Removed>`select retain_exports(${retentionDays}::int, ${pageRows}::int) as removed`,
         perShard(({ sql, books }) => sql<Removed>`select ${books}retain_responses(${pageRows}::int) as removed`),
+        () => responsesOfClosed,
         perShard(
           ({ sql, books }) => sql<Removed>`select ${books}retain_spent(${keptIds}::int, ${pageRows}::int) as removed`,
         ),
@@ -126,6 +141,8 @@ const inPages = Effect.fnUntraced(function* (remove: () => Removal) {
 
 /** Days for which deliveries to webhooks are kept after they have ended. */
 const keptDeliveries = 30
+/** Organisations that were closed earlier have been looked at. */
+const closedLately = "30 days"
 /** Rows that a statement removes. */
 const pageRows = 10_000
 const every = "1 hour"

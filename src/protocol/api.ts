@@ -9,6 +9,7 @@ import { AdminExports } from "./api/admin-exports.ts"
 import { AdminJobs } from "./api/admin-jobs.ts"
 import { AdminPolicies } from "./api/admin-policies.ts"
 import { AdminReplyCache } from "./api/admin-reply-cache.ts"
+import { AdminResponses } from "./api/admin-responses.ts"
 import { AdminTenants } from "./api/admin-tenants.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
@@ -52,6 +53,7 @@ export class Api extends HttpApi.make("weir")
   .add(AdminWebhooks)
   .add(AdminExports)
   .add(AdminReplyCache)
+  .add(AdminResponses)
   .add(AdminPolicies)
   .add(AdminDrafts)
   .add(AdminScim)

@@ -56,6 +56,12 @@ const wordsOf = ({ type, subject, data, org_id: org }: Event): Words => {
       return of("status") === "failed"
         ? { severity: "warning", title: `Job ${subject} of ${org} failed` }
         : { title: `Job ${subject} of ${org} is ${of("status")}` }
+    case "response.completed":
+      return { title: `Response ${subject} of ${org} is ${of("status")}` }
+    case "response.failed":
+      return { severity: "warning", title: `Response ${subject} of ${org} failed` }
+    case "response.cancelled":
+      return { title: `Response ${subject} of ${org} was cancelled` }
     case "policy.denied":
       return {
         severity: "warning",

@@ -49,7 +49,7 @@ const gateway = useGateway({
         ),
       ].join("\n"),
     )
-      .replace(/(- \{ id: org_\w+, name: Test,)/, `$1 policies: [words_${tag}],`)
+      .replace(/(- \{ id: org_\w+, name: Test,)/, `$1 keeps: { responses: 30d }, policies: [words_${tag}],`)
       .replace("\nkeys:\n", `\n  - { id: masked_${tag}, org: ${ids.org}, policies: [mails_${tag}] }\nkeys:\n`)
       .replace(
         "models:\n",
@@ -608,6 +608,35 @@ describe("what it shows", () => {
     await row.getByRole("button", { name: "Remove" }).click()
     await dialog.getByRole("button", { name: "Remove" }).click()
     await row.waitFor({ state: "detached" })
+  })
+
+  it("kept responses are listed without their content, and erased: all of them only with the organisation's id", async () => {
+    const make = async () => {
+      const body = { model: "main", input: "A secret question" }
+      const authorization = `Bearer ${gateway().keyId}~${gateway().key}`
+      const reply = await gateway().call("POST", "/openai/v1/responses", body, { authorization })
+      return Schema.decodeUnknownSync(Schema.Struct({ id: Schema.String }))(await reply.json()).id
+    }
+    const [first, second] = [await make(), await make()]
+    const page = await asOperator()
+    await show(page, `organisations/${ids.org}`, "Test")
+    await page.getByText("Kept for 30d, sealed.").waitFor()
+    const row = (id: string) => page.getByRole("row").filter({ hasText: id })
+    await row(second).getByText("completed").waitFor()
+    expect(await page.getByRole("region", { name: "Table of kept responses" }).textContent()).not.toContain("secret")
+    const dialog = page.getByRole("dialog")
+    await row(first).getByRole("button", { name: "Erase" }).click()
+    await dialog.getByRole("button", { name: "Erase" }).click()
+    await row(first).waitFor({ state: "detached" })
+    await page.getByRole("button", { name: "Erase all" }).click()
+    await dialog.getByLabel("The organisation's id").fill("another")
+    await dialog.getByRole("button", { name: "Erase all" }).click()
+    await dialog.getByText("This is not the id of the organisation.").waitFor()
+    expect(await row(second).count()).toBe(1)
+    await dialog.getByLabel("The organisation's id").fill(ids.org)
+    await dialog.getByRole("button", { name: "Erase all" }).click()
+    await page.getByText("No kept responses").waitFor()
+    expect((await audited("responses."))[0]).toMatchObject({ org: ids.org, detail: {} })
   })
 
   it("all usage records are saved as CSV, which tells how many have come", async () => {

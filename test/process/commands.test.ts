@@ -26,7 +26,7 @@ describe("the commands", () => {
     expect(await commandsOf(["constructor"])).toHaveLength(listed.length)
   })
 
-  it.each(["apps", "exports", "jobs", "keys", "models", "orgs", "teams", "users", "vendors", "webhooks"])(
+  it.each(["apps", "exports", "jobs", "keys", "models", "orgs", "responses", "teams", "users", "vendors", "webhooks"])(
     "%s has the verb list",
     async (command) => {
       const { text } = await run([command, "list", "--admin-key", "x", "--unheard"])

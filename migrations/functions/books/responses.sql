@@ -107,14 +107,26 @@ returns void language sql as $fn$
     to_timestamp((p_kept->>'eraseAt')::double precision / 1000), p_content)
 $fn$;
 
+-- The data of the event of a response that has ended, without its content. Its id has that of its request.
+create or replace function response_facts(p_id text, p_state text, p_model text, p_app text)
+returns jsonb language sql immutable as $fn$
+  select jsonb_strip_nulls(jsonb_build_object('response', p_id, 'status', p_state, 'model', p_model, 'appId', nullif(p_app, ''),
+    'requestId', 'req_' || substr(p_id, 6, 16)))
+$fn$;
+
 -- Ends a response that runs, as failed or cancelled. @returns whether it ran
 create or replace function response_end(p_org text, p_id text, p_state text, p_content bytea)
 returns boolean language plpgsql as $fn$
+declare
+  r record;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
-  update responses set state = p_state, content = p_content, lease_until = null
-  where org_id = p_org and day = response_day(p_id) and id = p_id and state in ('queued', 'in_progress');
-  return found;
+  update responses q set state = p_state, content = p_content, lease_until = null
+  where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id and q.state in ('queued', 'in_progress')
+  returning q.model, q.app_id into r;
+  if not found then return false; end if;
+  perform event_append(p_org, 'response.' || p_state, p_id, response_facts(p_id, p_state, r.model, r.app_id));
+  return true;
 end $fn$;
 
 -- Renews the leases of responses that run on a node. @returns those that still run

@@ -15,6 +15,7 @@ import { PagedTable } from "../ui/table.ts"
 import { useViewer } from "../viewer.ts"
 import { aliasText, EditOrganisation } from "./organisation/edit-organisation.ts"
 import { OrganisationPanels } from "./organisation/organisation.ts"
+import { ResponsesPanel } from "./organisation/responses-panel.ts"
 
 type Org = OrgList["data"][number]
 
@@ -131,7 +132,8 @@ const One = ({ id }: { readonly id: string }) => {
             ["Aliases", aliasText(data.aliases).replaceAll("\n", ", ") || "none"],
             ["Declared by the catalogue", data.declared ? "yes: change it there" : "no"],
           ]} /><//>
-            <${OrganisationPanels} org=${id} currency=${data.currency} />`
+            <${OrganisationPanels} org=${id} currency=${data.currency} />
+            <${ResponsesPanel} org=${id} kept=${data.keeps?.responses} />`
     }
   `
 }

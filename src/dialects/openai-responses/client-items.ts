@@ -79,7 +79,10 @@ export const itemOf = (reader: FieldReader, item: JsonObject, path: string): Rea
   const fields = typeof type === "string" && Object.hasOwn(itemFields, type) ? itemFields[type] : undefined
   if (fields === undefined) {
     if (type === "item_reference")
-      reader.refuse(`${path}.type`, "nothing is stored: send the item itself, as SDKs do with store: false")
+      reader.refuse(
+        `${path}.type`,
+        "the organisation keeps no responses: send the item itself, as SDKs do with store: false",
+      )
     reader.lacks(`${path}.type`, `must be one of ${Object.keys(itemFields).join(", ")}`)
     return [{ role: "assistant", blocks: [sealedBlock("openai", item)] }]
   }

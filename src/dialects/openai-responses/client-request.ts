@@ -55,7 +55,7 @@ export const responsesFields: FieldTable = {
   ...all(carried, "service_tier", "truncation", "top_logprobs", "prompt_cache_options", "max_tool_calls"),
   background: neutral(false),
   conversation: refused("the organisation keeps no responses, or this is a socket: send the thread"),
-  previous_response_id: refused("nothing is stored: send the thread"),
+  previous_response_id: refused("the organisation keeps no responses: send the thread"),
   prompt: refused("nothing is stored: send the thread"),
   access_programs: refused("programs of a vendor are not used"),
   image: refused("images are sent as they are"),

@@ -14,7 +14,14 @@ export const contents: ReadonlyArray<Group> = [
   { title: "Begin", paths: [frontPage, "tutorial"] },
   {
     title: "Use",
-    paths: ["how-to/clients", "how-to/typed-client", "how-to/testing", "how-to/web-search", "how-to/reply-cache"],
+    paths: [
+      "how-to/clients",
+      "how-to/kept-responses",
+      "how-to/typed-client",
+      "how-to/testing",
+      "how-to/web-search",
+      "how-to/reply-cache",
+    ],
   },
   {
     title: "Configure",

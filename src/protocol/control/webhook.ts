@@ -13,6 +13,9 @@ export const OrgEventType = Schema.Literals([
   "key.created",
   "key.revoked",
   "job.done",
+  "response.completed",
+  "response.failed",
+  "response.cancelled",
   "policy.denied",
 ])
 

@@ -271,6 +271,39 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
       }),
     )
 
+    it.effect("erases the kept responses of organisations that are closed", () =>
+      Effect.gen(function* () {
+        const { of } = yield* Shards
+        const sql = yield* SqlClient.SqlClient
+        const tag = randomUUID()
+        const closed = `closed_${tag}`
+        const open = `open_${tag}`
+        const id = "resp_aaaaaaaaaaaaaaaa0g6c"
+        yield* sql`
+          insert into tenants (kind, id, org_id, document, is_declared, status)
+          values ('org', ${closed}, ${closed}, '{"name": "x"}', false, 'closed'), ('org', ${open}, ${open}, '{"name": "x"}', false, 'active')`
+        const runIn = (org: string, statement: "fill" | "count") =>
+          of(org).run(({ sql, books }) =>
+            statement === "fill"
+              ? Effect.andThen(
+                  sql`
+                    insert into ${books}responses (org_id, day, id, app_id, person_id, end_user_id, model, state, erase_at, content)
+                    values (${org}, ${books}response_day(${id}), ${id}, 'a', '', '', 'main', 'completed', now() + interval '9 days', 'x')`,
+                  sql<{ readonly left: number }>`
+                    insert into ${books}response_items (org_id, id, response_id, erase_at)
+                    values (${org}, 'item', ${id}, now() + interval '9 days') returning 1 as left`,
+                )
+              : sql<{ readonly left: number }>`
+                  select (select count(*) from ${books}responses where org_id = ${org})::int
+                    + (select count(*) from ${books}response_items where org_id = ${org})::int as left`,
+          )
+        for (const org of [closed, open]) yield* runIn(org, "fill")
+        yield* (yield* Retention).run
+        expect(yield* runIn(closed, "count")).toEqual([{ left: 0 }])
+        expect(yield* runIn(open, "count")).toEqual([{ left: 2 }])
+      }),
+    )
+
     it.effect("is safe when many nodes run it at once", () =>
       Effect.gen(function* () {
         const { run } = yield* Retention

@@ -188,6 +188,8 @@ describe("for people", () => {
       "/v1/admin/exports/{id}/run",
       "/v1/admin/reply-cache",
       "/v1/admin/orgs/{org}/reply-cache",
+      "/v1/admin/orgs/{org}/responses",
+      "/v1/admin/orgs/{org}/responses/{id}",
       "/v1/admin/policies",
       "/v1/admin/policies/test",
       "/v1/admin/catalogue/draft",

@@ -50,6 +50,9 @@ const sentences: ReadonlyArray<readonly [event: Event, sentence: string, severit
   [event("job.done", "job_1", { status: "done", cost: "0.5" }), "Job job_1 of acme is done", "info"],
   [event("job.done", "job_1", { status: "failed", error: "filtered" }), "Job job_1 of acme failed", "warning"],
   [event("job.done", "job_1", { status: "cancelled" }), "Job job_1 of acme is cancelled", "info"],
+  [event("response.completed", "resp_1", { status: "incomplete" }), "Response resp_1 of acme is incomplete", "info"],
+  [event("response.failed", "resp_1", { status: "failed" }), "Response resp_1 of acme failed", "warning"],
+  [event("response.cancelled", "resp_1", { status: "cancelled" }), "Response resp_1 of acme was cancelled", "info"],
   [
     event("policy.denied", "words", { reason: "leak", at: "reply", count: 1 }),
     "Policy words denied a reply of acme: leak",

@@ -1,0 +1,97 @@
+/** `weir responses`: lists the responses that an organisation keeps, without their content, and erases them. */
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { AdminResponses } from "../../protocol/api/admin-responses.ts"
+import { givenOf, more, org, page, queryOf } from "../lists.ts"
+import { table } from "../table.ts"
+import { failed, operator, show } from "../target.ts"
+
+const filters = {
+  app: Flag.String("app").pipe(Flag.withDescription("Only of this application"), Flag.optional),
+  endUser: Flag.String("end-user").pipe(Flag.withDescription("Only of this end user"), Flag.optional),
+  before: Flag.String("before").pipe(
+    Flag.withDescription("Only those that were made before a date or an instant"),
+    Flag.optional,
+  ),
+}
+
+const list = Command.make(
+  "list",
+  { org, ...filters, ...page, ...operator },
+  ({ org, app, endUser, before, limit, cursor, ...target }) =>
+    show(
+      target,
+      AdminResponses,
+      (client, headers) =>
+        client.adminResponses.listResponses({
+          headers,
+          params: { org },
+          query: queryOf(limit, { app, endUser, before, cursor }),
+        }),
+      ({ data, nextCursor }) =>
+        [
+          table(
+            ["created", "response", "model", "state", "owner", "bytes", "erased at"],
+            data.map(({ createdAt, id, model, state, app, person, endUser, bytes, eraseAt }) => [
+              createdAt,
+              id,
+              model,
+              state,
+              [app ?? person, endUser].filter((part) => part !== undefined).join(" / "),
+              `${bytes}`,
+              eraseAt,
+            ]),
+            "No responses are kept. An organisation keeps them if its keeps.responses says for how long, e.g. 30d",
+          ),
+          ...more(nextCursor),
+        ].join("\n"),
+    ),
+).pipe(
+  Command.withDescription("List the responses that an organisation keeps, newest first. Their content is not shown"),
+  Command.withExamples([{ command: "weir responses list acme --app acme_app" }]),
+)
+
+const erase = Command.make(
+  "erase",
+  {
+    org,
+    id: Argument.String("response").pipe(
+      Argument.withDescription("The response's id; those of the filters if absent"),
+      Argument.optional,
+    ),
+    ...filters,
+    all: Flag.Boolean("all").pipe(Flag.withDescription("All of the organisation"), Flag.withDefault(false)),
+    ...operator,
+  },
+  ({ org, id, app, endUser, before, all, ...target }) => {
+    const filter = givenOf({ app, endUser, before })
+    const isFiltered = Object.keys(filter).length > 0
+    const meant = [Option.isSome(id), isFiltered, all].filter((is) => is).length
+    if (meant !== 1) return failed("Name one response, or filters, or --all")
+    return show(
+      target,
+      AdminResponses,
+      (client, headers) =>
+        Option.isSome(id)
+          ? client.adminResponses.eraseResponse({ headers, params: { org, id: id.value } })
+          : client.adminResponses.eraseResponses({
+              headers,
+              params: { org },
+              query: { ...filter, ...(all && { all: "true" as const }) },
+            }),
+      ({ erased }) => `Erased ${erased} ${erased === 1 ? "response" : "responses"}`,
+    )
+  },
+).pipe(
+  Command.withDescription("Erase responses of an organisation, with their items and events. This cannot be undone"),
+  Command.withExamples([
+    { command: "weir responses erase acme --app acme_app --end-user ada" },
+    { command: "weir responses erase acme --before 2026-11-01" },
+  ]),
+)
+
+export const responses = Command.make("responses").pipe(
+  Command.withSubcommands([list, erase]),
+  Command.provide(NodeHttpClient.layerNodeHttp),
+)

@@ -1,0 +1,74 @@
+/** Responses that an organisation keeps, for operators: whose they are and how large, without content, and their erasure. */
+import { html } from "htm/preact"
+import type { KeptResponseEntry } from "../../../protocol/control/kept-response.ts"
+import { call, get } from "../../api.ts"
+import { bytes } from "../../format.ts"
+import { type Page, usePages } from "../../load.ts"
+import { ActionButton, type Field, type Values } from "../../ui/form.ts"
+import { Card, Empty } from "../../ui/parts.ts"
+import { PagedTable } from "../../ui/table.ts"
+import { Time } from "../../ui/time.ts"
+import { oneOf } from "./tenant-urls.ts"
+
+export const ResponsesPanel = ({
+  org,
+  kept,
+}: {
+  readonly org: string
+  /** The time for which they are kept, e.g. `30d`; absent if none is. */
+  readonly kept?: string | undefined
+}) => {
+  const path = `v1/admin/orgs/${encodeURIComponent(org)}/responses`
+  const pages = usePages(`responses ${org}`, (cursor, signal) =>
+    get<Page<KeptResponseEntry>>(path, { limit: "20", cursor }, signal),
+  )
+  const erase = (of: string) => async (filter: Values) => {
+    const given = Object.entries(filter).filter(([, value]) => value !== "")
+    await call("DELETE", given.length === 0 ? of : `${of}?${new URLSearchParams(given)}`)
+    pages.reload()
+  }
+  const eraseAll = async ({ name }: Values) => {
+    if (name !== org) throw new Error("This is not the id of the organisation.")
+    await erase(path)({ all: "true" })
+  }
+  const eraseSome = async (filter: Values) => {
+    if (Object.values(filter).every((value) => value === "")) throw new Error("Fill in at least one field.")
+    await erase(path)(filter)
+  }
+  const buttons = html`<${ActionButton} name="Erase some" title="Erase the responses to which all of these apply" tone="danger" confirm="Erase" act=${eraseSome} fields=${filterFields} explain=${explain} />
+    <${ActionButton} name="Erase all" title="Erase all responses of ${org}?" tone="danger" confirm="Erase all" act=${eraseAll} fields=${[{ name: "name", label: "The organisation's id", hint: `Type ${org}.` }]} explain=${explain} />`
+  const setting = kept === undefined ? "None is kept: keeps.responses is not set." : `Kept for ${kept}, sealed.`
+  return html`<${Card} title="Kept responses" actions=${buttons}>
+    <p class="soft">${setting} Their content is not shown to anyone but their owner.</p>
+    <${PagedTable} caption="Kept responses" pages=${pages} empty=${html`<${Empty} title="No kept responses">Those of calls with store are listed here.<//>`} columns=${[
+      { name: "Response", show: ({ id }: KeptResponseEntry) => html`<code class="wrap">${id}</code>` },
+      { name: "Model", show: ({ model }: KeptResponseEntry) => model },
+      { name: "State", show: ({ state }: KeptResponseEntry) => state.replace("_", " ") },
+      {
+        name: "Owner",
+        show: ({ app, person, endUser }: KeptResponseEntry) =>
+          html`<span class="wrap">${[app ?? person, endUser].filter((part) => part !== undefined).join(" / ")}</span>`,
+      },
+      { name: "Size", align: "right", show: (row: KeptResponseEntry) => bytes(row.bytes) },
+      {
+        name: "Created",
+        align: "nowrap",
+        show: ({ createdAt }: KeptResponseEntry) => html`<${Time} at=${createdAt} />`,
+      },
+      { name: "Erased", align: "nowrap", show: ({ eraseAt }: KeptResponseEntry) => html`<${Time} at=${eraseAt} />` },
+      {
+        name: "Actions",
+        show: ({ id }: KeptResponseEntry) =>
+          html`<${ActionButton} name="Erase" title="Erase ${id}?" tone="danger" explain=${explain} act=${erase(oneOf(path, id))} />`,
+      },
+    ]} />
+  <//>`
+}
+
+const explain = "Threads with an erased response cannot be continued. This cannot be undone, and is audited."
+
+const filterFields: ReadonlyArray<Field> = [
+  { name: "app", label: "Application", isOptional: true, hint: "Its id." },
+  { name: "endUser", label: "End user", isOptional: true, hint: "The id that the application gave." },
+  { name: "before", label: "Made before", type: "date", isOptional: true },
+]

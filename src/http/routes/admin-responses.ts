@@ -1,0 +1,72 @@
+/** Admin routes of kept responses. */
+import { Effect, Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ResponseDirectory, type ResponseFilter } from "../../kept-responses/response-directory.ts"
+import { Api } from "../../protocol/api.ts"
+import type { ErasedResponses } from "../../protocol/control/kept-response.ts"
+import { serviceError } from "../../protocol/error.ts"
+import { invalidInput } from "../../protocol/json/issues.ts"
+import { parseInstant } from "../../protocol/values/instant.ts"
+import { storedName } from "../../protocol/values/text.ts"
+import { Tenants } from "../../tenants/tenants.ts"
+import { knownOrg, makeForOperator, operator } from "../operator.ts"
+import { type PageQuery, pageOf } from "../page-query.ts"
+
+type Filters = { readonly [name in keyof ResponseFilter]?: string }
+
+export const adminResponseRoutes = HttpApiBuilder.group(
+  Api,
+  "adminResponses",
+  Effect.fn(function* (handlers) {
+    const forOperator = yield* makeForOperator
+    const directory = yield* ResponseDirectory
+    const tenants = yield* Tenants
+
+    const list = Effect.fnUntraced(function* (org: string, query: PageQuery & Filters) {
+      const page = yield* pageOf(query)
+      const filter = yield* filterOf(query)
+      yield* knownOrg(tenants, org)
+      return yield* directory.list(org, filter, page)
+    })
+    const erase = Effect.fn("admin.eraseResponses")(function* (
+      org: string,
+      query: Filters & { readonly all?: string },
+    ) {
+      const filter = yield* filterOf(query)
+      const isAll = query.all === "true"
+      if (isAll === Object.values(filter).some((value) => value !== undefined)) {
+        return yield* invalidInput([
+          { path: "all", message: isAll ? "has no filter beside it" : "is required without a filter" },
+        ])
+      }
+      yield* knownOrg(tenants, org)
+      return { erased: yield* directory.erase(org, filter, operator) } satisfies ErasedResponses
+    })
+    const eraseOne = Effect.fn("admin.eraseResponse")(function* (org: string, id: string) {
+      yield* knownOrg(tenants, org)
+      const erased = yield* directory.erase(org, { id }, operator)
+      if (erased === 0) return yield* serviceError("not_found", "There is no such response")
+      return { erased } satisfies ErasedResponses
+    })
+
+    return handlers
+      .handleRaw("listResponses", ({ request, params, query }) => forOperator(request, list(params.org, query)))
+      .handleRaw("eraseResponses", ({ request, params, query }) => forOperator(request, erase(params.org, query)))
+      .handleRaw("eraseResponse", ({ request, params }) => forOperator(request, eraseOne(params.org, params.id)))
+  }),
+)
+
+const isName = Schema.is(storedName(256))
+
+const filterOf = Effect.fnUntraced(function* ({ app, endUser, before }: Filters) {
+  for (const [path, text] of Object.entries({ app, endUser })) {
+    if (text !== undefined && !isName(text)) {
+      return yield* invalidInput([{ path, message: "1 to 256 characters without control characters are required" }])
+    }
+  }
+  const beforeMs = before === undefined ? undefined : parseInstant(before)
+  if (before !== undefined && beforeMs === undefined) {
+    return yield* invalidInput([{ path: "before", message: "a date or an instant is required" }])
+  }
+  return { app, endUser, before: beforeMs === undefined ? undefined : new Date(beforeMs).toISOString() }
+})

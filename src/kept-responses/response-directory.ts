@@ -1,0 +1,128 @@
+/** The kept responses of an organisation for its operator: their list, without content, and their erasure. */
+import { Context, Effect, Layer, Schema } from "effect"
+import { type KeptResponseEntry, KeptResponseState } from "../protocol/control/kept-response.ts"
+import type { ServiceError } from "../protocol/error.ts"
+import { cursorReader, type Page, pageOf } from "../protocol/values/cursor.ts"
+import { StoredText } from "../protocol/values/text.ts"
+import { type Actor, AuditLog } from "../store/audit-log.ts"
+import { LongQueries } from "../store/connections.ts"
+import { withDeadline } from "../store/database.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+
+/** The responses that are meant: those to which all of these apply. */
+export interface ResponseFilter {
+  readonly app?: string | undefined
+  readonly endUser?: string | undefined
+  /** Only those that were made before this instant. */
+  readonly before?: string | undefined
+}
+
+export class ResponseDirectory extends Context.Service<
+  ResponseDirectory,
+  {
+    /** Newest first. */
+    readonly list: (
+      orgId: string,
+      filter: ResponseFilter,
+      page: { readonly limit: number; readonly cursor: string | undefined },
+    ) => Effect.Effect<Page<KeptResponseEntry>, ServiceError<"bad_request"> | StoreUnavailable>
+    /**
+     * Erases responses with their items and events. The audit log has it before it happens.
+     * @returns how many
+     */
+    readonly erase: (
+      orgId: string,
+      filter: ResponseFilter & { readonly id?: string | undefined },
+      actor: Actor,
+    ) => Effect.Effect<number, StoreUnavailable>
+  }
+>()("weir/kept-responses/ResponseDirectory") {
+  static readonly layer = Layer.effect(
+    ResponseDirectory,
+    Effect.gen(function* () {
+      const { shards } = yield* LongQueries
+      const audit = yield* AuditLog
+      return ResponseDirectory.of({
+        list: Effect.fnUntraced(function* (orgId, { app, endUser, before }, { limit, cursor }) {
+          const [at, lastId] = yield* placeOf(cursor)
+          const rows = yield* shards
+            .of(orgId)
+            .run(
+              ({ sql, books }) => sql`
+                select id, created_at, (extract(epoch from created_at) * 1000000)::bigint::text as micros, model, state,
+                  is_background, app_id, person_id, end_user_id, previous_id, octet_length(content) as bytes, erase_at
+                from ${books}responses
+                where org_id = ${orgId} and erase_at > now()
+                  and (created_at, id) < (timestamptz 'epoch' + least(${at}::text::bigint, 4102444800000000) * interval '1 microsecond', ${lastId})
+                  and ${sql.and([
+                    sql`true`,
+                    ...(app === undefined ? [] : [sql`app_id = ${app}`]),
+                    ...(endUser === undefined ? [] : [sql`end_user_id = ${endUser}`]),
+                    ...(before === undefined ? [] : [sql`created_at < ${before}::text::timestamptz`]),
+                  ])}
+                order by created_at desc, id desc limit ${limit + 1}::int`,
+            )
+            .pipe(bounded)
+          const { data, nextCursor } = pageOf(readRows(rows), limit, ({ micros, id }) => [micros, id])
+          return { data: data.map(entryOf), nextCursor }
+        }),
+        erase: Effect.fn("ResponseDirectory.erase")(function* (orgId, { id, app, endUser, before }, actor) {
+          const filter = {
+            ...(id !== undefined && { response: id }),
+            ...(app !== undefined && { app }),
+            ...(endUser !== undefined && { endUser }),
+            ...(before !== undefined && { before }),
+          }
+          yield* audit.write("responses.erased", actor, filter, orgId)
+          const [row] = yield* shards
+            .of(orgId)
+            .run(
+              ({ sql, books }) => sql<{ readonly erased: number }>`
+                select ${books}responses_remove(${orgId}, ${id ?? null}::text, ${app ?? null}::text, ${endUser ?? null}::text,
+                  ${before ?? null}::text::timestamptz) as erased`,
+            )
+            .pipe(bounded)
+          return row?.erased ?? 0
+        }),
+      })
+    }),
+  )
+}
+
+const bounded = withDeadline("60 seconds")
+
+/** The place after which a page begins: a time in microseconds, and an id for responses of the same time. */
+const placeOf = cursorReader(
+  Schema.Tuple([Schema.String.check(Schema.isPattern(/^\d{1,18}$/)), StoredText.check(Schema.isMaxLength(256))]),
+  ["999999999999999999", ""],
+)
+
+const Row = Schema.Struct({
+  id: Schema.String,
+  created_at: Schema.Date,
+  micros: Schema.String,
+  model: Schema.String,
+  state: KeptResponseState,
+  is_background: Schema.Boolean,
+  app_id: Schema.String,
+  person_id: Schema.String,
+  end_user_id: Schema.String,
+  previous_id: Schema.NullOr(Schema.String),
+  bytes: Schema.Int,
+  erase_at: Schema.Date,
+})
+const readRows = Schema.decodeUnknownSync(Schema.Array(Row))
+
+const entryOf = (row: typeof Row.Type): KeptResponseEntry => ({
+  id: row.id,
+  createdAt: row.created_at.toISOString(),
+  model: row.model,
+  state: row.state,
+  background: row.is_background,
+  ...(row.app_id !== "" && { app: row.app_id }),
+  ...(row.person_id !== "" && { person: row.person_id }),
+  ...(row.end_user_id !== "" && { endUser: row.end_user_id }),
+  ...(row.previous_id !== null && { previous: row.previous_id }),
+  bytes: row.bytes,
+  eraseAt: row.erase_at.toISOString(),
+})

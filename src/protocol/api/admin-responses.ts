@@ -1,0 +1,64 @@
+/** Admin routes of kept responses: their list, without content, and their erasure. */
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { ErasedResponses, KeptResponseList } from "../control/kept-response.ts"
+import { PathId } from "../values/text.ts"
+import { errorsOf, everywhere } from "./errors.ts"
+import { adminHeaders, pageQuery, parameter } from "./parameters.ts"
+
+const errors = [...everywhere, "admin_key_invalid", "not_found"] as const
+const filters = {
+  app: parameter("Only of this application"),
+  endUser: parameter("Only of this end user"),
+  before: parameter("Only those that were made before a date or an instant"),
+}
+
+export class AdminResponses extends HttpApiGroup.make("adminResponses")
+  .add(
+    HttpApiEndpoint.get("listResponses", "/v1/admin/orgs/:org/responses", {
+      headers: adminHeaders,
+      params: { org: PathId },
+      query: { ...pageQuery, ...filters },
+      success: KeptResponseList,
+      error: errorsOf(errors),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "List the responses that an organisation keeps, newest first",
+        description: "Their owners, sizes and times. Their content is sealed, and no operator can read it here.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.delete("eraseResponses", "/v1/admin/orgs/:org/responses", {
+      headers: adminHeaders,
+      params: { org: PathId },
+      query: {
+        ...filters,
+        all: Schema.optionalKey(Schema.Literal("true")).annotate({
+          description: "All of the organisation; required if there is no filter",
+        }),
+      },
+      success: ErasedResponses,
+      error: errorsOf(errors),
+    }).annotateMerge(
+      OpenApi.annotations({
+        summary: "Erase responses of an organisation",
+        description:
+          "Erases the responses to which all filters apply, with their items and events. Running ones are stopped. A thread cannot be continued if a part of it was erased. Audited.",
+      }),
+    ),
+  )
+  .add(
+    HttpApiEndpoint.delete("eraseResponse", "/v1/admin/orgs/:org/responses/:id", {
+      headers: adminHeaders,
+      params: { org: PathId, id: PathId },
+      success: ErasedResponses,
+      error: errorsOf(errors),
+    }).annotateMerge(OpenApi.annotations({ summary: "Erase a response. Audited." })),
+  )
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "Kept responses",
+      description: "Responses that organisations keep; requires the admin key",
+    }),
+  ) {}

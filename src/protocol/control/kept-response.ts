@@ -1,0 +1,42 @@
+/** Kept responses as operators see them: whose they are and how large, without their content. */
+import { Schema } from "effect"
+
+export const KeptResponseState = Schema.Literals([
+  "queued",
+  "in_progress",
+  "completed",
+  "incomplete",
+  "failed",
+  "cancelled",
+])
+
+/** A kept response without its content, which no operator can read. */
+export const KeptResponseEntry = Schema.Struct({
+  id: Schema.String,
+  createdAt: Schema.String,
+  model: Schema.String,
+  state: KeptResponseState,
+  /** Whether it runs without its client. */
+  background: Schema.Boolean,
+  /** Its owner: an application, or a person, and an end user if the call was for one. */
+  app: Schema.optionalKey(Schema.String),
+  person: Schema.optionalKey(Schema.String),
+  endUser: Schema.optionalKey(Schema.String),
+  /** The response that it continues. */
+  previous: Schema.optionalKey(Schema.String),
+  /** The size of its sealed content. */
+  bytes: Schema.Int,
+  eraseAt: Schema.String,
+}).annotate({ identifier: "KeptResponseEntry" })
+export type KeptResponseEntry = typeof KeptResponseEntry.Type
+
+export const KeptResponseList = Schema.Struct({
+  data: Schema.Array(KeptResponseEntry),
+  /** Null on the last page. */
+  nextCursor: Schema.NullOr(Schema.String),
+}).annotate({ identifier: "KeptResponseList" })
+export type KeptResponseList = typeof KeptResponseList.Type
+
+/** The number of responses that were erased. */
+export const ErasedResponses = Schema.Struct({ erased: Schema.Int }).annotate({ identifier: "ErasedResponses" })
+export type ErasedResponses = typeof ErasedResponses.Type
