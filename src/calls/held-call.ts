@@ -48,9 +48,12 @@ export const withMasked = <Request, Body extends object, E>(
 export const withKeep = <Request extends CallRequest, Body extends object, E>(
   decoded: Result.Result<DecodedCall<Request>, E>,
   keep: KeepReply<Body>,
-  begun?: DecodedCall<Request>["begun"],
+  more: { readonly keptAs?: string; readonly begun?: DecodedCall<Request>["begun"] } = {},
 ): Result.Result<DecodedCall<Request, Body>, E> =>
-  Result.map(decoded, (read) => ({ ...read, request: { ...read.request, isKept: true }, keep, begun }))
+  Result.map(decoded, (read) => {
+    const { keptAs, begun } = more
+    return { ...read, request: { ...read.request, isKept: true, keptAs }, keep, begun }
+  })
 /** A request with the missing verdicts of its masks. */
 export const withMissing = <Request, Body extends object, E>(
   decoded: Result.Result<DecodedCall<Request, Body>, E>,

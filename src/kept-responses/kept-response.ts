@@ -27,15 +27,34 @@ export interface KeptContent {
   readonly response: string
 }
 
-const ContentJson = Schema.fromJsonString(
+/** The API, and the lengths of the response and of each item of the input, whose texts follow in this order. */
+const HeadJson = Schema.fromJsonString(
   Schema.Struct({
     api: Schema.optional(Schema.Literal("twp/1")),
-    input: Schema.Array(Schema.String),
-    response: Schema.String,
+    response: Schema.Int,
+    input: Schema.Array(Schema.Int),
   }),
 )
-const encode = Schema.encodeSync(ContentJson)
-const decode = Schema.decodeUnknownOption(ContentJson)
+const decodeHead = Schema.decodeUnknownOption(HeadJson)
+
+/** A line and the texts as they are: quoting them in JSON took most of the time. */
+const encode = ({ api, input, response }: KeptContent): string => {
+  const head = JSON.stringify({ api, response: response.length, input: input.map(({ length }) => length) })
+  return `${head}\n${response}${input.join("")}`
+}
+
+const decode = (text: string): KeptContent | undefined => {
+  const end = text.indexOf("\n")
+  const head = Option.getOrUndefined(decodeHead(text.slice(0, end)))
+  if (head === undefined) return undefined
+  let at = end + 1
+  const next = (length: number): string => {
+    at += length
+    return text.slice(at - length, at)
+  }
+  const response = next(head.response)
+  return { api: head.api, response, input: head.input.map(next) }
+}
 
 /** The organisation and the id: content of another entry cannot be opened in its place. */
 const contextOf = (orgId: string, id: string): string => `response ${orgId} ${id}`
@@ -65,5 +84,5 @@ export const openResponse = (
 ): KeptContent | undefined => {
   const opened = sealer.openBytes(content, contextOf(orgId, id))
   const text = opened && decompressAtMost(opened, mostBytes)
-  return text === undefined ? undefined : Option.getOrUndefined(decode(text))
+  return text === undefined ? undefined : decode(text)
 }

@@ -124,6 +124,25 @@ describe("a kept response", () => {
     expect(await rows()).toEqual([[], []])
   })
 
+  it("has the same id where its request is sent again", async () => {
+    gateway().vendor.script(answering({ words: ["once"], inTokens: 10, outTokens: 5 }))
+    const again = async () => {
+      const reply = await gateway().call(
+        "POST",
+        "/openai/v1/responses",
+        { model: "main", input: "x" },
+        {
+          "idempotency-key": `kept-${ids.key}`,
+        },
+      )
+      const json: Record<string, unknown> = JSON.parse(await reply.text())
+      return json["id"]
+    }
+    const first = await again()
+    expect(await again()).toBe(first)
+    expect((await send(ids.key, "GET", `/${String(first)}`)).status).toBe(200)
+  })
+
   it("of a thread that lost its beginning cannot be continued", async () => {
     const first = idOf(await create(ids.key))
     const second = idOf(await create(ids.key, { previous_response_id: first }))

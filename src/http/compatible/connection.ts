@@ -29,10 +29,15 @@ export class CompatibleConnection extends ApiConnection<ChatReply> {
     const words = {
       errors: api,
       readKept: (text: string) => Option.getOrUndefined(readResponse(text)),
-      reply: (reply: ChatReply) =>
-        reply.carried === undefined || api.carried === undefined
-          ? api.whole(context, reply)
-          : new PlainText(api.carried.whole(context, reply.carried), "application/json"),
+      reply: (reply: ChatReply) => {
+        // A reply that is given again has the names of the first one.
+        const { keptAs, requestId } = reply
+        const kept = context.kept && keptAs !== undefined ? { ...context.kept, id: keptAs } : context.kept
+        const named = { ...context, requestId, kept }
+        return reply.carried === undefined || api.carried === undefined
+          ? api.whole(named, reply)
+          : new PlainText(api.carried.whole(named, reply.carried), "application/json")
+      },
     }
     super(response, context.requestId, words, api.events(context))
     this.#api = api

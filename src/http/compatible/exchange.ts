@@ -64,10 +64,11 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
         const named = { ...context, kept: keptNames(context, thread) }
         const connection = new CompatibleConnection(response, api, named, request.headers)
         const keep = keepResponse(sealer, caller, named, input, ms)
-        if (background === undefined) return { decoded: withKeep(decoded, keep), connection }
+        const keptAs = named.kept.id
+        if (background === undefined) return { decoded: withKeep(decoded, keep, { keptAs }), connection }
         const { isStreamed } = background
         const detached = inBackground({ caller, context: named, input, ms, client: connection, response, isStreamed })
-        return { ...detached, decoded: withKeep(decoded, keep, detached.begun) }
+        return { ...detached, decoded: withKeep(decoded, keep, { keptAs, begun: detached.begun }) }
       }
       const joined = () => {
         const { conversation: id, from = 0 } = thread ?? {}

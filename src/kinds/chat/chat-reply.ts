@@ -6,5 +6,7 @@ import { ExchangeResponse } from "../../protocol/exchange.ts"
 export const ChatReply = Schema.Struct({
   ...ExchangeResponse.fields,
   carried: Schema.optionalKey(Schema.String),
+  /** The id under which it is kept, for the API that has such ids: a reply that is given again has the same. */
+  keptAs: Schema.optionalKey(Schema.String),
 })
 export type ChatReply = typeof ChatReply.Type

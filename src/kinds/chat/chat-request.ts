@@ -13,6 +13,8 @@ export interface ChatRequest extends Omit<ExchangeRequest, "thread" | "tools"> {
   /** Present if a vendor of the same API gets the request unchanged. */
   readonly carried?: CarriedRequest | undefined
   readonly isKept?: boolean | undefined
+  /** The id under which the reply is kept, if the client's API has such ids. */
+  readonly keptAs?: string | undefined
 }
 
 /** The facts of a request in a client's own API that an exchange needs. */

@@ -219,6 +219,7 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
       ...(clientRequestId !== undefined && { clientRequestId }),
       model: request.model,
       ...(carried !== undefined && { carried }),
+      ...(request.keptAs !== undefined && { keptAs: request.keptAs }),
       blocks,
       ...this.#endOf(0),
       ...(replies !== undefined && { replies }),
