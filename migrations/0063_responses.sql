@@ -37,6 +37,7 @@ create table response_items (
   erase_at timestamptz not null,
   primary key (org_id, id, response_id)
 );
+create index response_items_by_response on response_items (org_id, response_id);
 create index response_items_by_erasure on response_items (erase_at);
 
 -- The events of responses that run without their client, in parts.

@@ -2,8 +2,8 @@
  * Responses that run without their client. The node that runs one has its lease, and writes its events for readers of other
  * nodes. A node that dies leaves it to the others, who end it as failed; its money is settled as that of any call.
  */
-import { Context, Effect, Layer } from "effect"
-import { runEvery } from "../background.ts"
+import { Clock, Context, Effect, Layer } from "effect"
+import { forAll, runEvery } from "../background.ts"
 import { compress, decompressAtMost } from "../files/zstd.ts"
 import type { KeptFacts } from "../money/settlement.ts"
 import { editJsonText, set } from "../protocol/json/json-edit.ts"
@@ -62,6 +62,7 @@ export class BackgroundResponses extends Context.Service<
     BackgroundResponses,
     Effect.gen(function* () {
       const store = yield* BackgroundStore
+      const clock = yield* Clock.Clock
       const { sealer } = yield* Sealing
       const running = new Map<string, RunningResponse>()
       /** The number of texts of a response that are written, and of its parts. */
@@ -86,16 +87,26 @@ export class BackgroundResponses extends Context.Service<
       yield* runEvery(
         "250 millis",
         "Writing events of responses",
-        Effect.suspend(() => Effect.forEach([...running.values()], write, { discard: true, concurrency: 8 })),
+        Effect.suspend(() => forAll([...running.values()], write, { concurrency: 8 })),
       )
 
       const renew = Effect.suspend(() => {
         const now = [...running.values()]
         if (now.length === 0) return Effect.void
         return Effect.map(store.renew(now, leaseMs), (still) => {
-          for (const { id, stop } of now) if (!still.has(id)) stop()
+          for (const response of now) {
+            if (still.has(response.id)) continue
+            response.stop()
+            forget(response)
+          }
         })
       })
+
+      const forget = ({ orgId, id, log }: RunningResponse) => {
+        if (!log.isEnded) return
+        running.delete(keyOf(orgId, id))
+        written.delete(keyOf(orgId, id))
+      }
       yield* runEvery("1 second", "Renewing responses", renew)
 
       const withState = ({ input, response }: KeptContent, status: string, error?: object): KeptContent => ({
@@ -109,12 +120,22 @@ export class BackgroundResponses extends Context.Service<
       const end = (orgId: string, id: string, state: "failed" | "cancelled", content: KeptContent) =>
         store.end({ orgId, id, content: sealContent(sealer, orgId, id, content) }, state)
 
+      /** While the database does not answer, no node can renew: after that, all do before one ends the responses of others. */
+      let reachableSinceMs = clock.currentTimeMillisUnsafe()
       const endLost = Effect.gen(function* () {
-        for (const { orgId, id, content } of yield* store.lost(mostLost)) {
-          const opened = openResponse(sealer, orgId, { id, content }, mostPartBytes)
-          if (opened !== undefined) yield* end(orgId, id, "failed", withState(opened, "failed", lostError))
-        }
-      })
+        const lost = yield* store.lost(mostLost)
+        if (clock.currentTimeMillisUnsafe() - reachableSinceMs < leaseMs) return
+        yield* forAll(lost, ({ orgId, id, content }) => {
+          const opened = openResponse(sealer, orgId, { id, content }, mostPartBytes) ?? unreadable(id)
+          return end(orgId, id, "failed", withState(opened, "failed", lostError))
+        })
+      }).pipe(
+        Effect.tapError(() =>
+          Effect.sync(() => {
+            reachableSinceMs = clock.currentTimeMillisUnsafe()
+          }),
+        ),
+      )
       yield* runEvery("5 seconds", "Ending lost responses", endLost)
 
       return BackgroundResponses.of({
@@ -128,16 +149,10 @@ export class BackgroundResponses extends Context.Service<
         running: (orgId, id) => running.get(keyOf(orgId, id)),
         ended: (response, failed) => {
           const { orgId, id, log } = response
-          const key = keyOf(orgId, id)
           const failure = failed === undefined ? Effect.void : end(orgId, id, "failed", failed)
           return Effect.ignore(Effect.andThen(Effect.ignore(write(response)), failure)).pipe(
-            Effect.andThen(
-              Effect.sync(() => {
-                running.delete(key)
-                written.delete(key)
-                log.end()
-              }),
-            ),
+            // Its lease is renewed until its end is in the database: a settlement may wait for that.
+            Effect.andThen(Effect.sync(() => log.end())),
           )
         },
         cancel: Effect.fnUntraced(function* (orgId, id, content) {
@@ -158,6 +173,9 @@ export class BackgroundResponses extends Context.Service<
     }),
   )
 }
+
+/** A response that was sealed with another key. */
+const unreadable = (id: string): KeptContent => ({ input: [], response: JSON.stringify({ id, object: "response" }) })
 
 const lostError = {
   code: "server_error",

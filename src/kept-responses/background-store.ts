@@ -27,11 +27,11 @@ export class BackgroundStore extends Context.Service<
      * @returns false if it had ended
      */
     readonly end: (response: SealedResponse, state: "failed" | "cancelled") => Effect.Effect<boolean, StoreUnavailable>
-    /** @returns the ids of those that still run: others were cancelled, or taken for lost */
+    /** @returns the ids of those that still run, or whose shard does not answer: others were cancelled, or taken for lost */
     readonly renew: (
       running: ReadonlyArray<Pick<SealedResponse, "orgId" | "id">>,
       leaseMs: number,
-    ) => Effect.Effect<ReadonlySet<string>, StoreUnavailable>
+    ) => Effect.Effect<ReadonlySet<string>>
     /** Responses whose node has not renewed its lease. */
     readonly lost: (most: number) => Effect.Effect<ReadonlyArray<SealedResponse>, StoreUnavailable>
     /** Adds nothing to a response that was erased. */
@@ -75,16 +75,27 @@ export class BackgroundStore extends Context.Service<
             ),
         renew: Effect.fnUntraced(function* (running, leaseMs) {
           const byShard = Map.groupBy(running, ({ orgId }) => shards.indexOf(orgId))
-          const renewed = yield* Effect.forEach(byShard.values(), (group) => {
-            const [first] = group
-            if (first === undefined) return Effect.succeed([])
-            const [orgs, ids] = [group.map(({ orgId }) => orgId), group.map(({ id }) => id)]
-            return at(first.orgId).run(
-              ({ sql, books }) => sql<{ readonly id: string }>`
+          const renewed = yield* Effect.forEach(
+            byShard.values(),
+            (group) => {
+              const [first] = group
+              if (first === undefined) return Effect.succeed([])
+              const [orgs, ids] = [group.map(({ orgId }) => orgId), group.map(({ id }) => id)]
+              const renew = at(first.orgId)
+                .run(
+                  ({ sql, books }) => sql<{ readonly id: string }>`
                 select id from ${books}responses_renew(${orgs}::text[], ${ids}::text[], ${leaseMs}::double precision) id`,
-            )
-          }).pipe(bounded)
-          return new Set(renewed.flat().map(({ id }) => id))
+                )
+                .pipe(bounded)
+              return Effect.catch(Effect.asSome(renew), () => Effect.succeedNone).pipe(
+                Effect.map((rows) => (rows._tag === "Some" ? rows.value.map(({ id }) => id) : undefined)),
+              )
+            },
+            { concurrency: "unbounded" },
+          )
+          const groups = [...byShard.values()]
+          const still = renewed.flatMap((ids, group) => ids ?? (groups[group] ?? []).map(({ id }) => id))
+          return new Set(still)
         }),
         lost: (most) =>
           inThoseThatAnswer(
@@ -105,6 +116,7 @@ export class BackgroundStore extends Context.Service<
                 where exists (
                   select from ${books}responses r
                   where r.org_id = ${orgId} and r.day = ${books}response_day(${id}) and r.id = ${id})
+                  and not ${books}books_moved()
                 on conflict do nothing`,
             )
             .pipe(Effect.asVoid, bounded),
@@ -113,13 +125,16 @@ export class BackgroundStore extends Context.Service<
             .run(
               ({ sql, books }) => sql`
                 select part, content from ${books}response_events
-                where org_id = ${orgId} and response_id = ${id} and part >= ${from} order by part`,
+                where org_id = ${orgId} and response_id = ${id} and part >= ${from} order by part limit ${mostParts}`,
             )
             .pipe(Effect.map(readParts), bounded),
       })
     }),
   )
 }
+
+/** The most parts of events that are read at once. */
+const mostParts = 16
 
 const readRows = Schema.decodeUnknownSync(
   Schema.Array(Schema.Struct({ org_id: Schema.String, id: Schema.String, content: Schema.Uint8Array })),

@@ -30,6 +30,8 @@ export interface ItemsPage {
 
 /** The largest item that is opened: requests and replies have limits of their own, far below. */
 const mostItemBytes = 256 * 1024 * 1024
+/** The size from which a page of a list has no further item. */
+const pageBytes = 8 * 1024 * 1024
 /** The most items that a response continues. */
 const mostItems = 100_000
 
@@ -59,8 +61,13 @@ export class Conversations extends Context.Service<
     readonly list: (org: Org, id: string, query: ItemsQuery) => Kept<ItemsPage | undefined>
     readonly item: (org: Org, id: string, itemId: string) => Kept<ConversationItem | undefined>
     readonly removeItem: (org: Org, id: string, itemId: string) => Kept<boolean>
-    /** Items of any conversations of an owner, by their ids. */
-    readonly named: (org: Org, owner: KeptOwner, ids: ReadonlyArray<string>) => Kept<ReadonlyArray<ConversationItem>>
+    /** Items of any conversations of an owner, by their ids; undefined if they are together larger than so many bytes. */
+    readonly named: (
+      org: Org,
+      owner: KeptOwner,
+      ids: ReadonlyArray<string>,
+      mostBytes: number,
+    ) => Kept<ReadonlyArray<ConversationItem> | undefined>
     /** All items, the oldest first; undefined if they are together larger than so many bytes. */
     readonly all: (org: Org, id: string, mostBytes: number) => Kept<ReadonlyArray<ConversationItem> | undefined>
   }
@@ -112,7 +119,8 @@ export class Conversations extends Context.Service<
             .run(
               ({ sql, books }) => sql`
                 insert into ${books}conversations (org_id, id, app_id, person_id, end_user_id, erase_at, metadata)
-                values (${org.id}, ${id}, ${app}, ${person}, ${endUser}, ${after(ms)}::timestamptz, ${sealed}::bytea)
+                select ${org.id}, ${id}, ${app}, ${person}, ${endUser}, ${after(ms)}::timestamptz, ${sealed}::bytea
+                where not ${books}books_moved()
                 returning created_at`,
             )
             .pipe(bounded)
@@ -144,7 +152,7 @@ export class Conversations extends Context.Service<
               ({ sql, books }) => sql`
                 update ${books}conversations set metadata = ${sealed}::bytea, changed_at = clock_timestamp(),
                   erase_at = greatest(erase_at, ${after(ms)}::timestamptz)
-                where org_id = ${org.id} and id = ${id} returning id`,
+                where org_id = ${org.id} and id = ${id} and not ${books}books_moved() returning id`,
             )
             .pipe(bounded)
           return rows.length > 0
@@ -196,7 +204,18 @@ export class Conversations extends Context.Service<
                     and erase_at > now() and created_at > ${oldest}::timestamptz
                   order by place desc limit ${most}`,
           ).pipe(bounded)
-          return { items: opened(org, id, rows.slice(0, query.limit)), hasMore: rows.length > query.limit }
+          // Large items make a short page.
+          const items: Array<ConversationItem> = []
+          let bytes = 0
+          let read = 0
+          for (const row of readItems(rows.slice(0, query.limit))) {
+            if (bytes > pageBytes) break
+            read++
+            const item = openItem(sealer, org.id, id, row, mostItemBytes)
+            bytes += item?.text.length ?? 0
+            if (item !== undefined) items.push(item)
+          }
+          return { items, hasMore: rows.length > read }
         }),
         item: Effect.fnUntraced(function* (org, id, itemId) {
           const oldest = since(org)
@@ -226,7 +245,7 @@ export class Conversations extends Context.Service<
                   Effect.map(([row]) => row?.done === true),
                   bounded,
                 ),
-        named: Effect.fnUntraced(function* (org, { app, person, endUser }, ids) {
+        named: Effect.fnUntraced(function* (org, { app, person, endUser }, ids, mostBytes) {
           const oldest = since(org)
           if (oldest === undefined || ids.length === 0) return []
           const rows = yield* shards
@@ -242,9 +261,15 @@ export class Conversations extends Context.Service<
                 order by i.id, i.created_at desc`,
             )
             .pipe(bounded)
-          return readNamed(rows).flatMap(
-            (row) => openItem(sealer, org.id, row.conversation_id, row, mostItemBytes) ?? [],
-          )
+          const items: Array<ConversationItem> = []
+          let left = mostBytes
+          for (const row of readNamed(rows)) {
+            const item = openItem(sealer, org.id, row.conversation_id, row, mostItemBytes)
+            left -= item?.text.length ?? 0
+            if (left < 0) return undefined
+            if (item !== undefined) items.push(item)
+          }
+          return items
         }),
         all: Effect.fnUntraced(function* (org, id, mostBytes) {
           const oldest = since(org)

@@ -43,6 +43,12 @@ export class KeptResponses extends Context.Service<
   {
     /** Undefined if there is none, or if it has another owner. */
     readonly find: (org: Org, owner: KeptOwner, id: string) => Effect.Effect<KeptResponse | undefined, StoreUnavailable>
+    /** The state of a response, without its content. */
+    readonly stateOf: (
+      org: Org,
+      owner: KeptOwner,
+      id: string,
+    ) => Effect.Effect<Omit<KeptResponse, keyof KeptContent> | undefined, StoreUnavailable>
     /** The id of a response by the request id of its call; undefined if none is kept. */
     readonly idOf: (org: Org, requestId: string) => Effect.Effect<string | undefined, StoreUnavailable>
     /**
@@ -55,9 +61,10 @@ export class KeptResponses extends Context.Service<
       id: string,
       mostBytes: number,
     ) => Effect.Effect<Thread, StoreUnavailable>
-    /** The ids of the responses that have the items, by the ids of these. */
+    /** The ids of the owner's responses that have the items, by the ids of these; the newest of several. */
     readonly ofItems: (
       org: Org,
+      owner: KeptOwner,
       ids: ReadonlyArray<string>,
     ) => Effect.Effect<ReadonlyMap<string, string>, StoreUnavailable>
     /** @returns false if there was none */
@@ -80,16 +87,7 @@ export class KeptResponses extends Context.Service<
 
       const opened = (org: Org, row: typeof Row.Type): KeptResponse | undefined => {
         const content = openResponse(sealer, org.id, row, mostContentBytes)
-        return (
-          content && {
-            ...content,
-            id: row.id,
-            previousId: row.previous_id ?? undefined,
-            state: row.state,
-            isBackground: row.is_background,
-            createdAt: row.created_at,
-          }
-        )
+        return content && { ...content, ...factsOf(row) }
       }
 
       const find = Effect.fnUntraced(function* (org: Org, { app, person, endUser }: KeptOwner, id: string) {
@@ -109,8 +107,25 @@ export class KeptResponses extends Context.Service<
         return row && opened(org, row)
       })
 
+      const rowOf = Effect.fnUntraced(function* (org: Org, { app, person, endUser }: KeptOwner, id: string) {
+        const day = dayOfResponse(id)
+        const oldest = since(org)
+        if (day === undefined || oldest === undefined) return undefined
+        const rows = yield* shards
+          .of(org.id)
+          .run(
+            ({ sql, books }) => sql`
+              select id, previous_id, state, is_background, created_at, ''::bytea as content from ${books}responses
+              where org_id = ${org.id} and day = ${day}::text::date and id = ${id} and app_id = ${app}
+                and person_id = ${person} and end_user_id = ${endUser} and erase_at > now() and created_at > ${oldest}`,
+          )
+          .pipe(bounded)
+        return readRows(rows)[0]
+      })
+
       return KeptResponses.of({
         find,
+        stateOf: (org, owner, id) => Effect.map(rowOf(org, owner, id), (row) => row && factsOf(row)),
         idOf: Effect.fnUntraced(function* (org, requestId) {
           const oldest = since(org)
           if (oldest === undefined) return undefined
@@ -155,15 +170,19 @@ export class KeptResponses extends Context.Service<
           }
           return { _tag: "Found", responses }
         }),
-        ofItems: (org, ids) =>
+        ofItems: (org, { app, person, endUser }, ids) =>
           ids.length === 0
             ? Effect.succeed(new Map())
             : shards
                 .of(org.id)
                 .run(
                   ({ sql, books }) => sql<{ id: string; response_id: string }>`
-                    select id, response_id from ${books}response_items
-                    where org_id = ${org.id} and id = any(${ids}::text[]) and erase_at > now()`,
+                    select i.id, i.response_id from ${books}response_items i
+                    join ${books}responses r on r.org_id = i.org_id and r.day = ${books}response_day(i.response_id)
+                      and r.id = i.response_id
+                    where i.org_id = ${org.id} and i.id = any(${ids}::text[]) and i.erase_at > now() and r.app_id = ${app}
+                      and r.person_id = ${person} and r.end_user_id = ${endUser}
+                    order by r.created_at`,
                 )
                 .pipe(
                   Effect.map((rows) => new Map(rows.map(({ id, response_id }) => [id, response_id]))),
@@ -203,4 +222,12 @@ const Row = Schema.Struct({
   created_at: Schema.Date,
   content: Schema.Uint8Array,
 })
+const factsOf = (row: typeof Row.Type) => ({
+  id: row.id,
+  previousId: row.previous_id ?? undefined,
+  state: row.state,
+  isBackground: row.is_background,
+  createdAt: row.created_at,
+})
+
 const readRows = Schema.decodeUnknownSync(Schema.Array(Row))

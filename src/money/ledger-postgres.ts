@@ -42,8 +42,8 @@ const makeStore = ({ run }: Shard, load: Load) =>
         ),
       ...batches,
     })
-    const settle = yield* makeGroupCommit<SettleRow, SettleItem>({
-      run: (batch) => {
+    const settlements = {
+      run: (batch: ReadonlyArray<SettleItem>) => {
         const { items, mayBeOpen, replies } = packSettlements(batch)
         return ask(
           ({ sql, books }) => sql<SettleRow>`
@@ -52,9 +52,12 @@ const makeStore = ({ run }: Shard, load: Load) =>
         )
       },
       ...batches,
-      paceMs: settlePaceMs,
-      load,
-    })
+    }
+    const settleTogether = yield* makeGroupCommit<SettleRow, SettleItem>({ ...settlements, paceMs: settlePaceMs, load })
+    // The bytes of one must not keep others from their commit.
+    const settleAlone = yield* makeGroupCommit<SettleRow, SettleItem>({ ...settlements, maxBatch: 1 })
+    const settle = (item: SettleItem) =>
+      (item.kept?.content.length ?? 0) > mostKeptTogether ? settleAlone(item) : settleTogether(item)
     const look = yield* makeGroupCommit<SpentRow>({
       run: (items) =>
         ask(
@@ -194,6 +197,8 @@ const makeStore = ({ run }: Shard, load: Load) =>
     })
   })
 
+/** Bytes of a kept response from which it is settled in a batch of its own. */
+const mostKeptTogether = 256 * 1024
 /** The time that a settlement waits under load for others to share its commit. */
 const settlePaceMs = 5
 /** Maximum items of a batch. */

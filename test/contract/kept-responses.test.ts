@@ -91,7 +91,9 @@ describe("a kept response", () => {
     [{ previous_response_id: 5 }, "previous_response_id"],
     [{ background: true, store: false }, "store"],
     [{ input: [{ type: "item_reference", id: "rs_nothing" }] }, "input"],
-  ])("refuses %j, and names the field", async (more, param) => {
+    [{ input: [{ type: "item_reference", id: "a\u0000b" }] }, "input"],
+    [{ input: Array.from({ length: 1001 }, (_, at) => ({ type: "item_reference", id: `rs_${at}` })) }, "input"],
+  ])("refuses %.100j, and names the field", async (more, param) => {
     expect(await create(ids.key, more)).toMatchObject({ status: 400, json: { error: { param } } })
   })
 
@@ -141,6 +143,37 @@ describe("a kept response", () => {
     const first = await again()
     expect(await again()).toBe(first)
     expect((await send(ids.key, "GET", `/${String(first)}`)).status).toBe(200)
+  })
+
+  it("is billed and kept where its vendor names items oddly", async () => {
+    const output = [{ type: "message", id: "a\u0000b", role: "assistant", status: "completed", content: [] }]
+    gateway().vendor.script((call) => {
+      call.head(200, { "content-type": "application/json" })
+      const usage = { input_tokens: 10, output_tokens: 5, total_tokens: 15 }
+      const text = { type: "output_text", text: "odd", annotations: [] }
+      const [item] = output
+      call.end(
+        JSON.stringify({
+          id: "resp_1",
+          object: "response",
+          status: "completed",
+          output: [{ ...item, content: [text] }],
+          usage,
+        }),
+      )
+    })
+    const id = idOf(await send(ids.key, "POST", "", { model: "responses", input: "x" }))
+    expect((await send(ids.key, "GET", `/${id}`)).json["output"]).toMatchObject([{ content: [{ text: "odd" }] }])
+  })
+
+  it("of many items is referenced without a long turn", async () => {
+    const input = Array.from({ length: 900 }, (_, at) => ({ role: "user", content: `item ${at}` }))
+    const id = idOf(await create(ids.key, { input, model: "claude" }))
+    const references = input.map((_, at) => ({ type: "item_reference", id: `msg_${id.slice("resp_".length)}_i${at}` }))
+    const startedAt = performance.now()
+    expect((await create(ids.key, { input: references, model: "claude" })).status).toBe(200)
+    expect(performance.now() - startedAt).toBeLessThan(5000)
+    expect(JSON.stringify(gateway().vendor.calls.at(-1)?.body).match(/item \d+/g)).toHaveLength(900)
   })
 
   it("of a thread that lost its beginning cannot be continued", async () => {

@@ -152,7 +152,7 @@ begin
         select from responses q
         where q.org_id = c.org and q.day = (c.kept->>'day')::date and q.id = c.kept->>'id'))
     on conflict (org_id, day, id) do update set state = excluded.state, content = excluded.content, lease_until = null
-      where r.state <> 'cancelled'
+      where r.state in ('queued', 'in_progress')
     returning r.org_id, r.id, r.is_background, r.state, r.model, r.app_id
   ), ended as (
     insert into events (org_id, id, type, subject, data, at, place)

@@ -8,8 +8,15 @@ declare
   removed integer;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
+  if p_id is not null then
+    delete from responses r where r.org_id = p_org and r.day = response_day(p_id) and r.id = p_id;
+    get diagnostics removed = row_count;
+    delete from response_items i where i.org_id = p_org and i.response_id = p_id;
+    delete from response_events e where e.org_id = p_org and e.response_id = p_id;
+    return removed;
+  end if;
   with gone as (
-    delete from responses r where r.org_id = p_org and (p_id is null or r.id = p_id)
+    delete from responses r where r.org_id = p_org
       and (p_app is null or r.app_id = p_app) and (p_end_user is null or r.end_user_id = p_end_user)
       and (p_before is null or r.created_at < p_before)
     returning r.id
@@ -19,10 +26,7 @@ begin
     delete from response_events e using gone g where e.org_id = p_org and e.response_id = g.id
   )
   select count(*) into removed from gone;
-  if p_id is null then
-    removed := removed + conversations_remove(p_org, null, p_app, p_end_user, p_before);
-  end if;
-  return removed;
+  return removed + conversations_remove(p_org, null, p_app, p_end_user, p_before);
 end $fn$;
 
 -- Removes responses that are past keeping, at most so many; tells how many rows.

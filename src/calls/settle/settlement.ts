@@ -234,7 +234,7 @@ const reportEstimate = <Body extends object>(
 
 /** A whole reply is reviewed before it is sent; a stream has been sent already and is sampled. */
 const reviewOutbound = Effect.fnUntraced(function* <Body extends object>(
-  { services, call, task, hits, review, about }: HeldCall<Body>,
+  { services, call, task, hits, review, about, begun }: HeldCall<Body>,
   isGood: boolean,
 ): Effect.fn.Return<Denial | undefined> {
   const policies = call.caller.policies.outbound
@@ -244,6 +244,17 @@ const reviewOutbound = Effect.fnUntraced(function* <Body extends object>(
     if (review?.denial !== undefined) return review.denial
     if (policies.length === 0) return undefined
     const sampled = policies.filter(({ isEnforced }) => !isEnforced)
+    // Nobody reads it while it is made: it is judged as a whole.
+    if (begun !== undefined && isGood) {
+      const verdict = yield* services.review.judge(
+        sampled.filter(({ action }) => action !== "mask"),
+        "reply",
+        answered,
+        about,
+      )
+      hits.push(...verdict.hits)
+      return verdict.denial
+    }
     yield* services.review.sample(sampled, answered, about)
     return undefined
   }

@@ -273,6 +273,8 @@ const unchanging: Readonly<Record<string, string>> = {
   "cache.key": "steers the vendor's cache",
   "cache.reply": "steers the cache of replies",
   stream: "is the form of the reply",
+  keep: "is for later exchanges",
+  after: "is replaced by the thread that it names",
   "params.promptTokensEstimate": "is for the hold",
   "thread.blocks.cacheable": "marks the vendor's cache",
   "thread.blocks.blocks.cacheable": "marks the vendor's cache",

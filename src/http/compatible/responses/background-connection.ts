@@ -27,6 +27,8 @@ export interface BackgroundOptions {
   readonly response: ServerResponse
   /** Whether that client follows it. */
   readonly isStreamed: boolean
+  /** The time in which a client that follows it may take nothing. */
+  readonly stallMs: number
 }
 
 export class BackgroundConnection implements Connection<ChatReply> {
@@ -38,6 +40,7 @@ export class BackgroundConnection implements Connection<ChatReply> {
   #isBegun = false
   #isStopped = false
   #failed: string | undefined
+  #beat: ((heartbeat: string) => void) | undefined
 
   constructor(options: BackgroundOptions) {
     this.events = options.events
@@ -58,9 +61,9 @@ export class BackgroundConnection implements Connection<ChatReply> {
     this.#isBegun = true
     const queued = editJsonText(text, [set("queued", "status")])
     this.log.add(this.#events.begin(queued, text))
-    const { client, response, isStreamed, requestId } = this.#options
+    const { client, response, isStreamed, requestId, stallMs } = this.#options
     const headers = { "x-svc-request-id": requestId, "x-request-id": requestId }
-    if (isStreamed) followLog(this.log, client)
+    if (isStreamed) this.#beat = followLog(this.log, client, stallMs)
     else if (!response.destroyed)
       sendResponse(HttpServerResponse.text(queued, { contentType: "application/json", headers }), response)
   }
@@ -92,7 +95,11 @@ export class BackgroundConnection implements Connection<ChatReply> {
   }
 
   write(part: StreamPart): boolean {
-    if (typeof part !== "string" || part === this.events.heartbeat) return true
+    if (typeof part !== "string") return true
+    if (part === this.events.heartbeat) {
+      this.#beat?.(part)
+      return true
+    }
     const events = this.#events.renumbered(part)
     if (events !== "") this.log.add(events)
     if (part.includes("event: response.failed\n")) {
@@ -117,24 +124,41 @@ export class BackgroundConnection implements Connection<ChatReply> {
   }
 }
 
-/** Writes a log to a client as it grows, as fast as that takes it. */
-const followLog = (log: EventLog, client: CompatibleConnection): void => {
+/**
+ * Writes a log to a client as it grows, as fast as that takes it.
+ * @param stallMs the time in which it must take some of it
+ * @returns a function that writes a heartbeat
+ */
+const followLog = (log: EventLog, client: CompatibleConnection, stallMs: number): ((heartbeat: string) => void) => {
   let at = 0
   let isOver = false
+  let hasRoom = true
+  let stall: NodeJS.Timeout | undefined
+  const write = (text: string) => {
+    hasRoom = client.write(text)
+    if (!hasRoom) stall = setTimeout(() => client.cut(), stallMs)
+  }
   const goOn = () => {
-    while (!isOver && at < log.texts.length) {
-      if (!client.write(log.texts[at++] ?? "")) return
-    }
-    if (log.isEnded && !isOver) {
+    while (hasRoom && !isOver && at < log.texts.length) write(log.texts[at++] ?? "")
+    if (hasRoom && log.isEnded && !isOver) {
       leave()
       client.end(() => {})
     }
   }
   const leave = () => {
     isOver = true
+    clearTimeout(stall)
     unlisten()
   }
+  const room = () => {
+    hasRoom = true
+    clearTimeout(stall)
+    goOn()
+  }
   const unlisten = log.listen(goOn)
-  client.listen({ room: goOn, gone: leave, parts: () => {} })
+  client.listen({ room, gone: leave, parts: () => {} })
   goOn()
+  return (heartbeat) => {
+    if (hasRoom && !isOver) write(heartbeat)
+  }
 }

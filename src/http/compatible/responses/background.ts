@@ -1,6 +1,7 @@
 /** `background: true`: a response whose client does not wait. Its call runs as others do; its reply goes into its log. */
 import type { ServerResponse } from "node:http"
 import { Effect } from "effect"
+import { WeirConfig } from "../../../config.ts"
 import { responsesApi } from "../../../dialects/openai-responses/client.ts"
 import { begunResponse } from "../../../dialects/openai-responses/client-reply.ts"
 import type { Caller } from "../../../identity/caller.ts"
@@ -25,11 +26,18 @@ interface Detached {
 /** The connection of a response that runs without its client, and the steps before and after its call. */
 export const makeBackground = Effect.gen(function* () {
   const { sealer } = yield* Sealing
+  const { streamStallMs: stallMs } = yield* WeirConfig
   const responses = yield* BackgroundResponses
 
   return ({ caller, context, input, ms, ...client }: Detached) => {
     const { requestId, model, kept } = context
-    const connection = new BackgroundConnection({ ...client, requestId, model, events: responsesApi.events(context) })
+    const connection = new BackgroundConnection({
+      ...client,
+      stallMs,
+      requestId,
+      model,
+      events: responsesApi.events(context),
+    })
     const content = { input, response: writeJson(begunResponse(context)) }
     const running = {
       orgId: caller.org.id,

@@ -17,6 +17,9 @@ import { dateOf } from "../../../protocol/values/instant.ts"
 import type { Sealer } from "../../../store/seal.ts"
 import type { ContinuedRequest } from "./thread.ts"
 
+/** The most items of a reply that can be referenced. */
+const mostItems = 1000
+
 /** The time for which responses of a caller are kept, in milliseconds; undefined if none is kept. */
 export const keptFor = ({ org: { keeps } }: Caller): number | undefined =>
   keeps?.responses === undefined ? undefined : keepMs(keeps.responses)
@@ -102,7 +105,10 @@ export const keepResponse =
       {
         ...factsOf(caller, context, ms),
         state: stringAt(json, "status") === "incomplete" ? "incomplete" : "completed",
-        items: outputIds(json).filter((itemId) => responseOfItem(itemId) !== id),
+        // A vendor's id that is no plain name could not be stored, nor referenced.
+        items: outputIds(json)
+          .filter((itemId) => responseOfItem(itemId) !== id && /^[\w-]{1,128}$/.test(itemId))
+          .slice(0, mostItems),
         ...(appended !== undefined && { conversation: appended }),
       },
       { input, response },

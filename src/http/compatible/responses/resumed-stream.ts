@@ -38,7 +38,7 @@ export const resumedEvents = (
 ): Stream.Stream<string, StoreUnavailable> =>
   Stream.paginate<Place, string, StoreUnavailable>({ part: 0, last: undefined, late: 0 }, (place) =>
     Effect.gen(function* () {
-      const response = yield* kept.find(org, owner, id)
+      const response = yield* kept.stateOf(org, owner, id)
       const parts = yield* background.events(org.id, id, place.part)
       const text = parts.map((each) => each.text).join("")
       const told = eventsAfter(text, after)
@@ -52,12 +52,14 @@ export const resumedEvents = (
         const part = (parts.at(-1)?.part ?? place.part - 1) + 1
         return [tellIf(told), Option.some({ part, last, late: isRunning ? 0 : place.late + 1 })]
       }
-      const rest = eventsOfEnded(response.response, last)
+      const whole = yield* kept.find(org, owner, id)
+      const rest = whole === undefined ? "" : eventsOfEnded(whole.response, last)
       return [tellIf(told + eventsAfter(rest, after)), Option.none()]
     }),
   )
 
 /** Whether its events cannot have been removed yet. */
-const isYoung = ({ createdAt }: KeptResponse): boolean => Date.now() - createdAt.getTime() < eventsKeptMs
+const isYoung = ({ createdAt }: Pick<KeptResponse, "createdAt">): boolean =>
+  Date.now() - createdAt.getTime() < eventsKeptMs
 
 const tellIf = (text: string): ReadonlyArray<string> => (text === "" ? [] : [text])

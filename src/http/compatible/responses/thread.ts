@@ -2,7 +2,7 @@
  * A request that continues a kept response or a conversation, or references their items, with these items in their place. From here on it is a
  * request like others: policies, prices and vendors see the whole thread.
  */
-import { Effect, Result } from "effect"
+import { Effect, Result, Semaphore } from "effect"
 import { WeirConfig } from "../../../config.ts"
 import { isAbsent } from "../../../dialects/client/fields.ts"
 import {
@@ -52,6 +52,10 @@ export const namesOthers = (body: Uint8Array): boolean => {
 
 /** The most kept responses whose items one request may reference. */
 const mostReferenced = 256
+/** The most references in one request. */
+const mostReferences = 1000
+/** The requests of a node whose threads are read at a time: each may be as large as a body. */
+const mostThreads = 8
 
 export const makeThreads = Effect.gen(function* () {
   const kept = yield* KeptResponses
@@ -93,28 +97,45 @@ export const makeThreads = Effect.gen(function* () {
     owner: KeptOwner,
     ids: ReadonlyArray<string>,
   ): Effect.fn.Return<ReadonlyMap<string, string>, ContinueError> {
+    if (ids.length > mostReferences) {
+      return yield* invalidInput([{ path: "input", message: `has more than ${mostReferences} references to items` }])
+    }
+    const odd = ids.find((id) => !/^[\w-]{1,128}$/.test(id))
+    if (odd !== undefined) return yield* itemNotFound(odd)
     const byVendor = yield* kept.ofItems(
       org,
+      owner,
       ids.filter((id) => responseOfItem(id) === undefined),
     )
-    const responseIds = new Set(ids.flatMap((id) => responseOfItem(id) ?? byVendor.get(id) ?? []))
-    if (responseIds.size > mostReferenced) {
+    const byResponse = Map.groupBy(ids, (id) => responseOfItem(id) ?? byVendor.get(id) ?? "")
+    byResponse.delete("")
+    if (byResponse.size > mostReferenced) {
       return yield* invalidInput([
         { path: "input", message: `references items of more than ${mostReferenced} responses` },
       ])
     }
-    const found = yield* Effect.forEach(responseIds, (id) => kept.find(org, owner, id), { concurrency: 8 })
-    const texts = new Map(found.flatMap((response) => (response === undefined ? [] : itemsOf(response, ids))))
-    const others = yield* conversations.named(
-      org,
-      owner,
-      ids.filter((id) => !texts.has(id)),
-    )
-    return new Map([...texts, ...others.map(({ id, text }) => [id, text] as const)])
+    const texts = new Map<string, string>()
+    let left = bodyMaxBytes
+    const take = (id: string, text: string) => {
+      if (texts.has(id)) return
+      texts.set(id, text)
+      left -= text.length
+    }
+    // One after the other: each may be as large as a body.
+    for (const [responseId, asked] of byResponse) {
+      const response = yield* kept.find(org, owner, responseId)
+      if (response !== undefined) for (const [id, text] of itemsOf(response, asked)) take(id, text)
+      if (left < 0) return yield* bodyTooLarge(bodyMaxBytes)
+    }
+    const others = ids.filter((id) => !texts.has(id))
+    const named = yield* conversations.named(org, owner, others, left)
+    if (named === undefined) return yield* bodyTooLarge(bodyMaxBytes)
+    for (const { id, text } of named) take(id, text)
+    return texts
   })
 
   /** The request with the items that it stands for. */
-  return Effect.fnUntraced(function* (
+  const continued = Effect.fnUntraced(function* (
     { org, ...caller }: Caller,
     body: Uint8Array,
   ): Effect.fn.Return<ContinuedRequest, ContinueError> {
@@ -179,6 +200,8 @@ export const makeThreads = Effect.gen(function* () {
       background: isBackground === true ? { isStreamed: stream === true } : undefined,
     }
   })
+  const reading = yield* Semaphore.make(mostThreads)
+  return (caller: Caller, body: Uint8Array) => reading.withPermit(continued(caller, body))
 })
 
 const noTexts: ReadonlyMap<string, string> = new Map()
@@ -188,11 +211,11 @@ const itemsOf = (
   { input, response }: KeptResponse,
   ids: ReadonlyArray<string>,
 ): ReadonlyArray<readonly [id: string, text: string]> => {
-  const outputs = outputItems(response).map((text) => [parseObject(text)?.["id"], text] as const)
+  const byId = new Map<unknown, string>()
+  for (const text of [...input, ...outputItems(response)]) byId.set(parseObject(text)?.["id"], text)
   return ids.flatMap((id) => {
     const number = inputNumber(id)
-    const own = outputs.find(([itemId]) => itemId === id)?.[1] ?? input.find((text) => parseObject(text)?.["id"] === id)
-    const text = own ?? (number === undefined ? undefined : input[number])
+    const text = byId.get(id) ?? (number === undefined ? undefined : input[number])
     return text === undefined ? [] : [[id, text] as const]
   })
 }
