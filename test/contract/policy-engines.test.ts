@@ -388,6 +388,23 @@ describe("presidio that masks requests", () => {
     expect(await reply.text()).toContain("To ada@example.com.")
   })
 
+  const [longest, many] = [`https://x.example/${Array.from({ length: 1500 }, (_, at) => at).join("-")}`, "z".repeat(400)]
+  it.each([
+    ["one long value", [longest]],
+    ["many values of some length", Array.from({ length: 30 }, (_, at) => `${String(at).padStart(2, "0")}${many}`)],
+  ])("masks %s", async (_name, values) => {
+    const text = `mail ada@example.com ${values.join(" ")} end`
+    const found = [["ada@example.com", "EMAIL_ADDRESS"], ...values.map((value) => [value, "URL"])]
+    const body = found.map(([value = "", entity_type]) => {
+      const start = text.indexOf(value)
+      return { entity_type, score: 1, start, end: start + value.length }
+    })
+    ;(await mask()).mood = { body }
+    gateway().vendor.script(answerOf("ok"))
+    expect((await gateway().exchange(saying(text))).status).toBe(200)
+    expect(got()).toMatch(/mail <EMAIL_[A-Z2-7]+> (<URL_[A-Z2-7]+> ?)+ end/)
+  })
+
   it("masks a large request, which another thread reads", async () => {
     await mask({ match: engines.of("presidio").match({ timeout: "20s" }) })
     gateway().vendor.script(answerOf("ok"))
