@@ -405,6 +405,26 @@ describe("presidio that masks requests", () => {
     expect(got()).toMatch(/mail <EMAIL_[A-Z2-7]+> (<URL_[A-Z2-7]+> ?)+ end/)
   })
 
+  it("reads and masks the parts of its policy, and no others", async () => {
+    const twin = await mask({ parts: ["text"] })
+    gateway().vendor.script(answerOf("ok"))
+    const asked = {
+      ...hello,
+      thread: [
+        { role: "user", blocks: [{ t: "text", v: "mail ada@example.com" }] },
+        { role: "assistant", blocks: [{ t: "tool_call", id: "a", name: "f", input: { q: "call ada@example.com" } }] },
+        { role: "tool", blocks: [{ t: "tool_result", id: "a", v: "result ada@example.com" }] },
+      ],
+      tools: [{ name: "f", inputSchema: { type: "object", properties: { q: { type: "string" } } } }],
+    }
+    expect((await gateway().exchange(asked)).status).toBe(200)
+    expect(twin.received.at(-1)?.body).toContain("mail ada@example.com")
+    expect(twin.received.at(-1)?.body).not.toMatch(/(call|result) ada/)
+    expect(got()).toMatch(/mail <EMAIL_[A-Z2-7]+>/)
+    expect(got()).toContain("call ada@example.com")
+    expect(got()).toContain("result ada@example.com")
+  })
+
   it("masks a large request, which another thread reads", async () => {
     await mask({ match: engines.of("presidio").match({ timeout: "20s" }) })
     gateway().vendor.script(answerOf("ok"))

@@ -16,7 +16,7 @@ import type { EngineCheck, ReviewPolicy } from "../policy.ts"
 import { contentBlocked, type PolicyHit, unavailable } from "../review.ts"
 import { markKey } from "./marks.ts"
 import { type MaskedCaller, type Masking, maskBody, maskingOf } from "./mask-request.ts"
-import { requestTexts } from "./request-texts.ts"
+import { type RequestText, requestTexts } from "./request-texts.ts"
 import { valueMasks } from "./value-masks.ts"
 
 export class RequestMasks extends Context.Service<
@@ -80,11 +80,14 @@ export class RequestMasks extends Context.Service<
           const asked = engineMasks(caller.policies.inbound)
           const masking = maskingOf(caller, masterKey)
           if (asked.length === 0) return Effect.succeed(masking)
-          const about = { text: textsOf(maskBody(body(), masking).body).join("\n"), account: account() }
+          const texts = textsOf(maskBody(body(), masking).body)
+          const paying = account()
           return Effect.map(
-            Effect.forEach(asked, (policy) =>
-              foundBy(policy, about, () => ({ ...denialOf(caller), policy: policy.id, requestId })),
-            ),
+            Effect.forEach(asked, (policy) => {
+              const text = texts.flatMap((each) => (policy.parts.has(each.part) ? [each.text] : [])).join("\n")
+              const denied = () => ({ ...denialOf(caller), policy: policy.id, requestId })
+              return foundBy(policy, { text, account: paying }, denied)
+            }),
             (made) => withMasks(masking, made, caller, masterKey),
           )
         },
@@ -127,11 +130,8 @@ const withMasks = (
 }
 
 /** Signed texts are the vendor's own. */
-const textsOf = (body: Uint8Array): ReadonlyArray<string> =>
+const textsOf = (body: Uint8Array): ReadonlyArray<RequestText> =>
   Result.match(parseBody(body), {
     onFailure: () => [],
-    onSuccess: (json) =>
-      requestTexts(json)
-        .filter(({ isSigned }) => !isSigned)
-        .map(({ text }) => text),
+    onSuccess: (json) => requestTexts(json).filter(({ isSigned }) => !isSigned),
   })

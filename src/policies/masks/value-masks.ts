@@ -12,7 +12,7 @@ const longestPart = 500
 
 /** Fails if the values make no rules: they cannot be masked then. @param spans what the engine of the policy has found */
 export const valueMasks = (
-  { id, reason }: ReviewPolicy,
+  { id, reason, parts }: ReviewPolicy,
   text: string,
   spans: ReadonlyArray<Span>,
 ): Result.Result<ReadonlyArray<ReviewPolicy>, string> => {
@@ -25,7 +25,7 @@ export const valueMasks = (
   }
   const entities = [...values].flatMap(([name, found]) => regexesOf(found).map((regex) => ({ name, regex })))
   if (entities.length === 0) return Result.succeed([])
-  const source: Policy = { id, direction: "inbound", match: { entities }, reason, action: "mask" }
+  const source: Policy = { id, direction: "inbound", match: { entities }, reason, action: "mask", parts: [...parts] }
   return Result.map(
     compilePolicy(source, () => undefined),
     (made) => [made],
