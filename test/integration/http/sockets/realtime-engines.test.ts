@@ -78,3 +78,25 @@ describe("the engine of speech", () => {
     ),
   )
 })
+
+describe("the engine of the vendor's text", () => {
+  it.live.each(["sample", "enforce"])("is asked at the end of the session (streams: %s)", (streams) =>
+    withPolicy(
+      async (session) => {
+        await session.next("response.create")
+        for (const event of responseEvents("r1", { words: ["All ", "is ", forbidden] })) session.send(event)
+        await session.next()
+      },
+      async ({ open }) => {
+        const { received } = engines.of("lakera").twin
+        const socket = await open()
+        socket.send({ type: "response.create" })
+        await socket.until(isType("response.done"))
+        expect(received).toEqual([])
+        socket.ws.close()
+        await expect.poll(() => received.map(({ body }) => body)).toEqual([expect.stringContaining(forbidden)])
+      },
+      { direction: "outbound", streams },
+    ),
+  )
+})
