@@ -1,6 +1,6 @@
 /**
  * The transcripts of the client's speech under inbound policies. The vendor has heard the sound when its transcript comes: a
- * denial ends the responses that run, and takes the speech out of the conversation. Masks cannot change sound.
+ * denial ends the responses that run, and takes the speech out of the conversation. Masks cannot change sound: values that an engine would mask are denied.
  */
 import { Effect } from "effect"
 import { type JsonObject, parseObject, stringAt } from "../../dialects/parse/json.ts"
@@ -8,6 +8,7 @@ import { onlyWords } from "../../policies/parts.ts"
 import { contentBlocked, type Denial, unavailable } from "../../policies/review.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { toServiceError } from "../../store/unavailable.ts"
+import { withoutMasks } from "./inbound-policies.ts"
 import type { SessionParts } from "./session-parts.ts"
 
 const completed = "conversation.item.input_audio_transcription.completed"
@@ -33,7 +34,7 @@ export class HeardSpeech {
     if (event === undefined || event["type"] !== completed || transcript === "") return
     const { mailbox, options, money, noteDenial, about } = this.#parts
     const { services, caller } = options
-    const policies = caller.policies.inbound.filter(({ action }) => action !== "mask")
+    const policies = withoutMasks(caller.policies.inbound)
     const judged = services.review.judge(
       policies,
       "request",

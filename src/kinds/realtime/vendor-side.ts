@@ -10,6 +10,7 @@ import { contentBlocked } from "../../policies/review.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { HeardSpeech } from "./heard-speech.ts"
+import { withoutMasks } from "./inbound-policies.ts"
 import type { Responses } from "./responses.ts"
 import { ReviewedFrames } from "./reviewed-frames.ts"
 import type { SessionParts } from "./session-parts.ts"
@@ -38,7 +39,7 @@ export class VendorSide {
     const { inbound, outbound } = caller.policies
     // Engines are not asked while a session runs, also if they are enforced on streams.
     this.sampled = outbound.filter(({ isEnforced, check }) => !isEnforced || check.kind === "engine")
-    const hears = inbound.some(({ action }) => action !== "mask")
+    const hears = withoutMasks(inbound).length > 0
     if (hears) this.#speech = new HeardSpeech(parts, (denial) => this.#reviewed?.denyAll(denial))
     if (marks === undefined && !hears && !outbound.some(({ isEnforced }) => isEnforced)) return
     const own = new Marks(markKey(services.config.masterKey, caller.org.id))

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll } from "vitest"
 import { type RealtimeScript, responseEvents } from "../../../../src/testing/scripted-realtime.ts"
 import { type EnginesOfTest, startEngines } from "../../../support/engines/kinds.ts"
-import { forbidden } from "../../../support/engines/rules.ts"
+import { address, forbidden } from "../../../support/engines/rules.ts"
 import { type RealtimeGateway, startRealtimeGateway } from "../../../support/realtime-gateway.ts"
 import type { SocketMessage } from "../../../support/socket-client.ts"
 
@@ -17,7 +17,7 @@ afterAll(() => engines.stop())
 const price = { currency: "USD", perCall: "0.25" }
 
 /** A session under a policy of an engine, which the organisation pays. */
-const withPolicy = (script: RealtimeScript, use: (test: RealtimeGateway) => Promise<void>, more: object = {}) =>
+const withPolicy = (script: RealtimeScript, use: (test: RealtimeGateway) => Promise<void>, more: object) =>
   Effect.suspend(() => {
     const match = engines.of("lakera").match()
     const policy = { id: "guarded", direction: "inbound", reason: "flagged", match, forAll: true, ...more }
@@ -75,6 +75,20 @@ describe("the engine of speech", () => {
         socket.ws.close()
       },
       { price: { ...price, perCall: "900000" }, paidBy: "organisation", onFailure: "allow" },
+    ),
+  )
+
+  it.live("denies values that it would mask", () =>
+    withPolicy(
+      hearing(`I am ${address}`),
+      async ({ open, vendor }) => {
+        const socket = await open()
+        const error = await socket.until(isType("error"))
+        expect(error["error"]).toMatchObject({ code: "content_blocked" })
+        await expect.poll(() => vendor.sessions[0]?.received).toEqual([deleted])
+        socket.ws.close()
+      },
+      { match: engines.of("presidio").match(), action: "mask" },
     ),
   )
 })
