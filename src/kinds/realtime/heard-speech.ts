@@ -35,12 +35,12 @@ export class HeardSpeech {
     const { mailbox, options, money, noteDenial, about } = this.#parts
     const { services, caller } = options
     const policies = withoutMasks(caller.policies.inbound)
-    const judged = services.review.judge(
-      policies,
-      "request",
-      onlyWords(() => transcript),
-      about,
-    )
+    const judged = Effect.suspend(() => {
+      // The settlement of a session that has ended does not wait for engines.
+      const asked = mailbox.ending === undefined ? policies : policies.filter(({ check }) => check.kind === "rules")
+      const words = onlyWords(() => transcript)
+      return services.review.judge(asked, "request", words, about)
+    })
     mailbox.add(
       Effect.map(judged, ({ denial, hits, refusal }) => {
         money.found.push(...hits)

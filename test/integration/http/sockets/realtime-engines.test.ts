@@ -93,6 +93,28 @@ describe("the engine of speech", () => {
   )
 })
 
+const several: RealtimeScript = async (session) => {
+  for (const words of ["one", "two", "three"]) session.send(heard(words))
+  await session.next()
+}
+
+it.live("a session that has ended does not wait for the engine of speech", () =>
+  withPolicy(
+    several,
+    async ({ open, held }) => {
+      const { twin } = engines.of("lakera")
+      twin.mood = { afterMs: 500 }
+      const socket = await open()
+      await expect.poll(() => twin.received.length).toBe(1)
+      socket.ws.close()
+      await expect.poll(held).toBe(0n)
+      expect(twin.received).toHaveLength(1)
+      twin.mood = "up"
+    },
+    { match: engines.of("lakera").match({ timeout: "2s" }) },
+  ),
+)
+
 describe("the engine of the vendor's text", () => {
   it.live.each(["sample", "enforce"])("is asked at the end of the session (streams: %s)", (streams) =>
     withPolicy(
