@@ -39,6 +39,16 @@ const apply = async (policies: ReadonlyArray<object>) => {
 }
 
 const saying = (text: string) => ({ ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: text }] }] })
+/** A thread with a text, arguments of a tool and its result. */
+const inParts = (text: string, args: string, result: string) => ({
+  ...hello,
+  thread: [
+    { role: "user", blocks: [{ t: "text", v: text }] },
+    { role: "assistant", blocks: [{ t: "tool_call", id: "a", name: "f", input: { q: args } }] },
+    { role: "tool", blocks: [{ t: "tool_result", id: "a", v: result }] },
+  ],
+  tools: [{ name: "f", inputSchema: { type: "object", properties: { q: { type: "string" } } } }],
+})
 const answerOf = (word: string) => answering({ words: [word], inTokens: 1000, outTokens: 200 })
 
 const metric = async (name: string, labels: ReadonlyArray<string>): Promise<number> => {
@@ -251,6 +261,19 @@ describe("the request beside a reply", () => {
     return twin.received.map(({ body }) => body)
   }
 
+  it("is given in the parts of its policy", async () => {
+    const { twin, match } = engines.of("model")
+    twin.mood = "up"
+    const outbound = { id: "beside", direction: "outbound", reason: "flagged", match: match(), parts: ["text"] }
+    await apply([{ ...outbound, forAll: true }])
+    twin.received.length = 0
+    gateway().vendor.script(answerOf("It is easy."))
+    expect((await gateway().exchange(inParts("My question", "my arguments", "my result"))).status).toBe(200)
+    expect(twin.received).toHaveLength(1)
+    expect(twin.received[0]?.body).toContain("My question")
+    expect(twin.received[0]?.body).not.toMatch(/my (arguments|result)/)
+  })
+
   it.each(["lakera", "model-armor", "model"] as const)("is given to %s, with its marks", async (kind) => {
     for (const [more, stream] of [
       [{}, false],
@@ -408,15 +431,7 @@ describe("presidio that masks requests", () => {
   it("reads and masks the parts of its policy, and no others", async () => {
     const twin = await mask({ parts: ["text"] })
     gateway().vendor.script(answerOf("ok"))
-    const asked = {
-      ...hello,
-      thread: [
-        { role: "user", blocks: [{ t: "text", v: "mail ada@example.com" }] },
-        { role: "assistant", blocks: [{ t: "tool_call", id: "a", name: "f", input: { q: "call ada@example.com" } }] },
-        { role: "tool", blocks: [{ t: "tool_result", id: "a", v: "result ada@example.com" }] },
-      ],
-      tools: [{ name: "f", inputSchema: { type: "object", properties: { q: { type: "string" } } } }],
-    }
+    const asked = inParts("mail ada@example.com", "call ada@example.com", "result ada@example.com")
     expect((await gateway().exchange(asked)).status).toBe(200)
     expect(twin.received.at(-1)?.body).toContain("mail ada@example.com")
     expect(twin.received.at(-1)?.body).not.toMatch(/(call|result) ada/)
