@@ -13,7 +13,7 @@ import type { Caller } from "../identity/caller.ts"
 import type { Amount } from "../money/amount.ts"
 import { nearNotice, nearWarning } from "../money/budgets/budget.ts"
 import { timesFactor } from "../money/pricing.ts"
-import { everyPart, onlyWords } from "../policies/parts.ts"
+import { onlyWords } from "../policies/parts.ts"
 import { contentBlocked, nothingFound, type Verdict } from "../policies/review.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
@@ -34,7 +34,7 @@ import { inProgressReply } from "./reply/reply-body.ts"
 import { abandon, lookForReply, placeFor } from "./reply/reply-caching.ts"
 import { reviewOf, withValues } from "./reply/reply-review.ts"
 import { follow, type Restore, SharedStream } from "./reply/shared-reply.ts"
-import { endOf, readsEarlier, reviewAboutOf } from "./review-about.ts"
+import { earlierParts, endOf, reviewAboutOf } from "./review-about.ts"
 import type { CallServices, RunningCall } from "./services.ts"
 import { summed } from "./settle/amount-due.ts"
 import { cachedCharge } from "./settle/cached-bill.ts"
@@ -257,16 +257,18 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
   kind: Kind<Request, Body>,
   request: Request,
 ): Effect.Effect<Verdict> => {
-  const isRead = about !== undefined && readsEarlier(caller.policies.outbound)
+  const { outbound } = caller.policies
+  const read = about === undefined || outbound.length === 0 ? undefined : earlierParts(outbound)
+  const isRead = read !== undefined && read.size > 0
   if (caller.policies.inbound.length === 0 && !isRead) return Effect.succeed(nothingFound)
   // Masks have been put on by the request's reader.
   const inbound = caller.policies.inbound.filter(({ action }) => action !== "mask")
   if (inbound.length === 0 && !isRead) return Effect.succeed(nothingFound)
   const reviewed = kind.reviewed(request)
   const text = typeof reviewed === "string" ? onlyWords(() => reviewed) : reviewed
-  if (!isRead) return review.judge(inbound, "request", text, about)
-  return Effect.flatMap(text(everyPart), (whole) => {
-    about.earlier = endOf(whole)
+  if (about === undefined || !isRead) return review.judge(inbound, "request", text, about)
+  return Effect.flatMap(text(read), (earlier) => {
+    about.earlier = endOf(earlier)
     return review.judge(inbound, "request", text, about)
   })
 }

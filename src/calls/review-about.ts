@@ -1,5 +1,6 @@
 /** The circumstances of the reviews of one caller's call or session: the account of its engines, and the text before a reply. */
 import type { Caller } from "../identity/caller.ts"
+import type { Parts } from "../policies/parts.ts"
 import type { ReviewPolicy } from "../policies/policy.ts"
 import type { ReviewAbout } from "../policies/review.ts"
 import type { CallServices } from "./services.ts"
@@ -14,9 +15,13 @@ export const reviewAboutOf = (services: CallServices, caller: Caller): ReviewAbo
 
 const asksEngine = ({ check }: ReviewPolicy): boolean => check.kind === "engine"
 
-/** Whether an engine reads the text of requests beside replies. */
-export const readsEarlier = (outbound: ReadonlyArray<ReviewPolicy>): boolean =>
-  outbound.some(({ check }) => check.kind === "engine" && check.engine.readsEarlier === true)
+/** The parts of a request that engines read beside replies: those of their policies. Empty if none does. */
+export const earlierParts = (outbound: ReadonlyArray<ReviewPolicy>): Parts =>
+  new Set(
+    outbound.flatMap(({ check, parts }) =>
+      check.kind === "engine" && check.engine.readsEarlier === true ? [...parts] : [],
+    ),
+  )
 
 /** The most that an engine reads. */
 const mostEarlier = 32 * 1024

@@ -115,8 +115,10 @@ export class Review extends Context.Service<
 
       const report =
         (mode: "review" | "sample") =>
-        ({ denial }: Verdict) =>
+        ({ denial, refusal }: Verdict) =>
           Effect.suspend(() => {
+            // A text that is refused was not allowed: its engine's failure is counted.
+            if (refusal !== undefined) return Effect.void
             recordReview(services, mode, denial === undefined ? "allowed" : "denied")
             return denial === undefined
               ? Effect.void

@@ -1,37 +1,43 @@
 /** Owners and admins list the policies of their organisation, and try texts against them. */
 import { randomUUID } from "node:crypto"
-import { Schema } from "effect"
-import { beforeAll, describe, expect, it } from "vitest"
+import { Effect, Schema } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { PolicyList, PolicyTestReply } from "../../src/protocol/control/policies.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { type EnginesOfTest, startEngines } from "../support/engines/kinds.ts"
 import { errorOf, useGateway } from "../support/gateway.ts"
 
 const tag = randomUUID().slice(0, 8)
 const ids = newTestIds()
 const other = newTestIds()
 const owner = `owner.${tag}@example.com`
-const policies = `policies:
+const absent = `{ moderation: { baseUrl: "https://moderation.example.com", credential: "env:WEIR_TEST_ABSENT" } }`
+const policiesWith = (engine: string) => `policies:
   - { id: words, direction: outbound, match: { keywords: [classified] }, reason: leak, forAll: true }
   - { id: personal, direction: both, match: { entities: [email] }, reason: personal_data, action: mask }
   - { id: ours, direction: inbound, match: { regex: "K-[0-9]+" }, reason: our_numbers }
   - { id: foreign, direction: inbound, match: { regex: "F-[0-9]+" }, reason: foreign_numbers }
   - id: engine
     direction: inbound
-    match: { moderation: { baseUrl: "https://moderation.example.com", credential: "env:WEIR_TEST_ABSENT" } }
+    match: ${engine}
     reason: flagged
 users: [{ id: owner_${tag}, email: ${owner}, org: ${ids.org}, role: owner }]
 `
-const gateway = useGateway({
-  ids,
-  catalogue: (urls) =>
-    testCatalogue(urls, ids, policies)
-      .replace("name: Test,", "name: Test, policies: [personal],")
-      .replace(`org: ${ids.org} }\nkeys`, `org: ${ids.org}, policies: [ours, engine] }\nkeys`)
-      .replace(
-        "apps:\n",
-        `  - { id: ${other.org}, name: Other, currency: USD, models: [main], policies: [foreign, personal] }\napps:\n  - { id: ${other.app}, org: ${other.org} }\n`,
-      ),
+const catalogueWith = (urls: Parameters<typeof testCatalogue>[0], engine: string) =>
+  testCatalogue(urls, ids, policiesWith(engine))
+    .replace("name: Test,", "name: Test, policies: [personal],")
+    .replace(`org: ${ids.org} }\nkeys`, `org: ${ids.org}, policies: [ours, engine] }\nkeys`)
+    .replace(
+      "apps:\n",
+      `  - { id: ${other.org}, name: Other, currency: USD, models: [main], policies: [foreign, personal] }\napps:\n  - { id: ${other.app}, org: ${other.org} }\n`,
+    )
+const gateway = useGateway({ ids, catalogue: (urls) => catalogueWith(urls, absent) })
+
+let engines: EnginesOfTest
+beforeAll(async () => {
+  engines = await startEngines()
 })
+afterAll(() => engines.stop())
 
 let headers: Record<string, string | undefined> = {}
 beforeAll(async () => {
@@ -86,5 +92,33 @@ describe("POST /v1/policies/test", () => {
     ["another organisation", { org: other.org }, "bad_request"],
   ])("refuses %s", async (_what, more, code) => {
     expect(await errorOf(await own("POST", "/v1/policies/test", { text, ...more }))).toMatchObject({ code })
+  })
+
+  it("answers the same for a policy that is not in force and one that nobody has", async () => {
+    const [foreign, unknown] = await Promise.all(
+      ["foreign", "nobodys"].map(async (policy) =>
+        errorOf(await own("POST", "/v1/policies/test", { text, policy })),
+      ),
+    )
+    expect(foreign?.code).toBe("not_found")
+    expect(foreign?.message).toBe(unknown?.message)
+  })
+
+  it("takes a text of 16 KiB, and no longer one", async () => {
+    const sizes = [16_384, 16_385].map(async (size) => (await own("POST", "/v1/policies/test", { text: "x".repeat(size) })).status)
+    expect(await Promise.all(sizes)).toEqual([200, 400])
+  })
+
+  it("tries two texts at once, for all organisations", async () => {
+    const { twin, match } = engines.of("lakera")
+    const { vendor, second, catalogue } = gateway()
+    const slow = JSON.stringify(match({ timeout: "10s" }))
+    await Effect.runPromise(catalogue.apply(catalogueWith({ vendor: vendor.url, second: second.url }, slow)))
+    twin.mood = { afterMs: 1500 }
+    const codes = await Promise.all(
+      [1, 2, 3, 4].map(async () => (await own("POST", "/v1/policies/test", { text, app: ids.app })).status),
+    )
+    expect(codes.toSorted()).toEqual([200, 200, 429, 429])
+    expect((await own("POST", "/v1/policies/test", { text, app: ids.app })).status).toBe(200)
   })
 })

@@ -39,6 +39,16 @@ const apply = async (policies: ReadonlyArray<object>) => {
 }
 
 const saying = (text: string) => ({ ...hello, thread: [{ role: "user", blocks: [{ t: "text", v: text }] }] })
+/** A thread with a text, arguments of a tool and its result. */
+const inParts = (text: string, args: string, result: string) => ({
+  ...hello,
+  thread: [
+    { role: "user", blocks: [{ t: "text", v: text }] },
+    { role: "assistant", blocks: [{ t: "tool_call", id: "a", name: "f", input: { q: args } }] },
+    { role: "tool", blocks: [{ t: "tool_result", id: "a", v: result }] },
+  ],
+  tools: [{ name: "f", inputSchema: { type: "object", properties: { q: { type: "string" } } } }],
+})
 const answerOf = (word: string) => answering({ words: [word], inTokens: 1000, outTokens: 200 })
 
 const metric = async (name: string, labels: ReadonlyArray<string>): Promise<number> => {
@@ -251,6 +261,19 @@ describe("the request beside a reply", () => {
     return twin.received.map(({ body }) => body)
   }
 
+  it("is given in the parts of its policy", async () => {
+    const { twin, match } = engines.of("model")
+    twin.mood = "up"
+    const outbound = { id: "beside", direction: "outbound", reason: "flagged", match: match(), parts: ["text"] }
+    await apply([{ ...outbound, forAll: true }])
+    twin.received.length = 0
+    gateway().vendor.script(answerOf("It is easy."))
+    expect((await gateway().exchange(inParts("My question", "my arguments", "my result"))).status).toBe(200)
+    expect(twin.received).toHaveLength(1)
+    expect(twin.received[0]?.body).toContain("My question")
+    expect(twin.received[0]?.body).not.toMatch(/my (arguments|result)/)
+  })
+
   it.each(["lakera", "model-armor", "model"] as const)("is given to %s, with its marks", async (kind) => {
     for (const [more, stream] of [
       [{}, false],
@@ -386,6 +409,35 @@ describe("presidio that masks requests", () => {
     gateway().vendor.script(answerOf(`To ${mark}.`))
     const reply = await gateway().exchange(saying("😀😀 mail ada@example.com, please"))
     expect(await reply.text()).toContain("To ada@example.com.")
+  })
+
+  const [longest, many] = [`https://x.example/${Array.from({ length: 1500 }, (_, at) => at).join("-")}`, "z".repeat(400)]
+  it.each([
+    ["one long value", [longest]],
+    ["many values of some length", Array.from({ length: 30 }, (_, at) => `${String(at).padStart(2, "0")}${many}`)],
+  ])("masks %s", async (_name, values) => {
+    const text = `mail ada@example.com ${values.join(" ")} end`
+    const found = [["ada@example.com", "EMAIL_ADDRESS"], ...values.map((value) => [value, "URL"])]
+    const body = found.map(([value = "", entity_type]) => {
+      const start = text.indexOf(value)
+      return { entity_type, score: 1, start, end: start + value.length }
+    })
+    ;(await mask()).mood = { body }
+    gateway().vendor.script(answerOf("ok"))
+    expect((await gateway().exchange(saying(text))).status).toBe(200)
+    expect(got()).toMatch(/mail <EMAIL_[A-Z2-7]+> (<URL_[A-Z2-7]+> ?)+ end/)
+  })
+
+  it("reads and masks the parts of its policy, and no others", async () => {
+    const twin = await mask({ parts: ["text"] })
+    gateway().vendor.script(answerOf("ok"))
+    const asked = inParts("mail ada@example.com", "call ada@example.com", "result ada@example.com")
+    expect((await gateway().exchange(asked)).status).toBe(200)
+    expect(twin.received.at(-1)?.body).toContain("mail ada@example.com")
+    expect(twin.received.at(-1)?.body).not.toMatch(/(call|result) ada/)
+    expect(got()).toMatch(/mail <EMAIL_[A-Z2-7]+>/)
+    expect(got()).toContain("call ada@example.com")
+    expect(got()).toContain("result ada@example.com")
   })
 
   it("masks a large request, which another thread reads", async () => {

@@ -156,6 +156,20 @@ describe("an engine that the organisation pays", () => {
     expect([charged, twin.received.length]).toEqual(["0", 0])
   })
 
+  it("allows nothing that is refused, also in the metric", async () => {
+    await apply({ price: dear })
+    const counts = async () => {
+      const text = await (await fetch(`${gateway().baseUrl}/metrics`)).text()
+      const lines = text.split("\n").filter((line) => line.startsWith("weir_reviews_total") && line.includes(`"review"`))
+      const countOf = (verdict: string) =>
+        Number(lines.find((line) => line.includes(`"${verdict}"`))?.split(" ").at(-1) ?? 0)
+      return { allowed: countOf("allowed"), failed: countOf("failed") }
+    }
+    const before = await counts()
+    expect((await gateway().exchange(saying("Hello"))).status).toBe(402)
+    expect(await counts()).toEqual({ allowed: before.allowed, failed: before.failed + 1 })
+  })
+
   it("is not asked about a request to mask without the money for it", async () => {
     await apply({ match: engines.of("presidio").match(), action: "mask", price: dear, onFailure: "allow" })
     const { twin } = engines.of("presidio")

@@ -1,5 +1,5 @@
 /** Content policies of an organisation, for its owners and admins. */
-import { Effect } from "effect"
+import { Effect, Semaphore } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "../../protocol/api.ts"
 import { OwnPolicyTestRequest, type PolicyTestReply } from "../../protocol/control/policies.ts"
@@ -17,6 +17,7 @@ export const policyRoutes = HttpApiBuilder.group(
     const { forMember } = yield* makeForBearer
     const tenants = yield* Tenants
     const answers = yield* makePolicyAnswers
+    const trials = yield* Semaphore.make(trialsAtOnce)
 
     /** The policies in force for the organisation, or for an application of it. */
     const inForce = Effect.fnUntraced(function* ({ org }: Member, app: string | undefined) {
@@ -32,7 +33,13 @@ export const policyRoutes = HttpApiBuilder.group(
     const test = Effect.fn("organisation.testPolicies")(function* (request: Request, member: Member) {
       yield* requireAdmin(member)
       const asked = yield* readJson(OwnPolicyTestRequest, request, maxBodyBytes)
-      return withoutProblems(yield* answers.test(asked, yield* inForce(member, asked.app)))
+      const against = yield* inForce(member, asked.app)
+      // Nobody learns here which policies other organisations have.
+      if (asked.policy !== undefined && !against.policies.some(({ id }) => id === asked.policy)) {
+        return yield* serviceError("not_found", "No such policy is in force there")
+      }
+      const tried = yield* trials.withPermitsIfAvailable(1)(answers.test(asked, against))
+      return withoutProblems(yield* Effect.fromOption(tried).pipe(Effect.mapError(() => busy)))
     })
 
     return handlers
@@ -42,6 +49,11 @@ export const policyRoutes = HttpApiBuilder.group(
       .handleRaw("testOrganisationPolicies", ({ request }) => forMember(request, (member) => test(request, member)))
   }),
 )
+
+/** Trials of all organisations together: they ask the engines that calls ask too. */
+const trialsAtOnce = 2
+
+const busy = serviceError("rate_limited", "Other texts are being tried; try again in a moment", { retryAfterMs: 1000 })
 
 /** Problems of engines name the operator's settings. */
 const withoutProblems = ({ policies, ...rest }: PolicyTestReply): PolicyTestReply => ({

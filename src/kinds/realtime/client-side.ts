@@ -9,11 +9,11 @@ import {
 import type { Marks } from "../../policies/masks/marks.ts"
 import { type Masking, maskBody } from "../../policies/masks/mask-request.ts"
 import { linesOf } from "../../policies/parts.ts"
-import type { ReviewPolicy } from "../../policies/policy.ts"
 import { contentBlocked } from "../../policies/review.ts"
 import { serviceError, shuttingDown } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
 import { toServiceError } from "../../store/unavailable.ts"
+import { withoutMasks } from "./inbound-policies.ts"
 import type { Job } from "./mailbox.ts"
 import { transcriptUnits } from "./plan.ts"
 import type { Responses } from "./responses.ts"
@@ -25,12 +25,6 @@ type ReviewedEvent = Extract<ClientEvent, { readonly is: "added" | "update" | "r
 /** An event of sound and nothing else: readers disagree on a type that comes twice. */
 const isSound = (bytes: Buffer): boolean =>
   /^\{\s*"type"\s*:\s*"input_audio_buffer\./.test(bytes.toString("latin1", 0, 64)) && bytes.indexOf('"type"', 8) === -1
-
-/** Rules mask events when they are read. An engine does not: events that it flags are denied. */
-const withoutMasks = (policy: ReviewPolicy): ReadonlyArray<ReviewPolicy> => {
-  if (policy.action !== "mask") return [policy]
-  return policy.check.kind === "rules" ? [] : [{ ...policy, action: "deny" }]
-}
 
 /** The masks of a session, with the marks that its events have got. */
 export interface SessionMasks {
@@ -124,7 +118,7 @@ export class ClientSide {
       this.#send(event)
       return
     }
-    const judged = services.review.judge(inbound.flatMap(withoutMasks), "request", linesOf(texts), about)
+    const judged = services.review.judge(withoutMasks(inbound), "request", linesOf(texts), about)
     this.#wait(
       Effect.map(judged, ({ denial, hits, refusal }) => {
         this.#parts.money.found.push(...hits)

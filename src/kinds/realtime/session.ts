@@ -109,7 +109,7 @@ export class RealtimeSession {
   get #finished(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const { options, sockets, mailbox, meter, money, events, deadlines, about } = this.#parts
-      const { services, requestId, caller } = options
+      const { services, requestId } = options
       const { reason = "gateway_lost", code = closing.internalError, error } = mailbox.ending ?? {}
       deadlines.end()
       services.sessionViews.delete(this.#view)
@@ -124,13 +124,8 @@ export class RealtimeSession {
       yield* money.end(reason)
       recordRealtimeSeconds(services.context, "in", meter.secondsIn)
       recordRealtimeSeconds(services.context, "out", meter.secondsOut)
-      const { said } = this.#vendorSide
-      if (said !== "")
-        yield* services.review.sample(
-          caller.policies.outbound.filter(({ isEnforced }) => !isEnforced),
-          () => Effect.succeed(said),
-          about,
-        )
+      const { said, sampled } = this.#vendorSide
+      if (said !== "") yield* services.review.sample(sampled, () => Effect.succeed(said), about)
     })
   }
 

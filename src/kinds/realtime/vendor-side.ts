@@ -4,11 +4,13 @@ import { readVendorEvent, type VendorEvent } from "../../dialects/openai-realtim
 import { objectAt, parseObject, stringAt } from "../../dialects/parse/json.ts"
 import { machineCode } from "../../dialects/vendor/faults.ts"
 import { Marks, markKey } from "../../policies/masks/marks.ts"
+import type { ReviewPolicy } from "../../policies/policy.ts"
 import { ReplyReview } from "../../policies/reply/reply-review.ts"
 import { contentBlocked } from "../../policies/review.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { HeardSpeech } from "./heard-speech.ts"
+import { withoutMasks } from "./inbound-policies.ts"
 import type { Responses } from "./responses.ts"
 import { ReviewedFrames } from "./reviewed-frames.ts"
 import type { SessionParts } from "./session-parts.ts"
@@ -21,7 +23,8 @@ export class VendorSide {
   readonly #responses: Responses
   /** The vendor's text, for policies that read it. */
   readonly #said: Array<string> = []
-  readonly #isSampled: boolean
+  /** Policies that review the text at the end of the session, at the sample rate. */
+  readonly sampled: ReadonlyArray<ReviewPolicy>
   /** Undefined if no policy reads the client's speech. */
   readonly #speech: HeardSpeech | undefined
   /** Undefined if nothing is enforced on the vendor's events, which end if the client's speech is denied. */
@@ -34,8 +37,9 @@ export class VendorSide {
     this.#parts = parts
     this.#responses = responses
     const { inbound, outbound } = caller.policies
-    this.#isSampled = outbound.some(({ isEnforced }) => !isEnforced)
-    const hears = inbound.some(({ action }) => action !== "mask")
+    // Engines are not asked while a session runs, also if they are enforced on streams.
+    this.sampled = outbound.filter(({ isEnforced, check }) => !isEnforced || check.kind === "engine")
+    const hears = withoutMasks(inbound).length > 0
     if (hears) this.#speech = new HeardSpeech(parts, (denial) => this.#reviewed?.denyAll(denial))
     if (marks === undefined && !hears && !outbound.some(({ isEnforced }) => isEnforced)) return
     const own = new Marks(markKey(services.config.masterKey, caller.org.id))
@@ -95,7 +99,7 @@ export class VendorSide {
     switch (event.is) {
       case "delta":
         money.output(event.responseId, event.audioBytes, event.textBytes)
-        if (event.textBytes > 0 && this.#isSampled) this.#keepWords(bytes)
+        if (event.textBytes > 0 && this.sampled.length > 0) this.#keepWords(bytes)
         return
       case "created":
         this.#responses.begun(event.responseId)

@@ -3,22 +3,21 @@
  * engine gets the request with the marks of the other masks.
  */
 import { Context, Effect, Layer, type Redacted, Result } from "effect"
-import { RE2JS } from "re2js"
 import { WeirConfig } from "../../config.ts"
-import type { Policy } from "../../protocol/catalogue/policy.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { parseBody } from "../../protocol/json/json-body.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { recordPolicyHits, recordReview } from "../../telemetry/metrics.ts"
 import { PolicyDenials, type PolicyDenied } from "../denials.ts"
+import { EngineFailed } from "../engines/engine.ts"
 import type { EngineAccount } from "../engines/engine-price.ts"
 import { logNoVerdict, PolicyEngines } from "../engines/engines.ts"
-import type { Span } from "../engines/spans.ts"
-import { compilePolicy, type EngineCheck, type ReviewPolicy } from "../policy.ts"
+import type { EngineCheck, ReviewPolicy } from "../policy.ts"
 import { contentBlocked, type PolicyHit, unavailable } from "../review.ts"
 import { markKey } from "./marks.ts"
 import { type MaskedCaller, type Masking, maskBody, maskingOf } from "./mask-request.ts"
-import { requestTexts } from "./request-texts.ts"
+import { type RequestText, requestTexts } from "./request-texts.ts"
+import { valueMasks } from "./value-masks.ts"
 
 export class RequestMasks extends Context.Service<
   RequestMasks,
@@ -51,7 +50,14 @@ export class RequestMasks extends Context.Service<
         denied: () => PolicyDenied,
       ): Effect.Effect<ReadonlyArray<ReviewPolicy> | PolicyHit, ServiceError | StoreUnavailable> =>
         engines.find(policy, { text, direction: "inbound", account }).pipe(
-          Effect.map((spans) => masksOf(policy, text, spans)),
+          Effect.flatMap((spans) => {
+            const { kind } = policy.check.engine
+            const made = Result.mapError(
+              valueMasks(policy, text, spans),
+              () => new EngineFailed({ kind, reason: "malformed" }),
+            )
+            return Effect.fromResult(made)
+          }),
           Effect.catch(
             Effect.fnUntraced(function* (failure) {
               const { id, onFailure } = policy
@@ -74,11 +80,14 @@ export class RequestMasks extends Context.Service<
           const asked = engineMasks(caller.policies.inbound)
           const masking = maskingOf(caller, masterKey)
           if (asked.length === 0) return Effect.succeed(masking)
-          const about = { text: textsOf(maskBody(body(), masking).body).join("\n"), account: account() }
+          const texts = textsOf(maskBody(body(), masking).body)
+          const paying = account()
           return Effect.map(
-            Effect.forEach(asked, (policy) =>
-              foundBy(policy, about, () => ({ ...denialOf(caller), policy: policy.id, requestId })),
-            ),
+            Effect.forEach(asked, (policy) => {
+              const text = texts.flatMap((each) => (policy.parts.has(each.part) ? [each.text] : [])).join("\n")
+              const denied = () => ({ ...denialOf(caller), policy: policy.id, requestId })
+              return foundBy(policy, { text, account: paying }, denied)
+            }),
             (made) => withMasks(masking, made, caller, masterKey),
           )
         },
@@ -121,46 +130,8 @@ const withMasks = (
 }
 
 /** Signed texts are the vendor's own. */
-const textsOf = (body: Uint8Array): ReadonlyArray<string> =>
+const textsOf = (body: Uint8Array): ReadonlyArray<RequestText> =>
   Result.match(parseBody(body), {
     onFailure: () => [],
-    onSuccess: (json) =>
-      requestTexts(json)
-        .filter(({ isSigned }) => !isSigned)
-        .map(({ text }) => text),
+    onSuccess: (json) => requestTexts(json).filter(({ isSigned }) => !isSigned),
   })
-
-/** Values that one rule looks for: a pattern has a largest size. */
-const valuesOfRule = 20
-
-const masksOf = (
-  { id, reason }: ReviewPolicy,
-  text: string,
-  spans: ReadonlyArray<Span>,
-): ReadonlyArray<ReviewPolicy> => {
-  const values = new Map<string, Set<string>>()
-  for (const { start, end, label } of spans) {
-    const known = values.get(label) ?? new Set()
-    values.set(label, known)
-    // A finding over two texts is one in each.
-    for (const value of text.slice(start, end).split("\n")) if (value.trim() !== "") known.add(value)
-  }
-  const entities = [...values].flatMap(([name, found]) =>
-    inParts([...found].toSorted((a, b) => b.length - a.length)).map((part) => ({
-      name,
-      regex: part.map(wordPattern).join("|"),
-    })),
-  )
-  const source: Policy = { id, direction: "inbound", match: { entities }, reason, action: "mask" }
-  const compiled = compilePolicy(source, () => undefined)
-  return entities.length > 0 && Result.isSuccess(compiled) ? [compiled.success] : []
-}
-
-const inParts = (values: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
-  Array.from({ length: Math.ceil(values.length / valuesOfRule) }, (_, at) =>
-    values.slice(at * valuesOfRule, (at + 1) * valuesOfRule),
-  )
-
-/** A value by itself, and not as a part of another word. */
-const wordPattern = (value: string): string =>
-  `${/^\w/.test(value) ? "\\b" : ""}${RE2JS.quote(value)}${/\w$/.test(value) ? "\\b" : ""}`

@@ -26,34 +26,30 @@ export class Marks {
   readonly #key: Uint8Array
   readonly #marks = new Map<string, string>()
   readonly #values = new Map<string, string>()
-  readonly #isTaken: (mark: string) => boolean
 
-  /** @param isTaken whether the client's own text has a word already */
-  constructor(key: Uint8Array, isTaken: (mark: string) => boolean = () => false) {
+  constructor(key: Uint8Array) {
     this.#key = key
-    this.#isTaken = isTaken
   }
 
   get isEmpty(): boolean {
     return this.#values.size === 0
   }
 
-  /** The mark of a value. @param label the word in it, e.g. `EMAIL` */
+  /**
+   * The mark of a value. A client's text may have it already, e.g. where a thread goes on that was masked before.
+   * @param label the word in it, e.g. `EMAIL`
+   */
   of(label: string, value: string): string {
     const name = `${label}\0${value}`
     const known = this.#marks.get(name)
     if (known !== undefined) return known
     const letters = lettersOf(createHmac("sha256", this.#key).update(name).digest())
     const mark =
-      lengths.map((length) => `<${label}_${letters.slice(0, length)}>`).find((each) => this.#isFree(each)) ??
+      lengths.map((length) => `<${label}_${letters.slice(0, length)}>`).find((each) => !this.#values.has(each)) ??
       `<${label}_${letters}>`
     this.#marks.set(name, mark)
     this.#values.set(mark, value)
     return mark
-  }
-
-  #isFree(mark: string): boolean {
-    return !this.#values.has(mark) && !this.#isTaken(mark)
   }
 
   /** The value behind a mark, written as the mark was; undefined if it is no mark of this request. */

@@ -23,7 +23,7 @@ export class PolicyRoutes extends HttpApiGroup.make("policies")
       headers: bearerHeaders,
       payload: OwnPolicyTestRequest,
       success: PolicyTestReply,
-      error: errorsOf([...everywhere, ...bearerErrors]),
+      error: errorsOf([...everywhere, ...bearerErrors, "rate_limited"]),
     }).annotateMerge(
       OpenApi.annotations({
         summary: "Try a text against the organisation's policies",

@@ -47,14 +47,18 @@ export type PolicyList = typeof PolicyList.Type
 /** The most characters of a text that is tried. */
 export const mostTried = 262_144
 
-const TriedText = Schema.String.check(
-  Schema.isNonEmpty({ expected: "a text" }),
-  Schema.isMaxLength(mostTried, { expected: `at most ${mostTried} characters` }),
-)
+/** The same for owners and admins: engines are asked about it, and nobody pays for that. */
+export const mostTriedByOwners = 16_384
+
+const triedText = (most: number) =>
+  Schema.String.check(
+    Schema.isNonEmpty({ expected: "a text" }),
+    Schema.isMaxLength(most, { expected: `at most ${most} characters` }),
+  )
 
 /** A text to try against the policies in force for an organisation, or for an application of it. */
 export const OwnPolicyTestRequest = Schema.Struct({
-  text: TriedText,
+  text: triedText(mostTriedByOwners),
   app: Schema.optionalKey(storedName(256)),
   /** Only this policy. */
   policy: Schema.optionalKey(storedName(256)),
@@ -66,6 +70,7 @@ export type OwnPolicyTestRequest = typeof OwnPolicyTestRequest.Type
 /** A text to try. Without `org` and `app`, the policies of the catalogue are tried; otherwise those in force for it. */
 export const PolicyTestRequest = Schema.Struct({
   ...OwnPolicyTestRequest.fields,
+  text: triedText(mostTried),
   org: Schema.optionalKey(storedName(256)),
 }).annotate({ identifier: "PolicyTestRequest" })
 export type PolicyTestRequest = typeof PolicyTestRequest.Type

@@ -35,6 +35,12 @@ describe("the masks of a request", () => {
     )
   })
 
+  it("give a value its mark where the text has that mark already", () => {
+    const first = masked({ messages: [{ role: "user", content: mail }] })
+    const [mark = ""] = /<EMAIL_[A-Z2-7]+>/.exec(first) ?? []
+    expect(masked({ messages: [{ role: "user", content: `${mark} and ${mail}` }] })).toContain(`"${mark} and ${mark}"`)
+  })
+
   it("find many values with the same beginning in one pass", () => {
     const mails = Array.from({ length: 3000 }, (_, at) => `aaaaaaaa${at}@example.com`)
     const startedAt = performance.now()

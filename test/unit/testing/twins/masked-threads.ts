@@ -237,9 +237,8 @@ export const maskedThread = (client: ClientName, target: Target, seed: number, c
       for (const value of values) {
         if (!said.has(value)) continue
         const label = value.startsWith("«") ? "NAME" : value.startsWith("4") ? "CARD" : "EMAIL"
-        const mark = marksOf(label, value).find((each) => marks.has(each))
-        if (mark === undefined) continue
-        known.set(mark, value)
+        const mark = new Marks(masking.key).of(label, value)
+        if (marks.has(mark)) known.set(mark, value)
       }
     }
     const sent = body({ ...settings, system }, history)
@@ -287,10 +286,6 @@ const isSame = (got: Expected, expected: Expected): boolean => JSON.stringify(go
 
 /** JSON as some writers have it, with no character of HTML. */
 const escaped = (json: string): string => json.replace(/[<>&]/g, (each) => `\\u00${each.charCodeAt(0).toString(16)}`)
-
-/** The marks that a value may have: longer ones where the client's text has the shorter ones already. */
-const marksOf = (label: string, value: string): ReadonlyArray<string> =>
-  [0, 5, 8].map((taken) => new Marks(masking.key, (mark) => mark.length <= label.length + 3 + taken).of(label, value))
 
 const blocksOf = (whole: JsonObject): ReadonlyArray<ReplyBlock> => decodeBlocks(whole["blocks"])
 const decodeBlocks = Schema.decodeUnknownSync(Schema.Array(ReplyBlock))
