@@ -1,4 +1,4 @@
-/** The inbound policies of a session that review the client's words. Pure. */
+/** The inbound policies of a session, for the typed and spoken words of its client. */
 import type { ReviewPolicy } from "../../policies/policy.ts"
 
 /** Rules mask events when they are read, and cannot mask sound. An engine does not mask here: words that it flags are denied. */
