@@ -96,16 +96,16 @@ describe("POST /v1/policies/test", () => {
 
   it("answers the same for a policy that is not in force and one that nobody has", async () => {
     const [foreign, unknown] = await Promise.all(
-      ["foreign", "nobodys"].map(async (policy) =>
-        errorOf(await own("POST", "/v1/policies/test", { text, policy })),
-      ),
+      ["foreign", "nobodys"].map(async (policy) => errorOf(await own("POST", "/v1/policies/test", { text, policy }))),
     )
     expect(foreign?.code).toBe("not_found")
     expect(foreign?.message).toBe(unknown?.message)
   })
 
   it("takes a text of 16 KiB, and no longer one", async () => {
-    const sizes = [16_384, 16_385].map(async (size) => (await own("POST", "/v1/policies/test", { text: "x".repeat(size) })).status)
+    const sizes = [16_384, 16_385].map(
+      async (size) => (await own("POST", "/v1/policies/test", { text: "x".repeat(size) })).status,
+    )
     expect(await Promise.all(sizes)).toEqual([200, 400])
   })
 
