@@ -15,7 +15,13 @@ describe.skipIf(!onServers)("kept responses of two nodes", () => {
     const stores = await Effect.runPromise(Scope.provide(testStores, scope))
     const options = {
       ids,
-      config: { ...stores, masterKey: Redacted.make("of both nodes") },
+      // A slow test machine must not refuse calls.
+      config: {
+        ...stores,
+        masterKey: Redacted.make("of both nodes"),
+        redisDeadlineMs: 30_000,
+        databaseDeadlineMs: 30_000,
+      },
       catalogue: (urls: { readonly vendor: string; readonly second: string }) =>
         testCatalogue(urls, ids).replace("name: Test,", 'name: Test, keeps: { responses: "30d" },'),
       script: answering({ words: ["ok"], inTokens: 10, outTokens: 5 }),
@@ -44,7 +50,10 @@ describe.skipIf(!onServers)("kept responses of two nodes", () => {
       for (const turn of turns.filter((each) => each % 10 === lane)) {
         const made = await create(turn % 2, `first ${turn}`)
         const continued = await create((turn + 1) % 2, `second ${turn}`, { previous_response_id: made.id })
-        expect([made.status, continued.status, continued.json["previous_response_id"]]).toEqual([200, 200, made.id])
+        expect(
+          [made.status, continued.status, continued.json["previous_response_id"]],
+          JSON.stringify(made.json),
+        ).toEqual([200, 200, made.id])
       }
     })
     await Promise.all(lanes)
