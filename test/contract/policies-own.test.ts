@@ -95,11 +95,10 @@ describe("POST /v1/policies/test", () => {
   })
 
   it("answers the same for a policy that is not in force and one that nobody has", async () => {
-    const [foreign, unknown] = await Promise.all(
-      ["foreign", "nobodys"].map(async (policy) => errorOf(await own("POST", "/v1/policies/test", { text, policy }))),
-    )
-    expect(foreign?.code).toBe("not_found")
-    expect(foreign?.message).toBe(unknown?.message)
+    const about = async (policy: string) => errorOf(await own("POST", "/v1/policies/test", { text, policy }))
+    const [foreign, unknown] = [await about("foreign"), await about("nobodys")]
+    expect(foreign.code).toBe("not_found")
+    expect(foreign.message).toBe(unknown.message)
   })
 
   it("takes a text of 16 KiB, and no longer one", async () => {

@@ -411,7 +411,8 @@ describe("presidio that masks requests", () => {
     expect(await reply.text()).toContain("To ada@example.com.")
   })
 
-  const [longest, many] = [`https://x.example/${Array.from({ length: 1500 }, (_, at) => at).join("-")}`, "z".repeat(400)]
+  const longest = `https://x.example/${Array.from({ length: 1500 }, (_, at) => at).join("-")}`
+  const many = "z".repeat(400)
   it.each([
     ["one long value", [longest]],
     ["many values of some length", Array.from({ length: 30 }, (_, at) => `${String(at).padStart(2, "0")}${many}`)],
