@@ -1,6 +1,7 @@
 /**
  * The transcripts of the client's speech under inbound policies. The vendor has heard the sound when its transcript comes: a
- * denial ends the responses that run, and takes the speech out of the conversation. Masks cannot change sound: values that an engine would mask are denied.
+ * denial ends the responses that run, and takes the speech out of the conversation. Masks cannot change sound: values that an
+ * engine would mask are denied.
  */
 import { Effect } from "effect"
 import { type JsonObject, parseObject, stringAt } from "../../dialects/parse/json.ts"
