@@ -54,6 +54,7 @@ export const withKeep = <Request extends CallRequest, Body extends object, E>(
     const { keptAs, begun } = more
     return { ...read, request: { ...read.request, isKept: true, keptAs }, keep, begun }
   })
+
 /** A request with the missing verdicts of its masks. */
 export const withMissing = <Request, Body extends object, E>(
   decoded: Result.Result<DecodedCall<Request, Body>, E>,

@@ -32,6 +32,7 @@ export interface CallRequest {
   readonly cache?: { readonly reply?: ReplyCaching | undefined } | undefined
   /** Whether the reply is kept for its caller: it is then read whole, also where it is a stream. */
   readonly isKept?: boolean | undefined
+  /** The id under which it is kept, if the client's API has such ids. */
   readonly keptAs?: string | undefined
 }
 

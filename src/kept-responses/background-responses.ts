@@ -64,34 +64,34 @@ export class BackgroundResponses extends Context.Service<
       const store = yield* BackgroundStore
       const clock = yield* Clock.Clock
       const { sealer } = yield* Sealing
-      const running = new Map<string, RunningResponse>()
-      /** The number of texts of a response that are written, and of its parts. */
-      const written = new Map<string, { texts: number; parts: number }>()
+      /** The responses that run here, with the numbers of texts and parts of their events that are written. */
+      const running = new Map<string, { readonly response: RunningResponse; texts: number; parts: number }>()
 
       const keyOf = (orgId: string, id: string) => `${orgId} ${id}`
       const contextOf = (orgId: string, id: string, part: number) => `response events ${orgId} ${id} ${part}`
 
       /** Writes the events that are not written yet. */
       const write = Effect.fnUntraced(function* ({ orgId, id, log }: RunningResponse) {
-        const done = written.get(keyOf(orgId, id))
-        if (done === undefined || done.texts === log.texts.length) return
-        const { texts, parts } = done
-        const text = log.texts.slice(texts).join("")
-        const content = sealer.sealBytes(compress(text), contextOf(orgId, id, parts))
-        const next = { texts: log.texts.length, parts: parts + 1 }
+        const written = running.get(keyOf(orgId, id))
+        const { length } = log.texts
+        if (written === undefined || written.texts === length) return
+        const { texts, parts } = written
+        const content = sealer.sealBytes(compress(log.texts.slice(texts).join("")), contextOf(orgId, id, parts))
         yield* store.addEvents(orgId, id, { part: parts, content }, eventsKeptMs)
-        done.texts = next.texts
-        done.parts = next.parts
+        written.texts = length
+        written.parts = parts + 1
       })
+
+      const here = () => [...running.values()].map(({ response }) => response)
 
       yield* runEvery(
         "250 millis",
         "Writing events of responses",
-        Effect.suspend(() => forAll([...running.values()], write, { concurrency: 8 })),
+        Effect.suspend(() => forAll(here(), write, { concurrency: 8 })),
       )
 
       const renew = Effect.suspend(() => {
-        const now = [...running.values()]
+        const now = here()
         if (now.length === 0) return Effect.void
         return Effect.map(store.renew(now, leaseMs), (still) => {
           for (const response of now) {
@@ -103,9 +103,7 @@ export class BackgroundResponses extends Context.Service<
       })
 
       const forget = ({ orgId, id, log }: RunningResponse) => {
-        if (!log.isEnded) return
-        running.delete(keyOf(orgId, id))
-        written.delete(keyOf(orgId, id))
+        if (log.isEnded) running.delete(keyOf(orgId, id))
       }
       yield* runEvery("1 second", "Renewing responses", renew)
 
@@ -142,11 +140,10 @@ export class BackgroundResponses extends Context.Service<
         begin: (response, facts) => {
           const { orgId, id } = response
           return Effect.map(store.begin(orgId, facts, leaseMs), () => {
-            running.set(keyOf(orgId, id), response)
-            written.set(keyOf(orgId, id), { texts: 0, parts: 0 })
+            running.set(keyOf(orgId, id), { response, texts: 0, parts: 0 })
           })
         },
-        running: (orgId, id) => running.get(keyOf(orgId, id)),
+        running: (orgId, id) => running.get(keyOf(orgId, id))?.response,
         ended: (response, failed) => {
           const { orgId, id, log } = response
           const failure = failed === undefined ? Effect.void : end(orgId, id, "failed", failed)
@@ -158,7 +155,7 @@ export class BackgroundResponses extends Context.Service<
         cancel: Effect.fnUntraced(function* (orgId, id, content) {
           const cancelled = withState(content, "cancelled")
           const isEnded = yield* end(orgId, id, "cancelled", cancelled)
-          running.get(keyOf(orgId, id))?.stop()
+          running.get(keyOf(orgId, id))?.response.stop()
           return isEnded ? cancelled : undefined
         }),
         events: (orgId, id, from) =>

@@ -81,21 +81,21 @@ export class BackgroundStore extends Context.Service<
               const [first] = group
               if (first === undefined) return Effect.succeed([])
               const [orgs, ids] = [group.map(({ orgId }) => orgId), group.map(({ id }) => id)]
-              const renew = at(first.orgId)
+              return at(first.orgId)
                 .run(
                   ({ sql, books }) => sql<{ readonly id: string }>`
-                select id from ${books}responses_renew(${orgs}::text[], ${ids}::text[], ${leaseMs}::double precision) id`,
+                    select id
+                    from ${books}responses_renew(${orgs}::text[], ${ids}::text[], ${leaseMs}::double precision) id`,
                 )
-                .pipe(bounded)
-              return Effect.catch(Effect.asSome(renew), () => Effect.succeedNone).pipe(
-                Effect.map((rows) => (rows._tag === "Some" ? rows.value.map(({ id }) => id) : undefined)),
-              )
+                .pipe(
+                  bounded,
+                  Effect.map((rows) => rows.map(({ id }) => id)),
+                  Effect.catch(() => Effect.succeed(ids)),
+                )
             },
             { concurrency: "unbounded" },
           )
-          const groups = [...byShard.values()]
-          const still = renewed.flatMap((ids, group) => ids ?? (groups[group] ?? []).map(({ id }) => id))
-          return new Set(still)
+          return new Set(renewed.flat())
         }),
         lost: (most) =>
           inThoseThatAnswer(

@@ -1,7 +1,8 @@
 /** The conversations of organisations in PostgreSQL. Responses add their items with the settlement that bills them. */
 import { randomBytes } from "node:crypto"
 import { Clock, Context, Effect, Layer, Schema } from "effect"
-import { keepMs, type Org } from "../protocol/catalogue/tenant.ts"
+import { isItemId } from "../dialects/openai-responses/items.ts"
+import { keptResponsesMs, type Org } from "../protocol/catalogue/tenant.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { Shards } from "../store/shards/shards.ts"
@@ -36,7 +37,6 @@ const pageBytes = 8 * 1024 * 1024
 const mostItems = 100_000
 
 const form = /^conv_[0-9a-f]{32}$/
-const itemForm = /^[\w-]{1,128}$/
 
 type Kept<A> = Effect.Effect<A, StoreUnavailable>
 
@@ -82,8 +82,8 @@ export class Conversations extends Context.Service<
 
       const after = (ms: number): Date => new Date(clock.currentTimeMillisUnsafe() + ms)
       /** The oldest part that is kept now: a shorter time holds for those that exist, too. */
-      const since = ({ keeps }: Org): Date | undefined => {
-        const ms = keeps?.responses === undefined ? undefined : keepMs(keeps.responses)
+      const since = (org: Org): Date | undefined => {
+        const ms = keptResponsesMs(org)
         return ms === undefined ? undefined : after(-ms)
       }
 
@@ -174,7 +174,7 @@ export class Conversations extends Context.Service<
           if (oldest === undefined) return undefined
           const isUp = query.order === "asc"
           const begin = query.after
-          if (begin !== undefined && !itemForm.test(begin)) return undefined
+          if (begin !== undefined && !isItemId(begin)) return undefined
           const { run } = shards.of(org.id)
           // An item that was sent twice is passed by, whichever way the list goes.
           const from =
@@ -219,7 +219,7 @@ export class Conversations extends Context.Service<
         }),
         item: Effect.fnUntraced(function* (org, id, itemId) {
           const oldest = since(org)
-          if (!itemForm.test(itemId) || oldest === undefined) return undefined
+          if (!isItemId(itemId) || oldest === undefined) return undefined
           const rows = yield* shards
             .of(org.id)
             .run(
@@ -233,7 +233,7 @@ export class Conversations extends Context.Service<
           return opened(org, id, rows)[0]
         }),
         removeItem: (org, id, itemId) =>
-          !itemForm.test(itemId)
+          !isItemId(itemId)
             ? Effect.succeed(false)
             : shards
                 .of(org.id)

@@ -1,6 +1,6 @@
 /** The kept responses of organisations in PostgreSQL. They are written with the settlement that bills them. */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
-import { keepMs, type Org } from "../protocol/catalogue/tenant.ts"
+import { keptResponsesMs, type Org } from "../protocol/catalogue/tenant.ts"
 import { dateOf, dayMs } from "../protocol/values/instant.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
@@ -80,8 +80,8 @@ export class KeptResponses extends Context.Service<
       const clock = yield* Clock.Clock
 
       /** The oldest response that is kept now: a shorter time holds for those that exist, too. */
-      const since = ({ keeps }: Org): Date | undefined => {
-        const ms = keeps?.responses === undefined ? undefined : keepMs(keeps.responses)
+      const since = (org: Org): Date | undefined => {
+        const ms = keptResponsesMs(org)
         return ms === undefined ? undefined : new Date(clock.currentTimeMillisUnsafe() - ms)
       }
 
@@ -90,7 +90,13 @@ export class KeptResponses extends Context.Service<
         return content && { ...content, ...factsOf(row) }
       }
 
-      const find = Effect.fnUntraced(function* (org: Org, { app, person, endUser }: KeptOwner, id: string) {
+      /** @param column the content, or an empty one: that of a long response takes time */
+      const rowOf = Effect.fnUntraced(function* (
+        org: Org,
+        { app, person, endUser }: KeptOwner,
+        id: string,
+        column: "content" | "''::bytea",
+      ) {
         const day = dayOfResponse(id)
         const oldest = since(org)
         if (day === undefined || oldest === undefined) return undefined
@@ -98,24 +104,8 @@ export class KeptResponses extends Context.Service<
           .of(org.id)
           .run(
             ({ sql, books }) => sql`
-              select id, previous_id, state, is_background, created_at, content from ${books}responses
-              where org_id = ${org.id} and day = ${day}::text::date and id = ${id} and app_id = ${app}
-                and person_id = ${person} and end_user_id = ${endUser} and erase_at > now() and created_at > ${oldest}`,
-          )
-          .pipe(bounded)
-        const [row] = readRows(rows)
-        return row && opened(org, row)
-      })
-
-      const rowOf = Effect.fnUntraced(function* (org: Org, { app, person, endUser }: KeptOwner, id: string) {
-        const day = dayOfResponse(id)
-        const oldest = since(org)
-        if (day === undefined || oldest === undefined) return undefined
-        const rows = yield* shards
-          .of(org.id)
-          .run(
-            ({ sql, books }) => sql`
-              select id, previous_id, state, is_background, created_at, ''::bytea as content from ${books}responses
+              select id, previous_id, state, is_background, created_at, ${sql.literal(column)} as content
+              from ${books}responses
               where org_id = ${org.id} and day = ${day}::text::date and id = ${id} and app_id = ${app}
                 and person_id = ${person} and end_user_id = ${endUser} and erase_at > now() and created_at > ${oldest}`,
           )
@@ -123,9 +113,12 @@ export class KeptResponses extends Context.Service<
         return readRows(rows)[0]
       })
 
+      const stateOf = (org: Org, owner: KeptOwner, id: string) =>
+        Effect.map(rowOf(org, owner, id, "''::bytea"), (row) => row && factsOf(row))
+
       return KeptResponses.of({
-        find,
-        stateOf: (org, owner, id) => Effect.map(rowOf(org, owner, id), (row) => row && factsOf(row)),
+        find: (org, owner, id) => Effect.map(rowOf(org, owner, id, "content"), (row) => row && opened(org, row)),
+        stateOf,
         idOf: Effect.fnUntraced(function* (org, requestId) {
           const oldest = since(org)
           if (oldest === undefined) return undefined
@@ -189,7 +182,7 @@ export class KeptResponses extends Context.Service<
                   bounded,
                 ),
         remove: Effect.fnUntraced(function* (org, owner, id) {
-          if ((yield* find(org, owner, id)) === undefined) return false
+          if ((yield* stateOf(org, owner, id)) === undefined) return false
           const [row] = yield* shards
             .of(org.id)
             .run(

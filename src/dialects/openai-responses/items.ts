@@ -44,6 +44,9 @@ export const referenceIn = (item: unknown): string | undefined => {
   return isReference && content === undefined && typeof id === "string" ? id : undefined
 }
 
+/** Whether an item with this id can be stored and referenced. */
+export const isItemId = (id: string): boolean => /^[\w-]{1,128}$/.test(id)
+
 /** The response whose own form of ids an item's id has; undefined for ids of vendors. */
 export const responseOfItem = (itemId: string): string | undefined => {
   const [, response] = /^[a-z]{1,8}_([\w-]{16}[0-9a-z]{4})_i?\d{1,6}$/.exec(itemId) ?? []
@@ -73,7 +76,7 @@ const prefixOf = (type: string): string => (Object.hasOwn(prefixes, type) ? (pre
 /** The id of an item: its own, or its type's prefix with a name. */
 export const itemIdOf = (item: JsonObject, name: string): string => {
   const { id } = item
-  return typeof id === "string" && /^[\w-]{1,128}$/.test(id) ? id : `${prefixOf(typeOf(item))}_${name}`
+  return typeof id === "string" && isItemId(id) ? id : `${prefixOf(typeOf(item))}_${name}`
 }
 
 /** An item of a request in a name of its id. */

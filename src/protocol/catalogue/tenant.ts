@@ -92,6 +92,10 @@ export const Org = Schema.Struct({
 })
 export type Org = typeof Org.Type
 
+/** The time for which an organisation keeps responses, in milliseconds; undefined if it keeps none. */
+export const keptResponsesMs = ({ keeps }: Org): number | undefined =>
+  keeps?.responses === undefined ? undefined : keepMs(keeps.responses)
+
 export const User = Schema.Struct({
   id: Id,
   /** The address with which the person logs in. */

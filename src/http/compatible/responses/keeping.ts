@@ -3,14 +3,14 @@ import type { KeepReply } from "../../../calls/held-call.ts"
 import type { KeptNames, ReplyContext } from "../../../dialects/client/client-api.ts"
 import { carriedResponse } from "../../../dialects/openai-responses/carried-reply.ts"
 import { wholeResponse } from "../../../dialects/openai-responses/client-reply.ts"
-import { namedItems, outputIds, responseOfItem } from "../../../dialects/openai-responses/items.ts"
+import { isItemId, namedItems, outputIds, responseOfItem } from "../../../dialects/openai-responses/items.ts"
 import { parseObject, stringAt } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import { appendedItems } from "../../../kept-responses/conversation.ts"
 import { type Keeping, type KeptContent, ownerOf, sealResponse } from "../../../kept-responses/kept-response.ts"
 import { dayOfResponse, keptResponseId } from "../../../kept-responses/response-id.ts"
 import type { ChatReply } from "../../../kinds/chat/chat-reply.ts"
-import { keepMs } from "../../../protocol/catalogue/tenant.ts"
+import { keptResponsesMs } from "../../../protocol/catalogue/tenant.ts"
 import { JsonSource } from "../../../protocol/json/json-source.ts"
 import { writeJson } from "../../../protocol/json/json-text.ts"
 import { dateOf } from "../../../protocol/values/instant.ts"
@@ -21,8 +21,7 @@ import type { ContinuedRequest } from "./thread.ts"
 const mostItems = 1000
 
 /** The time for which responses of a caller are kept, in milliseconds; undefined if none is kept. */
-export const keptFor = ({ org: { keeps } }: Caller): number | undefined =>
-  keeps?.responses === undefined ? undefined : keepMs(keeps.responses)
+export const keptFor = ({ org }: Caller): number | undefined => keptResponsesMs(org)
 
 /** The names of a response that will be kept. @param thread the request, which may continue others */
 export const keptNames = (
@@ -107,7 +106,7 @@ export const keepResponse =
         state: stringAt(json, "status") === "incomplete" ? "incomplete" : "completed",
         // A vendor's id that is no plain name could not be stored, nor referenced.
         items: outputIds(json)
-          .filter((itemId) => responseOfItem(itemId) !== id && /^[\w-]{1,128}$/.test(itemId))
+          .filter((itemId) => responseOfItem(itemId) !== id && isItemId(itemId))
           .slice(0, mostItems),
         ...(appended !== undefined && { conversation: appended }),
       },

@@ -8,6 +8,7 @@ import { isAbsent } from "../../../dialects/client/fields.ts"
 import {
   inputItems,
   inputNumber,
+  isItemId,
   outputItems,
   referenceIn,
   responseOfItem,
@@ -100,7 +101,7 @@ export const makeThreads = Effect.gen(function* () {
     if (ids.length > mostReferences) {
       return yield* invalidInput([{ path: "input", message: `has more than ${mostReferences} references to items` }])
     }
-    const odd = ids.find((id) => !/^[\w-]{1,128}$/.test(id))
+    const odd = ids.find((id) => !isItemId(id))
     if (odd !== undefined) return yield* itemNotFound(odd)
     const byVendor = yield* kept.ofItems(
       org,
