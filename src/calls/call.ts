@@ -4,47 +4,37 @@
  * record → last event.
  */
 import { Cause, Effect, Exit, Option, Result } from "effect"
-import type { Admission, AdmissionError, AdmitRequest, DailyCount } from "../admission/gate.ts"
-import { expiredId, isExpired, isRegistryComplete } from "../admission/request-id.ts"
-import type { Admitted } from "../admission/sessions.ts"
+import { expiredId, isExpired } from "../admission/request-id.ts"
 import type { Member } from "../collections.ts"
 import { spentIdsDays } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
-import type { Amount } from "../money/amount.ts"
-import { nearNotice, nearWarning } from "../money/budgets/budget.ts"
-import { timesFactor } from "../money/pricing.ts"
-import { onlyWords } from "../policies/parts.ts"
-import { contentBlocked, nothingFound, type Verdict } from "../policies/review.ts"
+import { mayHaveMark } from "../policies/masks/marks.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { WarnEvent } from "../protocol/event.ts"
 import { dayOf } from "../protocol/values/utc8.ts"
-import type { Caching } from "../reply-cache/outcome.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
 import { recordPolicyHits } from "../telemetry/metrics.ts"
 import { annotate, spanned } from "../telemetry/tracing.ts"
+import { admit, lackingCapability, mayBeForgotten, mayUse, registrationOf } from "./admit-call.ts"
 import { CallWatch } from "./call-watch.ts"
-import { CountedLimits, limitsOfRequest } from "./counted-limits.ts"
-import type { AdmittedCall, Call, HeldCall } from "./held-call.ts"
-import type { CallRequest, Kind, Task } from "./kind.ts"
-import { isAuthorised, isForbidden, modelNotAuthorised } from "./model.ts"
-import type { CacheableReply } from "./reply/cacheable-reply.ts"
+import { CountedLimits } from "./counted-limits.ts"
+import type { AdmittedCall, Call, DecodedCall, HeldCall } from "./held-call.ts"
+import { hold } from "./hold-call.ts"
+import type { CallRequest, Kind } from "./kind.ts"
+import { isForbidden, modelNotAuthorised } from "./model.ts"
 import { type RegisteredCall, replay, replayForgotten } from "./reply/replay.ts"
 import type { ClientReply } from "./reply/reply.ts"
 import { inProgressReply } from "./reply/reply-body.ts"
-import { abandon, lookForReply, placeFor } from "./reply/reply-caching.ts"
+import { abandon } from "./reply/reply-caching.ts"
 import { reviewOf, withValues } from "./reply/reply-review.ts"
-import { follow, type Restore, SharedStream } from "./reply/shared-reply.ts"
-import { earlierParts, endOf, reviewAboutOf } from "./review-about.ts"
+import { follow, type Restore } from "./reply/shared-reply.ts"
+import { reviewAboutOf } from "./review-about.ts"
 import type { CallServices, RunningCall } from "./services.ts"
 import { summed } from "./settle/amount-due.ts"
-import { cachedCharge } from "./settle/cached-bill.ts"
-import { noteDenial, reportRefusal } from "./settle/report.ts"
-import { reserve } from "./settle/reserve.ts"
+import { engineAccountOf } from "./settle/engine-account.ts"
+import { reportRefusal } from "./settle/report.ts"
 import { failCall, giveBack, leasedCallOf, refuse, settleCall, settleLost } from "./settle/settlement.ts"
 import { withTags } from "./tags.ts"
-import { type EndedEarly, makeConversation } from "./vendor/conversation.ts"
 import { converse } from "./vendor/failover.ts"
-import { Signal } from "./vendor/signal.ts"
 
 type Refusal = ServiceError | StoreUnavailable
 
@@ -95,7 +85,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   limits: CountedLimits,
   restore: Restore,
 ): Effect.fn.Return<HeldCall<Body> | undefined, Refusal> {
-  const { decoded, kind, caller } = call
+  const { decoded, kind, caller, maskedByEngines } = call
   yield* annotate(() => callerAttributes(caller))
   const lacking = lackingCapability(call)
   if (lacking !== undefined) return yield* lacking
@@ -109,31 +99,38 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const { rooms } = limits
   if (rooms.length > 0) reply.rates(rooms)
   if (Result.isFailure(decoded)) return yield* decoded.failure
-  const { request, masked, keep, begun, missing = none } = decoded.success
   if (admission._tag === "InProgress") {
     reply.send(inProgressReply(registration?.requestId ?? ""))
     return undefined
   }
   if (admission._tag === "Completed") {
-    if (isForbidden(kind.modelOf(request), call.caller, services.catalogue.current())) return yield* modelNotAuthorised
-    if (registration !== undefined)
-      reply.send(withValues(yield* replay(services, registration), decoded.success.masked?.marks))
+    const model = kind.modelOf(decoded.success.request)
+    if (isForbidden(model, call.caller, services.catalogue.current())) return yield* modelNotAuthorised
+    if (registration !== undefined) reply.send(yield* repeated(services, call, registration, decoded.success))
     return undefined
   }
-  const { meta } = request
-  const model = kind.modelOf(request) ?? kind.purpose
+  const { meta } = decoded.success.request
+  const model = kind.modelOf(decoded.success.request) ?? kind.purpose
   const withItsTags = withTags(caller, meta?.tags)
   const tagged = Result.getOrElse(withItsTags, () => caller)
   if (tagged.tags !== undefined) yield* annotate(() => tagAttributes(tagged.tags))
   const { requestId, traceId } = call
   const origin = { requestId, caller: tagged, ...(traceId !== undefined && { traceId }) }
   const about = reviewAboutOf(services, tagged)
+  // No engine is asked about a request for a model that the caller may not use.
+  const isAsked = maskedByEngines !== undefined && mayUse(call, services.catalogue.current())
+  const read = yield* Effect.result(
+    Effect.flatMap(Effect.fromResult(withItsTags), () =>
+      isAsked ? maskedByEngines(tagged, engineAccountOf(services, tagged)) : Effect.succeed(decoded.success),
+    ),
+  )
+  const { request, masked, keep, begun, missing = none } = Result.getOrElse(read, () => decoded.success)
   const review = reviewOf(reply, tagged, begun === undefined ? masked?.marks : undefined, services, about)
   const given = { services, call: origin, kind, meta, model, registration, counts, reply, keep, begun, limits, waiting }
   const admitted: AdmittedCall<Body> = { ...given, hits: [...missing, ...(masked?.hits ?? [])], review, about }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
-    Effect.flatMap(Effect.fromResult(withItsTags), () =>
+    Effect.flatMap(Effect.fromResult(read), () =>
       isForgotten
         ? replayOrHold(admitted, kind, request, registration, restore)
         : hold(admitted, kind, request, restore),
@@ -146,66 +143,21 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
 
 const none: ReadonlyArray<never> = []
 
-/** An application's end users may make only the calls that its organisation allows them. */
-const lackingCapability = <Request extends CallRequest, Body extends object>({
-  kind: { capability },
-  caller: { endUserId, org },
-}: Call<Request, Body>): ServiceError<"forbidden"> | undefined =>
-  capability === undefined || endUserId === undefined || org.capabilities?.[capability] === true
-    ? undefined
-    : serviceError("forbidden", `${capability} is not enabled for end users`, { detail: { capability } })
-
-/** One step at the gate, including the session if the caller may use the model. */
-const admit = <Request extends CallRequest, Body extends object>(
-  { gate, sessions, catalogue, config, usualOutputs }: CallServices,
-  { caller, kind, decoded }: Call<Request, Body>,
-  registration: RegisteredCall | undefined,
-  counts: ReadonlyArray<DailyCount>,
-  limits: CountedLimits,
-): Effect.Effect<Admitted, AdmissionError> => {
-  const request = Result.isSuccess(decoded) ? decoded.success.request : undefined
-  const limited = limitsOfRequest(caller, kind, request, catalogue.current(), usualOutputs)
-  const asked: AdmitRequest = {
-    ...limited,
-    keyId: caller.keyId,
-    counts: Result.isSuccess(decoded) ? counts : none,
-    register: registration && { ...registration, leaseMs: config.leaseMs },
-  }
-  const counted = (admission: Admission): Admitted => {
-    if (admission._tag === "UnknownSession") return passed
-    limits.admitted(limited, admission.counted)
-    return admission
-  }
-  const sessionId = request?.meta?.sessionId
-  const model = request && kind.modelOf(request)
-  const mayHave = model === undefined || isAuthorised(model, caller, catalogue.current())
-  return Effect.map(
-    sessionId !== undefined && mayHave ? sessions.admit(asked, caller, sessionId) : gate.admit(asked),
-    counted,
-  )
-}
-
-const passed: Admitted = { _tag: "Admitted" }
-
-const registrationOf = <Request extends CallRequest, Body extends object>({
-  caller,
-  requestId: claim,
-  decoded,
-}: Call<Request, Body>): RegisteredCall | undefined => {
-  if (Result.isFailure(decoded)) return undefined
-  const { request, payloadHash } = decoded.success
-  const requestId = request.meta?.requestId
-  if (requestId === undefined || payloadHash === undefined) return undefined
-  return { owner: caller.org.id, keyId: caller.keyId, requestId, claim, payloadHash }
-}
-
-/** Whether the registry may have lost a request id that was used before. */
-const mayBeForgotten = (
-  { config, nowMs }: CallServices,
-  { requestId }: RegisteredCall,
-  remembersSinceMs: number | undefined,
-): boolean =>
-  !isRegistryComplete(requestId, { nowMs: nowMs(), keptMs: config.idempotencyTtlS * 1000, remembersSinceMs })
+/** The reply to a completed id, with its values. Engines are asked again only if its marks may be theirs. */
+const repeated = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
+  services: CallServices,
+  { caller, maskedByEngines }: Call<Request, Body>,
+  registration: RegisteredCall,
+  request: DecodedCall<Request, Body>,
+) {
+  const reply = yield* replay(services, registration)
+  const restored = withValues(reply, request.masked?.marks)
+  const { body } = restored
+  if (maskedByEngines === undefined || typeof body !== "string" || !mayHaveMark(body)) return restored
+  // Without their answer, the marks stay.
+  const read = yield* Effect.result(maskedByEngines(caller, engineAccountOf(services, caller)))
+  return Result.isSuccess(read) ? withValues(reply, read.success.masked?.marks) : restored
+})
 
 /** Answers a request id that the books know; returns undefined then. */
 const replayOrHold = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
@@ -222,143 +174,6 @@ const replayOrHold = Effect.fnUntraced(function* <Request extends CallRequest, B
   yield* giveBack(admitted)
   admitted.reply.send(withValues(reply, admitted.review?.restored))
 })
-
-/** Plan, review, look for a reply, hold: before the hold, only the idempotency key and the counts must be released on failure. */
-const hold = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
-  admitted: AdmittedCall<Body>,
-  kind: Kind<Request, Body>,
-  request: Request,
-  restore: Restore,
-): Effect.fn.Return<HeldCall<Body>, Refusal> {
-  const { services, call, reply } = admitted
-  const { caller, requestId } = call
-  const nowMs = services.nowMs()
-  const catalogue = services.catalogue.current()
-  const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
-  reply.marked = task.marked
-  const { denial, hits, refusal } = yield* reviewInbound(admitted, kind, request)
-  admitted.hits.push(...hits)
-  if (refusal !== undefined) return yield* refusal
-  if (denial !== undefined) {
-    noteDenial(services.denials, { caller, requestId, model: admitted.model }, denial, "request")
-    return yield* contentBlocked(denial)
-  }
-  const placed = placeFor(admitted, task, catalogue, request.cache?.reply)
-  const kept = placed && (yield* placed)
-  if (kept === undefined) return yield* begin(admitted, task, undefined, nowMs)
-  const caching = yield* lookForReply(admitted, task, kept, request.cache?.reply, restore)
-  return yield* Effect.onError(begin(admitted, task, caching, nowMs), () =>
-    Effect.sync(() => abandon(admitted, caching)),
-  )
-})
-
-const reviewInbound = <Request extends CallRequest, Body extends object>(
-  { services: { review }, call: { caller }, about }: AdmittedCall<Body>,
-  kind: Kind<Request, Body>,
-  request: Request,
-): Effect.Effect<Verdict> => {
-  const { outbound } = caller.policies
-  const read = about === undefined || outbound.length === 0 ? undefined : earlierParts(outbound)
-  const isRead = read !== undefined && read.size > 0
-  if (caller.policies.inbound.length === 0 && !isRead) return Effect.succeed(nothingFound)
-  // Masks have been put on by the request's reader.
-  const inbound = caller.policies.inbound.filter(({ action }) => action !== "mask")
-  if (inbound.length === 0 && !isRead) return Effect.succeed(nothingFound)
-  const reviewed = kind.reviewed(request)
-  const text = typeof reviewed === "string" ? onlyWords(() => reviewed) : reviewed
-  if (about === undefined || !isRead) return review.judge(inbound, "request", text, about)
-  return Effect.flatMap(text(read), (earlier) => {
-    about.earlier = endOf(earlier)
-    return review.judge(inbound, "request", text, about)
-  })
-}
-
-/** Holds the most that the call can cost, and prepares the vendor call. */
-const begin = Effect.fnUntraced(function* <Body extends object>(
-  admitted: AdmittedCall<Body>,
-  task: Task<Body>,
-  caching: Caching | undefined,
-  nowMs: number,
-): Effect.fn.Return<HeldCall<Body>, Refusal> {
-  const { services, call, registration, waiting } = admitted
-  const reserved = yield* spanned("hold")(
-    reserve(services, {
-      ref: call.requestId,
-      caller: call.caller,
-      requestId: registration?.requestId,
-      currency: task.currency,
-      amount: mostOf(task, caching),
-      tokens: caching?.state === "hit" ? 0 : task.holdTokens,
-      nowMs,
-    }),
-  )
-  waiting.held()
-  task.warnings.push(...nearOf(admitted, reserved.covering))
-  const conversation = conversationOf(admitted, task, caching, nowMs)
-  const { review } = admitted
-  // Others may wait for the same reply: then the vendor is not interrupted.
-  if (review !== undefined) {
-    const denied = () => {
-      const isShared = caching?.state === "miss" && caching.flight.isShared
-      if (review.denial !== undefined && !isShared) conversation.signal.end(contentBlocked(review.denial))
-    }
-    review.onDenied = denied
-  }
-  return { ...admitted, ...reserved, task, caching, conversation, sent: undefined }
-})
-
-/** The highest cost: zero with the organisation's own keys, and a share of it for a reply from the cache. */
-const mostOf = <Body extends object>(task: Task<Body>, caching: Caching | undefined): Amount => {
-  if (task.targets.every(({ isOwn }) => isOwn)) return 0n
-  if (caching?.state !== "hit") return task.holdAmount
-  const share = task.cacheableReply?.share ?? 0n
-  const { facts } = caching.flight
-  if (facts === undefined) return timesFactor(task.holdAmount, share)
-  return facts.isOwn ? 0n : cachedCharge(task.charge({ counts: facts.counts }), share).cost
-}
-
-/** Warnings of budgets, also in a header, because not every API has warnings. */
-const nearOf = <Body extends object>(
-  { services, call, reply }: AdmittedCall<Body>,
-  covering: HeldCall<Body>["covering"],
-): ReadonlyArray<WarnEvent> => {
-  if (covering.length === 0) return none
-  const near = services.budgetWarnings.take(call.caller.org.id, covering)
-  const notice = nearNotice(near)
-  if (notice !== undefined) reply.notice(notice)
-  return near.map(nearWarning)
-}
-
-const conversationOf = <Body extends object>(
-  { services, call, reply }: AdmittedCall<Body>,
-  task: Task<Body>,
-  caching: Caching | undefined,
-  startedAtMs: number,
-) => {
-  const flight = caching?.state === "miss" ? caching.flight : undefined
-  if (flight !== undefined && task.cacheableReply !== undefined) {
-    const tap: CacheableReply["tap"] = (line) => flight.add(line)
-    task.cacheableReply.tap = tap
-  }
-  const { client, health, context, config, catalogue, nowMs } = services
-  const current = catalogue.current()
-  health.inForce(current)
-  return makeConversation({
-    requestId: call.requestId,
-    client,
-    health,
-    context,
-    work: task,
-    targets: task.targets,
-    triesAfterRefusal: task.triesAfterRefusal === true || current.model(task.model)?.model.tryNext === true,
-    nowMs,
-    startedAtMs,
-    stream: task.opening === undefined ? undefined : flight === undefined ? reply : new SharedStream(reply, flight),
-    maxReplyBytes: config.upstreamMaxBytes,
-    timeoutsOf: (target) => task.timeoutsOf(target),
-    signal: new Signal<EndedEarly>(),
-  })
-}
 
 /** The vendor's part of the call, or the cache's. */
 const asked = <Body extends object>(heldCall: HeldCall<Body>) =>

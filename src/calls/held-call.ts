@@ -5,6 +5,7 @@ import type { DailyCount } from "../admission/gate.ts"
 import type { Waiting } from "../admission/overload.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { KeptFacts, Settlement } from "../money/settlement.ts"
+import type { EngineAccount } from "../policies/engines/engine-price.ts"
 import type { MaskedValues, Masking } from "../policies/masks/mask-request.ts"
 import type { PolicyHit, ReviewAbout } from "../policies/review.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -77,7 +78,15 @@ export interface Call<Request extends CallRequest, Body extends object> extends 
   readonly kind: Kind<Request, Body>
   /** The request, or the reason why it cannot be read, which is reported after the caller's limits. Its bytes are not kept. */
   readonly decoded: Result.Result<DecodedCall<Request, Body>, ServiceError<"bad_request">>
+  /** Absent if no engine masks. */
+  readonly maskedByEngines?: MaskedByEngines<Request, Body> | undefined
 }
+
+/** Reads the request again, with marks for the values that engines find. They are asked, and charged, once it is admitted. */
+export type MaskedByEngines<Request, Body extends object> = (
+  caller: Caller,
+  account: EngineAccount,
+) => Effect.Effect<DecodedCall<Request, Body>, ServiceError | StoreUnavailable>
 
 /** A call that is admitted. */
 export interface AdmittedCall<Body extends object> {

@@ -3,15 +3,13 @@ import { Effect, Exit, Result, Scope } from "effect"
 import { Overload } from "../admission/overload.ts"
 import { Calls } from "../calls/calls.ts"
 import type { Connection } from "../calls/connection.ts"
-import { type Call, withMasked, withMissing } from "../calls/held-call.ts"
+import { type Call, withMasked } from "../calls/held-call.ts"
 import type { CallRequest, Kind } from "../calls/kind.ts"
-import { engineAccountOf } from "../calls/settle/engine-account.ts"
 import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
 import { joinChunks } from "../media/free-chunk.ts"
 import { Spool } from "../media/spool.ts"
-import { RequestMasks } from "../policies/masks/engine-masks.ts"
-import { type Masking, maskBody, maskFields } from "../policies/masks/mask-request.ts"
+import { type Masking, maskBody, maskFields, textsWithMarks } from "../policies/masks/mask-request.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import { writeJson } from "../protocol/json/json-text.ts"
 import { type StoreUnavailable, toServiceError } from "../store/unavailable.ts"
@@ -21,6 +19,7 @@ import { type Content, isForm, readContent } from "./content.ts"
 import { LargeRequests, largeBytes } from "./large/large-requests.ts"
 import { readParts } from "./large/read-parts.ts"
 import { mayBeLarge, takeRoom } from "./large/take-room.ts"
+import { makeMaskedReading } from "./masked-reading.ts"
 import type { RouteError } from "./respond.ts"
 import { makeRevocation } from "./revocation.ts"
 
@@ -34,6 +33,7 @@ interface Answering<Body extends object> {
 
 interface ReadCall<Request extends CallRequest, Body extends object> {
   readonly decoded: Call<Request, Body>["decoded"]
+  readonly maskedByEngines?: Call<Request, Body>["maskedByEngines"]
   readonly connection: Connection<Body>
   /** Runs after the call, however that ends. */
   readonly after?: Effect.Effect<void> | undefined
@@ -61,14 +61,11 @@ export const makeCallRunner = Effect.gen(function* () {
   const calls = yield* Calls
   const overload = yield* Overload
   const { mediaBodyBytes, bodyMaxBytes } = yield* WeirConfig
-  const masks = yield* RequestMasks
   const spool = yield* Spool
   const large = yield* LargeRequests
   const { identify, identifyUpload, hasCredential, again, traced } = yield* makeForCaller
   const { whileValid } = yield* makeRevocation
-
-  const masksOf = (caller: Caller, requestId: string, body: () => Uint8Array) =>
-    masks.of(caller, requestId, body, () => engineAccountOf(calls.services, caller))
+  const masked = yield* makeMaskedReading
 
   /** Refuses under overload before the body is read. */
   const begin = <Request extends CallRequest, Body extends object, R>(
@@ -84,8 +81,8 @@ export const makeCallRunner = Effect.gen(function* () {
     const prepared = Effect.result(Effect.andThen(overload.check(calls.open()), identified))
     const run = Effect.flatMap(prepared, (result) => {
       if (Result.isFailure(result)) return refuse(result.failure)
-      const { decoded, connection, caller, after } = result.success
-      const run = whileValid(() => again(request), calls.run({ requestId, kind, caller, decoded }, connection))
+      const { connection, after, ...read } = result.success
+      const run = whileValid(() => again(request), calls.run({ requestId, kind, ...read }, connection))
       return after === undefined ? run : Effect.ensuring(run, after)
     })
     return traced(request, requestId, words.status)(run)
@@ -95,24 +92,26 @@ export const makeCallRunner = Effect.gen(function* () {
     words: CallWords<Request, Body>,
     call: Authenticated,
   ) =>
-    Effect.map(
-      masksOf(call.caller, call.requestId, () => call.body),
-      (masking) => readHere(words, call, masking),
-    )
+    masked.read({
+      ...call,
+      texts: (masking) => Effect.sync(() => textsWithMarks(call.body, masking)),
+      read: (masking) => Effect.sync(() => readHere(words, call, masking)),
+    })
 
   const readLargeCall = <Request extends CallRequest, Body extends object>(
     read: NonNullable<CallWords<Request, Body>["readLarge"]>,
     { caller, requestId }: Pick<Authenticated, "caller" | "requestId">,
     parts: ReadonlyArray<Uint8Array>,
-  ) =>
-    Effect.flatMap(
-      // The parts are read again: they must not be freed.
-      masksOf(caller, requestId, () => Buffer.concat(parts)),
-      (masking) =>
-        Effect.map(read(caller, parts, masking), ({ decoded, ...made }) => {
-          return { ...made, decoded: withMissing(decoded, masking), caller }
-        }),
-    )
+  ) => {
+    // A worker takes the memory of its parts: where they are read again, it gets a copy.
+    const given = () => (masked.areAsked(caller) ? parts.map((part) => new Uint8Array(part)) : parts)
+    return masked.read({
+      caller,
+      requestId,
+      texts: (masking) => large.texts(given(), masking),
+      read: (masking) => Effect.map(read(caller, given(), masking), (made) => ({ ...made, caller })),
+    })
+  }
 
   /** Reads a request, or the longer one that it names. */
   const readContinued = <Request extends CallRequest, Body extends object>(
@@ -178,10 +177,12 @@ export const makeCallRunner = Effect.gen(function* () {
         readContent(spool, request, { form: mediaBodyBytes, json: bodyMaxBytes }, room),
       )
       const identified = Effect.flatMap(identifyUpload(request, read), ({ caller, content }) =>
-        Effect.flatMap(
-          masksOf(caller, requestId, () => bytesOf(content)),
-          (masking) => readForm(words, caller, content, masking),
-        ),
+        masked.read({
+          caller,
+          requestId,
+          texts: (masking) => Effect.sync(() => textsWithMarks(bytesOf(content), masking)),
+          read: (masking) => readForm(words, caller, content, masking),
+        }),
       )
       return Effect.scoped(begin(kind, request, requestId, words, identified))
     },
@@ -211,7 +212,7 @@ const readHere = <Request extends CallRequest, Body extends object>(
   if (masking === undefined) return { ...words.read(authenticated), caller }
   const { body, masked } = maskBody(authenticated.body, masking)
   const { decoded, ...read } = words.read({ ...authenticated, body })
-  return { ...read, decoded: withMissing(withMasked(decoded, masked), masking), caller }
+  return { ...read, decoded: withMasked(decoded, masked), caller }
 }
 
 /** The fields of a form as JSON. */
@@ -227,7 +228,7 @@ const readForm = <Request extends CallRequest, Body extends object>(
 ) => {
   const { fields, masked } = maskFields(content.fields, masking)
   return Effect.map(words.read(caller, { ...content, fields }), ({ decoded, connection }) => ({
-    decoded: withMissing(withMasked(decoded, masked), masking),
+    decoded: withMasked(decoded, masked),
     connection,
     caller,
   }))

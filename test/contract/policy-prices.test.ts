@@ -1,4 +1,5 @@
 /** Engines of policies with a price: their calls are records, charged once if the organisation pays, and held before they are made. */
+import { randomUUID } from "node:crypto"
 import { Effect, Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { formatAmount } from "../../src/money/amount.ts"
@@ -124,6 +125,53 @@ describe("an engine that the organisation pays", () => {
     answer("fine")
     const { engines: charged } = await during(() => gateway().exchange(saying("mail ada@example.com")))
     expect(charged).toEqual([{ ...recordOf(1, 20, 0.26), vendor: "presidio" }])
+  })
+
+  describe("that masks, and a request that is not called", () => {
+    const masking = async () => {
+      await apply({ match: engines.of("presidio").match(), action: "mask" })
+      engines.of("presidio").twin.mood = "up"
+    }
+    const requestId = () => `masked-${randomUUID()}`
+
+    it("is charged once for a request and its repeat", async () => {
+      await masking()
+      answer("fine")
+      const asked = { ...saying("mail ada@example.com"), meta: { requestId: requestId() } }
+      const once = await during(async () => expect((await gateway().exchange(asked)).status).toBe(200))
+      const again = await during(async () => expect((await gateway().exchange(asked)).status).toBe(200))
+      expect([once.engines.length, again.engines, again.charged]).toEqual([1, [], "0"])
+    })
+
+    it("puts the values back in a repeat, for which it is asked again", async () => {
+      await masking()
+      const asked = { ...saying("mail ada@example.com"), meta: { requestId: requestId() } }
+      const { vendor } = gateway()
+      vendor.script((call) => {
+        const [mark = ""] = /<EMAIL_[A-Z2-7]+>/.exec(JSON.stringify(call.body)) ?? []
+        return answering({ words: [`To ${mark}`], inTokens: 1, outTokens: 1 })(call)
+      })
+      for (const engines of [1, 1]) {
+        const { engines: charged } = await during(async () => {
+          expect(await (await gateway().exchange(asked)).text()).toContain("To ada@example.com")
+        })
+        expect(charged).toHaveLength(engines)
+      }
+      engines.of("presidio").twin.mood = "killed"
+      expect(await (await gateway().exchange(asked)).text()).toMatch(/To <EMAIL_[A-Z2-7]+>/)
+    })
+
+    it.each([
+      ["cannot be read", 400, { thread: "no" }],
+      ["names no model", 400, { model: "nobody" }],
+      ["has tags that its key must not have", 400, { meta: { tags: { "odd name": "x" } } }],
+    ])("is not charged for one that %s", async (_name, _status, more) => {
+      await masking()
+      const { engines: charged } = await during(async () => {
+        expect((await gateway().exchange({ ...saying("mail ada@example.com"), ...more })).status).toBeGreaterThan(399)
+      })
+      expect(charged).toEqual([])
+    })
   })
 
   it.each(["killed", "silent"] as const)("costs nothing if it is %s", async (mood) => {

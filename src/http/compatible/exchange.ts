@@ -54,6 +54,8 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
       const requestId = newRequestId()
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
       let thread: ContinuedRequest | undefined
+      /** A request that is read again keeps the connection of its first reading. */
+      let detached: ReturnType<typeof inBackground> | undefined
       const connect = ({ sent, decoded }: CompatibleRequest, caller: Caller, input?: ReadonlyArray<string>) => {
         const context = { ...unread, ...sent?.context, isArray: place.isArray }
         const ms = input && keptFor(caller)
@@ -67,8 +69,8 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
         const keptAs = named.kept.id
         if (background === undefined) return { decoded: withKeep(decoded, keep, { keptAs }), connection }
         const { isStreamed } = background
-        const detached = inBackground({ caller, context: named, input, ms, client: connection, response, isStreamed })
-        return { ...detached, decoded: withKeep(decoded, keep, { keptAs, begun: detached.begun }) }
+        detached ??= inBackground({ caller, context: named, ms, client: connection, response, isStreamed })
+        return { ...detached, decoded: withKeep(decoded, keep, { keptAs, begun: detached.begin(input) }) }
       }
       const joined = () => {
         const { conversation: id, from = 0 } = thread ?? {}

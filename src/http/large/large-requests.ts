@@ -11,7 +11,7 @@ import { WeirConfig } from "../../config.ts"
 import type { ClientContext } from "../../dialects/client/client-api.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import { Marks } from "../../policies/masks/marks.ts"
-import { type Masking, sentMasking } from "../../policies/masks/mask-request.ts"
+import { type MaskableText, type Masking, sentMasking } from "../../policies/masks/mask-request.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { Decoded } from "../../protocol/json/json-body.ts"
 import { startThread } from "../../worker-thread.ts"
@@ -45,6 +45,11 @@ export class LargeRequests extends Context.Service<
       masking?: Masking,
       threadFrom?: number,
     ) => Effect.Effect<LargeRead, ServiceError<"internal_error">, Scope.Scope>
+    /** The texts in which engines look for values, with the marks of its masks. Its parts are given away. */
+    readonly texts: (
+      parts: ReadonlyArray<Uint8Array>,
+      masking: Masking | undefined,
+    ) => Effect.Effect<ReadonlyArray<MaskableText>, ServiceError<"internal_error">>
   }
 >()("weir/http/LargeRequests") {
   static readonly layer = Layer.effect(
@@ -94,6 +99,11 @@ export class LargeRequests extends Context.Service<
             }),
             ({ leave }) => Effect.sync(leave),
           ),
+        texts: Effect.fnUntraced(function* (parts, masking) {
+          const sent = masking && sentMasking(masking)
+          const reply = yield* threadOf().ask({ op: "texts", parts: parts.map(wholeOf), masking: sent })
+          return reply.kind === "texts" ? reply.texts : yield* requestLost()
+        }),
         read: Effect.fnUntraced(function* (parts, sentIn, masking, threadFrom) {
           const id = ++lastId
           const thread = yield* Effect.acquireRelease(
@@ -177,7 +187,10 @@ class WorkerThread {
       if (this.isGone) return resume(Effect.succeed(failed))
       const question: Question = { ask: ++this.#lastAsk, message }
       this.#waiting.set(question.ask, (reply) => resume(Effect.succeed(reply)))
-      this.#worker.postMessage(question, message.op === "read" ? message.parts.flatMap(givenAway) : [])
+      this.#worker.postMessage(
+        question,
+        message.op === "read" || message.op === "texts" ? message.parts.flatMap(givenAway) : [],
+      )
       return Effect.sync(() => this.#waiting.delete(question.ask))
     })
   }

@@ -18,7 +18,13 @@ import type { Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import { messagesFrom } from "../../kinds/chat/thread-texts.ts"
 import { decodeExchange } from "../../kinds/decode.ts"
 import { joinChunks } from "../../media/free-chunk.ts"
-import { type Masking, maskBody, receivedMasking, type SentMasking } from "../../policies/masks/mask-request.ts"
+import {
+  type Masking,
+  maskBody,
+  receivedMasking,
+  type SentMasking,
+  textsWithMarks,
+} from "../../policies/masks/mask-request.ts"
 import { everyPart } from "../../policies/parts.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { Decoded } from "../../protocol/json/json-body.ts"
@@ -75,6 +81,10 @@ const answered = (asked: Ask): FromWorker => {
 
 const answer = (asked: Ask): FromWorker => {
   if (asked.op === "read") return readMasked(asked)
+  if (asked.op === "texts") {
+    const { parts, masking } = asked
+    return { kind: "texts", texts: textsWithMarks(joinChunks(parts), masking && maskingIn(masking)) }
+  }
   const known = prompts.get(asked.id)
   if (known === undefined) return { kind: "failed", message: "there is no such request" }
   const { prompt, source } = known

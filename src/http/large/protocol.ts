@@ -5,7 +5,7 @@ import type { WrittenFields } from "../../dialects/client/client-field.ts"
 import type { EncodeRefusal } from "../../dialects/wire.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { EncodedPrompt, PromptParams } from "../../kinds/chat/prompt.ts"
-import type { SentMasked, SentMasking } from "../../policies/masks/mask-request.ts"
+import type { MaskableText, SentMasked, SentMasking } from "../../policies/masks/mask-request.ts"
 import type { Parts } from "../../policies/parts.ts"
 import type { Block } from "../../protocol/block.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
@@ -38,6 +38,12 @@ export type ToWorker =
     }
   | { readonly op: "encode"; readonly id: number; readonly vendor: Vendor; readonly params: PromptParams }
   | { readonly op: "text"; readonly id: number; readonly of: TextOf; readonly parts?: Parts | undefined }
+  /** The texts of a request that engines read, with the marks of its masks. */
+  | {
+      readonly op: "texts"
+      readonly parts: ReadonlyArray<Uint8Array>
+      readonly masking: SentMasking | undefined
+    }
   | { readonly op: "end"; readonly id: number }
 
 /**
@@ -97,6 +103,7 @@ export type FromWorker =
       readonly omitted: ReadonlyArray<string> | undefined
     }
   | { readonly kind: "text"; readonly text: string; readonly tokens: number }
+  | { readonly kind: "texts"; readonly texts: ReadonlyArray<MaskableText> }
   | { readonly kind: "failed"; readonly message: string }
 
 /** An answer, with the number of its question. */
@@ -110,7 +117,7 @@ export interface Question {
   readonly message: ToWorker
 }
 
-const kinds: ReadonlySet<unknown> = new Set(["read", "encoded", "unfit", "text", "failed"])
+const kinds: ReadonlySet<unknown> = new Set(["read", "encoded", "unfit", "text", "texts", "failed"])
 
 /** Both sides are of one program: only the outermost form is checked. */
 export const isAnswer = (message: unknown): message is Answer =>

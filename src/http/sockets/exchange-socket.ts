@@ -5,14 +5,12 @@
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
-import { withMasked, withMissing } from "../../calls/held-call.ts"
-import { engineAccountOf } from "../../calls/settle/engine-account.ts"
+import { withMasked } from "../../calls/held-call.ts"
 import { Keyed, makeForkIn } from "../../collections.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
 import { checkExchange } from "../../kinds/decode.ts"
-import { RequestMasks } from "../../policies/masks/engine-masks.ts"
-import { type Masking, maskBody } from "../../policies/masks/mask-request.ts"
+import { type Masking, maskBody, textsWithMarks } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { errorBody, type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
@@ -22,6 +20,7 @@ import { ClientMessage, socketProtocol } from "../../protocol/socket.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
 import { makeForCaller } from "../caller-request.ts"
+import { makeMaskedReading } from "../masked-reading.ts"
 import { NodeConnection } from "../node-connection.ts"
 import type { RouteError } from "../respond.ts"
 import { makeRuntime } from "../routes/session.ts"
@@ -41,7 +40,7 @@ const mostStreams = 250
 
 export const makeExchangeSocket = Effect.gen(function* () {
   const calls = yield* Calls
-  const masks = yield* RequestMasks
+  const masked = yield* makeMaskedReading
   const overload = yield* Overload
   const openSockets = yield* OpenSockets
   const callers = yield* makeSocketCallers
@@ -57,7 +56,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
       again !== undefined && Result.isSuccess(again) && "exchange" in again.success ? again.success.exchange : exchange
     if (asked.keep === true) return Result.fail(notKeptHere)
     const decoded = checkExchange({ stream: true, ...asked }, asked, { body, read: promptOf }, "exchange.")
-    return withMissing(withMasked(decoded, masked), masking)
+    return withMasked(decoded, masked)
   }
 
   const serve = (socket: ClientSocket, from: SocketCaller) => {
@@ -83,15 +82,12 @@ export const makeExchangeSocket = Effect.gen(function* () {
       const refused = (error: RouteError) =>
         Effect.map(logCause(toServiceError(error), requestId), () => stream.refuse(error))
       const admitted = Effect.flatMap(Effect.andThen(overload.check(calls.open()), from.again), (caller) =>
-        Effect.map(
-          masks.of(
-            caller,
-            requestId,
-            () => text,
-            () => engineAccountOf(calls.services, caller),
-          ),
-          (masking) => ({ caller, decoded: read(exchange, text, masking) }),
-        ),
+        masked.read({
+          caller,
+          requestId,
+          texts: (masking) => Effect.sync(() => textsWithMarks(text, masking)),
+          read: (masking) => Effect.sync(() => ({ caller, decoded: read(exchange, text, masking) })),
+        }),
       )
       const exchanged = Effect.flatMap(Effect.result(admitted), (read) =>
         Result.isFailure(read) ? refused(read.failure) : calls.run({ requestId, kind: chat, ...read.success }, stream),

@@ -6,8 +6,7 @@
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
-import { withKeep, withMasked, withMissing } from "../../calls/held-call.ts"
-import { engineAccountOf } from "../../calls/settle/engine-account.ts"
+import { withKeep, withMasked } from "../../calls/held-call.ts"
 import { makeForkIn } from "../../collections.ts"
 import { WeirConfig } from "../../config.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
@@ -21,8 +20,7 @@ import {
 } from "../../dialects/openai-responses/socket.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { chat } from "../../kinds/chat/chat.ts"
-import { RequestMasks } from "../../policies/masks/engine-masks.ts"
-import { type Masking, maskBody } from "../../policies/masks/mask-request.ts"
+import { type Masking, maskBody, textsWithMarks } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { bodyTooLarge, errorStatus, type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
@@ -37,6 +35,7 @@ import { namingField, readCompatible } from "../compatible/request.ts"
 import { keepResponse, keptFor, keptNames } from "../compatible/responses/keeping.ts"
 import { makeThreads } from "../compatible/responses/thread.ts"
 import { LargeRequests, largeBytes } from "../large/large-requests.ts"
+import { makeMaskedReading } from "../masked-reading.ts"
 import type { RouteError } from "../respond.ts"
 import type { ClientSocket } from "./client-socket.ts"
 import { OpenSockets } from "./open-sockets.ts"
@@ -60,7 +59,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
   const openSockets = yield* OpenSockets
   const callers = yield* makeSocketCallers
   const { bodyMaxBytes, largeBodyBytes, socketFrameBytes } = yield* WeirConfig
-  const masks = yield* RequestMasks
+  const masked = yield* makeMaskedReading
   const continueThread = yield* makeThreads
   const { sealer } = yield* Sealing
   const { traced } = yield* makeForCaller
@@ -136,23 +135,27 @@ export const makeResponsesSocket = Effect.gen(function* () {
       // A key of the upgrade would become that of each response.
       const { "idempotency-key": _, ...headers } = from.request.headers
       const { aliases } = caller.org
-      const masking = yield* masks.of(
-        caller,
-        requestId,
-        () => bytes,
-        () => engineAccountOf(calls.services, caller),
-      )
       const ms = keptFor(caller)
       const sentIn = { api: responsesApi.name, place, headers, aliases, inputFrom: ms && inputFrom }
-      const {
-        sent,
-        decoded,
-        input: ownInput,
-      } = bytes.length < largeBytes
-        ? readMasked(bytes, headers, caller, masking, sentIn.inputFrom)
-        : yield* large.read([bytes], sentIn, masking)
+      const isLarge = bytes.length >= largeBytes
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
-      const context = { ...unread, ...sent?.context }
+      const readNow = (masking: Masking | undefined) =>
+        isLarge
+          ? large.read([new Uint8Array(bytes)], sentIn, masking)
+          : Effect.sync(() => readMasked(bytes, headers, caller, masking, sentIn.inputFrom))
+      const { maskedByEngines, decoded, context, named, isKept } = yield* masked.read({
+        caller,
+        requestId,
+        texts: (masking) =>
+          isLarge ? large.texts([new Uint8Array(bytes)], masking) : Effect.sync(() => textsWithMarks(bytes, masking)),
+        read: (masking) =>
+          Effect.map(readNow(masking), ({ sent, decoded, input: ownInput }) => {
+            const context = { ...unread, ...sent?.context }
+            const named = { ...context, kept: keptNames(context, { previous }) }
+            const keep = ms && ownInput && keepResponse(sealer, caller, named, ownInput, ms)
+            return { context, named, isKept: keep !== undefined, decoded: keep ? withKeep(decoded, keep) : decoded }
+          }),
+      })
       if (!asked.generates) {
         if (Result.isFailure(decoded)) return yield* decoded.failure
         const { responseId, messages } = warmed(context)
@@ -160,20 +163,16 @@ export const makeResponsesSocket = Effect.gen(function* () {
         remember({ responseId, items: input, isKept: false })
         return
       }
-      const named = { ...context, kept: keptNames(context, { previous }) }
-      const keep = ms && ownInput && keepResponse(sealer, caller, named, ownInput, ms)
       const stream = new ResponseStream({
         socket,
-        events: responsesApi.events(keep === undefined ? context : named),
+        events: responsesApi.events(isKept ? named : context),
         input,
         refused: (error) => refuse(error, requestId),
-        answered: (conversation) => remember({ ...conversation, isKept: keep !== undefined }),
+        answered: (conversation) => remember({ ...conversation, isKept }),
       })
       running = stream
       if (socket.isClosed) stream.gone()
-      const call = { requestId, kind: chat, caller }
-      const told = withMissing(decoded, masking)
-      yield* calls.run({ ...call, decoded: keep ? withKeep(told, keep) : told }, stream)
+      yield* calls.run({ requestId, kind: chat, caller, decoded, maskedByEngines }, stream)
     })
 
     const take = (text: Buffer) => {

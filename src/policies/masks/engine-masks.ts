@@ -5,7 +5,6 @@
 import { Context, Effect, Layer, type Redacted, Result } from "effect"
 import { WeirConfig } from "../../config.ts"
 import type { ServiceError } from "../../protocol/error.ts"
-import { parseBody } from "../../protocol/json/json-body.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import { recordPolicyHits, recordReview } from "../../telemetry/metrics.ts"
 import { PolicyDenials, type PolicyDenied } from "../denials.ts"
@@ -15,23 +14,26 @@ import { logNoVerdict, PolicyEngines } from "../engines/engines.ts"
 import type { EngineCheck, ReviewPolicy } from "../policy.ts"
 import { contentBlocked, type PolicyHit, unavailable } from "../review.ts"
 import { markKey } from "./marks.ts"
-import { type MaskedCaller, type Masking, maskBody, maskingOf } from "./mask-request.ts"
-import { type RequestText, requestTexts } from "./request-texts.ts"
+import { type MaskableText, type MaskedCaller, type Masking, maskingOf } from "./mask-request.ts"
 import { valueMasks } from "./value-masks.ts"
 
 export class RequestMasks extends Context.Service<
   RequestMasks,
   {
+    /** The masks by rules for a caller's requests; undefined if there are none. */
+    readonly byRules: (caller: MaskedCaller) => Masking | undefined
+    /** Whether engines mask the requests of a caller. */
+    readonly areAsked: (caller: MaskedCaller) => boolean
     /**
-     * The masks for a request of a caller; undefined if there are none. Returned at once if no engine is asked.
-     * @param account made if an engine is asked
+     * The same masks, and those for the values that engines find in a request.
+     * @param texts of the request, with the marks of the other masks
      * @error content_blocked if an engine that must answer does not; or the refusal of the hold of its price
      */
-    readonly of: (
+    readonly byEngines: (
       caller: AskingCaller,
       requestId: string,
-      body: () => Uint8Array,
-      account: () => EngineAccount,
+      texts: ReadonlyArray<MaskableText>,
+      account: EngineAccount,
     ) => Effect.Effect<Masking | undefined, ServiceError | StoreUnavailable>
   }
 >()("weir/policies/RequestMasks") {
@@ -76,21 +78,17 @@ export class RequestMasks extends Context.Service<
         )
 
       return RequestMasks.of({
-        of: (caller, requestId, body, account) => {
-          const asked = engineMasks(caller.policies.inbound)
-          const masking = maskingOf(caller, masterKey)
-          if (asked.length === 0) return Effect.succeed(masking)
-          const texts = textsOf(maskBody(body(), masking).body)
-          const paying = account()
-          return Effect.map(
-            Effect.forEach(asked, (policy) => {
+        byRules: (caller) => maskingOf(caller, masterKey),
+        areAsked: ({ policies }) => policies.inbound.some(isEngineMask),
+        byEngines: (caller, requestId, texts, account) =>
+          Effect.map(
+            Effect.forEach(caller.policies.inbound.filter(isEngineMask), (policy) => {
               const text = texts.flatMap((each) => (policy.parts.has(each.part) ? [each.text] : [])).join("\n")
               const denied = () => ({ ...denialOf(caller), policy: policy.id, requestId })
-              return foundBy(policy, { text, account: paying }, denied)
+              return foundBy(policy, { text, account }, denied)
             }),
-            (made) => withMasks(masking, made, caller, masterKey),
-          )
-        },
+            (made) => withMasks(maskingOf(caller, masterKey), made, caller, masterKey),
+          ),
       })
     }),
   )
@@ -103,8 +101,6 @@ interface EngineMask extends ReviewPolicy {
 const isEngineMask = (policy: ReviewPolicy): policy is EngineMask =>
   policy.action === "mask" && policy.check.kind === "engine"
 
-const engineMasks = (inbound: ReadonlyArray<ReviewPolicy>): ReadonlyArray<EngineMask> => inbound.filter(isEngineMask)
-
 /** A caller, as the event of a denial has it. */
 export interface AskingCaller extends MaskedCaller {
   readonly keyId: string
@@ -112,7 +108,7 @@ export interface AskingCaller extends MaskedCaller {
   readonly tags?: PolicyDenied["tags"]
 }
 
-/** The request has not been read: nobody knows its model. */
+/** Its model is not known here. */
 const denialOf = ({ org, app, keyId, tags }: AskingCaller) =>
   ({ orgId: org.id, appId: app?.id, keyId, tags, reason: unavailable, at: "request", model: "unknown" }) as const
 
@@ -128,10 +124,3 @@ const withMasks = (
   const { key = markKey(masterKey, org.id), policies = [] } = masking ?? {}
   return { key, policies: [...policies, ...masks], missing }
 }
-
-/** Signed texts are the vendor's own. */
-const textsOf = (body: Uint8Array): ReadonlyArray<RequestText> =>
-  Result.match(parseBody(body), {
-    onFailure: () => [],
-    onSuccess: (json) => requestTexts(json).filter(({ isSigned }) => !isSigned),
-  })

@@ -89,6 +89,11 @@ const writtenMark = /^(<|&lt;|%3[Cc]|\\u003[Cc])([A-Z]+_[A-Z2-7]+)/
 /** A mark as models write it: also in HTML, in addresses and in JSON. */
 const anyMark = "(?:<|&lt;|%3[Cc]|\\\\u003[Cc])[A-Z]{1,24}_[A-Z2-7]{5,26}(?:>|&gt;|%3[Ee]|\\\\u003[Ee])"
 
+const anyMarkIn = new RegExp(anyMark)
+
+/** Whether a text may have a mark, of any request. */
+export const mayHaveMark = (text: string): boolean => anyMarkIn.test(text)
+
 export const markRule: Rule = {
   spelling: "written",
   label: "MARK",

@@ -101,6 +101,15 @@ export const maskBody = (body: Uint8Array, masking: Masking | undefined, marks?:
   }
 }
 
+export type MaskableText = Pick<RequestText, "text" | "part">
+
+/** The texts of a body with its marks, in which engines look for more values. Signed texts are the vendor's own. */
+export const textsWithMarks = (body: Uint8Array, masking: Masking | undefined): ReadonlyArray<MaskableText> =>
+  Result.match(parseBody(maskBody(body, masking).body), {
+    onFailure: () => [],
+    onSuccess: (json) => requestTexts(json).flatMap(({ text, part, isSigned }) => (isSigned ? [] : [{ text, part }])),
+  })
+
 /** Texts with numbers as the client wrote them: a reader of JSON keeps their first digits only. */
 const exactTexts = (texts: ReadonlyArray<RequestText>, body: Uint8Array): ReadonlyArray<RequestText> => {
   const long = texts.filter(({ isNumber, text }) => isNumber === true && !Number.isSafeInteger(Number(text)))

@@ -5,7 +5,7 @@ import { WeirConfig } from "../../../config.ts"
 import { responsesApi } from "../../../dialects/openai-responses/client.ts"
 import { begunResponse } from "../../../dialects/openai-responses/client-reply.ts"
 import type { Caller } from "../../../identity/caller.ts"
-import { BackgroundResponses } from "../../../kept-responses/background-responses.ts"
+import { BackgroundResponses, type RunningResponse } from "../../../kept-responses/background-responses.ts"
 import { writeJson } from "../../../protocol/json/json-text.ts"
 import { Sealing } from "../../../store/seal.ts"
 import type { CompatibleConnection } from "../connection.ts"
@@ -15,7 +15,6 @@ import { beginResponse, type KeptContext } from "./keeping.ts"
 interface Detached {
   readonly caller: Caller
   readonly context: KeptContext
-  readonly input: ReadonlyArray<string>
   /** The time for which it is kept. */
   readonly ms: number
   readonly client: CompatibleConnection
@@ -29,7 +28,7 @@ export const makeBackground = Effect.gen(function* () {
   const { streamStallMs: stallMs } = yield* WeirConfig
   const responses = yield* BackgroundResponses
 
-  return ({ caller, context, input, ms, ...client }: Detached) => {
+  return ({ caller, context, ms, ...client }: Detached) => {
     const { requestId, model, kept } = context
     const connection = new BackgroundConnection({
       ...client,
@@ -38,22 +37,24 @@ export const makeBackground = Effect.gen(function* () {
       model,
       events: responsesApi.events(context),
     })
-    const content = { input, response: writeJson(begunResponse(context)) }
-    const running = {
-      orgId: caller.org.id,
-      id: kept.id,
-      log: connection.log,
-      content,
-      stop: () => connection.stop(),
-    }
-    const begun = Effect.map(responses.begin(running, beginResponse(sealer, caller, context, content, ms)), () =>
-      connection.begun(content.response),
-    )
+    const named = { orgId: caller.org.id, id: kept.id, log: connection.log, stop: () => connection.stop() }
+    let running: RunningResponse | undefined
+    /** @param input its own items */
+    const begin = (input: ReadonlyArray<string>) =>
+      Effect.suspend(() => {
+        const content = { input, response: writeJson(begunResponse(context)) }
+        const response = { ...named, content }
+        running = response
+        return Effect.map(responses.begin(response, beginResponse(sealer, caller, context, content, ms)), () =>
+          connection.begun(content.response),
+        )
+      })
     const after = Effect.suspend(() => {
-      if (!connection.isBegun) return Effect.void
+      if (running === undefined || !connection.isBegun) return Effect.void
       const { failed } = connection
+      const { input } = running.content
       return responses.ended(running, failed === undefined ? undefined : { input, response: failed })
     })
-    return { connection, begun, after }
+    return { connection, begin, after }
   }
 })
