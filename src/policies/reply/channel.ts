@@ -55,8 +55,20 @@ export class Channel {
     this.#maskedTo = before.length
     this.length = before.length
     if (before === "") return
-    this.#places?.push(before)
-    this.#window.push(before)
+    this.#window.push(this.#complete(before))
+    this.#take()
+  }
+
+  /** The text without a number of JSON that may go on. */
+  #complete(text: string): string {
+    return this.#places?.push(text) ?? text
+  }
+
+  /** No more comes of a number of JSON. */
+  #pushRest(): void {
+    const rest = this.#places?.end() ?? ""
+    if (rest === "") return
+    this.#window.push(rest)
     this.#take()
   }
 
@@ -101,6 +113,7 @@ export class Channel {
   pause(): string {
     if (this.#unread !== "") this.#add(this.#unread)
     this.#unread = ""
+    this.#pushRest()
     const waiting = this.#window.after(this.#ruled - this.#windowAt)
     this.end()
     return waiting
@@ -119,6 +132,7 @@ export class Channel {
   }
 
   #finish(): void {
+    this.#pushRest()
     this.#gate?.end()
     if (this.#ruled === this.length) return
     this.#window.end()
@@ -126,11 +140,9 @@ export class Channel {
   }
 
   #add(text: string): void {
-    this.#places?.push(text)
-    this.#window.push(text)
+    this.#window.push(this.#complete(text))
     this.#take()
     this.#bound()
-    this.#places?.isInText(this.#ruled)
     if (this.#review.denial === undefined) this.#gate?.push(text)
   }
 
@@ -158,7 +170,7 @@ export class Channel {
         : this.#window.found.map((match) => ({ ...match, start: at + match.start, end: at + match.end }))
     const fresh = this.#writtenTo === 0 ? found : found.filter((match) => this.#isFresh(match))
     if (fresh.length === 0) {
-      this.#ruled = clearTo
+      this.#ruled = this.#wordFrom(clearTo)
       return
     }
     const { edits, deniedAt } = this.#review.decide(
@@ -171,7 +183,12 @@ export class Channel {
     )
     for (const edit of edits) this.#edits.push(edit)
     this.#maskedTo = this.#edits.at(-1)?.end ?? this.#maskedTo
-    this.#ruled = deniedAt ?? clearTo
+    this.#ruled = deniedAt ?? this.#wordFrom(clearTo)
+  }
+
+  /** A number of JSON goes on whole, because a match in it replaces all of it. */
+  #wordFrom(clearTo: number): number {
+    return this.#places?.wordFrom(clearTo) ?? clearTo
   }
 
   /** Whether a match is not all in the text that was written before; a mark that begins there cannot be put back. */

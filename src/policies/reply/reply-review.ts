@@ -136,16 +136,18 @@ export class ReplyReview {
         return { edits, deniedAt: Math.max(match.start, maskedTo) }
       }
       if (match.end <= end) continue
-      const start = Math.max(match.start, end)
-      const text = match.text.slice(start - match.start)
+      const isBare = places?.isInText(match.start) === false
+      // A mark of one digit would leave the others beside a text.
+      const whole = isBare && policy !== undefined ? places.words(match.start, match.end) : match
+      const start = Math.max(whole.start, end)
+      const text = whole.text.slice(start - whole.start)
       const edit =
         policy === undefined
           ? this.#options.restored?.valueOf(isJson ? withoutEscapes(text) : text)
           : this.#options.marks().of(set.rules[match.rule]?.label ?? "MASKED", text)
       if (edit === undefined) continue
-      end = match.end
+      end = whole.start + whole.text.length
       const written = isJson ? JSON.stringify(edit) : edit
-      const isBare = places?.isInText(match.start) === false
       edits.push({ start, end, text: isJson && !isBare ? written.slice(1, -1) : written })
     }
     return { edits, deniedAt: undefined }

@@ -109,6 +109,35 @@ it("numbers of arguments become texts, however they are cut", () => {
   }
 })
 
+it("a number with a match in it becomes one text, however it is cut", () => {
+  const digits: Partial<Policy> = { match: { entities: ["card", { name: "DIGITS", regex: "12345" }] }, action: "mask" }
+  const json = `{"a":-4111111111111111,"b":[9912345,1234512345.5e3, 12345],"c":"9912345","d":true,"e":7}`
+  const mark = /^<(CARD|DIGITS)_[A-Z2-7]+>$/
+  for (let length = 1; length < 40; length++) {
+    const { review } = reviewOf([digits])
+    const channel = new Channel(review, { part: "toolArguments", isJson: true })
+    let made = ""
+    let waiting = ""
+    for (const piece of json.match(new RegExp(`.{1,${length}}`, "g")) ?? []) {
+      const at = channel.length - waiting.length
+      channel.push(piece)
+      waiting += piece
+      const clear = channel.clearTo - at
+      made += channel.written(waiting.slice(0, clear), at)
+      waiting = waiting.slice(clear)
+    }
+    channel.end()
+    made += channel.written(waiting, channel.length - waiting.length)
+    expect(JSON.parse(made)).toEqual({
+      a: expect.stringMatching(mark),
+      b: [expect.stringMatching(mark), expect.stringMatching(mark), expect.stringMatching(mark)],
+      c: expect.stringMatching(/^99<DIGITS_[A-Z2-7]+>$/),
+      d: true,
+      e: 7,
+    })
+  }
+})
+
 describe("a long part", () => {
   const mails: Partial<Policy> = { id: "mails", match: { entities: ["email"] }, action: "mask", reason: "mail" }
   const text = "Ask ann@example.com. ".repeat(10_000)
