@@ -103,7 +103,8 @@ const begin = Effect.fnUntraced(function* <Body extends object>(
       const isShared = caching?.state === "miss" && caching.flight.isShared
       if (review.denial !== undefined && !isShared) conversation.signal.end(contentBlocked(review.denial))
     }
-    review.onDenied = denied
+    // The clear text of the same read is written first.
+    review.onDenied = () => queueMicrotask(denied)
   }
   return { ...admitted, ...reserved, task, caching, conversation, sent: undefined }
 })

@@ -36,6 +36,7 @@ import {
 import { refuseOddRequests } from "./one-spelling.ts"
 import { trackRequests } from "./open-requests.ts"
 import { envelope, routeNotFound } from "./respond.ts"
+import { surviveResponseErrors } from "./response-errors.ts"
 import { activityRoutes } from "./routes/activity.ts"
 import { adminRoutes } from "./routes/admin.ts"
 import { adminActivityRoutes } from "./routes/admin-activity.ts"
@@ -137,6 +138,7 @@ export const layerServer = Layer.unwrap(
       if (basePath !== "") yield* serveBelow(node, basePath)
       // These are last, so that they see every request, including those that an interceptor answers.
       continueRequests(node)
+      yield* surviveResponseErrors(node)
       beforeRequest(node, limit.request)
       beforeRequest(node, makeSecurityHeaders(config))
       beforeRequest(node, likeHttp1)

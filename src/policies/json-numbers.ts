@@ -4,15 +4,30 @@ import { isObject } from "../dialects/parse/json.ts"
 /** More digits than a number keeps. */
 const longNumber = /\d{16}/
 
+/** A number with more digits than a number keeps. */
+export class LongNumber {
+  /** All of its digits. */
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
 /** A value in which long numbers are their texts; the JSON is valid. */
-export const withLongNumbers = (json: string): unknown =>
-  longNumber.test(json) ? JSON.parse(json, textOfLong) : JSON.parse(json)
+export const withLongNumbers = (json: string): unknown => parsed(json, (text) => text)
+
+/** A value in which long numbers keep their digits; the JSON is valid. */
+export const withAllDigits = (json: string): unknown => parsed(json, (text) => new LongNumber(text))
 
 /** Source: ECMA-262, "JSON.parse", whose reviver gets the text of a number. */
-const textOfLong = (_name: string, value: unknown, context?: unknown): unknown => {
-  if (typeof value !== "number" || Number.isSafeInteger(value)) return value
-  const source = isObject(context) ? context["source"] : undefined
-  return typeof source === "string" && longNumber.test(source) ? source : value
+const parsed = (json: string, ofLong: (text: string) => unknown): unknown => {
+  if (!longNumber.test(json)) return JSON.parse(json)
+  return JSON.parse(json, (_name: string, value: unknown, context?: unknown): unknown => {
+    if (typeof value !== "number" || Number.isSafeInteger(value)) return value
+    const source = isObject(context) ? context["source"] : undefined
+    return typeof source === "string" && longNumber.test(source) ? ofLong(source) : value
+  })
 }
 
 /** Members of the APIs that count or weigh: their numbers are no text. */

@@ -140,7 +140,7 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
   }
 
   #push(events: WrittenPart): void {
-    if (this.#isGone || this.#mustEnd) return
+    if (this.#isGone || this.#mustEnd || this.#isFlushed) return
     const nowMs = this.#options.nowMs()
     // On a connection that it shares, bytes of other replies may wait already.
     if (!this.#isStreaming || this.#buffer.unsentBytes() === 0) this.#stall.begin(nowMs)

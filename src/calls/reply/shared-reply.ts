@@ -1,5 +1,6 @@
 /** A call that gets the reply of another one: it waits until that reply begins, and forwards it as it arrives. */
 import { Effect, Exit } from "effect"
+import { contentBlocked } from "../../policies/review.ts"
 import { type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
 import { defaultTimeouts } from "../../protocol/timeout-tiers.ts"
 import type { Flight } from "../../reply-cache/flights.ts"
@@ -112,7 +113,7 @@ export class SharedStream<Body extends object> implements StreamClient {
 
 /** Forwards the lines of the reply as they arrive, as fast as the client takes them. */
 export const follow = <Body extends object>(
-  { services: { nowMs }, task: { cacheableReply }, reply, conversation }: HeldCall<Body>,
+  { services: { nowMs }, task: { cacheableReply }, reply, conversation, review }: HeldCall<Body>,
   flight: Flight,
 ): Effect.Effect<void, EndedEarly | ServiceError<"upstream_disconnected">> =>
   Effect.callback((resume) => {
@@ -132,6 +133,7 @@ export const follow = <Body extends object>(
       for (let line = lines[given]; line !== undefined && !reply.isFull; line = lines[given]) {
         conversation.opened = true
         cacheableReply?.recall(line, given++ === 0)
+        if (review?.denial !== undefined) return end(Effect.fail(contentBlocked(review.denial)))
       }
       if (given < lines.length) conversation.lookBy(reply.stall(nowMs()))
       else if (flight.state === "whole") end(Effect.void)

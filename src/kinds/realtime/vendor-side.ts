@@ -22,7 +22,9 @@ export class VendorSide {
   readonly #parts: SessionParts
   readonly #responses: Responses
   /** The vendor's text, for policies that read it. */
-  readonly #said: Array<string> = []
+  /** The text of each item, as its deltas bring it. */
+  readonly #said = new Map<string, string>()
+  #words = 0
   /** Policies that review the text at the end of the session, at the sample rate. */
   readonly sampled: ReadonlyArray<ReviewPolicy>
   /** Undefined if no policy reads the client's speech. */
@@ -64,7 +66,7 @@ export class VendorSide {
   }
 
   get said(): string {
-    return this.#said.join("\n")
+    return [...this.#said.values()].join("\n")
   }
 
   /** The vendor has sent an event. */
@@ -125,7 +127,10 @@ export class VendorSide {
   }
 
   #keepWords(bytes: Buffer): void {
-    if (this.#said.length < mostWords) this.#said.push(wordsOf(bytes))
+    if (this.#words++ >= mostWords) return
+    const event = parseObject(bytes.toString("utf8"))
+    const item = `${stringAt(event, "item_id") ?? ""} ${stringAt(event, "type") ?? ""}`
+    this.#said.set(item, (this.#said.get(item) ?? "") + (stringAt(event, "delta") ?? ""))
   }
 }
 
@@ -144,5 +149,3 @@ const withoutText = (event: Extract<VendorEvent, { readonly is: "error" }>["even
     },
   })
 }
-
-const wordsOf = (bytes: Buffer): string => stringAt(parseObject(bytes.toString("utf8")), "delta") ?? ""

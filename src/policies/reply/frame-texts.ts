@@ -1,7 +1,8 @@
 /** The texts in a frame or body of a vendor that its client gets as it is. Pure. */
 import type { VendorFrame } from "../../dialects/carry/vendor-frame.ts"
-import { isObject, type JsonObject, parseObject } from "../../dialects/parse/json.ts"
+import { isObject, type JsonObject } from "../../dialects/parse/json.ts"
 import { cut, editJsonText, type JsonPath, set } from "../../protocol/json/json-edit.ts"
+import { LongNumber, withAllDigits } from "../json-numbers.ts"
 import type { ChannelKind } from "./channel.ts"
 
 /** A text and its position. */
@@ -62,9 +63,10 @@ export const leavesOf = (frame: JsonObject): ReadonlyArray<Leaf> => {
       const isName = name === "name" && !isFree
       const isJson = !isFree && jsonMembers.has(name)
       leaves.push({ path, text: value, isJson, ofCall, isOwn, isName, isNumber: false })
-    } else if (typeof value === "number") {
+    } else if (typeof value === "number" || value instanceof LongNumber) {
       if (isFree) {
-        leaves.push({ path, text: String(value), isJson: false, ofCall, isOwn, isName: false, isNumber: true })
+        const text = typeof value === "number" ? String(value) : value.text
+        leaves.push({ path, text, isJson: false, ofCall, isOwn, isName: false, isNumber: true })
       }
     } else if (Array.isArray(value)) {
       value.forEach((each, at) => {
@@ -141,7 +143,14 @@ const logprobsIn = (frame: JsonObject): ReadonlyArray<JsonPath> => {
   return paths
 }
 
-export const frameOf = (json: string): JsonObject | undefined => parseObject(json)
+export const frameOf = (json: string): JsonObject | undefined => {
+  try {
+    const value = withAllDigits(json)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** A frame with other texts; the probabilities of its tokens are left out. */
 export const frameWith = (

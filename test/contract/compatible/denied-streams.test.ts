@@ -2,7 +2,15 @@
 import { randomUUID } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import { parseObject, stringAt } from "../../../src/dialects/parse/json.ts"
-import { answering, newTestIds, openaiChunk, openaiFrame, testCatalogue } from "../../../src/testing/index.ts"
+import {
+  answering,
+  newTestIds,
+  openaiChunk,
+  openaiFrame,
+  testCatalogue,
+  type VendorCall,
+  type VendorScript,
+} from "../../../src/testing/index.ts"
 import { eventually, holdsOf, lastUsage, useGateway } from "../../support/gateway.ts"
 
 const ids = newTestIds()
@@ -110,6 +118,33 @@ describe.each(["chat", "responses", "messages", "t1"] as const)("a denied stream
     expect([again.status, (await again.text()).includes("ified")]).toEqual([409, false])
     expect(gateway().vendor.calls.length).toBe(calls)
     expect(await settled(before + 1)).toBe(true)
+  })
+})
+
+/** A vendor whose whole stream arrives in one read. */
+const atOnce =
+  (script: VendorScript): VendorScript =>
+  (call) => {
+    const frames: Array<string | Uint8Array> = []
+    const write: VendorCall["write"] = async (bytes) => frames.push(bytes) > 0
+    return script({ ...call, write, end: () => call.end(frames.map(String).join("")) })
+  }
+
+describe.each(["chat", "responses", "messages", "t1"] as const)("a stream in %s that comes in one read", (api) => {
+  it("is denied after its clear text, as often as it is asked for", async () => {
+    for (const words of [["Hello, this is classified stuff"], ["Hello, ", "this is ", "classified", " stuff"]]) {
+      // A frame of a vendor goes on whole, or not at all.
+      const hasClear = words.length > 1 || api === "t1"
+      const before = await countOf()
+      gateway().vendor.script(atOnce(answering({ words, inTokens: 10, outTokens: 20 })))
+      for (let count = 0; count < 5; count++) {
+        const reply = await ask(api, fresh())
+        const text = await reply.text()
+        expect([reply.status, text.includes("Hello, "), /classified|stuff/.test(text)]).toEqual([200, hasClear, false])
+        expect(text).toMatch(/content_blocked|safety policy/)
+      }
+      await eventually(() => settled(before + 5))
+    }
   })
 })
 

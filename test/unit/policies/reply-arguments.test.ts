@@ -50,6 +50,13 @@ describe("arguments in a frame", () => {
     expect(made).toMatch(/"args":\{"a":"<CARD_[A-Z2-7]+>","forbidden":2,"b":7\}/)
   })
 
+  it("have marks for numbers with more digits than a number keeps", () => {
+    const masking = review("mask")
+    const json = JSON.stringify(frame({ n: 1 })).replace(":1}", ':4111111111111111110,"p":0.1234567890123456789}')
+    const made = editJsonTexts(json, (text, part, isJson) => masking.masked(text, part, isJson, false))
+    expect(made).toMatch(/"args":\{"n":"<CARD_[A-Z2-7]+>","p":0.1234567890123456789\}/)
+  })
+
   it("have numbers only where names are free", () => {
     const texts = leavesOf({ usage: { total: 4111111111111111 }, ...frame({}) }).map(({ text }) => text)
     expect(texts).toEqual(["f"])
