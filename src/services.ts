@@ -12,6 +12,8 @@ import { Tokenizer } from "./calls/tokens/tokenizer.ts"
 import { Catalogue } from "./catalogue/catalogue.ts"
 import { layerIdentityWatch } from "./catalogue/identity-watch.ts"
 import { layerResolveStored, StoredSecrets } from "./catalogue/stored-secrets.ts"
+import { ClientFiles } from "./client-files/client-files.ts"
+import { FileDirectory } from "./client-files/file-directory.ts"
 import { WeirConfig } from "./config.ts"
 import { CallDeadlines } from "./deadlines.ts"
 import { layerClosedMonths } from "./exports/closed-months.ts"
@@ -196,6 +198,7 @@ const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, OrgWebhooks.layer)),
 )
 const exports = Layer.mergeAll(Exports.layer, layerClosedMonths).pipe(Layer.provideMerge(ExportStore.layer))
+const clientFiles = ClientFiles.layer.pipe(Layer.provide(FileDirectory.layer))
 const realtime = Realtime.layer.pipe(Layer.provide(VendorSockets.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
@@ -209,6 +212,7 @@ export const layerServices = Layer.mergeAll(
   jobs,
   webhooks,
   exports,
+  clientFiles,
   layerIdentityWatch,
 ).pipe(
   Layer.provideMerge(Calls.layer),

@@ -197,9 +197,9 @@ export const allEdits: ReadonlyArray<Edit> = [
     ["at.getTime() < until_at.getTime() + marginMs", "at.getTime() < 0"],
     ["  if (problem !== null) return problem\n", "\n"],
   ),
-  ...edits("src/exports/target.ts", [
-    "      if (status < 200 || status >= 300) return",
-    "      if (status < 100) return",
+  ...edits("src/object-storage/target.ts", [
+    "      if (!isGood(status)) return yield* answered(status)\n    }),\n    get",
+    "    }),\n    get",
   ]),
   ...edits(
     "src/webhooks/attempt.ts",

@@ -104,7 +104,8 @@ const begin = Effect.fnUntraced(function* <Body extends object>(
       if (review.denial !== undefined && !isShared) conversation.signal.end(contentBlocked(review.denial))
     }
     // The clear text of the same read is written first.
-    review.onDenied = () => queueMicrotask(denied)
+    const deniedSoon = () => queueMicrotask(denied)
+    review.onDenied = deniedSoon
   }
   return { ...admitted, ...reserved, task, caching, conversation, sent: undefined }
 })

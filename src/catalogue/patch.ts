@@ -80,7 +80,7 @@ type Merge = <A>(
 
 /** The second document, with each list made of both documents' lists. */
 const combine = (a: PlatformDocument, b: PlatformDocument, merge: Merge): PlatformDocument => {
-  const { version, timeouts, defaultSearchProvider } = b
+  const { version, timeouts, defaultSearchProvider, files } = b
   const vendors = merge("vendors", a.vendors, b.vendors)
   const models = merge("models", a.models, b.models)
   const prices = merge("prices", a.prices, b.prices)
@@ -105,5 +105,6 @@ const combine = (a: PlatformDocument, b: PlatformDocument, merge: Merge): Platfo
     ...(budgets && { budgets }),
     ...(webhooks && { webhooks }),
     ...(exports && { exports }),
+    ...(files && { files }),
   }
 }

@@ -8,7 +8,7 @@ import { isSanePrice, maxPricePerMillion, maxTierFactor, readPrice } from "../mo
 import { enginePriceProblem } from "../policies/engines/engine-price.ts"
 import { compilePolicy } from "../policies/policy.ts"
 import type { CatalogueDocument } from "../protocol/catalogue/document.ts"
-import type { Export } from "../protocol/catalogue/export.ts"
+import type { Files } from "../protocol/catalogue/files.ts"
 import { isPattern } from "../protocol/catalogue/limits.ts"
 import type { PolicyEngine } from "../protocol/catalogue/policy-engine.ts"
 import {
@@ -94,8 +94,8 @@ const engineProblem = (engine: PolicyEngine): string | undefined => {
   }
 }
 
-/** The problem of an export's place: a field that it needs, or one that it does not take. */
-const exportProblem = (entry: Export): string | undefined => {
+/** The problem of the place of an export or of files: a field that it needs, or one that it does not take. */
+const exportProblem = (entry: Files): string | undefined => {
   const { to, region, endpoint, credentials } = entry
   const { aws, google, azure } = accessesOfExport(entry)
   const place = to.slice(0, to.indexOf(":"))
@@ -290,6 +290,8 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     const message = exportProblem(entry)
     if (message !== undefined) problems.push({ path: ["exports", e], message })
   })
+  const filesProblem = document.files && exportProblem(document.files)
+  if (filesProblem !== undefined) problems.push({ path: ["files"], message: filesProblem })
   // This check is not in the schema, because stored catalogues must stay readable.
   const withinMoney = (amount: string | undefined, ...path: Path) => {
     if (amount !== undefined && !isWithinMoney(amount)) problems.push({ path, message: `is more than ${mostMoney}` })

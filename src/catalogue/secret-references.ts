@@ -20,6 +20,7 @@ export const secretReferences = (
     policies = [],
     webhooks = [],
     exports = [],
+    files,
     orgs = [],
     keys = [],
   } = document
@@ -33,7 +34,10 @@ export const secretReferences = (
       ...given(webhook.formerSecret),
       ...entryReferences(webhook),
     ]),
-    ...exports.flatMap((entry) => [...identityReferences(accessesOfExport(entry)), ...networkReferences(entry)]),
+    ...[...exports, ...(files === undefined ? [] : [files])].flatMap((entry) => [
+      ...identityReferences(accessesOfExport(entry)),
+      ...networkReferences(entry),
+    ]),
     ...orgs.flatMap(({ sso }) => given(sso?.clientSecret)),
     ...keys.flatMap(({ secret }) => given(secret)),
   ])

@@ -9,9 +9,11 @@ import type { Dialect } from "../dialects/dialect.ts"
 import { dialectOf } from "../dialects/index.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budgets/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
+import type { StoragePlace } from "../object-storage/target.ts"
 import { compilePolicy, type ReviewPolicy } from "../policies/policy.ts"
 import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import type { Export } from "../protocol/catalogue/export.ts"
+import { type Files, mostFileBytes, mostOrgBytes } from "../protocol/catalogue/files.ts"
 import type { Model, Target } from "../protocol/catalogue/model.ts"
 import type { Plan } from "../protocol/catalogue/plan.ts"
 import type { PriceEntry } from "../protocol/catalogue/price.ts"
@@ -117,11 +119,14 @@ export interface WebhookTarget extends Pick<Webhook, "id" | "events"> {
 }
 
 /** An export, and the identity for its destination. */
-export interface ExportPlace {
+export interface ExportPlace extends StoragePlace {
   readonly entry: Export
-  /** Undefined if it needs none, or if a secret is not set here. */
-  readonly identity: Identity | undefined
-  readonly network: Network | undefined
+}
+
+/** The place of clients' files, and its limits in bytes. */
+export interface FilesPlace extends StoragePlace {
+  readonly fileBytes: number
+  readonly orgBytes: number
 }
 
 export interface CatalogueSnapshot {
@@ -144,6 +149,8 @@ export interface CatalogueSnapshot {
   readonly budgets: BudgetIndex
   readonly webhooks: ReadonlyArray<WebhookTarget>
   readonly exports: ReadonlyArray<ExportPlace>
+  /** Undefined if the catalogue names none. */
+  readonly files: FilesPlace | undefined
   /** The timeout profile of an environment. */
 }
 
@@ -207,6 +214,18 @@ export const makeSnapshot = (
       identity: identityOfExport(entry, resolve),
       network: readNetwork(entry, resolve),
     })),
+    files: document.files && filesPlaceOf(document.files, resolve),
+  }
+}
+
+const filesPlaceOf = (files: Files, resolve: ResolveRef): FilesPlace => {
+  const { fileBytes = mostFileBytes, orgBytes = mostOrgBytes, ...place } = files
+  return {
+    entry: place,
+    identity: identityOfExport(place, resolve),
+    network: readNetwork(files, resolve),
+    fileBytes,
+    orgBytes,
   }
 }
 

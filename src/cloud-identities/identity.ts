@@ -5,7 +5,7 @@ import type { Network } from "../upstream/network.ts"
 
 export interface OutgoingRequest {
   /** POST if absent. */
-  readonly method?: "GET" | "POST" | "PUT"
+  readonly method?: "GET" | "POST" | "PUT" | "DELETE"
   readonly baseUrl: string
   readonly path: string
   readonly body: string

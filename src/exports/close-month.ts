@@ -4,13 +4,13 @@
  */
 import { hash } from "node:crypto"
 import { Effect } from "effect"
+import type { Target } from "../object-storage/target.ts"
 import type { ExportFormat } from "../protocol/control/export.ts"
 import { LongQueries } from "../store/connections.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import type { Position } from "./export-store.ts"
 import { writeMonth } from "./month-files.ts"
 import { type PutFile, rowsOf } from "./put-files.ts"
-import type { Target } from "./target.ts"
 
 /** Openings that are sent in one statement. */
 const pageRows = 1000

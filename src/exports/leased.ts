@@ -1,9 +1,9 @@
 /** Work that one node does at a time: it holds a lease while it works, and records when, and why, it is done again. */
 import { Cause, Effect } from "effect"
+import { TargetFailed } from "../object-storage/target.ts"
 import { StoreUnavailable } from "../store/unavailable.ts"
 import { EncoderFailed } from "./encoder.ts"
 import type { ExportStore, Lease } from "./export-store.ts"
-import { TargetFailed } from "./target.ts"
 
 const renewEvery = "20 seconds"
 

@@ -1,10 +1,10 @@
 /** The files of a month that is being closed: its transfers, in parts. */
 import { Effect } from "effect"
+import { type Target, TargetFailed } from "../object-storage/target.ts"
 import type { ExportFormat } from "../protocol/control/export.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { EncoderFailed, makeEncoder } from "./encoder.ts"
 import { type PutFile, putFiles } from "./put-files.ts"
-import { type Target, TargetFailed } from "./target.ts"
 import type { WindowPlan } from "./window-files.ts"
 import { readMonth } from "./window-rows.ts"
 

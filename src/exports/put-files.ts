@@ -1,7 +1,7 @@
 /** Writes the files of an encoder, one after the other, and returns the facts about each for the manifest. */
 import { Effect } from "effect"
+import type { Target } from "../object-storage/target.ts"
 import type { Encoder } from "./encoder.ts"
-import type { Target } from "./target.ts"
 
 /** A file as manifests list it. */
 export interface PutFile {

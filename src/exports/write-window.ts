@@ -1,11 +1,11 @@
 /** Writes the files of a window, and then its manifest, which lists them. */
 import { Effect } from "effect"
+import type { Target } from "../object-storage/target.ts"
 import type { Shard } from "../store/shards/shard.ts"
 import { EncoderFailed, makeEncoder } from "./encoder.ts"
 import type { Landed, OpenWindow, PositionName } from "./export-store.ts"
 import { putFiles, rowsOf } from "./put-files.ts"
 import { recordsSchemas } from "./records.ts"
-import type { Target } from "./target.ts"
 import { folderOf, type WindowPlan } from "./window-files.ts"
 import { readWindow } from "./window-rows.ts"
 

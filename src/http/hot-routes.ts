@@ -37,7 +37,7 @@ export const answerDirectly = (
 
 /** A handler that makes a reply of the router's kind; it is interrupted when its client disconnects. */
 export const replying =
-  (handler: (request: RuntimeRequest) => Effect.Effect<HttpServerResponse.HttpServerResponse>): DirectHandler =>
+  (handler: (request: UploadRequest) => Effect.Effect<HttpServerResponse.HttpServerResponse>): DirectHandler =>
   (request, response) =>
     Effect.withFiber((fiber) => {
       response.once("close", () => {

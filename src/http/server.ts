@@ -12,6 +12,7 @@ import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
 import { serveBelow } from "./base-path.ts"
+import { fileRoutes } from "./compatible/files/routes.ts"
 import { failureAt } from "./compatible/reply.ts"
 import { conversationRoutes } from "./compatible/responses/conversation-routes.ts"
 import { responseRoutes } from "./compatible/responses/routes.ts"
@@ -123,6 +124,7 @@ export const layerServer = Layer.unwrap(
       compatibleRoutes,
       responseRoutes,
       conversationRoutes,
+      fileRoutes,
       pageRoutes,
       consoleRoutes,
       guideRoutes(access),

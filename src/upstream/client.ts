@@ -115,6 +115,11 @@ export interface WholeReply extends UpstreamHead {
   readonly body: string
 }
 
+/** The same, of which the body is no text. */
+export interface WholeBytes extends UpstreamHead {
+  readonly body: Buffer
+}
+
 /** Calls, and reads the whole reply; the call is aborted if it takes too long, is too large, or is interrupted. */
 export const fetchWhole = (
   client: VendorClient["Service"],
@@ -122,13 +127,24 @@ export const fetchWhole = (
   maxBytes: number,
   within?: Within,
 ): Effect.Effect<WholeReply, UpstreamBroken> =>
+  Effect.map(fetchBytes(client, request, maxBytes, within), (reply) => ({
+    ...reply,
+    body: reply.body.toString("utf8"),
+  }))
+
+export const fetchBytes = (
+  client: VendorClient["Service"],
+  request: UpstreamRequest,
+  maxBytes: number,
+  within?: Within,
+): Effect.Effect<WholeBytes, UpstreamBroken> =>
   Effect.callback((resume) => {
     let call = noCall
     let head: UpstreamHead = { status: 0, headers: {} }
     const chunks: Array<Uint8Array> = []
     let bytes = 0
     const watch = within?.deadlines.after(within.timeoutMs, () => abort(tooSlow))
-    const end = (reply: Effect.Effect<WholeReply, UpstreamBroken>) => {
+    const end = (reply: Effect.Effect<WholeBytes, UpstreamBroken>) => {
       if (watch !== undefined) within?.deadlines.remove(watch)
       resume(reply)
     }
@@ -146,7 +162,7 @@ export const fetchWhole = (
         bytes += chunk.length
         if (bytes > maxBytes) abort("the reply is too large")
       },
-      ended: () => end(Effect.succeed({ ...head, body: Buffer.concat(chunks).toString("utf8") })),
+      ended: () => end(Effect.succeed({ ...head, body: Buffer.concat(chunks) })),
       broken: (error) => end(Effect.fail(error)),
     })
     return Effect.sync(() => abort("the call was interrupted"))

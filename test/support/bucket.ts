@@ -28,10 +28,19 @@ export const startBucket = async (check: Check): Promise<Bucket> => {
     const path = decodeURIComponent(request.url ?? "")
     const status = bucket.answer(path)
     if (status === -1) return request.socket.destroy()
-    const problem = request.method === "PUT" ? check(request, body) : "not a PUT"
+    const problem = check(request, body)
     if (problem !== undefined) {
       refused.push(problem)
       response.writeHead(403).end("<Error>secret of the bucket</Error>")
+      return
+    }
+    if (status < 300 && request.method === "GET") {
+      const found = objects.get(path)
+      response.writeHead(found === undefined ? 404 : 200).end(found ?? "<Error>NoSuchKey</Error>")
+      return
+    }
+    if (status < 300 && request.method === "DELETE") {
+      response.writeHead(objects.delete(path) ? 204 : 404).end()
       return
     }
     if (status < 300) {
@@ -97,8 +106,11 @@ export const checkSignature =
 /** The check of Google and Azure: a token, and the hash of the body. */
 export const checkToken =
   (token: string, needed: Readonly<Record<string, string>> = {}): Check =>
-  ({ headers }, body) => {
+  ({ headers, method }, body) => {
     if (headers.authorization !== `Bearer ${token}`) return `wrong token: ${headers.authorization}`
+    const version = needed["x-ms-version"]
+    if (headers["x-ms-version"] !== version) return `lacks x-ms-version ${version}`
+    if (method !== "PUT") return undefined
     if (headers["content-md5"] !== createHash("md5").update(body).digest("base64"))
       return "the body is not what was sent"
     const missing = Object.entries(needed).filter(([name, value]) => headers[name] !== value)

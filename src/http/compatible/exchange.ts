@@ -24,6 +24,7 @@ import { LargeRequests, largeBytes } from "../large/large-requests.ts"
 import { takeRoom } from "../large/take-room.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
+import { makeUploads } from "./files/routes.ts"
 import { mediaRoutes } from "./media.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
 import { makeAnswerIn } from "./reply.ts"
@@ -146,6 +147,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
   const media = mediaRoutes(runner, yield* JobStore, bodyMaxBytes)
   const whole = { model: "", stream: false, isArray: false, counts: false }
   const exact = new Map<string, DirectHandler>([
+    ...(yield* makeUploads),
     ["/openai/v1/chat/completions", exchange({ api: chatApi, ...whole })],
     ["/openai/v1/completions", exchange({ api: completionApi, ...whole })],
     ["/openai/v1/responses", exchange({ api: responsesApi, ...whole })],

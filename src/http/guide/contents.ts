@@ -40,6 +40,7 @@ export const contents: ReadonlyArray<Group> = [
       "how-to/settings",
       "how-to/webhooks",
       "how-to/exports",
+      "how-to/files",
     ],
   },
   {

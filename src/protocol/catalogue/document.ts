@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { NonNegative } from "../values/bounds.ts"
 import { Budget } from "./budget.ts"
 import { Export } from "./export.ts"
+import { Files } from "./files.ts"
 import { Model } from "./model.ts"
 import { Plan } from "./plan.ts"
 import { Policy } from "./policy.ts"
@@ -43,6 +44,7 @@ export const CatalogueDocument = Schema.Struct({
   budgets: list(Budget),
   webhooks: list(Webhook),
   exports: list(Export),
+  files: Schema.optionalKey(Files),
   topups: list(Topup),
 }).annotate({ identifier: "Catalogue" })
 export type CatalogueDocument = typeof CatalogueDocument.Type

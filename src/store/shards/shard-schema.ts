@@ -26,6 +26,7 @@ export const bookTables = [
   "response_events",
   "conversations",
   "conversation_items",
+  "client_files",
   "jobs",
   "job_attempts",
   "exchange_reports",

@@ -1,0 +1,34 @@
+-- Old nodes: may run.
+-- Files that clients keep here: their facts. Their content is in parts in a bucket or a folder. Functions: file_begin,
+-- file_stored, file_erase, files_to_remove, file_gone.
+create table client_files (
+  org_id text not null,
+  id text collate "C" not null,
+  -- Its owner; an absent part is empty.
+  app_id text not null,
+  person_id text not null,
+  end_user_id text not null,
+  purpose text not null,
+  state text not null check (state in ('storing', 'stored', 'erased')),
+  bytes bigint not null check (bytes >= 0),
+  -- The number of its parts.
+  parts integer not null,
+  created_at timestamptz not null default now(),
+  -- Null if it is kept until it is erased.
+  erase_at timestamptz,
+  -- Its name and type, sealed.
+  facts bytea not null,
+  primary key (org_id, id)
+);
+create index client_files_by_time on client_files (org_id, created_at, id);
+create index client_files_to_erase on client_files (erase_at) where erase_at is not null;
+create index client_files_unfinished on client_files (created_at) where state <> 'stored';
+
+-- Where the books are spread already, this is placed as the other tables of the books are.
+do $spread$ begin
+  if exists (select from pg_class where relname = 'pg_dist_partition') then
+    if exists (select from pg_dist_partition where logicalrelid = 'counters'::regclass) then
+      perform create_distributed_table('client_files', 'org_id', colocate_with => 'counters');
+    end if;
+  end if;
+end $spread$;

@@ -1,0 +1,59 @@
+-- Files that clients keep here.
+
+-- Records a file whose parts are about to be stored, if its organisation has room for it: one at a time, so that together
+-- they do not exceed it. Tells whether it has.
+create or replace function file_begin(p_org text, p_id text, p_owner json, p_purpose text, p_bytes bigint, p_parts integer,
+  p_erase_ms double precision, p_facts bytea, p_most_bytes bigint, p_most_files bigint)
+returns boolean language plpgsql as $fn$
+declare
+  files bigint;
+  taken numeric;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  perform pg_advisory_xact_lock(hashtextextended('client_files ' || p_org, 0));
+  select count(*), coalesce(sum(f.bytes), 0) into files, taken from client_files f where f.org_id = p_org;
+  if files >= p_most_files or taken + p_bytes > p_most_bytes then
+    return false;
+  end if;
+  insert into client_files (org_id, id, app_id, person_id, end_user_id, purpose, state, bytes, parts, erase_at, facts)
+  values (p_org, p_id, p_owner->>'app', p_owner->>'person', p_owner->>'endUser', p_purpose, 'storing', p_bytes, p_parts,
+    now() + p_erase_ms * interval '1 millisecond', p_facts);
+  return true;
+end $fn$;
+
+-- A file's parts are all stored: it is there from now on. Null if it was given up meanwhile.
+create or replace function file_stored(p_org text, p_id text)
+returns timestamptz language sql as $fn$
+  select books_moved();
+  update client_files set state = 'stored' where org_id = p_org and id = p_id and state = 'storing' returning created_at
+$fn$;
+
+-- Erases a file: nobody sees it from now on. Its row goes with its last part.
+create or replace function file_erase(p_org text, p_id text)
+returns void language sql as $fn$
+  select books_moved();
+  update client_files set state = 'erased' where org_id = p_org and id = p_id
+$fn$;
+
+-- Erases the files whose time is over, and those that were not stored to their end, and names files whose parts are to be
+-- removed.
+create or replace function files_to_remove(p_most integer, p_storing_ms double precision)
+returns table(org text, file text, parts integer) language plpgsql as $fn$
+#variable_conflict use_column
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  update client_files set state = 'erased' where (org_id, id) in (
+    select f.org_id, f.id from client_files f where f.erase_at < now() and f.state = 'stored' order by f.erase_at limit p_most);
+  update client_files set state = 'erased' where (org_id, id) in (
+    select f.org_id, f.id from client_files f
+    where f.state = 'storing' and f.created_at < now() - p_storing_ms * interval '1 millisecond' limit p_most);
+  return query
+    select f.org_id, f.id, f.parts from client_files f where f.state = 'erased' order by f.created_at limit p_most;
+end $fn$;
+
+-- The last part of an erased file is removed.
+create or replace function file_gone(p_org text, p_id text)
+returns void language sql as $fn$
+  select books_moved();
+  delete from client_files where org_id = p_org and id = p_id and state = 'erased'
+$fn$;

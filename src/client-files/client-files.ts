@@ -1,0 +1,154 @@
+/**
+ * Files that clients keep here, sealed, in the place that the catalogue names. A file is recorded before its first part is
+ * stored, and until its last part is removed: a process that dies in between leaves nothing behind.
+ */
+
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import { Context, Effect, Layer, type Stream } from "effect"
+import { runEvery } from "../background.ts"
+import { Catalogue } from "../catalogue/catalogue.ts"
+import type { FilesPlace } from "../catalogue/snapshot.ts"
+import { WeirConfig } from "../config.ts"
+import type { KeptOwner } from "../kept-responses/kept-response.ts"
+import type { NamedFile } from "../media/media-file.ts"
+import { type Storage, type TargetFailed, targetOf } from "../object-storage/target.ts"
+import { mostFileBytes, mostOrgBytes } from "../protocol/catalogue/files.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { Sealing } from "../store/seal.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { VendorClient } from "../upstream/client.ts"
+import { type ClientFile, FileDirectory, type FilePage } from "./file-directory.ts"
+import { newFileId } from "./file-id.ts"
+import { type PartLost, partsOf, putParts, readParts, removeParts, type StoredFile } from "./file-parts.ts"
+
+export interface FileToKeep {
+  readonly purpose: string
+  /** The time for which it is kept, in milliseconds; until it is erased if absent. */
+  readonly keptMs: number | undefined
+  readonly content: NamedFile
+}
+
+type FileError = ServiceError | StoreUnavailable
+
+export class ClientFiles extends Context.Service<
+  ClientFiles,
+  {
+    /** @error bad_request if files are kept nowhere, or there is no room for it; upstream_disconnected if the place fails */
+    readonly create: (orgId: string, owner: KeptOwner, file: FileToKeep) => Effect.Effect<ClientFile, FileError>
+    readonly find: FileDirectory["Service"]["find"]
+    readonly list: (
+      orgId: string,
+      owner: KeptOwner,
+      page: FilePage,
+    ) => Effect.Effect<{ readonly files: ReadonlyArray<ClientFile>; readonly hasMore: boolean }, StoreUnavailable>
+    readonly content: (file: ClientFile) => Effect.Effect<Stream.Stream<Uint8Array, TargetFailed | PartLost>, FileError>
+    /** @returns false if there is none */
+    readonly remove: (orgId: string, owner: KeptOwner, id: string) => Effect.Effect<boolean, FileError>
+    /** The most bytes of a file. */
+    readonly mostBytes: () => number
+  }
+>()("weir/client-files/ClientFiles") {
+  static readonly layer = Layer.effect(
+    ClientFiles,
+    Effect.gen(function* () {
+      const directory = yield* FileDirectory
+      const catalogue = yield* Catalogue
+      const client = yield* VendorClient
+      const { sealer } = yield* Sealing
+      const { dataDir, databaseUrl } = yield* WeirConfig
+
+      /** One node with its own database has a folder of its own; others must share a place. */
+      const ownPlace = databaseUrl === undefined ? folderOf(dataDir) : undefined
+      const placeNow = (): FilesPlace | undefined => catalogue.current().files ?? ownPlace
+      const place = Effect.suspend(() => {
+        const now = placeNow()
+        return now === undefined ? Effect.fail(keptNowhere) : Effect.succeed(now)
+      })
+      const storageOf = (at: FilesPlace): Storage => targetOf(at, client)
+
+      const discard = Effect.fnUntraced(function* (storage: Storage, file: StoredFile) {
+        yield* removeParts(storage, file)
+        yield* directory.gone(file.orgId, file.id)
+      })
+
+      const sweep = Effect.gen(function* () {
+        const now = placeNow()
+        if (now === undefined) return
+        const files = yield* directory.toRemove
+        yield* Effect.forEach(
+          files,
+          (file) =>
+            Effect.catch(discard(storageOf(now), file), (cause) =>
+              Effect.logWarning("The content of an erased file could not be removed; it is tried again", cause),
+            ),
+          { discard: true },
+        )
+      })
+      yield* runEvery("1 minute", "Removing erased files", sweep)
+
+      const create = Effect.fnUntraced(function* (orgId: string, owner: KeptOwner, file: FileToKeep) {
+        const at = yield* place
+        const { content, purpose, keptMs } = file
+        const { bytes } = content.file
+        if (bytes > at.fileBytes) return yield* tooLarge(at.fileBytes)
+        const storage = storageOf(at)
+        const id = newFileId()
+        const facts = { id, bytes, purpose, keptMs, name: content.name ?? id, mime: content.mime }
+        if (!(yield* directory.begin(orgId, owner, facts, at.orgBytes))) return yield* noRoom
+        const stored = { orgId, id, parts: partsOf(bytes) }
+        const give = Effect.andThen(directory.erase(orgId, id), discard(storage, stored))
+        const kept = Effect.andThen(putParts(storage, sealer, stored, content.file), directory.stored(orgId, owner, id))
+        const found = yield* kept.pipe(
+          Effect.catchTag("TargetFailed", ({ problem }) =>
+            Effect.andThen(Effect.logError("A file could not be stored", problem), Effect.fail(placeFailed)),
+          ),
+          // The sweep removes what is left.
+          Effect.onError(() => Effect.ignore(give)),
+        )
+        return found ?? (yield* placeFailed)
+      })
+
+      return ClientFiles.of({
+        create,
+        find: directory.find,
+        list: (orgId, owner, page) =>
+          Effect.map(directory.list(orgId, owner, page), (files) => ({
+            files: files.slice(0, page.limit),
+            hasMore: files.length > page.limit,
+          })),
+        content: (file) => Effect.map(place, (at) => readParts(storageOf(at), sealer, file)),
+        remove: Effect.fnUntraced(function* (orgId, owner, id) {
+          const file = yield* directory.find(orgId, owner, id)
+          if (file === undefined) return false
+          yield* directory.erase(orgId, id)
+          const at = placeNow()
+          if (at !== undefined) yield* Effect.ignore(discard(storageOf(at), file))
+          return true
+        }),
+        mostBytes: () => placeNow()?.fileBytes ?? 0,
+      })
+    }),
+  )
+}
+
+const folderOf = (dataDir: string): FilesPlace => {
+  const folder = resolve(dataDir === ":memory:" ? join(tmpdir(), "weir") : dataDir, "client-files")
+  return {
+    entry: { to: pathToFileURL(folder).href },
+    identity: undefined,
+    network: undefined,
+    fileBytes: mostFileBytes,
+    orgBytes: mostOrgBytes,
+  }
+}
+
+const keptNowhere = serviceError(
+  "bad_request",
+  "Files are not kept here: the catalogue names no place for them (files.to)",
+)
+const noRoom = serviceError("bad_request", "The organisation has no room for more files: erase some")
+const placeFailed = serviceError("internal_error", "The file could not be stored now", { retryAfterMs: 1000 })
+const tooLarge = (mostBytes: number) =>
+  serviceError("payload_too_large", `The file is larger than ${mostBytes} bytes`, { detail: { maxBytes: mostBytes } })

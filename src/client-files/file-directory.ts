@@ -1,0 +1,190 @@
+/** The facts of clients' files in the database: each file is recorded before its content is stored, and until that is removed. */
+import { Context, Effect, Layer, Schema } from "effect"
+import type { KeptOwner } from "../kept-responses/kept-response.ts"
+import { queryDeadline } from "../store/database.ts"
+import { Sealing } from "../store/seal.ts"
+import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { partsOf, type StoredFile } from "./file-parts.ts"
+
+/** A file that a client keeps here. */
+export interface ClientFile extends StoredFile {
+  readonly bytes: number
+  /** The purpose that its client named. */
+  readonly purpose: string
+  readonly name: string
+  readonly mime: string
+  readonly createdAt: Date
+  /** Undefined if it is kept until it is erased. */
+  readonly eraseAt: Date | undefined
+}
+
+export interface NewFile extends Pick<ClientFile, "bytes" | "purpose" | "name" | "mime"> {
+  readonly id: string
+  /** The time for which it is kept, in milliseconds. */
+  readonly keptMs: number | undefined
+}
+
+export interface FilePage {
+  readonly purpose: string | undefined
+  readonly limit: number
+  /** The file before the page. */
+  readonly after: string | undefined
+  readonly order: "asc" | "desc"
+}
+
+/** The time after which a file that is not stored to its end is given up. */
+const storingMs = 3_600_000
+const mostRemoved = 100
+/** The most files of one organisation. */
+export const mostFiles = 1_000_000
+
+export class FileDirectory extends Context.Service<
+  FileDirectory,
+  {
+    /** @returns false if its organisation has no room for it */
+    readonly begin: (
+      orgId: string,
+      owner: KeptOwner,
+      file: NewFile,
+      mostBytes: number,
+    ) => Effect.Effect<boolean, StoreUnavailable>
+    /** The file is whole in storage: others see it from now on. */
+    readonly stored: (
+      orgId: string,
+      owner: KeptOwner,
+      id: string,
+    ) => Effect.Effect<ClientFile | undefined, StoreUnavailable>
+    readonly find: (
+      orgId: string,
+      owner: KeptOwner,
+      id: string,
+    ) => Effect.Effect<ClientFile | undefined, StoreUnavailable>
+    /** One more than the limit, if there are. */
+    readonly list: (
+      orgId: string,
+      owner: KeptOwner,
+      page: FilePage,
+    ) => Effect.Effect<ReadonlyArray<ClientFile>, StoreUnavailable>
+    /** Nobody sees it from now on. */
+    readonly erase: (orgId: string, id: string) => Effect.Effect<void, StoreUnavailable>
+    /** Files whose content is to be removed. */
+    readonly toRemove: Effect.Effect<ReadonlyArray<StoredFile>, StoreUnavailable>
+    /** Its content is removed. */
+    readonly gone: (orgId: string, id: string) => Effect.Effect<void, StoreUnavailable>
+  }
+>()("weir/client-files/FileDirectory") {
+  static readonly layer = Layer.effect(
+    FileDirectory,
+    Effect.gen(function* () {
+      const shards = yield* Shards
+      const { sealer } = yield* Sealing
+      const bounded = yield* queryDeadline
+
+      const contextOf = (orgId: string, id: string) => `client file facts ${orgId} ${id}`
+      const fileOf = (orgId: string, row: typeof Row.Type): ReadonlyArray<ClientFile> => {
+        const opened = sealer.openBytes(row.facts, contextOf(orgId, row.id))?.toString("utf8")
+        if (opened === undefined) return []
+        const { id, bytes, purpose, parts, created_at: createdAt, erase_at: eraseAt } = row
+        return [{ orgId, id, bytes, purpose, parts, createdAt, eraseAt: eraseAt ?? undefined, ...decodeFacts(opened) }]
+      }
+      const read = (orgId: string, rows: ReadonlyArray<unknown>) => readRows(rows).flatMap((row) => fileOf(orgId, row))
+
+      const find = (orgId: string, { app, person, endUser }: KeptOwner, id: string) =>
+        shards
+          .of(orgId)
+          .run(
+            ({ sql, books }) => sql`
+              select id, bytes::float8 as bytes, purpose, parts, created_at, erase_at, facts from ${books}client_files
+              where org_id = ${orgId} and id = ${id} and app_id = ${app} and person_id = ${person}
+                and end_user_id = ${endUser} and state = 'stored' and (erase_at is null or erase_at > now())`,
+          )
+          .pipe(
+            Effect.map((rows) => read(orgId, rows)[0]),
+            bounded,
+          )
+
+      return FileDirectory.of({
+        begin: (orgId, owner, { id, bytes, purpose, name, mime, keptMs }, mostBytes) => {
+          const facts = sealer.sealBytes(Buffer.from(encodeFacts({ name, mime })), contextOf(orgId, id))
+          return shards
+            .of(orgId)
+            .run(
+              ({ sql, books }) => sql<{ begun: boolean }>`
+                select ${books}file_begin(${orgId}, ${id}, ${JSON.stringify(owner)}::json, ${purpose}, ${bytes}::bigint,
+                  ${partsOf(bytes)}::integer, ${keptMs ?? null}::double precision, ${facts}, ${mostBytes}::bigint,
+                  ${mostFiles}::bigint) as begun`,
+            )
+            .pipe(
+              Effect.map(([row]) => row?.begun === true),
+              bounded,
+            )
+        },
+        stored: (orgId, owner, id) =>
+          shards
+            .of(orgId)
+            .run(({ sql, books }) => sql`select ${books}file_stored(${orgId}, ${id})`)
+            .pipe(
+              bounded,
+              Effect.flatMap(() => find(orgId, owner, id)),
+            ),
+        find,
+        list: (orgId, { app, person, endUser }, { purpose = null, limit, after = null, order }) =>
+          shards
+            .of(orgId)
+            .run(({ sql, books }) => {
+              const last = sql`(select created_at, id from ${books}client_files where org_id = ${orgId} and id = ${after})`
+              const isAsc = order === "asc"
+              const rest = isAsc ? sql`(created_at, id) > ${last}` : sql`(created_at, id) < ${last}`
+              const by = isAsc ? sql`created_at, id` : sql`created_at desc, id desc`
+              return sql`
+                select id, bytes::float8 as bytes, purpose, parts, created_at, erase_at, facts from ${books}client_files
+                where org_id = ${orgId} and app_id = ${app} and person_id = ${person} and end_user_id = ${endUser}
+                  and state = 'stored' and (erase_at is null or erase_at > now())
+                  and (${purpose}::text is null or purpose = ${purpose}) and (${after}::text is null or ${rest})
+                order by ${by} limit ${limit + 1}::integer`
+            })
+            .pipe(
+              Effect.map((rows) => read(orgId, rows)),
+              bounded,
+            ),
+        erase: (orgId, id) =>
+          shards
+            .of(orgId)
+            .run(({ sql, books }) => sql`select ${books}file_erase(${orgId}, ${id})`)
+            .pipe(Effect.asVoid, bounded),
+        toRemove: inThoseThatAnswer(
+          shards,
+          ({ sql, books }) => sql`
+            select org, file, parts from ${books}files_to_remove(${mostRemoved}::integer, ${storingMs}::double precision)`,
+        ).pipe(
+          Effect.map((rows) => readRemoved(rows).map(({ org, file, parts }) => ({ orgId: org, id: file, parts }))),
+          bounded,
+        ),
+        gone: (orgId, id) =>
+          shards
+            .of(orgId)
+            .run(({ sql, books }) => sql`select ${books}file_gone(${orgId}, ${id})`)
+            .pipe(Effect.asVoid, bounded),
+      })
+    }),
+  )
+}
+
+const Facts = Schema.fromJsonString(Schema.Struct({ name: Schema.String, mime: Schema.String }))
+const encodeFacts = Schema.encodeSync(Facts)
+const decodeFacts = Schema.decodeSync(Facts)
+
+const Row = Schema.Struct({
+  id: Schema.String,
+  bytes: Schema.Finite,
+  purpose: Schema.String,
+  parts: Schema.Int,
+  created_at: Schema.Date,
+  erase_at: Schema.NullOr(Schema.Date),
+  facts: Schema.Uint8Array,
+})
+const readRows = Schema.decodeUnknownSync(Schema.Array(Row))
+const readRemoved = Schema.decodeUnknownSync(
+  Schema.Array(Schema.Struct({ org: Schema.String, file: Schema.String, parts: Schema.Int })),
+)

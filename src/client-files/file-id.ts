@@ -1,0 +1,22 @@
+/**
+ * Ids of files, which clients of several APIs write in forms of their own: `file-ID` (OpenAI), `file_ID` (Anthropic),
+ * `files/ID` (Gemini, which takes at most 40 small letters and digits).
+ */
+import { randomBytes } from "node:crypto"
+
+const letters = "abcdefghijklmnopqrstuvwxyz234567"
+const idLength = 26
+
+export const newFileId = (): string =>
+  Array.from(randomBytes(idLength), (byte) => letters[byte % letters.length]).join("")
+
+const forms = { openai: "file-", anthropic: "file_", gemini: "files/" } as const
+export type FileIdForm = keyof typeof forms
+
+/** The id as an API writes it. */
+export const writtenFileId = (form: FileIdForm, id: string): string => forms[form] + id
+
+const written = new RegExp(`^(?:file-|file_|files/)([a-z2-7]{${idLength}})$`)
+
+/** The id of a file, written in the form of any API; undefined if it is none of ours. */
+export const readFileId = (text: string): string | undefined => written.exec(text)?.[1]
