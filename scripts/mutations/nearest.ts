@@ -4,7 +4,11 @@ const nearest: Readonly<Record<string, ReadonlyArray<string>>> = {
   "migrations/functions": ["test/unit/money", "test/books/money", "test/simulator", "test/contract"],
   "src/admission": ["test/unit/admission", "test/integration/admission", "test/contract"],
   "src/calls": ["test/unit/calls", "test/unit/money", "test/books/money", "test/contract", "test/faults"],
-  "src/object-storage": ["test/unit/exports", "test/contract/compatible/files-in-a-bucket.test.ts", "test/books/exports"],
+  "src/object-storage": [
+    "test/unit/exports",
+    "test/contract/compatible/files-in-a-bucket.test.ts",
+    "test/books/exports",
+  ],
   "src/exports": ["test/unit/exports", "test/integration/exports", "test/books/exports"],
   "src/http": ["test/unit/http", "test/integration/http", "test/contract"],
   "src/kinds": ["test/unit/kinds", "test/integration/http/sockets", "test/contract"],

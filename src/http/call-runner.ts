@@ -43,7 +43,10 @@ interface ReadCall<Request extends CallRequest, Body extends object> {
 export interface CallWords<Request extends CallRequest, Body extends object> extends Answering<Body> {
   readonly read: (authenticated: Authenticated) => ReadCall<Request, Body>
   /** The request that is read instead: it may be longer. Undefined if it is the one that was sent. */
-  readonly continued?: (caller: Caller, body: () => Uint8Array) => Effect.Effect<Uint8Array, RouteError> | undefined
+  readonly continued?: (
+    caller: Caller,
+    parts: ReadonlyArray<Uint8Array>,
+  ) => Effect.Effect<Uint8Array, RouteError> | undefined
   /** The same for a large request, which is read elsewhere; read here if absent. */
   readonly readLarge?: (
     caller: Caller,
@@ -118,7 +121,7 @@ export const makeCallRunner = Effect.gen(function* () {
     words: CallWords<Request, Body>,
     call: Authenticated,
   ) => {
-    const continued = words.continued?.(call.caller, () => call.body)
+    const continued = words.continued?.(call.caller, [call.body])
     if (continued === undefined) return readCall(words, call)
     return Effect.flatMap(continued, (body) => {
       const { readLarge } = words
@@ -138,9 +141,7 @@ export const makeCallRunner = Effect.gen(function* () {
       const { readLarge } = words
       const call = () => ({ caller, body: joinChunks(parts), request, requestId })
       if (readLarge === undefined || bytes < largeBytes) return readContinued(words, call())
-      // A large body is copied only where it may name a kept one. The parts are read again: they must not be freed.
-      const isKeeping = caller.org.keeps?.responses !== undefined
-      const continued = isKeeping ? words.continued?.(caller, () => Buffer.concat(parts)) : undefined
+      const continued = words.continued?.(caller, parts)
       const origin = { caller, requestId }
       return continued === undefined
         ? readLargeCall(readLarge, origin, parts)

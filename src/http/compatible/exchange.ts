@@ -24,6 +24,7 @@ import { LargeRequests, largeBytes } from "../large/large-requests.ts"
 import { takeRoom } from "../large/take-room.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
+import { makeInlineFiles, namesFiles } from "./files/inlined-files.ts"
 import { makeUploads } from "./files/routes.ts"
 import { mediaRoutes } from "./media.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
@@ -48,6 +49,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
   const continueThread = yield* makeThreads
   const { sealer } = yield* Sealing
   const inBackground = yield* makeBackground
+  const inlineFiles = yield* makeInlineFiles
 
   const exchange =
     ({ api, ...place }: Place): DirectHandler =>
@@ -79,15 +81,17 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
       }
       const isKept = (caller: Caller) => api === responsesApi && keptFor(caller) !== undefined
       return runner.run(chat, withCredential(request), requestId, {
-        ...(api === responsesApi && {
-          continued: (caller: Caller, body: () => Uint8Array) =>
-            namesOthers(body())
-              ? Effect.map(continueThread(caller, body()), (continued) => {
-                  thread = continued
-                  return continued.body
-                })
-              : undefined,
-        }),
+        continued: (caller, parts) => {
+          const isContinued = api === responsesApi && namesOthers(parts)
+          if (!isContinued && !namesFiles(parts)) return undefined
+          // The parts of a large body are read again: they must not be freed.
+          const [only = Buffer.concat(parts)] = parts.length === 1 ? parts : []
+          if (!isContinued) return inlineFiles(caller, only)
+          return Effect.flatMap(continueThread(caller, only), (continued) => {
+            thread = continued
+            return namesFiles([continued.body]) ? inlineFiles(caller, continued.body) : Effect.succeed(continued.body)
+          })
+        },
         read: ({ caller, body }) => {
           const read = readCompatible(
             api,

@@ -10,6 +10,7 @@ import { KeptResponses } from "../../kept-responses/kept-responses.ts"
 import type { ChatReply } from "../../kinds/chat/chat-reply.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import { messagesFrom } from "../../kinds/chat/thread-texts.ts"
+import { partsInclude } from "../../media/parts-include.ts"
 import { bodyTooLarge, serviceError } from "../../protocol/error.ts"
 import { type Decoded, parseBody } from "../../protocol/json/json-body.ts"
 import { cut, editJson } from "../../protocol/json/json-edit.ts"
@@ -46,9 +47,12 @@ export const makeKeptExchanges = Effect.gen(function* () {
     let from = 0
     return {
       /** The exchange with the thread that it goes on from. */
-      continued: (caller: Caller, sent: () => Uint8Array): Effect.Effect<Uint8Array, RouteError> | undefined => {
-        const body = sent()
-        if (!Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(mark)) return undefined
+      continued: (
+        caller: Caller,
+        parts: ReadonlyArray<Uint8Array>,
+      ): Effect.Effect<Uint8Array, RouteError> | undefined => {
+        if (!partsInclude(parts, [mark])) return undefined
+        const [body = Buffer.concat(parts)] = parts.length === 1 ? parts : []
         return Effect.gen(function* () {
           const parsed = parseBody(body)
           const after = Result.isSuccess(parsed) && isObject(parsed.success) ? parsed.success["after"] : undefined

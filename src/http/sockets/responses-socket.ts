@@ -31,6 +31,7 @@ import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
 import { makeForCaller, type RuntimeRequest } from "../caller-request.ts"
 import { errorReply } from "../compatible/error-reply.ts"
+import { makeInlineFiles, namesFiles } from "../compatible/files/inlined-files.ts"
 import { namingField, readCompatible } from "../compatible/request.ts"
 import { keepResponse, keptFor, keptNames } from "../compatible/responses/keeping.ts"
 import { makeThreads } from "../compatible/responses/thread.ts"
@@ -61,6 +62,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
   const { bodyMaxBytes, largeBodyBytes, socketFrameBytes } = yield* WeirConfig
   const masked = yield* makeMaskedReading
   const continueThread = yield* makeThreads
+  const inlineFiles = yield* makeInlineFiles
   const { sealer } = yield* Sealing
   const { traced } = yield* makeForCaller
   const forkIn = yield* makeForkIn
@@ -127,7 +129,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
       const thread = yield* continueThread(caller, sentBytes)
       if (thread.background !== undefined) return yield* notOnSockets("background")
       if (thread.conversation !== undefined) return yield* notOnSockets("conversation")
-      const { body: bytes } = thread
+      const bytes = namesFiles([thread.body]) ? yield* inlineFiles(caller, thread.body) : thread.body
       // The connection remembers all items, also those that others have kept.
       const input = bytes === sentBytes ? asked.input : inputItems(bytes).map((text) => new JsonText(text))
       const previous = thread.previous ?? asked.kept?.previous

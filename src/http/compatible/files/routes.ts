@@ -25,6 +25,7 @@ import { failureIn, makeAnswerIn } from "../reply.ts"
 import { anthropicFiles } from "./anthropic-files.ts"
 import type { FileDoor } from "./file-door.ts"
 import { openaiFiles } from "./openai-files.ts"
+import { typeOfFile } from "./type-of-file.ts"
 
 export const doors: ReadonlyArray<FileDoor> = [openaiFiles, anthropicFiles]
 
@@ -48,7 +49,8 @@ export const makeUploads = Effect.gen(function* () {
         const { caller, content } = yield* identifyUpload(withCredential(request), read)
         const file = yield* Effect.fromResult(fileIn(content))
         const fields = yield* Effect.fromResult(Result.flatMap(content.fields, door.upload))
-        const made = yield* files.create(caller.org.id, ownerOf(caller), { ...fields, content: file })
+        const typed = { ...file, mime: yield* typeOfFile(file) }
+        const made = yield* files.create(caller.org.id, ownerOf(caller), { ...fields, content: typed })
         return HttpServerResponse.jsonUnsafe(door.object(made), { headers: idHeaders(door, requestId) })
       })
       const recorded = Effect.tap(respond(requestId, Effect.scoped(kept), failureIn(door.api)), ({ status }) =>

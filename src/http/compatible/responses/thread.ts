@@ -19,6 +19,7 @@ import type { ConversationItem } from "../../../kept-responses/conversation.ts"
 import { Conversations } from "../../../kept-responses/conversations.ts"
 import { type KeptOwner, ownerOf } from "../../../kept-responses/kept-response.ts"
 import { type KeptResponse, KeptResponses } from "../../../kept-responses/kept-responses.ts"
+import { partsInclude } from "../../../media/parts-include.ts"
 import type { Org } from "../../../protocol/catalogue/tenant.ts"
 import { bodyTooLarge, type ServiceError, serviceError } from "../../../protocol/error.ts"
 import { invalidInput } from "../../../protocol/json/issues.ts"
@@ -46,10 +47,7 @@ type ContinueError = ServiceError | StoreUnavailable
 const marks = ['"previous_response_id"', '"item_reference"', '"background"', '"conversation"']
 
 /** Whether a request may continue or reference kept responses, or run in the background. */
-export const namesOthers = (body: Uint8Array): boolean => {
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return marks.some((mark) => bytes.includes(mark))
-}
+export const namesOthers = (parts: ReadonlyArray<Uint8Array>): boolean => partsInclude(parts, marks)
 
 /** The most kept responses whose items one request may reference. */
 const mostReferenced = 256
@@ -141,7 +139,7 @@ export const makeThreads = Effect.gen(function* () {
     body: Uint8Array,
   ): Effect.fn.Return<ContinuedRequest, ContinueError> {
     const alone = { body, from: 0, previous: undefined }
-    if (!namesOthers(body)) return alone
+    if (!namesOthers([body])) return alone
     const parsed = parseBody(body)
     const json = Result.isSuccess(parsed) && isObject(parsed.success) ? parsed.success : undefined
     if (json === undefined) return alone

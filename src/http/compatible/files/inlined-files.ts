@@ -1,0 +1,149 @@
+/**
+ * A request that names files of its caller, with their content in the place of their ids: vendors do not know these files, and
+ * policies, prices and limits see what is in them.
+ */
+import { Effect, Result, Semaphore, Stream } from "effect"
+import { ClientFiles } from "../../../client-files/client-files.ts"
+import type { ClientFile } from "../../../client-files/file-directory.ts"
+import { readFileId } from "../../../client-files/file-id.ts"
+import { WeirConfig } from "../../../config.ts"
+import { isObject } from "../../../dialects/parse/json.ts"
+import type { Caller } from "../../../identity/caller.ts"
+import { ownerOf } from "../../../kept-responses/kept-response.ts"
+import { partsInclude } from "../../../media/parts-include.ts"
+import { bodyTooLarge, type ServiceError, serviceError } from "../../../protocol/error.ts"
+import { parseBody } from "../../../protocol/json/json-body.ts"
+import { cut, editJson, type JsonEdit, type JsonPath, set } from "../../../protocol/json/json-edit.ts"
+import type { StoreUnavailable } from "../../../store/unavailable.ts"
+
+/** Without one of these, a request is not read here. */
+const marks = ['"file_id"', '"fileUri"', '"file_uri"']
+
+/** Whether a request may name files. */
+export const namesFiles = (parts: ReadonlyArray<Uint8Array>): boolean => partsInclude(parts, marks)
+
+/** The requests of a node whose files are read at a time: each may be as large as a body. */
+const mostReading = 8
+
+export const makeInlineFiles = Effect.gen(function* () {
+  const files = yield* ClientFiles
+  const { bodyMaxBytes } = yield* WeirConfig
+  const reading = yield* Semaphore.make(mostReading)
+
+  const contentOf = Effect.fnUntraced(function* (file: ClientFile) {
+    const bytes = yield* files.content(file)
+    const parts = yield* Effect.mapError(Stream.runCollect(bytes), (cause) =>
+      serviceError("internal_error", "A file of the request could not be read now", { cause, retryAfterMs: 1000 }),
+    )
+    return Buffer.concat(parts)
+  })
+
+  const inlined = Effect.fnUntraced(function* (
+    caller: Caller,
+    body: Uint8Array,
+  ): Effect.fn.Return<Uint8Array, ServiceError | StoreUnavailable> {
+    const parsed = parseBody(body)
+    const places = Result.isSuccess(parsed) ? placesIn(parsed.success) : []
+    if (places.length === 0) return body
+    const contents = new Map<string, FileContent>()
+    let left = bodyMaxBytes - body.length
+    const edits: Array<JsonEdit> = []
+    for (const { id, written, edit } of places) {
+      const known = contents.get(id)
+      const file = known === undefined ? yield* files.find(caller.org.id, ownerOf(caller), id) : undefined
+      if (known === undefined && file === undefined) return yield* fileNotFound(written)
+      // Base64 has four characters for three bytes.
+      left -= Math.ceil((known?.bytes.length ?? file?.bytes ?? 0) / 3) * 4
+      if (left < 0) return yield* bodyTooLarge(bodyMaxBytes)
+      const content = known ?? {
+        name: file?.name ?? id,
+        mime: file?.mime ?? "",
+        bytes: file ? yield* contentOf(file) : empty,
+      }
+      contents.set(id, content)
+      edits.push(...edit(content))
+    }
+    return editJson(body, edits)
+  })
+  return (caller: Caller, body: Uint8Array) => reading.withPermit(inlined(caller, body))
+})
+
+const empty = Buffer.alloc(0)
+
+interface FileContent {
+  readonly name: string
+  readonly mime: string
+  readonly bytes: Buffer
+}
+
+interface Place {
+  readonly id: string
+  /** The id as its client wrote it. */
+  readonly written: string
+  readonly edit: (file: FileContent) => ReadonlyArray<JsonEdit>
+}
+
+const dataUrl = ({ mime, bytes }: FileContent) => `data:${mime};base64,${bytes.toString("base64")}`
+
+/** The places of a request, in any of the APIs, that have ids of files of ours. Other ids are those of vendors. */
+const placesIn = (body: unknown): ReadonlyArray<Place> => {
+  const places: Array<Place> = []
+  const add = (written: unknown, edit: Place["edit"]) => {
+    const name = typeof written === "string" ? /(?:file[-_]|files\/)[a-z2-7]+$/.exec(written)?.[0] : undefined
+    const id = name === undefined ? undefined : readFileId(name)
+    if (id !== undefined && name !== undefined) places.push({ id, written: name, edit })
+  }
+  const walk = (value: unknown, path: JsonPath): void => {
+    if (Array.isArray(value)) for (const [at, each] of value.entries()) walk(each, [...path, at])
+    if (!isObject(value)) return
+    const { type, file, source, fileData, file_data: fileDataToo } = value
+    const drop = cut(...path, "file_id")
+    if (type === "input_file") {
+      const named = value["filename"] === undefined
+      add(value["file_id"], (content) => [
+        drop,
+        set(dataUrl(content), ...path, "file_data"),
+        ...(named ? [set(content.name, ...path, "filename")] : []),
+      ])
+    }
+    if (type === "input_image") add(value["file_id"], (content) => [drop, set(dataUrl(content), ...path, "image_url")])
+    // OpenAI's chat.
+    if (type === "file" && isObject(file)) {
+      add(file["file_id"], (content) => [
+        set({ filename: content.name, ...file, file_id: undefined, file_data: dataUrl(content) }, ...path, "file"),
+      ])
+    }
+    // Anthropic.
+    if (isObject(source) && source["type"] === "file") {
+      add(source["file_id"], (content) => [set(sourceOf(content), ...path, "source")])
+    }
+    // Gemini, in both spellings.
+    for (const [name, data] of [
+      ["fileData", fileData],
+      ["file_data", fileDataToo],
+    ] as const) {
+      if (!isObject(data)) continue
+      const mime = data["mimeType"] ?? data["mime_type"]
+      add(data["fileUri"] ?? data["file_uri"], (content) => [
+        cut(...path, name),
+        set(
+          { mimeType: typeof mime === "string" ? mime : content.mime, data: content.bytes.toString("base64") },
+          ...path,
+          "inlineData",
+        ),
+      ])
+    }
+    for (const [member, each] of Object.entries(value)) walk(each, [...path, member])
+  }
+  walk(body, [])
+  return places
+}
+
+/** Texts are texts for Anthropic, and no documents in base64. */
+const sourceOf = ({ mime, bytes }: FileContent) =>
+  mime.startsWith("text/")
+    ? { type: "text", media_type: "text/plain", data: bytes.toString("utf8") }
+    : { type: "base64", media_type: mime, data: bytes.toString("base64") }
+
+const fileNotFound = (written: string) =>
+  serviceError("not_found", `No such File object: ${written}`, { detail: { file: written } })
