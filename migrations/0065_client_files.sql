@@ -1,6 +1,6 @@
 -- Old nodes: may run.
 -- Files that clients keep here: their facts. Their content is in parts in a bucket or a folder. Functions: file_begin,
--- file_stored, file_erase, files_to_remove, file_gone.
+-- file_stored, file_erase, file_repurpose, files_to_remove, file_gone.
 create table client_files (
   org_id text not null,
   id text collate "C" not null,
@@ -8,6 +8,7 @@ create table client_files (
   app_id text not null,
   person_id text not null,
   end_user_id text not null,
+  -- One that begins with a point is the gateway's own: an upload, or a part of one.
   purpose text not null,
   state text not null check (state in ('storing', 'stored', 'erased')),
   bytes bigint not null check (bytes >= 0),
@@ -21,6 +22,7 @@ create table client_files (
   primary key (org_id, id)
 );
 create index client_files_by_time on client_files (org_id, created_at, id);
+create index client_files_by_purpose on client_files (org_id, purpose, created_at, id);
 create index client_files_to_erase on client_files (erase_at) where erase_at is not null;
 create index client_files_unfinished on client_files (created_at) where state <> 'stored';
 

@@ -14,6 +14,7 @@ import { layerIdentityWatch } from "./catalogue/identity-watch.ts"
 import { layerResolveStored, StoredSecrets } from "./catalogue/stored-secrets.ts"
 import { ClientFiles } from "./client-files/client-files.ts"
 import { FileDirectory } from "./client-files/file-directory.ts"
+import { Uploads } from "./client-files/uploads.ts"
 import { WeirConfig } from "./config.ts"
 import { CallDeadlines } from "./deadlines.ts"
 import { layerClosedMonths } from "./exports/closed-months.ts"
@@ -198,7 +199,7 @@ const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, OrgWebhooks.layer)),
 )
 const exports = Layer.mergeAll(Exports.layer, layerClosedMonths).pipe(Layer.provideMerge(ExportStore.layer))
-const clientFiles = ClientFiles.layer.pipe(Layer.provide(FileDirectory.layer))
+const clientFiles = Uploads.layer.pipe(Layer.provideMerge(ClientFiles.layer), Layer.provide(FileDirectory.layer))
 const realtime = Realtime.layer.pipe(Layer.provide(VendorSockets.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 

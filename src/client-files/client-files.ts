@@ -12,7 +12,7 @@ import { Catalogue } from "../catalogue/catalogue.ts"
 import type { FilesPlace } from "../catalogue/snapshot.ts"
 import { WeirConfig } from "../config.ts"
 import type { KeptOwner } from "../kept-responses/kept-response.ts"
-import type { NamedFile } from "../media/media-file.ts"
+import type { MediaFile, NamedFile } from "../media/media-file.ts"
 import { type Storage, type TargetFailed, targetOf } from "../object-storage/target.ts"
 import { mostFileBytes, mostOrgBytes } from "../protocol/catalogue/files.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
@@ -27,7 +27,9 @@ export interface FileToKeep {
   readonly purpose: string
   /** The time for which it is kept, in milliseconds; until it is erased if absent. */
   readonly keptMs: number | undefined
-  readonly content: NamedFile
+  readonly content: Pick<NamedFile, "mime" | "name"> & { readonly file: Pick<MediaFile, "bytes" | "chunks"> }
+  readonly offset?: number
+  readonly makes?: ClientFile["makes"]
 }
 
 type FileError = ServiceError | StoreUnavailable
@@ -46,6 +48,8 @@ export class ClientFiles extends Context.Service<
     readonly content: (file: ClientFile) => Effect.Effect<Stream.Stream<Uint8Array, TargetFailed | PartLost>, FileError>
     /** @returns false if there is none */
     readonly remove: (orgId: string, owner: KeptOwner, id: string) => Effect.Effect<boolean, FileError>
+    /** Erases a file, and removes its content as far as its place answers. */
+    readonly erase: (file: ClientFile) => Effect.Effect<void, StoreUnavailable>
     /** The most bytes of a file. */
     readonly mostBytes: () => number
   }
@@ -90,16 +94,19 @@ export class ClientFiles extends Context.Service<
 
       const create = Effect.fnUntraced(function* (orgId: string, owner: KeptOwner, file: FileToKeep) {
         const at = yield* place
-        const { content, purpose, keptMs } = file
+        const { content, purpose, keptMs, offset, makes } = file
         const { bytes } = content.file
         if (bytes > at.fileBytes) return yield* tooLarge(at.fileBytes)
         const storage = storageOf(at)
         const id = newFileId()
-        const facts = { id, bytes, purpose, keptMs, name: content.name ?? id, mime: content.mime }
+        const facts = { id, bytes, purpose, keptMs, offset, makes, name: content.name ?? id, mime: content.mime }
         if (!(yield* directory.begin(orgId, owner, facts, at.orgBytes))) return yield* noRoom
         const stored = { orgId, id, parts: partsOf(bytes) }
         const give = Effect.andThen(directory.erase(orgId, id), discard(storage, stored))
-        const kept = Effect.andThen(putParts(storage, sealer, stored, content.file), directory.stored(orgId, owner, id))
+        const kept = Effect.andThen(
+          putParts(storage, sealer, stored, content.file),
+          directory.stored(orgId, owner, id, purpose),
+        )
         const found = yield* kept.pipe(
           Effect.catchTag("TargetFailed", ({ problem }) =>
             Effect.andThen(Effect.logError("A file could not be stored", problem), Effect.fail(placeFailed)),
@@ -108,6 +115,12 @@ export class ClientFiles extends Context.Service<
           Effect.onError(() => Effect.ignore(give)),
         )
         return found ?? (yield* placeFailed)
+      })
+
+      const erase = Effect.fnUntraced(function* (file: ClientFile) {
+        yield* directory.erase(file.orgId, file.id)
+        const at = placeNow()
+        if (at !== undefined) yield* Effect.ignore(discard(storageOf(at), file))
       })
 
       return ClientFiles.of({
@@ -122,11 +135,10 @@ export class ClientFiles extends Context.Service<
         remove: Effect.fnUntraced(function* (orgId, owner, id) {
           const file = yield* directory.find(orgId, owner, id)
           if (file === undefined) return false
-          yield* directory.erase(orgId, id)
-          const at = placeNow()
-          if (at !== undefined) yield* Effect.ignore(discard(storageOf(at), file))
+          yield* erase(file)
           return true
         }),
+        erase,
         mostBytes: () => placeNow()?.fileBytes ?? 0,
       })
     }),

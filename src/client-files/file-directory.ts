@@ -14,12 +14,23 @@ export interface ClientFile extends StoredFile {
   readonly purpose: string
   readonly name: string
   readonly mime: string
+  /** The place of a part in its upload, in bytes. */
+  readonly offset?: number | undefined
+  /** The file that an upload makes. */
+  readonly makes?: typeof MadeFile.Type | undefined
   readonly createdAt: Date
   /** Undefined if it is kept until it is erased. */
   readonly eraseAt: Date | undefined
 }
 
-export interface NewFile extends Pick<ClientFile, "bytes" | "purpose" | "name" | "mime"> {
+/** The file that an upload makes: its length and purpose, and the time for which it is kept. */
+export const MadeFile = Schema.Struct({
+  bytes: Schema.optionalKey(Schema.Finite),
+  purpose: Schema.String,
+  keptMs: Schema.optionalKey(Schema.Finite),
+})
+
+export interface NewFile extends Pick<ClientFile, "bytes" | "purpose" | "name" | "mime" | "offset" | "makes"> {
   readonly id: string
   /** The time for which it is kept, in milliseconds. */
   readonly keptMs: number | undefined
@@ -54,12 +65,17 @@ export class FileDirectory extends Context.Service<
       orgId: string,
       owner: KeptOwner,
       id: string,
+      purpose: string,
     ) => Effect.Effect<ClientFile | undefined, StoreUnavailable>
+    /** Uploads and their parts are found by their purpose alone. */
     readonly find: (
       orgId: string,
       owner: KeptOwner,
       id: string,
+      purpose?: string,
     ) => Effect.Effect<ClientFile | undefined, StoreUnavailable>
+    /** @returns false if it has another purpose already */
+    readonly repurpose: (file: ClientFile, purpose: string) => Effect.Effect<boolean, StoreUnavailable>
     /** One more than the limit, if there are. */
     readonly list: (
       orgId: string,
@@ -90,14 +106,15 @@ export class FileDirectory extends Context.Service<
       }
       const read = (orgId: string, rows: ReadonlyArray<unknown>) => readRows(rows).flatMap((row) => fileOf(orgId, row))
 
-      const find = (orgId: string, { app, person, endUser }: KeptOwner, id: string) =>
+      const find = (orgId: string, { app, person, endUser }: KeptOwner, id: string, purpose: string | null = null) =>
         shards
           .of(orgId)
           .run(
             ({ sql, books }) => sql`
               select id, bytes::float8 as bytes, purpose, parts, created_at, erase_at, facts from ${books}client_files
               where org_id = ${orgId} and id = ${id} and app_id = ${app} and person_id = ${person}
-                and end_user_id = ${endUser} and state = 'stored' and (erase_at is null or erase_at > now())`,
+                and end_user_id = ${endUser} and state = 'stored' and (erase_at is null or erase_at > now())
+                and case when ${purpose}::text is null then purpose not like '.%' else purpose like ${purpose} end`,
           )
           .pipe(
             Effect.map((rows) => read(orgId, rows)[0]),
@@ -105,14 +122,16 @@ export class FileDirectory extends Context.Service<
           )
 
       return FileDirectory.of({
-        begin: (orgId, owner, { id, bytes, purpose, name, mime, keptMs }, mostBytes) => {
-          const facts = sealer.sealBytes(Buffer.from(encodeFacts({ name, mime })), contextOf(orgId, id))
+        begin: (orgId, owner, { id, bytes, purpose, keptMs, ...facts }, mostBytes) => {
+          const { name, mime, offset, makes } = facts
+          const more = { ...(offset !== undefined && { offset }), ...(makes !== undefined && { makes }) }
+          const sealed = sealer.sealBytes(Buffer.from(encodeFacts({ name, mime, ...more })), contextOf(orgId, id))
           return shards
             .of(orgId)
             .run(
               ({ sql, books }) => sql<{ begun: boolean }>`
                 select ${books}file_begin(${orgId}, ${id}, ${JSON.stringify(owner)}::json, ${purpose}, ${bytes}::bigint,
-                  ${partsOf(bytes)}::integer, ${keptMs ?? null}::double precision, ${facts}, ${mostBytes}::bigint,
+                  ${partsOf(bytes)}::integer, ${keptMs ?? null}::double precision, ${sealed}, ${mostBytes}::bigint,
                   ${mostFiles}::bigint) as begun`,
             )
             .pipe(
@@ -120,13 +139,13 @@ export class FileDirectory extends Context.Service<
               bounded,
             )
         },
-        stored: (orgId, owner, id) =>
+        stored: (orgId, owner, id, purpose) =>
           shards
             .of(orgId)
             .run(({ sql, books }) => sql`select ${books}file_stored(${orgId}, ${id})`)
             .pipe(
               bounded,
-              Effect.flatMap(() => find(orgId, owner, id)),
+              Effect.flatMap(() => find(orgId, owner, id, purpose)),
             ),
         find,
         list: (orgId, { app, person, endUser }, { purpose = null, limit, after = null, order }) =>
@@ -141,11 +160,22 @@ export class FileDirectory extends Context.Service<
                 select id, bytes::float8 as bytes, purpose, parts, created_at, erase_at, facts from ${books}client_files
                 where org_id = ${orgId} and app_id = ${app} and person_id = ${person} and end_user_id = ${endUser}
                   and state = 'stored' and (erase_at is null or erase_at > now())
-                  and (${purpose}::text is null or purpose = ${purpose}) and (${after}::text is null or ${rest})
+                  and case when ${purpose}::text is null then purpose not like '.%' else purpose = ${purpose} end and (${after}::text is null or ${rest})
                 order by ${by} limit ${limit + 1}::integer`
             })
             .pipe(
               Effect.map((rows) => read(orgId, rows)),
+              bounded,
+            ),
+        repurpose: ({ orgId, id, purpose: from }, to) =>
+          shards
+            .of(orgId)
+            .run(
+              ({ sql, books }) => sql<{ done: boolean }>`
+                select ${books}file_repurpose(${orgId}, ${id}, ${from}, ${to}) as done`,
+            )
+            .pipe(
+              Effect.map(([row]) => row?.done === true),
               bounded,
             ),
         erase: (orgId, id) =>
@@ -171,7 +201,14 @@ export class FileDirectory extends Context.Service<
   )
 }
 
-const Facts = Schema.fromJsonString(Schema.Struct({ name: Schema.String, mime: Schema.String }))
+const Facts = Schema.fromJsonString(
+  Schema.Struct({
+    name: Schema.String,
+    mime: Schema.String,
+    offset: Schema.optionalKey(Schema.Finite),
+    makes: Schema.optionalKey(MadeFile),
+  }),
+)
 const encodeFacts = Schema.encodeSync(Facts)
 const decodeFacts = Schema.decodeSync(Facts)
 

@@ -29,7 +29,7 @@ export const putParts = Effect.fnUntraced(function* (
   storage: Storage,
   sealer: Sealer,
   file: StoredFile,
-  content: MediaFile,
+  content: Pick<MediaFile, "chunks">,
 ) {
   const chunks = content.chunks()[Symbol.asyncIterator]()
   let part = 0

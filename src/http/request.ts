@@ -136,7 +136,7 @@ type Places = Pick<WeirConfig["Service"], "publicUrl" | "publicHosts" | "tls" | 
  */
 export const originOf = (
   { publicUrl, publicHosts, tls, basePath }: Places,
-  { headers }: Pick<Request, "headers">,
+  { headers }: { readonly headers: Readonly<Record<string, string | undefined>> },
 ): string => {
   if (publicUrl !== undefined) return publicUrl
   const asked = headers["host"] ?? "localhost"

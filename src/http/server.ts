@@ -12,6 +12,7 @@ import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
 import { serveBelow } from "./base-path.ts"
+import { uploadRoutes } from "./compatible/files/openai-uploads.ts"
 import { fileRoutes } from "./compatible/files/routes.ts"
 import { failureAt } from "./compatible/reply.ts"
 import { conversationRoutes } from "./compatible/responses/conversation-routes.ts"
@@ -125,6 +126,7 @@ export const layerServer = Layer.unwrap(
       responseRoutes,
       conversationRoutes,
       fileRoutes,
+      uploadRoutes,
       pageRoutes,
       consoleRoutes,
       guideRoutes(access),

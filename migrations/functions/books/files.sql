@@ -51,6 +51,15 @@ begin
     select f.org_id, f.id, f.parts from client_files f where f.state = 'erased' order by f.created_at limit p_most;
 end $fn$;
 
+-- Gives a file another purpose, if it still has one: of two that do so, one succeeds.
+create or replace function file_repurpose(p_org text, p_id text, p_from text, p_to text)
+returns boolean language plpgsql as $fn$
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  update client_files set purpose = p_to where org_id = p_org and id = p_id and purpose = p_from and state = 'stored';
+  return found;
+end $fn$;
+
 -- The last part of an erased file is removed.
 create or replace function file_gone(p_org text, p_id text)
 returns void language sql as $fn$

@@ -148,10 +148,10 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     )
 
   const wholeRoute = wholeRoutes(runner)
+  const uploadTo = yield* makeUploads
   const media = mediaRoutes(runner, yield* JobStore, bodyMaxBytes)
   const whole = { model: "", stream: false, isArray: false, counts: false }
   const exact = new Map<string, DirectHandler>([
-    ...(yield* makeUploads),
     ["/openai/v1/chat/completions", exchange({ api: chatApi, ...whole })],
     ["/openai/v1/completions", exchange({ api: completionApi, ...whole })],
     ["/openai/v1/responses", exchange({ api: responsesApi, ...whole })],
@@ -171,7 +171,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
 
   /** The handler of a `POST`. */
   return (path: string, query: string): DirectHandler | undefined => {
-    const handler = exact.get(path) ?? wholeRoute(path) ?? media.exactly(path)
+    const handler = exact.get(path) ?? wholeRoute(path) ?? media.exactly(path) ?? uploadTo(path)
     const place = handler === undefined ? generatePlace(path, query) : undefined
     if (place === undefined) return handler
     if (place.counts) return count(place, (totalTokens) => ({ totalTokens }))

@@ -44,7 +44,8 @@ const object: FileDoor["object"] = (file) => ({
 
 export const anthropicFiles: FileDoor = {
   api: messagesApi,
-  path: "/anthropic/v1/files",
+  paths: ["/anthropic/v1/files"],
+  written: (id) => id,
   upload: (fields) =>
     Result.mapBoth(decodeUpload(fields), {
       onSuccess: ({ expires_in_seconds: seconds }) => ({
@@ -62,12 +63,12 @@ export const anthropicFiles: FileDoor = {
         : Effect.succeed({ limit, after: last, order: "desc" as const, purpose: undefined })
     }),
   object,
-  list: (files, hasMore) => {
+  list: (files, hasMore, origin) => {
     const [first] = files
     const last = files.at(-1)
     const lastId = last === undefined ? null : idOf(last)
     return {
-      data: files.map(object),
+      data: files.map((file) => object(file, origin)),
       next_page: hasMore ? lastId : null,
       has_more: hasMore,
       first_id: first === undefined ? null : idOf(first),

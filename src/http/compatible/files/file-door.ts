@@ -15,12 +15,16 @@ export interface UploadFields {
 
 export interface FileDoor {
   readonly api: ErrorWords
-  readonly path: `/${string}`
+  /** The paths of its versions. */
+  readonly paths: ReadonlyArray<`/${string}`>
+  /** The id in a path, as the API writes it. */
+  readonly written: (inPath: string) => string
   /** @param fields of the form, without the file */
   readonly upload: (fields: Schema.JsonObject) => Decoded<UploadFields>
   readonly query: (call: Authenticated) => Effect.Effect<FilePage, ServiceError<"bad_request">>
-  readonly object: (file: ClientFile) => JsonObject
-  readonly list: (files: ReadonlyArray<ClientFile>, hasMore: boolean) => JsonObject
+  /** @param origin the public address of the gateway */
+  readonly object: (file: ClientFile, origin: string) => JsonObject
+  readonly list: (files: ReadonlyArray<ClientFile>, hasMore: boolean, origin: string) => JsonObject
   /** @param id as the client wrote it */
   readonly deleted: (id: string) => JsonObject
   readonly notFound: (id: string) => ServiceError<"not_found">

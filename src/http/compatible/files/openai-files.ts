@@ -8,15 +8,23 @@ import { invalidInput, issuesOf } from "../../../protocol/json/issues.ts"
 import { decodeQuery } from "../responses/list-query.ts"
 import { type FileDoor, secondsOf } from "./file-door.ts"
 
-const purposes = ["assistants", "batch", "fine-tune", "vision", "user_data", "evals"] as const
+export const purposes = ["assistants", "batch", "fine-tune", "vision", "user_data", "evals"] as const
 
 /** The time after which files for batches are erased if their client names none. */
-const batchMs = 30 * 86_400_000
+export const batchMs = 30 * 86_400_000
 
 const Seconds = Schema.FiniteFromString.check(
   Schema.isInt(),
   Schema.isBetween({ minimum: 3600, maximum: 2_592_000 }, { expected: "a number of seconds from 3600 to 2592000" }),
 )
+
+/** In JSON. */
+export const ExpiresAfter = Schema.Struct({
+  anchor: Schema.Literal("created_at"),
+  seconds: Schema.Int.check(
+    Schema.isBetween({ minimum: 3600, maximum: 2_592_000 }, { expected: "a number of seconds from 3600 to 2592000" }),
+  ),
+})
 
 const Upload = Schema.Struct({
   purpose: Schema.Literals(purposes),
@@ -53,7 +61,8 @@ const object: FileDoor["object"] = (file) => ({
 
 export const openaiFiles: FileDoor = {
   api: chatApi,
-  path: "/openai/v1/files",
+  paths: ["/openai/v1/files"],
+  written: (id) => id,
   upload: (fields) =>
     Result.mapBoth(decodeUpload(fields), {
       onSuccess: ({ purpose, expires_after }) => ({
@@ -71,12 +80,12 @@ export const openaiFiles: FileDoor = {
         : Effect.succeed({ ...page, purpose, after: last })
     }),
   object,
-  list: (files, hasMore) => {
+  list: (files, hasMore, origin) => {
     const [first] = files
     const last = files.at(-1)
     return {
       object: "list",
-      data: files.map(object),
+      data: files.map((file) => object(file, origin)),
       first_id: first === undefined ? null : idOf(first),
       last_id: last === undefined ? null : idOf(last),
       has_more: hasMore,

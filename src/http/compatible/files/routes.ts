@@ -1,10 +1,12 @@
-/** The files of clients: `/openai/v1/files`, `/anthropic/v1/files`. */
+/** The files of clients: `/openai/v1/files`, `/anthropic/v1/files`, `/gemini/v1beta/files`. */
 import { basename } from "node:path"
 import { Effect, Result, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../../calls/calls.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import { readFileId } from "../../../client-files/file-id.ts"
+import { Uploads } from "../../../client-files/uploads.ts"
+import { WeirConfig } from "../../../config.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
 import type { NamedFile } from "../../../media/media-file.ts"
 import { Spool } from "../../../media/spool.ts"
@@ -19,39 +21,46 @@ import {
 } from "../../caller-request.ts"
 import { type Content, isForm, readContent } from "../../content.ts"
 import { type DirectHandler, replying } from "../../hot-routes.ts"
+import { originOf } from "../../request.ts"
 import { respond } from "../../respond.ts"
 import { withCredential } from "../credential.ts"
 import { failureIn, makeAnswerIn } from "../reply.ts"
 import { anthropicFiles } from "./anthropic-files.ts"
 import type { FileDoor } from "./file-door.ts"
+import { geminiFiles } from "./gemini-files.ts"
+import { makeGeminiUploads } from "./gemini-uploads.ts"
 import { openaiFiles } from "./openai-files.ts"
+import { makeFindUpload, partObject } from "./openai-uploads.ts"
 import { typeOfFile } from "./type-of-file.ts"
 
-export const doors: ReadonlyArray<FileDoor> = [openaiFiles, anthropicFiles]
+/** The APIs that take a file in a form. */
+const formDoors: ReadonlyArray<FileDoor> = [openaiFiles, anthropicFiles]
+const doors: ReadonlyArray<FileDoor> = [...formDoors, geminiFiles]
 
 /** Bytes of a form beside its file. */
 const formBytes = 1024 * 1024
 
-/** The handlers of uploads, by their paths: they read the body as it arrives. */
+/** The handlers of requests with files, by their paths: they read the body as it arrives. */
 export const makeUploads = Effect.gen(function* () {
   const files = yield* ClientFiles
   const spool = yield* Spool
   const { identifyUpload, traced } = yield* makeForCaller
+  const uploads = yield* Uploads
+  const findUpload = yield* makeFindUpload
+  const resumable = yield* makeGeminiUploads
 
   const upload = (door: FileDoor): DirectHandler => {
     const answer = (request: UploadRequest) => {
       const requestId = newRequestId()
       const limits = { form: files.mostBytes() + formBytes, json: 0 }
-      const read = isForm(request)
-        ? readContent(spool, request, limits, undefined)
-        : Effect.fail(serviceError("bad_request", "A file is sent as multipart/form-data"))
+      const read = isForm(request) ? readContent(spool, request, limits, undefined) : Effect.fail(noForm)
       const kept = Effect.gen(function* () {
         const { caller, content } = yield* identifyUpload(withCredential(request), read)
         const file = yield* Effect.fromResult(fileIn(content))
         const fields = yield* Effect.fromResult(Result.flatMap(content.fields, door.upload))
         const typed = { ...file, mime: yield* typeOfFile(file) }
         const made = yield* files.create(caller.org.id, ownerOf(caller), { ...fields, content: typed })
-        return HttpServerResponse.jsonUnsafe(door.object(made), { headers: idHeaders(door, requestId) })
+        return HttpServerResponse.jsonUnsafe(door.object(made, ""), { headers: idHeaders(door, requestId) })
       })
       const recorded = Effect.tap(respond(requestId, Effect.scoped(kept), failureIn(door.api)), ({ status }) =>
         recordStatus(status),
@@ -60,22 +69,54 @@ export const makeUploads = Effect.gen(function* () {
     }
     return replying(answer)
   }
-  return new Map(doors.map((door) => [door.path, upload(door)]))
+  /** A part of an upload of OpenAI's API. */
+  const addPart = (id: string): DirectHandler =>
+    replying((request) => {
+      const requestId = newRequestId()
+      const limits = { form: mostPartBytes + formBytes, json: 0 }
+      const added = Effect.gen(function* () {
+        const read = isForm(request) ? readContent(spool, request, limits, undefined) : Effect.fail(noForm)
+        const { caller, content } = yield* identifyUpload(withCredential(request), read)
+        const file = yield* Effect.fromResult(fileIn(content, "data"))
+        const found = yield* findUpload(caller, id)
+        const part = yield* uploads.add(found, ownerOf(caller), file.file)
+        return HttpServerResponse.jsonUnsafe(partObject(found, part), { headers: idHeaders(openaiFiles, requestId) })
+      })
+      const recorded = Effect.tap(respond(requestId, Effect.scoped(added), failureIn(openaiFiles.api)), ({ status }) =>
+        recordStatus(status),
+      )
+      return traced(request, requestId)(recorded)
+    })
+
+  const whole = new Map<string, DirectHandler>(
+    formDoors.flatMap((door) => door.paths.map((path) => [path, upload(door)] as const)),
+  )
+  return (path: string): DirectHandler | undefined => {
+    const [, id] = partPath.exec(path) ?? []
+    return id === undefined ? (whole.get(path) ?? resumable(path)) : addPart(id)
+  }
 })
+
+const partPath = /^\/openai\/v1\/uploads\/([^/]+)\/parts$/
+/** Source: https://platform.openai.com/docs/api-reference/uploads/add-part */
+const mostPartBytes = 64 * 1024 * 1024
+const noForm = serviceError("bad_request", "A file is sent as multipart/form-data")
 
 const idHeaders = ({ api }: FileDoor, requestId: string) => ({
   "x-svc-request-id": requestId,
   [api.requestIdHeader]: requestId,
 })
 
+const download = ":download"
+
 /** The only file of a form, with the last part of its name. */
-const fileIn = ({ files }: Content) => {
-  const given = files.get("file") ?? []
+const fileIn = ({ files }: Content, field = "file") => {
+  const given = files.get(field) ?? []
   const [file] = given
-  const other = [...files.keys()].find((name) => name !== "file")
+  const other = [...files.keys()].find((name) => name !== field)
   if (other !== undefined) return refuse(other, "is not a file of this request")
-  if (file === undefined) return refuse("file", "a file is required")
-  if (given.length > 1) return refuse("file", "one file is sent at a time")
+  if (file === undefined) return refuse(field, "a file is required")
+  if (given.length > 1) return refuse(field, "one file is sent at a time")
   const name = basename((file.name ?? "").replaceAll("\\", "/"))
   const named: NamedFile = { ...file, name: name === "" ? "unnamed" : name }
   return Result.succeed(named)
@@ -86,6 +127,7 @@ const refuse = (path: string, message: string) => Result.fail(invalidInput([{ pa
 export const fileRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const files = yield* ClientFiles
+    const config = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
 
     const find = Effect.fnUntraced(function* (door: FileDoor, { caller }: Authenticated, written: string) {
@@ -94,8 +136,13 @@ export const fileRoutes = HttpRouter.use(
       return file ?? (yield* door.notFound(written))
     })
 
-    const retrieve = (door: FileDoor, call: Authenticated, id: string) =>
-      Effect.map(find(door, call, id), (file) => HttpServerResponse.jsonUnsafe(door.object(file)))
+    const retrieve = (door: FileDoor, call: Authenticated, id: string) => {
+      // Gemini's way to ask for the content.
+      if (id.endsWith(download)) return content(door, call, id.slice(0, -download.length))
+      return Effect.map(find(door, call, id), (file) =>
+        HttpServerResponse.jsonUnsafe(door.object(file, originOf(config, call.request))),
+      )
+    }
 
     /** Bytes of clients have no type here that a browser would show. */
     const content = Effect.fnUntraced(function* (door: FileDoor, call: Authenticated, id: string) {
@@ -118,7 +165,7 @@ export const fileRoutes = HttpRouter.use(
       const { org } = call.caller
       const page = yield* door.query(call)
       const { files: found, hasMore } = yield* files.list(org.id, ownerOf(call.caller), page)
-      return HttpServerResponse.jsonUnsafe(door.list(found, hasMore))
+      return HttpServerResponse.jsonUnsafe(door.list(found, hasMore, originOf(config, call.request)))
     })
 
     for (const door of doors) {
@@ -129,15 +176,15 @@ export const fileRoutes = HttpRouter.use(
       ) =>
         router.add(method, path, (request) =>
           Effect.flatMap(HttpRouter.params, ({ id = "" }) =>
-            answerIn(door.api, fromRouter(request), (call) => answer(door, call, id)),
+            answerIn(door.api, fromRouter(request), (call) => answer(door, call, door.written(id))),
           ),
         )
-      yield* router.add("GET", door.path, (request) =>
-        answerIn(door.api, fromRouter(request), (call) => list(door, call)),
-      )
-      yield* add("GET", `${door.path}/:id`, retrieve)
-      yield* add("GET", `${door.path}/:id/content`, content)
-      yield* add("DELETE", `${door.path}/:id`, remove)
+      for (const path of door.paths) {
+        yield* router.add("GET", path, (request) => answerIn(door.api, fromRouter(request), (call) => list(door, call)))
+        yield* add("GET", `${path}/:id`, retrieve)
+        yield* add("GET", `${path}/:id/content`, content)
+        yield* add("DELETE", `${path}/:id`, remove)
+      }
     }
   }),
 )

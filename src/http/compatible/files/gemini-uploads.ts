@@ -1,0 +1,155 @@
+/**
+ * Resumable uploads of Gemini's API: a request that begins one, and requests with its bytes, at the address that the first one
+ * got. Bytes that come again are not kept twice. Source: https://ai.google.dev/api/files, "media.upload"
+ */
+import { Effect, Schema } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { newRequestId } from "../../../calls/calls.ts"
+import { ClientFiles } from "../../../client-files/client-files.ts"
+import type { ClientFile } from "../../../client-files/file-directory.ts"
+import { Uploads } from "../../../client-files/uploads.ts"
+import { WeirConfig } from "../../../config.ts"
+import { ownerOf } from "../../../kept-responses/kept-response.ts"
+import { Spool } from "../../../media/spool.ts"
+import { serviceError } from "../../../protocol/error.ts"
+import { invalidInput } from "../../../protocol/json/issues.ts"
+import { decodeJson, parseBody } from "../../../protocol/json/json-body.ts"
+import { makeForCaller, recordStatus, type UploadRequest } from "../../caller-request.ts"
+import { type DirectHandler, replying } from "../../hot-routes.ts"
+import { originOf } from "../../request.ts"
+import { respond } from "../../respond.ts"
+import { withCredential } from "../credential.ts"
+import { failureIn, makeAnswerIn } from "../reply.ts"
+import { geminiFileMs, geminiFiles } from "./gemini-files.ts"
+import { readRaw } from "./upload-content.ts"
+
+const path = /^\/gemini\/upload\/(v1(?:alpha|beta)?)\/files(?:\/([a-z2-7]{26}))?$/
+
+const Name = Schema.String.check(Schema.isMaxLength(512))
+/** Clients write names in both ways. */
+const Begin = Schema.Struct({
+  file: Schema.optionalKey(
+    Schema.Struct({
+      displayName: Schema.optionalKey(Name),
+      display_name: Schema.optionalKey(Name),
+      mimeType: Schema.optionalKey(Name),
+      mime_type: Schema.optionalKey(Name),
+      /** The header counts. */
+      sizeBytes: Schema.optionalKey(Name),
+      size_bytes: Schema.optionalKey(Name),
+    }),
+  ),
+})
+
+const Length = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0))
+const decodeLength = Schema.decodeUnknownEffect(Length)
+
+/** A length in a header. */
+const lengthIn = ({ headers }: Pick<UploadRequest, "headers">, name: string) => {
+  const text = headers[name]
+  return text === undefined
+    ? Effect.undefined
+    : Effect.mapError(decodeLength(text), () => invalidInput([{ path: name, message: "must be a number of bytes" }]))
+}
+
+const bytesOf = (parts: ReadonlyArray<ClientFile>): number => parts.reduce((sum, { bytes }) => sum + bytes, 0)
+
+export const makeGeminiUploads = Effect.gen(function* () {
+  const files = yield* ClientFiles
+  const uploads = yield* Uploads
+  const spool = yield* Spool
+  const config = yield* WeirConfig
+  const answerIn = yield* makeAnswerIn
+  const { identifyUpload, traced } = yield* makeForCaller
+
+  const begin: DirectHandler = replying((request) =>
+    answerIn(
+      geminiFiles.api,
+      request,
+      Effect.fnUntraced(function* ({ caller, body }) {
+        const command = request.headers["x-goog-upload-command"]
+        if (request.headers["x-goog-upload-protocol"] !== "resumable" || command !== "start") return yield* notResumable
+        const json = yield* Effect.fromResult(parseBody(body.length === 0 ? Buffer.from("{}") : body))
+        const { file = {} } = yield* Effect.fromResult(decodeJson(Begin, json))
+        const bytes = yield* lengthIn(request, "x-goog-upload-header-content-length")
+        const named = {
+          name: file.displayName ?? file.display_name ?? request.headers["x-goog-upload-file-name"] ?? "unnamed",
+          mime:
+            file.mimeType ??
+            file.mime_type ??
+            request.headers["x-goog-upload-header-content-type"] ??
+            "application/octet-stream",
+        }
+        const upload = yield* uploads.begin(caller.org.id, ownerOf(caller), {
+          ...named,
+          purpose: "user_data",
+          keptMs: geminiFileMs,
+          bytes,
+        })
+        const url = `${originOf(config, request)}${request.url.split("?", 1)[0] ?? ""}/${upload.id}`
+        return HttpServerResponse.jsonUnsafe(
+          {},
+          { headers: { "x-goog-upload-url": url, "x-goog-upload-status": "active" } },
+        )
+      }),
+      config.bodyMaxBytes,
+    ),
+  )
+
+  const goOn =
+    (id: string): DirectHandler =>
+    (request, response) =>
+      replying(() => {
+        const requestId = newRequestId()
+        const commands = (request.headers["x-goog-upload-command"] ?? "").split(",").map((each) => each.trim())
+        const answered = Effect.gen(function* () {
+          const { caller, content } = yield* identifyUpload(
+            withCredential(request),
+            readRaw(spool, request, files.mostBytes()),
+          )
+          const owner = ownerOf(caller)
+          const upload = yield* uploads.find(caller.org.id, owner, id)
+          if (upload === undefined) return yield* geminiFiles.notFound(id)
+          if (commands.includes("cancel")) {
+            yield* uploads.cancel(upload, owner)
+            return HttpServerResponse.jsonUnsafe({}, { headers: { "x-goog-upload-status": "cancelled" } })
+          }
+          const before = yield* uploads.parts(upload, owner)
+          const received = bytesOf(before)
+          const isGoing = upload.purpose === ".upload"
+          if (commands.includes("upload") && isGoing && content.file.bytes > 0) {
+            const offset = (yield* lengthIn(request, "x-goog-upload-offset")) ?? received
+            const isThere = before.some((part) => part.offset === offset && part.bytes === content.file.bytes)
+            if (!isThere && offset !== received) return yield* otherOffset(received)
+            if (!isThere) yield* uploads.add(upload, owner, content.file, offset)
+          }
+          const parts = yield* uploads.parts(upload, owner)
+          if (!commands.includes("finalize")) {
+            const status = isGoing ? "active" : "final"
+            const told = { "x-goog-upload-status": status, "x-goog-upload-size-received": String(bytesOf(parts)) }
+            return HttpServerResponse.jsonUnsafe({}, { headers: told })
+          }
+          const file = yield* uploads.complete(upload, owner, parts)
+          const object = geminiFiles.object(file, originOf(config, request))
+          return HttpServerResponse.jsonUnsafe({ file: object }, { headers: { "x-goog-upload-status": "final" } })
+        })
+        const recorded = Effect.tap(
+          respond(requestId, Effect.scoped(answered), failureIn(geminiFiles.api)),
+          ({ status }) => recordStatus(status),
+        )
+        return traced(request, requestId)(recorded)
+      })(request, response)
+
+  return (asked: string): DirectHandler | undefined => {
+    const [found, , id] = path.exec(asked) ?? []
+    if (found === undefined) return undefined
+    return id === undefined ? begin : goOn(id)
+  }
+})
+
+const notResumable = serviceError(
+  "bad_request",
+  "Files are uploaded with X-Goog-Upload-Protocol: resumable, and X-Goog-Upload-Command: start",
+)
+const otherOffset = (received: number) =>
+  serviceError("bad_request", `The upload goes on at ${received} bytes`, { detail: { received } })
