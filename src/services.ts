@@ -14,6 +14,7 @@ import { layerIdentityWatch } from "./catalogue/identity-watch.ts"
 import { layerResolveStored, StoredSecrets } from "./catalogue/stored-secrets.ts"
 import { ClientFiles } from "./client-files/client-files.ts"
 import { FileDirectory } from "./client-files/file-directory.ts"
+import { OperatorsFiles } from "./client-files/operators-files.ts"
 import { Uploads } from "./client-files/uploads.ts"
 import { WeirConfig } from "./config.ts"
 import { CallDeadlines } from "./deadlines.ts"
@@ -199,7 +200,10 @@ const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, OrgWebhooks.layer)),
 )
 const exports = Layer.mergeAll(Exports.layer, layerClosedMonths).pipe(Layer.provideMerge(ExportStore.layer))
-const clientFiles = Uploads.layer.pipe(Layer.provideMerge(ClientFiles.layer), Layer.provide(FileDirectory.layer))
+const clientFiles = Layer.merge(Uploads.layer, OperatorsFiles.layer).pipe(
+  Layer.provideMerge(ClientFiles.layer),
+  Layer.provide(FileDirectory.layer),
+)
 const realtime = Realtime.layer.pipe(Layer.provide(VendorSockets.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 

@@ -120,6 +120,11 @@ const commands = {
     "weir responses list acme",
     async () => (await import("./commands/responses.ts")).responses,
   ),
+  files: command(
+    "List and erase the files that clients of an organisation keep",
+    "weir files list acme",
+    async () => (await import("./commands/files.ts")).files,
+  ),
   exports: command(
     "List exports of records to files, and write files again",
     "weir exports list",

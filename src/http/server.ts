@@ -45,6 +45,7 @@ import { adminActivityRoutes } from "./routes/admin-activity.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
 import { adminDraftRoutes } from "./routes/admin-drafts.ts"
 import { adminExportRoutes } from "./routes/admin-exports.ts"
+import { adminFileRoutes } from "./routes/admin-files.ts"
 import { adminJobRoutes } from "./routes/admin-jobs.ts"
 import { adminPolicyRoutes } from "./routes/admin-policies.ts"
 import { adminReplyCacheRoutes } from "./routes/admin-reply-cache.ts"
@@ -101,6 +102,7 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
     adminExportRoutes,
     adminReplyCacheRoutes,
     adminResponseRoutes,
+    adminFileRoutes,
     adminPolicyRoutes,
     adminDraftRoutes,
     adminScimRoutes,

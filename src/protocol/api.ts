@@ -6,6 +6,7 @@ import { AdminActivity } from "./api/admin-activity.ts"
 import { AdminDirectory } from "./api/admin-directory.ts"
 import { AdminDrafts } from "./api/admin-drafts.ts"
 import { AdminExports } from "./api/admin-exports.ts"
+import { AdminFiles } from "./api/admin-files.ts"
 import { AdminJobs } from "./api/admin-jobs.ts"
 import { AdminPolicies } from "./api/admin-policies.ts"
 import { AdminReplyCache } from "./api/admin-reply-cache.ts"
@@ -54,6 +55,7 @@ export class Api extends HttpApi.make("weir")
   .add(AdminExports)
   .add(AdminReplyCache)
   .add(AdminResponses)
+  .add(AdminFiles)
   .add(AdminPolicies)
   .add(AdminDrafts)
   .add(AdminScim)

@@ -21,6 +21,24 @@ begin
   return true;
 end $fn$;
 
+-- Erases files of an organisation, and uploads that go on: one, or those to which all filters apply. Returns the number of files.
+create or replace function files_erase(p_org text, p_id text, p_app text, p_end_user text, p_before timestamptz)
+returns integer language plpgsql as $fn$
+declare
+  erased integer;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  with gone as (
+    update client_files f set state = 'erased'
+    where f.org_id = p_org and f.state = 'stored' and (p_id is null or f.id = p_id)
+      and (p_app is null or f.app_id = p_app) and (p_end_user is null or f.end_user_id = p_end_user)
+      and (p_before is null or f.created_at < p_before)
+    returning f.purpose
+  )
+  select count(*) into erased from gone where purpose not like '.%';
+  return erased;
+end $fn$;
+
 -- A file's parts are all stored: it is there from now on. Null if it was given up meanwhile.
 create or replace function file_stored(p_org text, p_id text)
 returns timestamptz language sql as $fn$

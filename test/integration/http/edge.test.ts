@@ -190,6 +190,8 @@ describe("for people", () => {
       "/v1/admin/orgs/{org}/reply-cache",
       "/v1/admin/orgs/{org}/responses",
       "/v1/admin/orgs/{org}/responses/{id}",
+      "/v1/admin/orgs/{org}/files",
+      "/v1/admin/orgs/{org}/files/{id}",
       "/v1/admin/policies",
       "/v1/admin/policies/test",
       "/v1/admin/catalogue/draft",

@@ -1,0 +1,27 @@
+/** Files of clients as operators see them: whose they are and how large, without their names and content. */
+import { Schema } from "effect"
+
+export const ClientFileEntry = Schema.Struct({
+  id: Schema.String,
+  createdAt: Schema.String,
+  purpose: Schema.String,
+  bytes: Schema.Finite,
+  /** Its owner: an application, or a person, and an end user if the request was for one. */
+  app: Schema.optionalKey(Schema.String),
+  person: Schema.optionalKey(Schema.String),
+  endUser: Schema.optionalKey(Schema.String),
+  /** Absent if it is kept until it is erased. */
+  eraseAt: Schema.optionalKey(Schema.String),
+}).annotate({ identifier: "ClientFileEntry" })
+export type ClientFileEntry = typeof ClientFileEntry.Type
+
+export const ClientFileList = Schema.Struct({
+  data: Schema.Array(ClientFileEntry),
+  /** Null on the last page. */
+  nextCursor: Schema.NullOr(Schema.String),
+}).annotate({ identifier: "ClientFileList" })
+export type ClientFileList = typeof ClientFileList.Type
+
+/** The number of files that were erased. */
+export const ErasedFiles = Schema.Struct({ erased: Schema.Int }).annotate({ identifier: "ErasedFiles" })
+export type ErasedFiles = typeof ErasedFiles.Type
