@@ -68,7 +68,7 @@ const reviewInbound = <Request extends CallRequest, Body extends object>(
   const reviewed = kind.reviewed(request)
   const text = typeof reviewed === "string" ? onlyWords(() => reviewed) : reviewed
   if (about === undefined || !isRead) return review.judge(inbound, "request", text, about)
-  return Effect.flatMap(text(read), (earlier) => {
+  return Effect.flatMap(text(read, "engine"), (earlier) => {
     about.earlier = endOf(earlier)
     return review.judge(inbound, "request", text, about)
   })
@@ -104,7 +104,8 @@ const begin = Effect.fnUntraced(function* <Body extends object>(
       if (review.denial !== undefined && !isShared) conversation.signal.end(contentBlocked(review.denial))
     }
     // The clear text of the same read is written first.
-    review.onDenied = () => queueMicrotask(denied)
+    const onDenied = () => queueMicrotask(denied)
+    review.onDenied = onDenied
   }
   return { ...admitted, ...reserved, task, caching, conversation, sent: undefined }
 })
