@@ -56,11 +56,15 @@ const ibanLengths: Readonly<Record<number, string>> = {
 
 const group = "[0-9A-Fa-f]{1,4}"
 
-/** Letters, beside those of ASCII, of scripts that write spaces between words. */
-const latin =
-  "\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{24f}\\x{1e00}-\\x{1eff}\\p{Greek}\\p{Cyrillic}\\p{Armenian}\\p{Georgian}"
-const spaced = `A-Za-z${latin}`
-const foreign = `${latin}\\p{Arabic}\\p{Hebrew}\\p{Devanagari}\\p{Bengali}\\p{Tamil}\\p{Thai}\\p{Han}\\p{Hiragana}\\p{Katakana}\\p{Hangul}`
+/** Letters of one UTF-16 unit, beside those of ASCII, of scripts that write spaces between words. */
+const latin = "\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{24f}\\x{1e00}-\\x{1eff}"
+const greek = "\\x{370}-\\x{37d}\\x{386}-\\x{3ff}\\x{1f00}-\\x{1fff}"
+const eastern = "\\x{400}-\\x{481}\\x{48a}-\\x{52f}\\x{531}-\\x{556}\\x{561}-\\x{587}\\x{10a0}-\\x{10ff}"
+const spaced = `A-Za-z${latin}${greek}${eastern}`
+/** Hebrew, Arabic, the scripts of India, Thai, kana, Han and Hangul. */
+const others =
+  "\\x{5d0}-\\x{5ea}\\x{620}-\\x{64a}\\x{66e}-\\x{6d3}\\x{900}-\\x{e4e}\\x{3041}-\\x{30ff}\\x{3400}-\\x{4dbf}\\x{4e00}-\\x{9fff}\\x{ac00}-\\x{d7a3}"
+const foreign = `${latin}${greek}${eastern}${others}`
 const letters = `A-Za-z${foreign}`
 /** Marks on letters, where they are characters by themselves. */
 const marks = "\\x{300}-\\x{36f}"
@@ -93,7 +97,7 @@ export const shapes: Readonly<Record<EntityName, ReadonlyArray<Shape>>> = {
   /** RFC 5321 and 6531, as far as people use it. */
   email: [
     {
-      regex: `[${spaced}0-9][${spaced}${marks}0-9._%+'-]{0,63}[@\\x{ff20}](?:[${letters}0-9](?:[${letters}${marks}0-9-]{0,61}[${letters}${marks}0-9])?\\.){1,5}(?:[A-Za-z]{2,24}\\b|[A-Za-z]{0,20}[${foreign}][A-Za-z${foreign}${marks}]{0,23})`,
+      regex: `[${spaced}0-9][${spaced}${marks}0-9._%+'-]{0,63}[@\\x{ff20}](?:[${letters}0-9](?:[${letters}${marks}0-9-]{0,61}[${letters}${marks}0-9])?\\.){1,5}(?:[A-Za-z]{2,24}\\b|[A-Za-z]{0,11}[${foreign}][${letters}${marks}]{0,12})`,
     },
   ],
   phone: [
