@@ -36,11 +36,12 @@ export const ownTextsOfJson = (value: unknown, parts: Parts): ReadonlyArray<stri
   })
 }
 
-/** Members of a request that name a call, a kind or a type, and are no text for an engine. */
+/** Members of a request that name a call, a kind or a type, or seal something, and are no text for an engine. */
 const naming: ReadonlySet<string> = new Set(
   `
     type role t id call_id tool_call_id tool_use_id toolUseId item_id response_id previous_response_id file_id container_id
-    cachedContent prompt_cache_key mime mimeType mime_type media_type
+    cachedContent prompt_cache_key mime mimeType mime_type media_type ttl signature thoughtSignature thought_signature
+    encrypted_content
   `
     .trim()
     .split(/\s+/),

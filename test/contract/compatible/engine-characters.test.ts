@@ -157,6 +157,38 @@ describe.each(apis)("an engine of a request in %s", (api, model) => {
   })
 })
 
+it("an engine gets a long request in pieces of the same size in each API", async () => {
+  await apply()
+  const long = "a word ".repeat(60_000)
+  const counts = new Set<number | undefined>()
+  for (const [api, model] of apis) {
+    const body = JSON.parse(JSON.stringify(plain[api]).replace(words, long))
+    counts.add((await send(api, model, body)).characters)
+  }
+  expect(counts.size).toBe(1)
+})
+
+it("an engine gets only the texts of a request of an agent", async () => {
+  await apply()
+  const { characters } = await send("messages", "cl", {
+    max_tokens: 100,
+    metadata: { user_id: "somebody" },
+    messages: [
+      { role: "user", content: [{ type: "text", text: words, cache_control: { type: "ephemeral", ttl: "1h" } }] },
+      {
+        role: "assistant",
+        content: [
+          { type: "thinking", thinking: "Well", signature: "c2lnbmVk" },
+          { type: "text", text: "Hello" },
+        ],
+      },
+      { role: "user", content: "more" },
+    ],
+    stop_sequences: ["halt"],
+  })
+  expect(characters).toBe(["somebody", "halt", words, "Well", "Hello", "more"].join("\n").length)
+})
+
 it.each([
   ["an escape in arguments", { arguments: String.raw`{"q":"par\u0074ly"}` }],
   ["a number with an exponent", { arguments: `{"q":4.111111111111111e15}` }],
