@@ -10,7 +10,7 @@ import type { Marked } from "../media/marked.ts"
 import type { Amount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
 import type { JobFacts } from "../money/settlement.ts"
-import type { Parts, TextOfParts } from "../policies/parts.ts"
+import type { Parts, TextOfParts, TextReader } from "../policies/parts.ts"
 import type { EditText } from "../policies/reply/reply-blocks.ts"
 import type { ReplyCaching } from "../protocol/control/reply-cache.ts"
 import type { ServiceError } from "../protocol/error.ts"
@@ -109,7 +109,7 @@ export interface Task<Body extends object> extends Work {
   /** The long parts of its reply; they are closed with the call. */
   readonly marked?: Marked | undefined
   /** The text that outbound policies read. */
-  readonly answered: (parts: Parts) => string
+  readonly answered: (parts: Parts, reader?: TextReader) => string
   /** The reply that is sent whole, as a function of the balance that it shows. @param edit of each text that a model wrote */
   readonly finish: (usage: SettledUsage, edit?: EditText) => (balance: string) => Body
 }

@@ -7,7 +7,7 @@ export const describeMatch = (match: Policy["match"]): string => {
   if ("regex" in match) return `regex: ${match.regex}`
   if ("keywords" in match) return `keywords: ${shortList(match.keywords)}`
   if ("entities" in match) {
-    return `entities: ${shortList(match.entities.map((entity) => (typeof entity === "string" ? entity : entity.name)))}`
+    return `entities: ${match.entities.map((entity) => (typeof entity === "string" ? entity : entity.name)).join(", ")}`
   }
   return `engine: ${"engine" in match ? match.engine.kind : "moderation"}`
 }

@@ -22,24 +22,54 @@ const opaque: ReadonlySet<string> = new Set([
 const words: ReadonlySet<string> = new Set(["role", "type"])
 
 /** The texts of a value, each by itself, then those that a list has side by side; the value's depth has been checked. */
-export const textsOfJson = (value: unknown, parts: Parts = everyPart): ReadonlyArray<string> => {
+export const textsOfJson = (value: unknown, parts: Parts = everyPart): ReadonlyArray<string> => [
+  ...textsIn(value, parts, () => false),
+  ...joinedTextsOf(value, parts),
+]
+
+/** The texts of a client's request, each by itself, without the names with which its API refers to something. */
+export const ownTextsOfJson = (value: unknown, parts: Parts): ReadonlyArray<string> => {
+  const model = isObject(value) ? value["model"] : undefined
+  return textsIn(value, parts, (text, member, part, owner) => {
+    if (freeMembers.has(owner)) return false
+    return naming.has(member) || (part === "text" && apiWords.has(text)) || (member === "model" && text === model)
+  })
+}
+
+/** Members of a request that name a call, a kind or a type, or seal something, and are no text for an engine. */
+const naming: ReadonlySet<string> = new Set(
+  `
+    type role t id call_id tool_call_id tool_use_id toolUseId item_id response_id previous_response_id file_id container_id
+    cachedContent prompt_cache_key mime mimeType mime_type media_type ttl signature thoughtSignature thought_signature
+    encrypted_content
+  `
+    .trim()
+    .split(/\s+/),
+)
+/** Members whose own members have any names. */
+const freeMembers: ReadonlySet<string> = new Set(["metadata", "labels", "requestMetadata"])
+
+type Leaving = (text: string, member: string, part: ReviewedPart, owner: string) => boolean
+
+/** @param isLeft whether a text of a member is left out */
+const textsIn = (value: unknown, parts: Parts, isLeft: Leaving): ReadonlyArray<string> => {
   const texts: Array<string> = []
-  const collect = (each: unknown, name: string, part: ReviewedPart): void => {
+  const collect = (each: unknown, name: string, part: ReviewedPart, owner: string): void => {
     if (typeof each === "string") {
-      if (parts.has(part)) addText(each, name, texts)
+      if (parts.has(part) && !isLeft(each, name, part, owner)) addText(each, name, texts)
     } else if (typeof each === "number") {
       if (parts.has(part) && !(part === "text" && countingMembers.has(name))) texts.push(String(each))
-    } else if (Array.isArray(each)) for (const item of each) collect(item, name, part)
+    } else if (Array.isArray(each)) for (const item of each) collect(item, name, part, owner)
     else if (isObject(each)) {
       const own = partOf(each, name, part)
       for (const [member, inner] of Object.entries(each)) {
         if (!apiWords.has(member) && parts.has(own)) texts.push(member)
-        collect(inner, member, partOfMember(member, own))
+        collect(inner, member, partOfMember(member, own), name)
       }
     }
   }
-  collect(value, "", "text")
-  return [...texts, ...joinedTextsOf(value, parts)]
+  collect(value, "", "text", "")
+  return texts
 }
 
 const addText = (text: string, name: string, texts: Array<string>): void => {

@@ -7,8 +7,11 @@ export type Parts = ReadonlySet<ReviewedPart>
 
 export const everyPart: Parts = new Set(ReviewedPart.literals)
 
-/** The text of some parts of a call. */
-export type TextOfParts = (parts: Parts) => Effect.Effect<string>
+/** `rules` read texts also as vendors join them; `engine` reads each text once, because it is paid by the character. */
+export type TextReader = "rules" | "engine"
+
+/** The text of some parts of a call. @param reader `rules` if absent */
+export type TextOfParts = (parts: Parts, reader?: TextReader) => Effect.Effect<string>
 
 /** Words, without any other part. @param text evaluated only if the words are asked for */
 export const onlyWords =
@@ -25,11 +28,11 @@ export const linesOf =
 /** Each text is read once. */
 export const readOnce = (read: TextOfParts): TextOfParts => {
   const known = new Map<string, string>()
-  return (parts) => {
-    const name = [...parts].toSorted().join(" ")
+  return (parts, reader = "rules") => {
+    const name = [reader, ...[...parts].toSorted()].join(" ")
     const text = known.get(name)
     if (text !== undefined) return Effect.succeed(text)
-    return Effect.tap(read(parts), (made) => Effect.sync(() => known.set(name, made)))
+    return Effect.tap(read(parts, reader), (made) => Effect.sync(() => known.set(name, made)))
   }
 }
 

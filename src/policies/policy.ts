@@ -105,9 +105,9 @@ const rulesOf = (match: RuleMatch): Result.Result<ReadonlyArray<Rule>, string> =
   )
 }
 
-const ruleOf = ({ regex, verify }: Shape, label: string): Result.Result<Rule, string> =>
+const ruleOf = ({ regex, verify, isWhole }: Shape, label: string): Result.Result<Rule, string> =>
   Result.map(compilePattern(regex), (pattern) => ({
     spelling: "written",
     label,
-    pattern: verify === undefined ? pattern : { ...pattern, verify },
+    pattern: verify === undefined ? pattern : { ...pattern, verify, isWhole },
   }))

@@ -79,7 +79,7 @@ export class Review extends Context.Service<
         }
         for (const policy of policies) {
           const { id, check, action, onFailure, parts } = policy
-          const text = yield* textOf(parts)
+          const text = yield* textOf(parts, check.kind === "rules" ? "rules" : "engine")
           const found =
             check.kind === "rules" ? yield* countMatches(check, text) : yield* ask(policy, check, { ...common, text })
           if (found === 0) continue

@@ -31,7 +31,7 @@ const asLinesAndJoined = (texts: ReadonlyArray<string>): ReadonlyArray<string> =
   texts.length < 2 ? texts : [...texts, texts.join("")]
 
 /** A tool that is offered. */
-type ReviewedTool =
+export type ReviewedTool =
   | (FunctionTool & {
       /** The text of its schema, if writing it would give another. */
       readonly schemaJson?: string | undefined
@@ -57,11 +57,11 @@ function textOf(block: Block): string {
     case "image":
     case "video":
     case "audio":
-      return block.data === undefined || isSeenOrHeard.test(block.mime) ? "" : textOfData(block)
+      return textOfMedia(block)
     case "vendor":
       return `${block.text ?? ""} ${textOfJson(block.v)}`
     case "file": {
-      const text = block.data === undefined ? "" : textOfData(block)
+      const text = textOfMedia(block)
       return block.name === undefined ? text : `${block.name} ${text}`
     }
     case "tool_call":
@@ -93,6 +93,10 @@ const textOfJson = (json: string): string => {
 
 /** Media that no model reads as text; SVG is text. */
 const isSeenOrHeard = /^(image|video|audio)\/(?!svg)/
+
+/** The text of a file's or a picture's own bytes. */
+export const textOfMedia = ({ t, mime, data }: Extract<Block, { readonly mime: string }>): string =>
+  data === undefined || (t !== "file" && isSeenOrHeard.test(mime)) ? "" : textOfData({ mime, data })
 
 /** Data is text if its bytes are, for any declared type: JSON has the type of an application. */
 const textOfData = ({ mime, data = "" }: { readonly mime: string; readonly data?: string }): string => {

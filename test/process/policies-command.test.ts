@@ -14,7 +14,7 @@ vendors:
 models:
   - { handle: main, contextWindow: 128000, targets: [{ vendor: openai, model: gpt }] }
 policies:
-  - { id: personal, direction: both, match: { entities: [email, card] }, reason: personal_data, action: mask }
+  - { id: personal, direction: both, match: { entities: [email, card, iban, ssn, { name: EMPLOYEE, regex: "E-[0-9]{6}" }] }, reason: personal_data, action: mask }
   - { id: keys, direction: both, match: { entities: [secret] }, reason: secret_material, streams: enforce }
   - { id: words, direction: inbound, match: { keywords: [classified] }, reason: leak, forAll: true }
   - { id: guarded, direction: inbound, match: { engine: { kind: presidio, baseUrl: "http://127.0.0.1:9" } }, reason: leak, onFailure: allow, price: { currency: USD, perCall: "0.001", perThousandCharacters: "0.02" }, paidBy: organisation }
@@ -33,7 +33,7 @@ it("lists policies, and tries a text against those in force", async () => {
   const lines = (await run("policies", "list")).text.split("\n")
   expect(lines[0]).toMatch(/^POLICY +DIRECTION +MATCH +ACTION +STREAMS +TEXT WAITS +PRICE +NAMED BY +PROBLEM$/)
   expect(lines[1]).toMatch(
-    /^personal +both +entities: email, card +mask +enforce +at most 409 characters +organisation acme$/,
+    /^personal +both +entities: email, card, iban, ssn, EMPLOYEE +mask +enforce +at most 409 characters +organisation acme$/,
   )
   expect(lines[2]).toMatch(/^keys +both +entities: secret +deny +enforce +from where a match begins +nobody$/)
   expect(lines[3]).toMatch(/^words +inbound +keywords: classified +deny +everyone$/)
@@ -58,7 +58,7 @@ it("lists policies, and tries a text against those in force", async () => {
   )
 
   const refusals: ReadonlyArray<readonly [ReadonlyArray<string>, string]> = [
-    [[join(dir(), "none.txt")], `${join(dir(), "none.txt")} cannot be read\n`],
+    [[join(dir(), "none.txt")], `${join(dir(), "none.txt")} cannot be read: ENOENT: no such file or directory`],
     [[text, "--org", "nobody"], "not_found: The organisation does not exist\n"],
     [[text, "--policy", "none"], "not_found: The catalogue has no such policy\n"],
     [[text, "--direction", "up"], ""],

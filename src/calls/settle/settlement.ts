@@ -238,7 +238,7 @@ const reviewOutbound = Effect.fnUntraced(function* <Body extends object>(
   isGood: boolean,
 ): Effect.fn.Return<Denial | undefined> {
   const policies = call.caller.policies.outbound
-  const answered: TextOfParts = (parts) => Effect.sync(() => task.answered(parts))
+  const answered: TextOfParts = (parts, reader) => Effect.sync(() => task.answered(parts, reader))
   if (task.opening !== undefined) {
     if (review !== undefined) yield* Effect.promise(() => review.rest())
     if (review?.denial !== undefined) return review.denial

@@ -20,7 +20,8 @@ const list = Command.make("list", operator, (target) =>
         data.map((policy) => [
           policy.id,
           policy.direction,
-          shortened(policy.match),
+          // The names of entities are short.
+          policy.match.startsWith("entities: ") ? policy.match : shortened(policy.match),
           policy.action,
           policy.direction === "inbound" ? "" : policy.streams,
           describeWait(policy.waits),
@@ -112,7 +113,7 @@ const readTried = Effect.fnUntraced(function* (file: string): Effect.fn.Return<s
   const name = file === "-" ? "the standard input" : file
   const bytes = yield* Effect.try({
     try: () => readFileSync(file === "-" ? 0 : file),
-    catch: () => new Failed(`${name} cannot be read`),
+    catch: (cause) => new Failed(`${name} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`),
   })
   const text = yield* Effect.try({
     try: () => new TextDecoder("utf-8", { fatal: true }).decode(bytes),

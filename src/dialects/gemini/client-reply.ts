@@ -1,6 +1,6 @@
 /** Gemini's generateContent as clients read it, streamed and whole. Source: https://ai.google.dev/api/generate-content */
 import type { VendorBlock } from "../../protocol/block.ts"
-import type { ErrorBody } from "../../protocol/error.ts"
+import { type ErrorBody, errorStatus } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Reply, Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
@@ -269,7 +269,8 @@ export class ContentEvents extends ClientEvents implements EventEncoder {
 
   /** Google's own streams end with the bare error, which its SDK looks for. */
   error(error: ErrorBody): string {
-    const body = generateError(error, 500)
+    // A refusal has the status that it has before a stream; the others end it as an error of the server.
+    const body = generateError(error, error.code === "content_blocked" ? errorStatus[error.code] : 500)
     return this.#isArray ? `${this.#reply(body)}]` : JSON.stringify(body)
   }
 
@@ -297,7 +298,7 @@ const statuses: Readonly<Record<number, string>> = {
 }
 
 /** https://cloud.google.com/apis/design/errors */
-export const generateError = ({ code, message, requestId }: ErrorBody, status: number, path?: string) => ({
+export const generateError = ({ code, message, requestId, detail }: ErrorBody, status: number, path?: string) => ({
   error: {
     code: status,
     message,
@@ -306,7 +307,11 @@ export const generateError = ({ code, message, requestId }: ErrorBody, status: n
       {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
         reason: code,
-        metadata: { requestId, ...(path !== undefined && { field: path }) },
+        metadata: {
+          requestId,
+          ...(typeof detail?.["reason"] === "string" && { reason: detail["reason"] }),
+          ...(path !== undefined && { field: path }),
+        },
       },
     ],
   },

@@ -145,6 +145,7 @@ const keep = (id: number, source: Uint8Array, decoded: Decoded<DecodedCall<ChatR
 const textOf = (prompt: Prompt, of: TextOf, parts = everyPart): { readonly text: string; readonly tokens?: number } => {
   if (of === "parts") return Effect.runSync(prompt.parts)
   if (of === "reviewed") return { text: Effect.runSync(prompt.reviewed(parts)) }
+  if (of === "reviewedOnce") return { text: Effect.runSync(prompt.reviewed(parts, "engine")) }
   const sameness = Effect.runSync(prompt[of])
   return {
     text: sameness === undefined ? "" : createHash("sha256").update(canonicalJson(sameness)).digest("base64url"),

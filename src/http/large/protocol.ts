@@ -47,10 +47,10 @@ export type ToWorker =
   | { readonly op: "end"; readonly id: number }
 
 /**
- * `sameness` and `ownSameness` are hashes of the fields that can change the answer; empty if content behind them may change
+ * `reviewedOnce` is the text for engines. `sameness` and `ownSameness` are hashes of the fields that can change the answer; empty if content behind them may change
  * later.
  */
-export type TextOf = "reviewed" | "parts" | "sameness" | "ownSameness"
+export type TextOf = "reviewed" | "reviewedOnce" | "parts" | "sameness" | "ownSameness"
 
 export type Ask = Exclude<ToWorker, { readonly op: "end" }>
 

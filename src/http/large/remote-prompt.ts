@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { EncodedPrompt, Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
 import type { PromptParts } from "../../kinds/chat/prompt-tokens.ts"
-import type { Parts } from "../../policies/parts.ts"
+import type { Parts, TextReader } from "../../policies/parts.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { FromWorker, PromptFacts, TextOf } from "./protocol.ts"
@@ -36,8 +36,8 @@ export class RemotePrompt implements Prompt {
     this.#vendorOf = vendorOf
   }
 
-  reviewed(parts: Parts): Effect.Effect<string> {
-    return Effect.flatMap(this.#worker.text("reviewed", parts), (reply) =>
+  reviewed(parts: Parts, reader: TextReader = "rules"): Effect.Effect<string> {
+    return Effect.flatMap(this.#worker.text(reader === "rules" ? "reviewed" : "reviewedOnce", parts), (reply) =>
       // A text that cannot be reviewed must not pass.
       reply.kind === "text" ? Effect.succeed(reply.text) : Effect.die(new Error("A large request cannot be reviewed")),
     )

@@ -12,7 +12,7 @@ import { fitTo } from "../../dialects/vendor/fitted.ts"
 import { type HostedTool, readsMore } from "../../dialects/vendor/hosted-tools.ts"
 import { withLongNumbers } from "../../policies/json-numbers.ts"
 import { textsOfJson } from "../../policies/json-texts.ts"
-import type { Parts } from "../../policies/parts.ts"
+import type { Parts, TextReader } from "../../policies/parts.ts"
 import { type HostedUses, hostedCapability } from "../../protocol/hosted-unit.ts"
 import { cut, editJson, type JsonEdit } from "../../protocol/json/json-edit.ts"
 import { JsonScanner } from "../../protocol/json/json-scanner.ts"
@@ -63,10 +63,10 @@ export class CarriedPrompt extends OwnPrompt {
   }
 
   /** All fields that a vendor of the same API reads, including those that twp/1 does not support. */
-  override reviewed(parts: Parts): Effect.Effect<string> {
-    return Effect.map(super.reviewed(parts), (text) =>
-      [text, ...textsOfJson(withLongNumbers(textIn(this.#sent.body)), parts)].join("\n"),
-    )
+  protected override reviewedBy(reader: TextReader, parts: Parts): string {
+    const own = withLongNumbers(textIn(this.#sent.body))
+    const text = super.reviewedBy(reader, parts, own)
+    return reader === "rules" ? [text, ...textsOfJson(own, parts)].join("\n") : text
   }
 
   override get ownSameness(): Effect.Effect<object | undefined> {

@@ -10,9 +10,10 @@ import type { BrokenReason } from "../../calls/settle/outcome.ts"
 import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { type Charge, priceUsage, tierDimension } from "../../money/pricing.ts"
-import type { Parts } from "../../policies/parts.ts"
+import type { Parts, TextReader } from "../../policies/parts.ts"
 import { type EditText, editBlock, editJsonTexts } from "../../policies/reply/reply-blocks.ts"
 import { textOfReply } from "../../policies/texts.ts"
+import { textOfReplyOnce } from "../../policies/texts-once.ts"
 import { protocolLabel } from "../../protocol/event.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import { hostedUnits } from "../../protocol/hosted-unit.ts"
@@ -37,13 +38,15 @@ export const chat: Kind<ChatRequest, ChatReply> = {
     const { maxTokens, n = 1 } = params ?? {}
     return { prompt: prompt.tokens, output: maxTokens === undefined ? undefined : maxTokens * n }
   },
-  reviewed: ({ prompt, params }) => {
+  reviewed: ({ prompt, params, carried }) => {
     const { prediction, output } = params ?? {}
     const schema = typeof output === "object" ? JSON.stringify(output.schema) : undefined
     const more = [prediction, schema].filter((each) => each !== undefined)
-    return (parts) => {
-      const text = prompt.reviewed(parts)
-      return more.length === 0 || !parts.has("text") ? text : Effect.map(text, (read) => [read, ...more].join("\n"))
+    return (parts, reader) => {
+      const text = prompt.reviewed(parts, reader)
+      // A client's own request has them already.
+      const isWhole = more.length === 0 || (reader === "engine" && carried !== undefined)
+      return isWhole || !parts.has("text") ? text : Effect.map(text, (read) => [read, ...more].join("\n"))
     }
   },
   plan: (asked) => {
@@ -195,10 +198,11 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
   }
 
   /** The kept text of a stream has all parts. */
-  answered(parts: Parts): string {
+  answered(parts: Parts, reader: TextReader = "rules"): string {
     if (this.opening !== undefined) return this.meter.keptText()
     const { replies } = this.meter
-    return Array.from({ length: replies }, (_, reply) => textOfReply(this.meter.blocks(reply), parts)).join("\n")
+    const textOf = reader === "rules" ? textOfReply : textOfReplyOnce
+    return Array.from({ length: replies }, (_, reply) => textOf(this.meter.blocks(reply), parts)).join("\n")
   }
 
   finish(usage: SettledUsage, edit?: EditText): (balance: string) => ChatReply {

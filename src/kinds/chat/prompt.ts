@@ -11,8 +11,9 @@ import { leftOut } from "../../dialects/client/left-out.ts"
 import { fitTo } from "../../dialects/vendor/fitted.ts"
 import { omittedBlocks } from "../../dialects/vendor/vendor-blocks.ts"
 import type { EncodeRefusal, WireRequest } from "../../dialects/wire.ts"
-import type { Parts, TextOfParts } from "../../policies/parts.ts"
+import type { Parts, TextOfParts, TextReader } from "../../policies/parts.ts"
 import { textOfPrompt } from "../../policies/texts.ts"
+import { textOfPromptOnce } from "../../policies/texts-once.ts"
 import { type Block, everyBlock, type Message, type ReplyBlock } from "../../protocol/block.ts"
 import type { Org } from "../../protocol/catalogue/tenant.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
@@ -142,11 +143,14 @@ export class OwnPrompt implements Prompt {
     return this.kinds.has("reasoning")
   }
 
-  reviewed(parts: Parts): Effect.Effect<string> {
-    return Effect.sync(() => {
-      const { thread, tools } = this.#exact(this.#source.output)
-      return textOfPrompt(thread, tools, parts)
-    })
+  reviewed(parts: Parts, reader: TextReader = "rules"): Effect.Effect<string> {
+    return Effect.sync(() => this.reviewedBy(reader, parts))
+  }
+
+  /** @param own the client's own request as JSON, for engines */
+  protected reviewedBy(reader: TextReader, parts: Parts, own?: unknown): string {
+    const { thread, tools } = this.#exact(this.#source.output)
+    return reader === "rules" ? textOfPrompt(thread, tools, parts) : textOfPromptOnce(thread, tools, parts, own)
   }
 
   get parts(): Effect.Effect<PromptParts> {

@@ -7,7 +7,7 @@ import { Redacted, Result } from "effect"
 import { isObject, type JsonObject, parseObject, stringAt } from "../../dialects/parse/json.ts"
 import type { WebhookEngine } from "../../protocol/catalogue/policy-engine.ts"
 import { signedHeaders } from "../../upstream/webhook-signing.ts"
-import { type Access, type Answer, type Engine, flagged, malformed } from "./engine.ts"
+import { type Access, type Answer, type Engine, malformed } from "./engine.ts"
 import { type Span, unitPlaces, wordOf } from "./spans.ts"
 
 const longestPiece = 64 * 1024
@@ -44,8 +44,7 @@ export const webhook = ({ url }: WebhookEngine, { secret, formerSecret, network 
 const readVerdict = (reply: JsonObject | undefined, text: string): Answer => {
   const isFlagged = reply?.["flagged"]
   const { spans: listed = [] } = reply ?? {}
-  if (typeof isFlagged !== "boolean" || !Array.isArray(listed))
-    return isFlagged === true ? Result.succeed(flagged) : malformed
+  if (typeof isFlagged !== "boolean" || !Array.isArray(listed)) return malformed
   if (!isFlagged) return listed.length === 0 ? Result.succeed({ isFlagged, spans: [] }) : malformed
   const placeOf = unitPlaces(text)
   const spans = listed.map((each: unknown): Span | undefined => {
@@ -53,6 +52,5 @@ const readVerdict = (reply: JsonObject | undefined, text: string): Answer => {
     const label = isObject(each) ? (stringAt(each, "label") ?? "") : ""
     return place && { ...place, label: wordOf(label) }
   })
-  // It says that the text is flagged: places that are wrong do not change that.
-  return Result.succeed({ isFlagged, spans: spans.every((span) => span !== undefined) ? spans : [] })
+  return spans.every((span) => span !== undefined) ? Result.succeed({ isFlagged, spans }) : malformed
 }

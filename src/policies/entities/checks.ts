@@ -1,7 +1,8 @@
 /** Checks that distinguish an entity from other text of its shape. Pure. */
 import { isIP } from "node:net"
 
-const digitsOf = (text: string): string => text.replace(/\D/g, "")
+/** Digits of any width. */
+const digitsOf = (text: string): string => text.normalize("NFKC").replace(/\D/g, "")
 
 /** The last digit of a card's number. Source: ISO/IEC 7812-1, annex B (Luhn). */
 export const isCard = (text: string): boolean => {
@@ -15,7 +16,7 @@ export const isCard = (text: string): boolean => {
 
 /** The remainder of an IBAN by 97. Source: ISO 13616-1, 6. */
 export const isIban = (text: string): boolean => {
-  const packed = text.replaceAll(" ", "").toUpperCase()
+  const packed = text.replace(/\s/g, "").toUpperCase()
   const moved = packed.slice(4) + packed.slice(0, 4)
   let rest = 0
   for (const character of moved) {

@@ -35,7 +35,7 @@ export class KnownValues {
   }
 
   /** A text with marks in the places of values. */
-  masked(text: string): string {
+  readonly masked = (text: string): string => {
     const headLength = this.#headLength
     let made = ""
     let from = 0

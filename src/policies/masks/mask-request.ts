@@ -8,10 +8,10 @@ import { parseBody } from "../../protocol/json/json-body.ts"
 import { editJson, type JsonPath, set } from "../../protocol/json/json-edit.ts"
 import { mapStrings } from "../../protocol/json/json-strings.ts"
 import { textsAt } from "../../protocol/json/json-texts.ts"
+import { mapJsonValues } from "../json-literals.ts"
 import { compilePolicy, type ReviewPolicy } from "../policy.ts"
 import { ReplyReview } from "../reply/reply-review.ts"
 import type { PolicyHit } from "../review.ts"
-import { quoteMarks } from "./bare-marks.ts"
 import { KnownValues } from "./known-values.ts"
 import { Marks, markKey } from "./marks.ts"
 import { type RequestText, requestTexts } from "./request-texts.ts"
@@ -156,7 +156,7 @@ export const maskTexts = (
   })
   const changed: Array<readonly [path: JsonPath, text: string]> = []
   const reviewed = texts.map(({ text, part, isJson, isSigned }) =>
-    isSigned ? text : review.masked(text, part, isJson, false),
+    isSigned ? text : isJson ? review.maskedJson(text, part) : review.masked(text, part, false, false),
   )
   if (marks.isEmpty) return { changed, masked: undefined }
   const values = { long: new KnownValues(marks), all: new KnownValues(marks, 1) }
@@ -164,8 +164,9 @@ export const maskTexts = (
   for (const [at, { path, text, part, isJson, isSigned }] of texts.entries()) {
     const once = reviewed[at] ?? text
     // A signed text came from a vendor that saw marks: values that were put back in it become marks again, and no others.
-    const made = isSigned ? values.all.masked(once) : parts.has(part) ? values.long.masked(once) : once
-    if (made !== text) changed.push([path, isJson ? quoteMarks(made) : made])
+    const known = isSigned ? values.all : parts.has(part) ? values.long : undefined
+    const made = known === undefined ? once : isJson ? mapJsonValues(once, known.masked) : known.masked(once)
+    if (made !== text) changed.push([path, made])
   }
   return { changed, masked: { marks, hits: review.hits } }
 }

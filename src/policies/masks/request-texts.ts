@@ -3,6 +3,7 @@ import { textOfTokens } from "../../dialects/openai-chat/token-input.ts"
 import { isObject } from "../../dialects/parse/json.ts"
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
 import type { JsonPath } from "../../protocol/json/json-edit.ts"
+import { isJsonWithin } from "../json-literals.ts"
 import { partOf, partOfMember } from "../parts.ts"
 
 export interface RequestText {
@@ -11,7 +12,7 @@ export interface RequestText {
   readonly part: ReviewedPart
   /** Whether it is a number of arguments or of a result, which a mark replaces as a text. */
   readonly isNumber?: boolean
-  /** Whether it is JSON in a string, such as the arguments of a call. */
+  /** Whether it is JSON in a string, such as the arguments of a call or a result. */
   readonly isJson: boolean
   /** Whether its vendor has signed it: another text would not fit the signature. */
   readonly isSigned: boolean
@@ -76,5 +77,6 @@ export const requestTexts = (body: unknown): ReadonlyArray<RequestText> => {
   return texts
 }
 
+/** Arguments and results in strings; a text that only begins like JSON is none. */
 const isJsonText = (name: string, part: ReviewedPart, text: string): boolean =>
-  part === "toolArguments" && jsonStrings.has(name) && /^\s*[{[]/.test(text)
+  (part === "toolResults" || (part === "toolArguments" && jsonStrings.has(name))) && isJsonWithin(text)

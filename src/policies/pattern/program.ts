@@ -34,8 +34,16 @@ export interface Pattern {
 /** The most instructions of one pattern: the work for a character of text grows with them. */
 export const mostInstructions = 5000
 
+/** The most characters of one pattern: compiling a longer one would take long, only to find that it is too large. */
+export const mostPatternLength = 32 * 1024
+
 /** Fails with the reason why a pattern cannot be used. RE2 does not backtrack: every pattern takes linear time for every text. */
 export const compilePattern = (source: string, flags = 0): Result.Result<Pattern, string> => {
+  if (source.length > mostPatternLength) {
+    return Result.fail(
+      `the pattern is too large: ${source.length} characters, and ${mostPatternLength} are allowed, with ${mostInstructions} instructions`,
+    )
+  }
   const regex = compiled(source, flags)
   return Result.flatMap(regex, (regex) => {
     const { prog }: { readonly prog: unknown } = regex.re2()

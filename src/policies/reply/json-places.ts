@@ -9,6 +9,12 @@ export class JsonPlaces {
   #at = 0
   readonly #read = new Quotes()
 
+  /** @param text the first piece, if nothing follows it */
+  constructor(text = "") {
+    this.push(text)
+    this.end()
+  }
+
   /** @returns the text that is complete: a number or word at its end waits for the next piece */
   push(piece: string): string {
     let open = this.#open === "" ? undefined : 0
@@ -36,6 +42,12 @@ export class JsonPlaces {
   isInText(offset: number): boolean {
     this.#readTo(offset)
     return this.#read.isInText
+  }
+
+  /** Whether a place is in the name of a member. @param offset as above */
+  isInName(offset: number): boolean {
+    this.#readTo(offset)
+    return this.#read.isInName
   }
 
   /** The beginning of the number or word at a place, or the place. @param offset not before the one of the last call */
@@ -67,15 +79,29 @@ export class JsonPlaces {
 /** Reads JSON, one character after the other. */
 class Quotes {
   isInText = false
+  isInName = false
   #isEscaped = false
+  /** The containers around the place: `{` or `[` of each. */
+  readonly #around: Array<string> = []
+  #isBeforeName = false
 
   /** Whether the character is part of a number or word outside of texts. */
   isWord(character: string): boolean {
     const isWord = !this.isInText && !wordEnd.test(character)
     if (this.#isEscaped) this.#isEscaped = false
     else if (this.isInText && character === "\\") this.#isEscaped = true
-    else if (character === `"`) this.isInText = !this.isInText
+    else if (character === `"`) {
+      this.isInText = !this.isInText
+      this.isInName = this.isInText && this.#isBeforeName
+    } else if (!this.isInText) this.#place(character)
     return isWord
+  }
+
+  #place(character: string): void {
+    if (character === "{" || character === "[") this.#around.push(character)
+    else if (character === "}" || character === "]") this.#around.pop()
+    else if (character !== "," && character !== ":") return
+    this.#isBeforeName = character !== ":" && this.#around.at(-1) === "{"
   }
 }
 

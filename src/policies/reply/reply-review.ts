@@ -1,12 +1,12 @@
 /** The review of one reply: matches of the policies of its caller, with the decisions about them. */
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
-import { quoteMarks } from "../masks/bare-marks.ts"
+import { mapJsonValues, withoutEscapes } from "../json-literals.ts"
 import type { Marks } from "../masks/marks.ts"
 import type { ReviewPolicy } from "../policy.ts"
 import type { Denial, PolicyHit, Verdict } from "../review.ts"
 import { type Found, foundIn } from "../text/window.ts"
 import { type EngineAsking, EngineGate } from "./engine-gate.ts"
-import type { JsonPlaces } from "./json-places.ts"
+import { JsonPlaces } from "./json-places.ts"
 import { longerThan, type PartRules, replyRules, rulesWithout } from "./reply-rules.ts"
 
 /** Another text for a part of a text. */
@@ -129,9 +129,12 @@ export class ReplyReview {
     let end = maskedTo
     for (const match of found) {
       const policy = policies[match.rule]
+      const isOver = isJson && reachesOverString(match.text)
+      // Names of members stay.
+      if (policy?.action === "mask" && !isOver && places?.isInName(match.start) === true) continue
       if (policy !== undefined) this.#count(policy, isRepeated)
       if (policy?.action === "flag" || policy?.action === "shadow") continue
-      if (policy?.action === "deny" || (policy?.action === "mask" && isJson && reachesOverString(match.text))) {
+      if (policy?.action === "deny" || (policy?.action === "mask" && isOver)) {
         this.#deny({ policy: policy.id, reason: policy.reason })
         return { edits, deniedAt: Math.max(match.start, maskedTo) }
       }
@@ -140,15 +143,16 @@ export class ReplyReview {
       // A mark of one digit would leave the others beside a text.
       const whole = isBare && policy !== undefined ? places.words(match.start, match.end) : match
       const start = Math.max(whole.start, end)
-      const text = whole.text.slice(start - whole.start)
+      const written = whole.text.slice(start - whole.start)
+      const text = isJson ? withoutEscapes(written) : written
       const edit =
         policy === undefined
-          ? this.#options.restored?.valueOf(isJson ? withoutEscapes(text) : text)
+          ? this.#options.restored?.valueOf(text)
           : this.#options.marks().of(set.rules[match.rule]?.label ?? "MASKED", text)
       if (edit === undefined) continue
       end = whole.start + whole.text.length
-      const written = isJson ? JSON.stringify(edit) : edit
-      edits.push({ start, end, text: isJson && !isBare ? written.slice(1, -1) : written })
+      const json = isJson ? JSON.stringify(edit) : edit
+      edits.push({ start, end, text: isJson && !isBare ? json.slice(1, -1) : json })
     }
     return { edits, deniedAt: undefined }
   }
@@ -195,6 +199,24 @@ export class ReplyReview {
     return this.#edited(text, rules, isJson, isRepeated) ?? ""
   }
 
+  /** Valid JSON in a string with its masks, which are in values alone: names of members stay. */
+  maskedJson(json: string, part: ReviewedPart): string {
+    const { policies, marks } = this.#options
+    const { set, policies: owners } = replyRules(masksOf(policies), part, false)
+    const over = foundIn(set, [json], true).filter(({ text }) => reachesOverString(text))
+    let next = 0
+    let reached: Found | undefined
+    return mapJsonValues(json, (text, { start, end }) => {
+      for (let match = over[next]; match !== undefined && match.start < end; match = over[++next]) {
+        if (reached === undefined || match.end > reached.end) reached = match
+      }
+      if (reached === undefined || reached.end <= start) return this.masked(text, part, false, false)
+      const owner = owners[reached.rule]
+      if (owner !== undefined) this.#count(owner, false)
+      return marks().of(set.rules[reached.rule]?.label ?? "MASKED", text)
+    })
+  }
+
   /** Denies the reply because of another text. */
   refuse(denial: Denial): void {
     this.denial ??= denial
@@ -209,10 +231,9 @@ export class ReplyReview {
     if (rules.policies.length === 0) return text
     const found = foundIn(rules.set, [text], isJson)
     if (found.length === 0) return text
-    const { edits, deniedAt } = this.decide(found, rules, isJson, 0, isRepeated)
-    if (deniedAt !== undefined) return undefined
-    const made = withEdits(text, 0, edits)
-    return isJson ? quoteMarks(made) : made
+    const places = isJson ? new JsonPlaces(text) : undefined
+    const { edits, deniedAt } = this.decide(found, rules, isJson, 0, isRepeated, places)
+    return deniedAt === undefined ? withEdits(text, 0, edits) : undefined
   }
 
   #deny(denial: Denial): void {
@@ -239,10 +260,6 @@ const noPolicies: ReadonlyArray<ReviewPolicy> = []
 
 /** Whether a match in JSON goes on after the end of its string: no mark could replace it. */
 const reachesOverString = (text: string): boolean => /(^|[^\\])(\\\\)*"/.test(text)
-
-/** A mark in a string of JSON, without the escapes of the string. */
-const withoutEscapes = (text: string): string =>
-  text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 
 /**
  * A text with its edits.

@@ -49,6 +49,10 @@ const spellings = ["written", "folded"] as const
 /** Any of some words, independent of case, compatibility forms and invisible characters. */
 export const keywordPattern = (words: ReadonlyArray<string>): Result.Result<SearchedPattern, string> => {
   const folded = words.map(foldText)
+  const blank = folded.findIndex((word) => word.trim() === "")
+  if (blank !== -1) {
+    return Result.fail(`the keyword ${JSON.stringify(words[blank])} has no visible character`)
+  }
   const pattern = compilePattern(folded.map((word) => RE2JS.quote(word)).join("|"))
   return Result.map(pattern, (made) => ({ ...made, bases: folded.flatMap(basesOf) }))
 }

@@ -9,6 +9,8 @@ import type { Spelled, Speller } from "./spelling.ts"
 /** A pattern with a check of its matches, e.g. of a card's last digit. */
 export interface SearchedPattern extends Pattern {
   readonly verify?: ((match: string) => boolean) | undefined
+  /** Whether text that fails the check has no other match in it. */
+  readonly isWhole?: boolean | undefined
   /** Characters that a mark makes the first one of a match. */
   readonly bases?: ReadonlyArray<string>
 }
@@ -185,7 +187,7 @@ export class Scan {
       }
       const isMatch = pattern.verify?.(this.#text.slice(start, end)) ?? true
       if (isMatch) matches.push({ pattern: which, start: this.#ownAt(start), end: this.#ownEndOf(end) })
-      from = isMatch ? Math.max(end, start + 1) : start + 1
+      from = isMatch || pattern.isWhole === true ? Math.max(end, start + 1) : start + 1
     }
     this.#from[which] = from
     this.#ended.delete(which)

@@ -59,9 +59,9 @@ export const Policy = Schema.Struct({
    * or another `engine`.
    */
   match: Schema.Union([
-    /** RE2 syntax. */
+    /** RE2 syntax, at most 5,000 instructions. */
     Schema.Struct({ regex: Schema.NonEmptyString }),
-    /** Substrings, independent of case. */
+    /** Parts of words too, independent of case, width and invisible characters; accents count. */
     Schema.Struct({ keywords: Schema.Array(Schema.NonEmptyString).check(Schema.isMinLength(1)) }),
     /** Names of entities, or own ones. */
     Schema.Struct({ entities: Schema.Array(Schema.Union([EntityName, OwnEntity])).check(Schema.isMinLength(1)) }),
@@ -75,8 +75,8 @@ export const Policy = Schema.Struct({
   /** The parts that it reviews; all if absent. */
   parts: Schema.optionalKey(Schema.Array(ReviewedPart).check(Schema.isMinLength(1))),
   /**
-   * `deny` refuses, `mask` replaces each match by a mark such as `<EMAIL_K7Q2M>`, `flag` records only, `shadow` counts only; `deny`
-   * if absent.
+   * `deny` refuses, `mask` replaces each match by a mark such as `<EMAIL_K7Q2M>`, `flag` and `shadow` change nothing and are recorded;
+   * `deny` if absent.
    */
   action: Schema.optionalKey(PolicyAction),
   /**

@@ -9,7 +9,7 @@
  */
 import { Result, Schema, SchemaAST, SchemaIssue } from "effect"
 import { nearestName } from "../values/nearest-name.ts"
-import { describeIssue, describeTag, describeUnknown, type IssueAt } from "./issue-text.ts"
+import { describeChoice, describeIssue, describeTag, describeUnknown, type IssueAt } from "./issue-text.ts"
 import { acceptsOf, isRecord, maxLengthsOf } from "./plain-check.ts"
 
 export interface InputIssue {
@@ -60,6 +60,11 @@ const lookInside = (ast: SchemaAST.AST, value: unknown, search: Search, path: Pa
   else if (ast._tag === "Arrays" && Array.isArray(value)) lookInArray(ast, value, search, path)
   else if (ast._tag === "Objects" && isRecord(value)) lookInObject(ast, value, search, path)
   else if (ast._tag === "Union") {
+    const choice = isRecord(value) ? choiceOf(ast, value) : undefined
+    if (choice !== undefined) {
+      search.found.push({ path, message: describeChoice(choice) })
+      return
+    }
     const member = likeliest(ast, value)
     if (member !== undefined) look(member, value, search, path)
     else if (isRecord(value)) addTag(ast, value, search, path)
@@ -101,6 +106,24 @@ const lookInObject = (
 
 const addUnknown = (ast: SchemaAST.Objects, name: string, search: Search, path: Path): void => {
   search.found.push({ path: [...path, name], message: describeUnknown(name, namesOf(ast)) })
+}
+
+/** The names of which a value must have one, if each member of a union is known by its only field and the value has not one. */
+const choiceOf = (
+  { types }: SchemaAST.Union,
+  value: Readonly<Record<string, unknown>>,
+): ReadonlyArray<string> | undefined => {
+  const names = types.flatMap((type) => {
+    const [only, another] = type._tag === "Objects" ? type.propertySignatures : []
+    if (only === undefined || another !== undefined || only.type._tag === "Literal" || mayBeMissing(only.type))
+      return []
+    return typeof only.name === "string" ? [only.name] : []
+  })
+  if (new Set(names).size < types.length || names.length < 2) return undefined
+  const written = Object.keys(value).slice(0, maxIssues)
+  const count = written.filter((name) => names.includes(name)).length
+  const isNear = written.some((name) => nearestName(name, names) !== undefined)
+  return count > 1 || (count === 0 && !isNear) ? names : undefined
 }
 
 /** An issue with the literals that distinguish the members, if the value has none of them. */

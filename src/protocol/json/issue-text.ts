@@ -33,6 +33,10 @@ export const describeTag = (value: unknown, literals: ReadonlyArray<string>, pat
   return messageFor(wanted, value, path, near)
 }
 
+/** The message for an object that has not one of the fields of which it must have one. */
+export const describeChoice = (names: ReadonlyArray<string>): string =>
+  `has one of ${names.slice(0, -1).join(", ")} and ${names.at(-1)}`
+
 /** The message for a field that its object does not know. */
 export const describeUnknown = (name: string, known: ReadonlyArray<string>): string =>
   `is not known here${didYouMean(name, known) || listed(known)}`

@@ -11,6 +11,17 @@ const warningsOf = (policy: string) => {
 
 const warning = ["policies/x: its matches have no longest length; a stream waits from where one begins"]
 
+it.each(['keywords: [a], regex: "b"', "", "entities: [email], engine: { kind: model, model: m }"])(
+  "a match has one form: { %s }",
+  (match) => {
+    const text = `version: 1\npolicies:\n  - { id: x, reason: leak, direction: inbound, match: { ${match} } }\n`
+    const loaded = loadCatalogue(text)
+    expect(Result.isFailure(loaded) && loaded.failure).toMatchObject([
+      { path: "policies[0].match", message: "has one of regex, keywords, entities, moderation and engine" },
+    ])
+  },
+)
+
 describe("a policy on streams", () => {
   it.each([
     'direction: outbound, match: { regex: "BEGIN.*END" }, streams: enforce',
@@ -22,11 +33,17 @@ describe("a policy on streams", () => {
 
   it.each([
     'direction: outbound, match: { regex: "BEGIN.{0,40}END" }, streams: enforce',
-    'direction: inbound, match: { regex: "BEGIN.*END" }, streams: enforce',
+    'direction: inbound, match: { regex: "BEGIN.*END" }',
     'direction: outbound, match: { regex: "BEGIN.*END" }',
     "direction: outbound, match: { keywords: [classified] }, streams: enforce",
     'direction: outbound, match: { moderation: { baseUrl: "https://a.test/v1" } }, streams: enforce',
   ])("is not warned of otherwise: %s", (policy) => {
     expect(warningsOf(policy)).toEqual([])
+  })
+
+  it.each(["enforce", "sample"])("is warned of if it reviews none (%s)", (streams) => {
+    expect(warningsOf(`direction: inbound, match: { keywords: [classified] }, streams: ${streams}`)).toEqual([
+      "policies/x: streams has no effect: an inbound policy reviews no replies",
+    ])
   })
 })

@@ -172,3 +172,58 @@ describe("the masks of a request", () => {
     expect(masked(body, by)).toBe(JSON.stringify(body))
   })
 })
+
+describe("JSON in a string", () => {
+  const markIn = (text: string) => /<[A-Z]+_[A-Z2-7]+>/.exec(text)?.[0] ?? ""
+  const contentOf = (json: string): string => {
+    const { messages }: { readonly messages: ReadonlyArray<{ readonly content: string }> } = JSON.parse(json)
+    return messages[0]?.content ?? ""
+  }
+  const argumentsOf = (args: string, by = masking): string => {
+    const call = { type: "function", function: { name: "f", arguments: args } }
+    const got: { readonly messages: ReadonlyArray<{ readonly tool_calls: ReadonlyArray<typeof call> }> } = JSON.parse(
+      masked({ messages: [{ role: "assistant", tool_calls: [call] }] }, by),
+    )
+    return got.messages[0]?.tool_calls[0]?.function.arguments ?? ""
+  }
+  const resultOf = (content: string, by = masking): string =>
+    contentOf(masked({ messages: [{ role: "tool", tool_call_id: "1", content }] }, by))
+  const escaped = String.raw`ann\u0040example.com`
+
+  it.each([
+    ["a result", resultOf],
+    ["arguments", argumentsOf],
+  ])("has marks for values with escapes and for numbers in %s", (_what, made) => {
+    const mark = markIn(resultOf(mail))
+    expect(made(`{"e": "to ${escaped}"}`)).toBe(`{"e": "to ${mark}"}`)
+    expect(made(`{"e":"to ${mail}"}`)).toBe(`{"e":"to ${mark}"}`)
+    expect(made(String.raw`["a\n4111111111111111"]`)).toMatch(/^\["a\\n<CARD_[A-Z2-7]+>"\]$/)
+    expect(made(`{"n": 4111111111111111 }`)).toMatch(/^{"n": "<CARD_[A-Z2-7]+>" }$/)
+    expect(made(`{"n":4.111111111111111e15}`)).toMatch(/^{"n":"<CARD_[A-Z2-7]+>"}$/)
+  })
+
+  it.each([
+    ["a result", resultOf],
+    ["arguments", argumentsOf],
+  ])("keeps names of members in %s, also of values that are masked elsewhere", (_what, made) => {
+    const json = `{"${mail}":{"${escaped}" : [1.50, true]}}`
+    expect(made(json)).toBe(json)
+    expect(made(`{"${mail}":"${mail}"}`)).toBe(`{"${mail}":"${markIn(resultOf(mail))}"}`)
+  })
+
+  it("is masked where a match reaches over the end of a text", () => {
+    const by = maskingBy({ entities: ["secret"] })
+    const json = `{"authorization": "Bearer abcdefgh12345", "a": "b"}`
+    expect(resultOf(json, by)).toMatch(/^{"authorization": "<SECRET_[A-Z2-7]+>", "a": "b"}$/)
+    expect(argumentsOf(json, by)).toMatch(/^{"authorization": "<SECRET_[A-Z2-7]+>", "a": "b"}$/)
+  })
+
+  it.each([
+    [`{"n":4111111111111111`, /^{"n":<CARD_[A-Z2-7]+>$/],
+    [`{"e":"${mail}`, /^{"e":"<EMAIL_[A-Z2-7]+>$/],
+    ["[4111111111111111] paid", /^\[<CARD_[A-Z2-7]+>\] paid$/],
+    ["4111111111111111", /^<CARD_[A-Z2-7]+>$/],
+  ])("that is none is a text: %s", (text, made) => {
+    expect(resultOf(text)).toMatch(made)
+  })
+})

@@ -32,6 +32,17 @@ describe("regex", () => {
     expect(Result.isFailure(refused) && refused.failure.length).toBeGreaterThan(10)
   })
 
+  it("that is far too long is refused before it is compiled", () => {
+    const regex = Array.from({ length: 100_000 }, (_, at) => `w${at}`).join("|")
+    const startedAt = performance.now()
+    expect(rule({ regex })).toEqual(
+      Result.fail(
+        `the pattern is too large: ${regex.length} characters, and 32768 are allowed, with 5000 instructions`,
+      ),
+    )
+    expect(performance.now() - startedAt).toBeLessThan(200)
+  })
+
   it.each([
     ["(a+)+$", `${"a".repeat(200_000)}b`],
     ["(a|aa)+$", `${"a".repeat(200_000)}b`],
@@ -72,6 +83,12 @@ describe("keywords", () => {
     ["forbidden", "for bidden", false],
   ])("%s in %j: %s", (keyword, text, found) => {
     expect(matcher({ keywords: ["other", keyword] })(text)).toBe(found)
+  })
+
+  it.each([" ", "\u00a0\t", "\u200b"])("%j is refused: it has nothing to find", (keyword) => {
+    expect(rule({ keywords: ["other", keyword] })).toEqual(
+      Result.fail(`the keyword ${JSON.stringify(keyword)} has no visible character`),
+    )
   })
 
   it.prop(

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { Marks, markKey } from "../../../src/policies/masks/marks.ts"
 import { compilePolicy } from "../../../src/policies/policy.ts"
+import { Channel } from "../../../src/policies/reply/channel.ts"
 import { leavesOf } from "../../../src/policies/reply/frame-texts.ts"
 import { editBlock, editJsonTexts } from "../../../src/policies/reply/reply-blocks.ts"
 import { ReplyReview } from "../../../src/policies/reply/reply-review.ts"
@@ -75,5 +76,25 @@ it("a call of a whole reply has marks for numbers", () => {
   expect(JSON.parse("json" in made && made.json !== undefined ? made.json : "")).toMatchObject({
     a: mark,
     b: [7, { c: mark }],
+  })
+})
+
+describe("JSON in a string of a reply", () => {
+  const args = String.raw`{"forbidden":{"a":"forbidden \u0066orbidden","4111111111111111" : [4111111111111111]}}`
+  const made = /^\{"forbidden":\{"a":"(<WORD_[A-Z2-7]+>) \1","4111111111111111" : \["<CARD_[A-Z2-7]+>"\]\}\}$/
+
+  it("keeps its names, and has one mark for a value with and without escapes", () => {
+    expect(review("mask").whole(args, "toolArguments", true)).toMatch(made)
+  })
+
+  it("is denied for its names", () => {
+    expect(review("deny").whole(`{"forbidden":1}`, "toolArguments", true)).toBeUndefined()
+  })
+
+  it.each([1, 2, 3, 5, 7])("is the same in a stream of pieces with %i characters", (size) => {
+    const channel = new Channel(review("mask"), { part: "toolArguments", isJson: true })
+    for (let at = 0; at < args.length; at += size) channel.push(args.slice(at, at + size))
+    channel.end()
+    expect(channel.written(args, 0)).toMatch(made)
   })
 })
