@@ -1,6 +1,7 @@
 -- Old nodes: may run.
 -- Files that clients keep here: their facts. Their content is in parts in a bucket or a folder. Functions: file_begin,
--- file_stored, file_erase, file_repurpose, files_erase, files_to_remove, file_gone.
+-- file_stored, file_erase, file_repurpose, files_erase, files_of_owner_erase,
+-- files_to_remove, file_gone.
 create table client_files (
   org_id text not null,
   id text collate "C" not null,

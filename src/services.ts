@@ -13,6 +13,7 @@ import { Catalogue } from "./catalogue/catalogue.ts"
 import { layerIdentityWatch } from "./catalogue/identity-watch.ts"
 import { layerResolveStored, StoredSecrets } from "./catalogue/stored-secrets.ts"
 import { ClientFiles } from "./client-files/client-files.ts"
+import { layerClosedOwners } from "./client-files/closed-owners.ts"
 import { FileDirectory } from "./client-files/file-directory.ts"
 import { OperatorsFiles } from "./client-files/operators-files.ts"
 import { Uploads } from "./client-files/uploads.ts"
@@ -200,7 +201,7 @@ const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, OrgWebhooks.layer)),
 )
 const exports = Layer.mergeAll(Exports.layer, layerClosedMonths).pipe(Layer.provideMerge(ExportStore.layer))
-const clientFiles = Layer.merge(Uploads.layer, OperatorsFiles.layer).pipe(
+const clientFiles = Layer.mergeAll(Uploads.layer, OperatorsFiles.layer, layerClosedOwners).pipe(
   Layer.provideMerge(ClientFiles.layer),
   Layer.provide(FileDirectory.layer),
 )

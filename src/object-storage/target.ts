@@ -6,7 +6,7 @@
  * https://learn.microsoft.com/rest/api/storageservices/put-blob
  */
 import { hash, randomUUID } from "node:crypto"
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises"
+import { mkdir, open, readFile, rename, rm, rmdir } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Data, Effect } from "effect"
 import { type Identity, IdentityFailed } from "../cloud-identities/identity.ts"
@@ -62,10 +62,16 @@ const folderTarget = (to: string): Storage => {
       }),
     remove: (path) =>
       Effect.tryPromise({
-        try: () => rm(join(folder, path), { force: true }),
+        try: () => removeFile(join(folder, path)),
         catch: (cause) => new TargetFailed({ problem: `the folder cannot be written: ${codeOf(cause)}` }),
       }),
   }
+}
+
+/** With its folder, if that is empty then. */
+const removeFile = async (path: string): Promise<void> => {
+  await rm(path, { force: true })
+  await rmdir(dirname(path)).catch(() => {})
 }
 
 const ifThere = (cause: unknown): undefined => {

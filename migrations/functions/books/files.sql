@@ -39,6 +39,14 @@ begin
   return erased;
 end $fn$;
 
+-- Erases the files of an owner that was closed, with those of all its end users.
+create or replace function files_of_owner_erase(p_org text, p_app text, p_person text)
+returns void language sql as $fn$
+  select books_moved();
+  update client_files set state = 'erased'
+  where org_id = p_org and app_id = p_app and person_id = p_person and state = 'stored'
+$fn$;
+
 -- A file's parts are all stored: it is there from now on. Null if it was given up meanwhile.
 create or replace function file_stored(p_org text, p_id text)
 returns timestamptz language sql as $fn$
