@@ -83,13 +83,15 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
       return runner.run(chat, withCredential(request), requestId, {
         continued: (caller, parts) => {
           const isContinued = api === responsesApi && namesOthers(parts)
-          if (!isContinued && !namesFiles(parts)) return undefined
+          if (!isContinued && !namesFiles(api, parts)) return undefined
           // The parts of a large body are read again: they must not be freed.
           const [only = Buffer.concat(parts)] = parts.length === 1 ? parts : []
           if (!isContinued) return inlineFiles(caller, only)
           return Effect.flatMap(continueThread(caller, only), (continued) => {
             thread = continued
-            return namesFiles([continued.body]) ? inlineFiles(caller, continued.body) : Effect.succeed(continued.body)
+            return namesFiles(api, [continued.body])
+              ? inlineFiles(caller, continued.body)
+              : Effect.succeed(continued.body)
           })
         },
         read: ({ caller, body }) => {

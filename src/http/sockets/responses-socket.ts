@@ -129,7 +129,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
       const thread = yield* continueThread(caller, sentBytes)
       if (thread.background !== undefined) return yield* notOnSockets("background")
       if (thread.conversation !== undefined) return yield* notOnSockets("conversation")
-      const bytes = namesFiles([thread.body]) ? yield* inlineFiles(caller, thread.body) : thread.body
+      const bytes = namesFiles(responsesApi, [thread.body]) ? yield* inlineFiles(caller, thread.body) : thread.body
       // The connection remembers all items, also those that others have kept.
       const input = bytes === sentBytes ? asked.input : inputItems(bytes).map((text) => new JsonText(text))
       const previous = thread.previous ?? asked.kept?.previous

@@ -7,6 +7,8 @@ import { ClientFiles } from "../../../client-files/client-files.ts"
 import type { ClientFile } from "../../../client-files/file-directory.ts"
 import { readFileId } from "../../../client-files/file-id.ts"
 import { WeirConfig } from "../../../config.ts"
+import type { ClientApi } from "../../../dialects/client/client-api.ts"
+import { generateApi } from "../../../dialects/gemini/client.ts"
 import { isObject } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
@@ -17,10 +19,12 @@ import { cut, editJson, type JsonEdit, type JsonPath, set } from "../../../proto
 import type { StoreUnavailable } from "../../../store/unavailable.ts"
 
 /** Without one of these, a request is not read here. */
-const marks = ['"file_id"', '"fileUri"', '"file_uri"']
+const marks = ['"file_id"']
+const geminiMarks = ['"fileUri"', '"file_uri"']
 
-/** Whether a request may name files. */
-export const namesFiles = (parts: ReadonlyArray<Uint8Array>): boolean => partsInclude(parts, marks)
+/** Whether a request of an API may name files. */
+export const namesFiles = (api: Pick<ClientApi, "name">, parts: ReadonlyArray<Uint8Array>): boolean =>
+  partsInclude(parts, api.name === generateApi.name ? geminiMarks : marks)
 
 /** The requests of a node whose files are read at a time: each may be as large as a body. */
 const mostReading = 8
