@@ -6,7 +6,7 @@
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
-import { Context, Effect, Layer, type Stream } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Result, type Stream } from "effect"
 import { runEvery } from "../background.ts"
 import { Catalogue } from "../catalogue/catalogue.ts"
 import type { FilesPlace } from "../catalogue/snapshot.ts"
@@ -39,6 +39,8 @@ export class ClientFiles extends Context.Service<
   {
     /** @error bad_request if files are kept nowhere, or there is no room for it; upstream_disconnected if the place fails */
     readonly create: (orgId: string, owner: KeptOwner, file: FileToKeep) => Effect.Effect<ClientFile, FileError>
+    /** Fails if files are kept nowhere. */
+    readonly isKept: Effect.Effect<unknown, ServiceError<"bad_request">>
     readonly find: FileDirectory["Service"]["find"]
     readonly list: (
       orgId: string,
@@ -62,6 +64,7 @@ export class ClientFiles extends Context.Service<
       const client = yield* VendorClient
       const { sealer } = yield* Sealing
       const { dataDir, databaseUrl } = yield* WeirConfig
+      const clock = yield* Clock.Clock
 
       /** One node with its own database has a folder of its own; others must share a place. */
       const ownPlace = databaseUrl === undefined ? folderOf(dataDir) : undefined
@@ -77,18 +80,20 @@ export class ClientFiles extends Context.Service<
         yield* directory.gone(file.orgId, file.id)
       })
 
-      const sweep = Effect.gen(function* () {
-        const now = placeNow()
-        if (now === undefined) return
+      /** One page of erased files. @returns whether there may be more */
+      const removePage = Effect.fnUntraced(function* (storage: Storage) {
         const files = yield* directory.toRemove
-        yield* Effect.forEach(
-          files,
-          (file) =>
-            Effect.catch(discard(storageOf(now), file), (cause) =>
-              Effect.logWarning("The content of an erased file could not be removed; it is tried again", cause),
-            ),
-          { discard: true },
-        )
+        const failures = yield* Effect.forEach(files, (file) => Effect.result(discard(storage, file)))
+        const [failed] = failures.filter(Result.isFailure)
+        if (failed !== undefined)
+          yield* Effect.logWarning("Erased files are not removed; it is tried again", failed.failure)
+        return files.length > 0 && failed === undefined
+      })
+      const sweep = Effect.suspend(() => {
+        const now = placeNow()
+        return now === undefined
+          ? Effect.succeed(false)
+          : Effect.repeat(removePage(storageOf(now)), { while: (more) => more })
       })
       yield* runEvery("1 minute", "Removing erased files", sweep)
 
@@ -98,23 +103,28 @@ export class ClientFiles extends Context.Service<
         const { bytes } = content.file
         if (bytes > at.fileBytes) return yield* tooLarge(at.fileBytes)
         const storage = storageOf(at)
-        const id = newFileId()
-        const facts = { id, bytes, purpose, keptMs, offset, makes, name: content.name ?? id, mime: content.mime }
+        const id = newFileId(clock.currentTimeMillisUnsafe())
+        const name = (content.name ?? id).toWellFormed()
+        const facts = { id, bytes, purpose, keptMs, offset, makes, name, mime: plainType(content.mime) }
         if (!(yield* directory.begin(orgId, owner, facts, at.orgBytes))) return yield* noRoom
         const stored = { orgId, id, parts: partsOf(bytes) }
-        const give = Effect.andThen(directory.erase(orgId, id), discard(storage, stored))
         const kept = Effect.andThen(
           putParts(storage, sealer, stored, content.file),
-          directory.stored(orgId, owner, id, purpose),
+          Effect.flatMap(directory.stored(orgId, owner, id, purpose), (file) =>
+            file === undefined ? Effect.fail(placeFailed) : Effect.succeed(file),
+          ),
         )
-        const found = yield* kept.pipe(
+        return yield* kept.pipe(
           Effect.catchTag("TargetFailed", ({ problem }) =>
             Effect.andThen(Effect.logError("A file could not be stored", problem), Effect.fail(placeFailed)),
           ),
-          // The sweep removes what is left.
-          Effect.onError(() => Effect.ignore(give)),
+          Effect.onExit((exit) => {
+            if (Exit.isSuccess(exit)) return Effect.void
+            const erased = directory.erase(orgId, id)
+            // A part that is still on its way may arrive later: the sweep removes it.
+            return Effect.ignore(Exit.hasInterrupts(exit) ? erased : Effect.andThen(erased, discard(storage, stored)))
+          }),
         )
-        return found ?? (yield* placeFailed)
       })
 
       const erase = Effect.fnUntraced(function* (file: ClientFile) {
@@ -125,6 +135,7 @@ export class ClientFiles extends Context.Service<
 
       return ClientFiles.of({
         create,
+        isKept: place,
         find: directory.find,
         list: (orgId, owner, page) =>
           Effect.map(directory.list(orgId, owner, page), (files) => ({
@@ -155,6 +166,10 @@ const folderOf = (dataDir: string): FilesPlace => {
     orgBytes: mostOrgBytes,
   }
 }
+
+/** A type without parameters, as APIs take it. */
+const plainType = (mime: string): string =>
+  /^[a-z0-9!#$&^_.+-]{1,127}\/[a-z0-9!#$&^_.+-]{1,127}/i.exec(mime)?.[0].toLowerCase() ?? "application/octet-stream"
 
 const keptNowhere = serviceError(
   "bad_request",

@@ -1,9 +1,10 @@
 /** The facts of clients' files in the database: each file is recorded before its content is stored, and until that is removed. */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { KeptOwner } from "../kept-responses/kept-response.ts"
+import { LongQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
-import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
+import { inThoseThatAnswer } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { partsOf, type StoredFile } from "./file-parts.ts"
 
@@ -74,8 +75,15 @@ export class FileDirectory extends Context.Service<
       id: string,
       purpose?: string,
     ) => Effect.Effect<ClientFile | undefined, StoreUnavailable>
-    /** @returns false if it has another purpose already */
-    readonly repurpose: (file: ClientFile, purpose: string) => Effect.Effect<boolean, StoreUnavailable>
+    /**
+     * Completes an upload: its file gets its purpose and time, and the upload another purpose.
+     * @returns false if it has another purpose already
+     */
+    readonly complete: (
+      upload: ClientFile,
+      to: string,
+      file: Pick<ClientFile, "id" | "purpose"> & { readonly keptMs: number | undefined },
+    ) => Effect.Effect<boolean, StoreUnavailable>
     /** One more than the limit, if there are. */
     readonly list: (
       orgId: string,
@@ -93,7 +101,8 @@ export class FileDirectory extends Context.Service<
   static readonly layer = Layer.effect(
     FileDirectory,
     Effect.gen(function* () {
-      const shards = yield* Shards
+      // Not the connections of calls: a list, or a lock of one organisation, may take longer than they may wait.
+      const { shards } = yield* LongQueries
       const { sealer } = yield* Sealing
       const bounded = yield* queryDeadline
 
@@ -152,10 +161,9 @@ export class FileDirectory extends Context.Service<
           shards
             .of(orgId)
             .run(({ sql, books }) => {
-              const last = sql`(select created_at, id from ${books}client_files where org_id = ${orgId} and id = ${after})`
               const isAsc = order === "asc"
-              const rest = isAsc ? sql`(created_at, id) > ${last}` : sql`(created_at, id) < ${last}`
-              const by = isAsc ? sql`created_at, id` : sql`created_at desc, id desc`
+              const rest = isAsc ? sql`id > ${after}` : sql`id < ${after}`
+              const by = isAsc ? sql`id` : sql`id desc`
               return sql`
                 select id, bytes::float8 as bytes, purpose, parts, created_at, erase_at, facts from ${books}client_files
                 where org_id = ${orgId} and app_id = ${app} and person_id = ${person} and end_user_id = ${endUser}
@@ -167,12 +175,13 @@ export class FileDirectory extends Context.Service<
               Effect.map((rows) => read(orgId, rows)),
               bounded,
             ),
-        repurpose: ({ orgId, id, purpose: from }, to) =>
+        complete: ({ orgId, id, purpose: from }, to, file) =>
           shards
             .of(orgId)
             .run(
               ({ sql, books }) => sql<{ done: boolean }>`
-                select ${books}file_repurpose(${orgId}, ${id}, ${from}, ${to}) as done`,
+                select ${books}upload_complete(${orgId}, ${id}, ${from}, ${to}, ${file.id}, ${file.purpose},
+                  ${file.keptMs ?? null}::double precision) as done`,
             )
             .pipe(
               Effect.map(([row]) => row?.done === true),

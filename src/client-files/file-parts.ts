@@ -20,7 +20,9 @@ export interface StoredFile {
 /** A part is missing, or was sealed with another key. */
 export class PartLost extends Data.TaggedError("PartLost")<{ readonly file: string; readonly part: number }> {}
 
-const pathOf = ({ orgId, id }: StoredFile, part: number): string => `${orgId}/${id}/${part}`
+/** Ids of organisations may have any characters: here they are one segment, and none that leads elsewhere. */
+const pathOf = ({ orgId, id }: StoredFile, part: number): string =>
+  `${encodeURIComponent(orgId).replaceAll(".", "%2E")}/${id}/${part}`
 const contextOf = ({ orgId, id, parts }: StoredFile, part: number): string =>
   `client file ${orgId} ${id} ${part}/${parts}`
 

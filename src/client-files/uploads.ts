@@ -74,6 +74,12 @@ export class Uploads extends Context.Service<
           ? directory.find(upload.orgId, owner, upload.purpose.slice(completed.length))
           : Effect.undefined
 
+      /** The file of an upload that another request has completed. */
+      const madeMeanwhile = Effect.fnUntraced(function* ({ orgId, id }: Upload, owner: KeptOwner) {
+        const now = yield* directory.find(orgId, owner, id, `${completed}%`)
+        return now === undefined ? undefined : yield* madeBy(now, owner)
+      })
+
       const join = Effect.fnUntraced(function* (pieces: ReadonlyArray<ClientFile>) {
         const streams = yield* Effect.forEach(pieces, files.content)
         return () => inBuffers(Stream.toAsyncIterable(Stream.flatten(Stream.fromIterable(streams))))
@@ -100,7 +106,8 @@ export class Uploads extends Context.Service<
           const place = offset === undefined ? {} : { offset }
           return yield* files.create(upload.orgId, owner, {
             purpose: partOf(upload),
-            keptMs: uploadMs,
+            // Longer than the upload, which may be completed in its last minute.
+            keptMs: 2 * uploadMs,
             content,
             ...place,
           })
@@ -115,19 +122,23 @@ export class Uploads extends Context.Service<
           if (makes.bytes !== undefined && bytes !== makes.bytes) return yield* otherLength(makes.bytes, bytes)
           const chunks = yield* join(pieces)
           const { purpose, keptMs } = makes
-          const file = yield* files.create(orgId, owner, {
-            purpose,
-            keptMs,
-            content: { name, mime, file: { bytes, chunks } },
-          })
-          if (!(yield* directory.repurpose(upload, completed + file.id))) {
-            // Another request has completed it meanwhile.
+          const content = { name, mime, file: { bytes, chunks } }
+          // It is a file of its client once the upload names it.
+          const copied = files.create(orgId, owner, { purpose: ".made", keptMs: uploadMs, content })
+          const file = yield* Effect.catchCause(copied, (cause) =>
+            Effect.flatMap(madeMeanwhile(upload, owner), (made) =>
+              made === undefined ? Effect.failCause(cause) : Effect.succeed(made),
+            ),
+          )
+          if (file.purpose !== ".made") return file
+          if (!(yield* directory.complete(upload, completed + file.id, { id: file.id, purpose, keptMs }))) {
             yield* files.erase(file)
-            const now = yield* directory.find(orgId, owner, upload.id, `${completed}%`)
-            return (now && (yield* madeBy(now, owner))) ?? (yield* hasEnded)
+            return (yield* madeMeanwhile(upload, owner)) ?? (yield* hasEnded)
           }
+          const made = yield* directory.find(orgId, owner, file.id)
+          if (made === undefined) return yield* hasEnded
           yield* Effect.forEach(yield* parts(upload, owner), files.erase, { discard: true })
-          return file
+          return made
         }),
         cancel: Effect.fnUntraced(function* (upload, owner) {
           yield* files.erase(upload)

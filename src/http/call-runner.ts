@@ -145,7 +145,9 @@ export const makeCallRunner = Effect.gen(function* () {
       const origin = { caller, requestId }
       return continued === undefined
         ? readLargeCall(readLarge, origin, parts)
-        : Effect.flatMap(continued, (body) => readLargeCall(readLarge, origin, [body]))
+        : Effect.flatMap(continued, (body) =>
+            Effect.andThen(large.reserve(Math.max(0, body.length - bytes)), readLargeCall(readLarge, origin, [body])),
+          )
     })
   }
 

@@ -23,6 +23,10 @@ const allowedHeaders = [
   "traceparent",
 ]
 const exposedHeaders = [
+  // Uploads of Google's SDK.
+  "x-goog-upload-url",
+  "x-goog-upload-status",
+  "x-goog-upload-size-received",
   "etag",
   "request-id",
   "retry-after",

@@ -8,6 +8,7 @@
 import { hash, randomUUID } from "node:crypto"
 import { mkdir, open, readFile, rename, rm, rmdir } from "node:fs/promises"
 import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { Data, Effect } from "effect"
 import { type Identity, IdentityFailed } from "../cloud-identities/identity.ts"
 import { fetchBytes, type VendorClient } from "../upstream/client.ts"
@@ -48,13 +49,16 @@ export const targetOf = (place: StoragePlace, client: VendorClient["Service"]): 
   place.entry.to.startsWith("file:") ? folderTarget(place.entry.to) : bucketTarget(place, client)
 
 const folderTarget = (to: string): Storage => {
-  const folder = to.slice("file://".length)
+  const folder = fileURLToPath(to)
   return {
+    // It cannot be stopped half way: who is interrupted waits for it.
     put: (path, bytes) =>
-      Effect.tryPromise({
-        try: () => replaceFile(join(folder, path), bytes),
-        catch: (cause) => new TargetFailed({ problem: `the folder cannot be written: ${codeOf(cause)}` }),
-      }),
+      Effect.uninterruptible(
+        Effect.tryPromise({
+          try: () => replaceFile(join(folder, path), bytes),
+          catch: (cause) => new TargetFailed({ problem: `the folder cannot be written: ${codeOf(cause)}` }),
+        }),
+      ),
     get: (path) =>
       Effect.tryPromise({
         try: () => readFile(join(folder, path)).catch(ifThere),
@@ -90,10 +94,13 @@ export const replaceFile = async (path: string, bytes: Uint8Array): Promise<void
   try {
     await file.writeFile(bytes)
     await file.sync()
-  } finally {
     await file.close()
+    await rename(temporary, path)
+  } catch (cause) {
+    await file.close().catch(() => {})
+    await rm(temporary, { force: true })
+    throw cause
   }
-  await rename(temporary, path)
   const names = await open(folder, "r")
   await names.sync().finally(() => names.close())
 }

@@ -30,12 +30,12 @@ begin
   if books_moved() then raise exception 'the books have moved'; end if;
   with gone as (
     update client_files f set state = 'erased'
-    where f.org_id = p_org and f.state = 'stored' and (p_id is null or f.id = p_id)
+    where f.org_id = p_org and f.state <> 'erased' and (p_id is null or f.id = p_id)
       and (p_app is null or f.app_id = p_app) and (p_end_user is null or f.end_user_id = p_end_user)
       and (p_before is null or f.created_at < p_before)
     returning f.purpose
   )
-  select count(*) into erased from gone where purpose not like '.%';
+  select count(*) into erased from gone where p_id is not null or purpose not like '.%';
   return erased;
 end $fn$;
 
@@ -44,7 +44,7 @@ create or replace function files_of_owner_erase(p_org text, p_app text, p_person
 returns void language sql as $fn$
   select books_moved();
   update client_files set state = 'erased'
-  where org_id = p_org and app_id = p_app and person_id = p_person and state = 'stored'
+  where org_id = p_org and app_id = p_app and person_id = p_person and state <> 'erased'
 $fn$;
 
 -- A file's parts are all stored: it is there from now on. Null if it was given up meanwhile.
@@ -62,28 +62,42 @@ returns void language sql as $fn$
 $fn$;
 
 -- Erases the files whose time is over, and those that were not stored to their end, and names files whose parts are to be
--- removed.
+-- removed: those that were not tried for a minute, the longest ago first.
 create or replace function files_to_remove(p_most integer, p_storing_ms double precision)
 returns table(org text, file text, parts integer) language plpgsql as $fn$
 #variable_conflict use_column
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
-  update client_files set state = 'erased' where (org_id, id) in (
+  update client_files set state = 'erased' where state = 'stored' and (org_id, id) in (
     select f.org_id, f.id from client_files f where f.erase_at < now() and f.state = 'stored' order by f.erase_at limit p_most);
-  update client_files set state = 'erased' where (org_id, id) in (
+  update client_files set state = 'erased' where state = 'storing' and (org_id, id) in (
     select f.org_id, f.id from client_files f
     where f.state = 'storing' and f.created_at < now() - p_storing_ms * interval '1 millisecond' limit p_most);
   return query
-    select f.org_id, f.id, f.parts from client_files f where f.state = 'erased' order by f.created_at limit p_most;
+    update client_files c set tried_at = now() from (
+      select f.org_id, f.id from client_files f
+      where f.state = 'erased' and (f.tried_at is null or f.tried_at < now() - interval '1 minute')
+      order by f.tried_at nulls first limit p_most for update skip locked) due
+    where c.org_id = due.org_id and c.id = due.id
+    returning c.org_id, c.id, c.parts;
 end $fn$;
 
--- Gives a file another purpose, if it still has one: of two that do so, one succeeds.
-create or replace function file_repurpose(p_org text, p_id text, p_from text, p_to text)
+-- Completes an upload: its file is there from now on, and the upload names it. Of two that do so, one succeeds.
+create or replace function upload_complete(p_org text, p_upload text, p_from text, p_to text, p_file text, p_purpose text,
+  p_erase_ms double precision)
 returns boolean language plpgsql as $fn$
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
-  update client_files set purpose = p_to where org_id = p_org and id = p_id and purpose = p_from and state = 'stored';
-  return found;
+  update client_files set purpose = p_to where org_id = p_org and id = p_upload and purpose = p_from and state = 'stored';
+  if not found then
+    return false;
+  end if;
+  update client_files set purpose = p_purpose, erase_at = now() + p_erase_ms * interval '1 millisecond'
+  where org_id = p_org and id = p_file and state = 'stored';
+  if not found then
+    raise exception 'the file of an upload is gone';
+  end if;
+  return true;
 end $fn$;
 
 -- The last part of an erased file is removed.

@@ -133,14 +133,20 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     return tokens + (yield* tokenizer.count(text))
   })
 
+  /** With those of the files that it names. */
+  const tokensOfFiles = (place: Place, request: RuntimeRequest, caller: Caller, body: Uint8Array) =>
+    Effect.flatMap(namesFiles(place.api, [body]) ? inlineFiles(caller, body) : Effect.succeed(body), (whole) =>
+      tokensOf(place, request, whole, caller.org.aliases),
+    )
+
   const count = (place: Place, replyOf: (tokens: number) => object): DirectHandler =>
     replying((request: RuntimeRequest) =>
       Effect.scoped(
         answerIn(
           place.api,
           request,
-          ({ caller: { org }, body }) =>
-            Effect.map(tokensOf(place, request, body, org.aliases), (tokens) =>
+          ({ caller, body }) =>
+            Effect.map(tokensOfFiles(place, request, caller, body), (tokens) =>
               HttpServerResponse.jsonUnsafe(replyOf(tokens)),
             ),
           bodyMaxBytes,

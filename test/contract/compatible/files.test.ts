@@ -70,6 +70,14 @@ describe("OpenAI's files", () => {
     for (const id of made) await openai().files.delete(id)
   })
 
+  it("are listed to their end by a client that erases each of them", async () => {
+    for (let at = 0; at < 5; at++) {
+      await openai().files.create({ file: await toFile(Buffer.from("x"), "x"), purpose: "user_data" })
+    }
+    for await (const { id } of openai().files.list({ limit: 2 })) await openai().files.delete(id)
+    expect((await openai().files.list()).data).toEqual([])
+  })
+
   it("expire as their client says", async () => {
     const file = await toFile(Buffer.from("x"), "x.txt")
     const expires_after = { anchor: "created_at", seconds: 3600 } as const

@@ -121,6 +121,19 @@ it("an upload goes on where it was, and takes no piece twice", async () => {
   expect(await content.text()).toBe("onetwosix")
 })
 
+it("an upload needs no key at its address, as Google's SDK for Python sends none, and another address is none", async () => {
+  const { url } = await begin(3)
+  const bare = (at: string) =>
+    fetch(at, {
+      method: "POST",
+      headers: { "x-goog-upload-command": "upload, finalize", "x-goog-upload-offset": "0" },
+      body: "abc",
+    })
+  expect((await bare(`${url.slice(0, -3)}AAA`)).status).toBe(404)
+  expect((await bare(url.slice(0, url.lastIndexOf("/")))).status).toBe(404)
+  expect((await bare(url)).status).toBe(200)
+})
+
 it("refuses other protocols, other lengths, too large files and unknown uploads", async () => {
   const start = `${gateway().baseUrl}/gemini/upload/v1beta/files`
   expect((await post(start, { "x-goog-upload-protocol": "multipart" })).status).toBe(400)

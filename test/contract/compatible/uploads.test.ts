@@ -50,9 +50,9 @@ it("make a file of their parts, in the order that their client says", async () =
   await expect(client().uploads.cancel(upload.id)).rejects.toMatchObject({ status: 400 })
 })
 
-it("that are completed twice at once make one file", async () => {
-  const upload = await begin(4)
-  const part_ids = [await add(upload.id, Buffer.from("four"))]
+it.each([4, 3 * partBytes])("of %d bytes that are completed twice at once make one file", async (length) => {
+  const upload = await begin(length)
+  const part_ids = [await add(upload.id, randomBytes(length))]
   const before = (await client().files.list()).data.length
   const ends = await Promise.all(Array.from({ length: 5 }, () => client().uploads.complete(upload.id, { part_ids })))
   expect(new Set(ends.map(({ file }) => file?.id)).size).toBe(1)

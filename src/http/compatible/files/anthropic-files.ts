@@ -18,6 +18,8 @@ const Upload = Schema.Struct({
 })
 const decodeUpload = Schema.decodeUnknownResult(Upload, { onExcessProperty: "error", errors: "all" })
 
+/** Lists go on from the newest: other ways to ask are refused, and not answered with other files. */
+const Refused = Schema.optionalKey(Schema.Never.annotate({ expected: "a list by limit and page" }))
 const Id = Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64)))
 
 /** `page` is the newer form, `after_id` the older. */
@@ -27,6 +29,8 @@ const Query = Schema.Struct({
   ),
   page: Id,
   after_id: Id,
+  before_id: Refused,
+  "ids[]": Refused,
 })
 
 const idOf = ({ id }: Pick<ClientFile, "id">) => writtenFileId("anthropic", id)

@@ -2,28 +2,30 @@
  * Resumable uploads of Gemini's API: a request that begins one, and requests with its bytes, at the address that the first one
  * got. Bytes that come again are not kept twice. Source: https://ai.google.dev/api/files, "media.upload"
  */
-import { Effect, Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { newRequestId } from "../../../calls/calls.ts"
+import { Overload } from "../../../admission/overload.ts"
+import { Calls, newRequestId } from "../../../calls/calls.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import type { ClientFile } from "../../../client-files/file-directory.ts"
 import { Uploads } from "../../../client-files/uploads.ts"
 import { WeirConfig } from "../../../config.ts"
+import type { Caller } from "../../../identity/caller.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
 import { Spool } from "../../../media/spool.ts"
 import { serviceError } from "../../../protocol/error.ts"
 import { invalidInput } from "../../../protocol/json/issues.ts"
 import { decodeJson, parseBody } from "../../../protocol/json/json-body.ts"
+import { Sealing } from "../../../store/seal.ts"
 import { makeForCaller, recordStatus, type UploadRequest } from "../../caller-request.ts"
 import { type DirectHandler, replying } from "../../hot-routes.ts"
 import { originOf } from "../../request.ts"
 import { respond } from "../../respond.ts"
-import { withCredential } from "../credential.ts"
 import { failureIn, makeAnswerIn } from "../reply.ts"
 import { geminiFileMs, geminiFiles } from "./gemini-files.ts"
 import { readRaw } from "./upload-content.ts"
 
-const path = /^\/gemini\/upload\/(v1(?:alpha|beta)?)\/files(?:\/([a-z2-7]{26}))?$/
+const path = /^\/gemini\/upload\/v1(?:alpha|beta)?\/files(?:\/([a-z2-7]{26})\/([\w.~-]+))?$/
 
 const Name = Schema.String.check(Schema.isMaxLength(512))
 /** Clients write names in both ways. */
@@ -40,6 +42,15 @@ const Begin = Schema.Struct({
     }),
   ),
 })
+
+/** Whose upload it is: sealed in its address. */
+const Grant = Schema.Struct({
+  orgId: Schema.String,
+  owner: Schema.Struct({ app: Schema.String, person: Schema.String, endUser: Schema.String }),
+})
+const GrantJson = Schema.fromJsonString(Grant)
+const encodeGrant = Schema.encodeSync(GrantJson)
+const decodeGrant = Schema.decodeUnknownOption(GrantJson)
 
 const Length = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0))
 const decodeLength = Schema.decodeUnknownEffect(Length)
@@ -60,7 +71,10 @@ export const makeGeminiUploads = Effect.gen(function* () {
   const spool = yield* Spool
   const config = yield* WeirConfig
   const answerIn = yield* makeAnswerIn
-  const { identifyUpload, traced } = yield* makeForCaller
+  const { traced } = yield* makeForCaller
+  const { sealer } = yield* Sealing
+  const calls = yield* Calls
+  const overload = yield* Overload
 
   const begin: DirectHandler = replying((request) =>
     answerIn(
@@ -86,7 +100,7 @@ export const makeGeminiUploads = Effect.gen(function* () {
           keptMs: geminiFileMs,
           bytes,
         })
-        const url = `${originOf(config, request)}${request.url.split("?", 1)[0] ?? ""}/${upload.id}`
+        const url = `${originOf(config, request)}${request.url.split("?", 1)[0] ?? ""}/${upload.id}/${grantOf(caller, upload.id)}`
         return HttpServerResponse.jsonUnsafe(
           {},
           { headers: { "x-goog-upload-url": url, "x-goog-upload-status": "active" } },
@@ -96,19 +110,28 @@ export const makeGeminiUploads = Effect.gen(function* () {
     ),
   )
 
+  const contextOf = (id: string) => `gemini upload ${id}`
+  const grantOf = (caller: Caller, id: string): string =>
+    sealer
+      .sealBytes(Buffer.from(encodeGrant({ orgId: caller.org.id, owner: ownerOf(caller) })), contextOf(id))
+      .toString("base64url")
+  const grantIn = (id: string, grant: string): typeof Grant.Type | undefined => {
+    const opened = sealer.openBytes(Buffer.from(grant, "base64url"), contextOf(id))
+    return opened && Option.getOrUndefined(decodeGrant(opened.toString("utf8")))
+  }
+
   const goOn =
-    (id: string): DirectHandler =>
+    (id: string, grant: string): DirectHandler =>
     (request, response) =>
       replying(() => {
         const requestId = newRequestId()
         const commands = (request.headers["x-goog-upload-command"] ?? "").split(",").map((each) => each.trim())
         const answered = Effect.gen(function* () {
-          const { caller, content } = yield* identifyUpload(
-            withCredential(request),
-            readRaw(spool, request, files.mostBytes()),
-          )
-          const owner = ownerOf(caller)
-          const upload = yield* uploads.find(caller.org.id, owner, id)
+          yield* overload.check(calls.open())
+          // Clients send no credential to this address: who has it, has the upload.
+          const { orgId, owner } = grantIn(id, grant) ?? (yield* geminiFiles.notFound(id))
+          const content = yield* readRaw(spool, request, files.mostBytes())
+          const upload = yield* uploads.find(orgId, owner, id)
           if (upload === undefined) return yield* geminiFiles.notFound(id)
           if (commands.includes("cancel")) {
             yield* uploads.cancel(upload, owner)
@@ -129,7 +152,8 @@ export const makeGeminiUploads = Effect.gen(function* () {
             const told = { "x-goog-upload-status": status, "x-goog-upload-size-received": String(bytesOf(parts)) }
             return HttpServerResponse.jsonUnsafe({}, { headers: told })
           }
-          const file = yield* uploads.complete(upload, owner, parts)
+          const pieces = isGoing ? yield* Effect.fromResult(joined(parts)) : parts
+          const file = yield* uploads.complete(upload, owner, pieces)
           const object = geminiFiles.object(file, originOf(config, request))
           return HttpServerResponse.jsonUnsafe({ file: object }, { headers: { "x-goog-upload-status": "final" } })
         })
@@ -141,11 +165,25 @@ export const makeGeminiUploads = Effect.gen(function* () {
       })(request, response)
 
   return (asked: string): DirectHandler | undefined => {
-    const [found, , id] = path.exec(asked) ?? []
+    const [found, id, grant] = path.exec(asked) ?? []
     if (found === undefined) return undefined
-    return id === undefined ? begin : goOn(id)
+    return id === undefined || grant === undefined ? begin : goOn(id, grant)
   }
 })
+
+/** The pieces in their order. A piece that came twice at once is there twice. */
+const joined = (parts: ReadonlyArray<ClientFile>) => {
+  const pieces: Array<ClientFile> = []
+  let end = 0
+  for (const part of parts.toSorted((a, b) => (a.offset ?? 0) - (b.offset ?? 0))) {
+    const { offset = 0, bytes } = part
+    if (offset === end) {
+      pieces.push(part)
+      end += bytes
+    } else if (offset + bytes !== end) return Result.fail(otherOffset(end))
+  }
+  return Result.succeed(pieces)
+}
 
 const notResumable = serviceError(
   "bad_request",

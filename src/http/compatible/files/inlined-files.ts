@@ -2,6 +2,7 @@
  * A request that names files of its caller, with their content in the place of their ids: vendors do not know these files, and
  * policies, prices and limits see what is in them.
  */
+import { isUtf8 } from "node:buffer"
 import { Effect, Result, Semaphore, Stream } from "effect"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import type { ClientFile } from "../../../client-files/file-directory.ts"
@@ -47,8 +48,17 @@ export const makeInlineFiles = Effect.gen(function* () {
     body: Uint8Array,
   ): Effect.fn.Return<Uint8Array, ServiceError | StoreUnavailable> {
     const parsed = parseBody(body)
-    const places = Result.isSuccess(parsed) ? placesIn(parsed.success) : []
-    if (places.length === 0) return body
+    // A body that is too large to be read here may name files all the same.
+    if (Result.isFailure(parsed)) return hasId(body) ? yield* parsed.failure : body
+    const places = placesIn(parsed.success)
+    return places.length === 0 ? body : yield* reading.withPermit(withContents(caller, body, places))
+  })
+
+  const withContents = Effect.fnUntraced(function* (
+    caller: Caller,
+    body: Uint8Array,
+    places: ReadonlyArray<Place>,
+  ): Effect.fn.Return<Uint8Array, ServiceError | StoreUnavailable> {
     const contents = new Map<string, FileContent>()
     let left = bodyMaxBytes - body.length
     const edits: Array<JsonEdit> = []
@@ -67,9 +77,10 @@ export const makeInlineFiles = Effect.gen(function* () {
       contents.set(id, content)
       edits.push(...edit(content))
     }
-    return editJson(body, edits)
+    const whole = editJson(body, edits)
+    return whole.length > bodyMaxBytes ? yield* bodyTooLarge(bodyMaxBytes) : whole
   })
-  return (caller: Caller, body: Uint8Array) => reading.withPermit(inlined(caller, body))
+  return inlined
 })
 
 const empty = Buffer.alloc(0)
@@ -88,6 +99,11 @@ interface Place {
 }
 
 const dataUrl = ({ mime, bytes }: FileContent) => `data:${mime};base64,${bytes.toString("base64")}`
+
+const hasId = (body: Uint8Array): boolean =>
+  /"(?:[^"]{0,200}\/)?(?:file[-_]|files\/)[a-z2-7]{26}"/.test(
+    Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"),
+  )
 
 /** The places of a request, in any of the APIs, that have ids of files of ours. Other ids are those of vendors. */
 const placesIn = (body: unknown): ReadonlyArray<Place> => {
@@ -145,7 +161,7 @@ const placesIn = (body: unknown): ReadonlyArray<Place> => {
 
 /** Texts are texts for Anthropic, and no documents in base64. */
 const sourceOf = ({ mime, bytes }: FileContent) =>
-  mime.startsWith("text/")
+  mime.startsWith("text/") && isUtf8(bytes)
     ? { type: "text", media_type: "text/plain", data: bytes.toString("utf8") }
     : { type: "base64", media_type: mime, data: bytes.toString("base64") }
 

@@ -42,7 +42,7 @@ const Query = Schema.Struct({
   ),
   after: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64))),
   order: Schema.Literals(["asc", "desc"]).pipe(Schema.withDecodingDefaultKey(Effect.succeed("desc" as const))),
-  purpose: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(64))),
+  purpose: Schema.optionalKey(Schema.Literals(purposes)),
 })
 
 const idOf = ({ id }: Pick<ClientFile, "id">) => writtenFileId("openai", id)

@@ -2,7 +2,8 @@
 import { basename } from "node:path"
 import { Effect, Result, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { newRequestId } from "../../../calls/calls.ts"
+import { Overload } from "../../../admission/overload.ts"
+import { Calls, newRequestId } from "../../../calls/calls.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import { readFileId } from "../../../client-files/file-id.ts"
 import { Uploads } from "../../../client-files/uploads.ts"
@@ -46,6 +47,8 @@ export const makeUploads = Effect.gen(function* () {
   const spool = yield* Spool
   const { identifyUpload, traced } = yield* makeForCaller
   const uploads = yield* Uploads
+  const calls = yield* Calls
+  const overload = yield* Overload
   const findUpload = yield* makeFindUpload
   const resumable = yield* makeGeminiUploads
 
@@ -55,6 +58,8 @@ export const makeUploads = Effect.gen(function* () {
       const limits = { form: files.mostBytes() + formBytes, json: 0 }
       const read = isForm(request) ? readContent(spool, request, limits, undefined) : Effect.fail(noForm)
       const kept = Effect.gen(function* () {
+        yield* overload.check(calls.open())
+        yield* files.isKept
         const { caller, content } = yield* identifyUpload(withCredential(request), read)
         const file = yield* Effect.fromResult(fileIn(content))
         const fields = yield* Effect.fromResult(Result.flatMap(content.fields, door.upload))
@@ -75,6 +80,7 @@ export const makeUploads = Effect.gen(function* () {
       const requestId = newRequestId()
       const limits = { form: mostPartBytes + formBytes, json: 0 }
       const added = Effect.gen(function* () {
+        yield* overload.check(calls.open())
         const read = isForm(request) ? readContent(spool, request, limits, undefined) : Effect.fail(noForm)
         const { caller, content } = yield* identifyUpload(withCredential(request), read)
         const file = yield* Effect.fromResult(fileIn(content, "data"))
