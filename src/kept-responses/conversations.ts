@@ -68,8 +68,16 @@ export class Conversations extends Context.Service<
       ids: ReadonlyArray<string>,
       mostBytes: number,
     ) => Kept<ReadonlyArray<ConversationItem> | undefined>
-    /** All items, the oldest first; undefined if they are together larger than so many bytes. */
-    readonly all: (org: Org, id: string, mostBytes: number) => Kept<ReadonlyArray<ConversationItem> | undefined>
+    /**
+     * Its items, the oldest first; undefined if they are together larger than so many bytes.
+     * @param before the place before which they are; all if absent
+     */
+    readonly all: (
+      org: Org,
+      id: string,
+      mostBytes: number,
+      before?: string,
+    ) => Kept<ReadonlyArray<ConversationItem> | undefined>
   }
 >()("weir/kept-responses/Conversations") {
   static readonly layer = Layer.effect(
@@ -271,7 +279,7 @@ export class Conversations extends Context.Service<
           }
           return items
         }),
-        all: Effect.fnUntraced(function* (org, id, mostBytes) {
+        all: Effect.fnUntraced(function* (org, id, mostBytes, before = maxPlace) {
           const oldest = since(org)
           if (oldest === undefined) return []
           // The database stops at the limit: contents are compressed, and smaller than their texts.
@@ -282,8 +290,8 @@ export class Conversations extends Context.Service<
                 select id, content from (
                   select place, id, content, sum(octet_length(content)) over (order by place) - octet_length(content) as before
                   from ${books}conversation_items
-                  where org_id = ${org.id} and conversation_id = ${id} and erase_at > now()
-                    and created_at > ${oldest}::timestamptz) i
+                  where org_id = ${org.id} and conversation_id = ${id} and place < ${before}::bigint
+                    and erase_at > now() and created_at > ${oldest}::timestamptz) i
                 where before <= ${mostBytes}::bigint order by place limit ${mostItems + 1}`,
             )
             .pipe(bounded)

@@ -52,7 +52,7 @@ begin
 end $fn$;
 
 -- Appends the items of responses that were settled to their conversations. A response that was cancelled or erased while it ran
--- adds nothing.
+-- adds nothing. Others get the place of their first item: the items before it are those that they continue.
 -- @param settled the numbers of those that were billed now
 create or replace function conversations_append(items json, contents bytea, settled integer[])
 returns void language plpgsql as $fn$
@@ -62,7 +62,7 @@ begin
   if books_moved() then raise exception 'the books have moved'; end if;
   -- Two commits lock their conversations in the same order.
   for r in
-    select x.org, x.kept, x.kept->'conversation'->>'id' as id
+    select x.org, x.kept, x.kept->'conversation'->>'id' as id, jsonb_array_length(x.kept->'conversation'->'items') as count
     from json_to_recordset(items) as x(item integer, org text, kept jsonb)
     where x.item = any(settled)
       and ((x.kept->>'background')::boolean is not true or exists (
@@ -75,6 +75,9 @@ begin
       to_timestamp((r.kept->>'eraseAt')::double precision / 1000))
     from jsonb_array_elements(r.kept->'conversation'->'items') with ordinality i(item, number)
     having count(*) > 0;
+    update responses q set conversation_place = v.next_place - r.count from conversations v
+    where v.org_id = r.org and v.id = r.id
+      and q.org_id = r.org and q.day = (r.kept->>'day')::date and q.id = r.kept->>'id';
   end loop;
 end $fn$;
 

@@ -93,7 +93,7 @@ export const responseRoutes = HttpRouter.use(
       const inputOf = (response: KeptResponse) => response.input.map((text, at) => withItemId(text, response.id, at))
       const outputOf = ({ response }: KeptResponse) => outputItems(response).map((text) => parseObject(text) ?? {})
       const [first = own] = before
-      const earlier = yield* earlierItems(caller.org, ownerOf(caller), first)
+      const earlier = (yield* earlierItems(caller.org, ownerOf(caller), first)) ?? []
       return [
         ...earlier.map((item) => conversationItem(item.id, item.text)),
         ...before.flatMap((response) => [...inputOf(response), ...outputOf(response)]),

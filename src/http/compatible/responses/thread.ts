@@ -75,6 +75,7 @@ export const makeThreads = Effect.gen(function* () {
     if (thread.responses.some(({ api }) => api !== undefined)) return yield* previousNotFound(previous)
     const [first] = thread.responses
     const earlier = first === undefined ? [] : yield* earlierItems(org, owner, first)
+    if (earlier === undefined) return yield* previousNotFound(previous)
     return [
       ...earlier.map(({ text }) => text),
       ...thread.responses.flatMap(({ input, response }) => [...input, ...outputItems(response)]),
