@@ -160,6 +160,8 @@ export class Gate extends Context.Service<
      * {@link ended}.
      */
     readonly admit: (request: AdmitRequest) => Effect.Effect<Admission, AdmissionError>
+    /** Refuses as {@link admit} would where a rate has no room, and counts nothing: before work whose result depends on it. */
+    readonly look: (request: Pick<AdmitRequest, "owner" | "rates">) => Effect.Effect<void, AdmissionError>
     /** Corrects the estimates of tokens, and leaves the calls at a time. Once for each admission that has counted. */
     readonly ended: (request: Limited, counted: Counted, used: TokensUsed) => Effect.Effect<void>
     /** The exchange was billed: its request id is spent. */

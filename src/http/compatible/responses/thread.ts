@@ -3,6 +3,8 @@
  * request like others: policies, prices and vendors see the whole thread.
  */
 import { Effect, Result, Semaphore } from "effect"
+import { type AdmissionError, Gate } from "../../../admission/gate.ts"
+import { callerLimits, noDemand } from "../../../admission/rates/caller-limits.ts"
 import { WeirConfig } from "../../../config.ts"
 import { isAbsent } from "../../../dialects/client/fields.ts"
 import {
@@ -61,6 +63,7 @@ const mostThreads = 8
 export const makeThreads = Effect.gen(function* () {
   const kept = yield* KeptResponses
   const conversations = yield* Conversations
+  const gate = yield* Gate
   const earlierItems = yield* makeEarlierItems
   const { bodyMaxBytes } = yield* WeirConfig
 
@@ -203,7 +206,16 @@ export const makeThreads = Effect.gen(function* () {
     }
   })
   const reading = yield* Semaphore.make(mostThreads)
-  return (caller: Caller, body: Uint8Array) => reading.withPermit(continued(caller, body))
+  /** Nothing is read for a caller whose rates have no room; a request that is refused here counts as any other. */
+  return (caller: Caller, body: Uint8Array): Effect.Effect<ContinuedRequest, ContinueError | AdmissionError> => {
+    const read = reading.withPermit(continued(caller, body))
+    if (!namesOthers(body)) return read
+    const counted = Effect.suspend(() => gate.admit({ ...callerLimits(caller, noDemand), keyId: caller.keyId }))
+    return Effect.andThen(
+      gate.look(callerLimits(caller, { ...noDemand, tokens: 1 })),
+      Effect.tapError(read, () => Effect.ignore(counted)),
+    )
+  }
 })
 
 const noTexts: ReadonlyMap<string, string> = new Map()
