@@ -39,7 +39,7 @@ export const responseRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const kept = yield* KeptResponses
     const background = yield* BackgroundResponses
-    const { bodyMaxBytes } = yield* WeirConfig
+    const { bodyMaxBytes, streamHeartbeatMs } = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
     const earlierItems = yield* makeEarlierItems
     const { again } = yield* makeForCaller
@@ -61,7 +61,7 @@ export const responseRoutes = HttpRouter.use(
       if (stream !== true) return yield* retrieve(call, id)
       const { caller, request } = call
       yield* find(caller, id)
-      const events = resumedEvents({ kept, background }, caller.org, ownerOf(caller), id, after)
+      const events = resumedEvents({ kept, background }, caller.org, ownerOf(caller), id, after, streamHeartbeatMs)
       const bytes = Stream.encodeText(Stream.orDie(streamWhileValid(() => again(request), events)))
       return HttpServerResponse.stream(bytes, {
         contentType: "text/event-stream",
