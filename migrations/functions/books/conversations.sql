@@ -51,6 +51,28 @@ begin
   return true;
 end $fn$;
 
+-- Appends items that a client adds, if the conversation then has at most so many, and so many bytes: added | full | missing.
+create or replace function conversation_add(p_org text, p_id text, p_ids text[], p_contents bytea[], p_erase_at timestamptz,
+  p_most_items integer, p_most_bytes bigint)
+returns text language plpgsql as $fn$
+declare
+  items_there bigint;
+  bytes_there bigint;
+  bytes_more bigint;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  perform from conversations v where v.org_id = p_org and v.id = p_id for update;
+  if not found then return 'missing'; end if;
+  select count(*), coalesce(sum(octet_length(i.content)), 0) into items_there, bytes_there
+  from conversation_items i where i.org_id = p_org and i.conversation_id = p_id;
+  select coalesce(sum(octet_length(c.content)), 0) into bytes_more from unnest(p_contents) c(content);
+  if cardinality(p_ids) > 0 and (items_there + cardinality(p_ids) > p_most_items or bytes_there + bytes_more > p_most_bytes) then
+    return 'full';
+  end if;
+  perform conversation_append(p_org, p_id, p_ids, p_contents, p_erase_at);
+  return 'added';
+end $fn$;
+
 -- Appends the items of responses that were settled to their conversations. A response that was cancelled or erased while it ran
 -- adds nothing. Others get the place of their first item: the items before it are those that they continue.
 -- @param settled the numbers of those that were billed now

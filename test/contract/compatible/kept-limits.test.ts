@@ -1,4 +1,7 @@
 /** Limits of callers that continue, keep and run responses. */
+import { request } from "node:http"
+import { setTimeout as sleep } from "node:timers/promises"
+import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { answering, newTestIds, testCatalogue } from "../../../src/testing/index.ts"
 import { useGateway } from "../../support/gateway.ts"
@@ -8,6 +11,7 @@ const ids = newTestIds()
 const apps = { a: 3, b: 3, c: 3, d: 3 }
 const gateway = useGateway({
   ids,
+  config: { largeBodyBytes: 4_000_000 },
   catalogue: (urls) => {
     const lines = (line: (name: string, rpm: number) => string) =>
       Object.entries(apps)
@@ -58,4 +62,76 @@ it("a request that continues a response is counted once", async () => {
   expect(await send("b", "POST", "responses", call)).toMatchObject({ status: 200 })
   expect(await send("b", "POST", "responses", call)).toMatchObject({ status: 200 })
   expect(await send("b", "POST", "responses", call)).toMatchObject(limited)
+})
+
+it.each([
+  ["creates a conversation", "c", (_: string): string => "conversations"],
+  ["adds items to it", "d", (id: string): string => `conversations/${id}/items`],
+] as const)("a request that %s is counted", async (_, app, pathOf) => {
+  const { json } = await send(app, "POST", "conversations")
+  const path = pathOf(String(json["id"]))
+  const items = [{ role: "user", content: "Hi" }]
+  expect(await send(app, "POST", path, { items })).toMatchObject({ status: 200 })
+  expect(await send(app, "POST", path, { items: [{ role: "nobody" }] })).toMatchObject({ status: 400 })
+  expect(await send(app, "POST", path, { items })).toMatchObject(limited)
+  expect(await send(app, "POST", `conversations/${String(json["id"])}`, { metadata: {} })).toMatchObject(limited)
+  expect(await send(app, "GET", `conversations/${String(json["id"])}`)).toMatchObject({ status: 200 })
+})
+
+it("bodies of conversations take room", async () => {
+  const headers = {
+    authorization: `Bearer ${ids.key}~${gateway().key}`,
+    "content-type": "application/json",
+    "content-length": 3_000_000,
+  }
+  const slow = request(`${gateway().baseUrl}/openai/v1/conversations`, { method: "POST", headers })
+  slow.on("error", () => {})
+  slow.write(" ")
+  const body = { items: [{ role: "user", content: "x".repeat(2_000_000) }] }
+  // Until its head is read.
+  await sleep(500)
+  expect(await send(undefined, "POST", "conversations", body)).toMatchObject({ status: 429 })
+  slow.destroy()
+  await expect.poll(async () => (await send(undefined, "POST", "conversations", body)).status).toBe(200)
+})
+
+/** A conversation in which an item is so many times. */
+const filled = async (content: string, times: number) => {
+  const { json } = await send(undefined, "POST", "conversations", { items: [{ role: "user", content }] })
+  const id = String(json["id"])
+  await Effect.runPromise(gateway().sql`
+    insert into conversation_items (org_id, conversation_id, place, id, erase_at, content)
+    select i.org_id, i.conversation_id, n, i.id, i.erase_at, i.content
+    from conversation_items i, generate_series(1, ${times - 1}) n where i.conversation_id = ${id}`)
+  await Effect.runPromise(gateway().sql`update conversations set next_place = ${times} where id = ${id}`)
+  return id
+}
+
+const full = {
+  status: 400,
+  json: { error: { type: "invalid_request_error", message: expect.stringContaining("begin another one") } },
+}
+
+it("a conversation has at most 10,000 items, and then no response adds to it", async () => {
+  const id = await filled("Hi", 9999)
+  const items = [{ role: "user", content: "Hi" }]
+  const path = `conversations/${id}/items`
+  expect(await send(undefined, "POST", path, { items: [...items, ...items] })).toMatchObject(full)
+  expect(await send(undefined, "POST", path, { items })).toMatchObject({ status: 200 })
+  expect(await send(undefined, "POST", path, { items })).toMatchObject(full)
+  const calls = gateway().vendor.calls.length
+  expect(await send(undefined, "POST", "responses", { model: "main", input: "Hi", conversation: id })).toMatchObject(
+    full,
+  )
+  expect(gateway().vendor.calls).toHaveLength(calls)
+  const { json } = await send(undefined, "GET", `${path}?limit=1&order=asc`)
+  expect(json["data"]).toHaveLength(1)
+})
+
+it("a conversation has at most as many bytes as a body", async () => {
+  const content = Array.from({ length: 400_000 }, () => Math.random().toString(36).slice(2, 4)).join("")
+  const id = await filled(content, 90)
+  const items = [{ role: "user", content }]
+  expect(await send(undefined, "POST", `conversations/${id}/items`, { items })).toMatchObject(full)
+  expect(await send(undefined, "POST", `conversations/${id}/items`, { items: [] })).toMatchObject({ status: 200 })
 })

@@ -18,7 +18,7 @@ import {
 import { isObject, parseObject } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import type { ConversationItem } from "../../../kept-responses/conversation.ts"
-import { Conversations } from "../../../kept-responses/conversations.ts"
+import { Conversations, mostConversationItems } from "../../../kept-responses/conversations.ts"
 import { type KeptOwner, ownerOf } from "../../../kept-responses/kept-response.ts"
 import { type KeptResponse, KeptResponses } from "../../../kept-responses/kept-responses.ts"
 import type { Org } from "../../../protocol/catalogue/tenant.ts"
@@ -27,7 +27,7 @@ import { invalidInput } from "../../../protocol/json/issues.ts"
 import { parseBody } from "../../../protocol/json/json-body.ts"
 import { cut, editJson, set } from "../../../protocol/json/json-edit.ts"
 import type { StoreUnavailable } from "../../../store/unavailable.ts"
-import { conversationNotFound } from "./conversation-not-found.ts"
+import { conversationFull, conversationNotFound } from "./conversation-errors.ts"
 import { makeEarlierItems } from "./earlier-items.ts"
 
 export interface ContinuedRequest {
@@ -93,7 +93,8 @@ export const makeThreads = Effect.gen(function* () {
     if ((yield* conversations.find(org, owner, conversation)) === undefined) {
       return yield* conversationNotFound(conversation)
     }
-    return (yield* conversations.all(org, conversation, bodyMaxBytes)) ?? (yield* bodyTooLarge(bodyMaxBytes))
+    const items = (yield* conversations.all(org, conversation, bodyMaxBytes)) ?? (yield* bodyTooLarge(bodyMaxBytes))
+    return items.length < mostConversationItems ? items : yield* conversationFull
   })
 
   /** The texts of referenced items, by their ids. */
