@@ -8,7 +8,7 @@ import { useGateway } from "../../support/gateway.ts"
 
 const ids = newTestIds()
 /** Applications that may send so many requests in a minute. */
-const apps = { a: 3, b: 3, c: 3, d: 3 }
+const apps = { a: 3, b: 3, c: 3, d: 3, e: 3 }
 const gateway = useGateway({
   ids,
   config: { largeBodyBytes: 4_000_000 },
@@ -62,6 +62,16 @@ it("a request that continues a response is counted once", async () => {
   expect(await send("b", "POST", "responses", call)).toMatchObject({ status: 200 })
   expect(await send("b", "POST", "responses", call)).toMatchObject({ status: 200 })
   expect(await send("b", "POST", "responses", call)).toMatchObject(limited)
+})
+
+it("a list of input items, for which a thread is read, is counted", async () => {
+  gateway().vendor.script(answering({ words: ["ok"], inTokens: 10, outTokens: 5 }))
+  const { json } = await send("e", "POST", "responses", { model: "main", input: "Hi" })
+  const path = `responses/${String(json["id"])}`
+  expect(await send("e", "GET", `${path}/input_items`)).toMatchObject({ status: 200 })
+  expect(await send("e", "GET", `${path}/input_items`)).toMatchObject({ status: 200 })
+  expect(await send("e", "GET", `${path}/input_items`)).toMatchObject(limited)
+  expect(await send("e", "GET", path)).toMatchObject({ status: 200 })
 })
 
 it.each([

@@ -1,6 +1,8 @@
 /** `/openai/v1/responses/{id}`: kept responses, their items, and their erasure. */
 import { Effect, Schema, SchemaTransformation, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
+import { Gate } from "../../../admission/gate.ts"
+import { callerLimits, noDemand } from "../../../admission/rates/caller-limits.ts"
 import { WeirConfig } from "../../../config.ts"
 import { chatApi } from "../../../dialects/openai-chat/client.ts"
 import { conversationItem, outputItems, withItemId } from "../../../dialects/openai-responses/items.ts"
@@ -38,6 +40,7 @@ const ReadQuery = Schema.Struct({
 export const responseRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const kept = yield* KeptResponses
+    const gate = yield* Gate
     const background = yield* BackgroundResponses
     const { bodyMaxBytes, streamHeartbeatMs } = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
@@ -103,6 +106,7 @@ export const responseRoutes = HttpRouter.use(
 
     const listInput = Effect.fnUntraced(function* (call: Authenticated, id: string) {
       const { limit, after, order } = yield* decodeQuery(ListQuery, call)
+      yield* gate.admit({ ...callerLimits(call.caller, noDemand), keyId: call.caller.keyId })
       const items = yield* itemsBefore(call.caller, id)
       if (order === "desc") items.reverse()
       const from = after === undefined ? 0 : items.findIndex((item) => item["id"] === after) + 1
