@@ -4,14 +4,15 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { answering, newTestIds, testCatalogue } from "../../../src/testing/index.ts"
+import { openaiChunk } from "../../../src/testing/vendor-replies.ts"
 import { useGateway } from "../../support/gateway.ts"
 
 const ids = newTestIds()
 /** Applications that may send so many requests in a minute. */
-const apps = { a: 3, b: 3, c: 3, d: 3, e: 3 }
+const apps = { a: 3, b: 3, c: 3, d: 3, e: 3, f: 100, g: 100 }
 const gateway = useGateway({
   ids,
-  config: { largeBodyBytes: 4_000_000 },
+  config: { largeBodyBytes: 4_000_000, backgroundResponses: 2 },
   catalogue: (urls) => {
     const lines = (line: (name: string, rpm: number) => string) =>
       Object.entries(apps)
@@ -72,6 +73,25 @@ it("a list of input items, for which a thread is read, is counted", async () => 
   expect(await send("e", "GET", `${path}/input_items`)).toMatchObject({ status: 200 })
   expect(await send("e", "GET", `${path}/input_items`)).toMatchObject(limited)
   expect(await send("e", "GET", path)).toMatchObject({ status: 200 })
+})
+
+it("an application has so many responses in the background at a time", async () => {
+  gateway().vendor.script(async (call) => {
+    call.head()
+    await call.write(openaiChunk("Hel"))
+    await call.wait(20_000)
+  })
+  const call = { model: "main", input: "Work", background: true }
+  const first = await send("f", "POST", "responses", call)
+  expect(first).toMatchObject({ status: 200, json: { status: "queued" } })
+  expect(await send("f", "POST", "responses", call)).toMatchObject({ status: 200 })
+  const refused = { ...limited, json: { error: { message: expect.stringContaining("in the background") } } }
+  expect(await send("f", "POST", "responses", call)).toMatchObject(refused)
+  expect(await send("f", "POST", "responses", { ...call, stream: true })).toMatchObject(refused)
+  const { json } = await send("g", "POST", "responses", call)
+  expect(json).toMatchObject({ status: "queued" })
+  expect(await send("f", "POST", `responses/${String(first.json["id"])}/cancel`)).toMatchObject({ status: 200 })
+  await expect.poll(async () => (await send("f", "POST", "responses", call)).status).toBe(200)
 })
 
 it.each([
