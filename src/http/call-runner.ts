@@ -44,6 +44,8 @@ export interface CallWords<Request extends CallRequest, Body extends object> ext
   readonly read: (authenticated: Authenticated) => ReadCall<Request, Body>
   /** The request that is read instead: it may be longer. Undefined if it is the one that was sent. */
   readonly continued?: (caller: Caller, body: () => Uint8Array) => Effect.Effect<Uint8Array, RouteError> | undefined
+  /** Whether a large request is read otherwise also where nothing is kept. */
+  readonly mayContinue?: (parts: ReadonlyArray<Uint8Array>) => boolean
   /** The same for a large request, which is read elsewhere; read here if absent. */
   readonly readLarge?: (
     caller: Caller,
@@ -139,7 +141,7 @@ export const makeCallRunner = Effect.gen(function* () {
       const call = () => ({ caller, body: joinChunks(parts), request, requestId })
       if (readLarge === undefined || bytes < largeBytes) return readContinued(words, call())
       // A large body is copied only where it may name a kept one. The parts are read again: they must not be freed.
-      const isKeeping = caller.org.keeps?.responses !== undefined
+      const isKeeping = caller.org.keeps?.responses !== undefined || words.mayContinue?.(parts) === true
       const continued = isKeeping ? words.continued?.(caller, () => Buffer.concat(parts)) : undefined
       const origin = { caller, requestId }
       return continued === undefined

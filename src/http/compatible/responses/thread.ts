@@ -27,6 +27,7 @@ import { invalidInput } from "../../../protocol/json/issues.ts"
 import { parseBody } from "../../../protocol/json/json-body.ts"
 import { cut, editJson, set } from "../../../protocol/json/json-edit.ts"
 import type { StoreUnavailable } from "../../../store/unavailable.ts"
+import { makeOpenSummaries } from "./compaction.ts"
 import { conversationFull, conversationNotFound } from "./conversation-errors.ts"
 import { makeEarlierItems } from "./earlier-items.ts"
 
@@ -65,6 +66,7 @@ export const makeThreads = Effect.gen(function* () {
   const conversations = yield* Conversations
   const gate = yield* Gate
   const earlierItems = yield* makeEarlierItems
+  const openSummaries = yield* makeOpenSummaries
   const { bodyMaxBytes } = yield* WeirConfig
 
   const historyOf = Effect.fnUntraced(function* (
@@ -209,7 +211,9 @@ export const makeThreads = Effect.gen(function* () {
   const reading = yield* Semaphore.make(mostThreads)
   /** Nothing is read for a caller whose rates have no room; a request that is refused here counts as any other. */
   return (caller: Caller, body: Uint8Array): Effect.Effect<ContinuedRequest, ContinueError | AdmissionError> => {
-    const read = reading.withPermit(continued(caller, body))
+    const read = Effect.flatMap(reading.withPermit(continued(caller, body)), (request) =>
+      Effect.map(openSummaries(caller.org, request.body), (whole) => ({ ...request, body: whole })),
+    )
     if (!namesOthers(body)) return read
     const counted = Effect.suspend(() => gate.admit({ ...callerLimits(caller, noDemand), keyId: caller.keyId }))
     return Effect.andThen(
