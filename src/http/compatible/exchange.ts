@@ -30,7 +30,13 @@ import { handleInPath, modelPattern } from "./model-path.ts"
 import { makeAnswerIn } from "./reply.ts"
 import { type CompatibleRequest, readCompatible } from "./request.ts"
 import { makeBackground } from "./responses/background.ts"
-import { type Compaction, makeCompactions, mayCompact, partsMayCompact } from "./responses/compaction.ts"
+import {
+  type Compaction,
+  makeCompactions,
+  makeOpenSummaries,
+  mayCompact,
+  partsMayCompact,
+} from "./responses/compaction.ts"
 import { keepResponse, keptFor, keptNames } from "./responses/keeping.ts"
 import { type ContinuedRequest, makeThreads, namesOthers } from "./responses/thread.ts"
 import { wholeRoutes } from "./whole.ts"
@@ -50,6 +56,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
   const answerIn = yield* makeAnswerIn
   const continueThread = yield* makeThreads
   const compactionOf = yield* makeCompactions
+  const openSummaries = yield* makeOpenSummaries
   const { sealer } = yield* Sealing
   const inBackground = yield* makeBackground
 
@@ -145,8 +152,9 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
           place.api,
           request,
           ({ caller: { org }, body }) =>
-            Effect.map(tokensOf(place, request, body, org.aliases), (tokens) =>
-              HttpServerResponse.jsonUnsafe(replyOf(tokens)),
+            openSummaries(org, body).pipe(
+              Effect.flatMap((whole) => tokensOf(place, request, whole, org.aliases)),
+              Effect.map((tokens) => HttpServerResponse.jsonUnsafe(replyOf(tokens))),
             ),
           bodyMaxBytes,
           takeRoom(large, request),

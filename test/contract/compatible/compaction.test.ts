@@ -76,6 +76,8 @@ describe.each(["main", "claude", "gemini"])("a thread at %s", (model) => {
       content: [{ type: "input_text", text: "The colour is blue" }],
     })
     const item = compactionIn(reply.output)
+    const counted = await client().responses.inputTokens.count({ model, input: [item] })
+    expect(counted.input_tokens).toBeLessThan(40)
     for (const other of ["main", "claude", "gemini", "responses"]) await goOn(other, item)
   })
 
@@ -160,7 +162,7 @@ it("a summary of another organisation, or that was changed, is refused", async (
 })
 
 describe("at a vendor that makes summaries", () => {
-  const own = { type: "compaction", id: "cmp_own", encrypted_content: "c2VhbGVk" }
+  const own = { type: "compaction" as const, id: "cmp_own", encrypted_content: "c2VhbGVk" }
   const usage = { input_tokens: 100, output_tokens: 20, total_tokens: 120 }
   const response = { id: "resp_own", object: "response", model: "m", status: "completed", output: [own], usage }
   const theirs = () =>
@@ -192,7 +194,7 @@ describe("at a vendor that makes summaries", () => {
     expect(output).toHaveLength(3)
     expect(output.at(-1)).toEqual(own)
     theirs()
-    await client().responses.create({ model: "responses", input: [own as OpenAI.Responses.ResponseCompactionItem] })
+    await client().responses.create({ model: "responses", input: [own] })
     expect(sent()).toContain("c2VhbGVk")
   })
 })
