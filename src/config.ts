@@ -390,6 +390,8 @@ const variables = {
   revokedGraceMs: optionalMillis("SVC_REVOKED_GRACE_MS"),
   /** Maximum open exchanges of one process; further ones are refused with `rate_limited`. */
   maxOpenExchanges: count("SVC_MAX_OPEN_EXCHANGES", 20_000),
+  /** Maximum responses of one application or person that run in the background at a time; further ones are refused with `rate_limited`. */
+  backgroundResponses: count("SVC_BACKGROUND_RESPONSES", 100),
   /** Event loop lag above which calls are refused with `rate_limited`. */
   shedLagMs: millis("SVC_SHED_LAG_MS", 60),
   /** Average wait for a hold above which calls are refused; it also bounds how many may wait. */

@@ -88,6 +88,8 @@ export const meanings: Readonly<Record<string, string>> = {
   revokedGraceMs:
     "Time that streams, sockets and realtime may go on after their credential was revoked; to their end if absent.",
   maxOpenExchanges: "Maximum open exchanges of one process; further ones are refused with `rate_limited`.",
+  backgroundResponses:
+    "Maximum responses of one application or person that run in the background at a time; further ones are refused with `rate_limited`.",
   shedLagMs: "Event loop lag above which calls are refused with `rate_limited`.",
   shedWaitMs: "Average wait for a hold above which calls are refused; it also bounds how many may wait.",
   lameDuckMs:

@@ -42,6 +42,7 @@ export const layerMemory = Layer.effect(
     )
     return Gate.of({
       admit: (request) => Effect.suspend(() => gate.admit(request)),
+      look: ({ owner, rates }) => Effect.suspend(() => gate.limits.refusal({ owner, rates }, false) ?? Effect.void),
       ended: (request, counted, used) => Effect.sync(() => gate.limits.ended(request, counted, used)),
       complete: (registration, payloadHash, isReplayable) =>
         Effect.sync(() => gate.complete(registration, payloadHash, isReplayable)),

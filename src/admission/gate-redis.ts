@@ -30,6 +30,7 @@ import {
   nonceWindowMs,
   notReplayable,
   payloadConflict,
+  type RateWindow,
   type Registration,
   rateLimited,
   readPeaks,
@@ -38,9 +39,11 @@ import {
   unknownSession,
 } from "./gate.ts"
 import { withGateMode } from "./gate-mode.ts"
-import { type LimitsAsk, makeLeasedLimits, slotLeaseMs } from "./rates/leased-limits.ts"
+import { type LimitsAsk, makeLeasedLimits, rateKeysOf, slotLeaseMs } from "./rates/leased-limits.ts"
+import { lookScript } from "./rates/window-script.ts"
 
 const admit = makeScript(admitScript)
+const looks = makeScript(lookScript)
 const complete = makeScript(completeScript)
 const renew = makeScript(renewScript)
 const withdraw = makeScript(withdrawScript)
@@ -120,6 +123,18 @@ export const layerRedis = Layer.effect(
           }
           const asked = register(request, undefined)
           return isOfLimits ? leased.askOnce(request, asked) : asked
+        }),
+      look: ({ owner, rates }) =>
+        Effect.suspend((): Effect.Effect<void, AdmissionError> => {
+          if (rates.length === 0) return Effect.void
+          const own = leased.take({ owner, rates })
+          if (own !== undefined) return Effect.sync(() => leased.undo({ owner, rates }, own))
+          const limits = rates.flatMap(({ limit, windowMs, amount = 1 }) => [limit, windowMs, amount])
+          return Effect.flatMap(redis.run(looks, rateKeysOf({ owner, rates }), limits), (reply) => {
+            const [at, waitMs, used]: ReadonlyArray<unknown> = Array.isArray(reply) ? reply : []
+            const rate = at === undefined ? undefined : rates[Number(at)]
+            return rate === undefined ? Effect.void : refusedRate(rate, Number(waitMs), Number(used))
+          })
         }),
       ended: (request, counted, used) => Effect.sync(() => leased.ended(request, counted, used)),
       complete: (registration, payloadHash, isReplayable) => {
@@ -253,9 +268,7 @@ function readAdmission(
     case "rate": {
       const rate = request.rates[Number(first)]
       const waitMs = Number(second)
-      return rate === undefined
-        ? unknownReply
-        : Effect.fail(rateLimited(rate, waitMs < 0 ? undefined : waitMs, Number(third)))
+      return rate === undefined ? unknownReply : refusedRate(rate, waitMs, Number(third))
     }
     case "slot": {
       const slot = request.slots?.[Number(first)]
@@ -275,6 +288,9 @@ function readAdmission(
       return unknownReply
   }
 }
+
+const refusedRate = (rate: RateWindow, waitMs: number, used: number) =>
+  Effect.fail(rateLimited(rate, waitMs < 0 ? undefined : waitMs, used))
 
 /** A call that is answered from what is known counts in its rates, and does not run. */
 const repeated = (values: ReadonlyArray<unknown>, limits: LimitsAsk | undefined) =>

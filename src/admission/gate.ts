@@ -35,6 +35,8 @@ export interface SlotLimit {
   readonly bucket: string
   readonly limit: number
   readonly scope: LimitScope
+  /** The calls that are meant; all if absent. */
+  readonly of?: "background" | undefined
 }
 
 /** The counts of a call, in the order of its rates. */
@@ -160,6 +162,8 @@ export class Gate extends Context.Service<
      * {@link ended}.
      */
     readonly admit: (request: AdmitRequest) => Effect.Effect<Admission, AdmissionError>
+    /** Refuses as {@link admit} would where a rate has no room, and counts nothing: before work whose result depends on it. */
+    readonly look: (request: Pick<AdmitRequest, "owner" | "rates">) => Effect.Effect<void, AdmissionError>
     /** Corrects the estimates of tokens, and leaves the calls at a time. Once for each admission that has counted. */
     readonly ended: (request: Limited, counted: Counted, used: TokensUsed) => Effect.Effect<void>
     /** The exchange was billed: its request id is spent. */
@@ -215,8 +219,10 @@ export const rateLimited = (
     limit,
     unit = "requests",
     amount = 1,
+    of,
   }: Pick<RateWindow, "scope" | "limit" | "amount"> & {
     readonly unit?: RateWindow["unit"] | "concurrent"
+    readonly of?: SlotLimit["of"]
   },
   retryAfterMs: number | undefined,
   used?: number,
@@ -229,7 +235,7 @@ export const rateLimited = (
     ...(used !== undefined && { used }),
     ...(isHopeless && { asked: amount }),
   }
-  return serviceError("rate_limited", isHopeless ? tooLarge : tooMany[unit], {
+  return serviceError("rate_limited", isHopeless ? tooLarge : tooMany[of ?? unit], {
     detail,
     ...(isHopeless ? { retry: "never" as const } : { retryAfterMs: Math.max(1, retryAfterMs) }),
   })
@@ -240,6 +246,7 @@ const tooMany = {
   requests: "Too many requests",
   tokens: "Too many tokens",
   concurrent: "Too many calls at the same time",
+  background: "Too many responses run in the background: cancel one, or wait until one has ended",
 } as const
 
 /** The time after which a call may try again where calls at a time are full: nobody knows when one of them ends. */

@@ -1,9 +1,10 @@
 /** The admission of a call: its credential may make it, and the gate counts it. */
 import { Effect, Result } from "effect"
-import type { Admission, AdmissionError, AdmitRequest, DailyCount } from "../admission/gate.ts"
+import type { Admission, AdmissionError, AdmitRequest, DailyCount, Limited } from "../admission/gate.ts"
 import { isRegistryComplete } from "../admission/request-id.ts"
 import type { Admitted } from "../admission/sessions.ts"
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
+import type { Caller } from "../identity/caller.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { type CountedLimits, limitsOfRequest } from "./counted-limits.ts"
 import type { Call } from "./held-call.ts"
@@ -30,7 +31,9 @@ export const admit = <Request extends CallRequest, Body extends object>(
   limits: CountedLimits,
 ): Effect.Effect<Admitted, AdmissionError> => {
   const request = Result.isSuccess(decoded) ? decoded.success.request : undefined
-  const limited = limitsOfRequest(caller, kind, request, catalogue.current(), usualOutputs)
+  const ofCaller = limitsOfRequest(caller, kind, request, catalogue.current(), usualOutputs)
+  const runsAlone = Result.isSuccess(decoded) && decoded.success.begun !== undefined
+  const limited = runsAlone ? inBackground(ofCaller, caller, config.backgroundResponses) : ofCaller
   const asked: AdmitRequest = {
     ...limited,
     keyId: caller.keyId,
@@ -48,6 +51,13 @@ export const admit = <Request extends CallRequest, Body extends object>(
     sessionId !== undefined && mayHave ? sessions.admit(asked, caller, sessionId) : gate.admit(asked),
     counted,
   )
+}
+
+/** The limits of a call whose client does not wait: only so many of its application or person run at a time. */
+const inBackground = (limited: Limited, { app, person }: Caller, limit: number): Limited => {
+  const scope = app === undefined ? "person" : "app"
+  const bucket = `background:${scope}:${encodeURIComponent(app?.id ?? person?.id ?? "")}`
+  return { ...limited, slots: [...(limited.slots ?? none), { bucket, limit, scope, of: "background" }] }
 }
 
 /** Whether the caller may use the model of a request, if it has one. */

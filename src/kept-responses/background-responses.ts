@@ -2,7 +2,7 @@
  * Responses that run without their client. The node that runs one has its lease, and writes its events for readers of other
  * nodes. A node that dies leaves it to the others, who end it as failed; its money is settled as that of any call.
  */
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Semaphore } from "effect"
 import { forAll, runEvery } from "../background.ts"
 import { compress, decompressAtMost } from "../files/zstd.ts"
 import type { KeptFacts } from "../money/settlement.ts"
@@ -10,7 +10,7 @@ import { editJsonText, set } from "../protocol/json/json-edit.ts"
 import { Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { BackgroundStore } from "./background-store.ts"
-import type { EventLog } from "./event-log.ts"
+import type { EventLog, EventReader } from "./event-log.ts"
 import { type KeptContent, openResponse, sealContent } from "./kept-response.ts"
 
 /** A response that runs on this node. */
@@ -22,6 +22,16 @@ export interface RunningResponse {
   readonly content: KeptContent
   /** Ends its call. */
   readonly stop: () => void
+}
+
+/** A response with its events that are written. */
+interface Written {
+  readonly response: RunningResponse
+  /** It takes the events that are written. */
+  readonly reader: EventReader
+  readonly writing: Semaphore.Semaphore
+  /** The number of parts. */
+  parts: number
 }
 
 /** The lease of a response; it is renewed each second. */
@@ -64,23 +74,30 @@ export class BackgroundResponses extends Context.Service<
       const store = yield* BackgroundStore
       const clock = yield* Clock.Clock
       const { sealer } = yield* Sealing
-      /** The responses that run here, with the numbers of texts and parts of their events that are written. */
-      const running = new Map<string, { readonly response: RunningResponse; texts: number; parts: number }>()
+      /** The responses that run here, by their keys. */
+      const running = new Map<string, Written>()
 
       const keyOf = (orgId: string, id: string) => `${orgId} ${id}`
       const contextOf = (orgId: string, id: string, part: number) => `response events ${orgId} ${id} ${part}`
 
       /** Writes the events that are not written yet. */
-      const write = Effect.fnUntraced(function* ({ orgId, id, log }: RunningResponse) {
+      const write = ({ orgId, id }: RunningResponse): Effect.Effect<void, StoreUnavailable> => {
         const written = running.get(keyOf(orgId, id))
-        const { length } = log.texts
-        if (written === undefined || written.texts === length) return
-        const { texts, parts } = written
-        const content = sealer.sealBytes(compress(log.texts.slice(texts).join("")), contextOf(orgId, id, parts))
-        yield* store.addEvents(orgId, id, { part: parts, content }, eventsKeptMs)
-        written.texts = length
-        written.parts = parts + 1
-      })
+        if (written === undefined) return Effect.void
+        // The last events are written at the end, when others may be on their way.
+        return written.writing.withPermit(
+          Effect.suspend(() => {
+            const texts = written.reader.waiting()
+            if (texts.length === 0) return Effect.void
+            const part = written.parts
+            const content = sealer.sealBytes(compress(texts.join("")), contextOf(orgId, id, part))
+            return Effect.map(store.addEvents(orgId, id, { part, content }, eventsKeptMs), () => {
+              written.parts++
+              written.reader.take(texts.length)
+            })
+          }),
+        )
+      }
 
       const here = () => [...running.values()].map(({ response }) => response)
 
@@ -103,7 +120,9 @@ export class BackgroundResponses extends Context.Service<
       })
 
       const forget = ({ orgId, id, log }: RunningResponse) => {
-        if (log.isEnded) running.delete(keyOf(orgId, id))
+        if (!log.isEnded) return
+        running.get(keyOf(orgId, id))?.reader.leave()
+        running.delete(keyOf(orgId, id))
       }
       yield* runEvery("1 second", "Renewing responses", renew)
 
@@ -140,7 +159,12 @@ export class BackgroundResponses extends Context.Service<
         begin: (response, facts) => {
           const { orgId, id } = response
           return Effect.map(store.begin(orgId, facts, leaseMs), () => {
-            running.set(keyOf(orgId, id), { response, texts: 0, parts: 0 })
+            running.set(keyOf(orgId, id), {
+              response,
+              reader: response.log.read(),
+              writing: Semaphore.makeUnsafe(1),
+              parts: 0,
+            })
           })
         },
         running: (orgId, id) => running.get(keyOf(orgId, id))?.response,

@@ -1,6 +1,7 @@
 /** The conversations of organisations in PostgreSQL. Responses add their items with the settlement that bills them. */
 import { randomBytes } from "node:crypto"
 import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { WeirConfig } from "../config.ts"
 import { isItemId } from "../dialects/openai-responses/items.ts"
 import { keptResponsesMs, type Org } from "../protocol/catalogue/tenant.ts"
 import { queryDeadline } from "../store/database.ts"
@@ -33,10 +34,14 @@ export interface ItemsPage {
 const mostItemBytes = 256 * 1024 * 1024
 /** The size from which a page of a list has no further item. */
 const pageBytes = 8 * 1024 * 1024
-/** The most items that a response continues. */
+/** The most items of a conversation: a client adds no more, and no response continues more. */
+export const mostConversationItems = 10_000
+/** The most items that are read: the last response may have gone beyond the limit. */
 const mostItems = 100_000
 
 const form = /^conv_[0-9a-f]{32}$/
+
+export type Addition = "added" | "full" | "missing"
 
 type Kept<A> = Effect.Effect<A, StoreUnavailable>
 
@@ -56,7 +61,8 @@ export class Conversations extends Context.Service<
     /** @returns false if it was removed meanwhile; this holds for all that change a conversation */
     readonly update: (org: Org, id: string, metadata: Metadata, ms: number) => Kept<boolean>
     readonly remove: (org: Org, id: string) => Kept<boolean>
-    readonly append: (org: Org, id: string, items: ReadonlyArray<ConversationItem>, ms: number) => Kept<boolean>
+    /** @returns `full` if it would have too many items, or more bytes than a request may have; then none is added */
+    readonly append: (org: Org, id: string, items: ReadonlyArray<ConversationItem>, ms: number) => Kept<Addition>
     /** Undefined if no item has the id after which it begins. */
     readonly list: (org: Org, id: string, query: ItemsQuery) => Kept<ItemsPage | undefined>
     readonly item: (org: Org, id: string, itemId: string) => Kept<ConversationItem | undefined>
@@ -68,8 +74,16 @@ export class Conversations extends Context.Service<
       ids: ReadonlyArray<string>,
       mostBytes: number,
     ) => Kept<ReadonlyArray<ConversationItem> | undefined>
-    /** All items, the oldest first; undefined if they are together larger than so many bytes. */
-    readonly all: (org: Org, id: string, mostBytes: number) => Kept<ReadonlyArray<ConversationItem> | undefined>
+    /**
+     * Its items, the oldest first; undefined if they are together larger than so many bytes.
+     * @param before the place before which they are; all if absent
+     */
+    readonly all: (
+      org: Org,
+      id: string,
+      mostBytes: number,
+      before?: string,
+    ) => Kept<ReadonlyArray<ConversationItem> | undefined>
   }
 >()("weir/kept-responses/Conversations") {
   static readonly layer = Layer.effect(
@@ -79,6 +93,7 @@ export class Conversations extends Context.Service<
       const { sealer } = yield* Sealing
       const bounded = yield* queryDeadline
       const clock = yield* Clock.Clock
+      const { bodyMaxBytes } = yield* WeirConfig
 
       const after = (ms: number): Date => new Date(clock.currentTimeMillisUnsafe() + ms)
       /** The oldest part that is kept now: a shorter time holds for those that exist, too. */
@@ -90,7 +105,7 @@ export class Conversations extends Context.Service<
       const opened = (org: Org, id: string, rows: ReadonlyArray<unknown>): ReadonlyArray<ConversationItem> =>
         readItems(rows).flatMap((row) => openItem(sealer, org.id, id, row, mostItemBytes) ?? [])
 
-      /** Adds sealed items to a conversation. @returns false if there is none */
+      /** Adds sealed items to a conversation. */
       const append = Effect.fnUntraced(function* (
         org: Org,
         id: string,
@@ -102,12 +117,12 @@ export class Conversations extends Context.Service<
         const [row] = yield* shards
           .of(org.id)
           .run(
-            ({ sql, books }) => sql<{ readonly done: boolean }>`
-              select ${books}conversation_append(${org.id}, ${id}, ${ids}::text[], ${contents}::bytea[],
-                ${after(ms)}::timestamptz) as done`,
+            ({ sql, books }) => sql<{ readonly done: Addition }>`
+              select ${books}conversation_add(${org.id}, ${id}, ${ids}::text[], ${contents}::bytea[],
+                ${after(ms)}::timestamptz, ${mostConversationItems}::integer, ${bodyMaxBytes}::bigint) as done`,
           )
           .pipe(bounded)
-        return row?.done === true
+        return row?.done ?? "missing"
       })
 
       return Conversations.of({
@@ -271,7 +286,7 @@ export class Conversations extends Context.Service<
           }
           return items
         }),
-        all: Effect.fnUntraced(function* (org, id, mostBytes) {
+        all: Effect.fnUntraced(function* (org, id, mostBytes, before = maxPlace) {
           const oldest = since(org)
           if (oldest === undefined) return []
           // The database stops at the limit: contents are compressed, and smaller than their texts.
@@ -282,8 +297,8 @@ export class Conversations extends Context.Service<
                 select id, content from (
                   select place, id, content, sum(octet_length(content)) over (order by place) - octet_length(content) as before
                   from ${books}conversation_items
-                  where org_id = ${org.id} and conversation_id = ${id} and erase_at > now()
-                    and created_at > ${oldest}::timestamptz) i
+                  where org_id = ${org.id} and conversation_id = ${id} and place < ${before}::bigint
+                    and erase_at > now() and created_at > ${oldest}::timestamptz) i
                 where before <= ${mostBytes}::bigint order by place limit ${mostItems + 1}`,
             )
             .pipe(bounded)

@@ -25,6 +25,8 @@ export interface KeptResponse extends KeptContent {
   readonly state: ResponseState
   readonly isBackground: boolean
   readonly createdAt: Date
+  /** The place in its conversation at which its items were appended; undefined if none were. */
+  readonly conversationPlace: string | undefined
 }
 
 /** A thread that cannot be continued: a response of it is unknown, or it is too long. */
@@ -104,7 +106,7 @@ export class KeptResponses extends Context.Service<
           .of(org.id)
           .run(
             ({ sql, books }) => sql`
-              select id, previous_id, state, is_background, created_at, ${sql.literal(column)} as content
+              select id, previous_id, state, is_background, created_at, conversation_place::text, ${sql.literal(column)} as content
               from ${books}responses
               where org_id = ${org.id} and day = ${day}::text::date and id = ${id} and app_id = ${app}
                 and person_id = ${person} and end_user_id = ${endUser} and erase_at > now() and created_at > ${oldest}`,
@@ -142,7 +144,7 @@ export class KeptResponses extends Context.Service<
             .of(org.id)
             .run(
               ({ sql, books }) => sql`
-                select id, previous_id, state, is_background, created_at, content
+                select id, previous_id, state, is_background, created_at, conversation_place::text, content
                 from ${books}response_thread(${org.id}, ${day}::text::date, ${id}, ${app}, ${person}, ${endUser},
                   ${oldest}::timestamptz, ${mostTurns}::integer, ${mostBytes}::bigint)`,
             )
@@ -213,6 +215,7 @@ const Row = Schema.Struct({
   state: ResponseState,
   is_background: Schema.Boolean,
   created_at: Schema.Date,
+  conversation_place: Schema.NullOr(Schema.String),
   content: Schema.Uint8Array,
 })
 const factsOf = (row: typeof Row.Type) => ({
@@ -221,6 +224,7 @@ const factsOf = (row: typeof Row.Type) => ({
   state: row.state,
   isBackground: row.is_background,
   createdAt: row.created_at,
+  conversationPlace: row.conversation_place ?? undefined,
 })
 
 const readRows = Schema.decodeUnknownSync(Schema.Array(Row))

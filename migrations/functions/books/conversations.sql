@@ -51,8 +51,30 @@ begin
   return true;
 end $fn$;
 
+-- Appends items that a client adds, if the conversation then has at most so many, and so many bytes: added | full | missing.
+create or replace function conversation_add(p_org text, p_id text, p_ids text[], p_contents bytea[], p_erase_at timestamptz,
+  p_most_items integer, p_most_bytes bigint)
+returns text language plpgsql as $fn$
+declare
+  items_there bigint;
+  bytes_there bigint;
+  bytes_more bigint;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  perform from conversations v where v.org_id = p_org and v.id = p_id for update;
+  if not found then return 'missing'; end if;
+  select count(*), coalesce(sum(octet_length(i.content)), 0) into items_there, bytes_there
+  from conversation_items i where i.org_id = p_org and i.conversation_id = p_id;
+  select coalesce(sum(octet_length(c.content)), 0) into bytes_more from unnest(p_contents) c(content);
+  if cardinality(p_ids) > 0 and (items_there + cardinality(p_ids) > p_most_items or bytes_there + bytes_more > p_most_bytes) then
+    return 'full';
+  end if;
+  perform conversation_append(p_org, p_id, p_ids, p_contents, p_erase_at);
+  return 'added';
+end $fn$;
+
 -- Appends the items of responses that were settled to their conversations. A response that was cancelled or erased while it ran
--- adds nothing.
+-- adds nothing. Others get the place of their first item: the items before it are those that they continue.
 -- @param settled the numbers of those that were billed now
 create or replace function conversations_append(items json, contents bytea, settled integer[])
 returns void language plpgsql as $fn$
@@ -62,7 +84,7 @@ begin
   if books_moved() then raise exception 'the books have moved'; end if;
   -- Two commits lock their conversations in the same order.
   for r in
-    select x.org, x.kept, x.kept->'conversation'->>'id' as id
+    select x.org, x.kept, x.kept->'conversation'->>'id' as id, jsonb_array_length(x.kept->'conversation'->'items') as count
     from json_to_recordset(items) as x(item integer, org text, kept jsonb)
     where x.item = any(settled)
       and ((x.kept->>'background')::boolean is not true or exists (
@@ -75,6 +97,9 @@ begin
       to_timestamp((r.kept->>'eraseAt')::double precision / 1000))
     from jsonb_array_elements(r.kept->'conversation'->'items') with ordinality i(item, number)
     having count(*) > 0;
+    update responses q set conversation_place = v.next_place - r.count from conversations v
+    where v.org_id = r.org and v.id = r.id
+      and q.org_id = r.org and q.day = (r.kept->>'day')::date and q.id = r.kept->>'id';
   end loop;
 end $fn$;
 

@@ -100,6 +100,16 @@ local function holdCalls(key, node, calls, leaseMs)
 end
 `
 
+/** KEYS: windows. ARGV: the limit, the length and the amount of each. Returns {index, ms left or -1, used} of one without room, or {}. */
+export const lookScript = `${windowFunctions}
+for i, key in ipairs(KEYS) do
+  local limit, amount = tonumber(ARGV[3 * i - 2]), tonumber(ARGV[3 * i])
+  local w = look(key, tonumber(ARGV[3 * i - 1]))
+  if w.sum + amount > limit then return {i - 1, untilRoom(w, amount, limit), w.sum} end
+end
+return {}
+`
+
 /** KEYS: a window. ARGV: its length; the amount, which is below zero if it is taken back; then the part of it. */
 export const correctScript = `${windowFunctions}
 local w, amount = look(KEYS[1], tonumber(ARGV[1])), tonumber(ARGV[2])

@@ -119,4 +119,10 @@ export const conversationItem = (id: string, text: string): JsonObject => {
 
 /** The items of a request that is to be kept; undefined if it says that it is not. @param from the first that is returned */
 export const keptInput = (body: string | Uint8Array, from: number): ReadonlyArray<string> | undefined =>
-  new JsonSource(body).textAt(["store"]) === "false" ? undefined : inputItems(body, from)
+  new JsonSource(body).textAt(["store"]) === "false"
+    ? undefined
+    : inputItems(body, from).filter((text) => !isTrigger(text))
+
+/** An item that asks for a summary is no part of a thread. */
+const isTrigger = (text: string): boolean =>
+  text.includes("compaction_trigger") && parseObject(text)?.["type"] === "compaction_trigger"

@@ -40,17 +40,23 @@ import {
   placedObjectsAt,
   stringAt,
 } from "../parse/json.ts"
-import { makeSseDecoder } from "../parse/sse-frames.ts"
+import { makeSseDecoder, noMore } from "../parse/sse-frames.ts"
 import { tokensOf } from "../vendor/logprobs.ts"
+import { DoneItems } from "./done-items.ts"
 import { HostedCount } from "./hosted-count.ts"
 import { reasoningSignature } from "./vendor-request.ts"
 
 /** A streamed reply. */
 export function decodeStream(carries = false): Decoder {
   const reply = new ReplyReader()
-  return makeSseDecoder((data, events) => {
-    if (data !== "[DONE]") reply.readFrame(data, events)
-  }, carries)
+  const done = carries ? new DoneItems() : undefined
+  let whole: string | undefined
+  const read = (data: string, events: Array<VendorEvent>) => {
+    const frame = data === "[DONE]" ? undefined : parseObject(data)
+    whole = done?.read(frame, data)
+    if (data !== "[DONE]") reply.readFrame(frame, data, events)
+  }
+  return makeSseDecoder(read, carries, noMore, (data) => whole ?? data)
 }
 
 /** A whole reply. */
@@ -86,8 +92,7 @@ class ReplyReader {
   readonly #uses = new HostedCount()
 
   /** @param data of an event, in JSON */
-  readFrame(data: string, events: Array<VendorEvent>): void {
-    const frame = parseObject(data)
+  readFrame(frame: JsonObject | undefined, data: string, events: Array<VendorEvent>): void {
     const index = numberAt(frame, "output_index") ?? 0
     const part = numberAt(frame, "content_index") ?? numberAt(frame, "summary_index") ?? 0
     const delta = stringAt(frame, "delta") ?? ""

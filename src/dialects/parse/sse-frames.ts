@@ -15,19 +15,24 @@ const frameEnd = "\n\n"
 
 type ReadFrame = (data: string, events: Array<VendorEvent>) => void
 
+/** The data that are carried instead of those of the frame that was read last. */
+type CarriedAs = (data: string) => string
+
 /**
  * A decoder of event streams: keeps incomplete frames, and emits `malformed` for unreadable ones.
  * @param readFrame returns the events of one frame's data (multi-line data joined by line feeds)
  * @param carries whether each frame is emitted too, before its events, except for frames with a fault
  * @param close returns the events that are known only at the end of the connection
+ * @param carriedAs the frame itself if absent
  */
 export const makeSseDecoder = (
   readFrame: ReadFrame,
   carries = false,
   close: (events: Array<VendorEvent>) => void = noMore,
-): Decoder => new SseDecoder(readFrame, carries, close)
+  carriedAs: CarriedAs = (data) => data,
+): Decoder => new SseDecoder(readFrame, carries, close, carriedAs)
 
-const noMore = () => {}
+export const noMore = () => {}
 
 class SseDecoder implements Decoder {
   readonly #parser: Sse.Parser
@@ -38,7 +43,12 @@ class SseDecoder implements Decoder {
   #isBetweenFrames = true
   readonly #carries: boolean
 
-  constructor(readFrame: ReadFrame, carries: boolean, close: (events: Array<VendorEvent>) => void) {
+  constructor(
+    readFrame: ReadFrame,
+    carries: boolean,
+    close: (events: Array<VendorEvent>) => void,
+    carriedAs: CarriedAs,
+  ) {
     this.#close = close
     this.#carries = carries
     this.#parser = Sse.makeParser(
@@ -46,7 +56,7 @@ class SseDecoder implements Decoder {
         if (event._tag !== "Event") return
         const before = this.#events.length
         readFrame(event.data, this.#events)
-        if (carries) addFrame(this.#events, before, event.event, event.data)
+        if (carries) addFrame(this.#events, before, event.event, carriedAs(event.data))
       },
       { maxEventSize: maxFrameBytes },
     )

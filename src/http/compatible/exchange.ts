@@ -12,6 +12,7 @@ import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
+import { summarisingApi } from "../../dialects/openai-responses/compaction.ts"
 import { keptInput } from "../../dialects/openai-responses/items.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { JobStore } from "../../jobs/job-store.ts"
@@ -31,6 +32,7 @@ import { handleInPath, modelPattern } from "./model-path.ts"
 import { makeAnswerIn } from "./reply.ts"
 import { type CompatibleRequest, readCompatible } from "./request.ts"
 import { makeBackground } from "./responses/background.ts"
+import { type Compaction, makeCompactions, makeOpenSummaries, mayCompact } from "./responses/compaction.ts"
 import { keepResponse, keptFor, keptNames } from "./responses/keeping.ts"
 import { type ContinuedRequest, makeThreads, namesOthers } from "./responses/thread.ts"
 import { wholeRoutes } from "./whole.ts"
@@ -38,6 +40,8 @@ import { wholeRoutes } from "./whole.ts"
 /** The action that a path asks for. */
 interface Place extends RequestPlace {
   readonly api: ClientApi
+  /** Whether it asks for a summary of a thread. */
+  readonly compacts?: boolean
 }
 
 export const makeCompatibleHandlers = Effect.gen(function* () {
@@ -47,23 +51,29 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
   const large = yield* LargeRequests
   const answerIn = yield* makeAnswerIn
   const continueThread = yield* makeThreads
+  const compactionOf = yield* makeCompactions
+  const openSummaries = yield* makeOpenSummaries
   const { sealer } = yield* Sealing
   const inBackground = yield* makeBackground
   const inlineFiles = yield* makeInlineFiles
 
   const exchange =
-    ({ api, ...place }: Place): DirectHandler =>
+    ({ api, compacts: isAsked = false, ...place }: Place): DirectHandler =>
     (request, response) => {
       const requestId = newRequestId()
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
       let thread: ContinuedRequest | undefined
+      let compaction: Compaction | undefined
+      /** A summary is read in the same API, without what only its vendors have. */
+      const readIn = () => (compaction === undefined || compaction.api.carried !== undefined ? api : summarisingApi)
       /** A request that is read again keeps the connection of its first reading. */
       let detached: ReturnType<typeof inBackground> | undefined
       const connect = ({ sent, decoded }: CompatibleRequest, caller: Caller, input?: ReadonlyArray<string>) => {
         const context = { ...unread, ...sent?.context, isArray: place.isArray }
         const ms = input && keptFor(caller)
         if (input === undefined || ms === undefined) {
-          return { decoded, connection: new CompatibleConnection(response, api, context, request.headers) }
+          const repliesIn = compaction?.api ?? api
+          return { decoded, connection: new CompatibleConnection(response, repliesIn, context, request.headers) }
         }
         const background = thread?.background
         const named = { ...context, kept: keptNames(context, thread) }
@@ -82,21 +92,22 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
       const isKept = (caller: Caller) => api === responsesApi && keptFor(caller) !== undefined
       return runner.run(chat, withCredential(request), requestId, {
         continued: (caller, parts) => {
-          const isContinued = api === responsesApi && namesOthers(parts)
+          const isContinued = api === responsesApi && (isAsked || namesOthers(parts) || mayCompact(parts))
           if (!isContinued && !namesFiles(api, parts)) return undefined
           // The parts of a large body are read again: they must not be freed.
           const [only = Buffer.concat(parts)] = parts.length === 1 ? parts : []
           if (!isContinued) return inlineFiles(caller, only)
-          return Effect.flatMap(continueThread(caller, only), (continued) => {
-            thread = continued
-            return namesFiles(api, [continued.body])
-              ? inlineFiles(caller, continued.body)
-              : Effect.succeed(continued.body)
+          return Effect.gen(function* () {
+            thread = yield* continueThread(caller, only)
+            const isBackground = thread.background !== undefined
+            compaction = yield* compactionOf(caller, thread.body, { isAsked, isBackground })
+            const body = compaction?.body ?? thread.body
+            return namesFiles(api, [body]) ? yield* inlineFiles(caller, body) : body
           })
         },
         read: ({ caller, body }) => {
           const read = readCompatible(
-            api,
+            readIn(),
             { headers: request.headers, joined: joined() },
             body,
             caller.org.aliases,
@@ -109,7 +120,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
           const inputFrom = isKept(caller) ? (thread?.from ?? 0) : undefined
           const { headers } = request
           const { aliases } = caller.org
-          const sentIn = { api: api.name, place, headers, aliases, inputFrom, joined: joined() }
+          const sentIn = { api: readIn().name, place, headers, aliases, inputFrom, joined: joined() }
           return Effect.map(large.read(parts, sentIn, masking), (read) => connect(read, caller, read.input))
         },
         refusedAt: () => new CompatibleConnection(response, api, unread),
@@ -146,8 +157,9 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
           place.api,
           request,
           ({ caller, body }) =>
-            Effect.map(tokensOfFiles(place, request, caller, body), (tokens) =>
-              HttpServerResponse.jsonUnsafe(replyOf(tokens)),
+            openSummaries(caller.org, body).pipe(
+              Effect.flatMap((whole) => tokensOfFiles(place, request, caller, whole)),
+              Effect.map((tokens) => HttpServerResponse.jsonUnsafe(replyOf(tokens))),
             ),
           bodyMaxBytes,
           takeRoom(large, request),
@@ -163,6 +175,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     ["/openai/v1/chat/completions", exchange({ api: chatApi, ...whole })],
     ["/openai/v1/completions", exchange({ api: completionApi, ...whole })],
     ["/openai/v1/responses", exchange({ api: responsesApi, ...whole })],
+    ["/openai/v1/responses/compact", exchange({ api: responsesApi, compacts: true, ...whole })],
     [
       "/openai/v1/responses/input_tokens",
       count({ api: responsesApi, ...whole, counts: true }, (input_tokens) => ({

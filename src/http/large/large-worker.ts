@@ -12,6 +12,7 @@ import { dialectOf } from "../../dialects/index.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
+import { summarisingApi } from "../../dialects/openai-responses/compaction.ts"
 import { keptInput } from "../../dialects/openai-responses/items.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { Prompt, PromptParams } from "../../kinds/chat/prompt.ts"
@@ -40,7 +41,9 @@ import {
   type TextOf,
 } from "./protocol.ts"
 
-const apis = new Map([chatApi, completionApi, responsesApi, messagesApi, generateApi].map((api) => [api.name, api]))
+const apis = new Map(
+  [chatApi, completionApi, responsesApi, summarisingApi, messagesApi, generateApi].map((api) => [api.name, api]),
+)
 
 /** The priority of the thread: if both want a core, the event loop comes first. Only Linux has priorities of threads. */
 const stepBack = (): void => {

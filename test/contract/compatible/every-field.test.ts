@@ -556,7 +556,6 @@ describe("more routes", () => {
   })
 
   it.each([
-    ["/openai/v1/responses/compact", /responses\/compact is not supported/],
     ["/anthropic/v1/messages/batches", /messages\/batches is not supported/],
     ["/anthropic/v1/messages/batches/msgbatch_1", /messages\/batches is not supported/],
     ["/gemini/v1beta/interactions", /interactions is not supported/],

@@ -56,3 +56,30 @@ it("a request of a conversation that is sent again has its first reply", async (
   const first = await send()
   expect(await send()).toMatchObject({ id: first.id, output_text: "ok" })
 })
+
+it.each(["route", "item", "stream"])("a summary has values, and later vendors marks: by the %s", async (way) => {
+  says("ok")
+  await client().responses.create({ model: "main", input: "I am ada@example.com" })
+  const [mark = ""] = marks()
+  says("The user is ", mark.slice(0, 9), mark.slice(9), ".")
+  const input: Array<OpenAI.Responses.ResponseInputItem> = [{ role: "user", content: "I am ada@example.com" }]
+  const triggered = { model: "main", input: [...input, { type: "compaction_trigger" as const }] }
+  const { output } =
+    way === "route"
+      ? await client().responses.compact({ model: "main", input })
+      : way === "item"
+        ? await client().responses.create(triggered)
+        : await client().responses.stream(triggered).finalResponse()
+  expect(marks().length).toBeGreaterThan(0)
+  expect(vendorBodyOf(gateway().vendor)).not.toContain("ada@")
+  const item = output.at(-1)
+  if (item?.type !== "compaction") throw new Error("there is no summary")
+  says("ok")
+  await client().responses.create({ model: "main", input: [item, { role: "user", content: "Who?" }] })
+  expect(vendorBodyOf(gateway().vendor)).toMatch(/The user is <EMAIL_[A-Z2-7]{5}>\./)
+  expect(vendorBodyOf(gateway().vendor)).not.toContain("ada@")
+  // The mark is made of the value: the summary has that.
+  says("It is ", marks()[0] ?? "")
+  const last = await client().responses.create({ model: "main", input: [item, { role: "user", content: "Who?" }] })
+  expect(last.output_text).toBe("It is ada@example.com")
+})

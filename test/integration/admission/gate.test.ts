@@ -52,6 +52,21 @@ const contract = (name: string, gate: Layer.Layer<Gate, unknown>) =>
       }),
     )
 
+    it.effect("a look counts nothing, and finds the room that there is", () =>
+      Effect.gen(function* () {
+        const gate = yield* Gate
+        const request = { ...newCaller(), rates: [windowOf(2, 60_000, "app"), windowOf(9, 60_000)] }
+        for (let at = 0; at < 5; at++) yield* gate.look(request)
+        expect(yield* outcome(request)).toEqual({ admitted: "Admitted" })
+        yield* gate.look(request)
+        expect(yield* outcome(request)).toEqual({ admitted: "Admitted" })
+        const refused = yield* Effect.flip(gate.look(request))
+        expect(refused).toMatchObject({ code: "rate_limited", detail: { scope: "app", limit: 2, used: 2 } })
+        if (refused._tag === "ServiceError") expect(refused.retryAfterMs).toBeGreaterThan(0)
+        yield* gate.look(newCaller())
+      }),
+    )
+
     it.effect("a rate of tokens counts an estimate, and what was used when the call has ended", () =>
       Effect.gen(function* () {
         const gate = yield* Gate

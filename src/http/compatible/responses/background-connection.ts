@@ -130,7 +130,6 @@ export class BackgroundConnection implements Connection<ChatReply> {
  * @returns a function that writes a heartbeat
  */
 const followLog = (log: EventLog, client: CompatibleConnection, stallMs: number): ((heartbeat: string) => void) => {
-  let at = 0
   let isOver = false
   let hasRoom = true
   let stall: NodeJS.Timeout | undefined
@@ -139,7 +138,11 @@ const followLog = (log: EventLog, client: CompatibleConnection, stallMs: number)
     if (!hasRoom) stall = setTimeout(() => client.cut(), stallMs)
   }
   const goOn = () => {
-    while (hasRoom && !isOver && at < log.texts.length) write(log.texts[at++] ?? "")
+    while (hasRoom && !isOver) {
+      const text = reader.next()
+      if (text === undefined) break
+      write(text)
+    }
     if (hasRoom && log.isEnded && !isOver) {
       leave()
       client.end(() => {})
@@ -148,14 +151,14 @@ const followLog = (log: EventLog, client: CompatibleConnection, stallMs: number)
   const leave = () => {
     isOver = true
     clearTimeout(stall)
-    unlisten()
+    reader.leave()
   }
   const room = () => {
     hasRoom = true
     clearTimeout(stall)
     goOn()
   }
-  const unlisten = log.listen(goOn)
+  const reader = log.read(() => goOn())
   client.listen({ room, gone: leave, parts: () => {} })
   goOn()
   return (heartbeat) => {

@@ -1,6 +1,8 @@
 /** `/openai/v1/conversations`: lists of items that responses continue. */
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
+import { Gate } from "../../../admission/gate.ts"
+import { callerLimits, noDemand } from "../../../admission/rates/caller-limits.ts"
 import { WeirConfig } from "../../../config.ts"
 import { chatApi } from "../../../dialects/openai-chat/client.ts"
 import { conversationItem } from "../../../dialects/openai-responses/items.ts"
@@ -11,10 +13,12 @@ import { ownerOf } from "../../../kept-responses/kept-response.ts"
 import { serviceError } from "../../../protocol/error.ts"
 import { invalidInput } from "../../../protocol/json/issues.ts"
 import { type Authenticated, fromRouter } from "../../caller-request.ts"
+import { LargeRequests } from "../../large/large-requests.ts"
+import { takeRoom } from "../../large/take-room.ts"
 import type { RouteError } from "../../respond.ts"
 import { makeAnswerIn } from "../reply.ts"
 import { readConversationBody } from "./conversation-body.ts"
-import { conversationNotFound } from "./conversation-not-found.ts"
+import { conversationFull, conversationNotFound } from "./conversation-errors.ts"
 import { keptFor } from "./keeping.ts"
 import { decodeQuery, ListQuery, listReply, unknownAfter } from "./list-query.ts"
 
@@ -30,6 +34,8 @@ export const conversationRoutes = HttpRouter.use(
     const conversations = yield* Conversations
     const { bodyMaxBytes } = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
+    const gate = yield* Gate
+    const large = yield* LargeRequests
 
     /** The conversation, and the time for which changes of it are kept. */
     const find = Effect.fnUntraced(function* (caller: Caller, id: string) {
@@ -67,7 +73,9 @@ export const conversationRoutes = HttpRouter.use(
       const { ms } = yield* find(caller, id)
       const { items } = yield* Effect.fromResult(readConversationBody(body, ["items"]))
       if (items === undefined) return yield* invalidInput([{ path: "items", message: "is required" }])
-      if (!(yield* conversations.append(caller.org, id, items, ms))) return yield* conversationNotFound(id)
+      const addition = yield* conversations.append(caller.org, id, items, ms)
+      if (addition === "missing") return yield* conversationNotFound(id)
+      if (addition === "full") return yield* conversationFull
       return listReply(items.map(shownItem), false)
     })
 
@@ -89,18 +97,31 @@ export const conversationRoutes = HttpRouter.use(
       return (yield* conversations.removeItem(caller.org, id, item)) ? shown(conversation) : yield* itemNotFound(item)
     })
 
-    const add = (method: "GET" | "DELETE" | "POST", path: `/${string}`, answer: Answer) =>
+    const add = (method: "GET" | "DELETE", path: `/${string}`, answer: Answer) =>
       router.add(method, path, (request) =>
         Effect.flatMap(HttpRouter.params, ({ id = "", item = "" }) =>
           answerIn(chatApi, fromRouter(request), (call) => answer(call, { id, item }), bodyMaxBytes),
         ),
       )
+    /** Requests with a body take room for it, and count in the caller's rates as calls do. */
+    const addCounted = (path: `/${string}`, answer: Answer) =>
+      router.add("POST", path, (request) =>
+        Effect.flatMap(HttpRouter.params, ({ id = "", item = "" }) => {
+          const sent = fromRouter(request)
+          const counted = (call: Authenticated) =>
+            Effect.andThen(
+              gate.admit({ ...callerLimits(call.caller, noDemand), keyId: call.caller.keyId }),
+              answer(call, { id, item }),
+            )
+          return Effect.scoped(answerIn(chatApi, sent, counted, bodyMaxBytes, takeRoom(large, sent)))
+        }),
+      )
 
-    yield* add("POST", "/openai/v1/conversations", create)
+    yield* addCounted("/openai/v1/conversations", create)
     yield* add("GET", "/openai/v1/conversations/:id", retrieve)
-    yield* add("POST", "/openai/v1/conversations/:id", update)
+    yield* addCounted("/openai/v1/conversations/:id", update)
     yield* add("DELETE", "/openai/v1/conversations/:id", remove)
-    yield* add("POST", "/openai/v1/conversations/:id/items", addItems)
+    yield* addCounted("/openai/v1/conversations/:id/items", addItems)
     yield* add("GET", "/openai/v1/conversations/:id/items", listItems)
     yield* add("GET", "/openai/v1/conversations/:id/items/:item", retrieveItem)
     yield* add("DELETE", "/openai/v1/conversations/:id/items/:item", removeItem)

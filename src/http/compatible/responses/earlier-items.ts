@@ -1,7 +1,6 @@
 /** The items before a kept response: those of the conversation that it continued, up to its own. */
 import { Effect } from "effect"
 import { WeirConfig } from "../../../config.ts"
-import { namedItems, responseOfItem } from "../../../dialects/openai-responses/items.ts"
 import { objectAt, parseObject } from "../../../dialects/parse/json.ts"
 import type { ConversationItem } from "../../../kept-responses/conversation.ts"
 import { Conversations } from "../../../kept-responses/conversations.ts"
@@ -15,21 +14,17 @@ export const makeEarlierItems = Effect.gen(function* () {
   const conversations = yield* Conversations
   const { bodyMaxBytes } = yield* WeirConfig
 
+  /** @returns undefined if its conversation is not there any more */
   return Effect.fnUntraced(function* (
     org: Org,
     owner: KeptOwner,
-    { id, input, response }: KeptResponse,
-  ): Effect.fn.Return<ReadonlyArray<ConversationItem>, ServiceError | StoreUnavailable> {
+    { response, conversationPlace }: KeptResponse,
+  ): Effect.fn.Return<ReadonlyArray<ConversationItem> | undefined, ServiceError | StoreUnavailable> {
     const conversationId = objectAt(parseObject(response), "conversation")?.["id"]
     if (typeof conversationId !== "string") return []
-    if ((yield* conversations.find(org, owner, conversationId)) === undefined) return []
-    const items = yield* conversations.all(org, conversationId, bodyMaxBytes)
-    if (items === undefined) return yield* bodyTooLarge(bodyMaxBytes)
-    const own = namedItems(id, input, response).map((item) => item.id)
-    // Ids that others made may be in the conversation twice.
-    const first = own.findIndex((itemId) => responseOfItem(itemId) === id)
-    const at = Math.max(first, 0)
-    const place = items.findIndex((item) => item.id === own[at]) - at
-    return items.slice(0, Math.max(place, 0))
+    if (conversationPlace === undefined) return undefined
+    if ((yield* conversations.find(org, owner, conversationId)) === undefined) return undefined
+    const items = yield* conversations.all(org, conversationId, bodyMaxBytes, conversationPlace)
+    return items ?? (yield* bodyTooLarge(bodyMaxBytes))
   })
 })

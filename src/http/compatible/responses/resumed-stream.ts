@@ -22,40 +22,52 @@ interface Place {
   readonly last: number | undefined
   /** Looks since its response has ended, in which no event was found. */
   readonly late: number
+  /** When the reader got something last, in milliseconds since 1970. */
+  readonly wroteAtMs: number
 }
 
+const heartbeat = ": hb\n\n"
 const pause = Duration.millis(250)
 /** The node that runs a response writes its last events after its end: unless it has died meanwhile. */
 const mostLate = 8
 
-/** @param after the sequence number of the last event that the reader has; -1 if it has none */
+/**
+ * @param after the sequence number of the last event that the reader has; -1 if it has none
+ * @param heartbeatMs the silence after which a heartbeat is sent
+ */
 export const resumedEvents = (
   { kept, background }: Stores,
   org: Org,
   owner: KeptOwner,
   id: string,
   after: number,
+  heartbeatMs: number,
 ): Stream.Stream<string, StoreUnavailable> =>
-  Stream.paginate<Place, string, StoreUnavailable>({ part: 0, last: undefined, late: 0 }, (place) =>
-    Effect.gen(function* () {
-      const response = yield* kept.stateOf(org, owner, id)
-      const parts = yield* background.events(org.id, id, place.part)
-      const text = parts.map((each) => each.text).join("")
-      const told = eventsAfter(text, after)
-      if (response === undefined || hasEnd(text)) return [tellIf(told), Option.none()]
-      const last = lastNumber(text) ?? place.last
-      const isRunning = response.state === "in_progress" || response.state === "queued"
-      const mayComeLate = response.isBackground && response.state !== "cancelled" && place.late < mostLate
-      const isLate = mayComeLate && (last !== undefined || isYoung(response))
-      if (isRunning || isLate || parts.length > 0) {
-        if (parts.length === 0) yield* Effect.sleep(pause)
-        const part = (parts.at(-1)?.part ?? place.part - 1) + 1
-        return [tellIf(told), Option.some({ part, last, late: isRunning ? 0 : place.late + 1 })]
-      }
-      const whole = yield* kept.find(org, owner, id)
-      const rest = whole === undefined ? "" : eventsOfEnded(whole.response, last)
-      return [tellIf(told + eventsAfter(rest, after)), Option.none()]
-    }),
+  Stream.paginate<Place, string, StoreUnavailable>(
+    { part: 0, last: undefined, late: 0, wroteAtMs: Date.now() },
+    (place) =>
+      Effect.gen(function* () {
+        const response = yield* kept.stateOf(org, owner, id)
+        const parts = yield* background.events(org.id, id, place.part)
+        const text = parts.map((each) => each.text).join("")
+        const told = eventsAfter(text, after)
+        if (response === undefined || hasEnd(text)) return [tellIf(told), Option.none()]
+        const last = lastNumber(text) ?? place.last
+        const isRunning = response.state === "in_progress" || response.state === "queued"
+        const mayComeLate = response.isBackground && response.state !== "cancelled" && place.late < mostLate
+        const isLate = mayComeLate && (last !== undefined || isYoung(response))
+        if (isRunning || isLate || parts.length > 0) {
+          if (parts.length === 0) yield* Effect.sleep(pause)
+          const part = (parts.at(-1)?.part ?? place.part - 1) + 1
+          const isSilent = told === "" && Date.now() - place.wroteAtMs >= heartbeatMs
+          const wroteAtMs = isSilent || told !== "" ? Date.now() : place.wroteAtMs
+          const next = { part, last, late: isRunning ? 0 : place.late + 1, wroteAtMs }
+          return [tellIf(isSilent ? heartbeat : told), Option.some(next)]
+        }
+        const whole = yield* kept.find(org, owner, id)
+        const rest = whole === undefined ? "" : eventsOfEnded(whole.response, last)
+        return [tellIf(told + eventsAfter(rest, after)), Option.none()]
+      }),
   )
 
 /** Whether its events cannot have been removed yet. */

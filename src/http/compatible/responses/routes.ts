@@ -1,6 +1,8 @@
 /** `/openai/v1/responses/{id}`: kept responses, their items, and their erasure. */
 import { Effect, Schema, SchemaTransformation, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
+import { Gate } from "../../../admission/gate.ts"
+import { callerLimits, noDemand } from "../../../admission/rates/caller-limits.ts"
 import { WeirConfig } from "../../../config.ts"
 import { chatApi } from "../../../dialects/openai-chat/client.ts"
 import { conversationItem, outputItems, withItemId } from "../../../dialects/openai-responses/items.ts"
@@ -38,8 +40,9 @@ const ReadQuery = Schema.Struct({
 export const responseRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const kept = yield* KeptResponses
+    const gate = yield* Gate
     const background = yield* BackgroundResponses
-    const { bodyMaxBytes } = yield* WeirConfig
+    const { bodyMaxBytes, streamHeartbeatMs } = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
     const earlierItems = yield* makeEarlierItems
     const { again } = yield* makeForCaller
@@ -61,7 +64,7 @@ export const responseRoutes = HttpRouter.use(
       if (stream !== true) return yield* retrieve(call, id)
       const { caller, request } = call
       yield* find(caller, id)
-      const events = resumedEvents({ kept, background }, caller.org, ownerOf(caller), id, after)
+      const events = resumedEvents({ kept, background }, caller.org, ownerOf(caller), id, after, streamHeartbeatMs)
       const bytes = Stream.encodeText(Stream.orDie(streamWhileValid(() => again(request), events)))
       return HttpServerResponse.stream(bytes, {
         contentType: "text/event-stream",
@@ -93,7 +96,7 @@ export const responseRoutes = HttpRouter.use(
       const inputOf = (response: KeptResponse) => response.input.map((text, at) => withItemId(text, response.id, at))
       const outputOf = ({ response }: KeptResponse) => outputItems(response).map((text) => parseObject(text) ?? {})
       const [first = own] = before
-      const earlier = yield* earlierItems(caller.org, ownerOf(caller), first)
+      const earlier = (yield* earlierItems(caller.org, ownerOf(caller), first)) ?? []
       return [
         ...earlier.map((item) => conversationItem(item.id, item.text)),
         ...before.flatMap((response) => [...inputOf(response), ...outputOf(response)]),
@@ -103,6 +106,7 @@ export const responseRoutes = HttpRouter.use(
 
     const listInput = Effect.fnUntraced(function* (call: Authenticated, id: string) {
       const { limit, after, order } = yield* decodeQuery(ListQuery, call)
+      yield* gate.admit({ ...callerLimits(call.caller, noDemand), keyId: call.caller.keyId })
       const items = yield* itemsBefore(call.caller, id)
       if (order === "desc") items.reverse()
       const from = after === undefined ? 0 : items.findIndex((item) => item["id"] === after) + 1

@@ -3,6 +3,8 @@
  * request like others: policies, prices and vendors see the whole thread.
  */
 import { Effect, Result, Semaphore } from "effect"
+import { type AdmissionError, Gate } from "../../../admission/gate.ts"
+import { callerLimits, noDemand } from "../../../admission/rates/caller-limits.ts"
 import { WeirConfig } from "../../../config.ts"
 import { isAbsent } from "../../../dialects/client/fields.ts"
 import {
@@ -16,7 +18,7 @@ import {
 import { isObject, parseObject } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import type { ConversationItem } from "../../../kept-responses/conversation.ts"
-import { Conversations } from "../../../kept-responses/conversations.ts"
+import { Conversations, mostConversationItems } from "../../../kept-responses/conversations.ts"
 import { type KeptOwner, ownerOf } from "../../../kept-responses/kept-response.ts"
 import { type KeptResponse, KeptResponses } from "../../../kept-responses/kept-responses.ts"
 import { partsInclude } from "../../../media/parts-include.ts"
@@ -26,7 +28,8 @@ import { invalidInput } from "../../../protocol/json/issues.ts"
 import { parseBody } from "../../../protocol/json/json-body.ts"
 import { cut, editJson, set } from "../../../protocol/json/json-edit.ts"
 import type { StoreUnavailable } from "../../../store/unavailable.ts"
-import { conversationNotFound } from "./conversation-not-found.ts"
+import { makeOpenSummaries } from "./compaction.ts"
+import { conversationFull, conversationNotFound } from "./conversation-errors.ts"
 import { makeEarlierItems } from "./earlier-items.ts"
 
 export interface ContinuedRequest {
@@ -59,7 +62,9 @@ const mostThreads = 8
 export const makeThreads = Effect.gen(function* () {
   const kept = yield* KeptResponses
   const conversations = yield* Conversations
+  const gate = yield* Gate
   const earlierItems = yield* makeEarlierItems
+  const openSummaries = yield* makeOpenSummaries
   const { bodyMaxBytes } = yield* WeirConfig
 
   const historyOf = Effect.fnUntraced(function* (
@@ -73,6 +78,7 @@ export const makeThreads = Effect.gen(function* () {
     if (thread.responses.some(({ api }) => api !== undefined)) return yield* previousNotFound(previous)
     const [first] = thread.responses
     const earlier = first === undefined ? [] : yield* earlierItems(org, owner, first)
+    if (earlier === undefined) return yield* previousNotFound(previous)
     return [
       ...earlier.map(({ text }) => text),
       ...thread.responses.flatMap(({ input, response }) => [...input, ...outputItems(response)]),
@@ -87,7 +93,8 @@ export const makeThreads = Effect.gen(function* () {
     if ((yield* conversations.find(org, owner, conversation)) === undefined) {
       return yield* conversationNotFound(conversation)
     }
-    return (yield* conversations.all(org, conversation, bodyMaxBytes)) ?? (yield* bodyTooLarge(bodyMaxBytes))
+    const items = (yield* conversations.all(org, conversation, bodyMaxBytes)) ?? (yield* bodyTooLarge(bodyMaxBytes))
+    return items.length < mostConversationItems ? items : yield* conversationFull
   })
 
   /** The texts of referenced items, by their ids. */
@@ -200,7 +207,18 @@ export const makeThreads = Effect.gen(function* () {
     }
   })
   const reading = yield* Semaphore.make(mostThreads)
-  return (caller: Caller, body: Uint8Array) => reading.withPermit(continued(caller, body))
+  /** Nothing is read for a caller whose rates have no room; a request that is refused here counts as any other. */
+  return (caller: Caller, body: Uint8Array): Effect.Effect<ContinuedRequest, ContinueError | AdmissionError> => {
+    const read = Effect.flatMap(reading.withPermit(continued(caller, body)), (request) =>
+      Effect.map(openSummaries(caller.org, request.body), (whole) => ({ ...request, body: whole })),
+    )
+    if (!namesOthers([body])) return read
+    const counted = Effect.suspend(() => gate.admit({ ...callerLimits(caller, noDemand), keyId: caller.keyId }))
+    return Effect.andThen(
+      gate.look(callerLimits(caller, { ...noDemand, tokens: 1 })),
+      Effect.tapError(read, () => Effect.ignore(counted)),
+    )
+  }
 })
 
 const noTexts: ReadonlyMap<string, string> = new Map()
