@@ -1,7 +1,7 @@
 -- Old nodes: may run.
 -- Responses that clients may continue, read and erase, and the items that they may reference. Functions: ledger_settle,
--- responses_remove, retain_responses, retain_response_days, response_thread, response_begin, response_end, responses_renew,
--- conversations_remove, conversation_append, conversations_append, conversation_cut, books_bytes.
+-- responses_remove, response_request, retain_responses, retain_response_days, response_thread, response_begin, response_end,
+-- responses_renew, conversations_remove, conversation_append, conversations_append, conversation_cut, books_bytes.
 create table responses (
   org_id text not null,
   -- The day (UTC) in its id.
@@ -21,6 +21,8 @@ create table responses (
   state text not null check (state in ('queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled')),
   created_at timestamptz not null default now(),
   erase_at timestamptz not null,
+  -- The time in the reply that answers its request id again, if there is one.
+  replied_at timestamptz,
   -- The request's own items and the reply, sealed.
   content bytea not null,
   primary key (org_id, day, id)

@@ -142,10 +142,11 @@ begin
     from charge c join account a on a.org = c.org and a.cur = c.cur
     where c.reply_from is not null
   ), stored as (
-    insert into responses as r (org_id, day, id, previous_id, app_id, person_id, end_user_id, model, state, erase_at, content)
+    insert into responses as r (org_id, day, id, previous_id, app_id, person_id, end_user_id, model, state, erase_at, replied_at,
+      content)
     select c.org, (c.kept->>'day')::date, c.kept->>'id', c.kept->>'previous', c.kept->>'app', c.kept->>'person', c.kept->>'endUser',
       c.kept->>'model', c.kept->>'state', to_timestamp((c.kept->>'eraseAt')::double precision / 1000),
-      substr(replies, c.kept_from, c.kept_bytes)
+      case when c.reply_from is not null then to_timestamp(c.at / 1000) end, substr(replies, c.kept_from, c.kept_bytes)
     from charge c where c.kept_from is not null
       -- One that has begun may have been erased meanwhile.
       and ((c.kept->>'background')::boolean is not true or exists (
