@@ -16,6 +16,10 @@ create table responses (
   model text not null,
   -- Whether it runs without its client.
   is_background boolean not null default false,
+  -- The caller's key and request id of a response in the background, and the sealed hash of its request.
+  key_id text,
+  request_id text,
+  request_hash bytea,
   -- Until when the node that runs it has it.
   lease_until timestamptz,
   state text not null check (state in ('queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled')),
@@ -29,6 +33,7 @@ create table responses (
 ) partition by range (day);
 alter table responses alter column content set storage external;
 create index responses_by_erasure on responses (erase_at);
+create index responses_by_request on responses (org_id, key_id, request_id) where request_id is not null;
 create index responses_running on responses (lease_until) where state = 'in_progress';
 create table responses_default partition of responses default;
 

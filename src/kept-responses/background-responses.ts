@@ -176,5 +176,6 @@ const unreadable = (id: string): KeptContent => ({ input: [], response: JSON.str
 
 const lostError = {
   code: "server_error",
-  message: "The gateway that ran this response has ended; the request may be sent again",
+  message:
+    "The gateway that ran this response has ended. Send the request again with another Idempotency-Key: it is a new call",
 }

@@ -1,12 +1,13 @@
 /** The kept responses of organisations in PostgreSQL. They are written with the settlement that bills them. */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
+import type { AskedWith } from "../money/settlement.ts"
 import { keptResponsesMs, type Org } from "../protocol/catalogue/tenant.ts"
 import { dateOf, dayMs } from "../protocol/values/instant.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { type KeptContent, type KeptOwner, openResponse } from "./kept-response.ts"
+import { type KeptContent, type KeptOwner, openHash, openResponse } from "./kept-response.ts"
 import { dayOfResponse, keptResponseId } from "./response-id.ts"
 
 export const ResponseState = Schema.Literals([
@@ -49,6 +50,16 @@ export class KeptResponses extends Context.Service<
       owner: KeptOwner,
       id: string,
     ) => Effect.Effect<Omit<KeptResponse, keyof KeptContent> | undefined, StoreUnavailable>
+    /**
+     * A response in the background, by the caller's own request id; undefined if there is none.
+     * @param sinceMs the time from which requests are remembered
+     */
+    readonly ofRequest: (
+      org: Org,
+      owner: KeptOwner,
+      asked: Pick<AskedWith, "key" | "request">,
+      sinceMs: number,
+    ) => Effect.Effect<{ readonly id: string; readonly payloadHash: string } | undefined, StoreUnavailable>
     /** The id of a response by the request id of its call; undefined if none is kept. */
     readonly idOf: (org: Org, requestId: string) => Effect.Effect<string | undefined, StoreUnavailable>
     /**
@@ -119,6 +130,24 @@ export class KeptResponses extends Context.Service<
       return KeptResponses.of({
         find: (org, owner, id) => Effect.map(rowOf(org, owner, id, "content"), (row) => row && opened(org, row)),
         stateOf,
+        ofRequest: Effect.fnUntraced(function* (org, { app, person, endUser }, { key, request }, sinceMs) {
+          const oldest = since(org)
+          if (oldest === undefined) return undefined
+          const rows = yield* shards
+            .of(org.id)
+            .run(
+              ({ sql, books }) => sql`
+                select id, request_hash from ${books}responses
+                where org_id = ${org.id} and day >= ${dateOf(sinceMs)}::text::date and key_id = ${key}
+                  and request_id = ${request} and app_id = ${app} and person_id = ${person} and end_user_id = ${endUser}
+                  and erase_at > now() and created_at > ${new Date(Math.max(sinceMs, oldest.getTime()))}
+                order by created_at desc limit 1`,
+            )
+            .pipe(bounded)
+          const [row] = readAsked(rows)
+          const payloadHash = row && openHash(sealer, org.id, row.id, row.request_hash)
+          return payloadHash === undefined ? undefined : { id: row?.id ?? "", payloadHash }
+        }),
         idOf: Effect.fnUntraced(function* (org, requestId) {
           const oldest = since(org)
           if (oldest === undefined) return undefined
@@ -223,4 +252,7 @@ const factsOf = (row: typeof Row.Type) => ({
   createdAt: row.created_at,
 })
 
+const readAsked = Schema.decodeUnknownSync(
+  Schema.Array(Schema.Struct({ id: Schema.String, request_hash: Schema.Uint8Array })),
+)
 const readRows = Schema.decodeUnknownSync(Schema.Array(Row))

@@ -121,10 +121,11 @@ create or replace function response_begin(p_org text, p_kept jsonb, p_lease_ms d
 returns void language sql as $fn$
   select books_moved();
   insert into responses (org_id, day, id, previous_id, app_id, person_id, end_user_id, model, state, is_background, lease_until,
-    erase_at, content)
+    erase_at, key_id, request_id, request_hash, content)
   values (p_org, (p_kept->>'day')::date, p_kept->>'id', p_kept->>'previous', p_kept->>'app', p_kept->>'person',
     p_kept->>'endUser', p_kept->>'model', 'in_progress', true, now() + p_lease_ms * interval '1 millisecond',
-    to_timestamp((p_kept->>'eraseAt')::double precision / 1000), p_content)
+    to_timestamp((p_kept->>'eraseAt')::double precision / 1000), p_kept->'asked'->>'key', p_kept->'asked'->>'request',
+    decode(p_kept->'asked'->>'hash', 'base64'), p_content)
 $fn$;
 
 -- The data of the event of a response that has ended, without its content. Its id has that of its request.

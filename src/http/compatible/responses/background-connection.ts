@@ -129,7 +129,11 @@ export class BackgroundConnection implements Connection<ChatReply> {
  * @param stallMs the time in which it must take some of it
  * @returns a function that writes a heartbeat
  */
-const followLog = (log: EventLog, client: CompatibleConnection, stallMs: number): ((heartbeat: string) => void) => {
+export const followLog = (
+  log: EventLog,
+  client: CompatibleConnection,
+  stallMs: number,
+): ((heartbeat: string) => void) => {
   let at = 0
   let isOver = false
   let hasRoom = true

@@ -10,13 +10,16 @@ import { writeJson } from "../../../protocol/json/json-text.ts"
 import { Sealing } from "../../../store/seal.ts"
 import type { CompatibleConnection } from "../connection.ts"
 import { BackgroundConnection } from "./background-connection.ts"
-import { beginResponse, type KeptContext } from "./keeping.ts"
+import { type Asked, beginResponse, type KeptContext } from "./keeping.ts"
+import { makeRepeated } from "./repeated.ts"
 
 interface Detached {
   readonly caller: Caller
   readonly context: KeptContext
   /** The time for which it is kept. */
   readonly ms: number
+  /** Undefined if its request cannot be repeated. */
+  readonly asked: Asked | undefined
   readonly client: CompatibleConnection
   readonly response: ServerResponse
   readonly isStreamed: boolean
@@ -27,8 +30,9 @@ export const makeBackground = Effect.gen(function* () {
   const { sealer } = yield* Sealing
   const { streamStallMs: stallMs } = yield* WeirConfig
   const responses = yield* BackgroundResponses
+  const repeated = yield* makeRepeated
 
-  return ({ caller, context, ms, ...client }: Detached) => {
+  return ({ caller, context, ms, asked, ...client }: Detached) => {
     const { requestId, model, kept } = context
     const connection = new BackgroundConnection({
       ...client,
@@ -45,8 +49,9 @@ export const makeBackground = Effect.gen(function* () {
         const content = { input, response: writeJson(begunResponse(context)) }
         const response = { ...named, content }
         running = response
-        return Effect.map(responses.begin(response, beginResponse(sealer, caller, context, content, ms)), () =>
-          connection.begun(content.response),
+        return Effect.map(
+          responses.begin(response, beginResponse(sealer, caller, context, content, { ms, asked })),
+          () => connection.begun(content.response),
         )
       })
     const after = Effect.suspend(() => {
@@ -55,6 +60,7 @@ export const makeBackground = Effect.gen(function* () {
       const { input } = running.content
       return responses.ended(running, failed === undefined ? undefined : { input, response: failed })
     })
-    return { connection, begin, after }
+    const earlier = asked && repeated({ ...client, caller, asked, stallMs })
+    return { connection, begin, after, earlier }
   }
 })
