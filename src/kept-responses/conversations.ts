@@ -55,7 +55,8 @@ export class Conversations extends Context.Service<
     readonly find: (org: Org, owner: KeptOwner, id: string) => Kept<Conversation | undefined>
     /** @returns false if it was removed meanwhile; this holds for all that change a conversation */
     readonly update: (org: Org, id: string, metadata: Metadata, ms: number) => Kept<boolean>
-    readonly remove: (org: Org, id: string) => Kept<boolean>
+    /** Also where its organisation keeps none any more. */
+    readonly remove: (org: Org, owner: KeptOwner, id: string) => Kept<boolean>
     readonly append: (org: Org, id: string, items: ReadonlyArray<ConversationItem>, ms: number) => Kept<boolean>
     /** Undefined if no item has the id after which it begins. */
     readonly list: (org: Org, id: string, query: ItemsQuery) => Kept<ItemsPage | undefined>
@@ -157,17 +158,22 @@ export class Conversations extends Context.Service<
             .pipe(bounded)
           return rows.length > 0
         }),
-        remove: (org, id) =>
-          shards
-            .of(org.id)
-            .run(
-              ({ sql, books }) => sql<{ readonly removed: number }>`
-                select ${books}conversations_remove(${org.id}, ${id}, null, null, null) as removed`,
-            )
-            .pipe(
-              Effect.map(([row]) => (row?.removed ?? 0) > 0),
-              bounded,
-            ),
+        remove: Effect.fnUntraced(function* (org, { app, person, endUser }, id) {
+          if (!form.test(id)) return false
+          const { run } = shards.of(org.id)
+          const own = yield* run(
+            ({ sql, books }) => sql`
+              select from ${books}conversations
+              where org_id = ${org.id} and id = ${id} and app_id = ${app} and person_id = ${person}
+                and end_user_id = ${endUser} and erase_at > now()`,
+          ).pipe(bounded)
+          if (own.length === 0) return false
+          const [row] = yield* run(
+            ({ sql, books }) => sql<{ readonly removed: number }>`
+              select ${books}conversations_remove(${org.id}, ${id}, null, null, null) as removed`,
+          ).pipe(bounded)
+          return (row?.removed ?? 0) > 0
+        }),
         append,
         list: Effect.fnUntraced(function* (org, id, query) {
           const oldest = since(org)

@@ -78,7 +78,13 @@ export class KeptResponses extends Context.Service<
       owner: KeptOwner,
       ids: ReadonlyArray<string>,
     ) => Effect.Effect<ReadonlyMap<string, string>, StoreUnavailable>
-    /** @returns false if there was none */
+    /** A response that runs, also where its organisation keeps none any more. */
+    readonly running: (
+      org: Org,
+      owner: KeptOwner,
+      id: string,
+    ) => Effect.Effect<KeptResponse | undefined, StoreUnavailable>
+    /** Also where its organisation keeps none any more. @returns false if there was none */
     readonly remove: (org: Org, owner: KeptOwner, id: string) => Effect.Effect<boolean, StoreUnavailable>
   }
 >()("weir/kept-responses/KeptResponses") {
@@ -101,15 +107,18 @@ export class KeptResponses extends Context.Service<
         return content && { ...content, ...factsOf(row) }
       }
 
-      /** @param column the content, or an empty one: that of a long response takes time */
+      /**
+       * @param column the content, or an empty one: that of a long response takes time
+       * @param oldest the time after which it was made; undefined if none is kept
+       */
       const rowOf = Effect.fnUntraced(function* (
         org: Org,
         { app, person, endUser }: KeptOwner,
         id: string,
         column: "content" | "''::bytea",
+        oldest = since(org),
       ) {
         const day = dayOfResponse(id)
-        const oldest = since(org)
         if (day === undefined || oldest === undefined) return undefined
         const rows = yield* shards
           .of(org.id)
@@ -210,8 +219,12 @@ export class KeptResponses extends Context.Service<
                   Effect.map((rows) => new Map(rows.map(({ id, response_id }) => [id, response_id]))),
                   bounded,
                 ),
+        running: (org, owner, id) =>
+          Effect.map(rowOf(org, owner, id, "content", anyTime), (row) =>
+            row?.state === "in_progress" ? opened(org, row) : undefined,
+          ),
         remove: Effect.fnUntraced(function* (org, owner, id) {
-          if ((yield* stateOf(org, owner, id)) === undefined) return false
+          if ((yield* rowOf(org, owner, id, "''::bytea", anyTime)) === undefined) return false
           const [row] = yield* shards
             .of(org.id)
             .run(
@@ -225,6 +238,8 @@ export class KeptResponses extends Context.Service<
     }),
   )
 }
+
+const anyTime = new Date(0)
 
 /** A time in each day (UTC) from one time to another. */
 const daysBetween = (fromMs: number, toMs: number): ReadonlyArray<number> =>

@@ -70,7 +70,8 @@ export const responseRoutes = HttpRouter.use(
     })
 
     const cancel = Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {
-      const { isBackground, input, response } = yield* find(caller, id)
+      const running = yield* kept.running(caller.org, ownerOf(caller), id)
+      const { isBackground, input, response } = running ?? (yield* find(caller, id))
       if (!isBackground) return yield* notCancellable
       const cancelled = yield* background.cancel(caller.org.id, id, { input, response })
       const now = cancelled ?? (yield* find(caller, id))
