@@ -96,6 +96,7 @@ const responseOf = (context: ReplyContext, { status, output, usage, incompleteRe
   usage,
   user: null,
   metadata: {},
+  ...context.echo,
 })
 
 /** A response that has no output yet. */

@@ -72,7 +72,10 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
         const asked = askedIn(decoded)
         detached ??= inBackground({ caller, context: named, ms, asked, client: connection, response, isStreamed })
         const { earlier } = detached
-        return { ...detached, decoded: withKeep(decoded, keep, { keptAs, begun: detached.begin(input), earlier }) }
+        return {
+          ...detached,
+          decoded: withKeep(decoded, keep, { keptAs, begun: detached.begin(input, named.echo), earlier }),
+        }
       }
       const joined = () => {
         const { conversation: id, from = 0 } = thread ?? {}

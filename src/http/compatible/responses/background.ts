@@ -34,23 +34,26 @@ export const makeBackground = Effect.gen(function* () {
 
   return ({ caller, context, ms, asked, ...client }: Detached) => {
     const { requestId, model, kept } = context
+    // A request that is read again, with more marks, has its fields echoed with them, by the connection of the first reading.
+    const current: KeptContext & { echo?: KeptContext["echo"] } = { ...context }
     const connection = new BackgroundConnection({
       ...client,
       stallMs,
       requestId,
       model,
-      events: responsesApi.events(context),
+      events: responsesApi.events(current),
     })
     const named = { orgId: caller.org.id, id: kept.id, log: connection.log, stop: () => connection.stop() }
     let running: RunningResponse | undefined
-    /** @param input its own items */
-    const begin = (input: ReadonlyArray<string>) =>
+    /** @param input its own items @param echo the fields of the request that it repeats */
+    const begin = (input: ReadonlyArray<string>, echo: KeptContext["echo"]) =>
       Effect.suspend(() => {
-        const content = { input, response: writeJson(begunResponse(context)) }
+        current.echo = echo
+        const content = { input, response: writeJson(begunResponse(current)) }
         const response = { ...named, content }
         running = response
         return Effect.map(
-          responses.begin(response, beginResponse(sealer, caller, context, content, { ms, asked })),
+          responses.begin(response, beginResponse(sealer, caller, current, content, { ms, asked })),
           () => connection.begun(content.response),
         )
       })

@@ -4,6 +4,7 @@ import { Result } from "effect"
 import { isAbsent } from "../../../dialects/client/fields.ts"
 import { decodeResponsesRequest } from "../../../dialects/openai-responses/client-request.ts"
 import { itemIdOf, referenceIn, textsOfItems } from "../../../dialects/openai-responses/items.ts"
+import { metadataRefusal } from "../../../dialects/openai-responses/metadata.ts"
 import { isObject, type JsonObject } from "../../../dialects/parse/json.ts"
 import type { ConversationItem, Metadata } from "../../../kept-responses/conversation.ts"
 import type { ServiceError } from "../../../protocol/error.ts"
@@ -12,9 +13,8 @@ import { type InputIssue, invalidInput } from "../../../protocol/json/issues.ts"
 import { decodeJson, parsePlainly } from "../../../protocol/json/json-body.ts"
 
 const mostItems = 20
-const mostPairs = 16
+/** The most characters of an unknown name in an error. */
 const mostNameLength = 64
-const mostTextLength = 512
 
 export interface ConversationBody {
   /** Undefined if the body has none. */
@@ -46,21 +46,12 @@ export const readConversationBody = (
 const readMetadata = (value: unknown): Read<Metadata | undefined> => {
   if (value === undefined) return Result.succeed(undefined)
   if (value === null) return Result.succeed({})
-  if (!isObject(value)) return refuse("metadata", "must be an object of strings")
-  const pairs = Object.entries(value)
-  if (pairs.length > mostPairs) return refuse("metadata", `has ${pairs.length} pairs, more than ${mostPairs}`)
-  const issue = pairs.flatMap(pairIssue)[0]
+  const issue = metadataRefusal(value)
   if (issue !== undefined) return Result.fail(invalidInput([issue]))
+  const pairs = isObject(value) ? Object.entries(value) : []
   return Result.succeed(
     Object.fromEntries(pairs.flatMap(([name, text]) => (typeof text === "string" ? [[name, text]] : []))),
   )
-}
-
-const pairIssue = ([name, text]: readonly [string, unknown]): ReadonlyArray<InputIssue> => {
-  const path = `metadata.${name.slice(0, mostNameLength)}`
-  if (name.length > mostNameLength) return [{ path, message: `has a name of more than ${mostNameLength} characters` }]
-  if (typeof text !== "string") return [{ path, message: "must be a string" }]
-  return text.length > mostTextLength ? [{ path, message: `has more than ${mostTextLength} characters` }] : []
 }
 
 /** Items are read as those of a request are: an item that no request may have is refused before it is kept. */
