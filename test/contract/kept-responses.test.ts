@@ -203,6 +203,34 @@ describe("a kept response", () => {
     expect(await send(ids.key, "GET", `/${id}`)).toMatchObject({ status: 404 })
   })
 
+  it.each([0, 3, 1000])("whose events are gone ends the stream of a reader that has those up to %i", async (after) => {
+    const id = idOf(await create(ids.key, { background: true }))
+    await expect.poll(async () => (await send(ids.key, "GET", `/${id}`)).json["status"]).toBe("completed")
+    const { sql } = gateway()
+    // Its last events are written after its end.
+    await expect
+      .poll(() => Effect.runPromise(sql`select from response_events where response_id = ${id}`))
+      .not.toEqual([])
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await Effect.runPromise(sql`delete from response_events where response_id = ${id}`)
+    await Effect.runPromise(sql`update responses set created_at = created_at - interval '2 hours' where id = ${id}`)
+    const reply = await gateway().call(
+      "GET",
+      `/openai/v1/responses/${id}?stream=true&starting_after=${after}`,
+      undefined,
+      { authorization: `Bearer ${ids.key}~${gateway().key}`, "x-svc-key-id": undefined, "x-svc-key": undefined },
+    )
+    const events = (await reply.text()).split("\n\n").filter((event) => event !== "")
+    expect(events).toHaveLength(1)
+    const [event = ""] = events
+    expect(event).toMatch(/^event: response\.completed\n/)
+    expect(JSON.parse(event.slice(event.indexOf("{")))).toMatchObject({
+      type: "response.completed",
+      sequence_number: after + 1,
+      response: { id, status: "completed", output: [{ content: [{ text: "A secret answer" }] }] },
+    })
+  })
+
   it("of a hundred turns is continued", async () => {
     let previous: string | undefined
     for (let turn = 0; turn < 100; turn++) {
