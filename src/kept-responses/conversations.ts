@@ -7,7 +7,15 @@ import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { type ConversationItem, type Metadata, openItem, openMetadata, sealItem, sealMetadata } from "./conversation.ts"
+import {
+  type ConversationItem,
+  isConversationId,
+  type Metadata,
+  openItem,
+  openMetadata,
+  sealItem,
+  sealMetadata,
+} from "./conversation.ts"
 import type { KeptOwner } from "./kept-response.ts"
 
 export interface Conversation {
@@ -35,8 +43,6 @@ const mostItemBytes = 256 * 1024 * 1024
 const pageBytes = 8 * 1024 * 1024
 /** The most items that a response continues. */
 const mostItems = 100_000
-
-const form = /^conv_[0-9a-f]{32}$/
 
 type Kept<A> = Effect.Effect<A, StoreUnavailable>
 
@@ -131,7 +137,7 @@ export class Conversations extends Context.Service<
         }),
         find: Effect.fnUntraced(function* (org, { app, person, endUser }, id) {
           const oldest = since(org)
-          if (!form.test(id) || oldest === undefined) return undefined
+          if (!isConversationId(id) || oldest === undefined) return undefined
           const rows = yield* shards
             .of(org.id)
             .run(
@@ -159,7 +165,7 @@ export class Conversations extends Context.Service<
           return rows.length > 0
         }),
         remove: Effect.fnUntraced(function* (org, { app, person, endUser }, id) {
-          if (!form.test(id)) return false
+          if (!isConversationId(id)) return false
           const { run } = shards.of(org.id)
           const own = yield* run(
             ({ sql, books }) => sql`
