@@ -36,6 +36,8 @@ export type Thread =
 
 /** The largest content that is opened: a reply and a request have limits of their own, far below. */
 const mostContentBytes = 512 * 1024 * 1024
+/** The longest time for which an organisation can keep responses. */
+const mostDays = 400
 /** The most responses of one thread. */
 const mostTurns = 10_000
 
@@ -60,7 +62,7 @@ export class KeptResponses extends Context.Service<
       asked: Pick<AskedWith, "key" | "request">,
       sinceMs: number,
     ) => Effect.Effect<{ readonly id: string; readonly payloadHash: string } | undefined, StoreUnavailable>
-    /** The id of a response by the request id of its call; undefined if none is kept. */
+    /** The id of a response by the request id of its call, also where none is kept any more; undefined if there is none. */
     readonly idOf: (org: Org, requestId: string) => Effect.Effect<string | undefined, StoreUnavailable>
     /**
      * A response with all that it continues, the oldest first.
@@ -158,8 +160,7 @@ export class KeptResponses extends Context.Service<
           return payloadHash === undefined ? undefined : { id: row?.id ?? "", payloadHash }
         }),
         idOf: Effect.fnUntraced(function* (org, requestId) {
-          const oldest = since(org)
-          if (oldest === undefined) return undefined
+          const oldest = since(org) ?? new Date(clock.currentTimeMillisUnsafe() - mostDays * dayMs)
           const days = daysBetween(oldest.getTime(), clock.currentTimeMillisUnsafe() + dayMs)
           const ids = days.map((atMs) => keptResponseId(requestId, atMs))
           const rows = yield* shards
