@@ -154,11 +154,11 @@ begin
         where q.org_id = c.org and q.day = (c.kept->>'day')::date and q.id = c.kept->>'id'))
     on conflict (org_id, day, id) do update set state = excluded.state, content = excluded.content, lease_until = null
       where r.state in ('queued', 'in_progress')
-    returning r.org_id, r.id, r.is_background, r.state, r.model, r.app_id
+    returning r.org_id, r.id, r.is_background, r.state, r.model, r.app_id, r.request_id
   ), ended as (
     insert into events (org_id, id, type, subject, data, at, place)
     select s.org_id, 'evt_' || replace(gen_random_uuid()::text, '-', ''), 'response.completed', s.id,
-      response_facts(s.id, s.state, s.model, s.app_id), clock_timestamp(), next_transfer_id()
+      response_facts(s.id, s.state, s.model, s.app_id, s.request_id), clock_timestamp(), next_transfer_id()
     from stored s where s.is_background
   ), named as (
     insert into response_items (org_id, id, response_id, erase_at)

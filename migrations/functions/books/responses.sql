@@ -128,11 +128,12 @@ returns void language sql as $fn$
     decode(p_kept->'asked'->>'hash', 'base64'), p_content)
 $fn$;
 
--- The data of the event of a response that has ended, without its content. Its id has that of its request.
-create or replace function response_facts(p_id text, p_state text, p_model text, p_app text)
+-- The data of the event of a response that has ended, without its content, with the ids that usage records have: that of its
+-- client, or the gateway's, and the gateway's, which is in its own id.
+create or replace function response_facts(p_id text, p_state text, p_model text, p_app text, p_request text)
 returns jsonb language sql immutable as $fn$
   select jsonb_strip_nulls(jsonb_build_object('response', p_id, 'status', p_state, 'model', p_model, 'appId', nullif(p_app, ''),
-    'requestId', response_request(p_id)))
+    'requestId', coalesce(p_request, response_request(p_id)), 'ref', response_request(p_id)))
 $fn$;
 
 -- Ends a response that runs, as failed or cancelled. @returns whether it ran
@@ -144,9 +145,9 @@ begin
   if books_moved() then raise exception 'the books have moved'; end if;
   update responses q set state = p_state, content = p_content, lease_until = null
   where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id and q.state in ('queued', 'in_progress')
-  returning q.model, q.app_id into r;
+  returning q.model, q.app_id, q.request_id into r;
   if not found then return false; end if;
-  perform event_append(p_org, 'response.' || p_state, p_id, response_facts(p_id, p_state, r.model, r.app_id));
+  perform event_append(p_org, 'response.' || p_state, p_id, response_facts(p_id, p_state, r.model, r.app_id, r.request_id));
   return true;
 end $fn$;
 
