@@ -69,6 +69,21 @@ describe("an organisation that keeps no responses any more", () => {
     expect((await send("GET", `/conversations/${id}`)).status).toBe(404)
   })
 
+  it.each([
+    [{ background: true }, "background", "the organisation keeps no responses"],
+    [{ conversation: `conv_${"a".repeat(32)}` }, "conversation", "the organisation keeps no responses"],
+    [{ input: [{ type: "item_reference", id: "msg_1" }] }, "input", "send the item itself"],
+  ])("says why it refuses %j", async (more, param, message) => {
+    await keep("")
+    const reply = await send("POST", "/responses", { ...request, ...more })
+    const text = await reply.text()
+    expect([reply.status, JSON.parse(text)]).toMatchObject([
+      400,
+      { error: { param, message: expect.stringContaining(message) } },
+    ])
+    expect(text).not.toContain("Try again with")
+  })
+
   it("has its operator erase them", async () => {
     const id = await make("/responses", request)
     await keep("")

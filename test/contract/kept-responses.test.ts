@@ -247,3 +247,32 @@ describe("a kept response", () => {
     expect(sent.match(/turn \d+/g)).toHaveLength(100)
   }, 60_000)
 })
+
+describe("a request that is refused", () => {
+  it.each([
+    [{ background: "yes" }, "background", "must be true or false"],
+    [{ input: [{ role: "user", content: "x" }, { type: "item_reference" }] }, "input.1.id", "a string is required"],
+  ])("names the reason: %j", async (more, param, message) => {
+    expect(await create(ids.key, more)).toMatchObject({
+      status: 400,
+      json: { error: { param, message: expect.stringContaining(message) } },
+    })
+  })
+
+  it("continues a response that has no reply", async () => {
+    gateway().vendor.script(async (call) => await call.wait(20_000))
+    const id = idOf(await send(ids.key, "POST", "", { model: "main", input: "x", background: true }))
+    const refusal = async () => {
+      const { status, json } = await send(ids.key, "POST", "", { model: "main", input: "y", previous_response_id: id })
+      return { status, error: json["error"] }
+    }
+    const because = (message: string) => ({
+      status: 400,
+      error: { param: "previous_response_id", message: expect.stringContaining(message) },
+    })
+    expect(await refusal()).toMatchObject(because("is still in progress"))
+    await send(ids.key, "POST", `/${id}/cancel`)
+    expect(await refusal()).toMatchObject(because("has been cancelled"))
+    expect(JSON.stringify(await refusal())).not.toContain("previous_response_not_found")
+  })
+})

@@ -24,6 +24,8 @@ import { itemOf, merged } from "./client-items.ts"
 import { toolChoiceOf, toolsIn, toolsOf } from "./client-tools.ts"
 import { metadataRefusal } from "./metadata.ts"
 
+const keptOnly = "it needs HTTP, and an organisation that keeps responses"
+
 export const responsesFields: FieldTable = {
   ...all(
     carried,
@@ -49,9 +51,9 @@ export const responsesFields: FieldTable = {
   include: carried,
   store: own(false, true),
   ...all(carried, "service_tier", "truncation", "top_logprobs", "prompt_cache_options", "max_tool_calls"),
-  background: neutral(false),
-  conversation: refused("the organisation keeps no responses, or this is a socket: send the thread"),
-  previous_response_id: refused("the organisation keeps no responses: send the thread"),
+  background: { ...neutral(false), why: keptOnly },
+  conversation: refused(`${keptOnly}; elsewhere send the thread`),
+  previous_response_id: refused("it needs an organisation that keeps responses; elsewhere send the thread"),
   prompt: refused("nothing is stored: send the thread"),
   access_programs: refused("programs of a vendor are not used"),
   image: refused("images are sent as they are"),
