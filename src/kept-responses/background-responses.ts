@@ -9,6 +9,7 @@ import type { KeptFacts } from "../money/settlement.ts"
 import { editJsonText, set } from "../protocol/json/json-edit.ts"
 import { Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { recordBackgroundResponses } from "../telemetry/metrics.ts"
 import { BackgroundStore } from "./background-store.ts"
 import type { EventLog } from "./event-log.ts"
 import { type KeptContent, openResponse, sealContent } from "./kept-response.ts"
@@ -64,6 +65,7 @@ export class BackgroundResponses extends Context.Service<
       const store = yield* BackgroundStore
       const clock = yield* Clock.Clock
       const { sealer } = yield* Sealing
+      const context = yield* Effect.context<never>()
       /** The responses that run here, with the numbers of texts and parts of their events that are written. */
       const running = new Map<string, { readonly response: RunningResponse; texts: number; parts: number }>()
 
@@ -104,6 +106,7 @@ export class BackgroundResponses extends Context.Service<
 
       const forget = ({ orgId, id, log }: RunningResponse) => {
         if (log.isEnded) running.delete(keyOf(orgId, id))
+        recordBackgroundResponses(context, running.size)
       }
       yield* runEvery("1 second", "Renewing responses", renew)
 
@@ -141,6 +144,7 @@ export class BackgroundResponses extends Context.Service<
           const { orgId, id } = response
           return Effect.map(store.begin(orgId, facts, leaseMs), () => {
             running.set(keyOf(orgId, id), { response, texts: 0, parts: 0 })
+            recordBackgroundResponses(context, running.size)
           })
         },
         running: (orgId, id) => running.get(keyOf(orgId, id))?.response,

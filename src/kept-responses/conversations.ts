@@ -17,6 +17,7 @@ import {
   sealMetadata,
 } from "./conversation.ts"
 import type { KeptOwner } from "./kept-response.ts"
+import { makeReportUnopened } from "./unopened.ts"
 
 export interface Conversation {
   readonly id: string
@@ -86,6 +87,7 @@ export class Conversations extends Context.Service<
       const { sealer } = yield* Sealing
       const bounded = yield* queryDeadline
       const clock = yield* Clock.Clock
+      const reported = yield* makeReportUnopened
 
       const after = (ms: number): Date => new Date(clock.currentTimeMillisUnsafe() + ms)
       /** The oldest part that is kept now: a shorter time holds for those that exist, too. */
@@ -148,7 +150,7 @@ export class Conversations extends Context.Service<
             )
             .pipe(bounded)
           const [row] = readConversations(rows)
-          const metadata = row && openMetadata(sealer, org.id, id, row.metadata)
+          const metadata = row && reported(openMetadata(sealer, org.id, id, row.metadata), id)
           return metadata && { id, metadata, createdAt: row.created_at }
         }),
         update: Effect.fnUntraced(function* (org, id, metadata, ms) {

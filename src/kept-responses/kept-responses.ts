@@ -9,6 +9,7 @@ import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { type KeptContent, type KeptOwner, openHash, openResponse } from "./kept-response.ts"
 import { dayOfResponse, keptResponseId } from "./response-id.ts"
+import { makeReportUnopened } from "./unopened.ts"
 
 export const ResponseState = Schema.Literals([
   "queued",
@@ -97,6 +98,7 @@ export class KeptResponses extends Context.Service<
       const { sealer } = yield* Sealing
       const bounded = yield* queryDeadline
       const clock = yield* Clock.Clock
+      const reported = yield* makeReportUnopened
 
       /** The oldest response that is kept now: a shorter time holds for those that exist, too. */
       const since = (org: Org): Date | undefined => {
@@ -105,7 +107,7 @@ export class KeptResponses extends Context.Service<
       }
 
       const opened = (org: Org, row: typeof Row.Type): KeptResponse | undefined => {
-        const content = openResponse(sealer, org.id, row, mostContentBytes)
+        const content = reported(openResponse(sealer, org.id, row, mostContentBytes), row.id)
         return content && { ...content, ...factsOf(row) }
       }
 

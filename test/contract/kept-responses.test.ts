@@ -248,6 +248,19 @@ describe("a kept response", () => {
   }, 60_000)
 })
 
+it("a response that was sealed with another key is unknown, and counted for the operator", async () => {
+  const id = idOf(await create(ids.key))
+  const { sql } = gateway()
+  await Effect.runPromise(sql`
+    update responses set content = (select content from responses where id <> ${id} limit 1) where id = ${id}`)
+  expect(await send(ids.key, "GET", `/${id}`)).toMatchObject({ status: 404 })
+  const metrics = await (
+    await gateway().call("GET", "/metrics", undefined, { "x-svc-admin-key": gateway().adminKey })
+  ).text()
+  expect(metrics).toMatch(/^weir_kept_unopened_total(\{[^}]*\})? [1-9]/m)
+  expect(metrics).toMatch(/^weir_background_responses(\{[^}]*\})? \d/m)
+})
+
 describe("a request that is refused", () => {
   it.each([
     [{ background: "yes" }, "background", "must be true or false"],
