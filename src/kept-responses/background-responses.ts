@@ -40,8 +40,16 @@ export class BackgroundResponses extends Context.Service<
     readonly begin: (response: RunningResponse, facts: KeptFacts) => Effect.Effect<void, StoreUnavailable>
     /** A response that runs on this node. */
     readonly running: (orgId: string, id: string) => RunningResponse | undefined
-    /** The call of a response has ended. @param failed its content, if it failed */
-    readonly ended: (response: RunningResponse, failed: KeptContent | undefined) => Effect.Effect<void>
+    /**
+     * The call of a response has ended.
+     * @param failed its content, if it failed
+     * @param usage the usage for which it was billed, for a response that was cancelled before
+     */
+    readonly ended: (
+      response: RunningResponse,
+      failed: KeptContent | undefined,
+      usage: object | undefined,
+    ) => Effect.Effect<void>
     /**
      * Cancels a response, on any node.
      * @returns its content then; undefined if it had ended
@@ -121,6 +129,15 @@ export class BackgroundResponses extends Context.Service<
       const end = (orgId: string, id: string, state: "failed" | "cancelled", content: KeptContent) =>
         store.end({ orgId, id, content: sealContent(sealer, orgId, id, content) }, state)
 
+      /** A response that was cancelled is billed after that: it gets its usage then. */
+      const amend = Effect.fnUntraced(function* (orgId: string, id: string, usage: object) {
+        const content = yield* store.cancelled(orgId, id)
+        const opened = content && openResponse(sealer, orgId, { id, content }, mostPartBytes)
+        if (opened === undefined) return
+        const used = { ...opened, response: editJsonText(opened.response, [set(usage, "usage")]) }
+        yield* store.amend({ orgId, id, content: sealContent(sealer, orgId, id, used) })
+      })
+
       /** While the database does not answer, no node can renew: after that, all do before one ends the responses of others. */
       let reachableSinceMs = clock.currentTimeMillisUnsafe()
       const endLost = Effect.gen(function* () {
@@ -148,10 +165,12 @@ export class BackgroundResponses extends Context.Service<
           })
         },
         running: (orgId, id) => running.get(keyOf(orgId, id))?.response,
-        ended: (response, failed) => {
+        ended: (response, failed, usage) => {
           const { orgId, id, log } = response
           const failure = failed === undefined ? Effect.void : end(orgId, id, "failed", failed)
+          const amended = usage === undefined ? Effect.void : amend(orgId, id, usage)
           return Effect.ignore(Effect.andThen(Effect.ignore(write(response)), failure)).pipe(
+            Effect.andThen(Effect.ignore(amended)),
             // Its lease is renewed until its end is in the database: a settlement may wait for that.
             Effect.andThen(Effect.sync(() => log.end())),
           )

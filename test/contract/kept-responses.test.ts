@@ -248,6 +248,40 @@ describe("a kept response", () => {
   }, 60_000)
 })
 
+it.each([
+  [
+    "cancelled",
+    async (id: string) => {
+      const { sql } = gateway()
+      await expect
+        .poll(() => Effect.runPromise(sql`select from response_events where response_id = ${id} and part > 1`))
+        .not.toEqual([])
+      await send(ids.key, "POST", `/${id}/cancel`)
+    },
+  ],
+  ["failed", () => Promise.resolve()],
+] as const)("a response that is billed and %s has its usage", async (status, end) => {
+  gateway().vendor.script(async (call) => {
+    if (status === "failed") {
+      call.head(200, { "content-type": "text/event-stream" })
+      await call.write(`data: {"id":"c","choices":[{"index":0,"delta":{"content":"Some words"}}]}\n\n`)
+      await call.wait(300)
+      return call.reset()
+    }
+    await answering({ words: Array.from({ length: 100 }, () => "word "), inTokens: 10, outTokens: 5 }, 50)(call)
+  })
+  const id = idOf(await send(ids.key, "POST", "", { model: "main", input: "x", background: true }))
+  await end(id)
+  const read = async () => (await send(ids.key, "GET", `/${id}`)).json
+  await expect
+    .poll(async () => (await read())["usage"], { timeout: 5000 })
+    .toMatchObject({
+      input_tokens: expect.any(Number),
+      output_tokens: expect.any(Number),
+    })
+  expect(await read()).toMatchObject({ id, status })
+})
+
 it("a response that was sealed with another key is unknown, and counted for the operator", async () => {
   const id = idOf(await create(ids.key))
   const { sql } = gateway()

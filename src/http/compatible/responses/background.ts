@@ -59,9 +59,9 @@ export const makeBackground = Effect.gen(function* () {
       })
     const after = Effect.suspend(() => {
       if (running === undefined || !connection.isBegun) return Effect.void
-      const { failed } = connection
+      const { failed, usage } = connection
       const { input } = running.content
-      return responses.ended(running, failed === undefined ? undefined : { input, response: failed })
+      return responses.ended(running, failed === undefined ? undefined : { input, response: failed }, usage)
     })
     const earlier = asked && repeated({ ...client, caller, asked, stallMs })
     return { connection, begin, after, earlier }
