@@ -63,7 +63,7 @@ const reasoned = (fields: FieldTable, list: "without effect" | "refused"): strin
 const tableOf = ([api, part, fields]: (typeof lists)[number]): string => {
   const neutral = namesOf(fields, "neutral").map(
     ([name, rule]) =>
-      `${ticked(name)} ${("values" in rule ? rule.values : []).map((one) => ticked(JSON.stringify(one))).join(" or ")}`,
+      `${ticked(name)} ${("values" in rule ? rule.values : []).map((one) => ticked(JSON.stringify(one))).join(" or ")}${"why" in rule ? ` (for others, ${rule.why})` : ""}`,
   )
   const own = namesOf(fields, "own").map(([name]) => ticked(name))
   const carried = namesOf(fields, "carried").map(([name]) => ticked(name))

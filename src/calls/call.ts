@@ -99,6 +99,11 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const { rooms } = limits
   if (rooms.length > 0) reply.rates(rooms)
   if (Result.isFailure(decoded)) return yield* decoded.failure
+  const { earlier } = decoded.success
+  if (admission._tag !== "Admitted" && earlier !== undefined) {
+    if (!mayUse(call, services.catalogue.current())) return yield* modelNotAuthorised
+    if (yield* earlier) return undefined
+  }
   if (admission._tag === "InProgress") {
     reply.send(inProgressReply(registration?.requestId ?? ""))
     return undefined
@@ -131,8 +136,8 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(
     Effect.flatMap(Effect.fromResult(read), () =>
-      isForgotten
-        ? replayOrHold(admitted, kind, request, registration, restore)
+      earlier !== undefined || isForgotten === true
+        ? replayOrHold(admitted, kind, request, registration, { earlier, isForgotten: isForgotten === true }, restore)
         : hold(admitted, kind, request, restore),
     ),
   )
@@ -164,12 +169,19 @@ const replayOrHold = Effect.fnUntraced(function* <Request extends CallRequest, B
   admitted: AdmittedCall<Body>,
   kind: Kind<Request, Body>,
   request: Request,
-  registration: RegisteredCall,
+  registration: RegisteredCall | undefined,
+  { earlier, isForgotten }: Pick<DecodedCall<Request>, "earlier"> & { readonly isForgotten: boolean },
   restore: Restore,
 ): Effect.fn.Return<HeldCall<Body> | undefined, Refusal> {
   const { services, call } = admitted
   if (isForbidden(kind.modelOf(request), call.caller, services.catalogue.current())) return yield* modelNotAuthorised
-  const reply = yield* replayForgotten(services, registration)
+  if (registration === undefined) return yield* hold(admitted, kind, request, restore)
+  if (earlier !== undefined && (yield* earlier)) {
+    yield* Effect.ignore(services.gate.complete(registration, registration.payloadHash, true))
+    yield* giveBack(admitted)
+    return undefined
+  }
+  const reply = isForgotten ? yield* replayForgotten(services, registration) : undefined
   if (reply === undefined) return yield* hold(admitted, kind, request, restore)
   yield* giveBack(admitted)
   admitted.reply.send(withValues(reply, admitted.review?.restored))

@@ -27,6 +27,8 @@ export interface DecodedCall<Request, Body extends object = object> {
   readonly keep?: KeepReply<Body> | undefined
   /** Runs once the call is held, if nobody waits for its reply: its marks are not replaced in it. */
   readonly begun?: Effect.Effect<void, StoreUnavailable> | undefined
+  /** Answers a repeated request with the reply that its caller has already. False if there is none: then it is made. */
+  readonly earlier?: Effect.Effect<boolean, ServiceError | StoreUnavailable> | undefined
   /** The marks that replace values of the client's request; absent if nothing was masked. */
   readonly masked?: MaskedValues | undefined
   /** Policies whose engines gave no verdict when the request was read; absent if there are none. */
@@ -49,11 +51,11 @@ export const withMasked = <Request, Body extends object, E>(
 export const withKeep = <Request extends CallRequest, Body extends object, E>(
   decoded: Result.Result<DecodedCall<Request>, E>,
   keep: KeepReply<Body>,
-  more: { readonly keptAs?: string; readonly begun?: DecodedCall<Request>["begun"] } = {},
+  more: { readonly keptAs?: string } & Pick<DecodedCall<Request>, "begun" | "earlier"> = {},
 ): Result.Result<DecodedCall<Request, Body>, E> =>
   Result.map(decoded, (read) => {
-    const { keptAs, begun } = more
-    return { ...read, request: { ...read.request, isKept: true, keptAs }, keep, begun }
+    const { keptAs, begun, earlier } = more
+    return { ...read, request: { ...read.request, isKept: true, keptAs }, keep, begun, earlier }
   })
 
 /** A request with the missing verdicts of its masks. */

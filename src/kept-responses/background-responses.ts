@@ -9,6 +9,7 @@ import type { KeptFacts } from "../money/settlement.ts"
 import { editJsonText, set } from "../protocol/json/json-edit.ts"
 import { Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { recordBackgroundResponses } from "../telemetry/metrics.ts"
 import { BackgroundStore } from "./background-store.ts"
 import type { EventLog, EventReader } from "./event-log.ts"
 import { type KeptContent, openResponse, sealContent } from "./kept-response.ts"
@@ -49,8 +50,16 @@ export class BackgroundResponses extends Context.Service<
     readonly begin: (response: RunningResponse, facts: KeptFacts) => Effect.Effect<void, StoreUnavailable>
     /** A response that runs on this node. */
     readonly running: (orgId: string, id: string) => RunningResponse | undefined
-    /** The call of a response has ended. @param failed its content, if it failed */
-    readonly ended: (response: RunningResponse, failed: KeptContent | undefined) => Effect.Effect<void>
+    /**
+     * The call of a response has ended.
+     * @param failed its content, if it failed
+     * @param usage the usage for which it was billed, for a response that was cancelled before
+     */
+    readonly ended: (
+      response: RunningResponse,
+      failed: KeptContent | undefined,
+      usage: object | undefined,
+    ) => Effect.Effect<void>
     /**
      * Cancels a response, on any node.
      * @returns its content then; undefined if it had ended
@@ -74,6 +83,7 @@ export class BackgroundResponses extends Context.Service<
       const store = yield* BackgroundStore
       const clock = yield* Clock.Clock
       const { sealer } = yield* Sealing
+      const context = yield* Effect.context<never>()
       /** The responses that run here, by their keys. */
       const running = new Map<string, Written>()
 
@@ -123,6 +133,7 @@ export class BackgroundResponses extends Context.Service<
         if (!log.isEnded) return
         running.get(keyOf(orgId, id))?.reader.leave()
         running.delete(keyOf(orgId, id))
+        recordBackgroundResponses(context, running.size)
       }
       yield* runEvery("1 second", "Renewing responses", renew)
 
@@ -136,6 +147,15 @@ export class BackgroundResponses extends Context.Service<
 
       const end = (orgId: string, id: string, state: "failed" | "cancelled", content: KeptContent) =>
         store.end({ orgId, id, content: sealContent(sealer, orgId, id, content) }, state)
+
+      /** A response that was cancelled is billed after that: it gets its usage then. */
+      const amend = Effect.fnUntraced(function* (orgId: string, id: string, usage: object) {
+        const content = yield* store.cancelled(orgId, id)
+        const opened = content && openResponse(sealer, orgId, { id, content }, mostPartBytes)
+        if (opened === undefined) return
+        const used = { ...opened, response: editJsonText(opened.response, [set(usage, "usage")]) }
+        yield* store.amend({ orgId, id, content: sealContent(sealer, orgId, id, used) })
+      })
 
       /** While the database does not answer, no node can renew: after that, all do before one ends the responses of others. */
       let reachableSinceMs = clock.currentTimeMillisUnsafe()
@@ -165,13 +185,16 @@ export class BackgroundResponses extends Context.Service<
               writing: Semaphore.makeUnsafe(1),
               parts: 0,
             })
+            recordBackgroundResponses(context, running.size)
           })
         },
         running: (orgId, id) => running.get(keyOf(orgId, id))?.response,
-        ended: (response, failed) => {
+        ended: (response, failed, usage) => {
           const { orgId, id, log } = response
           const failure = failed === undefined ? Effect.void : end(orgId, id, "failed", failed)
+          const amended = usage === undefined ? Effect.void : amend(orgId, id, usage)
           return Effect.ignore(Effect.andThen(Effect.ignore(write(response)), failure)).pipe(
+            Effect.andThen(Effect.ignore(amended)),
             // Its lease is renewed until its end is in the database: a settlement may wait for that.
             Effect.andThen(Effect.sync(() => log.end())),
           )
@@ -200,5 +223,6 @@ const unreadable = (id: string): KeptContent => ({ input: [], response: JSON.str
 
 const lostError = {
   code: "server_error",
-  message: "The gateway that ran this response has ended; the request may be sent again",
+  message:
+    "The gateway that ran this response has ended. Send the request again with another Idempotency-Key: it is a new call",
 }

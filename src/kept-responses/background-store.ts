@@ -27,6 +27,10 @@ export class BackgroundStore extends Context.Service<
      * @returns false if it had ended
      */
     readonly end: (response: SealedResponse, state: "failed" | "cancelled") => Effect.Effect<boolean, StoreUnavailable>
+    /** The sealed content of a response that was cancelled; undefined if there is none. */
+    readonly cancelled: (orgId: string, id: string) => Effect.Effect<Uint8Array | undefined, StoreUnavailable>
+    /** Changes the content of a response that was cancelled. */
+    readonly amend: (response: SealedResponse) => Effect.Effect<void, StoreUnavailable>
     /** @returns the ids of those that still run, or whose shard does not answer: others were cancelled, or taken for lost */
     readonly renew: (
       running: ReadonlyArray<Pick<SealedResponse, "orgId" | "id">>,
@@ -73,6 +77,26 @@ export class BackgroundStore extends Context.Service<
               Effect.map(([row]) => row?.ended === true),
               bounded,
             ),
+        cancelled: (orgId, id) =>
+          at(orgId)
+            .run(
+              ({ sql, books }) => sql`
+                select org_id, id, content from ${books}responses
+                where org_id = ${orgId} and day = ${books}response_day(${id}) and id = ${id} and state = 'cancelled'`,
+            )
+            .pipe(
+              Effect.map((rows) => readRows(rows)[0]?.content),
+              bounded,
+            ),
+        amend: ({ orgId, id, content }) =>
+          at(orgId)
+            .run(
+              ({ sql, books }) => sql`
+                update ${books}responses set content = ${content}::bytea
+                where org_id = ${orgId} and day = ${books}response_day(${id}) and id = ${id} and state = 'cancelled'
+                  and not ${books}books_moved()`,
+            )
+            .pipe(Effect.asVoid, bounded),
         renew: Effect.fnUntraced(function* (running, leaseMs) {
           const byShard = Map.groupBy(running, ({ orgId }) => shards.indexOf(orgId))
           const renewed = yield* Effect.forEach(

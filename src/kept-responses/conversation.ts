@@ -6,6 +6,9 @@ import type { Sealer } from "../store/seal.ts"
 
 export type Metadata = Readonly<Record<string, string>>
 
+/** Whether an id is that of a conversation. */
+export const isConversationId = (id: string): boolean => /^conv_[0-9a-f]{32}$/.test(id)
+
 /** An item as a text of JSON, as it was sent or made. */
 export interface ConversationItem {
   readonly id: string

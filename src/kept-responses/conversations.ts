@@ -8,8 +8,17 @@ import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { type ConversationItem, type Metadata, openItem, openMetadata, sealItem, sealMetadata } from "./conversation.ts"
+import {
+  type ConversationItem,
+  isConversationId,
+  type Metadata,
+  openItem,
+  openMetadata,
+  sealItem,
+  sealMetadata,
+} from "./conversation.ts"
 import type { KeptOwner } from "./kept-response.ts"
+import { makeReportUnopened } from "./unopened.ts"
 
 export interface Conversation {
   readonly id: string
@@ -39,8 +48,6 @@ export const mostConversationItems = 10_000
 /** The most items that are read: the last response may have gone beyond the limit. */
 const mostItems = 100_000
 
-const form = /^conv_[0-9a-f]{32}$/
-
 export type Addition = "added" | "full" | "missing"
 
 type Kept<A> = Effect.Effect<A, StoreUnavailable>
@@ -60,7 +67,8 @@ export class Conversations extends Context.Service<
     readonly find: (org: Org, owner: KeptOwner, id: string) => Kept<Conversation | undefined>
     /** @returns false if it was removed meanwhile; this holds for all that change a conversation */
     readonly update: (org: Org, id: string, metadata: Metadata, ms: number) => Kept<boolean>
-    readonly remove: (org: Org, id: string) => Kept<boolean>
+    /** Also where its organisation keeps none any more. */
+    readonly remove: (org: Org, owner: KeptOwner, id: string) => Kept<boolean>
     /** @returns `full` if it would have too many items, or more bytes than a request may have; then none is added */
     readonly append: (org: Org, id: string, items: ReadonlyArray<ConversationItem>, ms: number) => Kept<Addition>
     /** Undefined if no item has the id after which it begins. */
@@ -94,6 +102,7 @@ export class Conversations extends Context.Service<
       const bounded = yield* queryDeadline
       const clock = yield* Clock.Clock
       const { bodyMaxBytes } = yield* WeirConfig
+      const reported = yield* makeReportUnopened
 
       const after = (ms: number): Date => new Date(clock.currentTimeMillisUnsafe() + ms)
       /** The oldest part that is kept now: a shorter time holds for those that exist, too. */
@@ -145,7 +154,7 @@ export class Conversations extends Context.Service<
         }),
         find: Effect.fnUntraced(function* (org, { app, person, endUser }, id) {
           const oldest = since(org)
-          if (!form.test(id) || oldest === undefined) return undefined
+          if (!isConversationId(id) || oldest === undefined) return undefined
           const rows = yield* shards
             .of(org.id)
             .run(
@@ -156,7 +165,7 @@ export class Conversations extends Context.Service<
             )
             .pipe(bounded)
           const [row] = readConversations(rows)
-          const metadata = row && openMetadata(sealer, org.id, id, row.metadata)
+          const metadata = row && reported(openMetadata(sealer, org.id, id, row.metadata), id)
           return metadata && { id, metadata, createdAt: row.created_at }
         }),
         update: Effect.fnUntraced(function* (org, id, metadata, ms) {
@@ -172,17 +181,22 @@ export class Conversations extends Context.Service<
             .pipe(bounded)
           return rows.length > 0
         }),
-        remove: (org, id) =>
-          shards
-            .of(org.id)
-            .run(
-              ({ sql, books }) => sql<{ readonly removed: number }>`
-                select ${books}conversations_remove(${org.id}, ${id}, null, null, null) as removed`,
-            )
-            .pipe(
-              Effect.map(([row]) => (row?.removed ?? 0) > 0),
-              bounded,
-            ),
+        remove: Effect.fnUntraced(function* (org, { app, person, endUser }, id) {
+          if (!isConversationId(id)) return false
+          const { run } = shards.of(org.id)
+          const own = yield* run(
+            ({ sql, books }) => sql`
+              select from ${books}conversations
+              where org_id = ${org.id} and id = ${id} and app_id = ${app} and person_id = ${person}
+                and end_user_id = ${endUser} and erase_at > now()`,
+          ).pipe(bounded)
+          if (own.length === 0) return false
+          const [row] = yield* run(
+            ({ sql, books }) => sql<{ readonly removed: number }>`
+              select ${books}conversations_remove(${org.id}, ${id}, null, null, null) as removed`,
+          ).pipe(bounded)
+          return (row?.removed ?? 0) > 0
+        }),
         append,
         list: Effect.fnUntraced(function* (org, id, query) {
           const oldest = since(org)

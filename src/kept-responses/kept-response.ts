@@ -64,6 +64,16 @@ export interface Keeping extends Omit<KeptFacts, "sealed"> {
   readonly orgId: string
 }
 
+/** The hash of a request that may be repeated: unsealed, it would confirm a guess of its text. */
+const hashContext = (orgId: string, id: string): string => `response request ${orgId} ${id}`
+
+export const sealHash = (sealer: Sealer, orgId: string, id: string, hash: string): string =>
+  sealer.sealBytes(Buffer.from(hash), hashContext(orgId, id)).toString("base64")
+
+/** Undefined if it was sealed with another key. */
+export const openHash = (sealer: Sealer, orgId: string, id: string, sealed: Uint8Array): string | undefined =>
+  sealer.openBytes(sealed, hashContext(orgId, id))?.toString()
+
 export const sealContent = (sealer: Sealer, orgId: string, id: string, content: KeptContent): Buffer =>
   sealer.sealBytes(compress(encode(content)), contextOf(orgId, id))
 

@@ -1,13 +1,15 @@
 /** The kept responses of organisations in PostgreSQL. They are written with the settlement that bills them. */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
+import type { AskedWith } from "../money/settlement.ts"
 import { keptResponsesMs, type Org } from "../protocol/catalogue/tenant.ts"
 import { dateOf, dayMs } from "../protocol/values/instant.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { type KeptContent, type KeptOwner, openResponse } from "./kept-response.ts"
+import { type KeptContent, type KeptOwner, openHash, openResponse } from "./kept-response.ts"
 import { dayOfResponse, keptResponseId } from "./response-id.ts"
+import { makeReportUnopened } from "./unopened.ts"
 
 export const ResponseState = Schema.Literals([
   "queued",
@@ -37,6 +39,8 @@ export type Thread =
 
 /** The largest content that is opened: a reply and a request have limits of their own, far below. */
 const mostContentBytes = 512 * 1024 * 1024
+/** The longest time for which an organisation can keep responses. */
+const mostDays = 400
 /** The most responses of one thread. */
 const mostTurns = 10_000
 
@@ -51,7 +55,17 @@ export class KeptResponses extends Context.Service<
       owner: KeptOwner,
       id: string,
     ) => Effect.Effect<Omit<KeptResponse, keyof KeptContent> | undefined, StoreUnavailable>
-    /** The id of a response by the request id of its call; undefined if none is kept. */
+    /**
+     * A response in the background, by the caller's own request id; undefined if there is none.
+     * @param sinceMs the time from which requests are remembered
+     */
+    readonly ofRequest: (
+      org: Org,
+      owner: KeptOwner,
+      asked: Pick<AskedWith, "key" | "request">,
+      sinceMs: number,
+    ) => Effect.Effect<{ readonly id: string; readonly payloadHash: string } | undefined, StoreUnavailable>
+    /** The id of a response by the request id of its call, also where none is kept any more; undefined if there is none. */
     readonly idOf: (org: Org, requestId: string) => Effect.Effect<string | undefined, StoreUnavailable>
     /**
      * A response with all that it continues, the oldest first.
@@ -69,7 +83,13 @@ export class KeptResponses extends Context.Service<
       owner: KeptOwner,
       ids: ReadonlyArray<string>,
     ) => Effect.Effect<ReadonlyMap<string, string>, StoreUnavailable>
-    /** @returns false if there was none */
+    /** A response that runs, also where its organisation keeps none any more. */
+    readonly running: (
+      org: Org,
+      owner: KeptOwner,
+      id: string,
+    ) => Effect.Effect<KeptResponse | undefined, StoreUnavailable>
+    /** Also where its organisation keeps none any more. @returns false if there was none */
     readonly remove: (org: Org, owner: KeptOwner, id: string) => Effect.Effect<boolean, StoreUnavailable>
   }
 >()("weir/kept-responses/KeptResponses") {
@@ -80,6 +100,7 @@ export class KeptResponses extends Context.Service<
       const { sealer } = yield* Sealing
       const bounded = yield* queryDeadline
       const clock = yield* Clock.Clock
+      const reported = yield* makeReportUnopened
 
       /** The oldest response that is kept now: a shorter time holds for those that exist, too. */
       const since = (org: Org): Date | undefined => {
@@ -88,19 +109,22 @@ export class KeptResponses extends Context.Service<
       }
 
       const opened = (org: Org, row: typeof Row.Type): KeptResponse | undefined => {
-        const content = openResponse(sealer, org.id, row, mostContentBytes)
+        const content = reported(openResponse(sealer, org.id, row, mostContentBytes), row.id)
         return content && { ...content, ...factsOf(row) }
       }
 
-      /** @param column the content, or an empty one: that of a long response takes time */
+      /**
+       * @param column the content, or an empty one: that of a long response takes time
+       * @param oldest the time after which it was made; undefined if none is kept
+       */
       const rowOf = Effect.fnUntraced(function* (
         org: Org,
         { app, person, endUser }: KeptOwner,
         id: string,
         column: "content" | "''::bytea",
+        oldest = since(org),
       ) {
         const day = dayOfResponse(id)
-        const oldest = since(org)
         if (day === undefined || oldest === undefined) return undefined
         const rows = yield* shards
           .of(org.id)
@@ -121,9 +145,26 @@ export class KeptResponses extends Context.Service<
       return KeptResponses.of({
         find: (org, owner, id) => Effect.map(rowOf(org, owner, id, "content"), (row) => row && opened(org, row)),
         stateOf,
-        idOf: Effect.fnUntraced(function* (org, requestId) {
+        ofRequest: Effect.fnUntraced(function* (org, { app, person, endUser }, { key, request }, sinceMs) {
           const oldest = since(org)
           if (oldest === undefined) return undefined
+          const rows = yield* shards
+            .of(org.id)
+            .run(
+              ({ sql, books }) => sql`
+                select id, request_hash from ${books}responses
+                where org_id = ${org.id} and day >= ${dateOf(sinceMs)}::text::date and key_id = ${key}
+                  and request_id = ${request} and app_id = ${app} and person_id = ${person} and end_user_id = ${endUser}
+                  and erase_at > now() and created_at > ${new Date(Math.max(sinceMs, oldest.getTime()))}
+                order by created_at desc limit 1`,
+            )
+            .pipe(bounded)
+          const [row] = readAsked(rows)
+          const payloadHash = row && openHash(sealer, org.id, row.id, row.request_hash)
+          return payloadHash === undefined ? undefined : { id: row?.id ?? "", payloadHash }
+        }),
+        idOf: Effect.fnUntraced(function* (org, requestId) {
+          const oldest = since(org) ?? new Date(clock.currentTimeMillisUnsafe() - mostDays * dayMs)
           const days = daysBetween(oldest.getTime(), clock.currentTimeMillisUnsafe() + dayMs)
           const ids = days.map((atMs) => keptResponseId(requestId, atMs))
           const rows = yield* shards
@@ -183,8 +224,12 @@ export class KeptResponses extends Context.Service<
                   Effect.map((rows) => new Map(rows.map(({ id, response_id }) => [id, response_id]))),
                   bounded,
                 ),
+        running: (org, owner, id) =>
+          Effect.map(rowOf(org, owner, id, "content", anyTime), (row) =>
+            row?.state === "in_progress" ? opened(org, row) : undefined,
+          ),
         remove: Effect.fnUntraced(function* (org, owner, id) {
-          if ((yield* stateOf(org, owner, id)) === undefined) return false
+          if ((yield* rowOf(org, owner, id, "''::bytea", anyTime)) === undefined) return false
           const [row] = yield* shards
             .of(org.id)
             .run(
@@ -198,6 +243,8 @@ export class KeptResponses extends Context.Service<
     }),
   )
 }
+
+const anyTime = new Date(0)
 
 /** A time in each day (UTC) from one time to another. */
 const daysBetween = (fromMs: number, toMs: number): ReadonlyArray<number> =>
@@ -227,4 +274,7 @@ const factsOf = (row: typeof Row.Type) => ({
   conversationPlace: row.conversation_place ?? undefined,
 })
 
+const readAsked = Schema.decodeUnknownSync(
+  Schema.Array(Schema.Struct({ id: Schema.String, request_hash: Schema.Uint8Array })),
+)
 const readRows = Schema.decodeUnknownSync(Schema.Array(Row))

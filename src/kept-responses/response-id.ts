@@ -14,6 +14,9 @@ export const keptResponseId = (requestId: string, nowMs: number): string =>
     .toString(36)
     .padStart(dayLength, "0")}`
 
+/** The gateway's request id of the call that made a response. */
+export const requestOfResponse = (id: string): string => `req_${id.slice("resp_".length, -dayLength)}`
+
 const form = /^resp_[\w-]{16}([0-9a-z]{4})$/
 
 /** The day (UTC) of a response's id, `2026-11-29`; undefined if it is no id of a kept response. */

@@ -51,6 +51,8 @@ export interface KeptFacts {
   readonly state: "completed" | "incomplete"
   /** Whether the books have it since it began: then it is kept only if it was not erased meanwhile. */
   readonly background?: boolean | undefined
+  /** The caller's key and request id of one that begins, for a client that repeats the request. */
+  readonly asked?: AskedWith | undefined
   /** Milliseconds since 1970. */
   readonly eraseAt: number
   /** Ids of items that later requests may reference. */
@@ -59,6 +61,14 @@ export interface KeptFacts {
   readonly sealed: string
   /** The conversation to which its items are appended. */
   readonly conversation?: AppendedItems | undefined
+}
+
+/** The names of a request that may be repeated. */
+export interface AskedWith {
+  readonly key: string
+  readonly request: string
+  /** The sealed hash of its payload: base64. */
+  readonly hash: string
 }
 
 /** Items that a response adds to a conversation. */

@@ -107,7 +107,9 @@ export const ExchangeRequest = Schema.Struct({
   keep: Schema.optionalKey(Schema.Boolean),
   /** The `requestId` of the reply of a kept exchange, which this one goes on from: its thread comes before this one's. */
   after: Schema.optionalKey(
-    Schema.String.check(Schema.isPattern(/^req_[\w-]{16}$/, { expected: "the requestId of a reply, such as req_…" })),
+    Schema.String.check(
+      Schema.isPattern(/^req_[\w-]{16}$/, { expected: "the x-svc-request-id of a kept reply, such as req_…" }),
+    ),
   ),
 }).annotate({ identifier: "ExchangeRequest" })
 export type ExchangeRequest = typeof ExchangeRequest.Type

@@ -167,6 +167,15 @@ const cacheFailures = counter(
 )
 const cacheBytes = gauge("weir_reply_cache_bytes", "Memory for kept replies of this node, in bytes")()
 
+const backgroundResponses = gauge(
+  "weir_background_responses",
+  "Responses of this node that run without their client, in the background",
+)()
+const unopened = counter(
+  "weir_kept_unopened_total",
+  "Kept responses and conversations that this node could not open: they were sealed with another SVC_MASTER_KEY",
+)()
+
 const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")()
 const droppedPartitions = counter(
   "weir_retention_partitions_dropped_total",
@@ -343,6 +352,11 @@ export const recordSpool = (services: Services, files: number, bytes: number): v
 
 export const recordOpenSockets = (services: Services, kind: string, open: number): void =>
   openSockets({ kind }).updateUnsafe(open, services)
+
+export const recordBackgroundResponses = (services: Services, running: number): void =>
+  backgroundResponses.updateUnsafe(running, services)
+
+export const recordUnopened = (services: Services): void => unopened.updateUnsafe(1, services)
 
 export const recordRealtimeResponse = (services: Services, stop: string): void =>
   realtimeResponses({ stop }).updateUnsafe(1, services)

@@ -106,11 +106,63 @@ describe("the list", () => {
   })
 })
 
+describe("a conversation", () => {
+  const create = async (items: ReadonlyArray<object> = [{ role: "user", content: "A secret item" }]) => {
+    const reply = await gateway().call("POST", "/openai/v1/conversations", { items }, bearer())
+    return Schema.decodeUnknownSync(Made)(await reply.json()).id
+  }
+  const readConversation = (id: string) => gateway().call("GET", `/openai/v1/conversations/${id}`, undefined, bearer())
+
+  it("is listed between responses, in pages, without a text", async () => {
+    const made = [await make(), await create(), await make(), await create([])]
+    const first = await list("?limit=2")
+    const rest = await list(`?limit=2&cursor=${first.nextCursor}`)
+    const all = [...first.data, ...rest.data]
+    expect(idsOf(all)).toEqual(made.toReversed())
+    expect(all.map(({ kind }) => kind)).toEqual(["conversation", "response", "conversation", "response"])
+    const [, , withItem] = all
+    expect(withItem).toMatchObject({ app: ids.app, bytes: expect.any(Number), eraseAt: expect.any(String) })
+    expect(withItem?.bytes).toBeGreaterThan(30)
+    expect(JSON.stringify(all)).not.toContain("secret")
+    expect(idsOf((await list(`?app=${ids.app}`)).data)).toEqual(made.toReversed())
+    expect((await list("?endUser=ada")).data).toEqual([])
+  })
+
+  it("is erased by its id, and counted beside responses", async () => {
+    const [id, other] = [await create(), await create()]
+    const response = await make()
+    expect(await erase(`/${id}`)).toEqual({ erased: 0, conversations: 1 })
+    expect(await audited()).toEqual([{ detail: { conversation: id }, actor_id: "admin" }])
+    expect(await errorOf(await admin("DELETE", `/${id}`))).toMatchObject({ code: "not_found" })
+    expect([(await readConversation(id)).status, (await readConversation(other)).status]).toEqual([404, 200])
+    expect((await read(response)).status).toBe(200)
+    expect(await erase(`?app=${ids.app}`)).toEqual({ erased: 1, conversations: 1 })
+    expect((await list()).data).toEqual([])
+    expect(await erase("?all=true")).toEqual({ erased: 0, conversations: 0 })
+  })
+})
+
+describe("an unknown application", () => {
+  it.each(["GET", "DELETE"])("is named: %s", async (method) => {
+    expect(await errorOf(await admin(method, "?app=nope"))).toMatchObject({
+      code: "not_found",
+      message: "There is no application nope",
+    })
+  })
+
+  it("is known while something of it is kept, also where it was removed", async () => {
+    await giveTo(await make(), "removed", "")
+    expect((await list("?app=removed")).data).toHaveLength(1)
+    expect(await erase("?app=removed")).toEqual({ erased: 1, conversations: 0 })
+    expect(await errorOf(await admin("DELETE", "?app=removed"))).toMatchObject({ code: "not_found" })
+  })
+})
+
 describe("an operator's erasure", () => {
   it("of one response leaves nothing of it, and the others", async () => {
     const [gone, left] = [await make(), await make()]
     expect(await rowsOf(gone)).toBeGreaterThan(0)
-    expect(await erase(`/${gone}`)).toEqual({ erased: 1 })
+    expect(await erase(`/${gone}`)).toEqual({ erased: 1, conversations: 0 })
     expect(await rowsOf(gone)).toBe(0)
     expect((await read(gone)).status).toBe(404)
     expect((await read(left)).status).toBe(200)
@@ -123,7 +175,7 @@ describe("an operator's erasure", () => {
     await giveTo(ada, ids.app, "ada")
     await giveTo(bo, ids.app, "bo")
     await giveTo(elsewhere, "other", "ada")
-    expect(await erase(`?app=${ids.app}&endUser=ada`)).toEqual({ erased: 1 })
+    expect(await erase(`?app=${ids.app}&endUser=ada`)).toEqual({ erased: 1, conversations: 0 })
     expect(idsOf((await list()).data)).toEqual([nobody, elsewhere, bo])
     expect(await audited()).toEqual([{ detail: { app: ids.app, endUser: "ada" }, actor_id: "admin" }])
   })
@@ -134,9 +186,9 @@ describe("an operator's erasure", () => {
       gateway().sql`update responses set created_at = now() - interval '3 days' where id = ${old}`,
     )
     const before = new Date(Date.now() - 86_400_000).toISOString()
-    expect(await erase(`?before=${before}`)).toEqual({ erased: 1 })
+    expect(await erase(`?before=${before}`)).toEqual({ erased: 1, conversations: 0 })
     expect(idsOf((await list()).data)).toEqual([young])
-    expect(await erase("?all=true")).toEqual({ erased: 1 })
+    expect(await erase("?all=true")).toEqual({ erased: 1, conversations: 0 })
     expect((await list()).data).toEqual([])
   })
 
@@ -159,7 +211,7 @@ describe("an operator's erasure", () => {
     )
     const { id } = Schema.decodeUnknownSync(Made)(await reply.json())
     await eventually(async () => gateway().vendor.calls.length > 0 && (await rowsOf(id)) === 2)
-    expect(await erase(`/${id}`)).toEqual({ erased: 1 })
+    expect(await erase(`/${id}`)).toEqual({ erased: 1, conversations: 0 })
     await expect.poll(() => gateway().vendor.calls.at(-1)?.hungUpAt, { timeout: 5000 }).toBeDefined()
     await new Promise((resolve) => setTimeout(resolve, 600))
     expect(await rowsOf(id)).toBe(0)

@@ -80,6 +80,34 @@ describe("a kept exchange", () => {
     })
   })
 
+  it("is read and erased by its id, by its owner alone", async () => {
+    gateway().vendor.script(answering({ words: ["A secret"], inTokens: 10, outTokens: 5 }))
+    const id = await idOf(await exchange("main", "x"))
+    const path = `/openai/v1/responses/${id}`
+    const read = () => gateway().call("GET", path)
+    expect(await (await read()).json()).toMatchObject({ requestId: id, blocks: [{ t: "text", v: "A secret" }] })
+    expect((await other().call("GET", path)).status).toBe(404)
+    expect((await other().call("DELETE", path)).status).toBe(404)
+    expect(await (await gateway().call("DELETE", path)).json()).toEqual({ id, object: "response", deleted: true })
+    expect([(await read()).status, (await gateway().call("DELETE", path)).status]).toEqual([404, 404])
+    expect((await exchange("main", "y", { after: id })).status).toBe(404)
+  })
+
+  it("of a response is not read by the id of its call", async () => {
+    const reply = await gateway().call("POST", "/openai/v1/responses", { model: "main", input: "x" })
+    const id = await idOf(reply)
+    expect((await gateway().call("GET", `/openai/v1/responses/${id}`)).status).toBe(404)
+  })
+
+  it("is gone on from by the id of its reply, not of its request", async () => {
+    const requestId = `own-${ids.key}`
+    await idOf(await exchange("main", "x", { meta: { requestId } }))
+    expect(await errorOf(await exchange("main", "y", { after: requestId }))).toMatchObject({
+      status: 400,
+      message: expect.stringContaining("x-svc-request-id"),
+    })
+  })
+
   it("of an organisation that keeps nothing is answered, with a warning", async () => {
     const reply = await other().exchange({ model: "main", thread: say("x"), keep: true })
     expect([reply.status, reply.headers.get("x-svc-warning")]).toEqual([200, "not_kept"])

@@ -203,6 +203,34 @@ describe("a kept response", () => {
     expect(await send(ids.key, "GET", `/${id}`)).toMatchObject({ status: 404 })
   })
 
+  it.each([0, 3, 1000])("whose events are gone ends the stream of a reader that has those up to %i", async (after) => {
+    const id = idOf(await create(ids.key, { background: true }))
+    await expect.poll(async () => (await send(ids.key, "GET", `/${id}`)).json["status"]).toBe("completed")
+    const { sql } = gateway()
+    // Its last events are written after its end.
+    await expect
+      .poll(() => Effect.runPromise(sql`select from response_events where response_id = ${id}`))
+      .not.toEqual([])
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await Effect.runPromise(sql`delete from response_events where response_id = ${id}`)
+    await Effect.runPromise(sql`update responses set created_at = created_at - interval '2 hours' where id = ${id}`)
+    const reply = await gateway().call(
+      "GET",
+      `/openai/v1/responses/${id}?stream=true&starting_after=${after}`,
+      undefined,
+      { authorization: `Bearer ${ids.key}~${gateway().key}`, "x-svc-key-id": undefined, "x-svc-key": undefined },
+    )
+    const events = (await reply.text()).split("\n\n").filter((event) => event !== "")
+    expect(events).toHaveLength(1)
+    const [event = ""] = events
+    expect(event).toMatch(/^event: response\.completed\n/)
+    expect(JSON.parse(event.slice(event.indexOf("{")))).toMatchObject({
+      type: "response.completed",
+      sequence_number: after + 1,
+      response: { id, status: "completed", output: [{ content: [{ text: "A secret answer" }] }] },
+    })
+  })
+
   it("of a hundred turns is continued", async () => {
     let previous: string | undefined
     for (let turn = 0; turn < 100; turn++) {
@@ -218,4 +246,80 @@ describe("a kept response", () => {
     const sent = JSON.stringify(gateway().vendor.calls.at(-1)?.body)
     expect(sent.match(/turn \d+/g)).toHaveLength(100)
   }, 60_000)
+})
+
+it.each([
+  [
+    "cancelled",
+    async (id: string) => {
+      const { sql } = gateway()
+      await expect
+        .poll(() => Effect.runPromise(sql`select from response_events where response_id = ${id} and part > 1`))
+        .not.toEqual([])
+      await send(ids.key, "POST", `/${id}/cancel`)
+    },
+  ],
+  ["failed", () => Promise.resolve()],
+] as const)("a response that is billed and %s has its usage", async (status, end) => {
+  gateway().vendor.script(async (call) => {
+    if (status === "failed") {
+      call.head(200, { "content-type": "text/event-stream" })
+      await call.write(`data: {"id":"c","choices":[{"index":0,"delta":{"content":"Some words"}}]}\n\n`)
+      await call.wait(300)
+      return call.reset()
+    }
+    await answering({ words: Array.from({ length: 100 }, () => "word "), inTokens: 10, outTokens: 5 }, 50)(call)
+  })
+  const id = idOf(await send(ids.key, "POST", "", { model: "main", input: "x", background: true }))
+  await end(id)
+  const read = async () => (await send(ids.key, "GET", `/${id}`)).json
+  await expect
+    .poll(async () => (await read())["usage"], { timeout: 5000 })
+    .toMatchObject({
+      input_tokens: expect.any(Number),
+      output_tokens: expect.any(Number),
+    })
+  expect(await read()).toMatchObject({ id, status })
+})
+
+it("a response that was sealed with another key is unknown, and counted for the operator", async () => {
+  const id = idOf(await create(ids.key))
+  const { sql } = gateway()
+  await Effect.runPromise(sql`
+    update responses set content = (select content from responses where id <> ${id} limit 1) where id = ${id}`)
+  expect(await send(ids.key, "GET", `/${id}`)).toMatchObject({ status: 404 })
+  const metrics = await (
+    await gateway().call("GET", "/metrics", undefined, { "x-svc-admin-key": gateway().adminKey })
+  ).text()
+  expect(metrics).toMatch(/^weir_kept_unopened_total(\{[^}]*\})? [1-9]/m)
+  expect(metrics).toMatch(/^weir_background_responses(\{[^}]*\})? \d/m)
+})
+
+describe("a request that is refused", () => {
+  it.each([
+    [{ background: "yes" }, "background", "must be true or false"],
+    [{ input: [{ role: "user", content: "x" }, { type: "item_reference" }] }, "input.1.id", "a string is required"],
+  ])("names the reason: %j", async (more, param, message) => {
+    expect(await create(ids.key, more)).toMatchObject({
+      status: 400,
+      json: { error: { param, message: expect.stringContaining(message) } },
+    })
+  })
+
+  it("continues a response that has no reply", async () => {
+    gateway().vendor.script(async (call) => await call.wait(20_000))
+    const id = idOf(await send(ids.key, "POST", "", { model: "main", input: "x", background: true }))
+    const refusal = async () => {
+      const { status, json } = await send(ids.key, "POST", "", { model: "main", input: "y", previous_response_id: id })
+      return { status, error: json["error"] }
+    }
+    const because = (message: string) => ({
+      status: 400,
+      error: { param: "previous_response_id", message: expect.stringContaining(message) },
+    })
+    expect(await refusal()).toMatchObject(because("is still in progress"))
+    await send(ids.key, "POST", `/${id}/cancel`)
+    expect(await refusal()).toMatchObject(because("has been cancelled"))
+    expect(JSON.stringify(await refusal())).not.toContain("previous_response_not_found")
+  })
 })

@@ -99,7 +99,7 @@ describe("a large request", () => {
 
   it("of which a vendor needs little reaches it", async () => {
     const { keyId, key } = gateway()
-    const body = { model: "main", input: "Hi", store: false, metadata: { note: long } }
+    const body = { model: "main", input: "Hi", store: false, client_metadata: { note: long } }
     const headers = { "x-svc-key-id": undefined, "x-svc-key": undefined, "x-api-key": `${keyId}~${key}` }
     const reply = await gateway().call("POST", "/openai/v1/responses", body, headers)
     expect(reply.status).toBe(200)

@@ -1,7 +1,7 @@
 /** Webhooks of responses that run without their client: one event at the end of each, without content. */
 import { Schema } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
-import { answering, newTestIds, testCatalogue, testWebhookSecret } from "../../src/testing/index.ts"
+import { answering, newTestIds, testCatalogue, testWebhookSecret, type VendorScript } from "../../src/testing/index.ts"
 import { eventually, useGateway } from "../support/gateway.ts"
 import { startReceiver } from "../support/receiver.ts"
 
@@ -20,12 +20,14 @@ const gateway = useGateway({
 })
 
 const Made = Schema.Struct({ id: Schema.String })
-const call = (method: string, path: string, body?: object) =>
+const call = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
   gateway().call(method, `/openai/v1/responses${path}`, body, {
     authorization: `Bearer ${gateway().keyId}~${gateway().key}`,
+    ...headers,
   })
-const make = async (body: object = {}) => {
-  const reply = await call("POST", "", { model: "main", input: "A secret question", background: true, ...body })
+const make = async (body: object = {}, headers: Record<string, string> = {}) => {
+  const request = { model: "main", input: "A secret question", background: true, ...body }
+  const reply = await call("POST", "", request, headers)
   return Schema.decodeUnknownSync(Made)(await reply.json()).id
 }
 const eventOf = async (id: string) => {
@@ -47,8 +49,27 @@ describe("a response in the background", () => {
       model: "main",
       appId: ids.app,
       requestId: `req_${id.slice(5, 21)}`,
+      ref: `req_${id.slice(5, 21)}`,
     })
     expect(JSON.stringify(told)).not.toContain("secret")
+  })
+
+  it.each<readonly [string, VendorScript, string]>([
+    ["completes", saying, "response.completed"],
+    [
+      "fails",
+      (vendorCall) => {
+        vendorCall.head(400, { "content-type": "application/json" })
+        vendorCall.end(JSON.stringify({ error: { message: "no", type: "invalid_request_error" } }))
+      },
+      "response.failed",
+    ],
+  ])("that %s has the ids of its call, that of its client and the gateway's", async (_, script, type) => {
+    gateway().vendor.script(script)
+    const key = `event-${type}-${ids.key}`
+    const id = await make({}, { "idempotency-key": key })
+    const ref = `req_${id.slice(5, 21)}`
+    expect(await eventOf(id)).toMatchObject([{ type, data: { requestId: key, ref } }])
   })
 
   it("that is cancelled twice is one event", async () => {

@@ -142,10 +142,11 @@ begin
     from charge c join account a on a.org = c.org and a.cur = c.cur
     where c.reply_from is not null
   ), stored as (
-    insert into responses as r (org_id, day, id, previous_id, app_id, person_id, end_user_id, model, state, erase_at, content)
+    insert into responses as r (org_id, day, id, previous_id, app_id, person_id, end_user_id, model, state, erase_at, replied_at,
+      content)
     select c.org, (c.kept->>'day')::date, c.kept->>'id', c.kept->>'previous', c.kept->>'app', c.kept->>'person', c.kept->>'endUser',
       c.kept->>'model', c.kept->>'state', to_timestamp((c.kept->>'eraseAt')::double precision / 1000),
-      substr(replies, c.kept_from, c.kept_bytes)
+      case when c.reply_from is not null then to_timestamp(c.at / 1000) end, substr(replies, c.kept_from, c.kept_bytes)
     from charge c where c.kept_from is not null
       -- One that has begun may have been erased meanwhile.
       and ((c.kept->>'background')::boolean is not true or exists (
@@ -153,11 +154,11 @@ begin
         where q.org_id = c.org and q.day = (c.kept->>'day')::date and q.id = c.kept->>'id'))
     on conflict (org_id, day, id) do update set state = excluded.state, content = excluded.content, lease_until = null
       where r.state in ('queued', 'in_progress')
-    returning r.org_id, r.id, r.is_background, r.state, r.model, r.app_id
+    returning r.org_id, r.id, r.is_background, r.state, r.model, r.app_id, r.request_id
   ), ended as (
     insert into events (org_id, id, type, subject, data, at, place)
     select s.org_id, 'evt_' || replace(gen_random_uuid()::text, '-', ''), 'response.completed', s.id,
-      response_facts(s.id, s.state, s.model, s.app_id), clock_timestamp(), next_transfer_id()
+      response_facts(s.id, s.state, s.model, s.app_id, s.request_id), clock_timestamp(), next_transfer_id()
     from stored s where s.is_background
   ), named as (
     insert into response_items (org_id, id, response_id, erase_at)

@@ -1,16 +1,19 @@
 -- Kept responses: their removal. They are written by ledger_settle.
 
--- Removes responses of an organisation with their items: one, or those of an end user, or all before a time, and then its
--- conversations too. Returns how many.
+-- Removes responses of an organisation with their items and the replays of their calls: one, or those of an end user, or all
+-- before a time, and then its conversations too. Returns how many.
 create or replace function responses_remove(p_org text, p_id text, p_app text, p_end_user text, p_before timestamptz)
 returns integer language plpgsql as $fn$
 declare
   removed integer;
+  replied timestamptz;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   if p_id is not null then
-    delete from responses r where r.org_id = p_org and r.day = response_day(p_id) and r.id = p_id;
+    delete from responses r where r.org_id = p_org and r.day = response_day(p_id) and r.id = p_id
+    returning r.replied_at into replied;
     get diagnostics removed = row_count;
+    delete from replies k where k.org_id = p_org and k.at = replied and k.ref = response_request(p_id);
     delete from response_items i where i.org_id = p_org and i.response_id = p_id;
     delete from response_events e where e.org_id = p_org and e.response_id = p_id;
     return removed;
@@ -19,7 +22,10 @@ begin
     delete from responses r where r.org_id = p_org
       and (p_app is null or r.app_id = p_app) and (p_end_user is null or r.end_user_id = p_end_user)
       and (p_before is null or r.created_at < p_before)
-    returning r.id
+    returning r.id, r.replied_at
+  ), replays as (
+    delete from replies k using gone g
+    where k.org_id = p_org and k.at = g.replied_at and k.ref = response_request(g.id)
   ), items as (
     delete from response_items i using gone g where i.org_id = p_org and i.response_id = g.id
   ), events as (
@@ -29,7 +35,7 @@ begin
   return removed + conversations_remove(p_org, null, p_app, p_end_user, p_before);
 end $fn$;
 
--- Removes responses that are past keeping, at most so many; tells how many rows.
+-- Removes responses that are past keeping, with the replays of their calls, at most so many; tells how many rows.
 create or replace function retain_responses(most integer)
 returns bigint language plpgsql as $fn$
 declare
@@ -40,9 +46,15 @@ declare
   parts_gone bigint;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
-  delete from responses where (org_id, day, id) in (
-    select r.org_id, r.day, r.id from responses r where r.erase_at < now() order by r.erase_at limit most);
-  get diagnostics responses_gone = row_count;
+  with gone as (
+    delete from responses where (org_id, day, id) in (
+      select r.org_id, r.day, r.id from responses r where r.erase_at < now() order by r.erase_at limit most)
+    returning org_id, id, replied_at
+  ), replays as (
+    delete from replies k using gone g
+    where k.org_id = g.org_id and k.at = g.replied_at and k.ref = response_request(g.id)
+  )
+  select count(*) into responses_gone from gone;
   delete from response_items where (org_id, id, response_id) in (
     select i.org_id, i.id, i.response_id from response_items i where i.erase_at < now() order by i.erase_at limit most);
   get diagnostics items_gone = row_count;
@@ -73,6 +85,10 @@ begin
   end loop;
   return date '1970-01-01' + days::integer;
 end $fn$;
+
+-- The gateway's request id of the call that made a response.
+create or replace function response_request(p_id text)
+returns text language sql immutable as $fn$ select 'req_' || substr(p_id, 6, 16) $fn$;
 
 -- A response with those that it continues, the newest first, as far as its owner has them: at most so many, and until their contents
 -- are together larger than so many bytes.
@@ -105,17 +121,19 @@ create or replace function response_begin(p_org text, p_kept jsonb, p_lease_ms d
 returns void language sql as $fn$
   select books_moved();
   insert into responses (org_id, day, id, previous_id, app_id, person_id, end_user_id, model, state, is_background, lease_until,
-    erase_at, content)
+    erase_at, key_id, request_id, request_hash, content)
   values (p_org, (p_kept->>'day')::date, p_kept->>'id', p_kept->>'previous', p_kept->>'app', p_kept->>'person',
     p_kept->>'endUser', p_kept->>'model', 'in_progress', true, now() + p_lease_ms * interval '1 millisecond',
-    to_timestamp((p_kept->>'eraseAt')::double precision / 1000), p_content)
+    to_timestamp((p_kept->>'eraseAt')::double precision / 1000), p_kept->'asked'->>'key', p_kept->'asked'->>'request',
+    decode(p_kept->'asked'->>'hash', 'base64'), p_content)
 $fn$;
 
--- The data of the event of a response that has ended, without its content. Its id has that of its request.
-create or replace function response_facts(p_id text, p_state text, p_model text, p_app text)
+-- The data of the event of a response that has ended, without its content, with the ids that usage records have: that of its
+-- client, or the gateway's, and the gateway's, which is in its own id.
+create or replace function response_facts(p_id text, p_state text, p_model text, p_app text, p_request text)
 returns jsonb language sql immutable as $fn$
   select jsonb_strip_nulls(jsonb_build_object('response', p_id, 'status', p_state, 'model', p_model, 'appId', nullif(p_app, ''),
-    'requestId', 'req_' || substr(p_id, 6, 16)))
+    'requestId', coalesce(p_request, response_request(p_id)), 'ref', response_request(p_id)))
 $fn$;
 
 -- Ends a response that runs, as failed or cancelled. @returns whether it ran
@@ -127,9 +145,9 @@ begin
   if books_moved() then raise exception 'the books have moved'; end if;
   update responses q set state = p_state, content = p_content, lease_until = null
   where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id and q.state in ('queued', 'in_progress')
-  returning q.model, q.app_id into r;
+  returning q.model, q.app_id, q.request_id into r;
   if not found then return false; end if;
-  perform event_append(p_org, 'response.' || p_state, p_id, response_facts(p_id, p_state, r.model, r.app_id));
+  perform event_append(p_org, 'response.' || p_state, p_id, response_facts(p_id, p_state, r.model, r.app_id, r.request_id));
   return true;
 end $fn$;
 

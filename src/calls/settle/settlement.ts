@@ -94,8 +94,9 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
     }),
   )
   const balance = settled._tag === "Settled" ? settled.balance : estimate
-  if (heldCall.registration !== undefined)
-    yield* complete(heldCall, heldCall.registration, end.settlement.reply !== undefined)
+  // A response that ran without its client is given again to one that repeats the request.
+  const isReplayable = end.settlement.reply !== undefined || heldCall.begun !== undefined
+  if (heldCall.registration !== undefined) yield* complete(heldCall, heldCall.registration, isReplayable)
   if (failure !== undefined) yield* breakOff(heldCall, usage, balance, failure)
   else if (!isAnswered) conclude(heldCall, usage, balance, end.finished, denial)
 })

@@ -1,4 +1,4 @@
-/** `weir responses`: lists the responses that an organisation keeps, without their content, and erases them. */
+/** `weir responses`: lists the responses and conversations that an organisation keeps, without content, and erases them. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -32,23 +32,27 @@ const list = Command.make(
       ({ data, nextCursor }) =>
         [
           table(
-            ["created", "response", "model", "state", "owner", "bytes", "erased at"],
+            ["created", "id", "model", "state", "owner", "bytes", "erased at"],
             data.map(({ createdAt, id, model, state, app, person, endUser, bytes, eraseAt }) => [
               createdAt,
               id,
-              model,
-              state,
+              model ?? "-",
+              state ?? "conversation",
               [app ?? person, endUser].filter((part) => part !== undefined).join(" / "),
               `${bytes}`,
               eraseAt,
             ]),
-            "No responses are kept. An organisation keeps them if its keeps.responses says for how long, e.g. 30d",
+            Object.keys(givenOf({ app, endUser, before, cursor })).length > 0
+              ? "Nothing that is kept fits these filters"
+              : "Nothing is kept. An organisation keeps responses if its keeps.responses says for how long, e.g. 30d",
           ),
           ...more(nextCursor),
         ].join("\n"),
     ),
 ).pipe(
-  Command.withDescription("List the responses that an organisation keeps, newest first. Their content is not shown"),
+  Command.withDescription(
+    "List the responses and conversations that an organisation keeps, newest first. Their content is not shown",
+  ),
   Command.withExamples([{ command: "weir responses list acme --app acme_app" }]),
 )
 
@@ -56,8 +60,8 @@ const erase = Command.make(
   "erase",
   {
     org,
-    id: Argument.String("response").pipe(
-      Argument.withDescription("The response's id; those of the filters if absent"),
+    id: Argument.String("id").pipe(
+      Argument.withDescription("The id of a response or a conversation; those of the filters if absent"),
       Argument.optional,
     ),
     ...filters,
@@ -68,7 +72,7 @@ const erase = Command.make(
     const filter = givenOf({ app, endUser, before })
     const isFiltered = Object.keys(filter).length > 0
     const meant = [Option.isSome(id), isFiltered, all].filter((is) => is).length
-    if (meant !== 1) return failed("Name one response, or filters, or --all")
+    if (meant !== 1) return failed("Name one response or conversation, or filters, or --all")
     return show(
       target,
       AdminResponses,
@@ -80,16 +84,23 @@ const erase = Command.make(
               params: { org },
               query: { ...filter, ...(all && { all: "true" as const }) },
             }),
-      ({ erased }) => `Erased ${erased} ${erased === 1 ? "response" : "responses"}`,
+      ({ erased, conversations }) =>
+        erased + conversations === 0
+          ? "Erased nothing: nothing of this is kept"
+          : `Erased ${counted(erased, "response")} and ${counted(conversations, "conversation")}`,
     )
   },
 ).pipe(
-  Command.withDescription("Erase responses of an organisation, with their items and events. This cannot be undone"),
+  Command.withDescription(
+    "Erase responses of an organisation, with their items, events and replays, and its conversations. This cannot be undone",
+  ),
   Command.withExamples([
     { command: "weir responses erase acme --app acme_app --end-user ada" },
     { command: "weir responses erase acme --before 2026-11-01" },
   ]),
 )
+
+const counted = (count: number, name: string): string => `${count} ${name}${count === 1 ? "" : "s"}`
 
 export const responses = Command.make("responses").pipe(
   Command.withSubcommands([list, erase]),

@@ -62,7 +62,7 @@ export interface ClientRequest {
   /** The fields, to be checked by the schema of twp/1; `meta` is added by the HTTP layer. */
   readonly exchange: JsonObject
   /** The facts that its reply needs. */
-  readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups">
+  readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups" | "echo">
   /** The positions of JSON in the body that is forwarded as its text. */
   readonly exact?: ExactPlaces | undefined
   /** The same request for a vendor of the same API; absent if it is carried to none. */
@@ -89,6 +89,8 @@ export interface ReplyContext {
   /** Whether a stream reports its usage in an event of its own. */
   readonly includesUsage: boolean
   readonly groups?: ToolGroups
+  /** The fields of the request that its reply repeats, as the client sent them. */
+  readonly echo?: JsonObject | undefined
   /** Present if the reply is kept. */
   readonly kept?: KeptNames | undefined
   /** Whether a stream is one array of JSON. */

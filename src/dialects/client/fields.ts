@@ -18,7 +18,8 @@ export type FieldRule =
   | { readonly list: "carried" }
   | { readonly list: "without effect"; readonly why: string }
   | { readonly list: "own"; readonly values: ReadonlyArray<unknown> }
-  | { readonly list: "neutral"; readonly values: ReadonlyArray<unknown> }
+  /** `why`: the reason why other values are refused. */
+  | { readonly list: "neutral"; readonly values: ReadonlyArray<unknown>; readonly why?: string }
   | { readonly list: "refused"; readonly why: string }
 
 export type FieldTable = Readonly<Record<string, FieldRule>>
@@ -27,7 +28,7 @@ export const carried: FieldRule = { list: "carried" }
 export const withoutEffect = (why: string): FieldRule => ({ list: "without effect", why })
 /** A field that only a vendor of the same API understands; elsewhere these values change nothing. */
 export const own = (...values: ReadonlyArray<unknown>): FieldRule => ({ list: "own", values })
-export const neutral = (...values: ReadonlyArray<unknown>): FieldRule => ({ list: "neutral", values })
+export const neutral = (...values: ReadonlyArray<unknown>) => ({ list: "neutral", values }) as const satisfies FieldRule
 export const refused = (why: string): FieldRule => ({ list: "refused", why })
 
 /** The same rule for several fields. */
@@ -214,7 +215,8 @@ const refusalOf = (rule: FieldRule | undefined, value: unknown): string | undefi
   const isNeutral = rule.values.some((known) => JSON.stringify(known) === text)
   if (isNeutral) return undefined
   if (rule.values.length === 0) return "is understood by its own API alone"
-  return `is supported only as ${rule.values.map((known) => JSON.stringify(known)).join(" or ")}`
+  const only = `is supported only as ${rule.values.map((known) => JSON.stringify(known)).join(" or ")}`
+  return rule.list === "neutral" && rule.why !== undefined ? `${only}: ${rule.why}` : only
 }
 
 const isEmpty = (value: unknown): boolean =>

@@ -34,7 +34,7 @@ import { ownBlock, typeOfBlock } from "../vendor/vendor-blocks.ts"
 /** A prefix of opaque reasoning, in the field in which a client sends it back. */
 export const redactedMark = "redacted:"
 
-const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} }: Usage) => {
+export const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} }: Usage) => {
   const input = inTokens + cacheReadTokens + cacheWriteTokens
   return {
     input_tokens: input,
@@ -96,6 +96,7 @@ const responseOf = (context: ReplyContext, { status, output, usage, incompleteRe
   usage,
   user: null,
   metadata: {},
+  ...context.echo,
 })
 
 /** A response that has no output yet. */
@@ -205,6 +206,8 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   readonly #items = new Map<number, OpenItem>()
   readonly #omitted = new Set<string>()
   #sequence = 0
+  /** The usage of a reply that breaks off. */
+  #usage: Usage | undefined
   /** The items that are being written: one, or several calls. */
   #open: Array<OpenItem> = []
 
@@ -264,12 +267,17 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     )
   }
 
+  override usage(data?: Usage): string {
+    this.#usage = data
+    return ""
+  }
+
   error(error: ErrorBody): string {
     const { code, message } = error
     const response = responseOf(this.#context, {
       status: "failed",
       output: this.#output(),
-      usage: null,
+      usage: this.#usage === undefined ? null : usageOf(this.#usage),
       error: { code, message },
     })
     const failed = this.#event("response.failed", { response })

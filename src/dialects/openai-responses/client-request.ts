@@ -22,6 +22,9 @@ import { schemaFields } from "../openai-chat/client-request.ts"
 import { isObject, type JsonObject } from "../parse/json.ts"
 import { itemOf, merged } from "./client-items.ts"
 import { toolChoiceOf, toolsIn, toolsOf } from "./client-tools.ts"
+import { metadataRefusal } from "./metadata.ts"
+
+const keptOnly = "it needs HTTP, and an organisation that keeps responses"
 
 export const responsesFields: FieldTable = {
   ...all(
@@ -40,22 +43,17 @@ export const responsesFields: FieldTable = {
     "text",
     "prompt_cache_key",
   ),
-  ...all(
-    withoutEffect("it labels a request for its vendor"),
-    "user",
-    "safety_identifier",
-    "metadata",
-    "client_metadata",
-  ),
+  ...all(withoutEffect("it labels a request for its vendor"), "safety_identifier", "client_metadata"),
+  ...all(withoutEffect("the response repeats it"), "user", "metadata"),
   context_management: withoutEffect("the client's thread is what counts"),
   prompt_cache_retention: withoutEffect("the catalogue says what vendors may keep"),
   stream_options: withoutEffect("frames are not padded"),
   include: carried,
   store: own(false, true),
   ...all(carried, "service_tier", "truncation", "top_logprobs", "prompt_cache_options", "max_tool_calls"),
-  background: neutral(false),
-  conversation: refused("the organisation keeps no responses, or this is a socket: send the thread"),
-  previous_response_id: refused("the organisation keeps no responses: send the thread"),
+  background: { ...neutral(false), why: keptOnly },
+  conversation: refused(`${keptOnly}; elsewhere send the thread`),
+  previous_response_id: refused("it needs an organisation that keeps responses; elsewhere send the thread"),
   prompt: refused("nothing is stored: send the thread"),
   access_programs: refused("programs of a vendor are not used"),
   image: refused("images are sent as they are"),
@@ -110,16 +108,43 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
     stream: body["stream"],
   })
   const model = reader.string(body["model"], "model")
+  const { metadata } = body
+  const odd = isAbsent(metadata) ? undefined : metadataRefusal(metadata)
+  // A vendor of the same API judges its own.
+  if (odd !== undefined) reader.lacks(odd.path, odd.message)
   const { max_tool_calls: most } = body
   return reader.carriedResult({
     exchange,
-    context: { model, includesUsage: true, groups },
+    context: { model, includesUsage: true, groups, echo: echoIn(body) },
     own: {
       ...ownRequest(reader, endUsersAt(body, ["user"], ["safety_identifier"]), { hosted, listed: body["tools"] }),
       // It counts calls of tools that the vendor hosts.
       ...(Number.isSafeInteger(most) && Number(most) >= 0 && { maxHostedUses: Number(most) }),
     },
   })
+}
+
+/** The fields of a request that its response repeats. */
+const echoed = [
+  "instructions",
+  "max_output_tokens",
+  "metadata",
+  "parallel_tool_calls",
+  "temperature",
+  "tool_choice",
+  "tools",
+  "top_p",
+  "truncation",
+  "user",
+] as const
+
+const echoIn = (body: JsonObject): JsonObject => {
+  const { reasoning, text } = body
+  return {
+    ...present(Object.fromEntries(echoed.map((name) => [name, body[name]]))),
+    ...(isObject(reasoning) && { reasoning: { effort: null, summary: null, ...reasoning } }),
+    ...(isObject(text) && { text: { format: { type: "text" }, ...present(text) } }),
+  }
 }
 
 const reasoningFields: FieldTable = {

@@ -33,7 +33,7 @@ import { makeAnswerIn } from "./reply.ts"
 import { type CompatibleRequest, readCompatible } from "./request.ts"
 import { makeBackground } from "./responses/background.ts"
 import { type Compaction, makeCompactions, makeOpenSummaries, mayCompact } from "./responses/compaction.ts"
-import { keepResponse, keptFor, keptNames } from "./responses/keeping.ts"
+import { type Asked, keepResponse, keptFor, keptNames } from "./responses/keeping.ts"
 import { type ContinuedRequest, makeThreads, namesOthers } from "./responses/thread.ts"
 import { wholeRoutes } from "./whole.ts"
 
@@ -82,8 +82,13 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
         const keptAs = named.kept.id
         if (background === undefined) return { decoded: withKeep(decoded, keep, { keptAs }), connection }
         const { isStreamed } = background
-        detached ??= inBackground({ caller, context: named, ms, client: connection, response, isStreamed })
-        return { ...detached, decoded: withKeep(decoded, keep, { keptAs, begun: detached.begin(input) }) }
+        const asked = askedIn(decoded)
+        detached ??= inBackground({ caller, context: named, ms, asked, client: connection, response, isStreamed })
+        const { earlier } = detached
+        return {
+          ...detached,
+          decoded: withKeep(decoded, keep, { keptAs, begun: detached.begin(input, named.echo), earlier }),
+        }
       }
       const joined = () => {
         const { conversation: id, from = 0 } = thread ?? {}
@@ -199,6 +204,13 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     return media.orMedia(place.model, place.stream, exchange(place))
   }
 })
+
+/** The request id of a call, if its caller gave one. */
+const askedIn = (decoded: CompatibleRequest["decoded"]): Asked | undefined => {
+  const { request, payloadHash } = Result.getOrUndefined(decoded) ?? {}
+  const requestId = request?.meta?.requestId
+  return requestId === undefined || payloadHash === undefined ? undefined : { requestId, payloadHash }
+}
 
 /** `/gemini/v1beta/models/main:streamGenerateContent?alt=sse` */
 const generatePath = new RegExp(

@@ -1,9 +1,8 @@
-/** Admin routes of kept responses. */
+/** Admin routes of kept responses and conversations. */
 import { Effect, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ResponseDirectory, type ResponseFilter } from "../../kept-responses/response-directory.ts"
 import { Api } from "../../protocol/api.ts"
-import type { ErasedResponses } from "../../protocol/control/kept-response.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
 import { parseInstant } from "../../protocol/values/instant.ts"
@@ -25,8 +24,15 @@ export const adminResponseRoutes = HttpApiBuilder.group(
     const list = Effect.fnUntraced(function* (org: string, query: PageQuery & Filters) {
       const page = yield* pageOf(query)
       const filter = yield* filterOf(query)
-      yield* knownOrg(tenants, org)
+      yield* known(org, filter)
       return yield* directory.list(org, filter, page)
+    })
+    /** An application that was removed is known while something of it is kept. */
+    const known = Effect.fnUntraced(function* (org: string, { app }: ResponseFilter) {
+      yield* knownOrg(tenants, org)
+      if (app === undefined || (yield* tenants.app(app))?.app.org === org) return
+      const { data } = yield* directory.list(org, { app }, { limit: 1, cursor: undefined })
+      if (data.length === 0) return yield* serviceError("not_found", `There is no application ${app}`)
     })
     const erase = Effect.fn("admin.eraseResponses")(function* (
       org: string,
@@ -39,14 +45,14 @@ export const adminResponseRoutes = HttpApiBuilder.group(
           { path: "all", message: isAll ? "has no filter beside it" : "is required without a filter" },
         ])
       }
-      yield* knownOrg(tenants, org)
-      return { erased: yield* directory.erase(org, filter, operator) } satisfies ErasedResponses
+      yield* known(org, filter)
+      return yield* directory.erase(org, filter, operator)
     })
     const eraseOne = Effect.fn("admin.eraseResponse")(function* (org: string, id: string) {
       yield* knownOrg(tenants, org)
       const erased = yield* directory.erase(org, { id }, operator)
-      if (erased === 0) return yield* serviceError("not_found", "There is no such response")
-      return { erased } satisfies ErasedResponses
+      if (erased.erased + erased.conversations > 0) return erased
+      return yield* serviceError("not_found", "There is no such response or conversation")
     })
 
     return handlers

@@ -36,7 +36,11 @@ export const makeKeptExchanges = Effect.gen(function* () {
     if (thread?._tag === "TooLong") return yield* bodyTooLarge(bodyMaxBytes)
     const responses = thread?._tag === "Found" ? thread.responses : []
     if (id === undefined || responses.length === 0 || responses.some(({ api }) => api !== "twp/1")) {
-      return yield* serviceError("not_found", `There is no kept exchange ${after}`, { detail: { after } })
+      return yield* serviceError(
+        "not_found",
+        `There is no kept exchange ${after}: the x-svc-request-id of a reply is meant, whose request had keep`,
+        { detail: { after } },
+      )
     }
     return { id, messages: responses.flatMap(({ input, response }) => [...input, replyOf(response)]) }
   })

@@ -23,7 +23,7 @@ export class AdminResponses extends HttpApiGroup.make("adminResponses")
       error: errorsOf(errors),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "List the responses that an organisation keeps, newest first",
+        summary: "List the responses and conversations that an organisation keeps, newest first",
         description: "Their owners, sizes and times. Their content is sealed, and no operator can read it here.",
       }),
     ),
@@ -42,9 +42,9 @@ export class AdminResponses extends HttpApiGroup.make("adminResponses")
       error: errorsOf(errors),
     }).annotateMerge(
       OpenApi.annotations({
-        summary: "Erase responses of an organisation",
+        summary: "Erase responses and conversations of an organisation",
         description:
-          "Erases the responses to which all filters apply, with their items and events. Running ones are stopped. A thread cannot be continued if a part of it was erased. Audited.",
+          "Erases the responses to which all filters apply, with their items, their events and the replays of their calls, and the conversations; with `before`, those that have not changed since, and the older items of others. Running responses are stopped. A thread cannot be continued if a part of it was erased. Audited.",
       }),
     ),
   )
@@ -54,7 +54,7 @@ export class AdminResponses extends HttpApiGroup.make("adminResponses")
       params: { org: PathId, id: PathId },
       success: ErasedResponses,
       error: errorsOf(errors),
-    }).annotateMerge(OpenApi.annotations({ summary: "Erase a response. Audited." })),
+    }).annotateMerge(OpenApi.annotations({ summary: "Erase a response or a conversation. Audited." })),
   )
   .annotateMerge(
     OpenApi.annotations({

@@ -19,7 +19,7 @@ export const TimeZone = Schema.String.check(
 
 const isZone = (name: string): boolean => Option.isSome(DateTime.zoneMakeNamed(name))
 
-const keepTime = "a time such as 12h or 30d, at most 400d"
+const keepTime = "a time from 1h to 400d, such as 12h or 30d"
 
 /** The time for which an organisation's data are kept, e.g. `12h` or `30d`. */
 export const KeepTime = Schema.String.annotate({ expected: keepTime }).check(

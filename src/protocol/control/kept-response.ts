@@ -10,12 +10,15 @@ export const KeptResponseState = Schema.Literals([
   "cancelled",
 ])
 
-/** A kept response without its content, which no operator can read. */
+/** A kept response or a conversation without its content, which no operator can read. */
 export const KeptResponseEntry = Schema.Struct({
   id: Schema.String,
+  kind: Schema.Literals(["response", "conversation"]),
   createdAt: Schema.String,
-  model: Schema.String,
-  state: KeptResponseState,
+  /** Absent for a conversation. */
+  model: Schema.optionalKey(Schema.String),
+  /** Absent for a conversation. */
+  state: Schema.optionalKey(KeptResponseState),
   /** Whether it runs without its client. */
   background: Schema.Boolean,
   /** Its owner: an application, or a person, and an end user if the call was for one. */
@@ -24,7 +27,7 @@ export const KeptResponseEntry = Schema.Struct({
   endUser: Schema.optionalKey(Schema.String),
   /** The response that it continues. */
   previous: Schema.optionalKey(Schema.String),
-  /** The size of its sealed content. */
+  /** The size of its sealed content; of a conversation with its items. */
   bytes: Schema.Int,
   eraseAt: Schema.String,
 }).annotate({ identifier: "KeptResponseEntry" })
@@ -37,6 +40,8 @@ export const KeptResponseList = Schema.Struct({
 }).annotate({ identifier: "KeptResponseList" })
 export type KeptResponseList = typeof KeptResponseList.Type
 
-/** The number of responses that were erased. */
-export const ErasedResponses = Schema.Struct({ erased: Schema.Int }).annotate({ identifier: "ErasedResponses" })
+/** The numbers of responses and conversations that were erased. */
+export const ErasedResponses = Schema.Struct({ erased: Schema.Int, conversations: Schema.Int }).annotate({
+  identifier: "ErasedResponses",
+})
 export type ErasedResponses = typeof ErasedResponses.Type

@@ -262,6 +262,11 @@ it("hostile values are refused, and nothing is kept of them", async () => {
     ['{"items":[{"role":"user","content":1}]}', "items.0.content"],
     ['{"items":[{"role":"user","content":[1]}]}', /^items\.0/],
     ['{"items":[{"type":"function_call","call_id":"a","name":"b","arguments":1}]}', /^items\.0/],
+    // No request may have these: each later response of the conversation would be refused.
+    ['{"items":[{"role":"user","content":"a"},{"type":"nope"}]}', "items.1.type"],
+    ['{"items":[{"role":"user","content":[{"type":"nope"}]}]}', "items.0.content.0.type"],
+    ['{"items":[{"type":"function_call","call_id":"a","name":"b c","arguments":"{}"}]}', "items.0"],
+    ['{"items":[{"type":"function_call_output","output":"a"}]}', "items.0"],
     ['{"items":[],"more":1}', "more"],
   ]
   for (const [body, param] of odd) {

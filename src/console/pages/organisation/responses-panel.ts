@@ -35,15 +35,15 @@ export const ResponsesPanel = ({
     if (Object.values(filter).every((value) => value === "")) throw new Error("Fill in at least one field.")
     await erase(path)(filter)
   }
-  const buttons = html`<${ActionButton} name="Erase some" title="Erase the responses to which all of these apply" tone="danger" confirm="Erase" act=${eraseSome} fields=${filterFields} explain=${explain} />
-    <${ActionButton} name="Erase all" title="Erase all responses of ${org}?" tone="danger" confirm="Erase all" act=${eraseAll} fields=${[{ name: "name", label: "The organisation's id", hint: `Type ${org}.` }]} explain=${explain} />`
+  const buttons = html`<${ActionButton} name="Erase some" title="Erase the responses and conversations to which all of these apply" tone="danger" confirm="Erase" act=${eraseSome} fields=${filterFields} explain=${explain} />
+    <${ActionButton} name="Erase all" title="Erase all responses and conversations of ${org}?" tone="danger" confirm="Erase all" act=${eraseAll} fields=${[{ name: "name", label: "The organisation's id", hint: `Type ${org}.` }]} explain=${explain} />`
   const setting = kept === undefined ? "None is kept: keeps.responses is not set." : `Kept for ${kept}, sealed.`
   return html`<${Card} title="Kept responses" actions=${buttons}>
     <p class="soft">${setting} Their content is not shown to anyone but their owner.</p>
-    <${PagedTable} caption="Kept responses" pages=${pages} empty=${html`<${Empty} title="No kept responses">Those of calls with store are listed here.<//>`} columns=${[
-      { name: "Response", show: ({ id }: KeptResponseEntry) => html`<code class="wrap">${id}</code>` },
-      { name: "Model", show: ({ model }: KeptResponseEntry) => model },
-      { name: "State", show: ({ state }: KeptResponseEntry) => state.replace("_", " ") },
+    <${PagedTable} caption="Kept responses" pages=${pages} empty=${html`<${Empty} title="No kept responses">Those of calls with store, and conversations, are listed here.<//>`} columns=${[
+      { name: "Id", show: ({ id }: KeptResponseEntry) => html`<code class="wrap">${id}</code>` },
+      { name: "Model", show: ({ model = "" }: KeptResponseEntry) => model },
+      { name: "State", show: ({ kind, state }: KeptResponseEntry) => (state ?? kind).replace("_", " ") },
       {
         name: "Owner",
         show: ({ app, person, endUser }: KeptResponseEntry) =>

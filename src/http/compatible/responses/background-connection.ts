@@ -6,6 +6,7 @@ import type { ServerResponse } from "node:http"
 import { HttpServerResponse } from "effect/http"
 import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "../../../calls/connection.ts"
 import type { EventEncoder } from "../../../dialects/client/client-api.ts"
+import { usageOf } from "../../../dialects/openai-responses/client-reply.ts"
 import { NumberedEvents } from "../../../dialects/openai-responses/numbered-events.ts"
 import { messagesOf } from "../../../dialects/openai-responses/socket.ts"
 import { EventLog } from "../../../kept-responses/event-log.ts"
@@ -14,6 +15,7 @@ import { errorBody } from "../../../protocol/error.ts"
 import { protocolLabel } from "../../../protocol/event.ts"
 import { editJsonText, set } from "../../../protocol/json/json-edit.ts"
 import { JsonSource } from "../../../protocol/json/json-source.ts"
+import type { Usage } from "../../../protocol/usage.ts"
 import { toServiceError } from "../../../store/unavailable.ts"
 import { sendResponse } from "../../node-connection.ts"
 import type { CompatibleConnection } from "../connection.ts"
@@ -42,14 +44,23 @@ export class BackgroundConnection implements Connection<ChatReply> {
   #failed: string | undefined
   #beat: ((heartbeat: string) => void) | undefined
 
+  #usage: Usage | undefined
+
   constructor(options: BackgroundOptions) {
-    this.events = options.events
+    this.events = notingUsage(options.events, (usage) => {
+      this.#usage = usage
+    })
     this.#options = options
   }
 
   /** The response as it failed; undefined if it did not. */
   get failed(): string | undefined {
     return this.#failed
+  }
+
+  /** The usage for which it was billed, if it broke off: its own events may have left nobody to write them to. */
+  get usage(): object | undefined {
+    return this.#usage && usageOf(this.#usage)
   }
 
   get isBegun(): boolean {
@@ -124,12 +135,34 @@ export class BackgroundConnection implements Connection<ChatReply> {
   }
 }
 
+/** Events whose usage is noted, also where they are not written any more. */
+const notingUsage = (events: EventEncoder, note: (usage: Usage) => void): EventEncoder => {
+  const { frame, heartbeat } = events
+  return {
+    open: (data) => events.open(data),
+    delta: (delta, json) => events.delta(delta, json),
+    ...(frame !== undefined && { frame: (...args) => frame.apply(events, args) }),
+    warn: (data) => events.warn(data),
+    usage: (usage) => {
+      note(usage)
+      return events.usage(usage)
+    },
+    close: (data) => events.close(data),
+    error: (data) => events.error(data),
+    heartbeat,
+  }
+}
+
 /**
  * Writes a log to a client as it grows, as fast as that takes it.
  * @param stallMs the time in which it must take some of it
  * @returns a function that writes a heartbeat
  */
-const followLog = (log: EventLog, client: CompatibleConnection, stallMs: number): ((heartbeat: string) => void) => {
+export const followLog = (
+  log: EventLog,
+  client: CompatibleConnection,
+  stallMs: number,
+): ((heartbeat: string) => void) => {
   let isOver = false
   let hasRoom = true
   let stall: NodeJS.Timeout | undefined

@@ -10,13 +10,16 @@ import { writeJson } from "../../../protocol/json/json-text.ts"
 import { Sealing } from "../../../store/seal.ts"
 import type { CompatibleConnection } from "../connection.ts"
 import { BackgroundConnection } from "./background-connection.ts"
-import { beginResponse, type KeptContext } from "./keeping.ts"
+import { type Asked, beginResponse, type KeptContext } from "./keeping.ts"
+import { makeRepeated } from "./repeated.ts"
 
 interface Detached {
   readonly caller: Caller
   readonly context: KeptContext
   /** The time for which it is kept. */
   readonly ms: number
+  /** Undefined if its request cannot be repeated. */
+  readonly asked: Asked | undefined
   readonly client: CompatibleConnection
   readonly response: ServerResponse
   readonly isStreamed: boolean
@@ -27,34 +30,40 @@ export const makeBackground = Effect.gen(function* () {
   const { sealer } = yield* Sealing
   const { streamStallMs: stallMs } = yield* WeirConfig
   const responses = yield* BackgroundResponses
+  const repeated = yield* makeRepeated
 
-  return ({ caller, context, ms, ...client }: Detached) => {
+  return ({ caller, context, ms, asked, ...client }: Detached) => {
     const { requestId, model, kept } = context
+    // A request that is read again, with more marks, has its fields echoed with them, by the connection of the first reading.
+    const current: KeptContext & { echo?: KeptContext["echo"] } = { ...context }
     const connection = new BackgroundConnection({
       ...client,
       stallMs,
       requestId,
       model,
-      events: responsesApi.events(context),
+      events: responsesApi.events(current),
     })
     const named = { orgId: caller.org.id, id: kept.id, log: connection.log, stop: () => connection.stop() }
     let running: RunningResponse | undefined
-    /** @param input its own items */
-    const begin = (input: ReadonlyArray<string>) =>
+    /** @param input its own items @param echo the fields of the request that it repeats */
+    const begin = (input: ReadonlyArray<string>, echo: KeptContext["echo"]) =>
       Effect.suspend(() => {
-        const content = { input, response: writeJson(begunResponse(context)) }
+        current.echo = echo
+        const content = { input, response: writeJson(begunResponse(current)) }
         const response = { ...named, content }
         running = response
-        return Effect.map(responses.begin(response, beginResponse(sealer, caller, context, content, ms)), () =>
-          connection.begun(content.response),
+        return Effect.map(
+          responses.begin(response, beginResponse(sealer, caller, current, content, { ms, asked })),
+          () => connection.begun(content.response),
         )
       })
     const after = Effect.suspend(() => {
       if (running === undefined || !connection.isBegun) return Effect.void
-      const { failed } = connection
+      const { failed, usage } = connection
       const { input } = running.content
-      return responses.ended(running, failed === undefined ? undefined : { input, response: failed })
+      return responses.ended(running, failed === undefined ? undefined : { input, response: failed }, usage)
     })
-    return { connection, begin, after }
+    const earlier = asked && repeated({ ...client, caller, asked, stallMs })
+    return { connection, begin, after, earlier }
   }
 })

@@ -4,16 +4,17 @@ import { Result } from "effect"
 import { isAbsent } from "../../../dialects/client/fields.ts"
 import { decodeResponsesRequest } from "../../../dialects/openai-responses/client-request.ts"
 import { itemIdOf, referenceIn, textsOfItems } from "../../../dialects/openai-responses/items.ts"
+import { metadataRefusal } from "../../../dialects/openai-responses/metadata.ts"
 import { isObject, type JsonObject } from "../../../dialects/parse/json.ts"
 import type { ConversationItem, Metadata } from "../../../kept-responses/conversation.ts"
 import type { ServiceError } from "../../../protocol/error.ts"
+import { ExchangeRequest } from "../../../protocol/exchange.ts"
 import { type InputIssue, invalidInput } from "../../../protocol/json/issues.ts"
-import { parsePlainly } from "../../../protocol/json/json-body.ts"
+import { decodeJson, parsePlainly } from "../../../protocol/json/json-body.ts"
 
 const mostItems = 20
-const mostPairs = 16
+/** The most characters of an unknown name in an error. */
 const mostNameLength = 64
-const mostTextLength = 512
 
 export interface ConversationBody {
   /** Undefined if the body has none. */
@@ -45,21 +46,12 @@ export const readConversationBody = (
 const readMetadata = (value: unknown): Read<Metadata | undefined> => {
   if (value === undefined) return Result.succeed(undefined)
   if (value === null) return Result.succeed({})
-  if (!isObject(value)) return refuse("metadata", "must be an object of strings")
-  const pairs = Object.entries(value)
-  if (pairs.length > mostPairs) return refuse("metadata", `has ${pairs.length} pairs, more than ${mostPairs}`)
-  const issue = pairs.flatMap(pairIssue)[0]
+  const issue = metadataRefusal(value)
   if (issue !== undefined) return Result.fail(invalidInput([issue]))
+  const pairs = isObject(value) ? Object.entries(value) : []
   return Result.succeed(
     Object.fromEntries(pairs.flatMap(([name, text]) => (typeof text === "string" ? [[name, text]] : []))),
   )
-}
-
-const pairIssue = ([name, text]: readonly [string, unknown]): ReadonlyArray<InputIssue> => {
-  const path = `metadata.${name.slice(0, mostNameLength)}`
-  if (name.length > mostNameLength) return [{ path, message: `has a name of more than ${mostNameLength} characters` }]
-  if (typeof text !== "string") return [{ path, message: "must be a string" }]
-  return text.length > mostTextLength ? [{ path, message: `has more than ${mostTextLength} characters` }] : []
 }
 
 /** Items are read as those of a request are: an item that no request may have is refused before it is kept. */
@@ -72,16 +64,32 @@ const readItems = (value: unknown, body: Uint8Array): Read<ReadonlyArray<Convers
   if (odd >= 0) return refuse(`items.${odd}`, "must be an item itself, not a reference or another value")
   const issue = items.flatMap(messageIssue)[0]
   if (issue !== undefined) return Result.fail(invalidInput([issue]))
-  const read = decodeResponsesRequest({ model: "unknown", input: items })
-  if (Result.isFailure(read)) {
-    const { path, message } = read.failure
-    return refuse(path.replace(/^input/, "items"), message)
-  }
+  const unread = items.flatMap(unreadable)[0]
+  if (unread !== undefined) return Result.fail(invalidInput([unread]))
   const texts = textsOfItems(body, items.length)
   return Result.succeed(items.flatMap((item, at) => (isObject(item) ? [named(item, texts[at] ?? "null")] : [])))
 }
 
 const roles: ReadonlyArray<unknown> = ["user", "assistant", "system", "developer"]
+
+/** The reason why no request may have an item: each later response of its conversation would be refused. */
+const unreadable = (item: unknown, at: number): ReadonlyArray<InputIssue> => {
+  const read = decodeResponsesRequest({ model, input: [item] })
+  const refusal = Result.isFailure(read) ? read.failure : read.success.own?.lack
+  if (refusal !== undefined) return [{ ...refusal, path: refusal.path.replace(/^input\.0/, `items.${at}`) }]
+  if (Result.isFailure(read) || isEmpty(read.success.exchange["thread"])) return []
+  const checked = decodeJson(ExchangeRequest, { ...read.success.exchange, model })
+  if (Result.isSuccess(checked)) return []
+  const issues = checked.failure.detail?.["issues"]
+  const [issue] = Array.isArray(issues) ? issues.filter(isObject) : []
+  return [{ path: `items.${at}`, message: String(issue?.["message"] ?? checked.failure.message) }]
+}
+
+/** A request needs the name of a model. */
+const model = "unknown"
+
+/** An item without words is no message. */
+const isEmpty = (thread: unknown): boolean => Array.isArray(thread) && thread.length === 0
 
 /** Items that only OpenAI knows are kept as they are; messages are checked. */
 const messageIssue = (item: unknown, at: number): ReadonlyArray<InputIssue> => {

@@ -64,8 +64,8 @@ export const conversationRoutes = HttpRouter.use(
     })
 
     const remove: Answer = Effect.fnUntraced(function* ({ caller }, { id }) {
-      yield* find(caller, id)
-      if (!(yield* conversations.remove(caller.org, id))) return yield* conversationNotFound(id)
+      const isRemoved = yield* conversations.remove(caller.org, ownerOf(caller), id)
+      if (!isRemoved) return yield* keptFor(caller) === undefined ? nothingKept("not_found") : conversationNotFound(id)
       return HttpServerResponse.jsonUnsafe({ id, object: "conversation.deleted", deleted: true })
     })
 

@@ -7,7 +7,13 @@ import { isItemId, namedItems, outputIds, responseOfItem } from "../../../dialec
 import { parseObject, stringAt } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import { appendedItems } from "../../../kept-responses/conversation.ts"
-import { type Keeping, type KeptContent, ownerOf, sealResponse } from "../../../kept-responses/kept-response.ts"
+import {
+  type Keeping,
+  type KeptContent,
+  ownerOf,
+  sealHash,
+  sealResponse,
+} from "../../../kept-responses/kept-response.ts"
 import { dayOfResponse, keptResponseId } from "../../../kept-responses/response-id.ts"
 import type { ChatReply } from "../../../kinds/chat/chat-reply.ts"
 import { keptResponsesMs } from "../../../protocol/catalogue/tenant.ts"
@@ -75,9 +81,26 @@ const factsOf = (caller: Caller, context: KeptContext, ms: number): Omit<Keeping
   }
 }
 
+/** The request id that a caller gave to a call, and the hash of its payload. */
+export interface Asked {
+  readonly requestId: string
+  readonly payloadHash: string
+}
+
 /** The facts of a response that begins. */
-export const beginResponse = (sealer: Sealer, caller: Caller, context: KeptContext, content: KeptContent, ms: number) =>
-  sealResponse(sealer, { ...factsOf(caller, context, ms), state: "completed", items: [] }, content)
+export const beginResponse = (
+  sealer: Sealer,
+  caller: Caller,
+  context: KeptContext,
+  content: KeptContent,
+  { ms, asked }: { readonly ms: number; readonly asked: Asked | undefined },
+) => {
+  const facts = { ...factsOf(caller, context, ms), state: "completed", items: [] } as const
+  if (asked === undefined) return sealResponse(sealer, facts, content)
+  const { requestId: request, payloadHash } = asked
+  const hash = sealHash(sealer, caller.org.id, facts.id, payloadHash)
+  return sealResponse(sealer, { ...facts, asked: { key: caller.keyId, request, hash } }, content)
+}
 
 /**
  * @param context of the reply, with its names

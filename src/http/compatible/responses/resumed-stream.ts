@@ -65,8 +65,10 @@ export const resumedEvents = (
           return [tellIf(isSilent ? heartbeat : told), Option.some(next)]
         }
         const whole = yield* kept.find(org, owner, id)
-        const rest = whole === undefined ? "" : eventsOfEnded(whole.response, last)
-        return [tellIf(told + eventsAfter(rest, after)), Option.none()]
+        // A reader that has some events gets the end alone, whose number is above all that it has.
+        const known = last === undefined && after < 0 ? undefined : Math.max(last ?? after, after)
+        const rest = whole === undefined ? "" : eventsOfEnded(whole.response, known)
+        return [tellIf(told + rest), Option.none()]
       }),
   )
 

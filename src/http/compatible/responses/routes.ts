@@ -12,6 +12,7 @@ import { BackgroundResponses } from "../../../kept-responses/background-response
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
 import { type KeptResponse, KeptResponses } from "../../../kept-responses/kept-responses.ts"
 import { serviceError } from "../../../protocol/error.ts"
+import { cut, editJsonText } from "../../../protocol/json/json-edit.ts"
 import { type Authenticated, fromRouter, makeForCaller } from "../../caller-request.ts"
 import { makeRevocation } from "../../revocation.ts"
 import { makeAnswerIn } from "../reply.ts"
@@ -53,6 +54,20 @@ export const responseRoutes = HttpRouter.use(
       return response === undefined || response.api !== undefined ? yield* responseNotFound(id) : response
     })
 
+    /** The id of a response, which for an exchange of twp/1 is that of its call. */
+    const idIn = ({ caller }: Authenticated, named: string) =>
+      isRequestId(named) ? Effect.map(kept.idOf(caller.org, named), (id) => id ?? named) : Effect.succeed(named)
+
+    /** The reply of a kept exchange of twp/1, by the request id of its call. */
+    const exchangeOf = Effect.fnUntraced(function* (call: Authenticated, requestId: string) {
+      const { caller } = call
+      const exchange = yield* kept.find(caller.org, ownerOf(caller), yield* idIn(call, requestId))
+      if (exchange?.api !== "twp/1") return yield* responseNotFound(requestId)
+      // The balance of that time is not kept.
+      const reply = editJsonText(exchange.response, [cut("usage", "balance")])
+      return HttpServerResponse.text(reply, { contentType: "application/json" })
+    })
+
     const retrieve = Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {
       const { response } = yield* find(caller, id)
       return HttpServerResponse.text(response, { contentType: "application/json" })
@@ -61,6 +76,7 @@ export const responseRoutes = HttpRouter.use(
     /** The response, or with `stream=true` its events. */
     const read = Effect.fnUntraced(function* (call: Authenticated, id: string) {
       const { stream, starting_after: after = -1 } = yield* decodeQuery(ReadQuery, call)
+      if (isRequestId(id)) return yield* exchangeOf(call, id)
       if (stream !== true) return yield* retrieve(call, id)
       const { caller, request } = call
       yield* find(caller, id)
@@ -73,19 +89,22 @@ export const responseRoutes = HttpRouter.use(
     })
 
     const cancel = Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {
-      const { isBackground, input, response } = yield* find(caller, id)
+      const running = yield* kept.running(caller.org, ownerOf(caller), id)
+      const { isBackground, input, response } = running ?? (yield* find(caller, id))
       if (!isBackground) return yield* notCancellable
       const cancelled = yield* background.cancel(caller.org.id, id, { input, response })
       const now = cancelled ?? (yield* find(caller, id))
       return HttpServerResponse.text(now.response, { contentType: "application/json" })
     })
 
-    const remove = Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {
+    const remove = Effect.fnUntraced(function* (call: Authenticated, named: string) {
+      const { caller } = call
+      const id = yield* idIn(call, named)
       const isRemoved = yield* kept.remove(caller.org, ownerOf(caller), id)
       if (isRemoved) background.running(caller.org.id, id)?.stop()
       return isRemoved
-        ? HttpServerResponse.jsonUnsafe({ id, object: "response", deleted: true })
-        : yield* responseNotFound(id)
+        ? HttpServerResponse.jsonUnsafe({ id: named, object: "response", deleted: true })
+        : yield* responseNotFound(named)
     })
 
     /** The items from which a response was made: also those that it continues, as far as these are there. */
@@ -130,6 +149,8 @@ export const responseRoutes = HttpRouter.use(
     yield* add("GET", "/openai/v1/responses/:id/input_items", listInput)
   }),
 )
+
+const isRequestId = (id: string): boolean => /^req_[\w-]{16}$/.test(id)
 
 /** Source: the error of OpenAI's API. */
 const notCancellable = serviceError("bad_request", "Cannot cancel a synchronous response.")

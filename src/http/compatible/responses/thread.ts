@@ -20,7 +20,7 @@ import type { Caller } from "../../../identity/caller.ts"
 import type { ConversationItem } from "../../../kept-responses/conversation.ts"
 import { Conversations, mostConversationItems } from "../../../kept-responses/conversations.ts"
 import { type KeptOwner, ownerOf } from "../../../kept-responses/kept-response.ts"
-import { type KeptResponse, KeptResponses } from "../../../kept-responses/kept-responses.ts"
+import { type KeptResponse, KeptResponses, type ResponseState } from "../../../kept-responses/kept-responses.ts"
 import { partsInclude } from "../../../media/parts-include.ts"
 import type { Org } from "../../../protocol/catalogue/tenant.ts"
 import { bodyTooLarge, type ServiceError, serviceError } from "../../../protocol/error.ts"
@@ -73,7 +73,12 @@ export const makeThreads = Effect.gen(function* () {
     previous: string,
   ): Effect.fn.Return<ReadonlyArray<string>, ContinueError> {
     const thread = yield* kept.thread(org, owner, previous, bodyMaxBytes)
-    if (thread._tag === "Missing") return yield* previousNotFound(thread.id)
+    if (thread._tag === "Missing") {
+      const there = yield* kept.stateOf(org, owner, thread.id)
+      return yield* there === undefined || isContinuable(there.state)
+        ? previousNotFound(thread.id)
+        : previousUnended(thread.id, there.state)
+    }
     if (thread._tag === "TooLong") return yield* bodyTooLarge(bodyMaxBytes)
     if (thread.responses.some(({ api }) => api !== undefined)) return yield* previousNotFound(previous)
     const [first] = thread.responses
@@ -158,15 +163,18 @@ export const makeThreads = Effect.gen(function* () {
       return yield* invalidInput([{ path: "previous_response_id", message: "must be a string" }])
     }
     if (named._tag === "Odd") return yield* oddConversation
+    if (!isAbsent(isBackground) && typeof isBackground !== "boolean") return yield* oddBackground
     const { conversation } = named
     const isConversing = conversation !== undefined
     const [referencedId] = mentioned
     if (org.keeps?.responses === undefined) {
       if (isContinued) return yield* previousNotFound(previous)
-      // It is refused where its fields are read.
-      if (isConversing) return alone
-      return referencedId === undefined ? alone : yield* itemNotFound(referencedId)
+      if (isConversing) return yield* nothingKept("conversation", "send the thread")
+      if (isBackground === true) return yield* nothingKept("background", "wait for the reply")
+      return referencedId === undefined ? alone : yield* itemNotKept(referencedId)
     }
+    const unnamed = Array.isArray(input) ? input.findIndex(isUnnamed) : -1
+    if (unnamed >= 0) return yield* invalidInput([{ path: `input.${unnamed}.id`, message: "a string is required" }])
     if (isConversing && isContinued) return yield* conversationAlone
     if (isConversing && store === false) return yield* conversationNeedsStore
     if (isBackground === true && store === false) return yield* backgroundNeedsStore
@@ -244,6 +252,18 @@ const previousNotFound = (id: string) => {
   return serviceError("bad_request", message, { detail: { reason: "previous_response_not_found", issues } })
 }
 
+const isContinuable = (state: ResponseState): boolean => state === "completed" || state === "incomplete"
+
+/** A response that runs, or has ended without a reply. */
+const previousUnended = (id: string, state: ResponseState) => {
+  const isRunning = state === "queued" || state === "in_progress"
+  const why = isRunning
+    ? "is still in progress: continue it when it has ended"
+    : `has ${ended[state]}: nothing continues it`
+  return invalidInput([{ path: "previous_response_id", message: `the response ${id.slice(0, 128)} ${why}` }])
+}
+const ended: Readonly<Partial<Record<ResponseState, string>>> = { failed: "failed", cancelled: "been cancelled" }
+
 type NamedConversation =
   | { readonly _tag: "Named"; readonly conversation: string | undefined }
   | { readonly _tag: "Odd" }
@@ -259,6 +279,15 @@ const oddConversation = invalidInput([
   { path: "conversation", message: "must be the id of a conversation, or an object with it as `id`" },
 ])
 
+const oddBackground = invalidInput([{ path: "background", message: "must be true or false" }])
+
+/** A field that only organisations have that keep responses. */
+const nothingKept = (path: string, instead: string) =>
+  invalidInput([{ path, message: `the organisation keeps no responses: ${instead}` }])
+
+const isUnnamed = (item: unknown): boolean =>
+  isObject(item) && item["type"] === "item_reference" && typeof item["id"] !== "string"
+
 const conversationAlone = invalidInput([
   { path: "conversation", message: "cannot be used together with previous_response_id" },
 ])
@@ -272,7 +301,11 @@ const backgroundNeedsStore = invalidInput([
 ])
 
 /** Source: the error of OpenAI's API, which SDKs look for. */
-const itemNotFound = (id: string) => {
-  const message = `Item with id '${id.slice(0, 128)}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`
+const notPersisted = (id: string, instead: string) => {
+  const message = `Item with id '${id.slice(0, 128)}' not found. Items are not persisted when \`store\` is set to false. ${instead}`
   return serviceError("bad_request", message, { detail: { issues: [{ path: "input", message }] } })
 }
+const itemNotFound = (id: string) =>
+  notPersisted(id, "Try again with `store` set to true, or remove this item from your input.")
+const itemNotKept = (id: string) =>
+  notPersisted(id, "The organisation keeps no responses: send the item itself, as SDKs do with store: false.")
