@@ -22,7 +22,7 @@ export const layerClosedOwners = Layer.effectDiscard(
         select distinct org_id, app_id, person_id from ${books}client_files where state = 'stored'`,
     ).pipe(Effect.map(readOwners), bounded)
 
-    /** Which of the ids are those of closed tenants of a kind. */
+    /** The ids of closed tenants of a kind, among those given. */
     const closedAmong = (kind: "org" | "app" | "user", ids: ReadonlySet<string>) =>
       sql<{ id: string }>`
         select id from tenants where kind = ${kind} and status = 'closed' and id = any(${[...ids]}::text[])`.pipe(

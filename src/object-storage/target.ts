@@ -72,7 +72,7 @@ const folderTarget = (to: string): Storage => {
   }
 }
 
-/** With its folder, if that is empty then. */
+/** The folder of a file goes with its last file. */
 const removeFile = async (path: string): Promise<void> => {
   await rm(path, { force: true })
   await rmdir(dirname(path)).catch(() => {})

@@ -149,7 +149,7 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     return tokens + (yield* tokenizer.count(text))
   })
 
-  /** With those of the files that it names. */
+  /** Tokens of a request with the files that it names. */
   const tokensOfFiles = (place: Place, request: RuntimeRequest, caller: Caller, body: Uint8Array) =>
     Effect.flatMap(namesFiles(place.api, [body]) ? inlineFiles(caller, body) : Effect.succeed(body), (whole) =>
       tokensOf(place, request, whole, caller.org.aliases),

@@ -1,14 +1,12 @@
 /** Admin routes of kept responses and conversations. */
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ResponseDirectory, type ResponseFilter } from "../../kept-responses/response-directory.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
-import { invalidInput } from "../../protocol/json/issues.ts"
-import { parseInstant } from "../../protocol/values/instant.ts"
-import { storedName } from "../../protocol/values/text.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { knownOrg, makeForOperator, operator } from "../operator.ts"
+import { meantOf, ownerFilterOf } from "../owner-filter.ts"
 import { type PageQuery, pageOf } from "../page-query.ts"
 
 type Filters = { readonly [name in keyof ResponseFilter]?: string }
@@ -23,7 +21,7 @@ export const adminResponseRoutes = HttpApiBuilder.group(
 
     const list = Effect.fnUntraced(function* (org: string, query: PageQuery & Filters) {
       const page = yield* pageOf(query)
-      const filter = yield* filterOf(query)
+      const filter = yield* ownerFilterOf(query)
       yield* known(org, filter)
       return yield* directory.list(org, filter, page)
     })
@@ -38,13 +36,7 @@ export const adminResponseRoutes = HttpApiBuilder.group(
       org: string,
       query: Filters & { readonly all?: string },
     ) {
-      const filter = yield* filterOf(query)
-      const isAll = query.all === "true"
-      if (isAll === Object.values(filter).some((value) => value !== undefined)) {
-        return yield* invalidInput([
-          { path: "all", message: isAll ? "has no filter beside it" : "is required without a filter" },
-        ])
-      }
+      const filter = yield* meantOf(query)
       yield* known(org, filter)
       return yield* directory.erase(org, filter, operator)
     })
@@ -61,18 +53,3 @@ export const adminResponseRoutes = HttpApiBuilder.group(
       .handleRaw("eraseResponse", ({ request, params }) => forOperator(request, eraseOne(params.org, params.id)))
   }),
 )
-
-const isName = Schema.is(storedName(256))
-
-const filterOf = Effect.fnUntraced(function* ({ app, endUser, before }: Filters) {
-  for (const [path, text] of Object.entries({ app, endUser })) {
-    if (text !== undefined && !isName(text)) {
-      return yield* invalidInput([{ path, message: "1 to 256 characters without control characters are required" }])
-    }
-  }
-  const beforeMs = before === undefined ? undefined : parseInstant(before)
-  if (before !== undefined && beforeMs === undefined) {
-    return yield* invalidInput([{ path: "before", message: "a date or an instant is required" }])
-  }
-  return { app, endUser, before: beforeMs === undefined ? undefined : new Date(beforeMs).toISOString() }
-})

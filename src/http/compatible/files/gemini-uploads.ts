@@ -43,7 +43,7 @@ const Begin = Schema.Struct({
   ),
 })
 
-/** Whose upload it is: sealed in its address. */
+/** The owner of an upload, sealed in its address. */
 const Grant = Schema.Struct({
   orgId: Schema.String,
   owner: Schema.Struct({ app: Schema.String, person: Schema.String, endUser: Schema.String }),

@@ -48,7 +48,7 @@ export const makeInlineFiles = Effect.gen(function* () {
     body: Uint8Array,
   ): Effect.fn.Return<Uint8Array, ServiceError | StoreUnavailable> {
     const parsed = parseBody(body)
-    // A body that is too large to be read here may name files all the same.
+    // A body that is too large to be read here may name files too.
     if (Result.isFailure(parsed)) return hasId(body) ? yield* parsed.failure : body
     const places = placesIn(parsed.success)
     return places.length === 0 ? body : yield* reading.withPermit(withContents(caller, body, places))
