@@ -37,7 +37,7 @@ type FileError = ServiceError | StoreUnavailable
 export class ClientFiles extends Context.Service<
   ClientFiles,
   {
-    /** @error bad_request if files are kept nowhere, or there is no room for it; upstream_disconnected if the place fails */
+    /** @error bad_request if files are kept nowhere, or there is no room for it; internal_error if the place fails */
     readonly create: (orgId: string, owner: KeptOwner, file: FileToKeep) => Effect.Effect<ClientFile, FileError>
     /** Fails if files are kept nowhere. */
     readonly isKept: Effect.Effect<unknown, ServiceError<"bad_request">>
