@@ -21,7 +21,7 @@ import { Sealing } from "../../store/seal.ts"
 import { makeCallRunner } from "../call-runner.ts"
 import type { RuntimeRequest } from "../caller-request.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
-import { LargeRequests, largeBytes } from "../large/large-requests.ts"
+import { isLarge, LargeRequests, largeBytes } from "../large/large-requests.ts"
 import { takeRoom } from "../large/take-room.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
@@ -36,6 +36,10 @@ import { type Compaction, makeCompactions, makeOpenSummaries, mayCompact } from 
 import { type Asked, keepResponse, keptFor, keptNames } from "./responses/keeping.ts"
 import { type ContinuedRequest, makeThreads, namesOthers } from "./responses/thread.ts"
 import { wholeRoutes } from "./whole.ts"
+
+/** A large body is not read here where nothing is kept. */
+const mayBeKept = (caller: Caller, parts: ReadonlyArray<Uint8Array>): boolean =>
+  keptFor(caller) !== undefined || !isLarge(parts)
 
 /** The action that a path asks for. */
 interface Place extends RequestPlace {
@@ -97,7 +101,8 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
       const isKept = (caller: Caller) => api === responsesApi && keptFor(caller) !== undefined
       return runner.run(chat, withCredential(request), requestId, {
         continued: (caller, parts) => {
-          const isContinued = api === responsesApi && (isAsked || namesOthers(parts) || mayCompact(parts))
+          const isContinued =
+            api === responsesApi && (isAsked || mayCompact(parts) || (mayBeKept(caller, parts) && namesOthers(parts)))
           if (!isContinued && !namesFiles(api, parts)) return undefined
           // The parts of a large body are read again: they must not be freed.
           const [only = Buffer.concat(parts)] = parts.length === 1 ? parts : []

@@ -22,6 +22,9 @@ import type { Room } from "./room.ts"
 /** The size from which a worker delays streams less than reading the request here. */
 export const largeBytes = 256 * 1024
 
+export const isLarge = (parts: ReadonlyArray<Uint8Array>): boolean =>
+  parts.reduce((sum, { length }) => sum + length, 0) >= largeBytes
+
 export interface LargeRead {
   /** The context of a request on a compatible route; undefined if the body cannot be read. */
   readonly sent: ClientContext | undefined

@@ -17,6 +17,7 @@ import { cut, editJson } from "../../protocol/json/json-edit.ts"
 import { JsonSource } from "../../protocol/json/json-source.ts"
 import { Sealing } from "../../store/seal.ts"
 import { keepExchange, keptFor } from "../compatible/responses/keeping.ts"
+import { isLarge } from "../large/large-requests.ts"
 import type { NodeConnection } from "../node-connection.ts"
 import type { RouteError } from "../respond.ts"
 
@@ -55,7 +56,9 @@ export const makeKeptExchanges = Effect.gen(function* () {
         caller: Caller,
         parts: ReadonlyArray<Uint8Array>,
       ): Effect.Effect<Uint8Array, RouteError> | undefined => {
-        if (!partsInclude(parts, [mark])) return undefined
+        // A large body is not read here where nothing is kept.
+        if (!partsInclude(parts, [mark]) || (isLarge(parts) && caller.org.keeps?.responses === undefined))
+          return undefined
         const [body = Buffer.concat(parts)] = parts.length === 1 ? parts : []
         return Effect.gen(function* () {
           const parsed = parseBody(body)

@@ -47,9 +47,10 @@ export const makeInlineFiles = Effect.gen(function* () {
     caller: Caller,
     body: Uint8Array,
   ): Effect.fn.Return<Uint8Array, ServiceError | StoreUnavailable> {
+    if (!hasId(body)) return body
     const parsed = parseBody(body)
     // A body that is too large to be read here may name files too.
-    if (Result.isFailure(parsed)) return hasId(body) ? yield* parsed.failure : body
+    if (Result.isFailure(parsed)) return yield* parsed.failure
     const places = placesIn(parsed.success)
     return places.length === 0 ? body : yield* reading.withPermit(withContents(caller, body, places))
   })
