@@ -1,15 +1,15 @@
 /** Requests of media calls: their fields by schema, and their files, which come in a form or as blocks of JSON. */
 import { Effect, Result, Schema } from "effect"
-import { fileTypeFromBuffer } from "file-type"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import type { JsonObject } from "../../dialects/parse/json.ts"
 import type { Job } from "../../jobs/job-store.ts"
 import type { ImageCall } from "../../kinds/image/image.ts"
 import type { TranscriptionCall } from "../../kinds/transcription/transcription.ts"
 import type { VideoCall } from "../../kinds/video/video.ts"
-import type { MediaFile, NamedFile } from "../../media/media-file.ts"
+import type { NamedFile } from "../../media/media-file.ts"
 import { soundLength } from "../../media/sound-length.ts"
 import { fileOf } from "../../media/spool.ts"
+import { typeOfBytes } from "../../media/type-of-bytes.ts"
 import { FileBlock, ImageBlock } from "../../protocol/block.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
 import { type Decoded, decodeJson } from "../../protocol/json/json-body.ts"
@@ -52,16 +52,9 @@ export const decodeImage = (asked: MediaAsked): Effect.Effect<Decoded<DecodedCal
     return Result.succeed(callOf(asked, { ...fields.success, images: images.success, mask }, all))
   })
 
-/** The type of a file by its beginning; undefined if it is unknown or broken. */
-const typeOf = ({ head }: MediaFile) =>
-  Effect.orElseSucceed(
-    Effect.tryPromise(() => fileTypeFromBuffer(head)),
-    () => undefined,
-  )
-
 /** The reason why a file is not the picture that it claims to be. */
 const pictureFault = ({ file, mime }: NamedFile): Effect.Effect<string | undefined> =>
-  Effect.map(typeOf(file), (type) => {
+  Effect.map(typeOfBytes(file), (type) => {
     if (type === undefined || !pictureTypes.has(type.mime)) return "is not a picture in png, jpeg, webp or gif"
     return type.mime === mime ? undefined : `is ${type.mime} and not ${mime}`
   })
@@ -80,7 +73,7 @@ export const decodeTranscription = (asked: MediaAsked): Effect.Effect<Decoded<De
     const [found] = files.success
     if (found === undefined || files.success.length > 1) return refuse("file", "one recording is required")
     if (found.file.bytes === 0) return refuse("file", "is empty")
-    const type = yield* typeOf(found.file)
+    const type = yield* typeOfBytes(found.file)
     const mime = type?.mime ?? found.mime
     // Frames without a head are identified by the file name that the client sends.
     if (!/^(audio|video)\//.test(mime) && mime !== "application/ogg") return refuse("file", "is not a recording")
