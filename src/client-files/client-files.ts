@@ -95,7 +95,7 @@ export class ClientFiles extends Context.Service<
           ? Effect.succeed(false)
           : Effect.repeat(removePage(storageOf(now)), { while: (more) => more })
       })
-      yield* runEvery("1 minute", "Removing erased files", sweep)
+      yield* runEvery("1 minute", "Removing erased files", sweep, { first: "1 minute" })
 
       const create = Effect.fnUntraced(function* (orgId: string, owner: KeptOwner, file: FileToKeep) {
         const at = yield* place

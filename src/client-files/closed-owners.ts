@@ -47,6 +47,6 @@ export const layerClosedOwners = Layer.effectDiscard(
       )
       yield* Effect.forEach(closed, erase, { discard: true })
     })
-    yield* runEvery("1 hour", "Erasing files of closed owners", look)
+    yield* runEvery("1 hour", "Erasing files of closed owners", look, { first: "10 minutes" })
   }),
 )

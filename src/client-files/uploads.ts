@@ -29,6 +29,9 @@ export const uploadMs = 3_600_000
 const mostParts = 10_000
 
 const going = ".upload"
+/** Whether an upload is neither completed nor cancelled. */
+export const isGoing = ({ purpose }: Upload): boolean => purpose === going
+
 const completed = ".completed:"
 const partOf = ({ id }: Upload) => `.part:${id}`
 
@@ -100,7 +103,7 @@ export class Uploads extends Context.Service<
           )
         }),
         add: Effect.fnUntraced(function* (upload, owner, file, offset) {
-          if (upload.purpose !== going) return yield* hasEnded
+          if (!isGoing(upload)) return yield* hasEnded
           if ((yield* parts(upload, owner)).length >= mostParts) return yield* tooManyParts
           const content = { mime: upload.mime, name: upload.name, file }
           const place = offset === undefined ? {} : { offset }
@@ -117,7 +120,7 @@ export class Uploads extends Context.Service<
           const { orgId, name, mime, makes } = upload
           const known = yield* madeBy(upload, owner)
           if (known !== undefined) return known
-          if (upload.purpose !== going || makes === undefined) return yield* hasEnded
+          if (!isGoing(upload) || makes === undefined) return yield* hasEnded
           const bytes = pieces.reduce((sum, piece) => sum + piece.bytes, 0)
           if (makes.bytes !== undefined && bytes !== makes.bytes) return yield* otherLength(makes.bytes, bytes)
           const chunks = yield* join(pieces)

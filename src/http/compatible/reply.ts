@@ -63,7 +63,7 @@ export const makeAnswerIn = Effect.map(
     },
 )
 
-const idHeaders = (api: ErrorWords, requestId: string) => ({
+export const idHeaders = (api: ErrorWords, requestId: string) => ({
   "x-svc-request-id": requestId,
   [api.requestIdHeader]: requestId,
 })

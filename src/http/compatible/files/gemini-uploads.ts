@@ -4,11 +4,9 @@
  */
 import { Effect, Option, Result, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { Overload } from "../../../admission/overload.ts"
-import { Calls, newRequestId } from "../../../calls/calls.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import type { ClientFile } from "../../../client-files/file-directory.ts"
-import { Uploads } from "../../../client-files/uploads.ts"
+import { isGoing, Uploads } from "../../../client-files/uploads.ts"
 import { WeirConfig } from "../../../config.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
@@ -17,11 +15,11 @@ import { serviceError } from "../../../protocol/error.ts"
 import { invalidInput } from "../../../protocol/json/issues.ts"
 import { decodeJson, parseBody } from "../../../protocol/json/json-body.ts"
 import { Sealing } from "../../../store/seal.ts"
-import { makeForCaller, recordStatus, type UploadRequest } from "../../caller-request.ts"
+import type { UploadRequest } from "../../caller-request.ts"
 import { type DirectHandler, replying } from "../../hot-routes.ts"
 import { originOf } from "../../request.ts"
-import { respond } from "../../respond.ts"
-import { failureIn, makeAnswerIn } from "../reply.ts"
+import { makeAnswerIn } from "../reply.ts"
+import { makeAnswerUpload } from "./answer-upload.ts"
 import { geminiFileMs, geminiFiles } from "./gemini-files.ts"
 import { readRaw } from "./upload-content.ts"
 
@@ -71,10 +69,8 @@ export const makeGeminiUploads = Effect.gen(function* () {
   const spool = yield* Spool
   const config = yield* WeirConfig
   const answerIn = yield* makeAnswerIn
-  const { traced } = yield* makeForCaller
   const { sealer } = yield* Sealing
-  const calls = yield* Calls
-  const overload = yield* Overload
+  const answerUpload = yield* makeAnswerUpload
 
   const begin: DirectHandler = replying((request) =>
     answerIn(
@@ -120,49 +116,40 @@ export const makeGeminiUploads = Effect.gen(function* () {
     return opened && Option.getOrUndefined(decodeGrant(opened.toString("utf8")))
   }
 
-  const goOn =
-    (id: string, grant: string): DirectHandler =>
-    (request, response) =>
-      replying(() => {
-        const requestId = newRequestId()
+  const goOn = (id: string, grant: string): DirectHandler =>
+    answerUpload(
+      geminiFiles.api,
+      Effect.fnUntraced(function* (request) {
+        // Clients send no credential to this address: who has it, has the upload.
+        const { orgId, owner } = grantIn(id, grant) ?? (yield* geminiFiles.notFound(id))
+        const file = yield* readRaw(spool, request, files.mostBytes())
+        const upload = yield* uploads.find(orgId, owner, id)
+        if (upload === undefined) return yield* geminiFiles.notFound(id)
         const commands = (request.headers["x-goog-upload-command"] ?? "").split(",").map((each) => each.trim())
-        const answered = Effect.gen(function* () {
-          yield* overload.check(calls.open())
-          // Clients send no credential to this address: who has it, has the upload.
-          const { orgId, owner } = grantIn(id, grant) ?? (yield* geminiFiles.notFound(id))
-          const content = yield* readRaw(spool, request, files.mostBytes())
-          const upload = yield* uploads.find(orgId, owner, id)
-          if (upload === undefined) return yield* geminiFiles.notFound(id)
-          if (commands.includes("cancel")) {
-            yield* uploads.cancel(upload, owner)
-            return HttpServerResponse.jsonUnsafe({}, { headers: { "x-goog-upload-status": "cancelled" } })
-          }
+        if (commands.includes("cancel")) {
+          yield* uploads.cancel(upload, owner)
+          return HttpServerResponse.jsonUnsafe({}, { headers: { "x-goog-upload-status": "cancelled" } })
+        }
+        if (commands.includes("upload") && isGoing(upload) && file.bytes > 0) {
           const before = yield* uploads.parts(upload, owner)
           const received = bytesOf(before)
-          const isGoing = upload.purpose === ".upload"
-          if (commands.includes("upload") && isGoing && content.file.bytes > 0) {
-            const offset = (yield* lengthIn(request, "x-goog-upload-offset")) ?? received
-            const isThere = before.some((part) => part.offset === offset && part.bytes === content.file.bytes)
-            if (!isThere && offset !== received) return yield* otherOffset(received)
-            if (!isThere) yield* uploads.add(upload, owner, content.file, offset)
-          }
-          const parts = yield* uploads.parts(upload, owner)
-          if (!commands.includes("finalize")) {
-            const status = isGoing ? "active" : "final"
-            const told = { "x-goog-upload-status": status, "x-goog-upload-size-received": String(bytesOf(parts)) }
-            return HttpServerResponse.jsonUnsafe({}, { headers: told })
-          }
-          const pieces = isGoing ? yield* Effect.fromResult(joined(parts)) : parts
-          const file = yield* uploads.complete(upload, owner, pieces)
-          const object = geminiFiles.object(file, originOf(config, request))
-          return HttpServerResponse.jsonUnsafe({ file: object }, { headers: { "x-goog-upload-status": "final" } })
-        })
-        const recorded = Effect.tap(
-          respond(requestId, Effect.scoped(answered), failureIn(geminiFiles.api)),
-          ({ status }) => recordStatus(status),
-        )
-        return traced(request, requestId)(recorded)
-      })(request, response)
+          const offset = (yield* lengthIn(request, "x-goog-upload-offset")) ?? received
+          const isThere = before.some((part) => part.offset === offset && part.bytes === file.bytes)
+          if (!isThere && offset !== received) return yield* otherOffset(received)
+          if (!isThere) yield* uploads.add(upload, owner, file, offset)
+        }
+        const parts = yield* uploads.parts(upload, owner)
+        if (!commands.includes("finalize")) {
+          const status = isGoing(upload) ? "active" : "final"
+          const told = { "x-goog-upload-status": status, "x-goog-upload-size-received": String(bytesOf(parts)) }
+          return HttpServerResponse.jsonUnsafe({}, { headers: told })
+        }
+        const pieces = isGoing(upload) ? yield* Effect.fromResult(joined(parts)) : parts
+        const made = yield* uploads.complete(upload, owner, pieces)
+        const object = geminiFiles.object(made, originOf(config, request))
+        return HttpServerResponse.jsonUnsafe({ file: object }, { headers: { "x-goog-upload-status": "final" } })
+      }),
+    )
 
   return (asked: string): DirectHandler | undefined => {
     const [found, id, grant] = path.exec(asked) ?? []

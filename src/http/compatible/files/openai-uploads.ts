@@ -4,7 +4,7 @@ import { Effect, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import type { ClientFile } from "../../../client-files/file-directory.ts"
-import { type Upload, Uploads, uploadMs } from "../../../client-files/uploads.ts"
+import { isGoing, type Upload, Uploads, uploadMs } from "../../../client-files/uploads.ts"
 import { WeirConfig } from "../../../config.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
@@ -91,9 +91,8 @@ export const uploadRoutes = HttpRouter.use(
       const byId = new Map((yield* uploads.parts(upload, owner)).map((part) => [`part_${part.id}`, part]))
       const parts = ids.flatMap((part) => byId.get(part) ?? [])
       // An upload that is complete has no parts any more: it is the same file again.
-      if (parts.length !== ids.length && upload.purpose === ".upload") return yield* unknownPart
-      const isGoing = upload.purpose === ".upload"
-      if (isGoing && md5 !== undefined && (yield* md5Of(parts)) !== md5.toLowerCase()) return yield* otherMd5
+      if (parts.length !== ids.length && isGoing(upload)) return yield* unknownPart
+      if (isGoing(upload) && md5 !== undefined && (yield* md5Of(parts)) !== md5.toLowerCase()) return yield* otherMd5
       const file = yield* uploads.complete(upload, owner, parts)
       return HttpServerResponse.jsonUnsafe(uploadObject(upload, "completed", file))
     })
@@ -109,7 +108,7 @@ export const uploadRoutes = HttpRouter.use(
 
     const cancel = Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {
       const upload = yield* find(caller, id)
-      if (upload.purpose !== ".upload") return yield* notCancellable
+      if (!isGoing(upload)) return yield* notCancellable
       yield* uploads.cancel(upload, ownerOf(caller))
       return HttpServerResponse.jsonUnsafe(uploadObject(upload, "cancelled"))
     })

@@ -2,8 +2,6 @@
 import { basename } from "node:path"
 import { Effect, Result, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { Overload } from "../../../admission/overload.ts"
-import { Calls, newRequestId } from "../../../calls/calls.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import { readFileId } from "../../../client-files/file-id.ts"
 import { Uploads } from "../../../client-files/uploads.ts"
@@ -13,19 +11,13 @@ import type { NamedFile } from "../../../media/media-file.ts"
 import { Spool } from "../../../media/spool.ts"
 import { serviceError } from "../../../protocol/error.ts"
 import { invalidInput } from "../../../protocol/json/issues.ts"
-import {
-  type Authenticated,
-  fromRouter,
-  makeForCaller,
-  recordStatus,
-  type UploadRequest,
-} from "../../caller-request.ts"
+import { type Authenticated, fromRouter, makeForCaller, type UploadRequest } from "../../caller-request.ts"
 import { type Content, isForm, readContent } from "../../content.ts"
-import { type DirectHandler, replying } from "../../hot-routes.ts"
+import type { DirectHandler } from "../../hot-routes.ts"
 import { originOf } from "../../request.ts"
-import { respond } from "../../respond.ts"
 import { withCredential } from "../credential.ts"
-import { failureIn, makeAnswerIn } from "../reply.ts"
+import { makeAnswerIn } from "../reply.ts"
+import { makeAnswerUpload } from "./answer-upload.ts"
 import { anthropicFiles } from "./anthropic-files.ts"
 import type { FileDoor } from "./file-door.ts"
 import { geminiFiles } from "./gemini-files.ts"
@@ -45,54 +37,45 @@ const formBytes = 1024 * 1024
 export const makeUploads = Effect.gen(function* () {
   const files = yield* ClientFiles
   const spool = yield* Spool
-  const { identifyUpload, traced } = yield* makeForCaller
+  const { identifyUpload } = yield* makeForCaller
+  const answerUpload = yield* makeAnswerUpload
   const uploads = yield* Uploads
-  const calls = yield* Calls
-  const overload = yield* Overload
   const findUpload = yield* makeFindUpload
   const resumable = yield* makeGeminiUploads
 
-  const upload = (door: FileDoor): DirectHandler => {
-    const answer = (request: UploadRequest) => {
-      const requestId = newRequestId()
-      const limits = { form: files.mostBytes() + formBytes, json: 0 }
-      const read = isForm(request) ? readContent(spool, request, limits, undefined) : Effect.fail(noForm)
-      const kept = Effect.gen(function* () {
-        yield* overload.check(calls.open())
+  /** Reads a form of at most so many bytes beside its fields, once its caller is known. */
+  const readForm = (request: UploadRequest, mostBytes: number) => {
+    const limits = { form: mostBytes + formBytes, json: 0 }
+    const read = isForm(request) ? readContent(spool, request, limits, undefined) : Effect.fail(noForm)
+    return identifyUpload(withCredential(request), read)
+  }
+
+  const upload = (door: FileDoor): DirectHandler =>
+    answerUpload(
+      door.api,
+      Effect.fnUntraced(function* (request) {
         yield* files.isKept
-        const { caller, content } = yield* identifyUpload(withCredential(request), read)
+        const { caller, content } = yield* readForm(request, files.mostBytes())
         const file = yield* Effect.fromResult(fileIn(content))
         const fields = yield* Effect.fromResult(Result.flatMap(content.fields, door.upload))
         const typed = { ...file, mime: yield* typeOfFile(file) }
         const made = yield* files.create(caller.org.id, ownerOf(caller), { ...fields, content: typed })
-        return HttpServerResponse.jsonUnsafe(door.object(made, ""), { headers: idHeaders(door, requestId) })
-      })
-      const recorded = Effect.tap(respond(requestId, Effect.scoped(kept), failureIn(door.api)), ({ status }) =>
-        recordStatus(status),
-      )
-      return traced(request, requestId)(recorded)
-    }
-    return replying(answer)
-  }
+        return HttpServerResponse.jsonUnsafe(door.object(made, ""))
+      }),
+    )
+
   /** A part of an upload of OpenAI's API. */
   const addPart = (id: string): DirectHandler =>
-    replying((request) => {
-      const requestId = newRequestId()
-      const limits = { form: mostPartBytes + formBytes, json: 0 }
-      const added = Effect.gen(function* () {
-        yield* overload.check(calls.open())
-        const read = isForm(request) ? readContent(spool, request, limits, undefined) : Effect.fail(noForm)
-        const { caller, content } = yield* identifyUpload(withCredential(request), read)
+    answerUpload(
+      openaiFiles.api,
+      Effect.fnUntraced(function* (request) {
+        const { caller, content } = yield* readForm(request, mostPartBytes)
         const file = yield* Effect.fromResult(fileIn(content, "data"))
         const found = yield* findUpload(caller, id)
         const part = yield* uploads.add(found, ownerOf(caller), file.file)
-        return HttpServerResponse.jsonUnsafe(partObject(found, part), { headers: idHeaders(openaiFiles, requestId) })
-      })
-      const recorded = Effect.tap(respond(requestId, Effect.scoped(added), failureIn(openaiFiles.api)), ({ status }) =>
-        recordStatus(status),
-      )
-      return traced(request, requestId)(recorded)
-    })
+        return HttpServerResponse.jsonUnsafe(partObject(found, part))
+      }),
+    )
 
   const whole = new Map<string, DirectHandler>(
     formDoors.flatMap((door) => door.paths.map((path) => [path, upload(door)] as const)),
@@ -107,11 +90,6 @@ const partPath = /^\/openai\/v1\/uploads\/([^/]+)\/parts$/
 /** Source: https://platform.openai.com/docs/api-reference/uploads/add-part */
 const mostPartBytes = 64 * 1024 * 1024
 const noForm = serviceError("bad_request", "A file is sent as multipart/form-data")
-
-const idHeaders = ({ api }: FileDoor, requestId: string) => ({
-  "x-svc-request-id": requestId,
-  [api.requestIdHeader]: requestId,
-})
 
 const download = ":download"
 
