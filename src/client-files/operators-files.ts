@@ -1,21 +1,14 @@
 /** The files of an organisation's clients for its operator: their list, without names and content, and their erasure. */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { ClientFileEntry } from "../protocol/control/client-file.ts"
+import { type OwnerFilter, ownerOfRow } from "../protocol/control/owner.ts"
 import type { ServiceError } from "../protocol/error.ts"
-import { cursorReader, type Page, pageOf } from "../protocol/values/cursor.ts"
-import { StoredText } from "../protocol/values/text.ts"
+import { type Page, pageOf, placeInTime } from "../protocol/values/cursor.ts"
 import { type Actor, AuditLog } from "../store/audit-log.ts"
 import { LongQueries } from "../store/connections.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { readFileId, writtenFileId } from "./file-id.ts"
-
-interface Filter {
-  readonly app?: string | undefined
-  readonly endUser?: string | undefined
-  /** Only those that were made before this instant. */
-  readonly before?: string | undefined
-}
 
 export class OperatorsFiles extends Context.Service<
   OperatorsFiles,
@@ -23,7 +16,7 @@ export class OperatorsFiles extends Context.Service<
     /** Newest first, without uploads that go on. */
     readonly list: (
       orgId: string,
-      filter: Filter,
+      filter: OwnerFilter,
       page: { readonly limit: number; readonly cursor: string | undefined },
     ) => Effect.Effect<Page<ClientFileEntry>, ServiceError<"bad_request"> | StoreUnavailable>
     /**
@@ -32,7 +25,7 @@ export class OperatorsFiles extends Context.Service<
      */
     readonly erase: (
       orgId: string,
-      filter: Filter & { readonly id?: string | undefined },
+      filter: OwnerFilter & { readonly id?: string | undefined },
       actor: Actor,
     ) => Effect.Effect<number, StoreUnavailable>
   }
@@ -44,7 +37,7 @@ export class OperatorsFiles extends Context.Service<
       const audit = yield* AuditLog
       return OperatorsFiles.of({
         list: Effect.fnUntraced(function* (orgId, { app, endUser, before }, { limit, cursor }) {
-          const [at, lastId] = yield* placeOf(cursor)
+          const [at, lastId] = yield* placeInTime(cursor)
           const rows = yield* shards
             .of(orgId)
             .run(
@@ -90,12 +83,6 @@ export class OperatorsFiles extends Context.Service<
 
 const bounded = withDeadline("60 seconds")
 
-/** The place after which a page begins: a time in microseconds, and an id for files of the same time. */
-const placeOf = cursorReader(
-  Schema.Tuple([Schema.String.check(Schema.isPattern(/^\d{1,18}$/)), StoredText.check(Schema.isMaxLength(256))]),
-  ["999999999999999999", ""],
-)
-
 const Row = Schema.Struct({
   id: Schema.String,
   created_at: Schema.Date,
@@ -114,8 +101,6 @@ const entryOf = (row: typeof Row.Type): ClientFileEntry => ({
   createdAt: row.created_at.toISOString(),
   purpose: row.purpose,
   bytes: row.bytes,
-  ...(row.app_id !== "" && { app: row.app_id }),
-  ...(row.person_id !== "" && { person: row.person_id }),
-  ...(row.end_user_id !== "" && { endUser: row.end_user_id }),
+  ...ownerOfRow(row),
   ...(row.erase_at !== null && { eraseAt: row.erase_at.toISOString() }),
 })

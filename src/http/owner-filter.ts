@@ -1,15 +1,9 @@
 /** Filters of operators for what clients keep here: by its owner, and by its age. */
 import { Effect, Schema } from "effect"
+import type { OwnerFilter } from "../protocol/control/owner.ts"
 import { invalidInput } from "../protocol/json/issues.ts"
 import { parseInstant } from "../protocol/values/instant.ts"
 import { storedName } from "../protocol/values/text.ts"
-
-export interface OwnerFilter {
-  readonly app?: string | undefined
-  readonly endUser?: string | undefined
-  /** Only what was made before this instant. */
-  readonly before?: string | undefined
-}
 
 const isName = Schema.is(storedName(256))
 

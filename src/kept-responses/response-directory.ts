@@ -1,22 +1,14 @@
 /** The kept responses and conversations of an organisation for its operator: their list, without content, and their erasure. */
 import { Context, Effect, Layer, Schema } from "effect"
 import { type ErasedResponses, type KeptResponseEntry, KeptResponseState } from "../protocol/control/kept-response.ts"
+import { type OwnerFilter, ownerOfRow } from "../protocol/control/owner.ts"
 import type { ServiceError } from "../protocol/error.ts"
-import { cursorReader, type Page, pageOf } from "../protocol/values/cursor.ts"
-import { StoredText } from "../protocol/values/text.ts"
+import { type Page, pageOf, placeInTime } from "../protocol/values/cursor.ts"
 import { type Actor, AuditLog } from "../store/audit-log.ts"
 import { LongQueries } from "../store/connections.ts"
 import { withDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { isConversationId } from "./conversation.ts"
-
-/** The responses that are meant: those to which all of these apply. */
-export interface ResponseFilter {
-  readonly app?: string | undefined
-  readonly endUser?: string | undefined
-  /** Only those that were made before this instant. */
-  readonly before?: string | undefined
-}
 
 export class ResponseDirectory extends Context.Service<
   ResponseDirectory,
@@ -24,7 +16,7 @@ export class ResponseDirectory extends Context.Service<
     /** Newest first. */
     readonly list: (
       orgId: string,
-      filter: ResponseFilter,
+      filter: OwnerFilter,
       page: { readonly limit: number; readonly cursor: string | undefined },
     ) => Effect.Effect<Page<KeptResponseEntry>, ServiceError<"bad_request"> | StoreUnavailable>
     /**
@@ -33,7 +25,7 @@ export class ResponseDirectory extends Context.Service<
      */
     readonly erase: (
       orgId: string,
-      filter: ResponseFilter & { readonly id?: string | undefined },
+      filter: OwnerFilter & { readonly id?: string | undefined },
       actor: Actor,
     ) => Effect.Effect<ErasedResponses, StoreUnavailable>
   }
@@ -45,7 +37,7 @@ export class ResponseDirectory extends Context.Service<
       const audit = yield* AuditLog
       return ResponseDirectory.of({
         list: Effect.fnUntraced(function* (orgId, { app, endUser, before }, { limit, cursor }) {
-          const [at, lastId] = yield* placeOf(cursor)
+          const [at, lastId] = yield* placeInTime(cursor)
           const rows = yield* shards
             .of(orgId)
             .run(({ sql, books }) => {
@@ -108,12 +100,6 @@ export class ResponseDirectory extends Context.Service<
 
 const bounded = withDeadline("60 seconds")
 
-/** The place after which a page begins: a time in microseconds, and an id for responses of the same time. */
-const placeOf = cursorReader(
-  Schema.Tuple([Schema.String.check(Schema.isPattern(/^\d{1,18}$/)), StoredText.check(Schema.isMaxLength(256))]),
-  ["999999999999999999", ""],
-)
-
 const Row = Schema.Struct({
   id: Schema.String,
   created_at: Schema.Date,
@@ -137,9 +123,7 @@ const entryOf = (row: typeof Row.Type): KeptResponseEntry => ({
   ...(row.model !== null && { model: row.model }),
   ...(row.state !== null && { state: row.state }),
   background: row.is_background,
-  ...(row.app_id !== "" && { app: row.app_id }),
-  ...(row.person_id !== "" && { person: row.person_id }),
-  ...(row.end_user_id !== "" && { endUser: row.end_user_id }),
+  ...ownerOfRow(row),
   ...(row.previous_id !== null && { previous: row.previous_id }),
   bytes: row.bytes,
   eraseAt: row.erase_at.toISOString(),

@@ -1,9 +1,8 @@
 /** Usage records and ledger entries of an organisation, newest first, with cursors. */
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { type LedgerStatement, type UsageStatement, usageStatementFields } from "../protocol/control/statement.ts"
 import type { ServiceError } from "../protocol/error.ts"
-import { cursorReader, pageOf } from "../protocol/values/cursor.ts"
-import { StoredText } from "../protocol/values/text.ts"
+import { pageOf, placeInTime } from "../protocol/values/cursor.ts"
 import { LongQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -31,7 +30,7 @@ export class Statements extends Context.Service<
       const bounded = yield* queryDeadline
       return Statements.of({
         usage: Effect.fnUntraced(function* (orgId, { limit, cursor }) {
-          const [before, ref] = yield* placeOf(cursor)
+          const [before, ref] = yield* placeInTime(cursor)
           const rows = yield* bounded(sql<UsageRow>`
             select (extract(epoch from at) * 1000000)::bigint::text as micros, ref, ${sql.literal(usageRow)} as row
             from usage_records u where org_id = ${orgId}
@@ -44,7 +43,7 @@ export class Statements extends Context.Service<
           }
         }),
         ledger: Effect.fnUntraced(function* (orgId, { limit, cursor }) {
-          const [before] = yield* placeOf(cursor)
+          const [before] = yield* placeInTime(cursor)
           const rows = yield* bounded(sql<LedgerRow>`
             select number::text as id, to_json(at) #>> '{}' as at, kind, account, amount::text as amount, currency, ref
             from ledger_entries e
@@ -57,14 +56,6 @@ export class Statements extends Context.Service<
     }),
   )
 }
-
-/**
- * The position after which a page starts: a time in microseconds, and an id that distinguishes rows of the same time.
- */
-const placeOf = cursorReader(
-  Schema.Tuple([Schema.String.check(Schema.isPattern(/^\d{1,18}$/)), StoredText.check(Schema.isMaxLength(256))]),
-  ["999999999999999999", ""],
-)
 
 const usageRow = usageJson(
   "u",

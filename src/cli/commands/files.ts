@@ -1,24 +1,15 @@
 /** `weir files`: lists the files that clients of an organisation keep, without names and content, and erases them. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { AdminFiles } from "../../protocol/api/admin-files.ts"
-import { givenOf, more, org, page, queryOf } from "../lists.ts"
+import { more, org, page, queryOf } from "../lists.ts"
+import { all, ownerFilters, ownerText, toErase } from "../owned.ts"
 import { table } from "../table.ts"
 import { failed, operator, show } from "../target.ts"
 
-const filters = {
-  app: Flag.String("app").pipe(Flag.withDescription("Only of this application"), Flag.optional),
-  endUser: Flag.String("end-user").pipe(Flag.withDescription("Only of this end user"), Flag.optional),
-  before: Flag.String("before").pipe(
-    Flag.withDescription("Only those that were made before a date or an instant"),
-    Flag.optional,
-  ),
-}
-
 const list = Command.make(
   "list",
-  { org, ...filters, ...page, ...operator },
+  { org, ...ownerFilters, ...page, ...operator },
   ({ org, app, endUser, before, limit, cursor, ...target }) =>
     show(
       target,
@@ -37,7 +28,7 @@ const list = Command.make(
               createdAt,
               id,
               purpose,
-              [app ?? person, endUser].filter((part) => part !== undefined).join(" / "),
+              ownerText({ app, person, endUser }),
               `${bytes}`,
               eraseAt,
             ]),
@@ -61,26 +52,21 @@ const erase = Command.make(
       Argument.withDescription("The file's id; those of the filters if absent"),
       Argument.optional,
     ),
-    ...filters,
-    all: Flag.Boolean("all").pipe(Flag.withDescription("All of the organisation"), Flag.withDefault(false)),
+    ...ownerFilters,
+    all,
     ...operator,
   },
   ({ org, id, app, endUser, before, all, ...target }) => {
-    const filter = givenOf({ app, endUser, before })
-    const isFiltered = Object.keys(filter).length > 0
-    const meant = [Option.isSome(id), isFiltered, all].filter((is) => is).length
-    if (meant !== 1) return failed("Name one file, or filters, or --all")
+    const meant = toErase({ id, app, endUser, before, all })
+    if (meant === undefined) return failed("Name one file, or filters, or --all")
+    const { id: one, query } = meant
     return show(
       target,
       AdminFiles,
       (client, headers) =>
-        Option.isSome(id)
-          ? client.adminFiles.eraseFile({ headers, params: { org, id: id.value } })
-          : client.adminFiles.eraseFiles({
-              headers,
-              params: { org },
-              query: { ...filter, ...(all && { all: "true" as const }) },
-            }),
+        one === undefined
+          ? client.adminFiles.eraseFiles({ headers, params: { org }, query })
+          : client.adminFiles.eraseFile({ headers, params: { org, id: one } }),
       ({ erased }) => `Erased ${erased} ${erased === 1 ? "file" : "files"}`,
     )
   },

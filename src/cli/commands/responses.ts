@@ -1,24 +1,15 @@
 /** `weir responses`: lists the responses and conversations that an organisation keeps, without content, and erases them. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
-import { Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Argument, Command } from "effect/cli"
 import { AdminResponses } from "../../protocol/api/admin-responses.ts"
 import { givenOf, more, org, page, queryOf } from "../lists.ts"
+import { all, ownerFilters, ownerText, toErase } from "../owned.ts"
 import { table } from "../table.ts"
 import { failed, operator, show } from "../target.ts"
 
-const filters = {
-  app: Flag.String("app").pipe(Flag.withDescription("Only of this application"), Flag.optional),
-  endUser: Flag.String("end-user").pipe(Flag.withDescription("Only of this end user"), Flag.optional),
-  before: Flag.String("before").pipe(
-    Flag.withDescription("Only those that were made before a date or an instant"),
-    Flag.optional,
-  ),
-}
-
 const list = Command.make(
   "list",
-  { org, ...filters, ...page, ...operator },
+  { org, ...ownerFilters, ...page, ...operator },
   ({ org, app, endUser, before, limit, cursor, ...target }) =>
     show(
       target,
@@ -38,7 +29,7 @@ const list = Command.make(
               id,
               model ?? "-",
               state ?? "conversation",
-              [app ?? person, endUser].filter((part) => part !== undefined).join(" / "),
+              ownerText({ app, person, endUser }),
               `${bytes}`,
               eraseAt,
             ]),
@@ -64,26 +55,21 @@ const erase = Command.make(
       Argument.withDescription("The id of a response or a conversation; those of the filters if absent"),
       Argument.optional,
     ),
-    ...filters,
-    all: Flag.Boolean("all").pipe(Flag.withDescription("All of the organisation"), Flag.withDefault(false)),
+    ...ownerFilters,
+    all,
     ...operator,
   },
   ({ org, id, app, endUser, before, all, ...target }) => {
-    const filter = givenOf({ app, endUser, before })
-    const isFiltered = Object.keys(filter).length > 0
-    const meant = [Option.isSome(id), isFiltered, all].filter((is) => is).length
-    if (meant !== 1) return failed("Name one response or conversation, or filters, or --all")
+    const meant = toErase({ id, app, endUser, before, all })
+    if (meant === undefined) return failed("Name one response or conversation, or filters, or --all")
+    const { id: one, query } = meant
     return show(
       target,
       AdminResponses,
       (client, headers) =>
-        Option.isSome(id)
-          ? client.adminResponses.eraseResponse({ headers, params: { org, id: id.value } })
-          : client.adminResponses.eraseResponses({
-              headers,
-              params: { org },
-              query: { ...filter, ...(all && { all: "true" as const }) },
-            }),
+        one === undefined
+          ? client.adminResponses.eraseResponses({ headers, params: { org }, query })
+          : client.adminResponses.eraseResponse({ headers, params: { org, id: one } }),
       ({ erased, conversations }) =>
         erased + conversations === 0
           ? "Erased nothing: nothing of this is kept"

@@ -4,10 +4,11 @@ import { HttpApiBuilder } from "effect/http-api"
 import { OperatorsFiles } from "../../client-files/operators-files.ts"
 import { Api } from "../../protocol/api.ts"
 import type { ErasedFiles } from "../../protocol/control/client-file.ts"
+import type { OwnerFilter } from "../../protocol/control/owner.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { knownOrg, makeForOperator, operator } from "../operator.ts"
-import { meantOf, type OwnerFilter, ownerFilterOf } from "../owner-filter.ts"
+import { meantOf, ownerFilterOf } from "../owner-filter.ts"
 import { type PageQuery, pageOf } from "../page-query.ts"
 
 export const adminFileRoutes = HttpApiBuilder.group(

@@ -1,15 +1,14 @@
 /** Admin routes of kept responses and conversations. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { ResponseDirectory, type ResponseFilter } from "../../kept-responses/response-directory.ts"
+import { ResponseDirectory } from "../../kept-responses/response-directory.ts"
 import { Api } from "../../protocol/api.ts"
+import type { OwnerFilter } from "../../protocol/control/owner.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { knownOrg, makeForOperator, operator } from "../operator.ts"
 import { meantOf, ownerFilterOf } from "../owner-filter.ts"
 import { type PageQuery, pageOf } from "../page-query.ts"
-
-type Filters = { readonly [name in keyof ResponseFilter]?: string }
 
 export const adminResponseRoutes = HttpApiBuilder.group(
   Api,
@@ -19,14 +18,14 @@ export const adminResponseRoutes = HttpApiBuilder.group(
     const directory = yield* ResponseDirectory
     const tenants = yield* Tenants
 
-    const list = Effect.fnUntraced(function* (org: string, query: PageQuery & Filters) {
+    const list = Effect.fnUntraced(function* (org: string, query: PageQuery & OwnerFilter) {
       const page = yield* pageOf(query)
       const filter = yield* ownerFilterOf(query)
       yield* known(org, filter)
       return yield* directory.list(org, filter, page)
     })
     /** An application that was removed is known while something of it is kept. */
-    const known = Effect.fnUntraced(function* (org: string, { app }: ResponseFilter) {
+    const known = Effect.fnUntraced(function* (org: string, { app }: OwnerFilter) {
       yield* knownOrg(tenants, org)
       if (app === undefined || (yield* tenants.app(app))?.app.org === org) return
       const { data } = yield* directory.list(org, { app }, { limit: 1, cursor: undefined })
@@ -34,7 +33,7 @@ export const adminResponseRoutes = HttpApiBuilder.group(
     })
     const erase = Effect.fn("admin.eraseResponses")(function* (
       org: string,
-      query: Filters & { readonly all?: string },
+      query: OwnerFilter & { readonly all?: string },
     ) {
       const filter = yield* meantOf(query)
       yield* known(org, filter)

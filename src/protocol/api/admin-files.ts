@@ -1,24 +1,19 @@
 /** Admin routes of clients' files: their list, without names and content, and their erasure. */
-import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ClientFileList, ErasedFiles } from "../control/client-file.ts"
 import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
-import { adminHeaders, pageQuery, parameter } from "./parameters.ts"
+import { eraseFilters, ownerFilters } from "./owner-filters.ts"
+import { adminHeaders, pageQuery } from "./parameters.ts"
 
 const errors = [...everywhere, "admin_key_invalid", "not_found"] as const
-const filters = {
-  app: parameter("Only of this application"),
-  endUser: parameter("Only of this end user"),
-  before: parameter("Only those that were made before a date or an instant"),
-}
 
 export class AdminFiles extends HttpApiGroup.make("adminFiles")
   .add(
     HttpApiEndpoint.get("listFiles", "/v1/admin/orgs/:org/files", {
       headers: adminHeaders,
       params: { org: PathId },
-      query: { ...pageQuery, ...filters },
+      query: { ...pageQuery, ...ownerFilters },
       success: ClientFileList,
       error: errorsOf(errors),
     }).annotateMerge(
@@ -33,12 +28,7 @@ export class AdminFiles extends HttpApiGroup.make("adminFiles")
     HttpApiEndpoint.delete("eraseFiles", "/v1/admin/orgs/:org/files", {
       headers: adminHeaders,
       params: { org: PathId },
-      query: {
-        ...filters,
-        all: Schema.optionalKey(Schema.Literal("true")).annotate({
-          description: "All of the organisation; required if there is no filter",
-        }),
-      },
+      query: eraseFilters,
       success: ErasedFiles,
       error: errorsOf(errors),
     }).annotateMerge(

@@ -1,24 +1,19 @@
 /** Admin routes of kept responses: their list, without content, and their erasure. */
-import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ErasedResponses, KeptResponseList } from "../control/kept-response.ts"
 import { PathId } from "../values/text.ts"
 import { errorsOf, everywhere } from "./errors.ts"
-import { adminHeaders, pageQuery, parameter } from "./parameters.ts"
+import { eraseFilters, ownerFilters } from "./owner-filters.ts"
+import { adminHeaders, pageQuery } from "./parameters.ts"
 
 const errors = [...everywhere, "admin_key_invalid", "not_found"] as const
-const filters = {
-  app: parameter("Only of this application"),
-  endUser: parameter("Only of this end user"),
-  before: parameter("Only those that were made before a date or an instant"),
-}
 
 export class AdminResponses extends HttpApiGroup.make("adminResponses")
   .add(
     HttpApiEndpoint.get("listResponses", "/v1/admin/orgs/:org/responses", {
       headers: adminHeaders,
       params: { org: PathId },
-      query: { ...pageQuery, ...filters },
+      query: { ...pageQuery, ...ownerFilters },
       success: KeptResponseList,
       error: errorsOf(errors),
     }).annotateMerge(
@@ -32,12 +27,7 @@ export class AdminResponses extends HttpApiGroup.make("adminResponses")
     HttpApiEndpoint.delete("eraseResponses", "/v1/admin/orgs/:org/responses", {
       headers: adminHeaders,
       params: { org: PathId },
-      query: {
-        ...filters,
-        all: Schema.optionalKey(Schema.Literal("true")).annotate({
-          description: "All of the organisation; required if there is no filter",
-        }),
-      },
+      query: eraseFilters,
       success: ErasedResponses,
       error: errorsOf(errors),
     }).annotateMerge(

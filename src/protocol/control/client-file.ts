@@ -1,15 +1,13 @@
 /** Files of clients as operators see them: whose they are and how large, without their names and content. */
 import { Schema } from "effect"
+import { ownerFields } from "./owner.ts"
 
 export const ClientFileEntry = Schema.Struct({
   id: Schema.String,
   createdAt: Schema.String,
   purpose: Schema.String,
   bytes: Schema.Finite,
-  /** Its owner: an application, or a person, and an end user if the request was for one. */
-  app: Schema.optionalKey(Schema.String),
-  person: Schema.optionalKey(Schema.String),
-  endUser: Schema.optionalKey(Schema.String),
+  ...ownerFields,
   /** Absent if it is kept until it is erased. */
   eraseAt: Schema.optionalKey(Schema.String),
 }).annotate({ identifier: "ClientFileEntry" })

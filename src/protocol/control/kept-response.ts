@@ -1,5 +1,6 @@
 /** Kept responses as operators see them: whose they are and how large, without their content. */
 import { Schema } from "effect"
+import { ownerFields } from "./owner.ts"
 
 export const KeptResponseState = Schema.Literals([
   "queued",
@@ -21,10 +22,7 @@ export const KeptResponseEntry = Schema.Struct({
   state: Schema.optionalKey(KeptResponseState),
   /** Whether it runs without its client. */
   background: Schema.Boolean,
-  /** Its owner: an application, or a person, and an end user if the call was for one. */
-  app: Schema.optionalKey(Schema.String),
-  person: Schema.optionalKey(Schema.String),
-  endUser: Schema.optionalKey(Schema.String),
+  ...ownerFields,
   /** The response that it continues. */
   previous: Schema.optionalKey(Schema.String),
   /** The size of its sealed content; of a conversation with its items. */

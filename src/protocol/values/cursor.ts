@@ -1,6 +1,7 @@
 /** Cursors of lists: they encode the place of a page's last row, after which the next page begins. */
 import { Effect, Option, Schema } from "effect"
 import { type ServiceError, serviceError } from "../error.ts"
+import { StoredText } from "./text.ts"
 
 export interface Page<A> {
   readonly data: ReadonlyArray<A>
@@ -33,3 +34,9 @@ export const cursorReader = <P>(schema: Schema.Codec<P, unknown>, first: P) => {
       : Effect.fail(serviceError("bad_request", "The cursor is invalid"))
   }
 }
+
+/** Reads the place after which a page begins, newest first: a time in microseconds, and an id for rows of the same time. */
+export const placeInTime = cursorReader(
+  Schema.Tuple([Schema.String.check(Schema.isPattern(/^\d{1,18}$/)), StoredText.check(Schema.isMaxLength(256))]),
+  ["999999999999999999", ""],
+)
