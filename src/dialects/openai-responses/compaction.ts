@@ -7,7 +7,7 @@ import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import { editJsonText, set } from "../../protocol/json/json-edit.ts"
 import { writeJson } from "../../protocol/json/json-text.ts"
 import { type ClientApi, ClientEvents, type EventEncoder, type ReplyContext, replyId } from "../client/client-api.ts"
-import { isObject, parseObject } from "../parse/json.ts"
+import { parseObject } from "../parse/json.ts"
 import { responsesApi } from "./client.ts"
 import { outputItems } from "./items.ts"
 
@@ -24,9 +24,6 @@ export const summaryMessage = (summary: string): string =>
     role: "user",
     content: `Summary of the conversation until here:\n\n${summary}`,
   })
-
-/** Whether an item asks for a summary of those before it. */
-export const isTrigger = (item: unknown): boolean => isObject(item) && item["type"] === "compaction_trigger"
 
 /** The same API for requests of which a model makes a summary: they are translated for every vendor. */
 const { carried: _, ...translated } = responsesApi

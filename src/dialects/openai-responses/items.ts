@@ -121,8 +121,9 @@ export const conversationItem = (id: string, text: string): JsonObject => {
 export const keptInput = (body: string | Uint8Array, from: number): ReadonlyArray<string> | undefined =>
   new JsonSource(body).textAt(["store"]) === "false"
     ? undefined
-    : inputItems(body, from).filter((text) => !isTrigger(text))
+    : inputItems(body, from).filter((text) => !isTriggerText(text))
 
-/** An item that asks for a summary is no part of a thread. */
-const isTrigger = (text: string): boolean =>
-  text.includes("compaction_trigger") && parseObject(text)?.["type"] === "compaction_trigger"
+/** Whether an item asks for a summary of those before it: it is no part of a thread. */
+export const isTrigger = (item: unknown): boolean => isObject(item) && item["type"] === "compaction_trigger"
+
+const isTriggerText = (text: string): boolean => text.includes("compaction_trigger") && isTrigger(parseObject(text))

@@ -8,14 +8,8 @@ import { WeirConfig } from "../../../config.ts"
 import type { ClientApi } from "../../../dialects/client/client-api.ts"
 import { isAbsent } from "../../../dialects/client/fields.ts"
 import { responsesApi } from "../../../dialects/openai-responses/client.ts"
-import {
-  compactApi,
-  isTrigger,
-  sealingApi,
-  summaryMessage,
-  summaryPrompt,
-} from "../../../dialects/openai-responses/compaction.ts"
-import { inputItems } from "../../../dialects/openai-responses/items.ts"
+import { compactApi, sealingApi, summaryMessage, summaryPrompt } from "../../../dialects/openai-responses/compaction.ts"
+import { inputItems, isTrigger } from "../../../dialects/openai-responses/items.ts"
 import { isObject, type JsonObject, parseObject } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import { partsInclude } from "../../../media/parts-include.ts"
