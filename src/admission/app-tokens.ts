@@ -10,7 +10,7 @@ import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordConcurrency } from "../telemetry/metrics.ts"
 import { type AdmissionError, concurrencyExceeded, Gate } from "./gate.ts"
-import { callerLimits, noDemand } from "./rates/caller-limits.ts"
+import { plainRequest } from "./rates/caller-limits.ts"
 
 export class AppTokens extends Context.Service<
   AppTokens,
@@ -65,7 +65,7 @@ export class AppTokens extends Context.Service<
           return { month, used: row?.used ?? 0, limit: testTierEndUsers }
         }),
         mint: Effect.fnUntraced(function* (caller, endUserId, ttlSeconds) {
-          yield* gate.admit({ ...callerLimits(caller, noDemand), keyId: caller.keyId })
+          yield* gate.admit(plainRequest(caller))
           yield* checkConcurrency(caller)
           yield* checkEndUsers(caller, endUserId)
           return yield* tokens.mint({ endUserId, appId: caller.app.id, keyId: caller.keyId }, ttlSeconds)

@@ -5,7 +5,7 @@
 import { type Caller, endUserName } from "../../identity/caller.ts"
 import type { Rate } from "../../protocol/catalogue/limits.ts"
 import { type LimitedSubject, namesModel } from "../../tenants/subject-limits.ts"
-import type { Limited, RateWindow, SlotLimit } from "../gate.ts"
+import type { AdmitRequest, Limited, RateWindow, SlotLimit } from "../gate.ts"
 
 /** The parts of a request that limits depend on. */
 export interface Demand {
@@ -19,6 +19,12 @@ export interface Demand {
 
 /** A request that runs nothing, such as one that mints a token. */
 export const noDemand: Demand = { model: undefined, tokens: 0, runs: false }
+
+/** The admission of such a request, which counts in its caller's rates. */
+export const plainRequest = (caller: Caller): AdmitRequest => ({
+  ...callerLimits(caller, noDemand),
+  keyId: caller.keyId,
+})
 
 const minuteMs = 60_000
 

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { Gate } from "../../../admission/gate.ts"
-import { callerLimits, noDemand } from "../../../admission/rates/caller-limits.ts"
+import { plainRequest } from "../../../admission/rates/caller-limits.ts"
 import { WeirConfig } from "../../../config.ts"
 import { chatApi } from "../../../dialects/openai-chat/client.ts"
 import { conversationItem } from "../../../dialects/openai-responses/items.ts"
@@ -109,10 +109,7 @@ export const conversationRoutes = HttpRouter.use(
         Effect.flatMap(HttpRouter.params, ({ id = "", item = "" }) => {
           const sent = fromRouter(request)
           const counted = (call: Authenticated) =>
-            Effect.andThen(
-              gate.admit({ ...callerLimits(call.caller, noDemand), keyId: call.caller.keyId }),
-              answer(call, { id, item }),
-            )
+            Effect.andThen(gate.admit(plainRequest(call.caller)), answer(call, { id, item }))
           return Effect.scoped(answerIn(chatApi, sent, counted, bodyMaxBytes, takeRoom(large, sent)))
         }),
       )

@@ -2,7 +2,7 @@
 import { Effect, Schema, SchemaTransformation, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { Gate } from "../../../admission/gate.ts"
-import { callerLimits, noDemand } from "../../../admission/rates/caller-limits.ts"
+import { plainRequest } from "../../../admission/rates/caller-limits.ts"
 import { WeirConfig } from "../../../config.ts"
 import { chatApi } from "../../../dialects/openai-chat/client.ts"
 import { conversationItem, outputItems, withItemId } from "../../../dialects/openai-responses/items.ts"
@@ -125,7 +125,7 @@ export const responseRoutes = HttpRouter.use(
 
     const listInput = Effect.fnUntraced(function* (call: Authenticated, id: string) {
       const { limit, after, order } = yield* decodeQuery(ListQuery, call)
-      yield* gate.admit({ ...callerLimits(call.caller, noDemand), keyId: call.caller.keyId })
+      yield* gate.admit(plainRequest(call.caller))
       const items = yield* itemsBefore(call.caller, id)
       if (order === "desc") items.reverse()
       const from = after === undefined ? 0 : items.findIndex((item) => item["id"] === after) + 1

@@ -4,7 +4,7 @@
  */
 import { Effect, Result, Semaphore } from "effect"
 import { type AdmissionError, Gate } from "../../../admission/gate.ts"
-import { callerLimits, noDemand } from "../../../admission/rates/caller-limits.ts"
+import { callerLimits, noDemand, plainRequest } from "../../../admission/rates/caller-limits.ts"
 import { WeirConfig } from "../../../config.ts"
 import { isAbsent } from "../../../dialects/client/fields.ts"
 import {
@@ -221,7 +221,7 @@ export const makeThreads = Effect.gen(function* () {
       Effect.map(openSummaries(caller.org, request.body), (whole) => ({ ...request, body: whole })),
     )
     if (!namesOthers([body])) return read
-    const counted = Effect.suspend(() => gate.admit({ ...callerLimits(caller, noDemand), keyId: caller.keyId }))
+    const counted = Effect.suspend(() => gate.admit(plainRequest(caller)))
     return Effect.andThen(
       gate.look(callerLimits(caller, { ...noDemand, tokens: 1 })),
       Effect.tapError(read, () => Effect.ignore(counted)),
