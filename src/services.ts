@@ -6,6 +6,7 @@ import { layerRedis as layerRedisGate } from "./admission/gate-redis.ts"
 import { Overload } from "./admission/overload.ts"
 import { PlanCurve } from "./admission/plan-usage.ts"
 import { Sessions } from "./admission/sessions.ts"
+import { BatchStore } from "./batches/batch-store.ts"
 import { Calls } from "./calls/calls.ts"
 import { OpenCalls } from "./calls/open-calls.ts"
 import { Tokenizer } from "./calls/tokens/tokenizer.ts"
@@ -219,6 +220,7 @@ export const layerServices = Layer.mergeAll(
   webhooks,
   exports,
   clientFiles,
+  BatchStore.layer,
   layerIdentityWatch,
 ).pipe(
   Layer.provideMerge(Calls.layer),

@@ -30,6 +30,7 @@ import { runCall } from "./call.ts"
 import type { Connection } from "./connection.ts"
 import type { Call } from "./held-call.ts"
 import type { CallRequest } from "./kind.ts"
+import { type CallPrice, priceCall } from "./price-call.ts"
 import { ClientReply } from "./reply/reply.ts"
 import type { WaitingBytes } from "./reply/reply-buffer.ts"
 import type { CallServices, OpenCall, OpenSession } from "./services.ts"
@@ -45,6 +46,12 @@ export class Calls extends Context.Service<
     readonly run: <Request extends CallRequest, Body extends object>(
       call: Call<Request, Body>,
       connection: Connection<Body>,
+    ) => Effect.Effect<void>
+    /** Prices a call; nothing is held or asked. A call that is refused is refused on its connection. */
+    readonly price: <Request extends CallRequest, Body extends object>(
+      call: Call<Request, Body>,
+      connection: Connection<Body>,
+      priced: (price: CallPrice) => void,
     ) => Effect.Effect<void>
     /** The services that calls run with; also for realtime sessions, whose responses are held and settled like calls. */
     readonly services: CallServices
@@ -110,6 +117,8 @@ export class Calls extends Context.Service<
         if (running.size === 0) return resume(Effect.void)
         emptied = () => resume(Effect.void)
       })
+      const replyTo = <Body extends object>(connection: Connection<Body>) =>
+        new ClientReply({ connection, waiting, bufferBytes, stallMs, heartbeatMs, nowMs: services.nowMs })
       const endAll = Effect.suspend(() => {
         for (const fiber of running) fiber.interruptUnsafe()
         return whenEmpty
@@ -138,16 +147,14 @@ export class Calls extends Context.Service<
           duration: config.drainTimeoutMs,
           orElse: () => Effect.andThen(Effect.logWarning("Drain timeout: running calls are ended"), endAll),
         }),
+        price: (call, connection, priced) =>
+          Effect.match(priceCall(services, call, replyTo(connection)), {
+            onSuccess: priced,
+            onFailure: (error) => connection.refuse(error),
+          }),
         run: (call, connection) =>
           Effect.withFiber((fiber) => {
-            const reply = new ClientReply({
-              connection,
-              waiting,
-              bufferBytes,
-              stallMs,
-              heartbeatMs,
-              nowMs: services.nowMs,
-            })
+            const reply = replyTo(connection)
             const traceId = traceIdOf(fiber)
             const member = running.add(fiber)
             hasRun = true

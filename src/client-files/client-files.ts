@@ -21,7 +21,7 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { VendorClient } from "../upstream/client.ts"
 import { type ClientFile, FileDirectory, type FilePage } from "./file-directory.ts"
 import { newFileId } from "./file-id.ts"
-import { type PartLost, partsOf, putParts, readParts, removeParts, type StoredFile } from "./file-parts.ts"
+import { type PartLost, partsOf, putParts, readParts, readRange, removeParts, type StoredFile } from "./file-parts.ts"
 
 export interface FileToKeep {
   readonly purpose: string
@@ -48,6 +48,12 @@ export class ClientFiles extends Context.Service<
       page: FilePage,
     ) => Effect.Effect<{ readonly files: ReadonlyArray<ClientFile>; readonly hasMore: boolean }, StoreUnavailable>
     readonly content: (file: ClientFile) => Effect.Effect<Stream.Stream<Uint8Array, TargetFailed | PartLost>, FileError>
+    /** So many bytes of a file, from a place. */
+    readonly range: (
+      file: ClientFile,
+      from: number,
+      bytes: number,
+    ) => Effect.Effect<Buffer, FileError | TargetFailed | PartLost>
     /** @returns false if there is none */
     readonly remove: (orgId: string, owner: KeptOwner, id: string) => Effect.Effect<boolean, FileError>
     /** Erases a file, and removes its content as far as its place answers. */
@@ -143,6 +149,8 @@ export class ClientFiles extends Context.Service<
             hasMore: files.length > page.limit,
           })),
         content: (file) => Effect.map(place, (at) => readParts(storageOf(at), sealer, file)),
+        range: (file, from, bytes) =>
+          Effect.flatMap(place, (at) => readRange(storageOf(at), sealer, file, from, bytes)),
         remove: Effect.fnUntraced(function* (orgId, owner, id) {
           const file = yield* directory.find(orgId, owner, id)
           if (file === undefined) return false

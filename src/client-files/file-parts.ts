@@ -69,13 +69,25 @@ export const readParts = (
   file: StoredFile,
 ): Stream.Stream<Uint8Array, TargetFailed | PartLost> =>
   Stream.fromIterable(Array.from({ length: file.parts }, (_, part) => part)).pipe(
-    Stream.mapEffect((part) =>
-      Effect.flatMap(storage.get(pathOf(file, part), partBytes + sealBytes), (sealed) => {
-        const bytes = sealed && sealer.openBytes(sealed, contextOf(file, part))
-        return bytes === undefined ? Effect.fail(new PartLost({ file: file.id, part })) : Effect.succeed(bytes)
-      }),
-    ),
+    Stream.mapEffect((part) => readPart(storage, sealer, file, part)),
   )
+
+const readPart = (storage: Storage, sealer: Sealer, file: StoredFile, part: number) =>
+  Effect.flatMap(storage.get(pathOf(file, part), partBytes + sealBytes), (sealed) => {
+    const bytes = sealed && sealer.openBytes(sealed, contextOf(file, part))
+    return bytes === undefined ? Effect.fail(new PartLost({ file: file.id, part })) : Effect.succeed(bytes)
+  })
+
+/** Reads so many bytes from a place, with the parts that have them. */
+export const readRange = (storage: Storage, sealer: Sealer, file: StoredFile, from: number, bytes: number) => {
+  const first = Math.floor(from / partBytes)
+  const last = Math.floor((from + bytes - 1) / partBytes)
+  const parts = Array.from({ length: last - first + 1 }, (_, at) => first + at)
+  return Effect.map(
+    Effect.forEach(parts, (part) => readPart(storage, sealer, file, part)),
+    (read) => Buffer.concat(read).subarray(from - first * partBytes, from - first * partBytes + bytes),
+  )
+}
 
 export const removeParts = (storage: Storage, file: StoredFile): Effect.Effect<void, TargetFailed> =>
   Effect.forEach(

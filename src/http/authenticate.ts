@@ -5,6 +5,7 @@
  */
 import { Effect } from "effect"
 import { Gate } from "../admission/gate.ts"
+import type { CallPrice } from "../calls/price-call.ts"
 import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
 import { type CallerRequest, Callers, type Verified } from "../identity/callers.ts"
@@ -22,10 +23,23 @@ export interface SentRequest extends Pick<Request, "remoteAddress"> {
   readonly method: string
   /** Path plus query, as sent. */
   readonly url: string
+  /** The gateway's own request for a caller that it knows: one of a batch. */
+  readonly own?: OwnRequest | undefined
+}
+
+export interface OwnRequest {
+  readonly caller: Caller
+  /** Takes its price, and nothing is asked; absent if it is to be made. */
+  readonly priced?: (price: CallPrice) => void
+}
+
+interface CheckedRequest extends CallerRequest {
+  /** The caller of a request of the gateway's own. */
+  readonly own: Caller | undefined
 }
 
 /** The callers that a route accepts. */
-export type Check<C extends Caller> = (request: CallerRequest) => Effect.Effect<Verified<C>, RouteError>
+export type Check<C extends Caller> = (request: CheckedRequest) => Effect.Effect<Verified<C>, RouteError>
 
 export const makeAuthenticate = Effect.gen(function* () {
   const callers = yield* Callers
@@ -34,9 +48,14 @@ export const makeAuthenticate = Effect.gen(function* () {
   const callerAddress = makeCallerAddress(trustedProxies)
 
   const checked = <C extends Caller>(check: Check<C>, request: SentRequest, body: SignedBody) => {
-    const { headers, method, url: target } = request
-    return check({ headers, address: () => callerAddress(request), method, target, body })
+    const { headers, method, url: target, own } = request
+    return check({ headers, address: () => callerAddress(request), method, target, body, own: own?.caller })
   }
+
+  const anyCaller: Check<Caller> = (request) =>
+    request.own === undefined
+      ? callers.authenticate(request)
+      : Effect.succeed({ caller: request.own, nonce: undefined })
 
   /** @param read reads the body. @returns its content, and the bytes that a signature of it covers */
   const authenticate = <C extends Caller, A, E, R>(
@@ -64,7 +83,7 @@ export const makeAuthenticate = Effect.gen(function* () {
 
   return {
     authenticate,
-    anyCaller: callers.authenticate,
+    anyCaller,
     application: callers.application,
     /** Whether a request has a valid credential; nothing is counted, and a signature is not verified. */
     hasCredential: (request: SentRequest): Effect.Effect<boolean> =>
@@ -75,7 +94,7 @@ export const makeAuthenticate = Effect.gen(function* () {
       ),
     /** The caller of a request whose signature was verified before, as it is now. */
     again: (request: SentRequest): Effect.Effect<Caller, RouteError> =>
-      Effect.map(checked(callers.authenticate, request, "verified"), ({ caller }) => caller),
+      Effect.map(checked(anyCaller, request, "verified"), ({ caller }) => caller),
   }
 })
 

@@ -85,7 +85,12 @@ export const makeCallRunner = Effect.gen(function* () {
     const run = Effect.flatMap(prepared, (result) => {
       if (Result.isFailure(result)) return refuse(result.failure)
       const { connection, after, ...read } = result.success
-      const run = whileValid(() => again(request), calls.run({ requestId, kind, ...read }, connection))
+      const call = { requestId, kind, ...read }
+      const priced = request.own?.priced
+      const run =
+        priced === undefined
+          ? whileValid(() => again(request), calls.run(call, connection))
+          : calls.price(call, connection, priced)
       return after === undefined ? run : Effect.ensuring(run, after)
     })
     return traced(request, requestId, words.status)(run)

@@ -5,6 +5,8 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerError } from "effect/http"
 import { HttpApiBuilder, HttpApiError } from "effect/http-api"
 import { Overload } from "../admission/overload.ts"
+import { Batches } from "../batches/batches.ts"
+import { layerBatchRunner } from "../batches/run-batches.ts"
 import { Calls, newRequestId } from "../calls/calls.ts"
 import { lameDuckMsOf, WeirConfig } from "../config.ts"
 import { OperatorSessions } from "../identity/operator-sessions.ts"
@@ -12,6 +14,9 @@ import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
 import { serveBelow } from "./base-path.ts"
+import { layerLineCalls } from "./compatible/batches/line-calls.ts"
+import { batchRoutes } from "./compatible/batches/routes.ts"
+import { CompatibleHandlers } from "./compatible/exchange.ts"
 import { uploadRoutes } from "./compatible/files/openai-uploads.ts"
 import { fileRoutes } from "./compatible/files/routes.ts"
 import { failureAt } from "./compatible/reply.ts"
@@ -112,6 +117,9 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
   ]),
 )
 
+/** Requests of batches are answered by the routes of their APIs. */
+const batches = Layer.provideMerge(layerBatchRunner, Batches.layer).pipe(Layer.provide(layerLineCalls))
+
 /** Serves all routes on the configured address; if a port for metrics is set, operators' routes are open there. */
 export const layerServer = Layer.unwrap(
   Effect.gen(function* () {
@@ -129,6 +137,7 @@ export const layerServer = Layer.unwrap(
       conversationRoutes,
       fileRoutes,
       uploadRoutes,
+      batchRoutes,
       pageRoutes,
       consoleRoutes,
       guideRoutes(access),
@@ -158,7 +167,11 @@ export const layerServer = Layer.unwrap(
     const operators = serve(inside, operatorsNode, { host, port: metricsPort })
     return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators))).pipe(Layer.provide(Draining.layer))
   }),
-).pipe(Layer.provide(Layer.merge(OperatorSessions.layer, LargeRequests.layer)))
+).pipe(
+  Layer.provide(batches),
+  Layer.provide(CompatibleHandlers.layer),
+  Layer.provide(Layer.merge(OperatorSessions.layer, LargeRequests.layer)),
+)
 
 /** The envelope for failures before a handler runs: unknown paths, and parts of a request that their schema refuses. */
 const envelopes = HttpRouter.middleware(

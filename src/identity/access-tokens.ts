@@ -44,6 +44,8 @@ export class AccessTokens extends Context.Service<
   {
     /** Authenticates a token that has the scope. @param authorization the whole header value */
     readonly authenticate: (authorization: string | undefined, scope: KeyScope) => Effect.Effect<Bearer, BearerError>
+    /** The owner of a token that asked for something before, as it is now. */
+    readonly known: (id: string, scope: KeyScope) => Effect.Effect<Bearer, BearerError>
     /** Creates a token. The secret is returned once. */
     readonly issue: (token: {
       readonly kind: AccessTokenKind
@@ -67,31 +69,37 @@ export class AccessTokens extends Context.Service<
       const { authStaleMs } = yield* WeirConfig
       const { sql } = yield* CallQueries
       const bounded = yield* queryDeadline
+      const tokens = sql`
+        select t.id, t.kind, t.org_id, t.user_id, t.role, t.scopes, t.status, t.expires_at,
+          u.email, u.status = 'disabled' as is_disabled
+        from access_tokens t left join users u on u.id = t.user_id`
       const rowOf = yield* makeCachedLookup<TokenRow>(
         (hash) =>
-          bounded(
-            sql<TokenRow>`
-              select t.id, t.kind, t.org_id, t.user_id, t.role, t.scopes, t.status, t.expires_at,
-                u.email, u.status = 'disabled' as is_disabled
-              from access_tokens t left join users u on u.id = t.user_id
-              where t.secret_sha256 = decode(${hash}, 'hex')`,
-          ).pipe(Effect.map((rows) => rows[0])),
+          bounded(sql<TokenRow>`${tokens} where t.secret_sha256 = decode(${hash}, 'hex')`).pipe(
+            Effect.map((rows) => rows[0]),
+          ),
         authStaleMs,
       )
+      const judge = Effect.fnUntraced(function* (row: TokenRow | undefined, scope: KeyScope) {
+        if (row === undefined || row.status === "revoked" || row.is_disabled === true) return yield* unauthorized
+        if (row.expires_at !== null && row.expires_at.getTime() <= (yield* Clock.currentTimeMillis)) {
+          return yield* serviceError("token_expired", "The token has expired")
+        }
+        if (!row.scopes.includes(scope)) {
+          return yield* serviceError("forbidden", `The token lacks the scope ${scope}`, { detail: { scope } })
+        }
+        const person = row.user_id === null ? undefined : { id: row.user_id, email: row.email ?? undefined }
+        return { tokenId: row.id, kind: row.kind, orgId: row.org_id, person, role: row.role ?? "owner" }
+      })
       return AccessTokens.of({
         authenticate: Effect.fnUntraced(function* (authorization, scope) {
           const secret = bearerPattern.exec(authorization ?? "")?.[1]
           if (secret === undefined) return yield* unauthorized
-          const row = yield* rowOf(sha256(secret).toString("hex"))
-          if (row === undefined || row.status === "revoked" || row.is_disabled === true) return yield* unauthorized
-          if (row.expires_at !== null && row.expires_at.getTime() <= (yield* Clock.currentTimeMillis)) {
-            return yield* serviceError("token_expired", "The token has expired")
-          }
-          if (!row.scopes.includes(scope)) {
-            return yield* serviceError("forbidden", `The token lacks the scope ${scope}`, { detail: { scope } })
-          }
-          const person = row.user_id === null ? undefined : { id: row.user_id, email: row.email ?? undefined }
-          return { tokenId: row.id, kind: row.kind, orgId: row.org_id, person, role: row.role ?? "owner" }
+          return yield* judge(yield* rowOf(sha256(secret).toString("hex")), scope)
+        }),
+        known: Effect.fnUntraced(function* (id, scope) {
+          const [row] = yield* bounded(sql<TokenRow>`${tokens} where t.id = ${id}`)
+          return yield* judge(row, scope)
         }),
         issue: Effect.fnUntraced(function* ({ kind, orgId, userId, role, name = "", scopes, expiresAt }) {
           const secret = mintSecret(kind === "pat" ? "pat" : "dev")

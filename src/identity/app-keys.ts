@@ -55,6 +55,8 @@ export class AppKeys extends Context.Service<
     readonly checkKey: (
       credentials: Omit<AppCredentials, "key" | "scope" | "address">,
     ) => Effect.Effect<Verified<AppCaller>, AuthenticationError>
+    /** The application of a key that asked for something before, as it is now. */
+    readonly known: (keyId: string) => Effect.Effect<AppCaller, AuthenticationError>
   }
 >()("weir/identity/AppKeys") {
   static readonly layer = Layer.effect(
@@ -82,7 +84,7 @@ export class AppKeys extends Context.Service<
         if (credentials.checksAddress && !isAllowed(entry, credentials.address)) {
           return refuse("app_ip_denied", "This application does not accept calls from this address")
         }
-        const verdict = verdictOf(credentials, nowMs)
+        const verdict: Verdict = credentials.isKnown === true ? accepted : verdictOf(credentials, nowMs)
         if (verdict._tag === "Invalid") return refuse("signature_invalid", verdict.reason)
         if (verdict._tag === "Unsigned" && (requireSignature || entry.app.requireSignature === true)) {
           return refuse("signature_invalid", "This application requires signed requests")
@@ -104,7 +106,18 @@ export class AppKeys extends Context.Service<
         )
       }
 
+      /** Keys without their secret: an application's allowed addresses are those of its back end. */
+      const withoutSecret = { scope: "runtime", address: () => undefined, checksAddress: false } as const
+
       return AppKeys.of({
+        known: (keyId) =>
+          Effect.flatMap(tenants.key(keyId), (row) => {
+            if (row === undefined) return rejected
+            const sent = { signature: unsigned, method: "", target: "", body: "unread" } as const
+            return Effect.flatMap(tenants.app(row.appId), (entry) =>
+              judge(keyId, row, entry, { ...sent, ...withoutSecret, secret: row.secretSha256, isKnown: true }),
+            )
+          }).pipe(Effect.map(({ caller }) => caller)),
         authenticate: (credentials) => {
           const { keyId, key } = credentials
           if (keyId === undefined || key === undefined || keyId.length > 128) return rejected
@@ -129,9 +142,7 @@ export class AppKeys extends Context.Service<
                     ...credentials,
                     secret: row.secretSha256,
                     former: formerOf(row, clock.currentTimeMillisUnsafe()),
-                    scope: "runtime",
-                    address: () => undefined,
-                    checksAddress: false,
+                    ...withoutSecret,
                   }),
                 ),
           )
@@ -141,6 +152,8 @@ export class AppKeys extends Context.Service<
   )
 }
 
+const unsigned: SignatureHeaders = { ts: undefined, nonce: undefined, sign: undefined }
+
 type CallerLimits = ReadonlyArray<LimitedSubject>
 
 interface Judged extends Omit<AppCredentials, "keyId" | "key"> {
@@ -149,7 +162,12 @@ interface Judged extends Omit<AppCredentials, "keyId" | "key"> {
   /** Another one that may sign. */
   readonly former?: Uint8Array | undefined
   readonly checksAddress: boolean
+  /** Whether its signature, or the lack of it, was accepted before. */
+  readonly isKnown?: boolean
 }
+
+type Verdict = ReturnType<typeof verifySignature>
+const accepted: Verdict = { _tag: "Signed", nonce: "" }
 
 /** The same rows give the same limits. */
 const limitsOfKeys = new WeakMap<KeyRow, { readonly app: App; readonly org: Org; readonly limits: CallerLimits }>()

@@ -1,6 +1,7 @@
 /** The caller of a runtime route, independent of its kind of credential. */
 
 import type { Subjects } from "../money/budgets/budget.ts"
+import type { HoldFacts } from "../money/settlement.ts"
 import type { Tags } from "../protocol/values/tags.ts"
 import type { LimitedSubject } from "../tenants/subject-limits.ts"
 import type { AppEntry, OrgEntry } from "../tenants/tenants.ts"
@@ -20,7 +21,17 @@ export interface Caller extends OrgEntry {
   readonly tags?: Tags | undefined
   /** The member behind a device key or a personal access token. */
   readonly person?: { readonly id: string; readonly teams: ReadonlyArray<string> } | undefined
+  /** The batch that its call belongs to. */
+  readonly batch?: BatchMoney | undefined
 }
+
+/** The batch whose request a call is: its money is held by the batch. */
+export interface BatchMoney extends Pick<HoldFacts, "day" | "budgets"> {
+  readonly id: string
+}
+
+/** The caller of a request of a batch. */
+export const inBatch = (caller: Caller, batch: BatchMoney): Caller => ({ ...caller, batch })
 
 /** The ids of a caller, without its records. */
 export interface CallerIds extends Pick<Caller, "keyId" | "endUserId" | "person"> {

@@ -9,9 +9,9 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { People } from "../tenants/people.ts"
 import { limitedSubject, orgRates } from "../tenants/subject-limits.ts"
 import { Tenants } from "../tenants/tenants.ts"
-import { AccessTokens } from "./access-tokens.ts"
+import { AccessTokens, type Bearer } from "./access-tokens.ts"
 import { type AppCaller, AppKeys, type AuthenticationError, type Verified } from "./app-keys.ts"
-import { endUserName } from "./caller.ts"
+import { type Caller, endUserName } from "./caller.ts"
 import { EndUserTokens } from "./end-user-tokens.ts"
 import type { SignedBody } from "./signature.ts"
 
@@ -36,6 +36,10 @@ export class Callers extends Context.Service<
   Callers,
   {
     readonly authenticate: (request: CallerRequest) => Effect.Effect<Verified, CallerError>
+    /** The caller of an earlier request, as it is now: its key or token, and its end user. */
+    readonly known: (
+      earlier: Pick<Caller, "keyId" | "endUserId"> & { readonly isApplication: boolean },
+    ) => Effect.Effect<Caller, CallerError>
     /** Authenticates an application by its key pair only. */
     readonly application: (request: CallerRequest) => Effect.Effect<Verified<AppCaller>, CallerError>
   }
@@ -62,14 +66,10 @@ export class Callers extends Context.Service<
         const { keyId, appId, endUserId } = yield* endUserTokens.verify(token)
         const { caller, nonce } = yield* appKeys.checkKey({ ...request, keyId, signature: signatureOf(request) })
         if (caller.app.id !== appId) return yield* serviceError("unauthorized", "The token is not valid")
-        const own =
-          caller.app.endUsers && limitedSubject("endUser", endUserName(caller.app, endUserId), caller.app.endUsers)
-        const limits = own === undefined ? caller.limits : [...(caller.limits ?? []), ...own]
-        return { caller: { ...caller, endUserId, ...(limits !== undefined && { limits }) }, nonce }
+        return { caller: ofEndUser(caller, endUserId), nonce }
       })
 
-      const bearer = Effect.fnUntraced(function* (authorization: string) {
-        const { tokenId, orgId, person: owner } = yield* accessTokens.authenticate(authorization, "runtime")
+      const callerOf = Effect.fnUntraced(function* ({ tokenId, orgId, person: owner }: Bearer) {
         const entry = yield* tenants.org(orgId)
         const memberships = owner === undefined ? [] : yield* people.membershipsOf(owner)
         const membership = memberships.find(({ org }) => org.org.id === orgId)
@@ -80,11 +80,22 @@ export class Callers extends Context.Service<
         const person = owner && membership && { id: owner.id, teams: membership.teams }
         const limits = [...orgRates(entry.org), ...(membership?.limits ?? [])]
         const ids = { keyId: tokenId, app: undefined, endUserId: undefined, person }
-        return { caller: { ...entry, ...ids, ...(limits.length > 0 && { limits }) }, nonce: undefined }
+        return { ...entry, ...ids, ...(limits.length > 0 && { limits }) }
       })
+      const bearer = (authorization: string) =>
+        Effect.map(Effect.flatMap(accessTokens.authenticate(authorization, "runtime"), callerOf), (caller) => ({
+          caller,
+          nonce: undefined,
+        }))
 
       return Callers.of({
         application,
+        known: ({ keyId, endUserId, isApplication }): Effect.Effect<Caller, CallerError> => {
+          if (!isApplication) return Effect.flatMap(accessTokens.known(keyId, "runtime"), callerOf)
+          return Effect.map(appKeys.known(keyId), (caller) =>
+            endUserId === undefined ? caller : ofEndUser(caller, endUserId),
+          )
+        },
         authenticate: (request): Effect.Effect<Verified, CallerError> => {
           const { "x-svc-app-token": token, authorization } = request.headers
           if (request.headers["x-svc-key-id"] !== undefined) return application(request)
@@ -94,6 +105,12 @@ export class Callers extends Context.Service<
       })
     }),
   )
+}
+
+const ofEndUser = (caller: AppCaller, endUserId: string): AppCaller => {
+  const own = caller.app.endUsers && limitedSubject("endUser", endUserName(caller.app, endUserId), caller.app.endUsers)
+  const limits = own === undefined ? caller.limits : [...(caller.limits ?? []), ...own]
+  return { ...caller, endUserId, ...(limits !== undefined && { limits }) }
 }
 
 const signatureOf = ({ headers }: CallerRequest) => ({

@@ -22,6 +22,13 @@ export const tokensOf = (day: string): Counter => {
   return lastTokens
 }
 
+/** The account of a batch: in the books it holds money as a node does, and for as long as the batch runs. */
+export const batchAccount = (id: string): string => `${batchPrefix}${id}`
+
+export const isBatchAccount = (node: string): boolean => node.startsWith(batchPrefix)
+
+const batchPrefix = "batch:"
+
 /** Counters of anything else have a colon in their name. */
 export const isMoney = (counter: string): boolean => !counter.includes(":")
 

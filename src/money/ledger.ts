@@ -8,13 +8,13 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { forAll } from "../background.ts"
 import { WeirConfig } from "../config.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { StoreUnavailable } from "../store/unavailable.ts"
+import { StoreUnavailable } from "../store/unavailable.ts"
 import { allottedSeries, recordBudget, recordLedgerEvent } from "../telemetry/metrics.ts"
 import type { Allotment } from "./allotments.ts"
-import { type Amount, wholeAmount } from "./amount.ts"
+import { type Amount, formatAmount, wholeAmount } from "./amount.ts"
 import { type BudgetNeed, budgetExceeded, labelOf } from "./budgets/budget.ts"
 import { ShadowBudgets } from "./budgets/shadow-budgets.ts"
-import { type Counter, tokensOf } from "./counters.ts"
+import { type Counter, isBatchAccount, tokensOf } from "./counters.ts"
 import { makeGranting, sumsOf, type Wanted } from "./granting.ts"
 import { layerPostgres } from "./ledger-postgres.ts"
 import { type LedgerStore, LedgerStores } from "./ledger-store.ts"
@@ -51,6 +51,12 @@ export interface OwnAllotment extends Pick<Allotment, "orgId" | "counter" | "fre
 
 export type Checkpoint = Omit<OpenHold, "isFirst">
 
+/** An amount of a counter that moves, as the books write it. */
+export interface MovedNeed {
+  readonly counter: string
+  readonly amount: string
+}
+
 export type HoldError = ServiceError | StoreUnavailable
 
 /** The background work of a node for the organisations of one shard. */
@@ -68,6 +74,14 @@ export class Ledger extends Context.Service<
      * organisation's balance after this charge: available and allotted.
      */
     readonly settle: (settlement: Settlement) => Effect.Effect<Amount, StoreUnavailable>
+    /**
+     * Moves a hold to an account that outlives this node: a batch's.
+     * @param move writes it to the books, in one commit with its reason; false if the lease of the hold's node has ended
+     */
+    readonly handOver: (
+      hold: HoldFacts,
+      move: (node: string, needs: ReadonlyArray<MovedNeed>) => Effect.Effect<boolean, StoreUnavailable>,
+    ) => Effect.Effect<void, StoreUnavailable>
     /** Closes a hold without a charge. Idempotent. */
     readonly release: (hold: HoldFacts) => Effect.Effect<void, StoreUnavailable>
     /** Writes checkpoints: the settlements of running exchanges if this node died now. */
@@ -140,6 +154,7 @@ const overShards = (
             (balances) => balances.find((each) => each !== 0n) ?? 0n,
           )
         : of(settlement.hold.orgId).settle(settlement),
+    handOver: (hold, move) => of(hold.orgId).handOver(hold, move),
     release: (hold) => of(hold.orgId).release(hold),
     checkpoint: (checkpoints) => {
       const parts = Map.groupBy(checkpoints, ({ hold }) => of(hold.orgId))
@@ -232,7 +247,8 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
     const { cost, record } = settlement
     const facts = settlement.hold.orgId === "" ? yield* store.find(settlement.hold.ref) : settlement.hold
     if (facts === undefined) return 0n
-    const mayBeOpen = yield* open.close(facts)
+    // No checkpoint is written of what a batch holds.
+    const mayBeOpen = !isBatchAccount(facts.node) && (yield* open.close(facts))
     const { outcome, balance } = yield* store.settle({ ...settlement, hold: facts }, mayBeOpen)
     if (outcome === "duplicate") {
       recordLedgerEvent(context, "duplicate")
@@ -241,6 +257,33 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
     } else end(facts, cost, wholeAmount(allTokens(record.counts)), balance)
     return balance
   })
+
+  /** Ends a hold in this node's memory whose amounts have left its allotments. */
+  const moved = (facts: HoldFacts) => {
+    const { node, needs } = open.end(facts.ref) ?? { needs: [] }
+    const nowMs = nodes.nowMs()
+    for (const need of needs) {
+      node?.allotments.of(facts.orgId, need, nowMs).end(need.amount, need.amount, nowMs)
+    }
+  }
+
+  const handOver: Ledger["Service"]["handOver"] = (facts, move) =>
+    Effect.uninterruptible(
+      Effect.suspend(() => {
+        const held = open.get(facts.ref)
+        if (held === undefined) return Effect.die(new Error("The hold that is handed over has ended"))
+        const needs = held.needs.map(({ counter, amount }) => ({ counter, amount: formatAmount(amount) }))
+        // If it is not known whether the books have it, the node is left: what is its own then goes back from the books.
+        const left = Effect.sync(() => {
+          nodes.leave(held.node)
+          moved(facts)
+        })
+        return Effect.flatMap(
+          Effect.tapError(move(facts.node, needs), () => left),
+          (isMoved) => (isMoved ? Effect.sync(() => moved(facts)) : Effect.andThen(left, Effect.fail(lapsed))),
+        )
+      }),
+    )
 
   const release = Effect.fnUntraced(function* (facts: HoldFacts): Effect.fn.Return<void, StoreUnavailable> {
     if (!open.has(facts.ref)) return
@@ -252,6 +295,7 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
   return {
     hold,
     settle,
+    handOver,
     release,
     checkpoint: (checkpoints) => open.checkpoint(checkpoints),
     renew: Effect.uninterruptible(nodes.renew),
@@ -302,5 +346,7 @@ const countersOf = ({ budgets = [] }: HoldRequest): HoldFacts["budgets"] => {
   }
   return named.length === 0 ? undefined : named
 }
+
+const lapsed = new StoreUnavailable({ store: "postgres", cause: "the lease of the node has run out" })
 
 const insufficientBalance = serviceError("insufficient_balance", "The balance does not cover this request")

@@ -34,6 +34,11 @@ export class OpenHolds {
     return this.#running.has(ref)
   }
 
+  /** The amounts and the node of a hold that has not ended. */
+  get(ref: string): Pick<Running, "node" | "needs"> | undefined {
+    return this.#running.get(ref)
+  }
+
   begin(ref: string, node: Node, needs: ReadonlyArray<Need>): void {
     node.holds++
     const state = { mayBeOpen: false, isWritten: false, isUncertain: false, writing: undefined, isEnding: false }

@@ -91,6 +91,7 @@ export class Retention extends Context.Service<
         ),
         () => sql<Removed>`select retain_exports(${retentionDays}::int, ${pageRows}::int) as removed`,
         perShard(({ sql, books }) => sql<Removed>`select ${books}retain_responses(${pageRows}::int) as removed`),
+        perShard(({ sql, books }) => sql<Removed>`select ${books}retain_batches(${pageRows}::int) as removed`),
         () => responsesOfClosed,
         perShard(
           ({ sql, books }) => sql<Removed>`select ${books}retain_spent(${keptIds}::int, ${pageRows}::int) as removed`,

@@ -126,7 +126,7 @@ begin
     on conflict (org_id, counter, node) do update set spent = a.spent + excluded.spent
   ), moved as (
     insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
-    select org, cur, 'node:' || node, case when job is null then 'revenue' else 'job:' || (job->>'id') end, cost,
+    select org, cur, node_account(node), case when job is null then 'revenue' else 'job:' || (job->>'id') end, cost,
       case when job is null then 'charge' else 'job' end, ref
     from charge where cost > 0
   ), account as materialized (
@@ -225,7 +225,7 @@ begin
         on conflict (org_id, counter, node) do update set spent = a.spent + excluded.spent
       )
       insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
-      select r.org_id, r.currency, 'revenue', 'node:' || r.node, undone.cost, 'correct', r.ref
+      select r.org_id, r.currency, 'revenue', node_account(r.node), undone.cost, 'correct', r.ref
       from undone where undone.cost > 0;
     end if;
   end loop;
@@ -308,7 +308,7 @@ begin
           where v.amount <> 0 order by v.counter
           on conflict (org_id, counter, node) do update set spent = t.spent + excluded.spent;
           insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
-          select h.org_id, h.currency, 'node:' || n.id, 'revenue', h.cost, 'charge', h.ref where h.cost > 0;
+          select h.org_id, h.currency, node_account(n.id), 'revenue', h.cost, 'charge', h.ref where h.cost > 0;
         exception when data_exception or integrity_constraint_violation then
           outcome := 'unreadable';
         end;
@@ -333,7 +333,9 @@ begin
       select min(o.node) from allotments o
       union all
       select (select min(o.node) from allotments o where o.node > each.id) from each where id is not null
-    ) select id from each where id is not null and not exists (select from nodes k where k.id = each.id));
+    ) select id from each where id is not null and not exists (select from nodes k where k.id = each.id)
+      and not (id like 'batch:%'
+        and exists (select from batches b where b.id = substr(each.id, 7) and b.ended_at is null)));
   for a in select o.org_id, o.counter, o.node from allotments o where o.node = any(gone) order by 1, 2, 3 loop
     insert into counters (org_id, counter) values (a.org_id, a.counter) on conflict do nothing;
     perform 1 from counters k where k.org_id = a.org_id and k.counter = a.counter for update;

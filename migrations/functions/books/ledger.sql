@@ -52,7 +52,9 @@ begin
             - case when y.beside is null then 0 else counters_used(r.org, y.beside) end as free,
           k.funded - k.forgiven as raised,
           (select count(*) from allotments a
-            where a.org_id = r.org and a.counter = y.counter and a.node <> r.node and a.granted > a.spent) as others
+            where a.org_id = r.org and a.counter = y.counter and a.node <> r.node and a.granted > a.spent
+              -- What batches hold does not come back when nodes are asked for it.
+              and a.node not like 'batch:%') as others
         from jsonb_to_recordset(r.counters) as y(counter text, need numeric, want numeric, "limit" numeric, beside jsonb)
         left join counters k on k.org_id = r.org and k.counter = y.counter
       loop
@@ -129,12 +131,18 @@ begin
   end loop;
 end $fn$;
 
+-- The account of a node, or of a batch: the latter holds its money as a node of its own.
+create or replace function node_account(p_node text)
+returns text language sql immutable as $fn$
+  select case when p_node like 'batch:%' then p_node else 'node:' || p_node end
+$fn$;
+
 -- Money is moved between an account and a node, by its sign; other counters have no accounts.
 create or replace function ledger_move(p_org text, p_counter text, p_node text, p_amount numeric, p_ref text)
 returns void language sql as $fn$
   insert into transfers (org_id, currency, debit_account, credit_account, amount, kind, ref)
-  select p_org, p_counter, case when p_amount > 0 then 'available' else 'node:' || p_node end,
-    case when p_amount > 0 then 'node:' || p_node else 'available' end, abs(p_amount),
+  select p_org, p_counter, case when p_amount > 0 then 'available' else node_account(p_node) end,
+    case when p_amount > 0 then node_account(p_node) else 'available' end, abs(p_amount),
     case when p_amount > 0 then 'allot' else 'return' end, p_ref
   where p_amount <> 0 and p_counter not like '%:%'
 $fn$;
@@ -182,7 +190,7 @@ returns table(finding text, id text) language sql stable as $fn$
     select org_id, counter, 'funding', -funded from counters where counter not like '%:%'
       and org_id > p_after and (p_upto is null or org_id <= p_upto)
     union all
-    select org_id, counter, 'node:' || node, granted - spent from allotments where counter not like '%:%'
+    select org_id, counter, node_account(node), granted - spent from allotments where counter not like '%:%'
       and org_id > p_after and (p_upto is null or org_id <= p_upto)
     union all
     select org_id, currency, 'job:' || id, case when ended_at is null then held else 0 end from jobs

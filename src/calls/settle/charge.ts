@@ -18,7 +18,7 @@ export const free: Charge = { cost: 0n, cacheNetSaving: 0n }
 /** The amounts of a settlement, and the caller in its usage record. */
 export interface Charged
   extends Pick<Settlement, "hold" | "atMs" | "job">,
-    Omit<UsageRecord, "appId" | "tags" | "policies" | "vendor" | "tierMs" | "cacheNetSaving"> {
+    Omit<UsageRecord, "appId" | "tags" | "batchId" | "policies" | "vendor" | "tierMs" | "cacheNetSaving"> {
   readonly caller: Caller
   /** The target that was called; undefined if no vendor was asked. */
   readonly target: CallTarget | undefined
@@ -36,6 +36,7 @@ export const settlementOf = (charged: Charged): Settlement => {
     counts: storable(known.counts),
     appId: caller.app?.id ?? "",
     tags: caller.tags,
+    batchId: caller.batch?.id,
     policies: hits.length === 0 ? undefined : hits,
     vendor: target?.vendor.id ?? "",
     tierMs: rounded(took),

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { budgetSubjects, type Caller } from "../../identity/caller.ts"
 import { wholeAmount } from "../../money/amount.ts"
 import { type CoveringBudget, needsOf } from "../../money/budgets/budget.ts"
+import { batchAccount } from "../../money/counters.ts"
 import type { Hold, HoldError, HoldRequest } from "../../money/ledger.ts"
 import { dayOf } from "../../protocol/values/utc8.ts"
 import type { CallServices } from "../services.ts"
@@ -25,6 +26,11 @@ export const reserve = (
   { ref, caller, requestId, currency, amount, tokens, nowMs }: Reservation,
 ): Effect.Effect<Reserved, HoldError> => {
   const covering = budgets.covering(caller, budgetSubjects(caller), nowMs)
+  if (caller.batch !== undefined) {
+    const { id, day, budgets } = caller.batch
+    const facts = { ref, orgId: caller.org.id, currency, keyId: caller.keyId, requestId, amount, day, budgets }
+    return Effect.succeed({ hold: { ...facts, node: batchAccount(id), balance: 0n }, covering })
+  }
   const held = ledger.hold({
     ref,
     orgId: caller.org.id,

@@ -1,6 +1,6 @@
 /** Calls and counts of tokens for clients of other APIs. */
 
-import { Effect, Result } from "effect"
+import { Context, Effect, Layer, Result } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
 import { withKeep } from "../../calls/held-call.ts"
@@ -48,7 +48,7 @@ interface Place extends RequestPlace {
   readonly compacts?: boolean
 }
 
-export const makeCompatibleHandlers = Effect.gen(function* () {
+const makeCompatibleHandlers = Effect.gen(function* () {
   const runner = yield* makeCallRunner
   const { bodyMaxBytes } = yield* WeirConfig
   const tokenizer = yield* Tokenizer
@@ -209,6 +209,14 @@ export const makeCompatibleHandlers = Effect.gen(function* () {
     return media.orMedia(place.model, place.stream, exchange(place))
   }
 })
+
+/** The handlers of `POST` requests of other APIs: for clients, and for requests of batches. */
+export class CompatibleHandlers extends Context.Service<
+  CompatibleHandlers,
+  (path: string, query: string) => DirectHandler | undefined
+>()("weir/http/CompatibleHandlers") {
+  static readonly layer = Layer.effect(CompatibleHandlers, makeCompatibleHandlers)
+}
 
 /** The request id of a call, if its caller gave one. */
 const askedIn = (decoded: CompatibleRequest["decoded"]): Asked | undefined => {

@@ -19,7 +19,7 @@ import { RerankRequest } from "../../protocol/kinds/rerank.ts"
 import { SearchRequest } from "../../protocol/kinds/search.ts"
 import { type CallRunner, makeCallRunner } from "../call-runner.ts"
 import { fromRouter, makeForCaller, type RuntimeRequest } from "../caller-request.ts"
-import { makeCompatibleHandlers } from "../compatible/exchange.ts"
+import { CompatibleHandlers } from "../compatible/exchange.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import { LargeRequests } from "../large/large-requests.ts"
 import { mediaAnswers } from "../media/answers.ts"
@@ -127,7 +127,7 @@ export const runtimeRoutes = HttpApiBuilder.group(
 
 /** Handlers of the hot routes, for serving without a router. */
 export const hotAnswers = Effect.map(
-  Effect.all([makeRuntimeAnswers, makeCompatibleHandlers]),
+  Effect.all([makeRuntimeAnswers, CompatibleHandlers]),
   ([{ calls, heartbeat }, compatible]) => {
     const own = new Map(calls).set("/t1/heartbeat", replying(heartbeat))
     return (path: string, query: string): DirectHandler | undefined => own.get(path) ?? compatible(path, query)

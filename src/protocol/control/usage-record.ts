@@ -58,6 +58,8 @@ export const usageFields = {
   tags: Schema.optional(Schema.Record(Schema.String, Schema.String)),
   /** Matches of content policies, without their text. */
   policies: Schema.optional(Schema.Array(PolicyHit)),
+  /** The batch that the call belongs to. */
+  batchId: OptionalText,
 } as const
 
 export type UsageField = keyof typeof usageFields

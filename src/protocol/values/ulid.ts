@@ -38,10 +38,14 @@ export const timeOfId = (id: string): number | undefined => {
 
 /** @param nowMs milliseconds since 1970 */
 export const newUlid = (nowMs: number): string => {
+  return ulidOf(nowMs, crypto.getRandomValues(new Uint8Array(randomLength)))
+}
+
+/** @param bytes the rest of the id: five bits of each of the first sixteen */
+export const ulidOf = (atMs: number, bytes: Uint8Array): string => {
   let time = ""
-  for (let left = nowMs, at = 0; at < timeLength; at++, left = Math.floor(left / 32)) {
+  for (let left = atMs, at = 0; at < timeLength; at++, left = Math.floor(left / 32)) {
     time = `${alphabet.charAt(left % 32)}${time}`
   }
-  const random = crypto.getRandomValues(new Uint8Array(randomLength))
-  return time + Array.from(random, (byte) => alphabet.charAt(byte % 32)).join("")
+  return time + Array.from(bytes.subarray(0, randomLength), (byte) => alphabet.charAt(byte % 32)).join("")
 }

@@ -34,6 +34,7 @@ const record: Required<UsageRecord> = {
   cacheNetSaving: 12_345_678_901_234_567_890n,
   region: "eu-west-1",
   tags: { feature: "rank" },
+  batchId: "batch",
   policies: [{ policy: "mails", at: "request", count: 2, did: "masked" }],
 }
 const settlement: Settlement = {

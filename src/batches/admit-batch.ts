@@ -1,0 +1,271 @@
+/**
+ * The admission of a batch: each request is read, checked and priced, and their sum is held, before anything is asked. The
+ * requests are copied into a file of the gateway's own, so that the client's may be erased meanwhile.
+ */
+import { createHash } from "node:crypto"
+import { Effect, type Result, type Scope } from "effect"
+import { Calls, newRequestId } from "../calls/calls.ts"
+import { reserve } from "../calls/settle/reserve.ts"
+import { ClientFiles } from "../client-files/client-files.ts"
+import type { ClientFile } from "../client-files/file-directory.ts"
+import { newFileId } from "../client-files/file-id.ts"
+import type { Caller } from "../identity/caller.ts"
+import { ownerOf } from "../kept-responses/kept-response.ts"
+import { Spool } from "../media/spool.ts"
+import { formatAmount } from "../money/amount.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { invalidInput } from "../protocol/json/issues.ts"
+import { dayMs } from "../protocol/values/instant.ts"
+import { dayOf } from "../protocol/values/utc8.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { Batch, BatchApi, BatchFacts, NewBatch, NewChunk, Problem } from "./batch.ts"
+import { BatchStore } from "./batch-store.ts"
+import { type BatchLine, writeLine } from "./line.ts"
+import { LineCalls, type LinePrice, type LineReply } from "./line-calls.ts"
+
+/** A request of a batch as its client sent it, or its fault. */
+export type SentLine = { readonly number: number } & (
+  | { readonly line: BatchLine }
+  | { readonly problem: Omit<Problem, "line"> }
+)
+
+export interface BatchAsked {
+  readonly caller: Caller
+  readonly api: BatchApi
+  readonly lines: AsyncIterable<SentLine>
+  /** The fault of a request that its route refuses; undefined if that is the answer to this request alone. */
+  readonly problemOf: (line: BatchLine, refusal: LineReply) => Omit<Problem, "line"> | undefined
+  /** Whether the first fault refuses the request for the batch; otherwise the batch has failed, and has all its faults. */
+  readonly refuses: boolean
+  /** Reads what else was sent, once the requests were read. */
+  readonly rest?: () => Result.Result<Partial<BatchFacts>, ServiceError>
+  readonly mostLines: number
+  readonly windowMs: number
+  readonly facts: Omit<BatchFacts, "requests">
+}
+
+/** The purpose of the gateway's own files with the requests of batches. */
+export const requestsPurpose = ".batch"
+
+/** The time for which clients see a batch. */
+export const keptMs = 30 * dayMs
+/** Batches of one organisation that have not ended. */
+const mostOpen = 1000
+/** Faults of one batch that its client sees. */
+const mostProblems = 100
+/** Requests of one part of a batch, and their bytes. */
+const chunkLines = 16
+const chunkBytes = 1024 * 1024
+/** Bytes of requests that wait in memory to be written. */
+const flushBytes = 256 * 1024
+/** The time for which the requests are kept after the window, if nobody could erase them. */
+const afterWindowMs = 2 * dayMs
+
+type AdmitError = ServiceError | StoreUnavailable
+
+export const makeAdmitBatch = Effect.gen(function* () {
+  const { services } = yield* Calls
+  const calls = yield* LineCalls
+  const files = yield* ClientFiles
+  const spool = yield* Spool
+  const store = yield* BatchStore
+
+  const copy = Effect.fnUntraced(function* (asked: BatchAsked) {
+    const writer = yield* Effect.mapError(spool.create, () => noDisk)
+    const copied = new Copied()
+    let unwritten = 0
+    const flush = Effect.mapError(
+      Effect.tryPromise(() => writer.flush()),
+      () => noDisk,
+    )
+    const lines = asked.lines[Symbol.asyncIterator]()
+    yield* Effect.addFinalizer(() => Effect.promise(async () => void (await lines.return?.())))
+    const most = asked.refuses ? 1 : mostProblems
+    while (copied.problems.length < most) {
+      const next = yield* Effect.promise(() => lines.next())
+      if (next.done === true) break
+      const sent = next.value
+      if ("problem" in sent) {
+        copied.refuse({ ...sent.problem, line: sent.number })
+        continue
+      }
+      if (copied.lines >= asked.mostLines) {
+        copied.refuse(tooMany(asked.mostLines))
+        break
+      }
+      if (!copied.isNew(sent.line.id)) {
+        copied.refuse({ ...duplicate(sent.line.id), line: sent.number })
+        continue
+      }
+      const { path, body } = sent.line
+      const priced = yield* calls.price({ caller: asked.caller, tags: asked.facts.tags, path, body })
+      if ("status" in priced) {
+        const problem = asked.problemOf(sent.line, priced)
+        if (problem !== undefined) {
+          copied.refuse({ ...problem, line: sent.number })
+          continue
+        }
+      }
+      const text = Buffer.from(writeLine(sent.line))
+      writer.add(text)
+      unwritten += text.length
+      copied.add(text.length, "status" in priced ? undefined : priced)
+      if (unwritten < flushBytes) continue
+      yield* flush
+      unwritten = 0
+    }
+    yield* flush
+    return { copied, file: writer.file() }
+  })
+
+  /** A batch of which nothing is asked. */
+  const failed = (asked: BatchAsked, problems: ReadonlyArray<Problem>): NewBatch => ({
+    ...named(asked),
+    state: "failed",
+    lines: 0,
+    held: "0",
+    facts: asked.facts,
+    outcome: { problems },
+    chunks: [],
+  })
+
+  const named = ({ caller, api, windowMs }: BatchAsked) => {
+    const nowMs = services.nowMs()
+    return {
+      orgId: caller.org.id,
+      id: newFileId(nowMs),
+      owner: ownerOf(caller),
+      keyId: caller.keyId,
+      api,
+      currency: caller.org.currency,
+      money: { day: dayOf(nowMs) },
+      windowMs,
+      keptMs,
+    }
+  }
+
+  /** Holds the sum, and moves it to the batch in the commit that begins it. */
+  const begin = Effect.fnUntraced(function* (asked: BatchAsked, copied: Copied, requests: ClientFile) {
+    const caller = copied.caller ?? asked.caller
+    const held = yield* reserve(services, {
+      ref: newRequestId(),
+      caller,
+      requestId: undefined,
+      currency: caller.org.currency,
+      amount: copied.amount,
+      tokens: copied.tokens,
+      nowMs: services.nowMs(),
+    })
+    const { hold } = held
+    const [model, ...others] = copied.models
+    const batch: NewBatch = {
+      ...named(asked),
+      state: "in_progress",
+      lines: copied.lines,
+      held: formatAmount(copied.amount),
+      money: {
+        day: hold.day,
+        budgets: (hold.budgets ?? []).map(({ counter, unit }) => ({ counter, unit })),
+      },
+      facts: {
+        ...asked.facts,
+        requests: requests.id,
+        ...(model !== undefined && others.length === 0 && asked.facts.model === undefined && { model }),
+      },
+      outcome: undefined,
+      chunks: copied.chunks,
+    }
+    yield* services.ledger.handOver(hold, (node, needs) => store.begin(batch, node, needs))
+    return batch.id
+  }, Effect.uninterruptible)
+
+  const admitted = Effect.fnUntraced(function* (sent: BatchAsked): Effect.fn.Return<string, AdmitError, Scope.Scope> {
+    const { caller } = sent
+    if ((yield* store.open(caller.org.id)) >= mostOpen) return yield* tooManyOpen
+    yield* files.isKept
+    const { copied, file } = yield* copy(sent)
+    if (copied.lines === 0 && copied.problems.length === 0) copied.refuse(empty)
+    const [problem] = copied.problems
+    if (problem !== undefined && sent.refuses) {
+      return yield* invalidInput([{ path: problem.param ?? "", message: problem.message }])
+    }
+    const rest = sent.rest === undefined ? {} : yield* Effect.fromResult(sent.rest())
+    const asked = { ...sent, facts: { ...sent.facts, ...rest } }
+    if (problem !== undefined) {
+      const batch = failed(asked, copied.problems)
+      yield* store.begin(batch, undefined, [])
+      return batch.id
+    }
+    const content = { mime: "application/jsonl", name: "requests.jsonl", file }
+    const kept = { purpose: requestsPurpose, keptMs: asked.windowMs + afterWindowMs, content }
+    const requests = yield* files.create(caller.org.id, ownerOf(caller), kept)
+    return yield* begin(asked, copied, requests).pipe(
+      // If the database does not answer, the batch may have begun.
+      Effect.tapErrorTag("ServiceError", () => Effect.ignore(files.erase(requests))),
+    )
+  })
+
+  /** Begins a batch. One with a fault has failed from the beginning. */
+  return (asked: BatchAsked): Effect.Effect<Batch, AdmitError> =>
+    Effect.scoped(admitted(asked)).pipe(
+      Effect.flatMap((id) => store.find(asked.caller.org.id, ownerOf(asked.caller), id)),
+      Effect.flatMap((batch) => (batch === undefined ? Effect.fail(lost) : Effect.succeed(batch))),
+    )
+})
+
+/** The requests that were copied so far. */
+class Copied {
+  lines = 0
+  amount = 0n
+  tokens = 0
+  readonly problems: Array<Problem> = []
+  readonly chunks: Array<NewChunk> = []
+  readonly models = new Set<string>()
+  /** With the tags of its calls. */
+  caller: Caller | undefined
+  readonly #names = new Set<string>()
+  #place = 0
+
+  refuse(problem: Problem): void {
+    this.problems.push(problem)
+  }
+
+  /** Names may be long: their hashes are kept. */
+  isNew(id: string): boolean {
+    const name = createHash("sha256").update(id).digest("base64url").slice(0, 22)
+    if (this.#names.has(name)) return false
+    this.#names.add(name)
+    return true
+  }
+
+  /** @param price undefined if its route refuses it */
+  add(bytes: number, price: LinePrice | undefined): void {
+    const last = this.chunks.at(-1)
+    if (last !== undefined && last.lines < chunkLines && last.bytes + bytes <= chunkBytes) {
+      this.chunks[this.chunks.length - 1] = { ...last, lines: last.lines + 1, bytes: last.bytes + bytes }
+    } else this.chunks.push({ first: this.lines + 1, lines: 1, place: this.#place, bytes })
+    this.#place += bytes
+    this.lines++
+    if (price === undefined) return
+    this.amount += price.amount
+    this.tokens += price.tokens
+    this.models.add(price.model)
+    this.caller ??= price.caller
+  }
+}
+
+const empty: Problem = { code: "empty_batch", message: "The batch has no requests." }
+const duplicate = (id: string) => ({
+  code: "duplicate_custom_id",
+  message: `The custom_id '${id.slice(0, 64)}' is used by an earlier request of this batch.`,
+  param: "custom_id",
+})
+const tooMany = (most: number): Problem => ({
+  code: "too_many_tasks",
+  message: `The batch has more than ${most} requests.`,
+})
+const tooManyOpen = serviceError("rate_limited", `The organisation has ${mostOpen} batches that have not ended`, {
+  retryAfterMs: 60_000,
+})
+const noDisk = serviceError("internal_error", "The requests could not be stored now", { retryAfterMs: 1000 })
+const lost = serviceError("internal_error", "The batch could not be read")

@@ -1,0 +1,88 @@
+/** The end of a batch: its results are written into files, and what is left of its money goes back. */
+import { Effect, type Scope, Stream } from "effect"
+import { ClientFiles } from "../client-files/client-files.ts"
+import type { ClientFile } from "../client-files/file-directory.ts"
+import { Spool } from "../media/spool.ts"
+import { requestsPurpose } from "./admit-batch.ts"
+import type { Batch, BatchCounts } from "./batch.ts"
+import { BatchStore } from "./batch-store.ts"
+import { readLine } from "./line.ts"
+import { linesOf } from "./lines-of.ts"
+import { ResultFile } from "./result-file.ts"
+import { resultForms, resultsPurpose } from "./result-form.ts"
+import { makeResults } from "./results.ts"
+
+export const makeFinishBatch = Effect.gen(function* () {
+  const store = yield* BatchStore
+  const files = yield* ClientFiles
+  const spool = yield* Spool
+  const results = yield* makeResults
+
+  const open = (name: string) => Effect.map(spool.create, (writer) => new ResultFile(writer, name))
+
+  /** Writes a line for each request that has no answer. */
+  const writeRest = Effect.fnUntraced(function* (batch: Batch, answered: Uint8Array, to: ResultFile) {
+    const { orgId, owner, facts, api, cancelledAt } = batch
+    const requests = yield* files.find(orgId, owner, facts.requests ?? "", requestsPurpose)
+    if (requests === undefined) return
+    const why = cancelledAt === undefined ? "expired" : "cancelled"
+    const chunks = Stream.toAsyncIterable(Stream.orDie(yield* files.content(requests)))
+    const lines = linesOf(chunks, Number.MAX_SAFE_INTEGER)
+    for (let number = 1; ; number++) {
+      const next = yield* Effect.promise(() => lines.next())
+      if (next.done === true) return
+      const request = answered[number] === 1 ? undefined : readLine(next.value.text ?? "")
+      if (request !== undefined) yield* to.add(resultForms[api].unanswered(request.id, why))
+    }
+  })
+
+  const keep = Effect.fnUntraced(function* (batch: Batch, written: ResultFile) {
+    if (written.isEmpty) return undefined
+    const content = { mime: "application/jsonl", name: written.name, file: yield* written.file }
+    const kept = { purpose: resultsPurpose(batch), keptMs: batch.facts.resultsMs, content }
+    return yield* files.create(batch.orgId, batch.owner, kept)
+  })
+
+  const erase = (orgId: string, ids: ReadonlyArray<ClientFile | undefined>) =>
+    Effect.forEach(ids, (file) => (file?.orgId === orgId ? Effect.ignore(files.erase(file)) : Effect.void), {
+      discard: true,
+    })
+
+  const finish = Effect.fnUntraced(function* (
+    batch: Batch,
+    node: string,
+  ): Effect.fn.Return<void, unknown, Scope.Scope> {
+    const { orgId, owner, lines, facts, cancelledAt } = batch
+    const { splits } = resultForms[batch.api]
+    const output = yield* open("output.jsonl")
+    const errors = splits ? yield* open("errors.jsonl") : output
+    const answered = new Uint8Array(lines + 1)
+    let succeeded = 0
+    let errored = 0
+    yield* Stream.runForEach(results.all(batch), ({ line, state, text }) => {
+      answered[line] = 1
+      if (state === "succeeded") {
+        succeeded++
+        return output.add(text)
+      }
+      errored++
+      return errors.add(text)
+    })
+    const rest = lines - succeeded - errored
+    if (rest > 0) yield* writeRest(batch, answered, errors)
+    const [cancelled, expired] = cancelledAt === undefined ? [0, rest] : [rest, 0]
+    const counts: BatchCounts = { succeeded, errored, cancelled, expired }
+    const written = yield* keep(batch, output)
+    const failed = splits ? yield* keep(batch, errors) : undefined
+    const outcome = {
+      ...(written !== undefined && { output: written.id }),
+      ...(failed !== undefined && { errors: failed.id }),
+    }
+    const state = cancelledAt !== undefined ? "cancelled" : rest > 0 ? "expired" : "completed"
+    const isEnded = yield* store.end(batch, node, state, counts, outcome)
+    if (!isEnded) return yield* erase(orgId, [written, failed])
+    yield* erase(orgId, [yield* files.find(orgId, owner, facts.requests ?? "", requestsPurpose)])
+  })
+
+  return (batch: Batch, node: string): Effect.Effect<void, unknown> => Effect.scoped(finish(batch, node))
+})

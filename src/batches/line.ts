@@ -1,0 +1,36 @@
+/**
+ * A request of a batch in the gateway's own file: one line, `{"id":…,"path":…,"body":…}`. The body is as its client sent it.
+ */
+import { createHash } from "node:crypto"
+import { Option, Schema } from "effect"
+import { JsonSource } from "../protocol/json/json-source.ts"
+import { ulidOf } from "../protocol/values/ulid.ts"
+
+export interface BatchLine {
+  /** The name that its client gave it: any JSON. */
+  readonly id: string
+  /** The path of the route that answers it. */
+  readonly path: string
+  /** JSON. */
+  readonly body: string
+}
+
+const HeadJson = Schema.fromJsonString(Schema.Struct({ id: Schema.String, path: Schema.String }))
+const decodeHead = Schema.decodeUnknownOption(HeadJson)
+
+/** Line breaks in JSON are spaces between its values: strings have none. */
+const onOneLine = (json: string): string => json.replaceAll(/[\r\n]+/g, " ")
+
+export const writeLine = ({ id, path, body }: BatchLine): string =>
+  `{"id":${JSON.stringify(id)},"path":${JSON.stringify(path)},"body":${onOneLine(body)}}\n`
+
+/** Undefined if it is no such line. */
+export const readLine = (text: string): BatchLine | undefined => {
+  const head = Option.getOrUndefined(decodeHead(text))
+  const body = head === undefined ? undefined : new JsonSource(text).textAt(["body"])
+  return head === undefined || body === undefined ? undefined : { ...head, body }
+}
+
+/** The request id of a line: the same at every attempt, so that it is billed once. */
+export const lineRequestId = (batchId: string, createdAt: Date, line: number): string =>
+  ulidOf(createdAt.getTime(), createHash("sha256").update(`batch ${batchId} ${line}`).digest())

@@ -1,0 +1,60 @@
+/** The lines of a file of JSON lines, one after the other: no more of the file is in memory than a line and a chunk. */
+
+export interface FileLine {
+  /** From 1; lines without content count. */
+  readonly number: number
+  /** Undefined if the line is too long, or no UTF-8. */
+  readonly text: string | undefined
+}
+
+const newline = 10
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
+
+/** Lines without content are left out. @param mostBytes of a line */
+export async function* linesOf(chunks: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<FileLine> {
+  let waiting: Array<Buffer> = []
+  let length = 0
+  let number = 1
+  const line = (): FileLine | undefined => {
+    const isTooLong = length > mostBytes
+    const bytes = Buffer.concat(waiting)
+    waiting = []
+    length = 0
+    const text = isTooLong ? undefined : textOf(number === 1 ? withoutMark(bytes) : bytes)
+    const made = { number, text }
+    number++
+    return text?.trim() === "" ? undefined : made
+  }
+  const add = (part: Uint8Array) => {
+    length += part.length
+    // The rest of a line that is too long is not kept.
+    if (length <= mostBytes && part.length > 0) waiting.push(Buffer.from(part))
+  }
+  for await (const chunk of chunks) {
+    let from = 0
+    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
+      add(chunk.subarray(from, end))
+      from = end + 1
+      const made = line()
+      if (made !== undefined) yield made
+    }
+    add(chunk.subarray(from))
+  }
+  if (length > 0) {
+    const made = line()
+    if (made !== undefined) yield made
+  }
+}
+
+const withoutMark = (bytes: Buffer): Buffer =>
+  bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? bytes.subarray(byteOrderMark.length) : bytes
+
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const textOf = (bytes: Buffer): string | undefined => {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,144 @@
+/**
+ * Answers the requests of batches, in what calls leave of this node: parts of batches are taken under a lease, and each
+ * request is a call of its own, made once by its request id. A part that a dead node has left is taken by another, which
+ * asks for what has no answer yet.
+ */
+import { randomUUID } from "node:crypto"
+import { Effect, FiberSet, Layer, Semaphore } from "effect"
+import { runEvery } from "../background.ts"
+import { ClientFiles } from "../client-files/client-files.ts"
+import { WeirConfig } from "../config.ts"
+import { type Caller, inBatch } from "../identity/caller.ts"
+import { Callers } from "../identity/callers.ts"
+import { ServiceError } from "../protocol/error.ts"
+import { requestsPurpose } from "./admit-batch.ts"
+import { type Batch, earlierCaller } from "./batch.ts"
+import type { Chunk } from "./batch-rows.ts"
+import { BatchStore } from "./batch-store.ts"
+import { makeFinishBatch } from "./finish-batch.ts"
+import { lineRequestId, readLine } from "./line.ts"
+import { LineCalls } from "./line-calls.ts"
+import { laterOf } from "./line-outcome.ts"
+import { makeResults } from "./results.ts"
+
+/** The lease of a part: after it, another node takes the part of a node that died. */
+const leaseMs = 30_000
+const failedPauseMs = 2000
+/** Batches whose results are written at once. */
+const mostFinishing = 4
+
+type Outcome = ReturnType<typeof laterOf>
+
+export const layerBatchRunner = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const store = yield* BatchStore
+    const calls = yield* LineCalls
+    const callers = yield* Callers
+    const files = yield* ClientFiles
+    const results = yield* makeResults
+    const finish = yield* makeFinishBatch
+    const { batchCalls } = yield* WeirConfig
+    const node = randomUUID()
+    const permits = yield* Semaphore.make(batchCalls)
+    const chunks = yield* FiberSet.make<void>()
+    const finishing = yield* FiberSet.make<void>()
+    let isEnding = false
+    // Calls that run are drained as all others; what waits for one is left to other nodes.
+    yield* Effect.addFinalizer(() => {
+      isEnding = true
+      return FiberSet.awaitEmpty(chunks)
+    })
+
+    const answer = Effect.fnUntraced(function* (
+      batch: Batch,
+      { failures }: Chunk,
+      caller: Caller | ServiceError,
+      { number, text }: { readonly number: number; readonly text: string },
+    ) {
+      if (isEnding) return ended
+      const line = readLine(text)
+      if (line === undefined) return yield* Effect.die(new Error("A request of a batch cannot be read"))
+      const requestId = lineRequestId(batch.id, batch.createdAt, number)
+      const reply =
+        caller instanceof ServiceError
+          ? calls.refused(line.path, caller)
+          : yield* calls.run({ ...line, caller: inBatch(caller, batch.money), tags: batch.facts.tags, requestId })
+      const outcome = laterOf(reply, failures)
+      if (outcome.isAnswered) yield* results.keep(batch, number, line.id, reply)
+      return outcome
+    })
+
+    const run = Effect.fnUntraced(function* (chunk: Chunk) {
+      const { orgId, batchId, first, lines } = chunk
+      const batch = yield* store.find(orgId, undefined, batchId)
+      const requests = batch?.facts.requests
+      if (batch === undefined || requests === undefined) return
+      const file = yield* files.find(orgId, batch.owner, requests, requestsPurpose)
+      if (file === undefined) return yield* Effect.die(new Error("The requests of a batch are gone"))
+      const caller = yield* Effect.catchTag(callers.known(earlierCaller(batch)), "ServiceError", Effect.succeed)
+      const answered = new Set(yield* store.answered(orgId, batchId, first, lines))
+      const waiting = (yield* files.range(file, chunk.place, chunk.bytes))
+        .toString("utf8")
+        .trimEnd()
+        .split("\n")
+        .map((text, at) => ({ text, number: first + at }))
+        .filter(({ number }) => !answered.has(number))
+      const outcomes = yield* Effect.forEach(
+        waiting,
+        (request) => permits.withPermit(answer(batch, chunk, caller, request)),
+        { concurrency: "unbounded" },
+      )
+      yield* giveBack(chunk, outcomes)
+    })
+
+    const giveBack = Effect.fnUntraced(function* (chunk: Chunk, outcomes: ReadonlyArray<Outcome>) {
+      if (outcomes.every(({ isAnswered }) => isAnswered)) yield* store.chunkDone(chunk)
+      const pauseMs = outcomes.reduce((longest, outcome) => Math.max(longest, outcome.pauseMs), 0)
+      const isFailed = outcomes.some((outcome) => outcome.isFailed)
+      if (pauseMs > 0 || outcomes.some(({ isAnswered }) => !isAnswered)) {
+        yield* store.chunkBack(chunk, node, pauseMs, isFailed)
+      }
+    })
+
+    /** A part whose run fails is taken again later. */
+    const runLeased = (chunk: Chunk): Effect.Effect<void> =>
+      Effect.catchCause(run(chunk), (cause) =>
+        Effect.andThen(
+          Effect.logWarning("Requests of a batch could not be answered; they are asked again later", cause),
+          Effect.ignore(store.chunkBack(chunk, node, failedPauseMs, false)),
+        ),
+      )
+
+    const look = Effect.gen(function* () {
+      if (isEnding || !(yield* calls.hasRoom)) return
+      const room = batchCalls - (yield* FiberSet.size(chunks))
+      if (room <= 0) return
+      // A part that was taken is run, even if the node ends now.
+      yield* Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(restore(store.take(node, room, leaseMs)), (taken) =>
+          Effect.forEach(taken, (chunk) => FiberSet.run(chunks, runLeased(chunk)), { discard: true }),
+        ),
+      )
+    })
+    yield* runEvery("250 millis", "Batches", look)
+
+    const finishLeased = (batch: Batch): Effect.Effect<void> =>
+      Effect.catchCause(finish(batch, node), (cause) =>
+        Effect.logWarning("The results of a batch could not be written; it is tried again later", cause),
+      )
+    const lookForEnded = Effect.gen(function* () {
+      const room = mostFinishing - (yield* FiberSet.size(finishing))
+      if (isEnding || room <= 0) return
+      const ended = yield* store.toFinish(node, room, leaseMs)
+      yield* Effect.forEach(ended, (batch) => FiberSet.run(finishing, finishLeased(batch)), { discard: true })
+    })
+    yield* runEvery("500 millis", "Results of batches", lookForEnded)
+
+    const renew = Effect.gen(function* () {
+      if ((yield* FiberSet.size(chunks)) + (yield* FiberSet.size(finishing)) > 0) yield* store.renew(node, leaseMs)
+    })
+    yield* runEvery("5 seconds", "Leases of batches", renew)
+  }),
+)
+
+const ended: Outcome = { isAnswered: false, pauseMs: 0, isFailed: false }

@@ -1,0 +1,51 @@
+/** The price of a call before it is made: the most that it can cost. Nothing is counted, held or asked. */
+import { Effect } from "effect"
+import type { Caller } from "../identity/caller.ts"
+import type { Amount } from "../money/amount.ts"
+import { type ServiceError, serviceError } from "../protocol/error.ts"
+import { lackingCapability } from "./admit-call.ts"
+import type { Call } from "./held-call.ts"
+import type { CallRequest } from "./kind.ts"
+import type { ClientReply } from "./reply/reply.ts"
+import type { CallServices } from "./services.ts"
+import { withTags } from "./tags.ts"
+
+export interface CallPrice {
+  readonly model: string
+  readonly currency: string
+  readonly amount: Amount
+  /** The most tokens, for budgets of tokens. */
+  readonly tokens: number
+  /** With the tags of the call. */
+  readonly caller: Caller
+}
+
+/** Fails as the call would, as far as that is known before it is admitted. */
+export const priceCall = Effect.fnUntraced(function* <Request extends CallRequest, Body extends object>(
+  services: CallServices,
+  call: Call<Request, Body>,
+  reply: ClientReply<Body>,
+): Effect.fn.Return<CallPrice, ServiceError> {
+  const { kind, requestId } = call
+  const lacking = lackingCapability(call)
+  if (lacking !== undefined) return yield* lacking
+  const { request, begun } = yield* Effect.fromResult(call.decoded)
+  const caller = yield* Effect.fromResult(withTags(call.caller, request.meta?.tags))
+  const catalogue = services.catalogue.current()
+  const nowMs = services.nowMs()
+  const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
+  yield* Effect.promise(async () => task.marked?.close?.())
+  if (task.opening !== undefined) return yield* noStream
+  if (task.asksForJob === true || begun !== undefined) return yield* noBackground
+  return {
+    model: task.model,
+    currency: task.currency,
+    amount: task.targets.every(({ isOwn }) => isOwn) ? 0n : task.holdAmount,
+    tokens: task.holdTokens,
+    caller,
+  }
+})
+
+const refusal = (message: string) => serviceError("bad_request", message)
+const noStream = refusal("A request of a batch cannot be streamed")
+const noBackground = refusal("A request of a batch cannot run in the background")
