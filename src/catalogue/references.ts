@@ -2,7 +2,7 @@
 
 import { Result } from "effect"
 import { accessesOfExport } from "../cloud-identities/vendor-identity.ts"
-import { dialectOf } from "../dialects/index.ts"
+import { dialectOf, hasBatches } from "../dialects/index.ts"
 import { isAmountOf } from "../money/budgets/budget.ts"
 import { isSanePrice, maxPricePerMillion, maxTierFactor, readPrice } from "../money/pricing.ts"
 import { enginePriceProblem } from "../policies/engines/engine-price.ts"
@@ -16,6 +16,7 @@ import {
   type AzureAccess,
   ChatProfileName,
   type DialectName,
+  type Vendor,
   type VendorProfile,
 } from "../protocol/catalogue/vendor.ts"
 import { keptKinds } from "../protocol/control/reply-cache.ts"
@@ -113,6 +114,9 @@ const exportProblem = (entry: Files): string | undefined => {
   }
 }
 
+const nameOf = ({ dialect, profile }: Pick<Vendor, "dialect" | "profile">): string =>
+  profile === undefined ? `dialect ${dialect}` : `dialect ${dialect} with profile ${profile}`
+
 export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
   const vendors = names(document.vendors)
@@ -152,7 +156,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   )
 
   document.vendors?.forEach((vendor, v) => {
-    const { dialect, profile, apiVersion, aws, google, azure, credential } = vendor
+    const { dialect, profile, apiVersion, aws, google, azure, credential, batch } = vendor
     if (addressOf(vendor) === undefined) problems.push({ path: ["vendors", v, "baseUrl"], message: "is missing" })
 
     const fits = profile === undefined || profilesOf(dialect).includes(profile)
@@ -172,6 +176,9 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
       const message = azureProblem(profile, azure, credential)
       if (message !== undefined) problems.push({ path: ["vendors", v, "azure"], message })
     }
+    if (batch === "vendor" && !hasBatches(vendor)) {
+      problems.push({ path: ["vendors", v, "batch"], message: `${nameOf(vendor)} has no batches` })
+    }
     if (aws !== undefined) {
       const message = awsProblem(profile ?? dialect, aws, credential)
       if (message !== undefined) problems.push({ path: ["vendors", v, "aws"], message })
@@ -182,11 +189,15 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     if (replyCache !== undefined && !keptKinds.has(kind)) {
       problems.push({ path: ["models", m, "replyCache"], message: `replies of kind ${kind} are not kept` })
     }
-    targets?.forEach(({ vendor: id }, t) => {
+    targets?.forEach(({ vendor: id, batch }, t) => {
       known(vendors, id, "vendor", "models", m, "targets", t, "vendor")
       const vendor = vendorOf.get(id)
       if (vendor !== undefined && dialectOf(vendor)[kind] === undefined) {
         problems.push({ path: ["models", m, "targets", t], message: `dialect ${vendor.dialect} has no ${kind}` })
+      }
+      if (vendor !== undefined && batch === "vendor" && !hasBatches(vendor, kind)) {
+        const message = `${nameOf(vendor)} has no batches of ${kind}`
+        problems.push({ path: ["models", m, "targets", t, "batch"], message })
       }
     })
   })

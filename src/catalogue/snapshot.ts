@@ -6,7 +6,7 @@ import { Redacted, Result } from "effect"
 import type { Identity } from "../cloud-identities/identity.ts"
 import { identityOfExport, identityOfVendor } from "../cloud-identities/vendor-identity.ts"
 import type { Dialect } from "../dialects/dialect.ts"
-import { dialectOf } from "../dialects/index.ts"
+import { dialectOf, hasBatches } from "../dialects/index.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budgets/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type { StoragePlace } from "../object-storage/target.ts"
@@ -18,9 +18,10 @@ import type { Model, Target } from "../protocol/catalogue/model.ts"
 import type { Plan } from "../protocol/catalogue/plan.ts"
 import type { PriceEntry } from "../protocol/catalogue/price.ts"
 import type { SearchProvider } from "../protocol/catalogue/search-provider.ts"
-import type { AddressedVendor, Vendor } from "../protocol/catalogue/vendor.ts"
+import type { AddressedVendor, BatchRunner, Vendor } from "../protocol/catalogue/vendor.ts"
 import type { Webhook } from "../protocol/catalogue/webhook.ts"
 import type { WebhookForm } from "../protocol/control/webhook.ts"
+import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 import type { ResolveRef } from "../secrets.ts"
 import { isReference, type Network, readNetwork } from "../upstream/network.ts"
 import type { Pooled } from "../upstream/pool.ts"
@@ -47,6 +48,8 @@ export interface CallTarget extends Pooled, Omit<VendorEntry, "host" | "vendor">
   /** The model as its maker names it; the same as `model` if absent. */
   readonly family?: string | undefined
   readonly maxInputs?: number | undefined
+  /** The runner of batches; the gateway if absent. */
+  readonly batch?: BatchRunner | undefined
   /** Whether the organisation brings its own key: then the vendor bills the organisation, and Weir does not. */
   readonly isOwn: boolean
   /** Whether the organisation brings its own address too: then calls pass the egress guard. */
@@ -318,12 +321,14 @@ function byDirectoryOrder(a: SearchProviderEntry, b: SearchProviderEntry): numbe
 }
 
 function makeModel(model: Model, vendors: ReadonlyMap<string, VendorEntry>): ModelEntry {
-  const targets = (model.targets ?? []).flatMap((target) => makeTarget(target, vendors.get(target.vendor)) ?? [])
+  const { kind = "chat" } = model
+  const targets = (model.targets ?? []).flatMap((target) => makeTarget(target, kind, vendors.get(target.vendor)) ?? [])
   return { model, targets }
 }
 
 function makeTarget(
-  { model, family, maxInputs, tier = 0, weight }: Target,
+  { model, family, maxInputs, tier = 0, weight, batch }: Target,
+  kind: ModelKind,
   entry: VendorEntry | undefined,
 ): CallTarget | undefined {
   if (entry === undefined) return undefined
@@ -337,6 +342,7 @@ function makeTarget(
     model,
     family,
     maxInputs,
+    batch: batch ?? (hasBatches(vendor, kind) ? vendor.batch : undefined),
     isOwn: false,
     isGuarded: false,
     // The same vendor and model at another address is another target.

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import type { MediaBody } from "../media/media-file.ts"
 import type { ChatProfileName, DialectName, Vendor } from "../protocol/catalogue/vendor.ts"
+import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 import { azureClaude, bedrockClaude, vertexClaude } from "./anthropic/clouds.ts"
 import { anthropic } from "./anthropic/vendor.ts"
 import { bedrock, bedrockChat } from "./bedrock/vendor.ts"
@@ -106,6 +107,35 @@ export const dialectOf = ({
   if (profile === undefined || (name !== "openai-chat" && name !== "openai-responses")) return dialects[name]
   const dialect = name === "openai-chat" ? openai(profile) : responses(profile)
   return profile === "azure" ? onAzure(dialect, apiVersion) : dialect
+}
+
+/**
+ * Whether a vendor has an API of batches.
+ * @param kind the kind of the calls; any if absent
+ */
+export const hasBatches = (vendor: Pick<Vendor, "dialect" | "profile">, kind?: ModelKind): boolean => {
+  const kinds = batchKindsOf(vendor)
+  return kind === undefined ? kinds.length > 0 : kinds.includes(kind)
+}
+
+const batchKindsOf = ({
+  dialect,
+  profile = "openai",
+}: Pick<Vendor, "dialect" | "profile">): ReadonlyArray<ModelKind> => {
+  const isOwn = profile === "openai"
+  switch (dialect) {
+    case "openai-chat":
+    case "openai-responses":
+      if (profile === "groq") return ["chat"]
+      if (profile === "azure") return ["chat", "embedding"]
+      return isOwn ? ["chat", "embedding", "moderation", "image"] : []
+    case "anthropic":
+      return isOwn ? ["chat"] : []
+    case "gemini":
+      return isOwn ? ["chat", "embedding"] : []
+    default:
+      return []
+  }
 }
 
 /**

@@ -38,6 +38,8 @@ export interface Price {
   readonly above?: ReadonlyArray<PriceStep<Price>> | undefined
   /** The share of a charge that a reply from the cache costs, from 0 to 1. */
   readonly cachedReply?: Amount | undefined
+  /** The share of a price that a line of a batch costs, from 0 to 1; see `batch-price.ts`. */
+  readonly batch?: Amount | undefined
   /** Prices that the list does not state; they are 0 here. */
   readonly lacks?: ReadonlyArray<"input" | "output">
 }
@@ -82,9 +84,17 @@ export const atTier = (price: Price, tier: string): Price => {
   const factor = entryOf(price.tiers ?? {}, tier)
   if (factor === undefined) return price
   const above = price.above?.map((step) => ({ ...step, price: atTier(step.price, tier) }))
+  return {
+    ...withFactor(price, factor, (dimension) => tokenDims.has(dimension)),
+    ...(above !== undefined && { above }),
+  }
+}
+
+/** The prices of tokens, and of the dimensions that have the factor, times it; thresholds stay the same. */
+export const withFactor = (price: Price, factor: Amount, hasFactor: (dimension: string) => boolean): Price => {
   const of = (amount: Amount): Amount => timesFactor(amount, factor)
   const optional = (amount: Amount | undefined) => (amount === undefined ? undefined : of(amount))
-  const dims = Object.entries(price.dims).map(([name, amount]) => [name, tokenDims.has(name) ? of(amount) : amount])
+  const dims = Object.entries(price.dims).map(([name, amount]) => [name, hasFactor(name) ? of(amount) : amount])
   return {
     ...price,
     input: of(price.input),
@@ -93,7 +103,6 @@ export const atTier = (price: Price, tier: string): Price => {
     cacheWrite: optional(price.cacheWrite),
     cacheWrite1h: optional(price.cacheWrite1h),
     dims: Object.fromEntries(dims),
-    ...(above !== undefined && { above }),
   }
 }
 
@@ -308,6 +317,7 @@ interface PriceTexts {
 interface PriceText extends PriceTexts {
   readonly currency: string
   readonly cachedReply?: string | undefined
+  readonly batch?: string | undefined
   readonly above?: ReadonlyArray<PriceTexts & { readonly tokens: number }> | undefined
 }
 
@@ -334,6 +344,7 @@ export const readPrice = (entry: PriceText): Price | undefined => {
     ...(tiers !== undefined && { tiers }),
     ...(above !== undefined && { above }),
     ...(entry.cachedReply !== undefined && { cachedReply: parseAmount(entry.cachedReply) }),
+    ...(entry.batch !== undefined && { batch: parseAmount(entry.batch) }),
     ...(lacks.length > 0 && { lacks }),
   }
 }

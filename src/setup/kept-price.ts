@@ -18,11 +18,13 @@ export const keepUnsaid = (entry: PriceEntry, before: PriceEntry, kind: ModelKin
   })
   const above = steps ?? before.above
   const cachedReply = entry.cachedReply ?? before.cachedReply
+  const batch = entry.batch ?? before.batch
   const whole: PriceEntry = {
     ...entry,
     ...unsaid(entry, before, kind),
     ...(above !== undefined && { above }),
     ...(cachedReply !== undefined && { cachedReply }),
+    ...(batch !== undefined && { batch }),
   }
   const said = namesOf(entry)
   return { entry: whole, names: [...namesOf(whole)].filter((name) => !said.has(name)) }

@@ -6,6 +6,7 @@ import { TokenLimit } from "../values/bounds.ts"
 import { ModelTag } from "./limits.ts"
 import { TimeoutsOfPlace } from "./timeouts.ts"
 import { Id, Int, Positive } from "./values.ts"
+import { BatchRunner } from "./vendor.ts"
 
 const Range = Schema.Struct({
   default: Schema.optionalKey(Schema.Finite),
@@ -63,6 +64,8 @@ export const Target = Schema.Struct({
   tier: Schema.optionalKey(Int),
   /** The share within its tier; 0 takes it out of rotation, 1 if absent. */
   weight: Schema.optionalKey(Int),
+  /** The runner of batches: the vendor's own API of batches, or the gateway; as the vendor states if absent. */
+  batch: Schema.optionalKey(BatchRunner),
 })
 export type Target = typeof Target.Type
 

@@ -81,6 +81,8 @@ export const PriceEntry = Schema.Struct({
   above: Schema.optionalKey(Schema.Array(PriceAbove).check(Schema.isMinLength(1), Schema.isMaxLength(8))),
   /** The share of the price that a reply from the cache costs, e.g. `"0.1"`; nothing if absent. */
   cachedReply: Schema.optionalKey(Share),
+  /** The share of the price that a line of a batch costs, e.g. `"0.5"`, tools that the vendor runs excepted; 1 if absent. */
+  batch: Schema.optionalKey(Share),
   /** The date or instant from which the price is in force. */
   from: Instant,
 })

@@ -134,6 +134,10 @@ export const AzureAccess = Schema.Struct({
 })
 export type AzureAccess = typeof AzureAccess.Type
 
+/** The runner of batches: the vendor's own API of batches, or the gateway, which calls the target line by line. */
+export const BatchRunner = Schema.Literals(["vendor", "gateway"])
+export type BatchRunner = typeof BatchRunner.Type
+
 export const Vendor = Schema.Struct({
   id: Id,
   /** The API that the vendor speaks. */
@@ -158,6 +162,8 @@ export const Vendor = Schema.Struct({
   timeouts: Schema.optionalKey(TimeoutsOfPlace),
   /** The weight of its targets that state none; 1 if absent. */
   weight: Schema.optionalKey(Int),
+  /** The runner of batches of its targets that state none, for kinds that its API of batches has; `gateway` if absent. */
+  batch: Schema.optionalKey(BatchRunner),
   /** The action at the vendor when a client leaves a stream: abort, or drain for the exact usage. */
   clientGone: Schema.optionalKey(Schema.Literals(["abort", "drain"])),
   /**

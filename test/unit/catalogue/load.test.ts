@@ -148,6 +148,20 @@ describe("a catalogue with an error", () => {
       "vendors[1].azure.tenantId",
       6,
     ],
+    [
+      "batches of a vendor without them",
+      good.replace("dialect: openai-chat", "dialect: cohere, batch: vendor"),
+      "vendors[0].batch",
+      5,
+    ],
+    ["batches of an unknown runner", good.replace("tier: 2", "tier: 2, batch: both"), "models[0].targets[0].batch", 9],
+    ["a share of a batch above 1", good.replace('input: "2"', 'batch: "1.1", input: "2"'), "prices[1].batch", 13],
+    [
+      "a share of a batch that is negative",
+      good.replace('input: "2"', 'batch: "-0.5", input: "2"'),
+      "prices[1].batch",
+      13,
+    ],
     ["a secret in the open", `${good}keys: [{ id: k, app: x, secret: hunter2 }]\n`, "keys[0].secret", 16],
   ])("%s", (_what, text, path, line) => {
     expect(issues(text)).toContainEqual(expect.objectContaining({ path, line }))
@@ -240,6 +254,49 @@ prices:
   it("are for kinds whose usage is that of one call", () => {
     expect(problems('[{ tokens: 1, input: "2" }]', "embedding")).toEqual([
       ["above", "prices of kind embedding do not depend on the input's length"],
+    ])
+  })
+})
+
+describe("the runner of batches", () => {
+  const models = (vendor: string, kind: string, target = "") => `version: 1
+vendors: [{ id: a, baseUrl: "https://a.test", ${vendor} }]
+models: [{ handle: m, kind: ${kind}, targets: [{ vendor: a, model: m${target} }] }]
+`
+  const runnerOf = (text: string) =>
+    makeSnapshot(Result.getOrThrow(loadCatalogue(text)).document, 1n, "f", () => undefined).model("m")?.targets[0]
+      ?.batch
+
+  it.each([
+    ["dialect: openai-chat", "chat", "", undefined],
+    ["dialect: openai-chat", "chat", ", batch: vendor", "vendor"],
+    ["dialect: openai-chat, batch: vendor", "chat", "", "vendor"],
+    ["dialect: openai-chat, batch: vendor", "chat", ", batch: gateway", "gateway"],
+    ["dialect: openai-chat, batch: vendor", "speech", "", undefined],
+    ["dialect: cohere", "chat", ", batch: gateway", "gateway"],
+    ["dialect: openai-responses, profile: azure, batch: vendor", "chat", "", "vendor"],
+    ["dialect: gemini, batch: vendor", "embedding", "", "vendor"],
+  ])("of %s, kind %s%s is %s", (vendor, kind, target, runner) => {
+    expect(runnerOf(models(vendor, kind, target))).toBe(runner)
+  })
+
+  it.each([
+    ["dialect: cohere", "chat", "dialect cohere has no batches of chat"],
+    ["dialect: openai-chat", "speech", "dialect openai-chat has no batches of speech"],
+    [
+      "dialect: openai-chat, profile: deepseek",
+      "chat",
+      "dialect openai-chat with profile deepseek has no batches of chat",
+    ],
+    [
+      "dialect: openai-chat, profile: groq",
+      "embedding",
+      "dialect openai-chat with profile groq has no batches of embedding",
+    ],
+    ["dialect: gemini", "image", "dialect gemini has no batches of image"],
+  ])("vendor is refused where %s has none of %s", (vendor, kind, message) => {
+    expect(issues(models(vendor, kind, ", batch: vendor"))).toEqual([
+      { path: "models[0].targets[0].batch", line: 3, message },
     ])
   })
 })

@@ -373,7 +373,7 @@ prices:
 
   it("keeps what the file does not say, and tells it", () => {
     const inForce = `{ model: m, currency: USD, input: "1", output: "1", cacheRead: "0.1", cacheWrite: "2", dims: { reasoning: "3" },
-      tiers: { batch: "0.5", flex: "9" }, above: [{ tokens: 272000, input: "2" }], cachedReply: "0.1", from: 2026-01-01 }`
+      tiers: { batch: "0.5", flex: "9" }, above: [{ tokens: 272000, input: "2" }], cachedReply: "0.1", batch: "0.5", from: 2026-01-01 }`
     const catalogue = `version: 1
 vendors: [{ id: oa, dialect: openai-chat, baseUrl: "https://api.openai.com/v1" }]
 models: [{ handle: m, targets: [{ vendor: oa, model: gpt-5 }] }]
@@ -390,8 +390,16 @@ prices:
       tiers: { batch: "0.5", flex: "0.5", priority: "2" },
       above: [{ tokens: 272_000, input: "2" }],
       cachedReply: "0.1",
+      batch: "0.5",
     })
-    expect(change?.kept.toSorted()).toEqual(["above", "cacheWrite", "cachedReply", "dims.reasoning", "tiers.batch"])
+    expect(change?.kept.toSorted()).toEqual([
+      "above",
+      "batch",
+      "cacheWrite",
+      "cachedReply",
+      "dims.reasoning",
+      "tiers.batch",
+    ])
     const next = `${catalogue}  ${entryLine(change?.entry ?? {})}\n`
     const again = importPrices(Result.getOrThrow(loadCatalogue(next)).document, file, { ...terms, from: "2027-01-01" })
     expect(again).toMatchObject({ changes: [], same: ["m"] })
