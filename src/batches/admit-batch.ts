@@ -9,7 +9,7 @@ import { reserve } from "../calls/settle/reserve.ts"
 import { ClientFiles } from "../client-files/client-files.ts"
 import type { ClientFile } from "../client-files/file-directory.ts"
 import { newFileId } from "../client-files/file-id.ts"
-import type { Caller } from "../identity/caller.ts"
+import { type Caller, inBatch } from "../identity/caller.ts"
 import { ownerOf } from "../kept-responses/kept-response.ts"
 import { Spool } from "../media/spool.ts"
 import { formatAmount } from "../money/amount.ts"
@@ -73,6 +73,8 @@ export const makeAdmitBatch = Effect.gen(function* () {
   const copy = Effect.fnUntraced(function* (asked: BatchAsked) {
     const writer = yield* Effect.mapError(spool.create, () => noDisk)
     const copied = new Copied()
+    // At the price of batches.
+    const asCalled = inBatch(asked.caller, { id: "", day: dayOf(services.nowMs()) })
     let unwritten = 0
     const flush = Effect.mapError(
       Effect.tryPromise(() => writer.flush()),
@@ -98,7 +100,7 @@ export const makeAdmitBatch = Effect.gen(function* () {
         continue
       }
       const { path, body } = sent.line
-      const priced = yield* calls.price({ caller: asked.caller, tags: asked.facts.tags, path, body })
+      const priced = yield* calls.price({ caller: asCalled, tags: asked.facts.tags, path, body })
       if ("status" in priced) {
         const problem = asked.problemOf(sent.line, priced)
         if (problem !== undefined) {
@@ -146,7 +148,8 @@ export const makeAdmitBatch = Effect.gen(function* () {
 
   /** Holds the sum, and moves it to the batch in the commit that begins it. */
   const begin = Effect.fnUntraced(function* (asked: BatchAsked, copied: Copied, requests: ClientFile) {
-    const caller = copied.caller ?? asked.caller
+    // The money is the organisation's until it is the batch's.
+    const caller = { ...asked.caller, tags: copied.tags }
     const held = yield* reserve(services, {
       ref: newRequestId(),
       caller,
@@ -221,8 +224,8 @@ class Copied {
   readonly problems: Array<Problem> = []
   readonly chunks: Array<NewChunk> = []
   readonly models = new Set<string>()
-  /** With the tags of its calls. */
-  caller: Caller | undefined
+  /** The tags of its calls. */
+  tags: Caller["tags"]
   readonly #names = new Set<string>()
   #place = 0
 
@@ -250,7 +253,7 @@ class Copied {
     this.amount += price.amount
     this.tokens += price.tokens
     this.models.add(price.model)
-    this.caller ??= price.caller
+    this.tags ??= price.caller.tags
   }
 }
 

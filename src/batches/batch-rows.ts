@@ -15,7 +15,7 @@ export interface Chunk {
   /** Its place in the file of the requests, and its length. */
   readonly place: number
   readonly bytes: number
-  /** How often a vendor failed for one of its requests. */
+  /** The number of times that a vendor failed for one of its requests. */
   readonly failures: number
 }
 

@@ -2,7 +2,7 @@
 import type { Batch, BatchApi } from "./batch.ts"
 import type { LineReply } from "./line-calls.ts"
 
-/** Why a request has no answer. */
+/** The reason why a request has no answer. */
 export type Unanswered = "cancelled" | "expired"
 
 export interface ResultForm {
@@ -13,7 +13,7 @@ export interface ResultForm {
   readonly splits: boolean
 }
 
-/** The purpose of the files with results. Those of the gateway's own are not seen as files. */
+/** The purpose of the files with results. Clients do not see those with {@link ownPurpose}. */
 export const resultsPurpose = ({ api, facts }: Pick<Batch, "api" | "facts">): string =>
   api === "anthropic" || facts.inline === true ? ownPurpose : "batch_output"
 export const ownPurpose = ".results"

@@ -4,6 +4,7 @@ import { lackingPrice } from "../catalogue/price-of-kind.ts"
 import type { CallTarget, CatalogueSnapshot, ModelEntry } from "../catalogue/snapshot.ts"
 import { ownIdentity } from "../cloud-identities/own-identity.ts"
 import type { Caller } from "../identity/caller.ts"
+import { batchPrice } from "../money/batch-price.ts"
 import type { Price } from "../money/pricing.ts"
 import { ServiceError, serviceError } from "../protocol/error.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
@@ -47,7 +48,7 @@ export type NotConfigured =
 export const modelFor = (
   handle: string,
   kind: ModelKind,
-  caller: ModelHolder & Pick<OrgEntry, "org">,
+  caller: ModelHolder & Pick<OrgEntry, "org"> & Pick<Caller, "batch">,
   catalogue: CatalogueSnapshot,
   nowMs: number,
 ): Result.Result<PricedModel, ServiceError<"model_not_authorized" | "pricing_guard_tripped">> => {
@@ -58,7 +59,7 @@ export const modelFor = (
   const price = catalogue.price(handle, caller.org.currency, nowMs)
   return price === undefined || lackingPrice(kind, price) !== undefined
     ? Result.fail(serviceError("pricing_guard_tripped", "This model has no valid price"))
-    : Result.succeed({ entry, price })
+    : Result.succeed({ entry, price: caller.batch === undefined ? price : batchPrice(price) })
 }
 
 /** A fault that says so if the catalogue has no model of the kind at all. */

@@ -16,7 +16,7 @@ export interface CallPrice {
   readonly amount: Amount
   /** The most tokens, for budgets of tokens. */
   readonly tokens: number
-  /** With the tags of the call. */
+  /** The caller, with the tags of the call. */
   readonly caller: Caller
 }
 

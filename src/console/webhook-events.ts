@@ -8,6 +8,7 @@ export const orgEvents = [
   "key.created",
   "key.revoked",
   "job.done",
+  "batch.done",
   "response.completed",
   "response.failed",
   "response.cancelled",

@@ -56,6 +56,10 @@ const wordsOf = ({ type, subject, data, org_id: org }: Event): Words => {
       return of("status") === "failed"
         ? { severity: "warning", title: `Job ${subject} of ${org} failed` }
         : { title: `Job ${subject} of ${org} is ${of("status")}` }
+    case "batch.done":
+      return {
+        title: `Batch ${subject} of ${org} is ${of("status")}: ${of("succeeded")} of ${of("requests")} requests succeeded`,
+      }
     case "response.completed":
       return { title: `Response ${subject} of ${org} is ${of("status")}` }
     case "response.failed":

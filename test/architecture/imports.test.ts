@@ -17,6 +17,7 @@ const layers = [
   "webhooks",
   "exports",
   "jobs",
+  "batches",
   "kinds",
   "calls",
   "reply-cache",

@@ -13,6 +13,7 @@ export const OrgEventType = Schema.Literals([
   "key.created",
   "key.revoked",
   "job.done",
+  "batch.done",
   "response.completed",
   "response.failed",
   "response.cancelled",

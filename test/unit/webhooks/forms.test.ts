@@ -50,6 +50,11 @@ const sentences: ReadonlyArray<readonly [event: Event, sentence: string, severit
   [event("job.done", "job_1", { status: "done", cost: "0.5" }), "Job job_1 of acme is done", "info"],
   [event("job.done", "job_1", { status: "failed", error: "filtered" }), "Job job_1 of acme failed", "warning"],
   [event("job.done", "job_1", { status: "cancelled" }), "Job job_1 of acme is cancelled", "info"],
+  [
+    event("batch.done", "b1", { status: "completed", requests: 3, succeeded: 2 }),
+    "Batch b1 of acme is completed: 2 of 3 requests succeeded",
+    "info",
+  ],
   [event("response.completed", "resp_1", { status: "incomplete" }), "Response resp_1 of acme is incomplete", "info"],
   [event("response.failed", "resp_1", { status: "failed" }), "Response resp_1 of acme failed", "warning"],
   [event("response.cancelled", "resp_1", { status: "cancelled" }), "Response resp_1 of acme was cancelled", "info"],

@@ -2,11 +2,11 @@
 import { Result } from "effect"
 import type { SentLine } from "../../../batches/admit-batch.ts"
 import { linesOf } from "../../../batches/lines-of.ts"
+import type { ListIn } from "../../../batches/list-in.ts"
 import { geminiName } from "../../../batches/result-form.ts"
 import { isObject } from "../../../dialects/parse/json.ts"
 import { parseBody } from "../../../protocol/json/json-body.ts"
 import { JsonSource } from "../../../protocol/json/json-source.ts"
-import type { ListIn } from "../../../protocol/json/list-in.ts"
 
 const mostKeyLength = 512
 

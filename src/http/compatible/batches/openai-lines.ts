@@ -74,7 +74,7 @@ export const openaiFault = ({ body }: BatchLine, refusal: LineReply): Fault => {
   const { error } = Option.getOrElse(readError(refusal.body), () => ({
     error: { message: "The request is refused.", code: null, param: null },
   }))
-  if (refusal.status === 404 || error.code === "model_not_found") {
+  if (error.code === "model_not_authorized" || error.code === "model_not_found") {
     const model = Result.getOrUndefined(parseBody(Buffer.from(body)))
     const name = isObject(model) && typeof model["model"] === "string" ? model["model"].slice(0, 128) : ""
     return {

@@ -5,10 +5,10 @@
 import { isUtf8 } from "node:buffer"
 import type { Schema } from "effect"
 import { Result } from "effect"
-import { EventLoopBudget } from "../../event-loop-budget.ts"
-import { invalidInput } from "./issues.ts"
-import { type Decoded, parseBody } from "./json-body.ts"
-import { JsonScanner } from "./json-scanner.ts"
+import { EventLoopBudget } from "../event-loop-budget.ts"
+import { invalidInput } from "../protocol/json/issues.ts"
+import { type Decoded, parseBody } from "../protocol/json/json-body.ts"
+import { JsonScanner } from "../protocol/json/json-scanner.ts"
 
 const comma = 0x2c
 const openBracket = 0x5b
