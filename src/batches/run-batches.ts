@@ -21,8 +21,6 @@ import { LineCalls } from "./line-calls.ts"
 import { laterOf } from "./line-outcome.ts"
 import { makeResults } from "./results.ts"
 
-/** The lease of a part: after it, another node takes the part of a node that died. */
-const leaseMs = 30_000
 const failedPauseMs = 2000
 /** Batches whose results are written at once. */
 const mostFinishing = 4
@@ -37,7 +35,8 @@ export const layerBatchRunner = Layer.effectDiscard(
     const files = yield* ClientFiles
     const results = yield* makeResults
     const finish = yield* makeFinishBatch
-    const { batchCalls } = yield* WeirConfig
+    // The lease of a part: after it, another node takes the part of a node that died.
+    const { batchCalls, leaseMs, checkpointMs } = yield* WeirConfig
     const node = randomUUID()
     const permits = yield* Semaphore.make(batchCalls)
     const chunks = yield* FiberSet.make<void>()
@@ -137,7 +136,7 @@ export const layerBatchRunner = Layer.effectDiscard(
     const renew = Effect.gen(function* () {
       if ((yield* FiberSet.size(chunks)) + (yield* FiberSet.size(finishing)) > 0) yield* store.renew(node, leaseMs)
     })
-    yield* runEvery("5 seconds", "Leases of batches", renew)
+    yield* runEvery(checkpointMs, "Leases of batches", renew)
   }),
 )
 
