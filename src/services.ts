@@ -7,6 +7,7 @@ import { Overload } from "./admission/overload.ts"
 import { PlanCurve } from "./admission/plan-usage.ts"
 import { Sessions } from "./admission/sessions.ts"
 import { BatchStore } from "./batches/batch-store.ts"
+import { OperatorsBatches } from "./batches/operators-batches.ts"
 import { Calls } from "./calls/calls.ts"
 import { OpenCalls } from "./calls/open-calls.ts"
 import { Tokenizer } from "./calls/tokens/tokenizer.ts"
@@ -220,7 +221,7 @@ export const layerServices = Layer.mergeAll(
   webhooks,
   exports,
   clientFiles,
-  BatchStore.layer,
+  Layer.provideMerge(OperatorsBatches.layer, BatchStore.layer),
   layerIdentityWatch,
 ).pipe(
   Layer.provideMerge(Calls.layer),

@@ -125,6 +125,11 @@ const commands = {
     "weir files list acme",
     async () => (await import("./commands/files.ts")).files,
   ),
+  batches: command(
+    "List and cancel the batches that clients of an organisation have made",
+    "weir batches list acme --open",
+    async () => (await import("./commands/batches.ts")).batches,
+  ),
   exports: command(
     "List exports of records to files, and write files again",
     "weir exports list",

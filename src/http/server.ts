@@ -47,6 +47,7 @@ import { surviveResponseErrors } from "./response-errors.ts"
 import { activityRoutes } from "./routes/activity.ts"
 import { adminRoutes } from "./routes/admin.ts"
 import { adminActivityRoutes } from "./routes/admin-activity.ts"
+import { adminBatchRoutes } from "./routes/admin-batches.ts"
 import { adminDirectoryRoutes } from "./routes/admin-directory.ts"
 import { adminDraftRoutes } from "./routes/admin-drafts.ts"
 import { adminExportRoutes } from "./routes/admin-exports.ts"
@@ -108,6 +109,7 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
     adminReplyCacheRoutes,
     adminResponseRoutes,
     adminFileRoutes,
+    adminBatchRoutes,
     adminPolicyRoutes,
     adminDraftRoutes,
     adminScimRoutes,

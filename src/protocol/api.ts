@@ -3,6 +3,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { Activity } from "./api/activity.ts"
 import { Admin } from "./api/admin.ts"
 import { AdminActivity } from "./api/admin-activity.ts"
+import { AdminBatches } from "./api/admin-batches.ts"
 import { AdminDirectory } from "./api/admin-directory.ts"
 import { AdminDrafts } from "./api/admin-drafts.ts"
 import { AdminExports } from "./api/admin-exports.ts"
@@ -56,6 +57,7 @@ export class Api extends HttpApi.make("weir")
   .add(AdminReplyCache)
   .add(AdminResponses)
   .add(AdminFiles)
+  .add(AdminBatches)
   .add(AdminPolicies)
   .add(AdminDrafts)
   .add(AdminScim)

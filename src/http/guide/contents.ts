@@ -17,6 +17,8 @@ export const contents: ReadonlyArray<Group> = [
     paths: [
       "how-to/clients",
       "how-to/kept-responses",
+      "how-to/files",
+      "how-to/batches",
       "how-to/typed-client",
       "how-to/testing",
       "how-to/web-search",
@@ -40,7 +42,6 @@ export const contents: ReadonlyArray<Group> = [
       "how-to/settings",
       "how-to/webhooks",
       "how-to/exports",
-      "how-to/files",
     ],
   },
   {

@@ -192,6 +192,8 @@ describe("for people", () => {
       "/v1/admin/orgs/{org}/responses/{id}",
       "/v1/admin/orgs/{org}/files",
       "/v1/admin/orgs/{org}/files/{id}",
+      "/v1/admin/orgs/{org}/batches",
+      "/v1/admin/orgs/{org}/batches/{id}/cancel",
       "/v1/admin/policies",
       "/v1/admin/policies/test",
       "/v1/admin/catalogue/draft",
