@@ -45,6 +45,12 @@ export interface FilePage {
   readonly order: "asc" | "desc"
 }
 
+/** The most that an organisation keeps. */
+export interface FileRoom {
+  readonly bytes: number
+  readonly files: number
+}
+
 /** The time after which a file that is not stored to its end is given up. */
 const storingMs = 3_600_000
 const mostRemoved = 100
@@ -59,7 +65,7 @@ export class FileDirectory extends Context.Service<
       orgId: string,
       owner: KeptOwner,
       file: NewFile,
-      mostBytes: number,
+      most: FileRoom,
     ) => Effect.Effect<boolean, StoreUnavailable>
     /** The file is whole in storage: others see it from now on. */
     readonly stored: (
@@ -131,7 +137,7 @@ export class FileDirectory extends Context.Service<
           )
 
       return FileDirectory.of({
-        begin: (orgId, owner, { id, bytes, purpose, keptMs, ...facts }, mostBytes) => {
+        begin: (orgId, owner, { id, bytes, purpose, keptMs, ...facts }, most) => {
           const { name, mime, offset, makes } = facts
           const more = { ...(offset !== undefined && { offset }), ...(makes !== undefined && { makes }) }
           const sealed = sealer.sealBytes(Buffer.from(encodeFacts({ name, mime, ...more })), contextOf(orgId, id))
@@ -140,8 +146,8 @@ export class FileDirectory extends Context.Service<
             .run(
               ({ sql, books }) => sql<{ begun: boolean }>`
                 select ${books}file_begin(${orgId}, ${id}, ${JSON.stringify(owner)}::json, ${purpose}, ${bytes}::bigint,
-                  ${partsOf(bytes)}::integer, ${keptMs ?? null}::double precision, ${sealed}, ${mostBytes}::bigint,
-                  ${mostFiles}::bigint) as begun`,
+                  ${partsOf(bytes)}::integer, ${keptMs ?? null}::double precision, ${sealed}, ${most.bytes}::bigint,
+                  ${most.files}::bigint) as begun`,
             )
             .pipe(
               Effect.map(([row]) => row?.begun === true),
