@@ -392,6 +392,8 @@ const variables = {
   maxOpenExchanges: count("SVC_MAX_OPEN_EXCHANGES", 20_000),
   /** Maximum responses of one application or person that run in the background at a time; further ones are refused with `rate_limited`. */
   backgroundResponses: count("SVC_BACKGROUND_RESPONSES", 100),
+  /** Maximum uploads of files of one application or person at a time; further ones are refused with `rate_limited`. */
+  fileUploads: count("SVC_FILE_UPLOADS", 16),
   /** Event loop lag above which calls are refused with `rate_limited`. */
   shedLagMs: millis("SVC_SHED_LAG_MS", 60),
   /** Average wait for a hold above which calls are refused; it also bounds how many may wait. */
