@@ -394,6 +394,8 @@ const variables = {
   backgroundResponses: count("SVC_BACKGROUND_RESPONSES", 100),
   /** Calls for requests of batches that a node makes at a time. */
   batchCalls: count("SVC_BATCH_CALLS", 16),
+  /** Maximum uploads of files of one application or person at a time; further ones are refused with `rate_limited`. */
+  fileUploads: count("SVC_FILE_UPLOADS", 16),
   /** Event loop lag above which calls are refused with `rate_limited`. */
   shedLagMs: millis("SVC_SHED_LAG_MS", 60),
   /** Average wait for a hold above which calls are refused; it also bounds how many may wait. */

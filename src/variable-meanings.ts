@@ -91,6 +91,8 @@ export const meanings: Readonly<Record<string, string>> = {
   backgroundResponses:
     "Maximum responses of one application or person that run in the background at a time; further ones are refused with `rate_limited`.",
   batchCalls: "Calls for requests of batches that a node makes at a time.",
+  fileUploads:
+    "Maximum uploads of files of one application or person at a time; further ones are refused with `rate_limited`.",
   shedLagMs: "Event loop lag above which calls are refused with `rate_limited`.",
   shedWaitMs: "Average wait for a hold above which calls are refused; it also bounds how many may wait.",
   lameDuckMs:

@@ -36,7 +36,7 @@ export interface SlotLimit {
   readonly limit: number
   readonly scope: LimitScope
   /** The calls that are meant; all if absent. */
-  readonly of?: "background" | undefined
+  readonly of?: "background" | "uploads" | undefined
 }
 
 /** The counts of a call, in the order of its rates. */
@@ -246,6 +246,7 @@ const tooMany = {
   requests: "Too many requests",
   tokens: "Too many tokens",
   concurrent: "Too many calls at the same time",
+  uploads: "Too many uploads at the same time: wait until one has ended",
   background: "Too many responses run in the background: cancel one, or wait until one has ended",
 } as const
 

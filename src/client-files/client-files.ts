@@ -18,8 +18,9 @@ import { mostFileBytes, mostOrgBytes } from "../protocol/catalogue/files.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { Tenants } from "../tenants/tenants.ts"
 import { VendorClient } from "../upstream/client.ts"
-import { type ClientFile, FileDirectory, type FilePage } from "./file-directory.ts"
+import { type ClientFile, FileDirectory, type FilePage, type FileRoom, mostFiles } from "./file-directory.ts"
 import { newFileId } from "./file-id.ts"
 import { type PartLost, partsOf, putParts, readParts, readRange, removeParts, type StoredFile } from "./file-parts.ts"
 
@@ -67,6 +68,7 @@ export class ClientFiles extends Context.Service<
     Effect.gen(function* () {
       const directory = yield* FileDirectory
       const catalogue = yield* Catalogue
+      const tenants = yield* Tenants
       const client = yield* VendorClient
       const { sealer } = yield* Sealing
       const { dataDir, databaseUrl } = yield* WeirConfig
@@ -79,6 +81,12 @@ export class ClientFiles extends Context.Service<
         const now = placeNow()
         return now === undefined ? Effect.fail(keptNowhere) : Effect.succeed(now)
       })
+      /** The limits of the catalogue, or those of its plan where they are lower. */
+      const roomOf = (orgId: string, { orgBytes }: FilesPlace): Effect.Effect<FileRoom, StoreUnavailable> =>
+        Effect.map(tenants.org(orgId), (entry) => {
+          const { maxFiles = mostFiles, maxFilesBytes = orgBytes } = entry?.plan ?? {}
+          return { files: Math.min(maxFiles, mostFiles), bytes: Math.min(maxFilesBytes, orgBytes) }
+        })
       const storageOf = (at: FilesPlace): Storage => targetOf(at, client)
 
       const discard = Effect.fnUntraced(function* (storage: Storage, file: StoredFile) {
@@ -112,7 +120,8 @@ export class ClientFiles extends Context.Service<
         const id = newFileId(clock.currentTimeMillisUnsafe())
         const name = (content.name ?? id).toWellFormed()
         const facts = { id, bytes, purpose, keptMs, offset, makes, name, mime: plainType(content.mime) }
-        if (!(yield* directory.begin(orgId, owner, facts, at.orgBytes))) return yield* noRoom
+        const room = yield* roomOf(orgId, at)
+        if (!(yield* directory.begin(orgId, owner, facts, room))) return yield* noRoom(room)
         const stored = { orgId, id, parts: partsOf(bytes) }
         const kept = Effect.andThen(
           putParts(storage, sealer, stored, content.file),
@@ -183,7 +192,12 @@ const keptNowhere = serviceError(
   "bad_request",
   "Files are not kept here: the catalogue names no place for them (files.to)",
 )
-const noRoom = serviceError("bad_request", "The organisation has no room for more files: erase some")
+const noRoom = ({ files, bytes }: FileRoom) =>
+  serviceError(
+    "bad_request",
+    `The organisation has no room for this file: it keeps at most ${files} files, with ${bytes} bytes together. Erase some`,
+    { detail: { maxFiles: files, maxBytes: bytes } },
+  )
 const placeFailed = serviceError("internal_error", "The file could not be stored now", { retryAfterMs: 1000 })
 const tooLarge = (mostBytes: number) =>
   serviceError("payload_too_large", `The file is larger than ${mostBytes} bytes`, { detail: { maxBytes: mostBytes } })

@@ -1,6 +1,7 @@
 /** The facts of clients' files in the database: each file is recorded before its content is stored, and until that is removed. */
 import { Context, Effect, Layer, Schema } from "effect"
 import type { KeptOwner } from "../kept-responses/kept-response.ts"
+import { makeReportUnopened } from "../kept-responses/unopened.ts"
 import { LongQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
@@ -45,9 +46,17 @@ export interface FilePage {
   readonly order: "asc" | "desc"
 }
 
+/** The most that an organisation keeps. */
+export interface FileRoom {
+  readonly bytes: number
+  readonly files: number
+}
+
 /** The time after which a file that is not stored to its end is given up. */
 const storingMs = 3_600_000
 const mostRemoved = 100
+/** The rows of a query that looks for files that can be opened. */
+const rowsAtOnce = 1000
 /** The most files of one organisation. */
 export const mostFiles = 1_000_000
 
@@ -59,7 +68,7 @@ export class FileDirectory extends Context.Service<
       orgId: string,
       owner: KeptOwner,
       file: NewFile,
-      mostBytes: number,
+      most: FileRoom,
     ) => Effect.Effect<boolean, StoreUnavailable>
     /** The file is whole in storage: others see it from now on. */
     readonly stored: (
@@ -106,14 +115,33 @@ export class FileDirectory extends Context.Service<
       const { sealer } = yield* Sealing
       const bounded = yield* queryDeadline
 
+      const reported = yield* makeReportUnopened
+
       const contextOf = (orgId: string, id: string) => `client file facts ${orgId} ${id}`
       const fileOf = (orgId: string, row: typeof Row.Type): ReadonlyArray<ClientFile> => {
-        const opened = sealer.openBytes(row.facts, contextOf(orgId, row.id))?.toString("utf8")
+        const opened = reported(sealer.openBytes(row.facts, contextOf(orgId, row.id))?.toString("utf8"), row.id)
         if (opened === undefined) return []
         const { id, bytes, purpose, parts, created_at: createdAt, erase_at: eraseAt } = row
         return [{ orgId, id, bytes, purpose, parts, createdAt, eraseAt: eraseAt ?? undefined, ...decodeFacts(opened) }]
       }
-      const read = (orgId: string, rows: ReadonlyArray<unknown>) => readRows(rows).flatMap((row) => fileOf(orgId, row))
+
+      const rowsOf = (orgId: string, { app, person, endUser }: KeptOwner, page: FilePage) =>
+        shards
+          .of(orgId)
+          .run(({ sql, books }) => {
+            const { purpose = null, limit, after = null, order } = page
+            const isAsc = order === "asc"
+            const rest = isAsc ? sql`id > ${after}` : sql`id < ${after}`
+            const by = isAsc ? sql`id` : sql`id desc`
+            return sql`
+              select id, bytes::float8 as bytes, purpose, parts, created_at, erase_at, facts from ${books}client_files
+              where org_id = ${orgId} and app_id = ${app} and person_id = ${person} and end_user_id = ${endUser}
+                and state = 'stored' and (erase_at is null or erase_at > now())
+                and case when ${purpose}::text is null then purpose not like '.%' else purpose = ${purpose} end
+                and (${after}::text is null or ${rest})
+              order by ${by} limit ${limit}::integer`
+          })
+          .pipe(Effect.map(readRows), bounded)
 
       const find = (orgId: string, { app, person, endUser }: KeptOwner, id: string, purpose: string | null = null) =>
         shards
@@ -126,12 +154,12 @@ export class FileDirectory extends Context.Service<
                 and case when ${purpose}::text is null then purpose not like '.%' else purpose like ${purpose} end`,
           )
           .pipe(
-            Effect.map((rows) => read(orgId, rows)[0]),
+            Effect.map((rows) => readRows(rows).flatMap((row) => fileOf(orgId, row))[0]),
             bounded,
           )
 
       return FileDirectory.of({
-        begin: (orgId, owner, { id, bytes, purpose, keptMs, ...facts }, mostBytes) => {
+        begin: (orgId, owner, { id, bytes, purpose, keptMs, ...facts }, most) => {
           const { name, mime, offset, makes } = facts
           const more = { ...(offset !== undefined && { offset }), ...(makes !== undefined && { makes }) }
           const sealed = sealer.sealBytes(Buffer.from(encodeFacts({ name, mime, ...more })), contextOf(orgId, id))
@@ -140,8 +168,8 @@ export class FileDirectory extends Context.Service<
             .run(
               ({ sql, books }) => sql<{ begun: boolean }>`
                 select ${books}file_begin(${orgId}, ${id}, ${JSON.stringify(owner)}::json, ${purpose}, ${bytes}::bigint,
-                  ${partsOf(bytes)}::integer, ${keptMs ?? null}::double precision, ${sealed}, ${mostBytes}::bigint,
-                  ${mostFiles}::bigint) as begun`,
+                  ${partsOf(bytes)}::integer, ${keptMs ?? null}::double precision, ${sealed}, ${most.bytes}::bigint,
+                  ${most.files}::bigint) as begun`,
             )
             .pipe(
               Effect.map(([row]) => row?.begun === true),
@@ -157,24 +185,19 @@ export class FileDirectory extends Context.Service<
               Effect.flatMap(() => find(orgId, owner, id, purpose)),
             ),
         find,
-        list: (orgId, { app, person, endUser }, { purpose = null, limit, after = null, order }) =>
-          shards
-            .of(orgId)
-            .run(({ sql, books }) => {
-              const isAsc = order === "asc"
-              const rest = isAsc ? sql`id > ${after}` : sql`id < ${after}`
-              const by = isAsc ? sql`id` : sql`id desc`
-              return sql`
-                select id, bytes::float8 as bytes, purpose, parts, created_at, erase_at, facts from ${books}client_files
-                where org_id = ${orgId} and app_id = ${app} and person_id = ${person} and end_user_id = ${endUser}
-                  and state = 'stored' and (erase_at is null or erase_at > now())
-                  and case when ${purpose}::text is null then purpose not like '.%' else purpose = ${purpose} end and (${after}::text is null or ${rest})
-                order by ${by} limit ${limit + 1}::integer`
-            })
-            .pipe(
-              Effect.map((rows) => read(orgId, rows)),
-              bounded,
-            ),
+        list: Effect.fnUntraced(function* (orgId, owner, page) {
+          const files: Array<ClientFile> = []
+          let { after } = page
+          let limit = page.limit + 1
+          while (true) {
+            const rows = yield* rowsOf(orgId, owner, { ...page, after, limit })
+            files.push(...rows.flatMap((row) => fileOf(orgId, row)))
+            if (rows.length < limit || files.length > page.limit) return files
+            // Some cannot be opened: those after them are in their place.
+            after = rows.at(-1)?.id
+            limit = Math.max(limit, rowsAtOnce)
+          }
+        }),
         complete: ({ orgId, id, purpose: from }, to, file) =>
           shards
             .of(orgId)

@@ -57,15 +57,15 @@ export const makeAuthenticate = Effect.gen(function* () {
       ? callers.authenticate(request)
       : Effect.succeed({ caller: request.own, nonce: undefined })
 
-  /** @param read reads the body. @returns its content, and the bytes that a signature of it covers */
+  /** @param read reads the body of a caller, whose signature is not verified yet. @returns its content, and the bytes that it covers */
   const authenticate = <C extends Caller, A, E, R>(
     check: Check<C>,
     request: SentRequest,
-    read: Effect.Effect<{ readonly content: A; readonly signed: SignedBody }, E, R>,
+    read: (caller: C) => Effect.Effect<{ readonly content: A; readonly signed: SignedBody }, E, R>,
   ): Effect.Effect<{ readonly caller: C; readonly content: A }, RouteError | E, R> =>
     Effect.flatMap(checked(check, request, "unread"), ({ caller }) => {
       keepPlace(request.source)
-      return Effect.flatMap(read, ({ content, signed }) =>
+      return Effect.flatMap(read(caller), ({ content, signed }) =>
         isSigned(request)
           ? Effect.map(verified(check, request, signed), (caller) => ({ caller, content }))
           : Effect.succeed({ caller, content }),
@@ -98,4 +98,5 @@ export const makeAuthenticate = Effect.gen(function* () {
   }
 })
 
-const isSigned = ({ headers }: SentRequest): boolean => headers["x-svc-sign"] !== undefined
+/** Whether a request has a signature, which covers its body. */
+export const isSigned = ({ headers }: SentRequest): boolean => headers["x-svc-sign"] !== undefined

@@ -142,18 +142,21 @@ export const makeCallRunner = Effect.gen(function* () {
     words: CallWords<Request, Body>,
   ) => {
     const read = Effect.flatMap(takeRoom(large, request), (room) => readParts(request, bodyMaxBytes, room))
-    return Effect.flatMap(identifyUpload(request, read), ({ caller, content: { parts, bytes } }) => {
-      const { readLarge } = words
-      const call = () => ({ caller, body: joinChunks(parts), request, requestId })
-      if (readLarge === undefined || bytes < largeBytes) return readContinued(words, call())
-      const continued = words.continued?.(caller, parts)
-      const origin = { caller, requestId }
-      return continued === undefined
-        ? readLargeCall(readLarge, origin, parts)
-        : Effect.flatMap(continued, (body) =>
-            Effect.andThen(large.reserve(Math.max(0, body.length - bytes)), readLargeCall(readLarge, origin, [body])),
-          )
-    })
+    return Effect.flatMap(
+      identifyUpload(request, () => read),
+      ({ caller, content: { parts, bytes } }) => {
+        const { readLarge } = words
+        const call = () => ({ caller, body: joinChunks(parts), request, requestId })
+        if (readLarge === undefined || bytes < largeBytes) return readContinued(words, call())
+        const continued = words.continued?.(caller, parts)
+        const origin = { caller, requestId }
+        return continued === undefined
+          ? readLargeCall(readLarge, origin, parts)
+          : Effect.flatMap(continued, (body) =>
+              Effect.andThen(large.reserve(Math.max(0, body.length - bytes)), readLargeCall(readLarge, origin, [body])),
+            )
+      },
+    )
   }
 
   return {
@@ -184,13 +187,15 @@ export const makeCallRunner = Effect.gen(function* () {
       const read = Effect.flatMap(taken, (room) =>
         readContent(spool, request, { form: mediaBodyBytes, json: bodyMaxBytes }, room),
       )
-      const identified = Effect.flatMap(identifyUpload(request, read), ({ caller, content }) =>
-        masked.read({
-          caller,
-          requestId,
-          texts: (masking) => Effect.sync(() => textsWithMarks(bytesOf(content), masking)),
-          read: (masking) => readForm(words, caller, content, masking),
-        }),
+      const identified = Effect.flatMap(
+        identifyUpload(request, () => read),
+        ({ caller, content }) =>
+          masked.read({
+            caller,
+            requestId,
+            texts: (masking) => Effect.sync(() => textsWithMarks(bytesOf(content), masking)),
+            read: (masking) => readForm(words, caller, content, masking),
+          }),
       )
       return Effect.scoped(begin(kind, request, requestId, words, identified))
     },

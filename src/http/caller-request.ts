@@ -77,27 +77,28 @@ export const makeForCaller = Effect.gen(function* () {
         signed: sent,
       })),
     )
-    return Effect.flatMap(authenticate(check, request, read), ({ caller, content: { sent, room } }) =>
-      Effect.map(
-        Effect.flatMap(decodeContent(request.headers["content-encoding"], sent, maxBytes), (body) => grown(room, body)),
-        (body) => ({ requestId, caller, body, request }),
-      ),
+    return Effect.flatMap(
+      authenticate(check, request, () => read),
+      ({ caller, content: { sent, room } }) =>
+        Effect.map(
+          Effect.flatMap(decodeContent(request.headers["content-encoding"], sent, maxBytes), (body) =>
+            grown(room, body),
+          ),
+          (body) => ({ requestId, caller, body, request }),
+        ),
     )
   }
 
   /**
    * The same for a body that is read in another way.
+   * @param read reads it; the signature of its caller, if there is one, is verified afterwards
    * @returns its content, with its SHA-256
    */
   const identifyUpload = <A extends { readonly sha256: string }, E, R>(
     request: UploadRequest,
-    read: Effect.Effect<A, E, R>,
+    read: (caller: Caller) => Effect.Effect<A, E, R>,
   ): Effect.Effect<{ readonly caller: Caller; readonly content: A }, RouteError | E, R> =>
-    authenticate(
-      anyCaller,
-      request,
-      Effect.map(read, (content) => ({ content, signed: content })),
-    )
+    authenticate(anyCaller, request, (caller) => Effect.map(read(caller), (content) => ({ content, signed: content })))
 
   /** @param statusOf returns the status of a reply that the effect writes itself */
   const traced = (request: RuntimeRequest, requestId: string, statusOf?: () => number) =>

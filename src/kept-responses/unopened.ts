@@ -1,4 +1,4 @@
-/** Kept content that was sealed with another key: its owner gets a 404, and the operator a metric and a warning. */
+/** Content of clients that was sealed with another key: its owner gets a 404, and the operator a metric and a warning. */
 import { Clock, Effect } from "effect"
 import { recordUnopened } from "../telemetry/metrics.ts"
 

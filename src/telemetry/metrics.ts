@@ -173,7 +173,7 @@ const backgroundResponses = gauge(
 )()
 const unopened = counter(
   "weir_kept_unopened_total",
-  "Kept responses and conversations that this node could not open: they were sealed with another SVC_MASTER_KEY",
+  "Kept responses, conversations and files that this node could not open: they were sealed with another SVC_MASTER_KEY",
 )()
 
 const retentionRuns = counter("weir_retention_runs_total", "Runs of the retention job")()

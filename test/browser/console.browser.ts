@@ -628,7 +628,7 @@ describe("what it shows", () => {
     await row(first).getByRole("button", { name: "Erase" }).click()
     await dialog.getByRole("button", { name: "Erase" }).click()
     await row(first).waitFor({ state: "detached" })
-    await page.getByRole("button", { name: "Erase all" }).click()
+    await page.getByRole("button", { name: "Erase all", exact: true }).click()
     await dialog.getByLabel("The organisation's id").fill("another")
     await dialog.getByRole("button", { name: "Erase all" }).click()
     await dialog.getByText("This is not the id of the organisation.").waitFor()
@@ -637,6 +637,37 @@ describe("what it shows", () => {
     await dialog.getByRole("button", { name: "Erase all" }).click()
     await page.getByText("No kept responses").waitFor()
     expect((await audited("responses."))[0]).toMatchObject({ org: ids.org, detail: {} })
+  })
+
+  it("files are listed without their names, and erased: all of them only with the organisation's id", async () => {
+    const upload = async () => {
+      const form = new FormData()
+      form.set("purpose", "user_data")
+      form.set("file", new Blob(["A secret text"]), "secret.txt")
+      const headers = { authorization: `Bearer ${gateway().keyId}~${gateway().key}` }
+      const reply = await fetch(`${gateway().baseUrl}/openai/v1/files`, { method: "POST", headers, body: form })
+      return Schema.decodeUnknownSync(Schema.Struct({ id: Schema.String }))(await reply.json()).id
+    }
+    const [first, second] = [await upload(), await upload()]
+    const page = await asOperator()
+    await show(page, `organisations/${ids.org}`, "Test")
+    const row = (id: string) => page.getByRole("row").filter({ hasText: id })
+    await row(second).getByText("user_data").waitFor()
+    await row(second).getByText("by its client").waitFor()
+    expect(await page.getByRole("region", { name: "Table of files" }).textContent()).not.toContain("secret")
+    const dialog = page.getByRole("dialog")
+    await row(first).getByRole("button", { name: "Erase" }).click()
+    await dialog.getByRole("button", { name: "Erase" }).click()
+    await row(first).waitFor({ state: "detached" })
+    await page.getByRole("button", { name: "Erase all files" }).click()
+    await dialog.getByLabel("The organisation's id").fill("another")
+    await dialog.getByRole("button", { name: "Erase all" }).click()
+    await dialog.getByText("This is not the id of the organisation.").waitFor()
+    expect(await row(second).count()).toBe(1)
+    await dialog.getByLabel("The organisation's id").fill(ids.org)
+    await dialog.getByRole("button", { name: "Erase all" }).click()
+    await page.getByText("No files", { exact: true }).waitFor()
+    expect((await audited("files."))[0]).toMatchObject({ org: ids.org, detail: {} })
   })
 
   it("all usage records are saved as CSV, which tells how many have come", async () => {

@@ -1,7 +1,8 @@
 -- Files that clients keep here.
 
 -- Records a file whose parts are about to be stored, if its organisation has room for it: one at a time, so that together
--- they do not exceed it. Tells whether it has.
+-- they do not exceed it. An upload counts as the file that it makes, and its parts do not count as files. Tells whether it has
+-- room.
 create or replace function file_begin(p_org text, p_id text, p_owner json, p_purpose text, p_bytes bigint, p_parts integer,
   p_erase_ms double precision, p_facts bytea, p_most_bytes bigint, p_most_files bigint)
 returns boolean language plpgsql as $fn$
@@ -12,8 +13,16 @@ begin
   if books_moved() then raise exception 'the books have moved'; end if;
   perform pg_advisory_xact_lock(hashtextextended('client_files ' || p_org, 0));
   select count(*), coalesce(sum(f.bytes), 0) into files, taken from client_files f where f.org_id = p_org;
-  if files >= p_most_files or taken + p_bytes > p_most_bytes then
+  if files >= 1000000 or taken + p_bytes > p_most_bytes then
     return false;
+  end if;
+  -- Few organisations come here: the files themselves are counted only where there are as many rows.
+  if files >= p_most_files and (p_purpose = '.upload' or p_purpose not like '.%') then
+    select count(*) into files from client_files f
+    where f.org_id = p_org and f.state <> 'erased' and (f.purpose = '.upload' or f.purpose not like '.%');
+    if files >= p_most_files then
+      return false;
+    end if;
   end if;
   insert into client_files (org_id, id, app_id, person_id, end_user_id, purpose, state, bytes, parts, erase_at, facts)
   values (p_org, p_id, p_owner->>'app', p_owner->>'person', p_owner->>'endUser', p_purpose, 'storing', p_bytes, p_parts,

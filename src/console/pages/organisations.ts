@@ -13,7 +13,9 @@ import { Identifier } from "../ui/identifier.ts"
 import { Card, Empty, ErrorBox, Facts, Head, Loading, Tag } from "../ui/parts.ts"
 import { PagedTable } from "../ui/table.ts"
 import { useViewer } from "../viewer.ts"
+import { BatchesPanel } from "./organisation/batches-panel.ts"
 import { aliasText, EditOrganisation } from "./organisation/edit-organisation.ts"
+import { FilesPanel } from "./organisation/files-panel.ts"
 import { OrganisationPanels } from "./organisation/organisation.ts"
 import { ResponsesPanel } from "./organisation/responses-panel.ts"
 
@@ -133,7 +135,9 @@ const One = ({ id }: { readonly id: string }) => {
             ["Declared by the catalogue", data.declared ? "yes: change it there" : "no"],
           ]} /><//>
             <${OrganisationPanels} org=${id} currency=${data.currency} />
-            <${ResponsesPanel} org=${id} kept=${data.keeps?.responses} />`
+            <${ResponsesPanel} org=${id} kept=${data.keeps?.responses} />
+            <${FilesPanel} org=${id} />
+            <${BatchesPanel} org=${id} />`
     }
   `
 }

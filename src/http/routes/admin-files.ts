@@ -8,7 +8,7 @@ import type { OwnerFilter } from "../../protocol/control/owner.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { knownOrg, makeForOperator, operator } from "../operator.ts"
-import { meantOf, ownerFilterOf } from "../owner-filter.ts"
+import { knownOwner, meantOf, ownerFilterOf } from "../owner-filter.ts"
 import { type PageQuery, pageOf } from "../page-query.ts"
 
 export const adminFileRoutes = HttpApiBuilder.group(
@@ -19,10 +19,14 @@ export const adminFileRoutes = HttpApiBuilder.group(
     const files = yield* OperatorsFiles
     const tenants = yield* Tenants
 
+    const known = (org: string, filter: OwnerFilter) =>
+      knownOwner(tenants, org, filter, (app) =>
+        Effect.map(files.list(org, { app }, { limit: 1, cursor: undefined }), ({ data }) => data.length > 0),
+      )
     const list = Effect.fnUntraced(function* (org: string, query: PageQuery & OwnerFilter) {
       const page = yield* pageOf(query)
       const filter = yield* ownerFilterOf(query)
-      yield* knownOrg(tenants, org)
+      yield* known(org, filter)
       return yield* files.list(org, filter, page)
     })
     const erase = Effect.fn("admin.eraseFiles")(function* (
@@ -30,7 +34,7 @@ export const adminFileRoutes = HttpApiBuilder.group(
       query: OwnerFilter & { readonly all?: string },
     ) {
       const filter = yield* meantOf(query)
-      yield* knownOrg(tenants, org)
+      yield* known(org, filter)
       return { erased: yield* files.erase(org, filter, operator) } satisfies ErasedFiles
     })
     const eraseOne = Effect.fn("admin.eraseFile")(function* (org: string, id: string) {

@@ -7,7 +7,7 @@ import type { OwnerFilter } from "../../protocol/control/owner.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { knownOrg, makeForOperator, operator } from "../operator.ts"
-import { meantOf, ownerFilterOf } from "../owner-filter.ts"
+import { knownOwner, meantOf, ownerFilterOf } from "../owner-filter.ts"
 import { type PageQuery, pageOf } from "../page-query.ts"
 
 export const adminResponseRoutes = HttpApiBuilder.group(
@@ -24,13 +24,10 @@ export const adminResponseRoutes = HttpApiBuilder.group(
       yield* known(org, filter)
       return yield* directory.list(org, filter, page)
     })
-    /** An application that was removed is known while something of it is kept. */
-    const known = Effect.fnUntraced(function* (org: string, { app }: OwnerFilter) {
-      yield* knownOrg(tenants, org)
-      if (app === undefined || (yield* tenants.app(app))?.app.org === org) return
-      const { data } = yield* directory.list(org, { app }, { limit: 1, cursor: undefined })
-      if (data.length === 0) return yield* serviceError("not_found", `There is no application ${app}`)
-    })
+    const known = (org: string, filter: OwnerFilter) =>
+      knownOwner(tenants, org, filter, (app) =>
+        Effect.map(directory.list(org, { app }, { limit: 1, cursor: undefined }), ({ data }) => data.length > 0),
+      )
     const erase = Effect.fn("admin.eraseResponses")(function* (
       org: string,
       query: OwnerFilter & { readonly all?: string },

@@ -32,7 +32,7 @@ export const makeSocketCallers = Effect.gen(function* () {
       withCredential: (request: RuntimeRequest) => RuntimeRequest = (request) => request,
     ): Effect.fn.Return<SocketCaller, RouteError> {
       const request = withCredential(withProtocolToken(upgrade))
-      const { caller } = yield* authenticate(anyCaller, request, noBody)
+      const { caller } = yield* authenticate(anyCaller, request, () => noBody)
       // A signature is for the upgrade, and expires before the socket ends.
       const now = again(request)
       return { request, caller, again: now, watch: (socket) => watch(now, socket) }

@@ -7,7 +7,8 @@ import { network } from "./network.ts"
 export const mostFileBytes = 512 * 1024 * 1024
 export const mostOrgBytes = 100 * 1024 * 1024 * 1024
 
-const Bytes = Schema.Int.check(
+/** A limit in bytes. */
+export const Bytes = Schema.Int.check(
   Schema.isBetween({ minimum: 1, maximum: 2 ** 50 }, { expected: "a number of bytes, at most 2^50" }),
 )
 

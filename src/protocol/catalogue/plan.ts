@@ -1,6 +1,7 @@
 /** Plans: what an organisation may use at once and each day. */
 import { Schema } from "effect"
 import { PerMinute, TokenLimit } from "../values/bounds.ts"
+import { Bytes } from "./files.ts"
 import { Id, Int, Positive } from "./values.ts"
 
 /** Shares of a limit at which a warning is given, once a period, e.g. `[0.8]`. */
@@ -24,6 +25,10 @@ export const Plan = Schema.Struct({
   maxMembers: Schema.optionalKey(Positive),
   /** The maximum number of applications of an organisation. */
   maxApps: Schema.optionalKey(Positive),
+  /** The maximum number of files that clients of an organisation keep here; 0 refuses every file. */
+  maxFiles: Schema.optionalKey(Int),
+  /** The maximum bytes of all these files; the lower one of this and `files.orgBytes` applies. */
+  maxFilesBytes: Schema.optionalKey(Bytes),
   /** Calls of each kind in a day, of the organisation and of each of its end users. */
   websearchDaily: Schema.optionalKey(Int),
   /** Searches a day of each end user. */

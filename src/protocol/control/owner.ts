@@ -7,6 +7,8 @@ export const ownerFields = {
   person: Schema.optionalKey(Schema.String),
   endUser: Schema.optionalKey(Schema.String),
 }
+const Fields = Schema.Struct(ownerFields)
+export type OwnerFields = typeof Fields.Type
 
 /** The entries to which all of these apply. */
 export interface OwnerFilter {

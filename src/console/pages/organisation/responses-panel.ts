@@ -1,13 +1,14 @@
 /** Responses that an organisation keeps, for operators: whose they are and how large, without content, and their erasure. */
 import { html } from "htm/preact"
 import type { KeptResponseEntry } from "../../../protocol/control/kept-response.ts"
-import { call, get } from "../../api.ts"
+import { get } from "../../api.ts"
 import { bytes } from "../../format.ts"
 import { type Page, usePages } from "../../load.ts"
-import { ActionButton, type Field, type Values } from "../../ui/form.ts"
+import { ActionButton } from "../../ui/form.ts"
 import { Card, Empty } from "../../ui/parts.ts"
 import { PagedTable } from "../../ui/table.ts"
 import { Time } from "../../ui/time.ts"
+import { EraseButtons, eraseAt, ownerCell } from "./erase-buttons.ts"
 import { oneOf } from "./tenant-urls.ts"
 
 export const ResponsesPanel = ({
@@ -22,21 +23,8 @@ export const ResponsesPanel = ({
   const pages = usePages(`responses ${org}`, (cursor, signal) =>
     get<Page<KeptResponseEntry>>(path, { limit: "20", cursor }, signal),
   )
-  const erase = (of: string) => async (filter: Values) => {
-    const given = Object.entries(filter).filter(([, value]) => value !== "")
-    await call("DELETE", given.length === 0 ? of : `${of}?${new URLSearchParams(given)}`)
-    pages.reload()
-  }
-  const eraseAll = async ({ name }: Values) => {
-    if (name !== org) throw new Error("This is not the id of the organisation.")
-    await erase(path)({ all: "true" })
-  }
-  const eraseSome = async (filter: Values) => {
-    if (Object.values(filter).every((value) => value === "")) throw new Error("Fill in at least one field.")
-    await erase(path)(filter)
-  }
-  const buttons = html`<${ActionButton} name="Erase some" title="Erase the responses and conversations to which all of these apply" tone="danger" confirm="Erase" act=${eraseSome} fields=${filterFields} explain=${explain} />
-    <${ActionButton} name="Erase all" title="Erase all responses and conversations of ${org}?" tone="danger" confirm="Erase all" act=${eraseAll} fields=${[{ name: "name", label: "The organisation's id", hint: `Type ${org}.` }]} explain=${explain} />`
+  const erase = eraseAt(pages.reload)
+  const buttons = html`<${EraseButtons} org=${org} things="responses and conversations" names=${{ some: "Erase some", all: "Erase all" }} explain=${explain} erase=${erase(path)} />`
   const setting = kept === undefined ? "None is kept: keeps.responses is not set." : `Kept for ${kept}, sealed.`
   return html`<${Card} title="Kept responses" actions=${buttons}>
     <p class="soft">${setting} Their content is not shown to anyone but their owner.</p>
@@ -44,11 +32,7 @@ export const ResponsesPanel = ({
       { name: "Id", show: ({ id }: KeptResponseEntry) => html`<code class="wrap">${id}</code>` },
       { name: "Model", show: ({ model = "" }: KeptResponseEntry) => model },
       { name: "State", show: ({ kind, state }: KeptResponseEntry) => (state ?? kind).replace("_", " ") },
-      {
-        name: "Owner",
-        show: ({ app, person, endUser }: KeptResponseEntry) =>
-          html`<span class="wrap">${[app ?? person, endUser].filter((part) => part !== undefined).join(" / ")}</span>`,
-      },
+      { name: "Owner", show: ownerCell },
       { name: "Size", align: "right", show: (row: KeptResponseEntry) => bytes(row.bytes) },
       {
         name: "Created",
@@ -66,9 +50,3 @@ export const ResponsesPanel = ({
 }
 
 const explain = "Threads with an erased response cannot be continued. This cannot be undone, and is audited."
-
-const filterFields: ReadonlyArray<Field> = [
-  { name: "app", label: "Application", isOptional: true, hint: "Its id." },
-  { name: "endUser", label: "End user", isOptional: true, hint: "The id that the application gave." },
-  { name: "before", label: "Made before", type: "date", isOptional: true },
-]

@@ -4,13 +4,14 @@
  */
 import { Effect, Option, Result, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
+import { Gate } from "../../../admission/gate.ts"
+import { plainRequest } from "../../../admission/rates/caller-limits.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import type { ClientFile } from "../../../client-files/file-directory.ts"
 import { isGoing, Uploads } from "../../../client-files/uploads.ts"
 import { WeirConfig } from "../../../config.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
-import { Spool } from "../../../media/spool.ts"
 import { serviceError } from "../../../protocol/error.ts"
 import { invalidInput } from "../../../protocol/json/issues.ts"
 import { decodeJson, parseBody } from "../../../protocol/json/json-body.ts"
@@ -22,6 +23,7 @@ import { makeAnswerIn } from "../reply.ts"
 import { makeAnswerUpload } from "./answer-upload.ts"
 import { geminiFileMs, geminiFiles } from "./gemini-files.ts"
 import { readRaw } from "./upload-content.ts"
+import type { makeUploadShare } from "./upload-share.ts"
 
 const path = /^\/gemini\/upload\/v1(?:alpha|beta)?\/files(?:\/([a-z2-7]{26})\/([\w.~-]+))?$/
 
@@ -63,10 +65,10 @@ const lengthIn = ({ headers }: Pick<UploadRequest, "headers">, name: string) => 
 
 const bytesOf = (parts: ReadonlyArray<ClientFile>): number => parts.reduce((sum, { bytes }) => sum + bytes, 0)
 
-export const makeGeminiUploads = Effect.gen(function* () {
+export const makeGeminiUploads = Effect.fnUntraced(function* (share: Effect.Success<typeof makeUploadShare>) {
   const files = yield* ClientFiles
   const uploads = yield* Uploads
-  const spool = yield* Spool
+  const gate = yield* Gate
   const config = yield* WeirConfig
   const answerIn = yield* makeAnswerIn
   const { sealer } = yield* Sealing
@@ -77,6 +79,7 @@ export const makeGeminiUploads = Effect.gen(function* () {
       geminiFiles.api,
       request,
       Effect.fnUntraced(function* ({ caller, body }) {
+        yield* gate.admit(plainRequest(caller))
         const command = request.headers["x-goog-upload-command"]
         if (request.headers["x-goog-upload-protocol"] !== "resumable" || command !== "start") return yield* notResumable
         const json = yield* Effect.fromResult(parseBody(body.length === 0 ? Buffer.from("{}") : body))
@@ -122,9 +125,14 @@ export const makeGeminiUploads = Effect.gen(function* () {
       Effect.fnUntraced(function* (request) {
         // Clients send no credential to this address: who has it, has the upload.
         const { orgId, owner } = grantIn(id, grant) ?? (yield* geminiFiles.notFound(id))
+        const spool = yield* share({ owner: orgId, keyId: id, rates: [], by: owner })
+        const find = Effect.flatMap(uploads.find(orgId, owner, id), (upload) =>
+          upload === undefined ? Effect.fail(geminiFiles.notFound(id)) : Effect.succeed(upload),
+        )
+        yield* find
         const file = yield* readRaw(spool, request, files.mostBytes())
-        const upload = yield* uploads.find(orgId, owner, id)
-        if (upload === undefined) return yield* geminiFiles.notFound(id)
+        // Another request may have completed it meanwhile.
+        const upload = yield* find
         const commands = (request.headers["x-goog-upload-command"] ?? "").split(",").map((each) => each.trim())
         if (commands.includes("cancel")) {
           yield* uploads.cancel(upload, owner)

@@ -2,6 +2,8 @@
 import { createHash } from "node:crypto"
 import { Effect, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
+import { Gate } from "../../../admission/gate.ts"
+import { plainRequest } from "../../../admission/rates/caller-limits.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import type { ClientFile } from "../../../client-files/file-directory.ts"
 import { isGoing, type Upload, Uploads, uploadMs } from "../../../client-files/uploads.ts"
@@ -15,6 +17,7 @@ import { type Authenticated, fromRouter } from "../../caller-request.ts"
 import { makeAnswerIn } from "../reply.ts"
 import { secondsOf } from "./file-door.ts"
 import { batchMs, ExpiresAfter, openaiFiles, purposes } from "./openai-files.ts"
+import { makeUploadShare } from "./upload-share.ts"
 
 const Begin = Schema.Struct({
   filename: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(255)),
@@ -71,9 +74,12 @@ export const uploadRoutes = HttpRouter.use(
     const files = yield* ClientFiles
     const { bodyMaxBytes } = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
+    const gate = yield* Gate
+    const share = yield* makeUploadShare
     const find = yield* makeFindUpload
 
     const begin = Effect.fnUntraced(function* ({ caller, body }: Authenticated) {
+      yield* gate.admit(plainRequest(caller))
       const json = yield* Effect.fromResult(parseBody(body))
       const asked = yield* Effect.fromResult(decodeJson(Begin, json))
       const { filename, purpose, bytes, mime_type, expires_after: expires } = asked
@@ -85,6 +91,8 @@ export const uploadRoutes = HttpRouter.use(
 
     const complete = Effect.fnUntraced(function* ({ caller, body }: Authenticated, id: string) {
       const owner = ownerOf(caller)
+      // Its content is copied, as that of a file that is sent.
+      yield* share({ ...plainRequest(caller), by: owner })
       const upload = yield* find(caller, id)
       const json = yield* Effect.fromResult(parseBody(body))
       const { part_ids: ids, md5 } = yield* Effect.fromResult(decodeJson(Complete, json))
@@ -107,6 +115,7 @@ export const uploadRoutes = HttpRouter.use(
     })
 
     const cancel = Effect.fnUntraced(function* ({ caller }: Authenticated, id: string) {
+      yield* gate.admit(plainRequest(caller))
       const upload = yield* find(caller, id)
       if (!isGoing(upload)) return yield* notCancellable
       yield* uploads.cancel(upload, ownerOf(caller))
@@ -116,7 +125,7 @@ export const uploadRoutes = HttpRouter.use(
     const add = (path: `/${string}`, answer: typeof complete | typeof cancel) =>
       router.add("POST", path, (request) =>
         Effect.flatMap(HttpRouter.params, ({ id = "" }) =>
-          answerIn(api, fromRouter(request), (call) => answer(call, id), bodyMaxBytes),
+          Effect.scoped(answerIn(api, fromRouter(request), (call) => answer(call, id), bodyMaxBytes)),
         ),
       )
     yield* router.add("POST", "/openai/v1/uploads", (request) =>

@@ -2,15 +2,18 @@
 import { basename } from "node:path"
 import { Effect, Result, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
+import { Gate } from "../../../admission/gate.ts"
+import { plainRequest } from "../../../admission/rates/caller-limits.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import { readFileId } from "../../../client-files/file-id.ts"
 import { Uploads } from "../../../client-files/uploads.ts"
 import { WeirConfig } from "../../../config.ts"
+import type { Caller } from "../../../identity/caller.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
 import type { NamedFile } from "../../../media/media-file.ts"
-import { Spool } from "../../../media/spool.ts"
 import { serviceError } from "../../../protocol/error.ts"
 import { invalidInput } from "../../../protocol/json/issues.ts"
+import { isSigned } from "../../authenticate.ts"
 import { type Authenticated, fromRouter, makeForCaller, type UploadRequest } from "../../caller-request.ts"
 import { type Content, isForm, readContent } from "../../content.ts"
 import type { DirectHandler } from "../../hot-routes.ts"
@@ -25,6 +28,7 @@ import { makeGeminiUploads } from "./gemini-uploads.ts"
 import { openaiFiles } from "./openai-files.ts"
 import { makeFindUpload, partObject } from "./openai-uploads.ts"
 import { typeOfFile } from "./type-of-file.ts"
+import { makeUploadShare } from "./upload-share.ts"
 
 /** The APIs that take a file in a form. */
 const formDoors: ReadonlyArray<FileDoor> = [openaiFiles, anthropicFiles]
@@ -36,19 +40,32 @@ const formBytes = 1024 * 1024
 /** The handlers of requests with files, by their paths: they read the body as it arrives. */
 export const makeUploads = Effect.gen(function* () {
   const files = yield* ClientFiles
-  const spool = yield* Spool
+  const gate = yield* Gate
   const { identifyUpload } = yield* makeForCaller
+  const share = yield* makeUploadShare
   const answerUpload = yield* makeAnswerUpload
   const uploads = yield* Uploads
   const findUpload = yield* makeFindUpload
-  const resumable = yield* makeGeminiUploads
+  const resumable = yield* makeGeminiUploads(share)
 
-  /** Reads a form of at most so many bytes beside its fields, once its caller is known. */
-  const readForm = (request: UploadRequest, mostBytes: number) => {
+  /** Reads a form of at most so many bytes beside its fields, once its caller is known and may upload. */
+  const readForm = Effect.fnUntraced(function* (sent: UploadRequest, mostBytes: number) {
     const limits = { form: mostBytes + formBytes, json: 0 }
-    const read = isForm(request) ? readContent(spool, request, limits, undefined) : Effect.fail(noForm)
-    return identifyUpload(withCredential(request), read)
-  }
+    const request = withCredential(sent)
+    const isUnverified = isSigned(request)
+    const read = (caller: Caller) => {
+      if (!isForm(request)) return Effect.fail(noForm)
+      const asked = plainRequest(caller)
+      const rates = isUnverified ? [] : asked.rates
+      return Effect.flatMap(share({ ...asked, rates, by: ownerOf(caller), isUnverified }), (spool) =>
+        readContent(spool, request, limits, undefined),
+      )
+    }
+    const known = yield* identifyUpload(request, read)
+    // Only who has the secret is counted.
+    if (isUnverified) yield* gate.admit(plainRequest(known.caller))
+    return known
+  })
 
   const upload = (door: FileDoor): DirectHandler =>
     answerUpload(
@@ -113,6 +130,7 @@ export const fileRoutes = HttpRouter.use(
     const files = yield* ClientFiles
     const config = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
+    const gate = yield* Gate
 
     const find = Effect.fnUntraced(function* (door: FileDoor, { caller }: Authenticated, written: string) {
       const id = readFileId(written)
@@ -130,6 +148,7 @@ export const fileRoutes = HttpRouter.use(
 
     /** Bytes of clients have no type here that a browser would show. */
     const content = Effect.fnUntraced(function* (door: FileDoor, call: Authenticated, id: string) {
+      yield* gate.admit(plainRequest(call.caller))
       const file = yield* find(door, call, id)
       const bytes = yield* files.content(file)
       return HttpServerResponse.stream(Stream.orDie(bytes), {
