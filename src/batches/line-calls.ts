@@ -1,7 +1,7 @@
 /** Calls for the requests of batches, by the routes of their API. */
 import { Context, type Effect } from "effect"
+import type { CallPrice } from "../calls/price-call.ts"
 import type { Caller } from "../identity/caller.ts"
-import type { Amount } from "../money/amount.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { BatchLine } from "./line.ts"
 
@@ -13,15 +13,8 @@ export interface LineReply {
   readonly body: string
 }
 
-/** The most that a request can cost. */
-export interface LinePrice {
-  readonly model: string
-  readonly currency: string
-  readonly amount: Amount
-  readonly tokens: number
-  /** Its caller, with the tags of its call. */
-  readonly caller: Caller
-}
+/** The most that a request can cost, its caller with the tags of its call, and the requests of its targets. */
+export type LinePrice = CallPrice
 
 export interface LineRequest extends Pick<BatchLine, "path" | "body"> {
   readonly caller: Caller

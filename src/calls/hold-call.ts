@@ -20,6 +20,7 @@ import { cachedCharge } from "./settle/cached-bill.ts"
 import { noteDenial } from "./settle/report.ts"
 import { reserve } from "./settle/reserve.ts"
 import { type EndedEarly, makeConversation } from "./vendor/conversation.ts"
+import { answeredBefore } from "./vendor/given-reply.ts"
 import { Signal } from "./vendor/signal.ts"
 
 type Refusal = ServiceError | StoreUnavailable
@@ -44,7 +45,8 @@ export const hold = Effect.fnUntraced(function* <Request extends CallRequest, Bo
     noteDenial(services.denials, { caller, requestId, model: admitted.model }, denial, "request")
     return yield* contentBlocked(denial)
   }
-  const placed = placeFor(admitted, task, catalogue, request.cache?.reply)
+  const placed =
+    caller.batch?.given === undefined ? placeFor(admitted, task, catalogue, request.cache?.reply) : undefined
   const kept = placed && (yield* placed)
   if (kept === undefined) return yield* begin(admitted, task, undefined, nowMs)
   const caching = yield* lookForReply(admitted, task, kept, request.cache?.reply, restore)
@@ -143,7 +145,10 @@ const conversationOf = <Body extends object>(
     const tap: CacheableReply["tap"] = (line) => flight.add(line)
     task.cacheableReply.tap = tap
   }
-  const { client, health, context, config, catalogue, nowMs } = services
+  const { context, config, catalogue, nowMs } = services
+  const given = call.caller.batch?.given
+  const { client, health, targets } =
+    given === undefined ? { ...services, targets: task.targets } : answeredBefore(services, task.targets, given)
   const current = catalogue.current()
   health.inForce(current)
   return makeConversation({
@@ -152,7 +157,7 @@ const conversationOf = <Body extends object>(
     health,
     context,
     work: task,
-    targets: task.targets,
+    targets,
     triesAfterRefusal: task.triesAfterRefusal === true || current.model(task.model)?.model.tryNext === true,
     nowMs,
     startedAtMs,

@@ -5,7 +5,7 @@ import type { Amount } from "../money/amount.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { lackingCapability } from "./admit-call.ts"
 import type { Call } from "./held-call.ts"
-import type { CallRequest } from "./kind.ts"
+import type { CallRequest, Task } from "./kind.ts"
 import type { ClientReply } from "./reply/reply.ts"
 import type { CallServices } from "./services.ts"
 import { withTags } from "./tags.ts"
@@ -18,6 +18,8 @@ export interface CallPrice {
   readonly tokens: number
   /** The caller, with the tags of the call. */
   readonly caller: Caller
+  /** Its targets, and the request of each. */
+  readonly work: Pick<Task<object>, "targets" | "prepare" | "encode" | "partsAt">
 }
 
 /** Fails as the call would, as far as that is known before it is admitted. */
@@ -43,6 +45,7 @@ export const priceCall = Effect.fnUntraced(function* <Request extends CallReques
     amount: task.targets.every(({ isOwn }) => isOwn) ? 0n : task.holdAmount,
     tokens: task.holdTokens,
     caller,
+    work: task,
   }
 })
 

@@ -28,6 +28,16 @@ export interface Caller extends OrgEntry {
 /** The batch whose request a call is: its money is held by the batch. */
 export interface BatchMoney extends Pick<HoldFacts, "day" | "budgets"> {
   readonly id: string
+  /** The reply that its vendor's own batch has given to the request; the vendor is asked if absent. */
+  readonly given?: GivenReply | undefined
+}
+
+/** A reply that a vendor gave before. */
+export interface GivenReply {
+  /** The key of the target. */
+  readonly target: string
+  readonly status: number
+  readonly body: string
 }
 
 /** The caller of a request of a batch. */
