@@ -174,6 +174,9 @@ export const resultTexts = (
     return outcome === "twice" ? [text, text] : [text]
   })
 
+/** The address of a call. Google's SDK writes two slashes after an address without a path. */
+export const placeOf = ({ path }: VendorCall): URL => new URL(`http://twin${path.replace(/^\/\//, "/")}`)
+
 export interface WholeAnswer {
   readonly status: number
   readonly body: object

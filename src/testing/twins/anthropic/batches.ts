@@ -8,6 +8,7 @@ import {
   type LineAnswer,
   PlanBook,
   pageAfter,
+  placeOf,
   resultTexts,
   sendJson,
   sendLines,
@@ -122,7 +123,7 @@ export const makeAnthropicBatches = (script: TwinScript, nowMs: () => number = D
   }
 
   const serve = (call: VendorCall): Promise<void> | undefined => {
-    const { pathname, searchParams } = new URL(call.path, "http://twin")
+    const { pathname, searchParams } = placeOf(call)
     const [whole, id, verb] = /^\/v1\/messages\/batches(?:\/([^/]+))?(?:\/(cancel|results))?$/.exec(pathname) ?? []
     if (whole === undefined) return undefined
     if (call.headers["anthropic-version"] === undefined) {

@@ -10,6 +10,7 @@ import {
   linesOf,
   PlanBook,
   pageAfter,
+  placeOf,
   resultTexts,
   sendJson,
   type TwinLine,
@@ -40,7 +41,7 @@ const InputConfig = Schema.Struct({
 })
 const CreateBody = Schema.Struct({
   batch: Schema.Struct({
-    displayName: Schema.String,
+    displayName: maybe(Schema.String),
     inputConfig: InputConfig,
     priority: maybe(Schema.String),
   }),
@@ -58,14 +59,12 @@ export const makeGeminiBatches = (script: TwinScript, nowMs: () => number = Date
     const fault = shapeFault(CreateBody, body)
     if (fault !== undefined) {
       const name = String(fault.path.at(-1))
-      return refuse(
-        call,
-        400,
-        "INVALID_ARGUMENT",
-        `Invalid JSON payload received. Unknown name "${name}": Cannot find field.`,
-      )
+      const words = { unknown: `Unknown name "${name}": Cannot find field.`, missing: `${name} is required.` }
+      const message =
+        fault.why === "unknown" || fault.why === "missing" ? words[fault.why] : `Invalid value at '${name}'`
+      return refuse(call, 400, "INVALID_ARGUMENT", `Invalid JSON payload received. ${message}`)
     }
-    const { displayName, inputConfig } = Schema.decodeUnknownSync(CreateBody)(body).batch
+    const { displayName = "", inputConfig } = Schema.decodeUnknownSync(CreateBody)(body).batch
     const { fileName: inputFile, requests } = inputConfig
     const file = inputFile === undefined ? undefined : files.find(inputFile)
     if (inputFile !== undefined && file === undefined) {
@@ -170,7 +169,7 @@ export const makeGeminiBatches = (script: TwinScript, nowMs: () => number = Date
   }
 
   const serve = (call: VendorCall): Promise<void> | undefined => {
-    const { pathname, searchParams } = new URL(call.path, "http://twin")
+    const { pathname, searchParams } = placeOf(call)
     if (/^(\/upload)?\/v1beta\/files(\/|$)/.test(pathname)) return files.serve(call, pathname, searchParams, book)
     const [, model, method] = ofModel.exec(pathname) ?? []
     if (model !== undefined) return create(call, decodeURIComponent(model), method === "asyncBatchEmbedContent")

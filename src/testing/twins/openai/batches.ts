@@ -8,6 +8,7 @@ import {
   type LineAnswer,
   PlanBook,
   pageAfter,
+  placeOf,
   resultTexts,
   sendJson,
   type WholeAnswer,
@@ -131,7 +132,7 @@ export const makeOpenaiBatches = (script: TwinScript, options: OpenaiBatchOption
   }
 
   const serve = (call: VendorCall): Promise<void> | undefined => {
-    const { pathname, searchParams } = new URL(call.path, "http://twin")
+    const { pathname, searchParams } = placeOf(call)
     const path = pathname.replace(/^(\/openai)?(\/v1)?/, "")
     if (/^\/files(\/|$)/.test(path)) return files.serve(call, path, searchParams, book)
     const [, id, verb] = /^\/batches(?:\/([^/]+))?(?:\/(cancel))?$/.exec(path) ?? []
