@@ -7,6 +7,7 @@ import { profilesOf } from "../../src/catalogue/references.ts"
 import { dialectOf } from "../../src/dialects/index.ts"
 import { DialectName, type Vendor } from "../../src/protocol/catalogue/vendor.ts"
 import { ModelKind } from "../../src/protocol/kinds/call-kind.ts"
+import { batchTable } from "./batch-table.ts"
 import { parameterTable } from "./parameter-table.ts"
 import { profileTable } from "./profile-table.ts"
 
@@ -53,6 +54,7 @@ export const vendorTable = (): string =>
 
 const tables: ReadonlyArray<readonly [name: string, table: () => string]> = [
   ["vendors", vendorTable],
+  ["batches", batchTable],
   ["parameters", parameterTable],
   ["profiles", profileTable],
 ]

@@ -6,7 +6,7 @@ import { Redacted, Result } from "effect"
 import type { Identity } from "../cloud-identities/identity.ts"
 import { identityOfExport, identityOfVendor } from "../cloud-identities/vendor-identity.ts"
 import type { Dialect } from "../dialects/dialect.ts"
-import { dialectOf, hasBatches } from "../dialects/index.ts"
+import { dialectOf } from "../dialects/index.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budgets/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type { StoragePlace } from "../object-storage/target.ts"
@@ -342,7 +342,7 @@ function makeTarget(
     model,
     family,
     maxInputs,
-    batch: batch ?? (hasBatches(vendor, kind) ? vendor.batch : undefined),
+    batch: batch ?? (dialect.batch?.kinds.includes(kind) === true ? vendor.batch : undefined),
     isOwn: false,
     isGuarded: false,
     // The same vendor and model at another address is another target.

@@ -1,4 +1,5 @@
 /** A vendor's API with the kinds of calls that it has. */
+import type { BatchDialect } from "./batch-dialect.ts"
 import type { ChatDialect } from "./chat-dialect.ts"
 import type { ImageDialect, SpeechDialect, TranscriptionDialect, VideoDialect } from "./media-dialect.ts"
 import type { RealtimeDialect } from "./openai-realtime/vendor.ts"
@@ -17,4 +18,5 @@ export interface Dialect extends VendorAccess {
   readonly transcription?: TranscriptionDialect
   readonly video?: VideoDialect
   readonly realtime?: RealtimeDialect
+  readonly batch?: BatchDialect
 }

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import type { MediaBody } from "../media/media-file.ts"
 import type { ChatProfileName, DialectName, Vendor } from "../protocol/catalogue/vendor.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
+import { anthropicBatches } from "./anthropic/batches.ts"
 import { azureClaude, bedrockClaude, vertexClaude } from "./anthropic/clouds.ts"
 import { anthropic } from "./anthropic/vendor.ts"
 import { bedrock, bedrockChat } from "./bedrock/vendor.ts"
@@ -11,6 +12,7 @@ import { cohere, cohereChat } from "./cohere/vendor.ts"
 import { deepgram } from "./deepgram/vendor.ts"
 import type { Dialect } from "./dialect.ts"
 import { elevenlabs } from "./elevenlabs/vendor.ts"
+import { geminiBatches } from "./gemini/batches.ts"
 import { geminiEmbedding } from "./gemini/embedding.ts"
 import { geminiImage } from "./gemini/image.ts"
 import { geminiSpeech } from "./gemini/speech.ts"
@@ -18,6 +20,8 @@ import { gemini } from "./gemini/vendor.ts"
 import { vertexGemini } from "./gemini/vertex.ts"
 import { geminiVideo } from "./gemini/video.ts"
 import type { VideoDialect } from "./media-dialect.ts"
+import { batchProfiles } from "./openai-chat/batch-profiles.ts"
+import { makeBatches } from "./openai-chat/batches.ts"
 import { makeEmbedding } from "./openai-chat/embedding.ts"
 import { makeImage } from "./openai-chat/image.ts"
 import { type KindProfile, kindProfiles } from "./openai-chat/kind-profiles.ts"
@@ -45,7 +49,14 @@ const openai = (name: ChatProfileName): Dialect => ({
   ...chatOnly(makeChatDialect(chatProfiles[name])),
   ...openaiKinds(kindProfiles[name] ?? {}),
   realtime: openaiRealtime,
+  ...batchesOf(name),
 })
+
+/** The vendor's batches, where it has OpenAI's API of them. */
+const batchesOf = (name: ChatProfileName, place?: (path: string) => string): Pick<Dialect, "batch"> => {
+  const profile = batchProfiles[name]
+  return profile === undefined ? {} : { batch: makeBatches(profile, place) }
+}
 
 const openaiKinds = ({ embedding, rerank, moderation, image, speech, transcription }: KindProfile) => ({
   embedding: makeEmbedding(embedding),
@@ -60,7 +71,7 @@ const openaiKinds = ({ embedding, rerank, moderation, image, speech, transcripti
 /** The kinds that OpenAI has at the same address, whichever API is its chat: it ranks nothing. */
 const responses = (name: ChatProfileName): Dialect => {
   const { rerank: _rerank, ...kinds } = openaiKinds(kindProfiles[name] ?? {})
-  return { ...chatOnly(openaiResponses), ...kinds }
+  return { ...chatOnly(openaiResponses), ...kinds, ...batchesOf(name) }
 }
 
 /** Chat in each dialect that has it. */
@@ -76,13 +87,14 @@ export const chatDialects = {
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
   "openai-chat": openai("openai"),
   "openai-responses": responses("openai"),
-  anthropic: chatOnly(anthropic),
+  anthropic: { ...chatOnly(anthropic), batch: anthropicBatches },
   gemini: {
     ...chatOnly(gemini),
     embedding: geminiEmbedding,
     image: geminiImage,
     speech: geminiSpeech,
     video: geminiVideo,
+    batch: geminiBatches,
   },
   cohere,
   bedrock,
@@ -113,29 +125,9 @@ export const dialectOf = ({
  * Whether a vendor has an API of batches.
  * @param kind the kind of the calls; any if absent
  */
-export const hasBatches = (vendor: Pick<Vendor, "dialect" | "profile">, kind?: ModelKind): boolean => {
-  const kinds = batchKindsOf(vendor)
-  return kind === undefined ? kinds.length > 0 : kinds.includes(kind)
-}
-
-const batchKindsOf = ({
-  dialect,
-  profile = "openai",
-}: Pick<Vendor, "dialect" | "profile">): ReadonlyArray<ModelKind> => {
-  const isOwn = profile === "openai"
-  switch (dialect) {
-    case "openai-chat":
-    case "openai-responses":
-      if (profile === "groq") return ["chat"]
-      if (profile === "azure") return ["chat", "embedding"]
-      return isOwn ? ["chat", "embedding", "moderation", "image"] : []
-    case "anthropic":
-      return isOwn ? ["chat"] : []
-    case "gemini":
-      return isOwn ? ["chat", "embedding"] : []
-    default:
-      return []
-  }
+export const hasBatches = (vendor: Parameters<typeof dialectOf>[0], kind?: ModelKind): boolean => {
+  const { batch } = dialectOf(vendor)
+  return batch !== undefined && (kind === undefined || batch.kinds.includes(kind))
 }
 
 /**
@@ -166,6 +158,7 @@ const onAzure = (dialect: Dialect, apiVersion: string | undefined): Dialect => {
     ...(transcription !== undefined && { transcription: movedWhole(transcription) }),
     ...(video !== undefined && { video: videoOnAzure(video) }),
     ...(realtime !== undefined && { realtime: azureRealtime(apiVersion) }),
+    ...batchesOf("azure", azureResource(apiVersion)),
     ...(chat !== undefined && {
       chat: {
         ...chat,
@@ -205,6 +198,14 @@ const videoOnAzure = (video: VideoDialect): VideoDialect => {
 interface Encodes<Asked, Body extends string | MediaBody> {
   readonly encode: (asked: Asked, model: string, family: string) => Result.Result<WireRequest<Body>, EncodeRefusal>
 }
+
+/** The paths of resources that have no deployment in their address. */
+const azureResource =
+  (apiVersion: string | undefined) =>
+  (path: string): string => {
+    if (apiVersion === undefined) return `/openai/v1${path}`
+    return `/openai${path}${path.includes("?") ? "&" : "?"}api-version=${apiVersion}`
+  }
 
 const azurePath = (path: string, model = "", apiVersion?: string): string => {
   if (apiVersion === undefined) return `/openai/v1${path}`

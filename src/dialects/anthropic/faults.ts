@@ -28,7 +28,10 @@ export const anthropicRefusal = (status: number, body: string): VendorFault => f
 
 /** Failures inside a stream have a type, which stands for a status. */
 export const anthropicFault = (json: JsonObject | undefined): VendorFault =>
-  faultOf(statuses.get(stringAt(objectAt(json, "error"), "type") ?? "") ?? 502, json)
+  faultOf(statusOfType(stringAt(objectAt(json, "error"), "type") ?? ""), json)
+
+/** The status that a type of error has. */
+export const statusOfType = (type: string): number => statuses.get(type) ?? 502
 
 const faultOf = (status: number, json: JsonObject | undefined): VendorFault => {
   const error = objectAt(json, "error")

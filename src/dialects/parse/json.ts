@@ -4,7 +4,7 @@
  */
 import { Predicate } from "effect"
 import { isDeeperThan } from "../../protocol/json/depth.ts"
-import { exceededLimit, loopLimits } from "../../protocol/json/json-size.ts"
+import { exceededLimit, type JsonLimits, loopLimits, workerLimits } from "../../protocol/json/json-size.ts"
 
 export type JsonObject = { readonly [key: string]: unknown }
 
@@ -19,8 +19,13 @@ const harmlessLength = 1024
 const briefLength = 256 * 1024
 
 /** Parses a JSON object; undefined for everything else, and for more values than the event loop has time for. */
-export const parseObject = (text: string): JsonObject | undefined => {
-  if (text.length > briefLength && exceededLimit(Buffer.from(text), loopLimits) !== undefined) return undefined
+export const parseObject = (text: string): JsonObject | undefined => parseWithin(text, loopLimits)
+
+/** The same for a text outside the calls of clients, such as a line of a batch's results, with as many values as a worker reads. */
+export const parseLongObject = (text: string): JsonObject | undefined => parseWithin(text, workerLimits)
+
+const parseWithin = (text: string, limits: JsonLimits): JsonObject | undefined => {
+  if (text.length > briefLength && exceededLimit(Buffer.from(text), limits) !== undefined) return undefined
   try {
     const value: unknown = JSON.parse(text)
     if (!isObject(value)) return undefined
