@@ -5,6 +5,7 @@ import { Redacted } from "effect"
 import { Agent } from "undici"
 import { makeAwsIdentity } from "../../src/cloud-identities/aws.ts"
 import { VendorClient } from "../../src/upstream/client.ts"
+import { batches } from "./batches.ts"
 import { holdCosts } from "./budgets.ts"
 import { costs, nothing, ratioByRound } from "./costs.ts"
 import { counted } from "./counted.ts"
@@ -630,6 +631,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   limits,
   policies,
   keptResponses,
+  batches,
   slowClients,
   leak,
   paced,

@@ -60,7 +60,7 @@ const tenPolicies = [
   'regex: "ticket-[0-9]{4,8}"',
 ].map((match, at) => `  - { id: p${at}, direction: outbound, match: { ${match} }, reason: leak, streams: enforce }`)
 
-const catalogueFor = (vendor: string): string => `version: 1
+const catalogueFor = (vendor: string, files: string): string => `version: 1
 vendors: [{ id: vendor, dialect: openai-chat, baseUrl: "${vendor}/v1" }]
 models:
 ${answers.map((model) => `  - { handle: ${model}, maxOutput: 2000, capabilities: [tools], targets: [{ vendor: vendor, model: ${model} }] }`).join("\n")}
@@ -102,6 +102,7 @@ keys:
   - { id: ${guarded["x-svc-key-id"]}, app: app_guarded, secret: "env:WEIR_BENCH_KEY" }
   - { id: ${ids.key}, app: ${ids.app}, secret: "env:WEIR_BENCH_KEY" }
   - { id: ${limited["x-svc-key-id"]}, app: app_limited, secret: "env:WEIR_BENCH_KEY" }
+files: { to: "file://${files}" }
 topups:
   - { id: bench, org: ${ids.org}, amount: "100000" }
   - { id: keeping, org: org_keeping, amount: "100000" }
@@ -147,13 +148,13 @@ export const startSubjects = async (
   const floorPort = await firstLine(floor)
   const url = `http://127.0.0.1:${upstreamPort}`
   const catalogue = join(dir, "catalogue.yaml")
-  const catalogueText = catalogueFor(url)
+  const catalogueText = catalogueFor(url, dir)
   writeFileSync(catalogue, catalogueText)
   const overHttp2 = {
     SVC_CATALOGUE: join(dir, "catalogue-http2.yaml"),
     NODE_EXTRA_CA_CERTS: join(dir, "certificate.pem"),
   }
-  writeFileSync(overHttp2.SVC_CATALOGUE, catalogueFor(`https://localhost:${http2Port}`))
+  writeFileSync(overHttp2.SVC_CATALOGUE, catalogueFor(`https://localhost:${http2Port}`, dir))
   writeFileSync(overHttp2.NODE_EXTRA_CA_CERTS, certificate)
   const profile = process.env["BENCH_PROFILE"]
   const profiling = profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]

@@ -20,6 +20,7 @@ import { lineRequestId, readLine } from "./line.ts"
 import { LineCalls } from "./line-calls.ts"
 import { laterOf } from "./line-outcome.ts"
 import { makeResults } from "./results.ts"
+import { makeSpareTime } from "./spare-time.ts"
 
 const failedPauseMs = 2000
 /** Batches whose results are written at once. */
@@ -39,6 +40,7 @@ export const layerBatchRunner = Layer.effectDiscard(
     const { batchCalls, leaseMs, checkpointMs } = yield* WeirConfig
     const node = randomUUID()
     const permits = yield* Semaphore.make(batchCalls)
+    const spareTime = makeSpareTime()
     const chunks = yield* FiberSet.make<void>()
     const finishing = yield* FiberSet.make<void>()
     let isEnding = false
@@ -54,6 +56,7 @@ export const layerBatchRunner = Layer.effectDiscard(
       caller: Caller | ServiceError,
       { number, text }: { readonly number: number; readonly text: string },
     ) {
+      yield* spareTime
       if (isEnding) return ended
       const line = readLine(text)
       if (line === undefined) return yield* Effect.die(new Error("A request of a batch cannot be read"))
