@@ -13,7 +13,6 @@
 import type { Result } from "effect"
 import type { MediaBody, MediaFile } from "../media/media-file.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
-import type { JsonObject } from "./parse/json.ts"
 import type { VendorFault } from "./vendor/faults.ts"
 import type { ReplyHeaders } from "./whole-dialect.ts"
 import type { AnyWireRequest, EncodeRefusal, WireRequest } from "./wire.ts"
@@ -70,7 +69,10 @@ export type SubmitStep =
       readonly request: WireRequest<string | MediaBody>
       /** The time to wait before it is sent. */
       readonly afterMs: number
-      /** Whether the vendor may have made the batch although no readable answer came: then it is looked for by `find`. */
+      /**
+       * Whether the vendor may have made the batch although no answer came, or one that cannot be read, or one of status 5xx:
+       * then it is looked for by `find`.
+       */
       readonly creates: boolean
       readonly read: (reply: StepReply) => Result.Result<SubmitStep, VendorFault>
     }
@@ -104,6 +106,8 @@ export interface BatchStatus {
   readonly state: "running" | "ended" | "failed" | "expired" | "cancelled"
   /** The vendor's name of a state that the dialect does not know; the batch counts as running. */
   readonly unknownState?: string | undefined
+  /** The lines that it has done, as a vendor reports progress; undefined if it reports none. */
+  readonly counts?: BatchCounts | undefined
   readonly results: ReadonlyArray<ResultPlace>
   /** The error of a batch that failed. */
   readonly fault?: VendorFault | undefined
@@ -111,6 +115,13 @@ export interface BatchStatus {
   readonly badLines: ReadonlyArray<{ readonly line: number; readonly fault: VendorFault }>
   /** The vendor's files with lines and results. */
   readonly files: ReadonlyArray<string>
+}
+
+/** Counts for people who wait: results and their lines are what is billed. */
+export interface BatchCounts {
+  readonly completed: number
+  /** Lines that were refused, expired or cancelled. */
+  readonly failed: number
 }
 
 /** One line of results. */
@@ -142,8 +153,11 @@ export interface BatchDialect {
   readonly submit: (submission: Submission, content: MediaFile) => SubmitStep
   /** Lists batches, the newest first. @param page the cursor of the page before */
   readonly find: (submission: Submission, page?: string) => WireRequest
-  /** @param sinceMs the time before which the submission was not sent */
-  readonly found: (body: JsonObject, submission: Submission, sinceMs: number) => FoundPage | undefined
+  /**
+   * @param body the text of the reply
+   * @param sinceMs the time before which the submission was not sent
+   */
+  readonly found: (body: string, submission: Submission, sinceMs: number) => FoundPage | undefined
   readonly poll: (batch: VendorBatch) => WireRequest
   /** @param body the text of the reply; it may contain all results */
   readonly status: (body: string, batch: VendorBatch) => BatchStatus | undefined

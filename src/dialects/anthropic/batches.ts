@@ -1,11 +1,12 @@
 /** Batches of Anthropic's messages: all lines in one request. Source: https://platform.claude.com/docs/en/build-with-claude/batch-processing */
 import { Result } from "effect"
 import type { BatchDialect, BatchResult, FoundBatch, Submission } from "../batch-dialect.ts"
-import { countAt, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
+import { countAt, type JsonObject, objectAt, objectsAt, parseLongObject, parseObject, stringAt } from "../parse/json.ts"
 import {
   askStep,
   clockSkewMs,
   contentRequest,
+  countsOf,
   deleteRequest,
   getRequest,
   lineBody,
@@ -59,8 +60,9 @@ export const anthropicBatches: BatchDialect = {
     ),
   find: (_submission, page) =>
     getRequest(`${root}?limit=1000${page === undefined ? "" : `&after_id=${encodeURIComponent(page)}`}`),
-  found: (body, submission, sinceMs) => {
-    if (!Array.isArray(body["data"])) return undefined
+  found: (text, submission, sinceMs) => {
+    const body = parseLongObject(text)
+    if (!Array.isArray(body?.["data"])) return undefined
     const listed = objectsAt(body, "data")
     const recent = listed.filter((each) => createdMs(each) >= sinceMs - clockSkewMs)
     const last = listed.at(-1)
@@ -74,15 +76,17 @@ export const anthropicBatches: BatchDialect = {
     const body = parseObject(text)
     const status = stringAt(body, "processing_status")
     if (body === undefined || status === undefined) return undefined
+    const counts = objectAt(body, "request_counts")
     const none = { results: [], badLines: [], files: [] }
     if (status === "in_progress" || status === "canceling") return { state: "running", ...none }
     if (status !== "ended") return { ...unknownState(status), ...none }
     const isArchived = stringAt(body, "archived_at") !== undefined
-    const counts = objectAt(body, "request_counts")
     const state = countAt(counts, "canceled") > 0 ? "cancelled" : countAt(counts, "expired") > 0 ? "expired" : "ended"
     return {
       ...none,
       state,
+      // Before the end, all lines are counted as those that are processed.
+      ...countsOf(counts, ["succeeded"], ["errored", "canceled", "expired"]),
       // The vendor's own address of the results may be elsewhere; the key is sent to no other host.
       results: isArchived ? [] : [{ t: "file", request: contentRequest(at(id, "/results")) }],
       ...(isArchived && { fault: archived }),

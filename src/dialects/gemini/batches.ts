@@ -17,6 +17,7 @@ import {
   askStep,
   clockSkewMs,
   contentRequest,
+  countsOf,
   deleteRequest,
   getRequest,
   lineBody,
@@ -74,7 +75,10 @@ export const geminiBatches: BatchDialect = {
     ),
   find: (_submission, page) =>
     getRequest(`/v1beta/batches?pageSize=100${page === undefined ? "" : `&pageToken=${encodeURIComponent(page)}`}`),
-  found: (body, { id }, sinceMs) => {
+  found: (text, { id }, sinceMs) => {
+    // A list may contain results.
+    const body = parseLongObject(text)
+    if (body === undefined || "error" in body) return undefined
     const listed = objectsAt(body, "operations")
     const isOlder = createdMs(listed.at(-1)) < sinceMs - clockSkewMs
     return {
@@ -201,6 +205,7 @@ function readStatus(text: string): BatchStatus | undefined {
   const { places, files } = resultsIn(text, body)
   return {
     state: reported,
+    ...countsOf(objectAt(metadata, "batchStats"), ["successfulRequestCount"], ["failedRequestCount"]),
     results: reported === "running" ? [] : places,
     ...(reported === "failed" && { fault: error === undefined ? malformedReply : geminiFault(error) }),
     badLines: [],

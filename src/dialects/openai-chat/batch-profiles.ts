@@ -19,7 +19,7 @@ export interface BatchProfile {
   readonly bounds: BatchBounds
   /** The part of an endpoint's name before its path. */
   readonly prefix: "/v1" | ""
-  /** The time after which the vendor removes a file by itself; absent if it cannot be set. */
+  /** The time after which the vendor removes files of lines and of results by itself; absent if it cannot be set. */
   readonly fileSeconds?: number
 }
 

@@ -11,11 +11,20 @@ import type {
   Submission,
   SubmitStep,
 } from "../batch-dialect.ts"
-import { type JsonObject, numberAt, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
+import {
+  type JsonObject,
+  numberAt,
+  objectAt,
+  objectsAt,
+  parseLongObject,
+  parseObject,
+  stringAt,
+} from "../parse/json.ts"
 import {
   askStep,
   clockSkewMs,
   contentRequest,
+  countsOf,
   deleteRequest,
   getRequest,
   lineBody,
@@ -52,6 +61,9 @@ export const makeBatches = (profile: BatchProfile, place: (path: string) => stri
           endpoint: `${profile.prefix}${group}`,
           completion_window: "24h",
           metadata: { [ownKey]: id },
+          ...(profile.fileSeconds !== undefined && {
+            output_expires_after: { anchor: "created_at", seconds: profile.fileSeconds },
+          }),
         }),
         creates: true,
       },
@@ -97,8 +109,9 @@ export const makeBatches = (profile: BatchProfile, place: (path: string) => stri
     },
     find: (_submission, page) =>
       getRequest(place(`/batches?limit=100${page === undefined ? "" : `&after=${encodeURIComponent(page)}`}`)),
-    found: (body, { id }, sinceMs) => {
-      if (!Array.isArray(body["data"])) return undefined
+    found: (text, { id }, sinceMs) => {
+      const body = parseLongObject(text)
+      if (!Array.isArray(body?.["data"])) return undefined
       const listed = objectsAt(body, "data")
       const last = listed.at(-1)
       const isOver = body["has_more"] !== true || (numberAt(last, "created_at") ?? 0) * 1000 < sinceMs - clockSkewMs
@@ -109,7 +122,8 @@ export const makeBatches = (profile: BatchProfile, place: (path: string) => stri
     },
     poll: ({ id }) => getRequest(at(id)),
     status: (text) => {
-      const body = parseObject(text)
+      // A batch that failed may name each of its lines.
+      const body = parseLongObject(text)
       const status = stringAt(body, "status")
       if (body === undefined || status === undefined) return undefined
       const state = entryOf(states, status)
@@ -118,6 +132,7 @@ export const makeBatches = (profile: BatchProfile, place: (path: string) => stri
       const made = [idAt(body, "output_file_id"), idAt(body, "error_file_id")].filter((file) => file !== undefined)
       return {
         state,
+        ...countsOf(objectAt(body, "request_counts"), ["completed"], ["failed"]),
         results:
           state === "running"
             ? []

@@ -1,8 +1,8 @@
 /** Parts that vendors' APIs of batches share: lines, and requests without a body. */
 import { Result } from "effect"
 import { JsonSource } from "../../protocol/json/json-source.ts"
-import { type BatchResult, type BatchWire, batchIdForm, type SubmitStep } from "../batch-dialect.ts"
-import { type JsonObject, parseLongObject, parseObject } from "../parse/json.ts"
+import { type BatchCounts, type BatchResult, type BatchWire, batchIdForm, type SubmitStep } from "../batch-dialect.ts"
+import { countAt, type JsonObject, parseLongObject, parseObject, reportedCountAt } from "../parse/json.ts"
 import type { EncodeRefusal, VendorAccess, WireRequest } from "../wire.ts"
 import { malformedReply, type VendorFault } from "./faults.ts"
 
@@ -77,6 +77,17 @@ export const resultOf = (id: unknown, read: (id: string) => BatchResult): BatchR
   typeof id === "string" && batchIdForm.test(id) ? read(id) : { t: "without_id" }
 
 export const malformedResult = (id: string): BatchResult => ({ t: "errored", id, fault: malformedReply })
+
+/** Counts of which each is a sum; undefined if the vendor reports none of it. */
+export const countsOf = (
+  report: JsonObject | undefined,
+  completed: ReadonlyArray<string>,
+  failed: ReadonlyArray<string>,
+): { readonly counts?: BatchCounts } => {
+  const sum = (names: ReadonlyArray<string>) => names.reduce((total, name) => total + countAt(report, name), 0)
+  const isReported = [...completed, ...failed].some((name) => reportedCountAt(report, name) !== undefined)
+  return isReported ? { counts: { completed: sum(completed), failed: sum(failed) } } : {}
+}
 
 /** The longest name of an unknown state that is logged. */
 const mostStateCharacters = 64

@@ -100,7 +100,7 @@ describe("a batch whose answer was lost", () => {
     ],
     ["on a later page", { data: [listed("m", "2026-11-29T12:00:05Z", { processing: 3 })], has_more: true }, [], "m"],
   ])("may be found %s", (_what, body, ids, next) => {
-    const found = anthropic.found({ ...body }, submission, sinceMs)
+    const found = anthropic.found(JSON.stringify(body), submission, sinceMs)
     expect(found?.batches.map(({ batch, isSure }) => [batch.id, isSure])).toEqual(ids.map((id) => [id, false]))
     expect(found?.next).toBe(next)
   })
@@ -108,7 +108,7 @@ describe("a batch whose answer was lost", () => {
   it("is listed from the newest on", () => {
     expect(anthropic.find(submission).path).toBe("/v1/messages/batches?limit=1000")
     expect(anthropic.find(submission, "m").path).toBe("/v1/messages/batches?limit=1000&after_id=m")
-    expect(anthropic.found({}, submission, sinceMs)).toBeUndefined()
+    expect(anthropic.found("{}", submission, sinceMs)).toBeUndefined()
   })
 })
 
@@ -134,6 +134,11 @@ describe("a status", () => {
     const found = of(more)
     expect(found?.state).toBe(state)
     expect(found?.results.map((place) => (place.t === "file" ? place.request.path : "lines"))).toEqual(places)
+  })
+
+  it("has counts at the end", () => {
+    expect(of({ processing_status: "ended", ...counts(2, 3) })?.counts).toEqual({ completed: 1, failed: 6 })
+    expect(of({ processing_status: "in_progress", ...counts(0, 0) })?.counts).toBeUndefined()
   })
 
   it("of a batch that was archived has no results", () => {

@@ -150,13 +150,14 @@ describe("a batch whose answer was lost", () => {
     ],
     ["not with a strange name", { operations: [operation("../b1", "sub_1")] }, [], undefined],
   ])("is found %s", (_what, body, ids, next) => {
-    const found = gemini.found({ ...body }, submission, sinceMs)
+    const found = gemini.found(JSON.stringify(body), submission, sinceMs)
     expect(found?.batches.map(({ batch, isSure }) => [batch.id, isSure])).toEqual(ids.map((id) => [id, true]))
     expect(found?.next).toBe(next)
   })
 
   it("is listed by pages", () => {
     expect(gemini.find(submission).path).toBe("/v1beta/batches?pageSize=100")
+    expect(gemini.found('{"error":{}}', submission, sinceMs)).toBeUndefined()
     expect(gemini.find(submission, "p 2").path).toBe("/v1beta/batches?pageSize=100&pageToken=p%202")
   })
 })
@@ -197,6 +198,12 @@ describe("a status", () => {
     expect(found?.results).toEqual([
       { t: "lines", lines: ['{"metadata":{"key":"a"},"response":{"n": 1.10}}', '{"key":"b","error":{"code":3}}'] },
     ])
+  })
+
+  it("has counts, which are strings", () => {
+    const batchStats = { requestCount: "9", successfulRequestCount: "3", failedRequestCount: "1" }
+    expect(of(state("BATCH_STATE_RUNNING", { batchStats }))?.counts).toEqual({ completed: 3, failed: 1 })
+    expect(of(state("BATCH_STATE_RUNNING"))?.counts).toBeUndefined()
   })
 
   it("that is unknown counts as running, and is named", () => {

@@ -104,6 +104,7 @@ describe("a submission", () => {
       endpoint: "/v1/chat/completions",
       completion_window: "24h",
       metadata: { weir_batch: "sub_1" },
+      output_expires_after: { anchor: "created_at", seconds: 604_800 },
     })
   })
 
@@ -179,17 +180,17 @@ describe("a batch whose answer was lost", () => {
     ["not on pages before it was sent", page([{ ...other, created_at: 1 }], true), [], undefined],
     ["not in an empty list", page([], true), [], undefined],
   ])("is found %s", (_what, body, ids, next) => {
-    const found = openai.found({ ...body }, submission, sinceMs)
+    const found = openai.found(JSON.stringify(body), submission, sinceMs)
     expect(found?.batches.map(({ batch, isSure }) => [batch.id, isSure])).toEqual(ids.map((id) => [id, true]))
     expect(found?.next).toBe(next)
   })
 
   it("has its file, so that it can be removed", () => {
-    expect(openai.found(page([own]), submission, sinceMs)?.batches[0]?.batch.inputFile).toBe("file-2")
+    expect(openai.found(JSON.stringify(page([own])), submission, sinceMs)?.batches[0]?.batch.inputFile).toBe("file-2")
   })
 
   it("is not looked for in a reply of another form", () => {
-    expect(openai.found({ error: {} }, submission, sinceMs)).toBeUndefined()
+    expect(openai.found('{"error":{}}', submission, sinceMs)).toBeUndefined()
   })
 })
 
@@ -227,6 +228,15 @@ describe("a status", () => {
     expect(found?.results.map((place) => (place.t === "file" ? place.request.path : "lines"))).toEqual(places)
   })
 
+  it.each([
+    [{ request_counts: { total: 5, completed: 2, failed: 1 } }, { completed: 2, failed: 1 }],
+    [{ request_counts: { total: 5, completed: 2 } }, { completed: 2, failed: 0 }],
+    [{ request_counts: null }, undefined],
+    [{}, undefined],
+  ])("with %j has counts %j", (more, counts) => {
+    expect(of("in_progress", more)?.counts).toEqual(counts)
+  })
+
   it("of a batch that failed names the lines at fault", () => {
     const error = (code: string, line: number | null) => ({ code, line, message: "m", param: "body.model" })
     const found = of("failed", {
@@ -237,6 +247,16 @@ describe("a status", () => {
       [2, "invalid_json_line", "request"],
       [7, "model_not_found", "model"],
     ])
+  })
+
+  it("of a batch whose lines are all wrong names each of them", () => {
+    const data = Array.from({ length: 50_000 }, (_, at) => ({
+      code: "invalid_url",
+      line: at + 1,
+      message: "The URL provided for this request does not match the batch endpoint.",
+      param: "url",
+    }))
+    expect(of("failed", { errors: { object: "list", data } })?.badLines).toHaveLength(50_000)
   })
 
   it("of a batch for which the queue has no room is a fault of the moment", () => {

@@ -1,6 +1,6 @@
 /** Each dialect of batches against its strict twin, over sockets. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { dialectOf } from "../../../../../src/dialects/index.ts"
 import {
   anthropicTwin,
@@ -174,7 +174,7 @@ describe.each([openai, responses, azure, dated, groq, anthropic, gemini, inline]
       twin.plan({ lostCreates: 1 })
       expect(yield* Effect.flip(submit(four))).toMatchObject({ _tag: "UpstreamBroken" })
       expect(twin.batches()).toHaveLength(2)
-      const page = batch.found(objectOf((yield* send(batch.find(submission))).body), submission, Date.now())
+      const page = batch.found((yield* send(batch.find(submission))).body, submission, Date.now())
       const [found] = page?.batches ?? []
       expect(found?.batch.id).toBe(twin.batches()[1])
       expect(found?.isSure).toBe(place.name !== "anthropic")
@@ -251,6 +251,25 @@ describe("lines that the vendor does not take", () => {
       const { submit, twin } = yield* runAt(anthropic)
       expect(yield* Effect.flip(submit(twice))).toMatchObject({ code: "invalid_request_error", blame: "request" })
       expect(twin.batches()).toEqual([])
+    }).pipe(Effect.provide(layerClient)),
+  )
+})
+
+describe.each([openai, gemini])("vectors of $name", (place) => {
+  it.effect("are read by the decoder of whole replies", () =>
+    Effect.gen(function* () {
+      const { batch, finish, results, submitLines } = yield* runAt(place)
+      const { embedding } = place.dialect
+      if (embedding === undefined) throw new Error("no vectors")
+      const asked = { input: ["x"], encoding: "float" } as const
+      const wire = Result.getOrThrow(embedding.encode(asked, "embedding-1", "embedding-1"))
+      const lines = ["a", "b"].map((id) => Result.getOrThrow(batch.line(wire, id)))
+      const found = yield* results(yield* finish(yield* submitLines(lines)))
+      expect(found.map(inShort)).toEqual(["a answered", "b answered"])
+      const [first] = found
+      if (first?.t !== "answered") throw new Error("no answer")
+      const decoded = embedding.decode(objectOf(first.body), asked, {})
+      expect(decoded).toMatchObject({ vectors: [expect.anything()], inTokens: 1 })
     }).pipe(Effect.provide(layerClient)),
   )
 })

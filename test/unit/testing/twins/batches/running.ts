@@ -2,6 +2,7 @@
 import { Effect, Layer, Result, type Scope } from "effect"
 import type {
   BatchDialect,
+  BatchLine,
   BatchResult,
   BatchStatus,
   ResultPlace,
@@ -37,6 +38,7 @@ export interface Running {
   readonly submit: (
     lines: ReadonlyArray<readonly [id: string, text: string]>,
   ) => Effect.Effect<VendorBatch, UpstreamBroken | VendorFault>
+  readonly submitLines: (lines: ReadonlyArray<BatchLine>) => Effect.Effect<VendorBatch, UpstreamBroken | VendorFault>
   readonly poll: (batch: VendorBatch) => Effect.Effect<BatchStatus, UpstreamBroken>
   readonly finish: (batch: VendorBatch) => Effect.Effect<BatchStatus, UpstreamBroken>
   readonly results: (status: BatchStatus) => Effect.Effect<ReadonlyArray<BatchResult>, UpstreamBroken>
@@ -74,10 +76,18 @@ export const runAt = (place: Place): Effect.Effect<Running, never, VendorClient 
       }
       return Result.getOrThrow(batch.line(Result.getOrThrow(chat.encode(request)), id))
     }
-    const submissionOf = (lines: ReadonlyArray<readonly [string, string]>): Submission => ({
-      id: "sub_1",
-      group: lineOf(lines[0] ?? ["a", "a"]).group,
-      lines: lines.length,
+    const submission: Submission = { id: "sub_1", group: lineOf(["a", "a"]).group, lines: 4 }
+    const submitLines = Effect.fnUntraced(function* (
+      lines: ReadonlyArray<BatchLine>,
+    ): Effect.fn.Return<VendorBatch, UpstreamBroken | VendorFault> {
+      const content = mediaFileOf(lines.map(({ text }) => text).join(batch.between))
+      let step = batch.submit({ ...submission, group: lines[0]?.group ?? "", lines: lines.length }, content)
+      while (step.t === "ask") {
+        const read = step.read(yield* send(step.request))
+        if (Result.isFailure(read)) return yield* Effect.fail(read.failure)
+        step = read.success
+      }
+      return step.batch
     })
     const poll = (made: VendorBatch) =>
       Effect.map(send(batch.poll(made)), ({ body }) => {
@@ -95,22 +105,9 @@ export const runAt = (place: Place): Effect.Effect<Running, never, VendorClient 
       batch,
       twin,
       send,
-      submission: submissionOf([
-        ["a", "a"],
-        ["b", "b"],
-        ["c", "c"],
-        ["d", "d"],
-      ]),
-      submit: Effect.fnUntraced(function* (lines): Effect.fn.Return<VendorBatch, UpstreamBroken | VendorFault> {
-        const content = mediaFileOf(lines.map((line) => lineOf(line).text).join(batch.between))
-        let step = batch.submit(submissionOf(lines), content)
-        while (step.t === "ask") {
-          const read = step.read(yield* send(step.request))
-          if (Result.isFailure(read)) return yield* Effect.fail(read.failure)
-          step = read.success
-        }
-        return step.batch
-      }),
+      submission,
+      submit: (lines) => submitLines(lines.map(lineOf)),
+      submitLines,
       poll,
       finish,
       results: (status) =>
