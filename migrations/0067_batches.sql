@@ -11,6 +11,8 @@ create table batches (
   person_id text not null,
   end_user_id text not null,
   key_id text not null,
+  -- The request id of the client that made it, if it named one: made again, it is the same batch.
+  request_id text,
   -- The API in which its client asked.
   api text not null,
   state text not null check (state in ('failed', 'in_progress', 'finalizing', 'completed', 'expired', 'cancelled')),
@@ -46,6 +48,7 @@ create table batches (
 );
 create index batches_by_owner on batches (org_id, app_id, person_id, end_user_id, id);
 create index batches_by_time on batches (org_id, created_at, id);
+create unique index batches_by_request on batches (org_id, key_id, request_id) where request_id is not null;
 create index batches_open on batches (id) where ended_at is null;
 create index batches_to_take on batches (taken_at) where state = 'in_progress';
 create index batches_to_finish on batches (lease_until) where state = 'finalizing';

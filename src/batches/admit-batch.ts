@@ -29,6 +29,11 @@ export type SentLine = { readonly number: number } & (
   | { readonly problem: Omit<Problem, "line"> }
 )
 
+interface AskedAs {
+  readonly request: string
+  readonly hash: string
+}
+
 export interface BatchAsked {
   readonly caller: Caller
   readonly api: BatchApi
@@ -41,6 +46,8 @@ export interface BatchAsked {
   readonly rest?: () => Result.Result<Partial<BatchFacts>, ServiceError>
   readonly mostLines: number
   readonly windowMs: number
+  /** The request id of its client, and the hash of its request: made again, it is the same batch. */
+  readonly asked: AskedAs | undefined
   readonly facts: Omit<BatchFacts, "requests">
 }
 
@@ -126,12 +133,12 @@ export const makeAdmitBatch = Effect.gen(function* () {
     state: "failed",
     lines: 0,
     held: "0",
-    facts: asked.facts,
+    facts: { ...asked.facts, ...(asked.asked !== undefined && { hash: asked.asked.hash }) },
     outcome: { problems },
     chunks: [],
   })
 
-  const named = ({ caller, api, windowMs }: BatchAsked) => {
+  const named = ({ caller, api, windowMs, asked }: BatchAsked) => {
     const nowMs = services.nowMs()
     return {
       orgId: caller.org.id,
@@ -143,6 +150,7 @@ export const makeAdmitBatch = Effect.gen(function* () {
       money: { day: dayOf(nowMs) },
       windowMs,
       keptMs,
+      request: asked?.request,
     }
   }
 
@@ -173,12 +181,18 @@ export const makeAdmitBatch = Effect.gen(function* () {
       facts: {
         ...asked.facts,
         requests: requests.id,
+        ...(asked.asked !== undefined && { hash: asked.asked.hash }),
         ...(model !== undefined && others.length === 0 && asked.facts.model === undefined && { model }),
       },
       outcome: undefined,
       chunks: copied.chunks,
     }
-    yield* services.ledger.handOver(hold, (node, needs) => store.begin(batch, node, needs))
+    const isMoved = yield* services.ledger.handOver(hold, (node, needs) => store.begin(batch, node, needs))
+    // Another request with its id was faster.
+    if (!isMoved) {
+      yield* services.ledger.release(hold)
+      yield* Effect.ignore(files.erase(requests))
+    }
     return batch.id
   }, Effect.uninterruptible)
 
@@ -208,12 +222,24 @@ export const makeAdmitBatch = Effect.gen(function* () {
     )
   })
 
+  /** The batch of an earlier request with the same id. */
+  const madeBefore = Effect.fnUntraced(function* ({ caller, api, asked }: BatchAsked) {
+    if (asked === undefined) return undefined
+    const batch = yield* store.byRequest(caller.org.id, caller.keyId, asked.request)
+    if (batch === undefined) return undefined
+    const isSame = batch.api === api && batch.facts.hash === asked.hash && isOwnedBy(batch, caller)
+    return isSame ? batch : yield* otherRequest
+  })
+
   /** Begins a batch. One with a fault has failed from the beginning. */
-  return (asked: BatchAsked): Effect.Effect<Batch, AdmitError> =>
-    Effect.scoped(admitted(asked)).pipe(
-      Effect.flatMap((id) => store.find(asked.caller.org.id, ownerOf(asked.caller), id)),
-      Effect.flatMap((batch) => (batch === undefined ? Effect.fail(lost) : Effect.succeed(batch))),
-    )
+  return Effect.fnUntraced(function* (asked: BatchAsked): Effect.fn.Return<Batch, AdmitError> {
+    const earlier = yield* madeBefore(asked)
+    if (earlier !== undefined) return earlier
+    const id = yield* Effect.scoped(admitted(asked))
+    const { org } = asked.caller
+    const batch = (yield* store.find(org.id, ownerOf(asked.caller), id)) ?? (yield* madeBefore(asked))
+    return batch ?? (yield* lost)
+  })
 })
 
 /** The requests that were copied so far. */
@@ -271,4 +297,10 @@ const tooManyOpen = serviceError("rate_limited", `The organisation has ${mostOpe
   retryAfterMs: 60_000,
 })
 const noDisk = serviceError("internal_error", "The requests could not be stored now", { retryAfterMs: 1000 })
+const isOwnedBy = ({ owner }: Batch, caller: Caller): boolean => {
+  const { app, person, endUser } = ownerOf(caller)
+  return owner.app === app && owner.person === person && owner.endUser === endUser
+}
+
+const otherRequest = serviceError("idempotency_conflict", "The Idempotency-Key was used for another batch")
 const lost = serviceError("internal_error", "The batch could not be read")

@@ -1,7 +1,7 @@
 /** Batches in PostgreSQL: their parts are taken by one node at a time, and they end once. */
 import { Context, Effect, Layer } from "effect"
 import type { KeptOwner } from "../kept-responses/kept-response.ts"
-import type { MovedNeed } from "../money/ledger.ts"
+import type { MovedNeed, MoveOutcome } from "../money/ledger.ts"
 import { LongQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
@@ -26,10 +26,11 @@ export class BatchStore extends Context.Service<
   {
     /**
      * Begins a batch, with the money that a node has held for it; idempotent.
-     * @returns false if the lease of the node has ended
      */
-    readonly begin: (batch: NewBatch, node: string | undefined, needs: ReadonlyArray<MovedNeed>) => Result<boolean>
+    readonly begin: (batch: NewBatch, node: string | undefined, needs: ReadonlyArray<MovedNeed>) => Result<MoveOutcome>
     readonly find: (orgId: string, owner: KeptOwner | undefined, id: string) => Result<Batch | undefined>
+    /** The batch that a client has made with a request id. */
+    readonly byRequest: (orgId: string, keyId: string, request: string) => Result<Batch | undefined>
     /** One more than the limit, if there are. */
     readonly list: (orgId: string, owner: KeptOwner, page: BatchPage) => Result<ReadonlyArray<Batch>>
     /** The number of batches of an organisation that have not ended. */
@@ -88,12 +89,12 @@ export class BatchStore extends Context.Service<
           return shards
             .of(orgId)
             .run(
-              ({ sql, books }) => sql<{ begun: boolean }>`
+              ({ sql, books }) => sql<{ outcome: MoveOutcome }>`
                 select ${books}batch_begin(${orgId}, ${JSON.stringify(row)}::text::jsonb, ${sealFacts(orgId, batch.id, facts)},
-                  ${JSON.stringify(chunks)}::text::jsonb, ${node ?? null}::text, ${JSON.stringify(needs)}::text::jsonb) as begun`,
+                  ${JSON.stringify(chunks)}::text::jsonb, ${node ?? null}::text, ${JSON.stringify(needs)}::text::jsonb) as outcome`,
             )
             .pipe(
-              Effect.map(([begun]) => begun?.begun === true),
+              Effect.map(([row]) => row?.outcome ?? "lapsed"),
               bounded,
             )
         },
@@ -106,6 +107,18 @@ export class BatchStore extends Context.Service<
                 where b.org_id = ${orgId} and b.id = ${id}
                   and (${owner === undefined}::boolean or b.app_id = ${owner?.app ?? ""} and b.person_id = ${owner?.person ?? ""}
                     and b.end_user_id = ${owner?.endUser ?? ""})`,
+            )
+            .pipe(
+              Effect.map((rows) => rows.flatMap(batchOf)[0]),
+              bounded,
+            ),
+        byRequest: (orgId, keyId, request) =>
+          shards
+            .of(orgId)
+            .run(
+              ({ sql, books }) => sql`
+                select b.*, c.* from ${books}batches b cross join ${books}batch_counts(b) c
+                where b.org_id = ${orgId} and b.key_id = ${keyId} and b.request_id = ${request}`,
             )
             .pipe(
               Effect.map((rows) => rows.flatMap(batchOf)[0]),

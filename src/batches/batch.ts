@@ -32,6 +32,8 @@ export const BatchFacts = Schema.Struct({
   model: Schema.optionalKey(Schema.String),
   name: Schema.optionalKey(Schema.String),
   metadata: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.String))),
+  /** The hash of the request that made it, if that has a request id. */
+  hash: Schema.optionalKey(Schema.String),
   /** The header with the tags of its calls. */
   tags: Schema.optionalKey(Schema.String),
   /** The time for which its results are kept, in milliseconds. */
@@ -78,6 +80,8 @@ export interface Batch {
 /** A batch as it is begun. */
 export interface NewBatch extends Pick<Batch, "orgId" | "id" | "owner" | "keyId" | "api" | "lines" | "facts"> {
   readonly state: "in_progress" | "failed"
+  /** The request id of its client. */
+  readonly request: string | undefined
   readonly currency: string
   /** A decimal. */
   readonly held: string

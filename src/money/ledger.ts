@@ -57,6 +57,9 @@ export interface MovedNeed {
   readonly amount: string
 }
 
+/** `lapsed`: the lease of the node that held it has ended; `repeated`: what it was held for is there already. */
+export type MoveOutcome = "moved" | "lapsed" | "repeated"
+
 export type HoldError = ServiceError | StoreUnavailable
 
 /** The background work of a node for the organisations of one shard. */
@@ -76,12 +79,13 @@ export class Ledger extends Context.Service<
     readonly settle: (settlement: Settlement) => Effect.Effect<Amount, StoreUnavailable>
     /**
      * Moves a hold to an account that outlives this node: a batch's.
-     * @param move writes it to the books, in one commit with its reason; false if the lease of the hold's node has ended
+     * @param move writes it to the books, in one commit with its reason
+     * @returns whether it was moved; otherwise it is held as before
      */
     readonly handOver: (
       hold: HoldFacts,
-      move: (node: string, needs: ReadonlyArray<MovedNeed>) => Effect.Effect<boolean, StoreUnavailable>,
-    ) => Effect.Effect<void, StoreUnavailable>
+      move: (node: string, needs: ReadonlyArray<MovedNeed>) => Effect.Effect<MoveOutcome, StoreUnavailable>,
+    ) => Effect.Effect<boolean, StoreUnavailable>
     /** Closes a hold without a charge. Idempotent. */
     readonly release: (hold: HoldFacts) => Effect.Effect<void, StoreUnavailable>
     /** Writes checkpoints: the settlements of running exchanges if this node died now. */
@@ -280,7 +284,11 @@ const makeOne = Effect.fnUntraced(function* (store: LedgerStore["Service"]) {
         })
         return Effect.flatMap(
           Effect.tapError(move(facts.node, needs), () => left),
-          (isMoved) => (isMoved ? Effect.sync(() => moved(facts)) : Effect.andThen(left, Effect.fail(lapsed))),
+          (outcome) => {
+            if (outcome === "lapsed") return Effect.andThen(left, Effect.fail(lapsed))
+            if (outcome === "moved") moved(facts)
+            return Effect.succeed(outcome === "moved")
+          },
         )
       }),
     )

@@ -1,9 +1,9 @@
 -- Batches: their money, their parts, their answers and their end.
 
--- Begins a batch: moves its money, which a node has held, to its account. False if the lease of the node has ended, and the
--- money with it. A batch that is there already is not begun again. Needs: [{counter, amount}]. Chunks: [{first, lines, place, bytes}].
+-- Begins a batch: moves its money, which a node has held, to its account. Outcomes: moved | lapsed (the lease of the node has ended,
+-- and the money with it) | repeated (another batch has its request id). A batch that is there already is not begun again. Needs: [{counter, amount}]. Chunks: [{first, lines, place, bytes}].
 create or replace function batch_begin(p_org text, p_batch jsonb, p_facts bytea, p_chunks jsonb, p_node text, p_needs jsonb)
-returns boolean language plpgsql as $fn$
+returns text language plpgsql as $fn$
 declare
   batch text := p_batch->>'id';
   account text := 'batch:' || batch;
@@ -11,11 +11,17 @@ declare
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   if exists (select from batches b where b.org_id = p_org and b.id = batch) then
-    return true;
+    return 'moved';
+  end if;
+  if p_batch->>'request' is not null then
+    perform pg_advisory_xact_lock(hashtextextended('batches ' || p_org || ' ' || (p_batch->>'key') || ' ' || (p_batch->>'request'), 0));
+    if exists (select from batches b where b.org_id = p_org and b.key_id = p_batch->>'key' and b.request_id = p_batch->>'request') then
+      return 'repeated';
+    end if;
   end if;
   perform from nodes n where n.id = p_node and n.lease_until > now() for key share;
   if p_node is not null and not found then
-    return false;
+    return 'lapsed';
   end if;
   for need in
     select x.counter, x.amount from jsonb_to_recordset(p_needs) as x(counter text, amount numeric) where x.amount <> 0 order by 1
@@ -29,9 +35,9 @@ begin
     perform ledger_move(p_org, need.counter, p_node, -need.amount, batch);
     perform ledger_move(p_org, need.counter, account, need.amount, batch);
   end loop;
-  insert into batches (org_id, id, app_id, person_id, end_user_id, key_id, api, state, lines, currency, held, day, budgets, tags,
+  insert into batches (org_id, id, app_id, person_id, end_user_id, key_id, request_id, api, state, lines, currency, held, day, budgets, tags,
     ends_at, ended_at, erase_at, facts, outcome)
-  values (p_org, batch, p_batch->>'app', p_batch->>'person', p_batch->>'endUser', p_batch->>'key', p_batch->>'api', p_batch->>'state',
+  values (p_org, batch, p_batch->>'app', p_batch->>'person', p_batch->>'endUser', p_batch->>'key', p_batch->>'request', p_batch->>'api', p_batch->>'state',
     (p_batch->>'lines')::integer, p_batch->>'currency', (p_batch->>'held')::numeric, p_batch->>'day',
     coalesce(p_batch->'budgets', '[]'), p_batch->'tags', now() + (p_batch->>'windowMs')::double precision * interval '1 millisecond',
     case when p_batch->>'state' = 'failed' then now() end,
@@ -39,7 +45,7 @@ begin
   insert into batch_chunks (org_id, batch_id, chunk, first_line, lines, place, bytes)
   select p_org, batch, row_number() over (order by x.first), x.first, x.lines, x.place, x.bytes
   from jsonb_to_recordset(p_chunks) as x(first integer, lines integer, place bigint, bytes integer);
-  return true;
+  return 'moved';
 end $fn$;
 
 -- Parts that are to be answered now, leased to a node, of as many batches: of each in turn, so that a large one does not keep

@@ -196,6 +196,22 @@ describe("OpenAI's batches", () => {
     await expect(openai().batches.cancel(made.id)).rejects.toMatchObject({ status: 409 })
   })
 
+  it("are the same batch when they are made again with their Idempotency-Key", async () => {
+    says()
+    const input_file_id = await upload([line("a")])
+    const asked = { input_file_id, endpoint: "/v1/chat/completions", completion_window: "24h" } as const
+    const make = (key: string, more: object = {}) =>
+      openai().batches.create({ ...asked, ...more }, { headers: { "idempotency-key": key } })
+    const [first, second, third] = await Promise.all([make("one"), make("one"), make("one")])
+    expect([second.id, third.id]).toEqual([first.id, first.id])
+    expect((await make("one")).id).toBe(first.id)
+    expect((await make("two")).id).not.toBe(first.id)
+    await expect(make("one", { metadata: { other: "yes" } })).rejects.toMatchObject({ status: 409 })
+    await ended(first.id)
+    const { records, findings, left } = await books(first.id)
+    expect([records.length, findings, left]).toEqual([1, [], 0])
+  })
+
   it("are listed in pages, the newest first", async () => {
     says()
     const made = [await create([line("a")]), await create([line("b")]), await create([line("c")])].map(({ id }) => id)

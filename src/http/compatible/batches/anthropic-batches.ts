@@ -22,6 +22,7 @@ import { takeRoom } from "../../large/take-room.ts"
 import { originOf } from "../../request.ts"
 import { makeAnswerIn } from "../reply.ts"
 import { decodeQuery } from "../responses/list-query.ts"
+import { askedAs } from "./asked-as.ts"
 
 const mostRequests = 100_000
 const windowMs = dayMs
@@ -132,6 +133,7 @@ export const anthropicBatchRoutes = HttpRouter.use(
           ),
         mostLines: mostRequests,
         windowMs,
+        asked: yield* askedAs(call),
         facts: { resultsMs: keptMs, ...(tags !== undefined && { tags }) },
       })
       return reply(batch, call)

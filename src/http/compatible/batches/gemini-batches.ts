@@ -25,6 +25,7 @@ import { takeRoom } from "../../large/take-room.ts"
 import { handleInPath, modelPattern } from "../model-path.ts"
 import { makeAnswerIn } from "../reply.ts"
 import { decodeQuery } from "../responses/list-query.ts"
+import { askedAs } from "./asked-as.ts"
 import { filedRequests, listedRequests } from "./gemini-lines.ts"
 
 const mostRequests = 100_000
@@ -167,6 +168,7 @@ export const geminiBatchRoutes = HttpRouter.use(
           list === undefined ? Result.succeed({}) : Result.map(Result.flatMap(list.rest(), decodeCreated), factsOf),
         mostLines: mostRequests,
         windowMs,
+        asked: yield* askedAs(call),
         facts: {
           resultsMs: keptMs,
           endpoint: path,

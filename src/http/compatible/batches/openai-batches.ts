@@ -19,6 +19,7 @@ import { secondsOf } from "../files/file-door.ts"
 import { ExpiresAfter } from "../files/openai-files.ts"
 import { makeAnswerIn } from "../reply.ts"
 import { decodeQuery } from "../responses/list-query.ts"
+import { askedAs } from "./asked-as.ts"
 import { openaiFault, openaiLines } from "./openai-lines.ts"
 
 /** Endpoints whose requests are JSON and answered at once. */
@@ -119,7 +120,8 @@ export const openaiBatchRoutes = HttpRouter.use(
       return batch ?? (yield* serviceError("not_found", `No batch found with id '${written.slice(0, 128)}'.`))
     })
 
-    const create = Effect.fnUntraced(function* ({ caller, body, request }: Authenticated) {
+    const create = Effect.fnUntraced(function* (call: Authenticated) {
+      const { caller, body, request } = call
       yield* gate.admit(plainRequest(caller))
       const json = yield* Effect.fromResult(parseBody(body))
       const asked = yield* Effect.fromResult(decodeJson(Create, json))
@@ -139,6 +141,7 @@ export const openaiBatchRoutes = HttpRouter.use(
         refuses: false,
         mostLines: mostRequests,
         windowMs,
+        asked: yield* askedAs(call),
         facts: {
           input,
           endpoint,
