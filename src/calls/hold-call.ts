@@ -133,7 +133,7 @@ const nearOf = <Body extends object>(
 }
 
 const conversationOf = <Body extends object>(
-  { services, call, reply }: AdmittedCall<Body>,
+  { services, call, reply, files }: AdmittedCall<Body>,
   task: Task<Body>,
   caching: Caching | undefined,
   startedAtMs: number,
@@ -152,6 +152,7 @@ const conversationOf = <Body extends object>(
     health,
     context,
     work: task,
+    files,
     targets: task.targets,
     triesAfterRefusal: task.triesAfterRefusal === true || current.model(task.model)?.model.tryNext === true,
     nowMs,

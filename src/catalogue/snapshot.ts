@@ -67,6 +67,7 @@ export interface TargetVendor
     | "endUser"
     | "newFields"
     | "hostedTools"
+    | "files"
     | "timeouts"
   > {
   readonly dialect: string

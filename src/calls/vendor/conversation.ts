@@ -4,7 +4,9 @@
  */
 import { type Context, Data } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { FilesAtTargets } from "../../client-files/vendor-files.ts"
 import type { Watched } from "../../deadlines.ts"
+import type { SentRequest } from "../../dialects/wire.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { Tier, Timeouts } from "../../protocol/timeout-tiers.ts"
 import type { Attempt } from "../../telemetry/exchange-reports.ts"
@@ -38,6 +40,8 @@ export interface Conversation {
   readonly health: TargetHealth["Service"]
   readonly context: Context.Context<never>
   readonly work: Work
+  /** Absent if the request names no files. */
+  readonly files?: FilesAtTargets | undefined
   /** In failover order. */
   readonly targets: ReadonlyArray<CallTarget>
   /** Whether another target is asked after a refusal that is the request's fault. */
@@ -61,6 +65,8 @@ export interface Conversation {
   call: Watched | undefined
   /** The current target. */
   target: CallTarget | undefined
+  /** Writes a request with the current target's own ids of files. */
+  sentAs: ((request: SentRequest) => SentRequest) | undefined
   /** The region in which the current target answers, as the head of its reply says. */
   region: string | undefined
   /** Whether a reply has begun that is given to the client, which ends failover. */
@@ -70,7 +76,7 @@ export interface Conversation {
 }
 
 /** The values that a conversation begins with. */
-type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "region" | "opened" | "took"
+type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "sentAs" | "region" | "opened" | "took"
 
 export const makeConversation = (given: Omit<Conversation, Begun>): Conversation => ({
   ...given,
@@ -79,6 +85,7 @@ export const makeConversation = (given: Omit<Conversation, Begun>): Conversation
   lookBy: () => {},
   call: undefined,
   target: undefined,
+  sentAs: undefined,
   region: undefined,
   opened: false,
   took: {},

@@ -244,7 +244,9 @@ export class VendorCall implements ReplyListener, Watched {
 
   #encode(): Result.Result<SentRequest, VendorRejected | ServiceError<"bad_request">> {
     if (lacksCredential(this.#target)) return Result.fail(credentialMissing)
-    return Result.mapError(this.#conversation.work.encode(this.#target, this.#part), refused)
+    const { work, sentAs } = this.#conversation
+    const encoded = Result.mapError(work.encode(this.#target, this.#part), refused)
+    return sentAs === undefined ? encoded : Result.map(encoded, sentAs)
   }
 
   #isOver(): boolean {

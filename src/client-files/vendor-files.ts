@@ -1,0 +1,155 @@
+/**
+ * Files that requests name, at vendors that keep them: each file is uploaded once for each credential of a vendor, and later
+ * requests name the vendor's own id. Where that fails, a request has the content as it has elsewhere.
+ */
+import { Clock, Context, Effect, Fiber, Layer, Semaphore, Stream } from "effect"
+import type { CallTarget } from "../catalogue/snapshot.ts"
+import type { SentRequest } from "../dialects/wire.ts"
+import type { KeptOwner } from "../kept-responses/kept-response.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { ClientFiles } from "./client-files.ts"
+import { type ClientFile, copiesOf, FileDirectory } from "./file-directory.ts"
+import { newFileId } from "./file-id.ts"
+import { inBuffers } from "./uploads.ts"
+import { makeVendorCopies, placeOf } from "./vendor-copies.ts"
+import { type Content64, type Referred, withReferences } from "./vendor-references.ts"
+
+/** A file of a request, of which the request has the content. */
+export interface InlinedFile {
+  readonly file: ClientFile
+  readonly content: Content64
+}
+
+/** The files of a request that targets may keep themselves. */
+export interface FilesAtTargets {
+  /** @returns undefined if the target gets their content */
+  readonly at: (target: CallTarget) => Effect.Effect<((request: SentRequest) => SentRequest) | undefined>
+  /** The target does not know them any more: they are uploaded again. */
+  readonly forget: (target: CallTarget) => Effect.Effect<void>
+}
+
+/** Copies of one file; there is one for each credential of a vendor. */
+const mostCopies = 1000
+/** Uploads to vendors of a node at a time. */
+const mostUploads = 8
+/** The time before its end at which a copy is not named any more. */
+const marginMs = 10 * 60_000
+
+export class VendorFiles extends Context.Service<
+  VendorFiles,
+  {
+    readonly of: (owner: KeptOwner, files: ReadonlyArray<InlinedFile>) => FilesAtTargets
+  }
+>()("weir/client-files/VendorFiles") {
+  static readonly layer = Layer.effect(
+    VendorFiles,
+    Effect.gen(function* () {
+      const files = yield* ClientFiles
+      const directory = yield* FileDirectory
+      const copies = yield* makeVendorCopies
+      const clock = yield* Clock.Clock
+      const scope = yield* Effect.scope
+      const uploading = yield* Semaphore.make(mostUploads)
+      /** Uploads that run, so that requests at once upload a file once. They go on when their request ends. */
+      const running = new Map<string, Fiber.Fiber<string | undefined>>()
+
+      const copyAt = (owner: KeptOwner, { orgId, id }: ClientFile, place: string) =>
+        Effect.map(
+          directory.list(orgId, owner, { purpose: copiesOf(id), limit: mostCopies, after: undefined, order: "asc" }),
+          (found) => found.find(({ copy }) => copy?.place === place),
+        )
+
+      const upload = Effect.fnUntraced(function* (
+        target: CallTarget,
+        owner: KeptOwner,
+        file: ClientFile,
+        place: string,
+      ) {
+        const { orgId, id: fileId, name, mime, bytes, eraseAt } = file
+        // A request that began earlier may have just done it.
+        const known = yield* copyAt(owner, file, place)
+        if (known?.copy !== undefined) return known.copy.reference
+        const content = yield* files.content(file)
+        const chunks = () => inBuffers(Stream.toAsyncIterable(content))
+        const sent = { name, mime, file: { bytes, chunks, sha256: "", head: Buffer.alloc(0) } }
+        const { reference, expiresAtMs = Number.POSITIVE_INFINITY } = yield* copies.upload(target, sent)
+        const nowMs = clock.currentTimeMillisUnsafe()
+        const keptMs = Math.min(expiresAtMs - marginMs, eraseAt?.getTime() ?? Number.POSITIVE_INFINITY) - nowMs
+        const purpose = copiesOf(fileId)
+        const id = newFileId(nowMs)
+        const copy = { vendor: target.vendor.id, place, reference }
+        const facts = { id, purpose, bytes: 0, name, mime, keptMs: Number.isFinite(keptMs) ? keptMs : undefined, copy }
+        const most = { bytes: Number.MAX_SAFE_INTEGER, files: Number.MAX_SAFE_INTEGER }
+        if (!(yield* directory.begin(orgId, owner, facts, most))) return undefined
+        yield* directory.stored(orgId, owner, id, purpose)
+        const first = yield* copyAt(owner, file, place)
+        const isThere = (yield* directory.find(orgId, owner, fileId)) !== undefined
+        // Another node was first, or the file was erased meanwhile: this copy is removed at the vendor.
+        if (first?.id !== id || !isThere) yield* directory.erase(orgId, id)
+        return isThere ? first?.copy?.reference : undefined
+      })
+
+      /** Uploads a file unless that runs already. */
+      const uploaded = Effect.fnUntraced(function* (
+        target: CallTarget,
+        owner: KeptOwner,
+        file: ClientFile,
+        place: string,
+      ) {
+        const key = `${file.orgId} ${file.id} ${place}`
+        const known = running.get(key)
+        if (known !== undefined) return yield* Fiber.join(known)
+        const { id: vendor } = target.vendor
+        const made = uploading.withPermit(upload(target, owner, file, place)).pipe(
+          Effect.catchCause((cause) =>
+            Effect.as(
+              Effect.logWarning("A file is sent with the request", { vendor, file: file.id }, cause),
+              undefined,
+            ),
+          ),
+          Effect.ensuring(Effect.sync(() => running.delete(key))),
+        )
+        const fiber = yield* Effect.forkIn(made, scope)
+        if (fiber.pollUnsafe() === undefined) running.set(key, fiber)
+        return yield* Fiber.join(fiber)
+      })
+
+      const referenceAt = (target: CallTarget, owner: KeptOwner, file: ClientFile, place: string) =>
+        Effect.flatMap(copyAt(owner, file, place), (found) =>
+          found?.copy === undefined
+            ? uploaded(target, owner, file, place)
+            : Effect.succeed<string | undefined>(found.copy.reference),
+        )
+
+      return VendorFiles.of({
+        of: (owner, named) => ({
+          at: Effect.fnUntraced(function* (target) {
+            const place = placeOf(target)
+            if (place === undefined) return undefined
+            const each = ({ file, content }: InlinedFile) =>
+              Effect.map(
+                orInline(referenceAt(target, owner, file, place)),
+                (reference): ReadonlyArray<Referred> => (reference === undefined ? [] : [{ content, reference }]),
+              )
+            const referred = (yield* Effect.forEach(named, each, { concurrency: 4 })).flat()
+            if (referred.length === 0) return undefined
+            return (request) => withReferences(target.vendor.dialect, request, referred)
+          }),
+          forget: (target) => {
+            const place = placeOf(target)
+            if (place === undefined) return Effect.void
+            const each = ({ file }: InlinedFile) =>
+              Effect.flatMap(copyAt(owner, file, place), (copy) =>
+                copy === undefined ? Effect.void : directory.erase(file.orgId, copy.id),
+              )
+            return Effect.ignore(Effect.forEach(named, each, { discard: true }))
+          },
+        }),
+      })
+    }),
+  )
+}
+
+/** Without the database, a request has the content. */
+const orInline = (reference: Effect.Effect<string | undefined, StoreUnavailable>) =>
+  Effect.catch(reference, () => Effect.undefined)
