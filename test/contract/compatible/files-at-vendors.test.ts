@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import OpenAI, { toFile } from "openai"
 import { afterAll, beforeEach, describe, expect, it } from "vitest"
 import {
@@ -27,6 +27,7 @@ const gateway = useGateway({
   ids,
   // A minute is half a second.
   backgroundSpeed: 120,
+  config: { masterKey: Redacted.make("a master key of tests") },
   catalogue: (urls) =>
     testCatalogue(urls, ids, `files: { to: "file://${folder}" }\n`)
       .replaceAll(/(\{ id: (?:openai|anthropic|responses|gemini), dialect.*) \}/g, "$1, files: vendor }")
@@ -290,6 +291,30 @@ describe("a file at vendors", () => {
     expect(await erased.json()).toEqual({ erased: 1 })
     await eventually(() => twin.files.size === 0)
   })
+
+  it("is uploaded again with an organisation's own key, and removed with the key of each copy", async () => {
+    const file = await keep(pdf("own key"))
+    await ask("main", file)
+    const admin = (method: string, body?: object) =>
+      gateway().call(method, `/v1/admin/orgs/${ids.org}/upstream-keys/openai`, body, {
+        "x-svc-admin-key": gateway().adminKey,
+      })
+    expect((await admin("PUT", { key: "sk-own" })).status).toBe(200)
+    await eventually(async () => {
+      await ask("main", file)
+      return twin.uploads() === 2
+    })
+    await openai().files.delete(file)
+    await eventually(() => twin.files.size === 0)
+    const keys = (method: string) =>
+      gateway()
+        .vendor.calls.filter((call) => call.method === method && call.path.startsWith("/v1/files"))
+        .slice(-2)
+        .map(({ headers }) => headers["authorization"])
+    expect(keys("POST")).toEqual(["Bearer vendor-credential", "Bearer sk-own"])
+    expect(keys("DELETE").toSorted()).toEqual(["Bearer sk-own", "Bearer vendor-credential"])
+    await admin("DELETE")
+  }, 30_000)
 
   it("is sent as it is to a vendor without files, after one with files has failed", async () => {
     const bytes = pdf("failover")
