@@ -75,13 +75,15 @@ const openai: VendorFileApi = {
 
 /** Files need this where they are not in the API for all. */
 export const anthropicFilesBeta = "files-api-2025-04-14"
+/** Characters that names of files must not have. */
+const refusedInNames = /[<>:"|?*\\/\p{Cc}]/gu
 const anthropicHeaders = { "anthropic-beta": anthropicFilesBeta }
 
 const anthropic: VendorFileApi = {
   upload: (send, file) => {
     const form = formRequest("/v1/files", [
       ["expires_in_seconds", keptS],
-      ["file", file],
+      ["file", { ...file, name: file.name?.replaceAll(refusedInNames, "_") }],
     ])
     return send({ ...form, headers: { ...form.headers, ...anthropicHeaders } }).pipe(
       Effect.flatMap(readReply),
@@ -128,11 +130,12 @@ const gemini: VendorFileApi = {
   remove: (uri) => removal(`/v1beta/${/files\/[a-z0-9-]+$/.exec(uri)?.[0] ?? "files/unknown"}`),
 }
 
-/** The path of an address of the vendor: requests with its key go to the address that the catalogue has. */
+/** The path of an address of the vendor, below its base URL: requests with its key go to the address that the catalogue has. */
 const pathIn = (url: string | undefined): string | undefined => {
   if (url === undefined || !URL.canParse(url)) return undefined
   const { pathname, search } = new URL(url)
-  return pathname + search
+  const start = pathname.indexOf("/upload/")
+  return start < 0 ? undefined : pathname.slice(start) + search
 }
 
 const apis: ReadonlyMap<string, VendorFileApi> = new Map([

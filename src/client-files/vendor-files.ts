@@ -12,7 +12,7 @@ import { type ClientFile, copiesOf, FileDirectory } from "./file-directory.ts"
 import { newFileId } from "./file-id.ts"
 import { inBuffers } from "./uploads.ts"
 import { makeVendorCopies, placeOf } from "./vendor-copies.ts"
-import { type Content64, type Referred, withReferences } from "./vendor-references.ts"
+import { type Content64, filesIn } from "./vendor-references.ts"
 
 /** A file of a request, of which the request has the content. */
 export interface InlinedFile {
@@ -22,8 +22,12 @@ export interface InlinedFile {
 
 /** The files of a request that targets may keep themselves. */
 export interface FilesAtTargets {
-  /** @returns undefined if the target gets their content */
-  readonly at: (target: CallTarget) => Effect.Effect<((request: SentRequest) => SentRequest) | undefined>
+  /**
+   * A request that names the target's own files. A file that it does not have as it is, because a policy has masked it, is not
+   * uploaded.
+   * @returns undefined if the target gets their content
+   */
+  readonly named: (target: CallTarget, request: SentRequest) => Effect.Effect<SentRequest> | undefined
   /** The target does not know them any more: they are uploaded again. */
   readonly forget: (target: CallTarget) => Effect.Effect<void>
 }
@@ -123,18 +127,25 @@ export class VendorFiles extends Context.Service<
 
       return VendorFiles.of({
         of: (owner, named) => ({
-          at: Effect.fnUntraced(function* (target) {
+          named: (target, request) => {
             const place = placeOf(target)
             if (place === undefined) return undefined
+            const contents = named.map(({ content }) => content)
+            const found = filesIn(target.vendor.dialect, request, contents)
+            if (found === undefined) return undefined
             const each = ({ file, content }: InlinedFile) =>
               Effect.map(
                 orInline(referenceAt(target, owner, file, place)),
-                (reference): ReadonlyArray<Referred> => (reference === undefined ? [] : [{ content, reference }]),
+                (reference) => [content, reference] as const,
               )
-            const referred = (yield* Effect.forEach(named, each, { concurrency: 4 })).flat()
-            if (referred.length === 0) return undefined
-            return (request) => withReferences(target.vendor.dialect, request, referred)
-          }),
+            const present = named.filter(({ content }) => found.contents.has(content))
+            return Effect.map(Effect.forEach(present, each, { concurrency: 4 }), (references) => {
+              const known = references.flatMap(([content, reference]) =>
+                reference === undefined ? [] : [[content, reference] as const],
+              )
+              return known.length === 0 ? request : found.named(new Map(known))
+            })
+          },
           forget: (target) => {
             const place = placeOf(target)
             if (place === undefined) return Effect.void

@@ -13,33 +13,60 @@ export interface Content64 {
 
 export const contentOf64 = (base64: string): Content64 => ({ length: base64.length, sha256: hash("sha256", base64) })
 
-export interface Referred {
-  readonly content: Content64
-  readonly reference: string
+/** The files whose content a request has. */
+export interface FilesInRequest {
+  readonly contents: ReadonlySet<Content64>
+  /** The request with the vendor's references to them. */
+  readonly named: (references: ReadonlyMap<Content64, string>) => SentRequest
 }
 
-/** The same request if it has none of these files. */
-export const withReferences = (dialect: string, request: SentRequest, files: ReadonlyArray<Referred>): SentRequest => {
-  const { body } = request
-  if (typeof body !== "string" && !(body instanceof Uint8Array)) return request
+/** Finds files in a vendor's request. @returns undefined if it has none of them */
+export const filesIn = (
+  dialect: string,
+  request: SentRequest,
+  files: ReadonlyArray<Content64>,
+): FilesInRequest | undefined => {
+  const { body, headers } = request
+  if (typeof body !== "string" && !(body instanceof Uint8Array)) return undefined
   const bytes = typeof body === "string" ? Buffer.from(body) : body
   const json: unknown = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8"))
-  const find = (base64: unknown): string | undefined =>
-    typeof base64 === "string"
-      ? files.find(({ content }) => content.length === base64.length && content.sha256 === hash("sha256", base64))
-          ?.reference
-      : undefined
-  const edits = editsIn(json, dialect, find)
-  if (edits.length === 0) return request
-  const { headers } = request
+  const known = new Map<string, Content64 | undefined>()
+  const contentOf = (base64: string): Content64 | undefined => {
+    if (!known.has(base64))
+      known.set(
+        base64,
+        files.find((content) => isSame(content, base64)),
+      )
+    return known.get(base64)
+  }
+  const contents = new Set<Content64>()
+  editsIn(json, dialect, (base64) => {
+    const content = contentOf(base64)
+    if (content !== undefined) contents.add(content)
+    return content?.sha256
+  })
+  if (contents.size === 0) return undefined
   return {
-    ...request,
-    body: editJson(bytes, edits),
-    ...(dialect === "anthropic" && { headers: { ...headers, "anthropic-beta": betasWith(headers["anthropic-beta"]) } }),
+    contents,
+    named: (references) => {
+      const edits = editsIn(json, dialect, (base64) => {
+        const content = contentOf(base64)
+        return content && references.get(content)
+      })
+      const betas = dialect === "anthropic" ? { "anthropic-beta": betasWith(headers["anthropic-beta"]) } : {}
+      return { ...request, body: editJson(bytes, edits), headers: { ...headers, ...betas } }
+    },
   }
 }
 
-type Find = (base64: unknown) => string | undefined
+const isSame = ({ length, sha256 }: Content64, base64: string): boolean =>
+  length === base64.length && sha256 === hash("sha256", base64)
+
+/** The reference to a file by its content in base64; undefined if it is none of the files. */
+type Find = (base64: string) => string | undefined
+
+const findIn = (find: Find, base64: unknown): string | undefined =>
+  typeof base64 === "string" ? find(base64) : undefined
 
 /** The edits of one object. */
 type EditsAt = (value: { readonly [key: string]: unknown }, path: JsonPath, find: Find) => ReadonlyArray<JsonEdit>
@@ -60,7 +87,7 @@ const editsIn = (json: unknown, dialect: string, find: Find): ReadonlyArray<Json
 }
 
 /** The content of `data:TYPE;base64,CONTENT`. */
-const contentOf = (url: unknown): string | undefined => {
+const dataOf = (url: unknown): string | undefined => {
   const start = typeof url === "string" && url.startsWith("data:") ? url.indexOf(";base64,") : -1
   return typeof url === "string" && start >= 0 ? url.slice(start + ";base64,".length) : undefined
 }
@@ -68,7 +95,7 @@ const contentOf = (url: unknown): string | undefined => {
 const inResponses: EditsAt = ({ type, file_data: data, image_url: picture }, path, find) => {
   const name = type === "input_file" ? "file_data" : "image_url"
   const content = type === "input_file" ? data : type === "input_image" ? picture : undefined
-  const id = find(contentOf(content))
+  const id = findIn(find, dataOf(content))
   if (id === undefined) return []
   const rest = type === "input_file" ? [cut(...path, "filename")] : []
   return [cut(...path, name), ...rest, set(id, ...path, "file_id")]
@@ -76,12 +103,12 @@ const inResponses: EditsAt = ({ type, file_data: data, image_url: picture }, pat
 
 /** Pictures have no ids in this API. */
 const inChat: EditsAt = ({ type, file }, path, find) => {
-  const id = type === "file" && isObject(file) ? find(contentOf(file["file_data"])) : undefined
+  const id = type === "file" && isObject(file) ? findIn(find, dataOf(file["file_data"])) : undefined
   return id === undefined ? [] : [set({ file_id: id }, ...path, "file")]
 }
 
 const inMessages: EditsAt = ({ source }, path, find) => {
-  const id = isObject(source) && source["type"] === "base64" ? find(source["data"]) : undefined
+  const id = isObject(source) && source["type"] === "base64" ? findIn(find, source["data"]) : undefined
   return id === undefined ? [] : [set({ type: "file", file_id: id }, ...path, "source")]
 }
 
@@ -89,7 +116,7 @@ const inContents: EditsAt = (value, path, find) => {
   for (const name of ["inlineData", "inline_data"]) {
     const inline = value[name]
     if (!isObject(inline)) continue
-    const fileUri = find(inline["data"])
+    const fileUri = findIn(find, inline["data"])
     const mimeType = inline["mimeType"] ?? inline["mime_type"]
     if (fileUri !== undefined) return [cut(...path, name), set({ mimeType, fileUri }, ...path, "fileData")]
   }

@@ -6,7 +6,6 @@ import { type Context, Data } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { FilesAtTargets } from "../../client-files/vendor-files.ts"
 import type { Watched } from "../../deadlines.ts"
-import type { SentRequest } from "../../dialects/wire.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { Tier, Timeouts } from "../../protocol/timeout-tiers.ts"
 import type { Attempt } from "../../telemetry/exchange-reports.ts"
@@ -65,8 +64,8 @@ export interface Conversation {
   call: Watched | undefined
   /** The current target. */
   target: CallTarget | undefined
-  /** Writes a request with the current target's own ids of files. */
-  sentAs: ((request: SentRequest) => SentRequest) | undefined
+  /** Whether the current target was asked with its own ids of files. */
+  namesFiles: boolean
   /** The region in which the current target answers, as the head of its reply says. */
   region: string | undefined
   /** Whether a reply has begun that is given to the client, which ends failover. */
@@ -76,7 +75,7 @@ export interface Conversation {
 }
 
 /** The values that a conversation begins with. */
-type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "sentAs" | "region" | "opened" | "took"
+type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "namesFiles" | "region" | "opened" | "took"
 
 export const makeConversation = (given: Omit<Conversation, Begun>): Conversation => ({
   ...given,
@@ -85,7 +84,7 @@ export const makeConversation = (given: Omit<Conversation, Begun>): Conversation
   lookBy: () => {},
   call: undefined,
   target: undefined,
-  sentAs: undefined,
+  namesFiles: false,
   region: undefined,
   opened: false,
   took: {},

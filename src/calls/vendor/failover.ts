@@ -36,9 +36,7 @@ const askTarget = Effect.fnUntraced(function* (
   const startedAt = performance.now()
   const { name, options } = conversation.work.span(target)
   if (conversation.work.prepare !== undefined) yield* conversation.work.prepare(target)
-  conversation.sentAs = undefined
-  if (conversation.files !== undefined)
-    conversation.sentAs = yield* unlessEnded(conversation, conversation.files.at(target))
+  conversation.namesFiles = false
   const result = yield* call(conversation, target, despite).pipe(spanned(name, options), Effect.result)
   const { reason } = conversation.signal
   if (reason !== undefined) {
@@ -54,8 +52,8 @@ const askTarget = Effect.fnUntraced(function* (
   const isSealed = error._tag === "VendorRejected" && error.blame === "seal"
   if (isSealed && !conversation.opened && conversation.work.unseal?.(target) === true)
     return yield* askTarget(conversation, target, despite)
-  const { files, sentAs, opened } = conversation
-  if (files !== undefined && sentAs !== undefined && !opened && !hasForgotten && mayMissFiles(error)) {
+  const { files, namesFiles, opened } = conversation
+  if (files !== undefined && namesFiles && !opened && !hasForgotten && mayMissFiles(error)) {
     yield* files.forget(target)
     return yield* askTarget(conversation, target, despite, true)
   }
@@ -65,16 +63,6 @@ const askTarget = Effect.fnUntraced(function* (
 /** The statuses of vendors that do not know the id of a file. */
 const mayMissFiles = (error: CallError): boolean =>
   error._tag === "VendorRejected" && (error.status === 404 || error.status === 403)
-
-/** Waits for something, but not longer than the call goes on. */
-const unlessEnded = <A>({ signal }: Conversation, wait: Effect.Effect<A | undefined>): Effect.Effect<A | undefined> =>
-  Effect.raceFirst(
-    wait,
-    Effect.callback<undefined>((resume) => {
-      signal.listen(() => resume(Effect.undefined))
-      return Effect.sync(() => signal.listen(undefined))
-    }),
-  )
 
 /** The target's health is asked only while its last calls failed. */
 const call = (

@@ -29,12 +29,21 @@ const gateway = useGateway({
   backgroundSpeed: 120,
   config: { masterKey: Redacted.make("a master key of tests") },
   catalogue: (urls) =>
-    testCatalogue(urls, ids, `files: { to: "file://${folder}" }\n`)
+    testCatalogue(
+      urls,
+      ids,
+      `files: { to: "file://${folder}" }
+policies:
+  - { id: mails_${ids.org}, direction: both, match: { entities: [email] }, reason: mail, action: mask }
+`,
+    )
+      .replace("apps:\n", `apps:\n  - { id: ${ids.app}-masked, org: ${ids.org}, policies: [mails_${ids.org}] }\n`)
+      .replace("keys:\n", `keys:\n  - { id: ${ids.key}masked, app: ${ids.app}-masked, secret: "env:WEIR_TEST_KEY" }\n`)
       .replaceAll(/(\{ id: (?:openai|anthropic|responses|gemini), dialect.*) \}/g, "$1, files: vendor }")
       .replace("{ handle: pool, maxOutput: 100,", "{ handle: pool, maxOutput: 100, capabilities: [images, files],"),
 })
-const openai = () =>
-  new OpenAI({ baseURL: `${gateway().baseUrl}/openai/v1`, apiKey: `${ids.key}~${gateway().key}`, maxRetries: 0 })
+const openai = (key = "") =>
+  new OpenAI({ baseURL: `${gateway().baseUrl}/openai/v1`, apiKey: `${ids.key}${key}~${gateway().key}`, maxRetries: 0 })
 
 const pdf = (text: string) => Buffer.from(`%PDF-1.4\n1 0 obj <<${text}>> endobj\ntrailer <<>>\n%%EOF\n`)
 const keep = async (bytes: Uint8Array, name = "a.pdf") =>
@@ -163,8 +172,8 @@ const rowsOf = (file: string) =>
     select id from client_files where id = ${file.slice(5)} or purpose = ${`.vendor:${file.slice(5)}`}`)
 
 describe("a request in the vendor's own API", () => {
-  const sent = async (path: string, body: object) => {
-    const headers = { "content-type": "application/json", authorization: `Bearer ${ids.key}~${gateway().key}` }
+  const sent = async (path: string, body: object, key = "") => {
+    const headers = { "content-type": "application/json", authorization: `Bearer ${ids.key}${key}~${gateway().key}` }
     const reply = await fetch(`${gateway().baseUrl}${path}`, { method: "POST", headers, body: JSON.stringify(body) })
     expect(reply.status).toBe(200)
     const call = calls().at(-1)
@@ -178,7 +187,7 @@ describe("a request in the vendor's own API", () => {
   it("names it in Anthropic's form", async () => {
     use(anthropicFilesTwin, 404)
     const file_id = await keep(pdf("own anthropic"))
-    const picture = await keep(png, "a.png")
+    const picture = await keep(png, "a: <b>?.png")
     const { got, headers } = await sent("/anthropic/v1/messages", {
       model: "claude",
       max_tokens: 100,
@@ -204,6 +213,18 @@ describe("a request in the vendor's own API", () => {
       },
     ])
     expect(headers["anthropic-beta"]).toContain("files-api-2025-04-14")
+  })
+
+  it("has a text that a policy masks, and the vendor does not get the file", async () => {
+    use(anthropicFilesTwin, 404)
+    const file = await toFile(Buffer.from("Write to ada@example.com"), "a.txt", { type: "text/plain" })
+    const { id } = await openai("masked").files.create({ file, purpose: "user_data" })
+    const source = { type: "file", file_id: id }
+    const content = [{ type: "document", source }]
+    const body = { model: "claude", max_tokens: 100, messages: [{ role: "user", content }] }
+    const { got } = await sent("/anthropic/v1/messages", body, "masked")
+    expect(JSON.stringify(got)).toMatch(/Write to <EMAIL_/)
+    expect(twin.uploads()).toBe(0)
   })
 
   it("names it in Gemini's form", async () => {
