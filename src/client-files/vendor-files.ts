@@ -84,8 +84,13 @@ export class VendorFiles extends Context.Service<
         const copy = { vendor: target.vendor.id, place, reference }
         const facts = { id, purpose, bytes: 0, name, mime, keptMs: Number.isFinite(keptMs) ? keptMs : undefined, copy }
         const most = { bytes: Number.MAX_SAFE_INTEGER, files: Number.MAX_SAFE_INTEGER }
-        if (!(yield* directory.begin(orgId, owner, facts, most))) return undefined
-        yield* directory.stored(orgId, owner, id, purpose)
+        const recorded = Effect.andThen(
+          directory.begin(orgId, owner, facts, most),
+          directory.stored(orgId, owner, id, purpose),
+        )
+        const record = yield* Effect.tapError(recorded, () => Effect.ignore(copies.remove(orgId, copy)))
+        // Nobody would remove a copy later that is not recorded.
+        if (record === undefined) return yield* Effect.as(Effect.ignore(copies.remove(orgId, copy)), undefined)
         const first = yield* copyAt(owner, file, place)
         const isThere = (yield* directory.find(orgId, owner, fileId)) !== undefined
         // Another node was first, or the file was erased meanwhile: this copy is removed at the vendor.
