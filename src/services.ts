@@ -19,6 +19,7 @@ import { layerClosedOwners } from "./client-files/closed-owners.ts"
 import { FileDirectory } from "./client-files/file-directory.ts"
 import { OperatorsFiles } from "./client-files/operators-files.ts"
 import { Uploads } from "./client-files/uploads.ts"
+import { VendorFiles } from "./client-files/vendor-files.ts"
 import { WeirConfig } from "./config.ts"
 import { CallDeadlines } from "./deadlines.ts"
 import { layerClosedMonths } from "./exports/closed-months.ts"
@@ -203,7 +204,7 @@ const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, OrgWebhooks.layer)),
 )
 const exports = Layer.mergeAll(Exports.layer, layerClosedMonths).pipe(Layer.provideMerge(ExportStore.layer))
-const clientFiles = Layer.mergeAll(Uploads.layer, OperatorsFiles.layer, layerClosedOwners).pipe(
+const clientFiles = Layer.mergeAll(Uploads.layer, VendorFiles.layer, OperatorsFiles.layer, layerClosedOwners).pipe(
   Layer.provideMerge(ClientFiles.layer),
   Layer.provide(FileDirectory.layer),
 )

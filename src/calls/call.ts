@@ -129,9 +129,23 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
       isAsked ? maskedByEngines(tagged, engineAccountOf(services, tagged)) : Effect.succeed(decoded.success),
     ),
   )
-  const { request, masked, keep, begun, missing = none } = Result.getOrElse(read, () => decoded.success)
+  const { request, masked, keep, begun, files, missing = none } = Result.getOrElse(read, () => decoded.success)
   const review = reviewOf(reply, tagged, begun === undefined ? masked?.marks : undefined, services, about)
-  const given = { services, call: origin, kind, meta, model, registration, counts, reply, keep, begun, limits, waiting }
+  const given = {
+    services,
+    call: origin,
+    kind,
+    meta,
+    model,
+    registration,
+    counts,
+    reply,
+    keep,
+    begun,
+    files,
+    limits,
+    waiting,
+  }
   const admitted: AdmittedCall<Body> = { ...given, hits: [...missing, ...(masked?.hits ?? [])], review, about }
   const isForgotten = registration && mayBeForgotten(services, registration, admission.remembersSinceMs)
   const held = yield* Effect.result(

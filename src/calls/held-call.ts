@@ -3,6 +3,7 @@
 import { type Effect, Result } from "effect"
 import type { DailyCount } from "../admission/gate.ts"
 import type { Waiting } from "../admission/overload.ts"
+import type { FilesAtTargets } from "../client-files/vendor-files.ts"
 import type { Caller } from "../identity/caller.ts"
 import type { KeptFacts, Settlement } from "../money/settlement.ts"
 import type { EngineAccount } from "../policies/engines/engine-price.ts"
@@ -33,6 +34,8 @@ export interface DecodedCall<Request, Body extends object = object> {
   readonly masked?: MaskedValues | undefined
   /** Policies whose engines gave no verdict when the request was read; absent if there are none. */
   readonly missing?: ReadonlyArray<PolicyHit> | undefined
+  /** Files that it names; absent if there are none. */
+  readonly files?: FilesAtTargets | undefined
   /** Hash of the payload, independent of key order; only if there is an idempotency key. */
   readonly payloadHash: string | undefined
 }
@@ -104,6 +107,7 @@ export interface AdmittedCall<Body extends object> {
   readonly reply: ClientReply<Body>
   readonly keep: KeepReply<Body> | undefined
   readonly begun: DecodedCall<never>["begun"]
+  readonly files: DecodedCall<never>["files"]
   readonly limits: CountedLimits
   /** Matches of content policies so far. */
   readonly hits: Array<PolicyHit>

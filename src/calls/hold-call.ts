@@ -135,7 +135,7 @@ const nearOf = <Body extends object>(
 }
 
 const conversationOf = <Body extends object>(
-  { services, call, reply }: AdmittedCall<Body>,
+  { services, call, reply, files }: AdmittedCall<Body>,
   task: Task<Body>,
   caching: Caching | undefined,
   startedAtMs: number,
@@ -157,6 +157,7 @@ const conversationOf = <Body extends object>(
     health,
     context,
     work: task,
+    files,
     targets,
     triesAfterRefusal: task.triesAfterRefusal === true || current.model(task.model)?.model.tryNext === true,
     nowMs,

@@ -156,7 +156,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   )
 
   document.vendors?.forEach((vendor, v) => {
-    const { dialect, profile, apiVersion, aws, google, azure, credential, batch } = vendor
+    const { dialect, profile, apiVersion, aws, google, azure, credential, batch, files } = vendor
     if (addressOf(vendor) === undefined) problems.push({ path: ["vendors", v, "baseUrl"], message: "is missing" })
 
     const fits = profile === undefined || profilesOf(dialect).includes(profile)
@@ -165,6 +165,10 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     }
     if (apiVersion !== undefined && profile !== "azure") {
       problems.push({ path: ["vendors", v, "apiVersion"], message: "only the profile azure has an apiVersion" })
+    }
+    if (files === "vendor" && !hasFiles(vendor)) {
+      const message = "only OpenAI, Anthropic and Gemini, with an API key, keep files"
+      problems.push({ path: ["vendors", v, "files"], message })
     }
     if ((google !== undefined) !== (profile === "vertex")) {
       problems.push({ path: ["vendors", v, "google"], message: "the profile vertex needs google, and no other has it" })
@@ -336,3 +340,9 @@ const sectionsWithId = [...platformSectionsWithId, "orgs", "users", "teams", "ap
 
 const names = (items: ReadonlyArray<{ readonly id: string }> | undefined): ReadonlySet<string> =>
   new Set((items ?? []).map(({ id }) => id))
+
+/** Whether a vendor's API has files that the gateway uploads. */
+const hasFiles = ({ dialect, profile = "openai", aws, google, azure }: Vendor): boolean =>
+  ["openai-chat", "openai-responses", "anthropic", "gemini"].includes(dialect) &&
+  profile === "openai" &&
+  [aws, google, azure].every((access) => access === undefined)

@@ -70,6 +70,7 @@ export interface TargetVendor
     | "endUser"
     | "newFields"
     | "hostedTools"
+    | "files"
     | "timeouts"
   > {
   readonly dialect: string

@@ -20,9 +20,26 @@ import { Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Tenants } from "../tenants/tenants.ts"
 import { VendorClient } from "../upstream/client.ts"
-import { type ClientFile, FileDirectory, type FilePage, type FileRoom, mostFiles } from "./file-directory.ts"
+import {
+  type ClientFile,
+  FileDirectory,
+  type FilePage,
+  type FileRoom,
+  mostFiles,
+  type VendorCopy,
+} from "./file-directory.ts"
 import { newFileId } from "./file-id.ts"
-import { type PartLost, partsOf, putParts, readParts, readRange, removeParts, type StoredFile } from "./file-parts.ts"
+import {
+  atVendor,
+  type PartLost,
+  partsOf,
+  putParts,
+  readParts,
+  readRange,
+  removeParts,
+  type StoredFile,
+} from "./file-parts.ts"
+import { makeVendorCopies } from "./vendor-copies.ts"
 
 export interface FileToKeep {
   readonly purpose: string
@@ -73,6 +90,7 @@ export class ClientFiles extends Context.Service<
       const { sealer } = yield* Sealing
       const { dataDir, databaseUrl } = yield* WeirConfig
       const clock = yield* Clock.Clock
+      const copies = yield* makeVendorCopies
 
       /** One node with its own database has a folder of its own; others must share a place. */
       const ownPlace = databaseUrl === undefined ? folderOf(dataDir) : undefined
@@ -89,7 +107,21 @@ export class ClientFiles extends Context.Service<
         })
       const storageOf = (at: FilesPlace): Storage => targetOf(at, client)
 
+      /** A vendor that does not answer is asked again: files elsewhere do not wait for it. */
+      const isRemoved = (orgId: string, copy: VendorCopy) =>
+        copies.remove(orgId, copy).pipe(
+          Effect.as(true),
+          Effect.catchTag("CopyFailed", ({ problem }) =>
+            Effect.as(
+              Effect.logWarning("A copy of a file is not removed at its vendor; it is tried again", problem),
+              false,
+            ),
+          ),
+        )
+
       const discard = Effect.fnUntraced(function* (storage: Storage, file: StoredFile) {
+        const copy = file.parts === atVendor ? yield* directory.erasedCopy(file.orgId, file.id) : undefined
+        if (copy !== undefined && !(yield* isRemoved(file.orgId, copy))) return
         yield* removeParts(storage, file)
         yield* directory.gone(file.orgId, file.id)
       })

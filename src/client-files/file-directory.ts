@@ -7,7 +7,7 @@ import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { inThoseThatAnswer } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import { partsOf, type StoredFile } from "./file-parts.ts"
+import { atVendor, partsOf, type StoredFile } from "./file-parts.ts"
 
 /** A file that a client keeps here. */
 export interface ClientFile extends StoredFile {
@@ -18,6 +18,8 @@ export interface ClientFile extends StoredFile {
   readonly mime: string
   /** The place of a part in its upload, in bytes. */
   readonly offset?: number | undefined
+  /** The copy that a vendor keeps of a file; this is the record of it. */
+  readonly copy?: VendorCopy | undefined
   /** The file that an upload makes. */
   readonly makes?: typeof MadeFile.Type | undefined
   readonly createdAt: Date
@@ -32,7 +34,20 @@ export const MadeFile = Schema.Struct({
   keptMs: Schema.optionalKey(Schema.Finite),
 })
 
-export interface NewFile extends Pick<ClientFile, "bytes" | "purpose" | "name" | "mime" | "offset" | "makes"> {
+/** A copy of a file at a vendor. */
+export const VendorCopy = Schema.Struct({
+  vendor: Schema.String,
+  /** The hash of the vendor's address and credential: another credential sees other files. */
+  place: Schema.String,
+  /** The id or address by which requests name it there. */
+  reference: Schema.String,
+})
+export type VendorCopy = typeof VendorCopy.Type
+
+/** The purpose of the records of a file's copies. */
+export const copiesOf = (id: string): string => `.vendor:${id}`
+
+export interface NewFile extends Pick<ClientFile, "bytes" | "purpose" | "name" | "mime" | "offset" | "makes" | "copy"> {
   readonly id: string
   /** The time for which it is kept, in milliseconds. */
   readonly keptMs: number | undefined
@@ -103,6 +118,8 @@ export class FileDirectory extends Context.Service<
     readonly erase: (orgId: string, id: string) => Effect.Effect<void, StoreUnavailable>
     /** Files whose content is to be removed. */
     readonly toRemove: Effect.Effect<ReadonlyArray<StoredFile>, StoreUnavailable>
+    /** The copy of which this is the record, if it is erased and the vendor may keep it still. */
+    readonly erasedCopy: (orgId: string, id: string) => Effect.Effect<VendorCopy | undefined, StoreUnavailable>
     /** Its content is removed. */
     readonly gone: (orgId: string, id: string) => Effect.Effect<void, StoreUnavailable>
   }
@@ -160,15 +177,19 @@ export class FileDirectory extends Context.Service<
 
       return FileDirectory.of({
         begin: (orgId, owner, { id, bytes, purpose, keptMs, ...facts }, most) => {
-          const { name, mime, offset, makes } = facts
-          const more = { ...(offset !== undefined && { offset }), ...(makes !== undefined && { makes }) }
+          const { name, mime, offset, makes, copy } = facts
+          const more = {
+            ...(offset !== undefined && { offset }),
+            ...(makes !== undefined && { makes }),
+            ...(copy !== undefined && { copy }),
+          }
           const sealed = sealer.sealBytes(Buffer.from(encodeFacts({ name, mime, ...more })), contextOf(orgId, id))
           return shards
             .of(orgId)
             .run(
               ({ sql, books }) => sql<{ begun: boolean }>`
                 select ${books}file_begin(${orgId}, ${id}, ${JSON.stringify(owner)}::json, ${purpose}, ${bytes}::bigint,
-                  ${partsOf(bytes)}::integer, ${keptMs ?? null}::double precision, ${sealed}, ${most.bytes}::bigint,
+                  ${copy === undefined ? partsOf(bytes) : atVendor}::integer, ${keptMs ?? null}::double precision, ${sealed}, ${most.bytes}::bigint,
                   ${most.files}::bigint) as begun`,
             )
             .pipe(
@@ -223,6 +244,19 @@ export class FileDirectory extends Context.Service<
           Effect.map((rows) => readRemoved(rows).map(({ org, file, parts }) => ({ orgId: org, id: file, parts }))),
           bounded,
         ),
+        erasedCopy: (orgId, id) =>
+          shards
+            .of(orgId)
+            .run(
+              ({ sql, books }) => sql`
+                select id, bytes::float8 as bytes, purpose, parts, created_at, erase_at, facts from ${books}client_files
+                where org_id = ${orgId} and id = ${id} and state = 'erased'
+                  and (erase_at is null or erase_at > now() - interval '1 day')`,
+            )
+            .pipe(
+              Effect.map((rows) => readRows(rows).flatMap((row) => fileOf(orgId, row))[0]?.copy),
+              bounded,
+            ),
         gone: (orgId, id) =>
           shards
             .of(orgId)
@@ -239,6 +273,7 @@ const Facts = Schema.fromJsonString(
     mime: Schema.String,
     offset: Schema.optionalKey(Schema.Finite),
     makes: Schema.optionalKey(MadeFile),
+    copy: Schema.optionalKey(VendorCopy),
   }),
 )
 const encodeFacts = Schema.encodeSync(Facts)

@@ -11,6 +11,9 @@ const sealBytes = 1024
 
 export const partsOf = (bytes: number): number => Math.ceil(bytes / partBytes)
 
+/** The number of parts of a copy that a vendor keeps: none of them is stored here. */
+export const atVendor = -1
+
 export interface StoredFile {
   readonly orgId: string
   readonly id: string

@@ -152,7 +152,7 @@ export class Uploads extends Context.Service<
   )
 }
 
-async function* inBuffers(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+export async function* inBuffers(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
 }
 

@@ -57,7 +57,7 @@ export const makeAuthenticate = Effect.gen(function* () {
       ? callers.authenticate(request)
       : Effect.succeed({ caller: request.own, nonce: undefined })
 
-  /** @param read reads the body of a caller, whose signature is not verified yet. @returns its content, and the bytes that it covers */
+  /** @param read reads the body of a caller whose credential is known. @returns its content, and the bytes that a signature of it covers */
   const authenticate = <C extends Caller, A, E, R>(
     check: Check<C>,
     request: SentRequest,
@@ -98,5 +98,4 @@ export const makeAuthenticate = Effect.gen(function* () {
   }
 })
 
-/** Whether a request has a signature, which covers its body. */
-export const isSigned = ({ headers }: SentRequest): boolean => headers["x-svc-sign"] !== undefined
+const isSigned = ({ headers }: SentRequest): boolean => headers["x-svc-sign"] !== undefined

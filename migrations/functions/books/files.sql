@@ -45,6 +45,10 @@ begin
     returning f.purpose
   )
   select count(*) into erased from gone where p_id is not null or purpose not like '.%';
+  -- Copies of them at vendors.
+  update client_files c set state = 'erased'
+  where c.org_id = p_org and c.state <> 'erased' and c.purpose like '.vendor:%'
+    and exists (select from client_files f where f.org_id = p_org and '.vendor:' || f.id = c.purpose and f.state = 'erased');
   return erased;
 end $fn$;
 
@@ -63,11 +67,12 @@ returns timestamptz language sql as $fn$
   update client_files set state = 'stored' where org_id = p_org and id = p_id and state = 'storing' returning created_at
 $fn$;
 
--- Erases a file: nobody sees it from now on. Its row goes with its last part.
+-- Erases a file, and its copies at vendors: nobody sees it from now on. Its row goes with its last part.
 create or replace function file_erase(p_org text, p_id text)
 returns void language sql as $fn$
   select books_moved();
-  update client_files set state = 'erased' where org_id = p_org and id = p_id
+  update client_files set state = 'erased' where org_id = p_org and id = p_id;
+  update client_files set state = 'erased' where org_id = p_org and purpose = '.vendor:' || p_id
 $fn$;
 
 -- Erases the files whose time is over, and those that were not stored to their end, and names files whose parts are to be

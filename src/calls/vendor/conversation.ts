@@ -4,6 +4,7 @@
  */
 import { type Context, Data } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { FilesAtTargets } from "../../client-files/vendor-files.ts"
 import type { Watched } from "../../deadlines.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { Tier, Timeouts } from "../../protocol/timeout-tiers.ts"
@@ -38,6 +39,8 @@ export interface Conversation {
   readonly health: TargetHealth["Service"]
   readonly context: Context.Context<never>
   readonly work: Work
+  /** Absent if the request names no files. */
+  readonly files?: FilesAtTargets | undefined
   /** In failover order. */
   readonly targets: ReadonlyArray<CallTarget>
   /** Whether another target is asked after a refusal that is the request's fault. */
@@ -61,6 +64,8 @@ export interface Conversation {
   call: Watched | undefined
   /** The current target. */
   target: CallTarget | undefined
+  /** Whether the current target was asked with its own ids of files. */
+  namesFiles: boolean
   /** The region in which the current target answers, as the head of its reply says. */
   region: string | undefined
   /** Whether a reply has begun that is given to the client, which ends failover. */
@@ -70,7 +75,7 @@ export interface Conversation {
 }
 
 /** The values that a conversation begins with. */
-type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "region" | "opened" | "took"
+type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "namesFiles" | "region" | "opened" | "took"
 
 export const makeConversation = (given: Omit<Conversation, Begun>): Conversation => ({
   ...given,
@@ -79,6 +84,7 @@ export const makeConversation = (given: Omit<Conversation, Begun>): Conversation
   lookBy: () => {},
   call: undefined,
   target: undefined,
+  namesFiles: false,
   region: undefined,
   opened: false,
   took: {},

@@ -29,11 +29,14 @@ const askTarget = Effect.fnUntraced(function* (
   conversation: Conversation,
   target: CallTarget,
   despite: Despite | undefined,
+  /** Whether it has been asked already with ids of files that it did not know. */
+  hasForgotten = false,
 ): Effect.fn.Return<Result.Result<void, AttemptError>, EndedEarly> {
   conversation.target = target
   const startedAt = performance.now()
   const { name, options } = conversation.work.span(target)
   if (conversation.work.prepare !== undefined) yield* conversation.work.prepare(target)
+  conversation.namesFiles = false
   const result = yield* call(conversation, target, despite).pipe(spanned(name, options), Effect.result)
   const { reason } = conversation.signal
   if (reason !== undefined) {
@@ -49,8 +52,17 @@ const askTarget = Effect.fnUntraced(function* (
   const isSealed = error._tag === "VendorRejected" && error.blame === "seal"
   if (isSealed && !conversation.opened && conversation.work.unseal?.(target) === true)
     return yield* askTarget(conversation, target, despite)
+  const { files, namesFiles, opened } = conversation
+  if (files !== undefined && namesFiles && !opened && !hasForgotten && mayMissFiles(error)) {
+    yield* files.forget(target)
+    return yield* askTarget(conversation, target, despite, true)
+  }
   return Result.fail(error)
 })
+
+/** The statuses of vendors that do not know the id of a file. */
+const mayMissFiles = (error: CallError): boolean =>
+  error._tag === "VendorRejected" && (error.status === 404 || error.status === 403)
 
 /** The target's health is asked only while its last calls failed. */
 const call = (

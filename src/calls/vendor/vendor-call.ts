@@ -33,7 +33,7 @@ const maxBodyBytes = 32 * 1024 * 1024
 const maxErrorBytes = 64 * 1024
 
 /** The event that a call waits for. `body` and `refusal` are collected to their end. */
-type Stage = "start" | "connection" | "head" | "first frame" | "frames" | "body" | "refusal" | "over"
+type Stage = "start" | "files" | "connection" | "head" | "first frame" | "frames" | "body" | "refusal" | "over"
 
 export class VendorCall implements ReplyListener, Watched {
   readonly #conversation: Conversation
@@ -192,6 +192,7 @@ export class VendorCall implements ReplyListener, Watched {
         // long.
         return ["idle", this.#clientIsSlow ? Number.POSITIVE_INFINITY : this.#idleDueMs(idle)]
       case "start":
+      case "files":
       case "over":
         return ["total", Number.POSITIVE_INFINITY]
     }
@@ -202,16 +203,34 @@ export class VendorCall implements ReplyListener, Watched {
   }
 
   #start(): void {
-    const { client, nowMs, lookBy } = this.#conversation
-    this.#stage = "connection"
+    const { files, context, nowMs } = this.#conversation
+    this.#stage = "files"
     this.#startedAtMs = nowMs()
     const wire = this.#encode()
     if (Result.isFailure(wire)) {
       this.#end(wire.failure)
       return
     }
-    lookBy(this.#startedAtMs + this.#timeouts.connect)
     const request = wire.success
+    const naming = files?.named(this.#target, request)
+    if (naming === undefined) {
+      this.#connect(request)
+      return
+    }
+    const connect = (named: SentRequest) => {
+      if (this.#isOver()) return
+      this.#conversation.namesFiles = named !== request
+      this.#connect(named)
+    }
+    // The vendor has files of its own: it may take some time until they are there.
+    Effect.runPromiseWith(context)(naming).then(connect, () => connect(request))
+  }
+
+  #connect(request: SentRequest): void {
+    const { client, nowMs, lookBy } = this.#conversation
+    this.#stage = "connection"
+    this.#startedAtMs = nowMs()
+    lookBy(this.#startedAtMs + this.#timeouts.connect)
     const authorization = authorizationOf(client, this.#target, request)
     if (!(authorization instanceof Promise)) {
       this.#send(request, authorization)

@@ -5,6 +5,7 @@ import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
 import { withKeep } from "../../calls/held-call.ts"
 import { Tokenizer } from "../../calls/tokens/tokenizer.ts"
+import { type InlinedFile, VendorFiles } from "../../client-files/vendor-files.ts"
 import { WeirConfig } from "../../config.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi, RequestPlace } from "../../dialects/client/client-api.ts"
@@ -16,6 +17,7 @@ import { summarisingApi } from "../../dialects/openai-responses/compaction.ts"
 import { keptInput } from "../../dialects/openai-responses/items.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { JobStore } from "../../jobs/job-store.ts"
+import { ownerOf } from "../../kept-responses/kept-response.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import { Sealing } from "../../store/seal.ts"
 import { makeCallRunner } from "../call-runner.ts"
@@ -60,6 +62,7 @@ const makeCompatibleHandlers = Effect.gen(function* () {
   const { sealer } = yield* Sealing
   const inBackground = yield* makeBackground
   const inlineFiles = yield* makeInlineFiles
+  const vendorFiles = yield* VendorFiles
 
   const exchange =
     ({ api, compacts: isAsked = false, ...place }: Place): DirectHandler =>
@@ -72,8 +75,12 @@ const makeCompatibleHandlers = Effect.gen(function* () {
       const readIn = () => (compaction === undefined || compaction.api.carried !== undefined ? api : summarisingApi)
       /** A request that is read again keeps the connection of its first reading. */
       let detached: ReturnType<typeof inBackground> | undefined
-      const connect = ({ sent, decoded }: CompatibleRequest, caller: Caller, input?: ReadonlyArray<string>) => {
+      const inlined: Array<InlinedFile> = []
+      const found = (file: InlinedFile) => void inlined.push(file)
+      const connect = ({ sent, decoded: read }: CompatibleRequest, caller: Caller, input?: ReadonlyArray<string>) => {
         const context = { ...unread, ...sent?.context, isArray: place.isArray }
+        const files = inlined.length === 0 ? undefined : vendorFiles.of(ownerOf(caller), inlined)
+        const decoded = files === undefined ? read : Result.map(read, (each) => ({ ...each, files }))
         const ms = input && keptFor(caller)
         if (input === undefined || ms === undefined) {
           const repliesIn = compaction?.api ?? api
@@ -106,13 +113,13 @@ const makeCompatibleHandlers = Effect.gen(function* () {
           if (!isContinued && !namesFiles(api, parts)) return undefined
           // The parts of a large body are read again: they must not be freed.
           const [only = Buffer.concat(parts)] = parts.length === 1 ? parts : []
-          if (!isContinued) return inlineFiles(caller, only)
+          if (!isContinued) return inlineFiles(caller, only, found)
           return Effect.gen(function* () {
             thread = yield* continueThread(caller, only)
             const isBackground = thread.background !== undefined
             compaction = yield* compactionOf(caller, thread.body, { isAsked, isBackground })
             const body = compaction?.body ?? thread.body
-            return namesFiles(api, [body]) ? yield* inlineFiles(caller, body) : body
+            return namesFiles(api, [body]) ? yield* inlineFiles(caller, body, found) : body
           })
         },
         read: ({ caller, body }) => {

@@ -178,6 +178,11 @@ export const Vendor = Schema.Struct({
    * them, the organisation decides (the default), or they are carried at the operator's cost.
    */
   hostedTools: Schema.optionalKey(Schema.Literals(["omit", "carry"])),
+  /**
+   * The way in which this vendor gets files that a request names: their content in each request (the default), or an id of its
+   * own files, to which each is uploaded once. OpenAI, Anthropic and Gemini with an API key have files.
+   */
+  files: Schema.optionalKey(Schema.Literals(["inline", "vendor"])),
 })
 export type Vendor = typeof Vendor.Type
 

@@ -1,4 +1,5 @@
 /** Limits of uploads: they count in their caller's rates, and only so many run at a time. */
+import { createHash, randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { request } from "node:http"
 import { tmpdir } from "node:os"
@@ -6,6 +7,7 @@ import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Schema } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
+import { sign } from "../../../src/identity/signature.ts"
 import { newTestIds, testCatalogue } from "../../../src/testing/index.ts"
 import { eventually, useGateway } from "../../support/gateway.ts"
 
@@ -13,7 +15,17 @@ const ids = newTestIds()
 const folder = mkdtempSync(join(tmpdir(), "weir-upload-limits-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 /** Applications that may send so many requests in a minute. */
-const apps = { files: 2, anthropic: 2, uploads: 4, gemini: 2, content: 3, parallel: 1000, other: 1000, large: 1000 }
+const apps = {
+  files: 2,
+  signed: 2,
+  anthropic: 2,
+  uploads: 4,
+  gemini: 2,
+  content: 3,
+  parallel: 1000,
+  other: 1000,
+  large: 1000,
+}
 const mediaDiskBytes = 16 * 1024 * 1024
 const gateway = useGateway({
   ids,
@@ -119,6 +131,27 @@ describe("requests count in the rates of their caller", () => {
       429,
       { error: expect.objectContaining({ code: 429, status: "RESOURCE_EXHAUSTED" }) },
     ])
+  })
+
+  it("files with a signature, whether it is good or not", async () => {
+    const target = "/openai/v1/files"
+    const body = Buffer.from(
+      '--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nuser_data\r\n--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\nx\r\n--b--\r\n',
+    )
+    const signed = async (over: Uint8Array) => {
+      const ts = String(Math.floor(Date.now() / 1000))
+      const nonce = randomUUID()
+      const secret = createHash("sha256").update(gateway().key).digest()
+      const headers = {
+        authorization: authorization("signed"),
+        "x-svc-ts": ts,
+        "x-svc-nonce": nonce,
+        "x-svc-sign": sign(secret, { method: "POST", target, ts, nonce, body: over }),
+        "content-type": "multipart/form-data; boundary=b",
+      }
+      return (await fetch(`${gateway().baseUrl}${target}`, { method: "POST", headers, body })).status
+    }
+    expect([await signed(Buffer.from("other")), await signed(body), await signed(body)]).toEqual([401, 200, 429])
   })
 
   it("the content of files", async () => {

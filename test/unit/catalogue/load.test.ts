@@ -162,6 +162,9 @@ describe("a catalogue with an error", () => {
       "prices[1].batch",
       13,
     ],
+    ["files at a vendor without files", aws("cohere", "credential: env:T, files: vendor"), "vendors[1].files", 6],
+    ["files at Azure", aws("openai-chat", "profile: azure, credential: env:T, files: vendor"), "vendors[1].files", 6],
+    ["files of another kind", aws("gemini", "credential: env:T, files: upload"), "vendors[1].files", 6],
     ["a secret in the open", `${good}keys: [{ id: k, app: x, secret: hunter2 }]\n`, "keys[0].secret", 16],
   ])("%s", (_what, text, path, line) => {
     expect(issues(text)).toContainEqual(expect.objectContaining({ path, line }))

@@ -4,9 +4,12 @@
  */
 import { isUtf8 } from "node:buffer"
 import { Effect, Result, Semaphore, Stream } from "effect"
+import { Catalogue } from "../../../catalogue/catalogue.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import type { ClientFile } from "../../../client-files/file-directory.ts"
 import { readFileId } from "../../../client-files/file-id.ts"
+import type { InlinedFile } from "../../../client-files/vendor-files.ts"
+import { contentOf64 } from "../../../client-files/vendor-references.ts"
 import { WeirConfig } from "../../../config.ts"
 import type { ClientApi } from "../../../dialects/client/client-api.ts"
 import { generateApi } from "../../../dialects/gemini/client.ts"
@@ -32,6 +35,7 @@ const mostReading = 8
 
 export const makeInlineFiles = Effect.gen(function* () {
   const files = yield* ClientFiles
+  const catalogue = yield* Catalogue
   const { bodyMaxBytes } = yield* WeirConfig
   const reading = yield* Semaphore.make(mostReading)
 
@@ -43,22 +47,29 @@ export const makeInlineFiles = Effect.gen(function* () {
     return Buffer.concat(parts)
   })
 
+  /** Whether any vendor keeps files itself. */
+  const areKeptByVendors = () =>
+    catalogue.current().document.vendors?.some((vendor) => vendor.files === "vendor") === true
+
+  /** @param found receives each file, if vendors may keep it */
   const inlined = Effect.fnUntraced(function* (
     caller: Caller,
     body: Uint8Array,
+    found?: (file: InlinedFile) => void,
   ): Effect.fn.Return<Uint8Array, ServiceError | StoreUnavailable> {
     if (!hasId(body)) return body
     const parsed = parseBody(body)
     // A body that is too large to be read here may name files too.
     if (Result.isFailure(parsed)) return yield* parsed.failure
     const places = placesIn(parsed.success)
-    return places.length === 0 ? body : yield* reading.withPermit(withContents(caller, body, places))
+    return places.length === 0 ? body : yield* reading.withPermit(withContents(caller, body, places, found))
   })
 
   const withContents = Effect.fnUntraced(function* (
     caller: Caller,
     body: Uint8Array,
     places: ReadonlyArray<Place>,
+    found?: (file: InlinedFile) => void,
   ): Effect.fn.Return<Uint8Array, ServiceError | StoreUnavailable> {
     const contents = new Map<string, FileContent>()
     let left = bodyMaxBytes - body.length
@@ -76,6 +87,9 @@ export const makeInlineFiles = Effect.gen(function* () {
         bytes: file ? yield* contentOf(file) : empty,
       }
       contents.set(id, content)
+      if (file !== undefined && found !== undefined && areKeptByVendors()) {
+        found({ file, content: contentOf64(content.bytes.toString("base64")) })
+      }
       edits.push(...edit(content))
     }
     const whole = editJson(body, edits)

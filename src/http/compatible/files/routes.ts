@@ -8,12 +8,10 @@ import { ClientFiles } from "../../../client-files/client-files.ts"
 import { readFileId } from "../../../client-files/file-id.ts"
 import { Uploads } from "../../../client-files/uploads.ts"
 import { WeirConfig } from "../../../config.ts"
-import type { Caller } from "../../../identity/caller.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
 import type { NamedFile } from "../../../media/media-file.ts"
 import { serviceError } from "../../../protocol/error.ts"
 import { invalidInput } from "../../../protocol/json/issues.ts"
-import { isSigned } from "../../authenticate.ts"
 import { type Authenticated, fromRouter, makeForCaller, type UploadRequest } from "../../caller-request.ts"
 import { type Content, isForm, readContent } from "../../content.ts"
 import type { DirectHandler } from "../../hot-routes.ts"
@@ -40,7 +38,6 @@ const formBytes = 1024 * 1024
 /** The handlers of requests with files, by their paths: they read the body as it arrives. */
 export const makeUploads = Effect.gen(function* () {
   const files = yield* ClientFiles
-  const gate = yield* Gate
   const { identifyUpload } = yield* makeForCaller
   const share = yield* makeUploadShare
   const answerUpload = yield* makeAnswerUpload
@@ -49,23 +46,17 @@ export const makeUploads = Effect.gen(function* () {
   const resumable = yield* makeGeminiUploads(share)
 
   /** Reads a form of at most so many bytes beside its fields, once its caller is known and may upload. */
-  const readForm = Effect.fnUntraced(function* (sent: UploadRequest, mostBytes: number) {
-    const limits = { form: mostBytes + formBytes, json: 0 }
+  const readForm = (sent: UploadRequest, mostBytes: number) => {
     const request = withCredential(sent)
-    const isUnverified = isSigned(request)
-    const read = (caller: Caller) => {
-      if (!isForm(request)) return Effect.fail(noForm)
-      const asked = plainRequest(caller)
-      const rates = isUnverified ? [] : asked.rates
-      return Effect.flatMap(share({ ...asked, rates, by: ownerOf(caller), isUnverified }), (spool) =>
-        readContent(spool, request, limits, undefined),
-      )
-    }
-    const known = yield* identifyUpload(request, read)
-    // Only who has the secret is counted.
-    if (isUnverified) yield* gate.admit(plainRequest(known.caller))
-    return known
-  })
+    const limits = { form: mostBytes + formBytes, json: 0 }
+    return identifyUpload(request, (caller) =>
+      isForm(request)
+        ? Effect.flatMap(share({ ...plainRequest(caller), by: ownerOf(caller) }), (spool) =>
+            readContent(spool, request, limits, undefined),
+          )
+        : Effect.fail(noForm),
+    )
+  }
 
   const upload = (door: FileDoor): DirectHandler =>
     answerUpload(

@@ -16,8 +16,6 @@ const shareOfRoom = 4
 
 export interface Upload extends Pick<AdmitRequest, "owner" | "keyId" | "rates"> {
   readonly by: Pick<KeptOwner, "app" | "person">
-  /** Whether its signature is verified when its body has been read: it takes no place of those that are known. */
-  readonly isUnverified?: boolean
 }
 
 /** Bytes of the uploads of one owner that run on this node. */
@@ -60,13 +58,9 @@ export const makeUploadShare = Effect.gen(function* () {
    * Counts an upload in rates, and among the uploads at a time until the scope closes.
    * @returns the spool for its files
    */
-  return ({
-    by,
-    isUnverified = false,
-    ...asked
-  }: Upload): Effect.Effect<Spool["Service"], AdmissionError, Scope.Scope> => {
+  return ({ by, ...asked }: Upload): Effect.Effect<Spool["Service"], AdmissionError, Scope.Scope> => {
     const scope = by.app === "" ? "person" : "app"
-    const bucket = `uploads:${isUnverified ? "signed:" : ""}${scope}:${encodeURIComponent(by[scope])}`
+    const bucket = `uploads:${scope}:${encodeURIComponent(by[scope])}`
     const limited = { ...asked, slots: [{ bucket, limit: fileUploads, scope, of: "uploads" } as const] }
     const admitted = Effect.acquireRelease(gate.admit(limited), (admission) =>
       admission._tag === "Admitted" && admission.counted !== undefined
