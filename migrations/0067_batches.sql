@@ -25,6 +25,8 @@ create table batches (
   currency text not null,
   -- The amount that was held at the beginning.
   held numeric not null,
+  -- What its requests have cost, once it has ended.
+  cost numeric not null default 0,
   -- The day (UTC+8) to whose tokens its calls are counted, and the budgets that cover them: their counters and units.
   day text not null,
   budgets jsonb not null,

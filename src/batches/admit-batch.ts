@@ -9,6 +9,7 @@ import { reserve } from "../calls/settle/reserve.ts"
 import { ClientFiles } from "../client-files/client-files.ts"
 import type { ClientFile } from "../client-files/file-directory.ts"
 import { newFileId } from "../client-files/file-id.ts"
+import { EventLoopBudget } from "../event-loop-budget.ts"
 import { type Caller, inBatch } from "../identity/caller.ts"
 import { ownerOf } from "../kept-responses/kept-response.ts"
 import { Spool } from "../media/spool.ts"
@@ -65,6 +66,9 @@ const chunkLines = 16
 const chunkBytes = 1024 * 1024
 /** Bytes of requests that wait in memory to be written. */
 const flushBytes = 256 * 1024
+/** Bytes of requests that are read and priced in one turn of the event loop, and those that a request counts beside its own. */
+const turn = new EventLoopBudget(32 * 1024)
+const lineCost = 2048
 /** The time for which the requests are kept after the window, if nobody could erase them. */
 const afterWindowMs = 2 * dayMs
 
@@ -108,7 +112,10 @@ export const makeAdmitBatch = Effect.gen(function* () {
       }
       const { path, body } = sent.line
       const priced = yield* calls.price({ caller: asCalled, tags: asked.facts.tags, path, body })
+      const later = turn.take(body.length + lineCost)
+      if (later !== undefined) yield* Effect.promise(() => later)
       if ("status" in priced) {
+        if (priced.status === 429 || priced.status >= 500) return yield* notNow
         const problem = asked.problemOf(sent.line, priced)
         if (problem !== undefined) {
           copied.refuse({ ...problem, line: sent.number })
@@ -296,6 +303,7 @@ const tooMany = (most: number): Problem => ({
 const tooManyOpen = serviceError("rate_limited", `The organisation has ${mostOpen} batches that have not ended`, {
   retryAfterMs: 60_000,
 })
+const notNow = serviceError("rate_limited", "The requests of the batch cannot be priced now", { retryAfterMs: 1000 })
 const noDisk = serviceError("internal_error", "The requests could not be stored now", { retryAfterMs: 1000 })
 const isOwnedBy = ({ owner }: Batch, caller: Caller): boolean => {
   const { app, person, endUser } = ownerOf(caller)

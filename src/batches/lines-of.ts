@@ -1,5 +1,7 @@
 /** The lines of a file of JSON lines, one after the other: no more of the file is in memory than a line and a chunk. */
 
+import { EventLoopBudget } from "../event-loop-budget.ts"
+
 export interface FileLine {
   /** From 1; lines without content count. */
   readonly number: number
@@ -8,6 +10,9 @@ export interface FileLine {
 }
 
 const newline = 10
+/** Bytes that are read in one turn of the event loop, and those that a line counts beside its own. */
+const turn = new EventLoopBudget(256 * 1024)
+const lineCost = 256
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Lines without content are left out. @param mostBytes of a line */
@@ -35,6 +40,8 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>, mostBytes: num
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
       add(chunk.subarray(from, end))
       from = end + 1
+      const later = turn.take(length + lineCost)
+      if (later !== undefined) await later
       const made = line()
       if (made !== undefined) yield made
     }

@@ -58,8 +58,8 @@ export class OperatorsBatches extends Context.Service<
               select b.id, b.created_at, (extract(epoch from b.created_at) * 1000000)::bigint::text as micros, b.api, b.state,
                 b.lines, c.now_succeeded, c.now_errored, b.cancelled, b.expired, b.app_id, b.person_id, b.end_user_id,
                 trim_scale(b.held)::text as held, b.currency, b.ends_at, b.ended_at, b.cancelled_at,
-                trim_scale(coalesce((select sum(u.cost) from ${books}usage_records u
-                  where u.org_id = b.org_id and u.batch_id = b.id and u.at >= b.created_at - interval '1 minute'), 0))::text as cost
+                trim_scale(case when b.ended_at is not null then b.cost else coalesce((select t.spent from ${books}allotments t
+                  where t.org_id = b.org_id and t.counter = b.currency and t.node = 'batch:' || b.id), 0) end)::text as cost
               from ${books}batches b cross join ${books}batch_counts(b) c
               where b.org_id = ${orgId} and (${id}::text is null or b.id = ${id})
                 and (b.created_at, b.id) < (timestamptz 'epoch' + least(${at}::text::bigint, 4102444800000000) * interval '1 microsecond', ${lastId})

@@ -76,7 +76,8 @@ export const layerBatchRunner = Layer.effectDiscard(
       const requests = batch?.facts.requests
       if (batch === undefined || requests === undefined) return
       const file = yield* files.find(orgId, batch.owner, requests, requestsPurpose)
-      if (file === undefined) return yield* Effect.die(new Error("The requests of a batch are gone"))
+      // Its owner was closed, and its files erased.
+      if (file === undefined) return yield* store.cancel(orgId, batchId)
       const caller = yield* Effect.catchTag(callers.known(earlierCaller(batch)), "ServiceError", Effect.succeed)
       const answered = new Set(yield* store.answered(orgId, batchId, first, lines))
       const waiting = (yield* files.range(file, chunk.place, chunk.bytes))

@@ -81,7 +81,9 @@ export const makeCallRunner = Effect.gen(function* () {
     const refuse = (error: RouteError) =>
       Effect.map(logCause(toServiceError(error), requestId), () => words.refusedAt().refuse(error))
     // The call is the last step: nothing of the steps before it is kept while a stream is open.
-    const prepared = Effect.result(Effect.andThen(overload.check(calls.open()), identified))
+    const prepared = Effect.result(
+      Effect.andThen(request.own?.priced === undefined ? overload.check(calls.open()) : Effect.void, identified),
+    )
     const run = Effect.flatMap(prepared, (result) => {
       if (Result.isFailure(result)) return refuse(result.failure)
       const { connection, after, ...read } = result.success

@@ -140,6 +140,8 @@ declare
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   update batches q set state = p_state, ended_at = now(), lease_node = null, lease_until = null, outcome = p_outcome,
+    cost = coalesce((select t.spent from allotments t
+      where t.org_id = p_org and t.counter = q.currency and t.node = 'batch:' || p_batch), 0),
     succeeded = (p_counts->>'succeeded')::integer, errored = (p_counts->>'errored')::integer,
     cancelled = (p_counts->>'cancelled')::integer, expired = (p_counts->>'expired')::integer
   where q.org_id = p_org and q.id = p_batch and q.ended_at is null and q.lease_node = p_node
