@@ -27,6 +27,7 @@ export const bookTables = [
   "conversations",
   "conversation_items",
   "client_files",
+  "content_objects",
   "jobs",
   "job_attempts",
   "exchange_reports",

@@ -1,5 +1,5 @@
 /** Errors of requests about conversations. */
-import { mostConversationItems } from "../../../kept-responses/conversations.ts"
+import { mostConversationItems } from "../../../kept-responses/conversation-items.ts"
 import { serviceError } from "../../../protocol/error.ts"
 
 /** A conversation that is not there, or is another caller's. Source: the error of OpenAI's API. */
