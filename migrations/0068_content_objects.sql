@@ -2,7 +2,7 @@
 -- Contents of responses and of items of conversations that are larger than a row should be: sealed objects in a bucket or a folder.
 -- Functions: object_begin, objects_name, objects_erase, objects_to_remove, object_gone, ledger_settle, settled_objects_name,
 -- responses_remove, responses_of_owner_remove, retain_responses, retain_response_days, response_thread, response_end, response_amend,
--- conversations_remove, conversation_append, conversation_add, conversations_append, conversation_cut, books_bytes.
+-- conversations_remove, conversation_begin, conversation_append, conversation_add, conversations_append, conversation_cut, books_bytes.
 create table content_objects (
   org_id text not null,
   -- The SHA-256 hash of the sealed content.

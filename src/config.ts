@@ -392,6 +392,10 @@ const variables = {
   maxOpenExchanges: count("SVC_MAX_OPEN_EXCHANGES", 20_000),
   /** Maximum responses of one application or person that run in the background at a time; further ones are refused with `rate_limited`. */
   backgroundResponses: count("SVC_BACKGROUND_RESPONSES", 100),
+  /** Maximum conversations of one application or person, and of each end user; further ones are refused with `bad_request`. */
+  conversations: count("SVC_CONVERSATIONS", 10_000),
+  /** Maximum conversations of one organisation, which each node counts once a minute; further ones are refused with `bad_request`. */
+  orgConversations: count("SVC_ORG_CONVERSATIONS", 1_000_000),
   /** Event loop lag above which calls are refused with `rate_limited`. */
   shedLagMs: millis("SVC_SHED_LAG_MS", 60),
   /** Average wait for a hold above which calls are refused; it also bounds how many may wait. */

@@ -90,6 +90,10 @@ export const meanings: Readonly<Record<string, string>> = {
   maxOpenExchanges: "Maximum open exchanges of one process; further ones are refused with `rate_limited`.",
   backgroundResponses:
     "Maximum responses of one application or person that run in the background at a time; further ones are refused with `rate_limited`.",
+  conversations:
+    "Maximum conversations of one application or person, and of each end user; further ones are refused with `bad_request`.",
+  orgConversations:
+    "Maximum conversations of one organisation, which each node counts once a minute; further ones are refused with `bad_request`.",
   shedLagMs: "Event loop lag above which calls are refused with `rate_limited`.",
   shedWaitMs: "Average wait for a hold above which calls are refused; it also bounds how many may wait.",
   lameDuckMs:

@@ -1,6 +1,8 @@
 /** The conversations of organisations in PostgreSQL. */
 import { randomBytes } from "node:crypto"
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
+import { atBackgroundSpeed } from "../background.ts"
+import { WeirConfig } from "../config.ts"
 import { keptResponsesMs, type Org } from "../protocol/catalogue/tenant.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
@@ -17,19 +19,25 @@ export interface Conversation {
   readonly createdAt: Date
 }
 
+/** The most organisations whose conversations a node has counted. */
+const mostCounts = 10_000
+
 type Kept<A> = Effect.Effect<A, StoreUnavailable>
 
 export class Conversations extends Context.Service<
   Conversations,
   {
-    /** @param ms the time for which it is kept after its last change */
+    /**
+     * @param ms the time for which it is kept after its last change
+     * @returns undefined if its owner or its organisation has as many as it may have
+     */
     readonly create: (
       org: Org,
       owner: KeptOwner,
       metadata: Metadata,
       items: ReadonlyArray<ConversationItem>,
       ms: number,
-    ) => Kept<Conversation>
+    ) => Kept<Conversation | undefined>
     /** Undefined if there is none, or if it has another owner. */
     readonly find: (org: Org, owner: KeptOwner, id: string) => Kept<Conversation | undefined>
     /** @returns false if it was removed meanwhile; this holds for all that change a conversation */
@@ -45,6 +53,8 @@ export class Conversations extends Context.Service<
       const { sealer } = yield* Sealing
       const bounded = yield* queryDeadline
       const clock = yield* Clock.Clock
+      const { conversations, orgConversations } = yield* WeirConfig
+      const countedMs = Duration.toMillis(yield* atBackgroundSpeed("1 minute"))
       const { append } = yield* ConversationItems
       const reported = yield* makeReportUnopened
 
@@ -55,23 +65,45 @@ export class Conversations extends Context.Service<
         return ms === undefined ? undefined : after(-ms)
       }
 
+      /** The numbers of conversations that organisations had when they were counted, with those that this node has made since. */
+      const counts = new Map<string, { conversations: number; readonly atMs: number }>()
+      const orgHasRoom = Effect.fnUntraced(function* (orgId: string) {
+        const known = counts.get(orgId)
+        const nowMs = clock.currentTimeMillisUnsafe()
+        if (known !== undefined && nowMs - known.atMs < countedMs) return known.conversations < orgConversations
+        const [row] = yield* shards
+          .of(orgId)
+          .run(
+            ({ sql, books }) => sql<{ readonly count: number }>`
+              select count(*)::float8 as count from (
+                select from ${books}conversations where org_id = ${orgId} limit ${orgConversations}::bigint) c`,
+          )
+          .pipe(bounded)
+        if (counts.size >= mostCounts) counts.clear()
+        const count = row?.count ?? 0
+        counts.set(orgId, { conversations: count, atMs: nowMs })
+        return count < orgConversations
+      })
+
       return Conversations.of({
         create: Effect.fnUntraced(function* (org, { app, person, endUser }, metadata, items, ms) {
           const id = `conv_${randomBytes(16).toString("hex")}`
           const sealed = sealMetadata(sealer, org.id, id, metadata)
+          if (!(yield* orgHasRoom(org.id))) return undefined
           const rows = yield* shards
             .of(org.id)
             .run(
               ({ sql, books }) => sql`
-                insert into ${books}conversations (org_id, id, app_id, person_id, end_user_id, erase_at, metadata)
-                select ${org.id}, ${id}, ${app}, ${person}, ${endUser}, ${after(ms)}::timestamptz, ${sealed}::bytea
-                where not ${books}books_moved()
-                returning created_at`,
+                select ${books}conversation_begin(${org.id}, ${id}, ${app}, ${person}, ${endUser}, ${after(ms)}::timestamptz,
+                  ${sealed}::bytea, ${conversations}::bigint) as created_at`,
             )
             .pipe(bounded)
+          const createdAt = readCreated(rows)[0]?.created_at ?? null
+          if (createdAt === null) return undefined
+          const count = counts.get(org.id)
+          if (count !== undefined) count.conversations++
           if (items.length > 0) yield* append(org, id, items, ms)
-          const [row] = readCreated(rows)
-          return { id, metadata, createdAt: row?.created_at ?? after(0) }
+          return { id, metadata, createdAt }
         }),
         find: Effect.fnUntraced(function* (org, { app, person, endUser }, id) {
           const oldest = since(org)
@@ -126,4 +158,4 @@ export class Conversations extends Context.Service<
 const readConversations = Schema.decodeUnknownSync(
   Schema.Array(Schema.Struct({ created_at: Schema.Date, metadata: Schema.Uint8Array })),
 )
-const readCreated = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ created_at: Schema.Date })))
+const readCreated = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ created_at: Schema.NullOr(Schema.Date) })))

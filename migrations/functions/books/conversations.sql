@@ -37,6 +37,28 @@ begin
   return removed;
 end $fn$;
 
+-- Makes a conversation, if its owner has fewer than so many. Returns its time; null if there is no room.
+create or replace function conversation_begin(p_org text, p_id text, p_app text, p_person text, p_end_user text,
+  p_erase_at timestamptz, p_metadata bytea, p_most bigint)
+returns timestamptz language plpgsql as $fn$
+declare
+  created timestamptz;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  -- One at a time for each owner: together they do not exceed it.
+  perform pg_advisory_xact_lock(hashtextextended(concat_ws(' ', 'conversations', p_org, p_app, p_person, p_end_user), 0));
+  if p_most <= (
+    select count(*) from (
+      select from conversations v
+      where v.org_id = p_org and v.app_id = p_app and v.person_id = p_person and v.end_user_id = p_end_user
+      limit p_most) m) then
+    return null;
+  end if;
+  insert into conversations (org_id, id, app_id, person_id, end_user_id, erase_at, metadata)
+  values (p_org, p_id, p_app, p_person, p_end_user, p_erase_at, p_metadata) returning created_at into created;
+  return created;
+end $fn$;
+
 -- Appends items to a conversation. Its row is locked until the commit: places are in the order of commits. An item whose object
 -- was given up meanwhile leaves its place empty.
 -- @param p_objects the objects that have the contents of items; null, or an empty name, for those that the row has itself

@@ -10,3 +10,8 @@ export const conversationFull = serviceError(
   "bad_request",
   `A conversation has at most ${mostConversationItems} items, and the bytes of one request: remove items, or begin another one`,
 )
+
+export const tooManyConversations = serviceError(
+  "bad_request",
+  "There are as many conversations as the caller, or its organisation, may have (SVC_CONVERSATIONS, SVC_ORG_CONVERSATIONS): delete some",
+)

@@ -19,7 +19,7 @@ import { takeRoom } from "../../large/take-room.ts"
 import type { RouteError } from "../../respond.ts"
 import { makeAnswerIn } from "../reply.ts"
 import { readConversationBody } from "./conversation-body.ts"
-import { conversationFull, conversationNotFound } from "./conversation-errors.ts"
+import { conversationFull, conversationNotFound, tooManyConversations } from "./conversation-errors.ts"
 import { keptFor } from "./keeping.ts"
 import { decodeQuery, ListQuery, listReply, unknownAfter } from "./list-query.ts"
 
@@ -51,7 +51,8 @@ export const conversationRoutes = HttpRouter.use(
       const ms = keptFor(caller)
       if (ms === undefined) return yield* nothingKept("bad_request")
       const { metadata = {}, items = [] } = yield* Effect.fromResult(readConversationBody(body, ["metadata", "items"]))
-      return shown(yield* conversations.create(caller.org, ownerOf(caller), metadata, items, ms))
+      const conversation = yield* conversations.create(caller.org, ownerOf(caller), metadata, items, ms)
+      return conversation === undefined ? yield* tooManyConversations : shown(conversation)
     })
 
     const retrieve: Answer = ({ caller }, { id }) =>
@@ -96,7 +97,9 @@ export const conversationRoutes = HttpRouter.use(
 
     const removeItem: Answer = Effect.fnUntraced(function* ({ caller }, { id, item }) {
       const { conversation } = yield* find(caller, id)
-      return (yield* conversationItems.removeItem(caller.org, id, item)) ? shown(conversation) : yield* itemNotFound(item)
+      return (yield* conversationItems.removeItem(caller.org, id, item))
+        ? shown(conversation)
+        : yield* itemNotFound(item)
     })
 
     const add = (method: "GET" | "DELETE", path: `/${string}`, answer: Answer) =>
