@@ -161,10 +161,13 @@ export class KeptResponses extends Context.Service<
             .of(org.id)
             .run(
               ({ sql, books }) => sql`
-                select id, request_hash from ${books}responses
-                where org_id = ${org.id} and day >= ${dateOf(sinceMs)}::text::date and key_id = ${key}
-                  and request_id = ${request} and app_id = ${app} and person_id = ${person} and end_user_id = ${endUser}
-                  and erase_at > now() and created_at > ${new Date(Math.max(sinceMs, oldest.getTime()))}
+                select id, request_hash from (
+                  select id, request_hash, created_at from ${books}responses
+                  where org_id = ${org.id} and day >= ${dateOf(sinceMs)}::text::date and key_id = ${key}
+                    and request_id = ${request} and app_id = ${app} and person_id = ${person} and end_user_id = ${endUser}
+                    and erase_at > now() and created_at > ${new Date(Math.max(sinceMs, oldest.getTime()))}
+                  -- They are few: they are found by the request, and not by their time.
+                  offset 0) found
                 order by created_at desc limit 1`,
             )
             .pipe(bounded)
@@ -181,7 +184,9 @@ export class KeptResponses extends Context.Service<
             .run(
               ({ sql, books }) => sql<{ id: string }>`
                 select r.id from unnest(${days.map(dateOf)}::text[], ${ids}::text[]) as x(day, id)
-                join ${books}responses r on r.org_id = ${org.id} and r.day = x.day::date and r.id = x.id`,
+                cross join lateral (
+                  select q.id from ${books}responses q
+                  where q.org_id = ${org.id} and q.day = x.day::date and q.id = x.id limit 1) r`,
             )
             .pipe(bounded)
           return rows[0]?.id

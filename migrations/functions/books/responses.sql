@@ -58,7 +58,8 @@ end $fn$;
 
 -- Removes responses that are past keeping, with the replays of their calls, at most so many; tells how many rows.
 create or replace function retain_responses(most integer)
-returns bigint language plpgsql as $fn$
+returns bigint language plpgsql set enable_seqscan to 'off' set enable_hashjoin to 'off' set enable_mergejoin to 'off'
+  set jit to 'off' as $fn$
 declare
   responses_gone bigint;
   items_gone bigint;
