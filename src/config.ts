@@ -396,6 +396,10 @@ const variables = {
   batchCalls: count("SVC_BATCH_CALLS", 16),
   /** Maximum uploads of files of one application or person at a time; further ones are refused with `rate_limited`. */
   fileUploads: count("SVC_FILE_UPLOADS", 16),
+  /** Maximum conversations of one application or person, and of each end user; further ones are refused with `bad_request`. */
+  conversations: count("SVC_CONVERSATIONS", 10_000),
+  /** Maximum conversations of one organisation, which each node counts once a minute; further ones are refused with `bad_request`. */
+  orgConversations: count("SVC_ORG_CONVERSATIONS", 1_000_000),
   /** Event loop lag above which calls are refused with `rate_limited`. */
   shedLagMs: millis("SVC_SHED_LAG_MS", 60),
   /** Average wait for a hold above which calls are refused; it also bounds how many may wait. */

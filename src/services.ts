@@ -55,8 +55,11 @@ import { JobStore } from "./jobs/job-store.ts"
 import { Jobs } from "./jobs/jobs.ts"
 import { BackgroundResponses } from "./kept-responses/background-responses.ts"
 import { BackgroundStore } from "./kept-responses/background-store.ts"
+import { ContentObjects } from "./kept-responses/content-objects.ts"
+import { ConversationItems } from "./kept-responses/conversation-items.ts"
 import { Conversations } from "./kept-responses/conversations.ts"
 import { KeptResponses } from "./kept-responses/kept-responses.ts"
+import { ObjectRecords } from "./kept-responses/object-records.ts"
 import { ResponseDirectory } from "./kept-responses/response-directory.ts"
 import { Realtime } from "./kinds/realtime/realtime.ts"
 import { Spool } from "./media/spool.ts"
@@ -180,14 +183,17 @@ const money = Layer.mergeAll(
   BalanceWarnings.layer,
   BudgetWarnings.layer,
   JobAttempts.layer,
-  KeptResponses.layer,
-  Conversations.layer,
-  ResponseDirectory.layer,
-  BackgroundResponses.layer.pipe(Layer.provide(BackgroundStore.layer)),
   UsageRollups.layer,
   UsageSummaries.layer,
   ExchangeLog.layer,
 ).pipe(Layer.provideMerge(Ledger.layer))
+/** Kept responses and conversations. */
+const keptResponses = Layer.mergeAll(
+  KeptResponses.layer,
+  Conversations.layer.pipe(Layer.provideMerge(ConversationItems.layer)),
+  ResponseDirectory.layer,
+  BackgroundResponses.layer.pipe(Layer.provide(BackgroundStore.layer)),
+).pipe(Layer.provideMerge(ContentObjects.layer.pipe(Layer.provide(ObjectRecords.layer))))
 const upstream = Layer.mergeAll(Spool.layer, CallDeadlines.layer, UpstreamKeys.layer)
 /** References of the catalogue resolve to the machine's variables and files, and to secrets that were read from stores. */
 const secrets = layerResolveStored.pipe(
@@ -226,7 +232,7 @@ export const layerServices = Layer.mergeAll(
   layerIdentityWatch,
 ).pipe(
   Layer.provideMerge(Calls.layer),
-  Layer.provideMerge(Layer.mergeAll(admission, review, settings, Tokenizer.layer, ReplyCache.layer)),
+  Layer.provideMerge(Layer.mergeAll(admission, review, settings, keptResponses, Tokenizer.layer, ReplyCache.layer)),
   Layer.provideMerge(Layer.mergeAll(identity, upstream)),
   Layer.provideMerge(tenants),
   Layer.provideMerge(Layer.mergeAll(shared, money, telemetry, Catalogue.layer)),

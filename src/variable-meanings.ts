@@ -93,6 +93,10 @@ export const meanings: Readonly<Record<string, string>> = {
   batchCalls: "Calls for requests of batches that a node makes at a time.",
   fileUploads:
     "Maximum uploads of files of one application or person at a time; further ones are refused with `rate_limited`.",
+  conversations:
+    "Maximum conversations of one application or person, and of each end user; further ones are refused with `bad_request`.",
+  orgConversations:
+    "Maximum conversations of one organisation, which each node counts once a minute; further ones are refused with `bad_request`.",
   shedLagMs: "Event loop lag above which calls are refused with `rate_limited`.",
   shedWaitMs: "Average wait for a hold above which calls are refused; it also bounds how many may wait.",
   lameDuckMs:

@@ -1,5 +1,14 @@
 -- Overloads for gateways of older versions.
 
+-- Gateways before 0068: rows have their contents themselves.
+create or replace function response_end(p_org text, p_id text, p_state text, p_content bytea)
+returns boolean language sql as $fn$ select response_end(p_org, p_id, p_state, p_content, null, null) $fn$;
+create or replace function conversation_add(p_org text, p_id text, p_ids text[], p_contents bytea[], p_erase_at timestamptz,
+  p_most_items integer, p_most_bytes bigint)
+returns text language sql as $fn$
+  select conversation_add(p_org, p_id, p_ids, p_contents, null, null, p_erase_at, p_most_items, p_most_bytes)
+$fn$;
+
 -- Gateways before 0059: a key has no limits of its own, and the answer says whether there is a new one.
 create or replace function app_key_mint(p_id text, p_app_id text, p_org_id text, p_secret bytea, p_scopes text[],
   p_expires_at timestamptz, p_name text, p_actor_type text, p_actor_id text)

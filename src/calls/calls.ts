@@ -9,6 +9,7 @@ import { Catalogue } from "../catalogue/catalogue.ts"
 import { Members } from "../collections.ts"
 import { WeirConfig } from "../config.ts"
 import { CallDeadlines } from "../deadlines.ts"
+import { ContentObjects } from "../kept-responses/content-objects.ts"
 import { Spool } from "../media/spool.ts"
 import { heapLimitBytes, heapUsedBytes } from "../memory.ts"
 import { BalanceWarnings } from "../money/budgets/balance-warnings.ts"
@@ -98,6 +99,7 @@ export class Calls extends Context.Service<
         tokenizer: yield* Tokenizer,
         usualOutputs: new UsualOutputs(),
         reports: yield* ExchangeReports,
+        contents: yield* ContentObjects,
         sealer: (yield* Sealing).sealer,
         deadlines: yield* CallDeadlines,
         timeoutsOf: makeTimeouts(config, context),

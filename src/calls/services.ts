@@ -7,6 +7,7 @@ import type { Catalogue } from "../catalogue/catalogue.ts"
 import type { Members } from "../collections.ts"
 import type { WeirConfig } from "../config.ts"
 import type { Deadlines } from "../deadlines.ts"
+import type { ContentObjects } from "../kept-responses/content-objects.ts"
 import type { Spool } from "../media/spool.ts"
 import type { BalanceWarnings } from "../money/budgets/balance-warnings.ts"
 import type { BudgetWarnings } from "../money/budgets/budget-warnings.ts"
@@ -60,6 +61,8 @@ export interface CallServices {
   readonly tokenizer: Tokenizer["Service"]
   readonly usualOutputs: UsualOutputs
   readonly reports: ExchangeReports["Service"]
+  /** Large contents of replies that are kept. */
+  readonly contents: ContentObjects["Service"]
   /** Seals replies that are kept. */
   readonly sealer: Sealer
   readonly deadlines: Deadlines

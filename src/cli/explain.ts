@@ -45,7 +45,7 @@ const explainFolder = (error: unknown): string | undefined => {
     : undefined
 }
 
-const explainStore = (store: "postgres" | "redis", cause: unknown): string => {
+const explainStore = (store: StoreUnavailable["store"], cause: unknown): string => {
   const reason = reasonOf(cause)
   // The embedded database's message contains its remedy.
   if (reason.includes("SVC_DATA_DIR")) return reason

@@ -10,7 +10,8 @@ import { editJsonText, set } from "../protocol/json/json-edit.ts"
 import { Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordBackgroundResponses } from "../telemetry/metrics.ts"
-import { BackgroundStore } from "./background-store.ts"
+import { BackgroundStore, type SealedResponse } from "./background-store.ts"
+import { ContentObjects, type RowContent } from "./content-objects.ts"
 import type { EventLog, EventReader } from "./event-log.ts"
 import { type KeptContent, openResponse, sealContent } from "./kept-response.ts"
 
@@ -81,6 +82,7 @@ export class BackgroundResponses extends Context.Service<
     BackgroundResponses,
     Effect.gen(function* () {
       const store = yield* BackgroundStore
+      const objects = yield* ContentObjects
       const clock = yield* Clock.Clock
       const { sealer } = yield* Sealing
       const context = yield* Effect.context<never>()
@@ -145,16 +147,34 @@ export class BackgroundResponses extends Context.Service<
         ]),
       })
 
+      /** Writes the content of a response, and gives up its object if the row is not written. */
+      const writeRow = Effect.fnUntraced(function* (
+        orgId: string,
+        id: string,
+        content: KeptContent,
+        write: (sealed: SealedResponse) => Effect.Effect<boolean, StoreUnavailable>,
+      ) {
+        const row = yield* objects.store(orgId, sealContent(sealer, orgId, id, content))
+        const isWritten = yield* write({ orgId, id, ...row })
+        if (!isWritten) yield* objects.discard(orgId, [row])
+        return isWritten
+      })
+
       const end = (orgId: string, id: string, state: "failed" | "cancelled", content: KeptContent) =>
-        store.end({ orgId, id, content: sealContent(sealer, orgId, id, content) }, state)
+        writeRow(orgId, id, content, (sealed) => store.end(sealed, state))
+
+      const read = Effect.fnUntraced(function* (orgId: string, id: string, row: RowContent) {
+        const content = yield* objects.read(orgId, row)
+        return content && openResponse(sealer, orgId, { id, content }, mostPartBytes)
+      })
 
       /** A response that was cancelled is billed after that: it gets its usage then. */
       const amend = Effect.fnUntraced(function* (orgId: string, id: string, usage: object) {
-        const content = yield* store.cancelled(orgId, id)
-        const opened = content && openResponse(sealer, orgId, { id, content }, mostPartBytes)
+        const row = yield* store.cancelled(orgId, id)
+        const opened = row && (yield* read(orgId, id, row))
         if (opened === undefined) return
         const used = { ...opened, response: editJsonText(opened.response, [set(usage, "usage")]) }
-        yield* store.amend({ orgId, id, content: sealContent(sealer, orgId, id, used) })
+        yield* writeRow(orgId, id, used, store.amend)
       })
 
       /** While the database does not answer, no node can renew: after that, all do before one ends the responses of others. */
@@ -162,10 +182,11 @@ export class BackgroundResponses extends Context.Service<
       const endLost = Effect.gen(function* () {
         const lost = yield* store.lost(mostLost)
         if (clock.currentTimeMillisUnsafe() - reachableSinceMs < leaseMs) return
-        yield* forAll(lost, ({ orgId, id, content }) => {
-          const opened = openResponse(sealer, orgId, { id, content }, mostPartBytes) ?? unreadable(id)
-          return end(orgId, id, "failed", withState(opened, "failed", lostError))
-        })
+        yield* forAll(lost, ({ orgId, id, ...row }) =>
+          Effect.flatMap(read(orgId, id, row), (opened = unreadable(id)) =>
+            end(orgId, id, "failed", withState(opened, "failed", lostError)),
+          ),
+        )
       }).pipe(
         Effect.tapError(() =>
           Effect.sync(() => {

@@ -4,12 +4,12 @@ import type { KeptFacts } from "../money/settlement.ts"
 import { queryDeadline } from "../store/database.ts"
 import { inThoseThatAnswer, Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { type RowContent, sealedColumns, sealedOf } from "./content-objects.ts"
 
-/** A response whose content is sealed. */
-export interface SealedResponse {
+/** A response whose content is sealed, and may be an object. */
+export interface SealedResponse extends RowContent {
   readonly orgId: string
   readonly id: string
-  readonly content: Uint8Array
 }
 
 /** A part of the events of a response, sealed. */
@@ -28,9 +28,12 @@ export class BackgroundStore extends Context.Service<
      */
     readonly end: (response: SealedResponse, state: "failed" | "cancelled") => Effect.Effect<boolean, StoreUnavailable>
     /** The sealed content of a response that was cancelled; undefined if there is none. */
-    readonly cancelled: (orgId: string, id: string) => Effect.Effect<Uint8Array | undefined, StoreUnavailable>
-    /** Changes the content of a response that was cancelled. */
-    readonly amend: (response: SealedResponse) => Effect.Effect<void, StoreUnavailable>
+    readonly cancelled: (orgId: string, id: string) => Effect.Effect<RowContent | undefined, StoreUnavailable>
+    /**
+     * Changes the content of a response that was cancelled.
+     * @returns false if it is not there
+     */
+    readonly amend: (response: SealedResponse) => Effect.Effect<boolean, StoreUnavailable>
     /** @returns the ids of those that still run, or whose shard does not answer: others were cancelled, or taken for lost */
     readonly renew: (
       running: ReadonlyArray<Pick<SealedResponse, "orgId" | "id">>,
@@ -67,11 +70,12 @@ export class BackgroundStore extends Context.Service<
                 ${leaseMs}::double precision, ${Buffer.from(sealed, "base64")}::bytea)`,
             )
             .pipe(Effect.asVoid, bounded),
-        end: ({ orgId, id, content }, state) =>
+        end: ({ orgId, id, content, object }, state) =>
           at(orgId)
             .run(
               ({ sql, books }) => sql<{ readonly ended: boolean }>`
-                select ${books}response_end(${orgId}, ${id}, ${state}, ${content}::bytea) as ended`,
+                select ${books}response_end(${orgId}, ${id}, ${state}, ${content}::bytea, ${object?.id ?? null}::text,
+                  ${object?.bytes ?? null}::bigint) as ended`,
             )
             .pipe(
               Effect.map(([row]) => row?.ended === true),
@@ -81,22 +85,24 @@ export class BackgroundStore extends Context.Service<
           at(orgId)
             .run(
               ({ sql, books }) => sql`
-                select org_id, id, content from ${books}responses
+                select org_id, id, content, object_id, object_bytes::float8 as object_bytes from ${books}responses
                 where org_id = ${orgId} and day = ${books}response_day(${id}) and id = ${id} and state = 'cancelled'`,
             )
             .pipe(
-              Effect.map((rows) => readRows(rows)[0]?.content),
+              Effect.map((rows) => readRows(rows).map(sealedOf)[0]),
               bounded,
             ),
-        amend: ({ orgId, id, content }) =>
+        amend: ({ orgId, id, content, object }) =>
           at(orgId)
             .run(
-              ({ sql, books }) => sql`
-                update ${books}responses set content = ${content}::bytea
-                where org_id = ${orgId} and day = ${books}response_day(${id}) and id = ${id} and state = 'cancelled'
-                  and not ${books}books_moved()`,
+              ({ sql, books }) => sql<{ readonly amended: boolean }>`
+                select ${books}response_amend(${orgId}, ${id}, ${content}::bytea, ${object?.id ?? null}::text,
+                  ${object?.bytes ?? null}::bigint) as amended`,
             )
-            .pipe(Effect.asVoid, bounded),
+            .pipe(
+              Effect.map(([row]) => row?.amended === true),
+              bounded,
+            ),
         renew: Effect.fnUntraced(function* (running, leaseMs) {
           const byShard = Map.groupBy(running, ({ orgId }) => shards.indexOf(orgId))
           const renewed = yield* Effect.forEach(
@@ -125,10 +131,10 @@ export class BackgroundStore extends Context.Service<
           inThoseThatAnswer(
             shards,
             ({ sql, books }) => sql`
-              select org_id, id, content from ${books}responses
+              select org_id, id, content, object_id, object_bytes::float8 as object_bytes from ${books}responses
               where state = 'in_progress' and lease_until < now() order by lease_until limit ${most}`,
           ).pipe(
-            Effect.map((rows) => readRows(rows).map(({ org_id: orgId, ...rest }) => ({ orgId, ...rest }))),
+            Effect.map((rows) => readRows(rows).map((row) => ({ orgId: row.org_id, id: row.id, ...sealedOf(row) }))),
             bounded,
           ),
         addEvents: (orgId, id, { part, content }, keptMs) =>
@@ -161,7 +167,7 @@ export class BackgroundStore extends Context.Service<
 const mostParts = 16
 
 const readRows = Schema.decodeUnknownSync(
-  Schema.Array(Schema.Struct({ org_id: Schema.String, id: Schema.String, content: Schema.Uint8Array })),
+  Schema.Array(Schema.Struct({ org_id: Schema.String, id: Schema.String, ...sealedColumns })),
 )
 const readParts = Schema.decodeUnknownSync(
   Schema.Array(Schema.Struct({ part: Schema.Int, content: Schema.Uint8Array })),

@@ -1,22 +1,15 @@
-/** The conversations of organisations in PostgreSQL. Responses add their items with the settlement that bills them. */
+/** The conversations of organisations in PostgreSQL. */
 import { randomBytes } from "node:crypto"
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
+import { atBackgroundSpeed } from "../background.ts"
 import { WeirConfig } from "../config.ts"
-import { isItemId } from "../dialects/openai-responses/items.ts"
 import { keptResponsesMs, type Org } from "../protocol/catalogue/tenant.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import {
-  type ConversationItem,
-  isConversationId,
-  type Metadata,
-  openItem,
-  openMetadata,
-  sealItem,
-  sealMetadata,
-} from "./conversation.ts"
+import { type ConversationItem, isConversationId, type Metadata, openMetadata, sealMetadata } from "./conversation.ts"
+import { ConversationItems } from "./conversation-items.ts"
 import type { KeptOwner } from "./kept-response.ts"
 import { makeReportUnopened } from "./unopened.ts"
 
@@ -26,72 +19,31 @@ export interface Conversation {
   readonly createdAt: Date
 }
 
-/** A part of a list of items. */
-export interface ItemsQuery {
-  readonly limit: number
-  readonly order: "asc" | "desc"
-  /** The id of the item after which it begins. */
-  readonly after?: string | undefined
-}
-
-export interface ItemsPage {
-  readonly items: ReadonlyArray<ConversationItem>
-  readonly hasMore: boolean
-}
-
-/** The largest item that is opened: requests and replies have limits of their own, far below. */
-const mostItemBytes = 256 * 1024 * 1024
-/** The size from which a page of a list has no further item. */
-const pageBytes = 8 * 1024 * 1024
-/** The most items of a conversation: a client adds no more, and no response continues more. */
-export const mostConversationItems = 10_000
-/** The most items that are read: the last response may have gone beyond the limit. */
-const mostItems = 100_000
-
-export type Addition = "added" | "full" | "missing"
+/** The most organisations whose conversations a node has counted. */
+const mostCounts = 10_000
 
 type Kept<A> = Effect.Effect<A, StoreUnavailable>
 
 export class Conversations extends Context.Service<
   Conversations,
   {
-    /** @param ms the time for which it is kept after its last change */
+    /**
+     * @param ms the time for which it is kept after its last change
+     * @returns undefined if its owner or its organisation has as many as it may have
+     */
     readonly create: (
       org: Org,
       owner: KeptOwner,
       metadata: Metadata,
       items: ReadonlyArray<ConversationItem>,
       ms: number,
-    ) => Kept<Conversation>
+    ) => Kept<Conversation | undefined>
     /** Undefined if there is none, or if it has another owner. */
     readonly find: (org: Org, owner: KeptOwner, id: string) => Kept<Conversation | undefined>
     /** @returns false if it was removed meanwhile; this holds for all that change a conversation */
     readonly update: (org: Org, id: string, metadata: Metadata, ms: number) => Kept<boolean>
     /** Also where its organisation keeps none any more. */
     readonly remove: (org: Org, owner: KeptOwner, id: string) => Kept<boolean>
-    /** @returns `full` if it would have too many items, or more bytes than a request may have; then none is added */
-    readonly append: (org: Org, id: string, items: ReadonlyArray<ConversationItem>, ms: number) => Kept<Addition>
-    /** Undefined if no item has the id after which it begins. */
-    readonly list: (org: Org, id: string, query: ItemsQuery) => Kept<ItemsPage | undefined>
-    readonly item: (org: Org, id: string, itemId: string) => Kept<ConversationItem | undefined>
-    readonly removeItem: (org: Org, id: string, itemId: string) => Kept<boolean>
-    /** Items of any conversations of an owner, by their ids; undefined if they are together larger than so many bytes. */
-    readonly named: (
-      org: Org,
-      owner: KeptOwner,
-      ids: ReadonlyArray<string>,
-      mostBytes: number,
-    ) => Kept<ReadonlyArray<ConversationItem> | undefined>
-    /**
-     * Its items, the oldest first; undefined if they are together larger than so many bytes.
-     * @param before the place before which they are; all if absent
-     */
-    readonly all: (
-      org: Org,
-      id: string,
-      mostBytes: number,
-      before?: string,
-    ) => Kept<ReadonlyArray<ConversationItem> | undefined>
   }
 >()("weir/kept-responses/Conversations") {
   static readonly layer = Layer.effect(
@@ -101,7 +53,9 @@ export class Conversations extends Context.Service<
       const { sealer } = yield* Sealing
       const bounded = yield* queryDeadline
       const clock = yield* Clock.Clock
-      const { bodyMaxBytes } = yield* WeirConfig
+      const { conversations, orgConversations } = yield* WeirConfig
+      const countedMs = Duration.toMillis(yield* atBackgroundSpeed("1 minute"))
+      const { append } = yield* ConversationItems
       const reported = yield* makeReportUnopened
 
       const after = (ms: number): Date => new Date(clock.currentTimeMillisUnsafe() + ms)
@@ -111,46 +65,45 @@ export class Conversations extends Context.Service<
         return ms === undefined ? undefined : after(-ms)
       }
 
-      const opened = (org: Org, id: string, rows: ReadonlyArray<unknown>): ReadonlyArray<ConversationItem> =>
-        readItems(rows).flatMap((row) => openItem(sealer, org.id, id, row, mostItemBytes) ?? [])
-
-      /** Adds sealed items to a conversation. */
-      const append = Effect.fnUntraced(function* (
-        org: Org,
-        id: string,
-        items: ReadonlyArray<ConversationItem>,
-        ms: number,
-      ) {
-        const ids = items.map((item) => item.id)
-        const contents = items.map((item) => sealItem(sealer, org.id, id, item))
+      /** The numbers of conversations that organisations had when they were counted, with those that this node has made since. */
+      const counts = new Map<string, { conversations: number; readonly atMs: number }>()
+      const orgHasRoom = Effect.fnUntraced(function* (orgId: string) {
+        const known = counts.get(orgId)
+        const nowMs = clock.currentTimeMillisUnsafe()
+        if (known !== undefined && nowMs - known.atMs < countedMs) return known.conversations < orgConversations
         const [row] = yield* shards
-          .of(org.id)
+          .of(orgId)
           .run(
-            ({ sql, books }) => sql<{ readonly done: Addition }>`
-              select ${books}conversation_add(${org.id}, ${id}, ${ids}::text[], ${contents}::bytea[],
-                ${after(ms)}::timestamptz, ${mostConversationItems}::integer, ${bodyMaxBytes}::bigint) as done`,
+            ({ sql, books }) => sql<{ readonly count: number }>`
+              select count(*)::float8 as count from (
+                select from ${books}conversations where org_id = ${orgId} limit ${orgConversations}::bigint) c`,
           )
           .pipe(bounded)
-        return row?.done ?? "missing"
+        if (counts.size >= mostCounts) counts.clear()
+        const count = row?.count ?? 0
+        counts.set(orgId, { conversations: count, atMs: nowMs })
+        return count < orgConversations
       })
 
       return Conversations.of({
         create: Effect.fnUntraced(function* (org, { app, person, endUser }, metadata, items, ms) {
           const id = `conv_${randomBytes(16).toString("hex")}`
           const sealed = sealMetadata(sealer, org.id, id, metadata)
+          if (!(yield* orgHasRoom(org.id))) return undefined
           const rows = yield* shards
             .of(org.id)
             .run(
               ({ sql, books }) => sql`
-                insert into ${books}conversations (org_id, id, app_id, person_id, end_user_id, erase_at, metadata)
-                select ${org.id}, ${id}, ${app}, ${person}, ${endUser}, ${after(ms)}::timestamptz, ${sealed}::bytea
-                where not ${books}books_moved()
-                returning created_at`,
+                select ${books}conversation_begin(${org.id}, ${id}, ${app}, ${person}, ${endUser}, ${after(ms)}::timestamptz,
+                  ${sealed}::bytea, ${conversations}::bigint) as created_at`,
             )
             .pipe(bounded)
+          const createdAt = readCreated(rows)[0]?.created_at ?? null
+          if (createdAt === null) return undefined
+          const count = counts.get(org.id)
+          if (count !== undefined) count.conversations++
           if (items.length > 0) yield* append(org, id, items, ms)
-          const [row] = readCreated(rows)
-          return { id, metadata, createdAt: row?.created_at ?? after(0) }
+          return { id, metadata, createdAt }
         }),
         find: Effect.fnUntraced(function* (org, { app, person, endUser }, id) {
           const oldest = since(org)
@@ -197,151 +150,12 @@ export class Conversations extends Context.Service<
           ).pipe(bounded)
           return (row?.removed ?? 0) > 0
         }),
-        append,
-        list: Effect.fnUntraced(function* (org, id, query) {
-          const oldest = since(org)
-          if (oldest === undefined) return undefined
-          const isUp = query.order === "asc"
-          const begin = query.after
-          if (begin !== undefined && !isItemId(begin)) return undefined
-          const { run } = shards.of(org.id)
-          // An item that was sent twice is passed by, whichever way the list goes.
-          const from =
-            begin === undefined
-              ? { place: isUp ? "-1" : maxPlace }
-              : readPlaces(
-                  yield* run(
-                    ({ sql, books }) => sql`
-                      select (case when ${isUp}::boolean then max(place) else min(place) end)::text as place
-                      from ${books}conversation_items
-                      where org_id = ${org.id} and conversation_id = ${id} and id = ${begin}`,
-                  ).pipe(bounded),
-                )[0]
-          if (from === undefined || from.place === null) return undefined
-          const { place } = from
-          const most = query.limit + 1
-          const rows = yield* run(({ sql, books }) =>
-            isUp
-              ? sql`
-                  select id, content from ${books}conversation_items
-                  where org_id = ${org.id} and conversation_id = ${id} and place > ${place}::bigint
-                    and erase_at > now() and created_at > ${oldest}::timestamptz
-                  order by place limit ${most}`
-              : sql`
-                  select id, content from ${books}conversation_items
-                  where org_id = ${org.id} and conversation_id = ${id} and place < ${place}::bigint
-                    and erase_at > now() and created_at > ${oldest}::timestamptz
-                  order by place desc limit ${most}`,
-          ).pipe(bounded)
-          // Large items make a short page.
-          const items: Array<ConversationItem> = []
-          let bytes = 0
-          let read = 0
-          for (const row of readItems(rows.slice(0, query.limit))) {
-            if (bytes > pageBytes) break
-            read++
-            const item = openItem(sealer, org.id, id, row, mostItemBytes)
-            bytes += item?.text.length ?? 0
-            if (item !== undefined) items.push(item)
-          }
-          return { items, hasMore: rows.length > read }
-        }),
-        item: Effect.fnUntraced(function* (org, id, itemId) {
-          const oldest = since(org)
-          if (!isItemId(itemId) || oldest === undefined) return undefined
-          const rows = yield* shards
-            .of(org.id)
-            .run(
-              ({ sql, books }) => sql`
-                select id, content from ${books}conversation_items
-                where org_id = ${org.id} and conversation_id = ${id} and id = ${itemId}
-                  and erase_at > now() and created_at > ${oldest}::timestamptz
-                order by place desc limit 1`,
-            )
-            .pipe(bounded)
-          return opened(org, id, rows)[0]
-        }),
-        removeItem: (org, id, itemId) =>
-          !isItemId(itemId)
-            ? Effect.succeed(false)
-            : shards
-                .of(org.id)
-                .run(
-                  ({ sql, books }) => sql<{ readonly done: boolean }>`
-                    select ${books}conversation_cut(${org.id}, ${id}, ${itemId}) as done`,
-                )
-                .pipe(
-                  Effect.map(([row]) => row?.done === true),
-                  bounded,
-                ),
-        named: Effect.fnUntraced(function* (org, { app, person, endUser }, ids, mostBytes) {
-          const oldest = since(org)
-          if (oldest === undefined || ids.length === 0) return []
-          const rows = yield* shards
-            .of(org.id)
-            .run(
-              ({ sql, books }) => sql`
-                select distinct on (i.id) i.id, i.content, i.conversation_id
-                from ${books}conversation_items i
-                join ${books}conversations v on v.org_id = i.org_id and v.id = i.conversation_id
-                where i.org_id = ${org.id} and i.id = any(${ids}::text[]) and v.app_id = ${app}
-                  and v.person_id = ${person} and v.end_user_id = ${endUser} and i.erase_at > now()
-                  and i.created_at > ${oldest}::timestamptz
-                order by i.id, i.created_at desc`,
-            )
-            .pipe(bounded)
-          const items: Array<ConversationItem> = []
-          let left = mostBytes
-          for (const row of readNamed(rows)) {
-            const item = openItem(sealer, org.id, row.conversation_id, row, mostItemBytes)
-            left -= item?.text.length ?? 0
-            if (left < 0) return undefined
-            if (item !== undefined) items.push(item)
-          }
-          return items
-        }),
-        all: Effect.fnUntraced(function* (org, id, mostBytes, before = maxPlace) {
-          const oldest = since(org)
-          if (oldest === undefined) return []
-          // The database stops at the limit: contents are compressed, and smaller than their texts.
-          const rows = yield* shards
-            .of(org.id)
-            .run(
-              ({ sql, books }) => sql`
-                select id, content from (
-                  select place, id, content, sum(octet_length(content)) over (order by place) - octet_length(content) as before
-                  from ${books}conversation_items
-                  where org_id = ${org.id} and conversation_id = ${id} and place < ${before}::bigint
-                    and erase_at > now() and created_at > ${oldest}::timestamptz) i
-                where before <= ${mostBytes}::bigint order by place limit ${mostItems + 1}`,
-            )
-            .pipe(bounded)
-          if (rows.length > mostItems) return undefined
-          const items: Array<ConversationItem> = []
-          let left = mostBytes
-          for (const row of readItems(rows)) {
-            const item = openItem(sealer, org.id, id, row, mostItemBytes)
-            left -= item?.text.length ?? 0
-            if (left < 0) return undefined
-            if (item !== undefined) items.push(item)
-          }
-          return items
-        }),
       })
     }),
   )
 }
 
-const maxPlace = "9223372036854775807"
-
-const readNamed = Schema.decodeUnknownSync(
-  Schema.Array(Schema.Struct({ id: Schema.String, content: Schema.Uint8Array, conversation_id: Schema.String })),
-)
-const readItems = Schema.decodeUnknownSync(
-  Schema.Array(Schema.Struct({ id: Schema.String, content: Schema.Uint8Array })),
-)
 const readConversations = Schema.decodeUnknownSync(
   Schema.Array(Schema.Struct({ created_at: Schema.Date, metadata: Schema.Uint8Array })),
 )
-const readCreated = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ created_at: Schema.Date })))
-const readPlaces = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ place: Schema.NullOr(Schema.String) })))
+const readCreated = Schema.decodeUnknownSync(Schema.Array(Schema.Struct({ created_at: Schema.NullOr(Schema.Date) })))

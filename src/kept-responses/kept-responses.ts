@@ -7,6 +7,7 @@ import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { Shards } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { bytesOf, ContentObjects, sealedColumns, sealedOf } from "./content-objects.ts"
 import { type KeptContent, type KeptOwner, openHash, openResponse } from "./kept-response.ts"
 import { dayOfResponse, keptResponseId } from "./response-id.ts"
 import { makeReportUnopened } from "./unopened.ts"
@@ -100,6 +101,7 @@ export class KeptResponses extends Context.Service<
       const { sealer } = yield* Sealing
       const bounded = yield* queryDeadline
       const clock = yield* Clock.Clock
+      const objects = yield* ContentObjects
       const reported = yield* makeReportUnopened
 
       /** The oldest response that is kept now: a shorter time holds for those that exist, too. */
@@ -108,10 +110,13 @@ export class KeptResponses extends Context.Service<
         return ms === undefined ? undefined : new Date(clock.currentTimeMillisUnsafe() - ms)
       }
 
-      const opened = (org: Org, row: typeof Row.Type): KeptResponse | undefined => {
-        const content = reported(openResponse(sealer, org.id, row, mostContentBytes), row.id)
+      const opened = (org: Org, row: typeof Row.Type, sealed: Uint8Array | undefined): KeptResponse | undefined => {
+        const found = sealed && openResponse(sealer, org.id, { id: row.id, content: sealed }, mostContentBytes)
+        const content = reported(found, row.id)
         return content && { ...content, ...factsOf(row) }
       }
+      const read = (org: Org, row: typeof Row.Type) =>
+        Effect.map(objects.read(org.id, sealedOf(row)), (sealed) => opened(org, row, sealed))
 
       /**
        * @param column the content, or an empty one: that of a long response takes time
@@ -130,7 +135,8 @@ export class KeptResponses extends Context.Service<
           .of(org.id)
           .run(
             ({ sql, books }) => sql`
-              select id, previous_id, state, is_background, created_at, conversation_place::text, ${sql.literal(column)} as content
+              select id, previous_id, state, is_background, created_at, conversation_place::text,
+                ${sql.literal(column)} as content, object_id, object_bytes::float8 as object_bytes
               from ${books}responses
               where org_id = ${org.id} and day = ${day}::text::date and id = ${id} and app_id = ${app}
                 and person_id = ${person} and end_user_id = ${endUser} and erase_at > now() and created_at > ${oldest}`,
@@ -143,7 +149,10 @@ export class KeptResponses extends Context.Service<
         Effect.map(rowOf(org, owner, id, "''::bytea"), (row) => row && factsOf(row))
 
       return KeptResponses.of({
-        find: (org, owner, id) => Effect.map(rowOf(org, owner, id, "content"), (row) => row && opened(org, row)),
+        find: Effect.fnUntraced(function* (org, owner, id) {
+          const row = yield* rowOf(org, owner, id, "content")
+          return row && (yield* read(org, row))
+        }),
         stateOf,
         ofRequest: Effect.fnUntraced(function* (org, { app, person, endUser }, { key, request }, sinceMs) {
           const oldest = since(org)
@@ -152,10 +161,13 @@ export class KeptResponses extends Context.Service<
             .of(org.id)
             .run(
               ({ sql, books }) => sql`
-                select id, request_hash from ${books}responses
-                where org_id = ${org.id} and day >= ${dateOf(sinceMs)}::text::date and key_id = ${key}
-                  and request_id = ${request} and app_id = ${app} and person_id = ${person} and end_user_id = ${endUser}
-                  and erase_at > now() and created_at > ${new Date(Math.max(sinceMs, oldest.getTime()))}
+                select id, request_hash from (
+                  select id, request_hash, created_at from ${books}responses
+                  where org_id = ${org.id} and day >= ${dateOf(sinceMs)}::text::date and key_id = ${key}
+                    and request_id = ${request} and app_id = ${app} and person_id = ${person} and end_user_id = ${endUser}
+                    and erase_at > now() and created_at > ${new Date(Math.max(sinceMs, oldest.getTime()))}
+                  -- They are few: they are found by the request, and not by their time.
+                  offset 0) found
                 order by created_at desc limit 1`,
             )
             .pipe(bounded)
@@ -172,7 +184,9 @@ export class KeptResponses extends Context.Service<
             .run(
               ({ sql, books }) => sql<{ id: string }>`
                 select r.id from unnest(${days.map(dateOf)}::text[], ${ids}::text[]) as x(day, id)
-                join ${books}responses r on r.org_id = ${org.id} and r.day = x.day::date and r.id = x.id`,
+                cross join lateral (
+                  select q.id from ${books}responses q
+                  where q.org_id = ${org.id} and q.day = x.day::date and q.id = x.id limit 1) r`,
             )
             .pipe(bounded)
           return rows[0]?.id
@@ -185,7 +199,8 @@ export class KeptResponses extends Context.Service<
             .of(org.id)
             .run(
               ({ sql, books }) => sql`
-                select id, previous_id, state, is_background, created_at, conversation_place::text, content
+                select id, previous_id, state, is_background, created_at, conversation_place::text, content, object_id,
+                  object_bytes::float8 as object_bytes
                 from ${books}response_thread(${org.id}, ${day}::text::date, ${id}, ${app}, ${person}, ${endUser},
                   ${oldest}::timestamptz, ${mostTurns}::integer, ${mostBytes}::bigint)`,
             )
@@ -193,12 +208,14 @@ export class KeptResponses extends Context.Service<
           const found = readRows(rows)
           const last = found.at(-1)
           if (last === undefined) return missing(id)
-          const isTooLong = found.length >= mostTurns || sumOf(found, ({ content }) => content.length) > mostBytes
+          const isTooLong = found.length >= mostTurns || sumOf(found, bytesOf) > mostBytes
           if (last.previous_id !== null) return isTooLong ? tooLong : missing(last.previous_id)
           const responses: Array<KeptResponse> = []
           let left = mostBytes
-          for (const row of found.toReversed()) {
-            const response = opened(org, row)
+          const oldestFirst = found.toReversed()
+          const contents = yield* objects.readAll(org.id, oldestFirst.map(sealedOf))
+          for (const [at, row] of oldestFirst.entries()) {
+            const response = opened(org, row, contents[at])
             if (response === undefined) return missing(row.id)
             left -= response.response.length + sumOf(response.input, ({ length }) => length)
             if (left < 0) return tooLong
@@ -224,10 +241,10 @@ export class KeptResponses extends Context.Service<
                   Effect.map((rows) => new Map(rows.map(({ id, response_id }) => [id, response_id]))),
                   bounded,
                 ),
-        running: (org, owner, id) =>
-          Effect.map(rowOf(org, owner, id, "content", anyTime), (row) =>
-            row?.state === "in_progress" ? opened(org, row) : undefined,
-          ),
+        running: Effect.fnUntraced(function* (org, owner, id) {
+          const row = yield* rowOf(org, owner, id, "content", anyTime)
+          return row?.state === "in_progress" ? yield* read(org, row) : undefined
+        }),
         remove: Effect.fnUntraced(function* (org, owner, id) {
           if ((yield* rowOf(org, owner, id, "''::bytea", anyTime)) === undefined) return false
           const [row] = yield* shards
@@ -263,7 +280,7 @@ const Row = Schema.Struct({
   is_background: Schema.Boolean,
   created_at: Schema.Date,
   conversation_place: Schema.NullOr(Schema.String),
-  content: Schema.Uint8Array,
+  ...sealedColumns,
 })
 const factsOf = (row: typeof Row.Type) => ({
   id: row.id,

@@ -53,11 +53,11 @@ export class ResponseDirectory extends Context.Service<
                   order by created_at desc, id desc limit ${limit + 1}::int`
               return sql`
                   select k.*, (extract(epoch from k.created_at) * 1000000)::bigint::text as micros, coalesce(k.own_bytes, (
-                    select coalesce(sum(octet_length(i.content)), 0)::integer from ${books}conversation_items i
+                    select coalesce(sum(octet_length(i.content) + coalesce(i.object_bytes, 0)), 0)::float8 from ${books}conversation_items i
                     where i.org_id = ${orgId} and i.conversation_id = k.id)) as bytes
                   from (
                     (select id, created_at, model, state, is_background, app_id, person_id, end_user_id, previous_id,
-                      octet_length(content) as own_bytes, erase_at
+                      octet_length(content) + coalesce(object_bytes, 0)::float8 as own_bytes, erase_at
                     from ${books}responses where ${where("created_at")})
                     union all
                     (select id, created_at, null, null, false, app_id, person_id, end_user_id, null, null, erase_at

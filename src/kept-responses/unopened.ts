@@ -1,4 +1,4 @@
-/** Content of clients that was sealed with another key: its owner gets a 404, and the operator a metric and a warning. */
+/** Content of clients that was sealed with another key, or whose object is not there: its owner gets a 404, and the operator a metric and a warning. */
 import { Clock, Effect } from "effect"
 import { recordUnopened } from "../telemetry/metrics.ts"
 
@@ -19,9 +19,10 @@ export const makeReportUnopened = Effect.gen(function* () {
     if (nowMs - warnedAtMs < warnEveryMs) return undefined
     warnedAtMs = nowMs
     fork(
-      Effect.logWarning("Kept content cannot be opened: it was sealed with another SVC_MASTER_KEY than this node has", {
-        id,
-      }),
+      Effect.logWarning(
+        "Kept content cannot be opened: it was sealed with another SVC_MASTER_KEY than this node has, or its object is missing or changed",
+        { id },
+      ),
     )
     return undefined
   }

@@ -23,6 +23,8 @@ import { BudgetUnit } from "../protocol/catalogue/budget.ts"
 import type { Settlement } from "./settlement.ts"
 import { UsageRecord } from "./usage-record.ts"
 
+const object = Schema.optional(Schema.Struct({ id: Schema.String, bytes: Schema.Finite }))
+
 /** A stored settlement: amounts as strings, because JSON has no integers that large. */
 const entryFields = {
   hold: Schema.Struct({
@@ -65,10 +67,11 @@ const entryFields = {
       eraseAt: Schema.Finite,
       items: Schema.Array(Schema.String),
       sealed: Schema.String,
+      object,
       conversation: Schema.optional(
         Schema.Struct({
           id: Schema.String,
-          items: Schema.Array(Schema.Struct({ id: Schema.String, sealed: Schema.String })),
+          items: Schema.Array(Schema.Struct({ id: Schema.String, sealed: Schema.String, object })),
         }),
       ),
     }),

@@ -2,7 +2,7 @@
 import { dateOf } from "../protocol/values/instant.ts"
 import { timeOfId } from "../protocol/values/ulid.ts"
 import { formatAmount } from "./amount.ts"
-import type { HoldFacts, KeptFacts, Settlement } from "./settlement.ts"
+import type { ContentObject, HoldFacts, KeptFacts, Settlement } from "./settlement.ts"
 import { usageColumns } from "./usage-record.ts"
 
 export const factsOf = ({ node, orgId, ref, currency, keyId, requestId, day, budgets = [] }: HoldFacts) => ({
@@ -34,6 +34,7 @@ interface KeptItem {
 interface AppendedItem {
   readonly id: string
   readonly content: Buffer
+  readonly object: ContentObject | undefined
 }
 
 const keptItem = ({ sealed, conversation, ...facts }: KeptFacts): KeptItem => ({
@@ -41,7 +42,7 @@ const keptItem = ({ sealed, conversation, ...facts }: KeptFacts): KeptItem => ({
   content: Buffer.from(sealed, "base64"),
   conversation: conversation && {
     id: conversation.id,
-    items: conversation.items.map(({ id, sealed }) => ({ id, content: Buffer.from(sealed, "base64") })),
+    items: conversation.items.map(({ id, sealed, object }) => ({ id, content: Buffer.from(sealed, "base64"), object })),
   },
 })
 
@@ -93,7 +94,12 @@ export const packSettlements = (items: ReadonlyArray<SettleItem>) => {
       ...(conversation !== undefined && {
         conversation: {
           id: conversation.id,
-          items: conversation.items.map(({ id, content }) => ({ id, from: place(content), bytes: content.length })),
+          items: conversation.items.map(({ id, content, object }) => ({
+            id,
+            from: place(content),
+            bytes: content.length,
+            object,
+          })),
         },
       }),
     },

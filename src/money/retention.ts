@@ -54,17 +54,19 @@ export class Retention extends Context.Service<
           removed: sumOf(books) + removed,
         }
       })
-      /** Erases the responses of organisations that were closed, also those that were kept while they were closed. */
+      /** Erases the responses of tenants that were closed, also those that were kept while they were closed. */
       const responsesOfClosed: Removal = Effect.gen(function* () {
-        const closed = yield* sql<{ readonly id: string }>`
-          select id from tenants where kind = 'org' and status = 'closed' and changed_at > now() - ${closedLately}::interval`
-        const erased = yield* Effect.forEach(closed, ({ id }) =>
-          shards
-            .of(id)
-            .run(
-              ({ sql, books }) =>
-                sql<Removed>`select ${books}responses_remove(${id}, null, null, null, null)::bigint as removed`,
-            ),
+        const closed = yield* sql<{ readonly kind: string; readonly id: string; readonly org_id: string }>`
+          select kind, id, org_id from tenants
+          where kind in ('org', 'app', 'user') and status = 'closed' and changed_at > now() - ${closedLately}::interval`
+        const erased = yield* Effect.forEach(closed, ({ kind, id, org_id: orgId }) =>
+          shards.of(orgId).run(({ sql, books }) =>
+            kind === "org"
+              ? sql<Removed>`select ${books}responses_remove(${orgId}, null, null, null, null)::bigint as removed`
+              : sql<Removed>`
+                    select ${books}responses_of_owner_remove(${orgId}, ${kind === "app" ? id : ""},
+                      ${kind === "app" ? "" : id})::bigint as removed`,
+          ),
         )
         return erased.flat()
       })
@@ -142,7 +144,7 @@ const inPages = Effect.fnUntraced(function* (remove: () => Removal) {
 
 /** Days for which deliveries to webhooks are kept after they have ended. */
 const keptDeliveries = 30
-/** Organisations that were closed earlier have been looked at. */
+/** Tenants that were closed earlier have been looked at. */
 const closedLately = "30 days"
 /** Rows that a statement removes. */
 const pageRows = 10_000

@@ -36,6 +36,12 @@ export interface SealedReply {
   readonly told?: Amount | undefined
 }
 
+/** Sealed content outside of the database, by its hash, and its length. */
+export interface ContentObject {
+  readonly id: string
+  readonly bytes: number
+}
+
 /** A response that its caller may continue and read later. Its content is sealed. */
 export interface KeptFacts {
   readonly id: string
@@ -57,8 +63,9 @@ export interface KeptFacts {
   readonly eraseAt: number
   /** Ids of items that later requests may reference. */
   readonly items: ReadonlyArray<string>
-  /** Base64. */
+  /** Base64; empty if an object has it. */
   readonly sealed: string
+  readonly object?: ContentObject | undefined
   /** The conversation to which its items are appended. */
   readonly conversation?: AppendedItems | undefined
 }
@@ -76,8 +83,9 @@ export interface AppendedItems {
   readonly id: string
   readonly items: ReadonlyArray<{
     readonly id: string
-    /** Base64. */
+    /** Base64; empty if an object has it. */
     readonly sealed: string
+    readonly object?: ContentObject | undefined
   }>
 }
 

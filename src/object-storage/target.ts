@@ -6,18 +6,19 @@
  * https://learn.microsoft.com/rest/api/storageservices/put-blob
  */
 import { hash, randomUUID } from "node:crypto"
-import { mkdir, open, readFile, rename, rm, rmdir } from "node:fs/promises"
+import { mkdir, open, readFile, rename, rm, rmdir, stat } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Data, Effect } from "effect"
 import { type Identity, IdentityFailed } from "../cloud-identities/identity.ts"
-import { fetchBytes, type VendorClient } from "../upstream/client.ts"
+import { fetchBytes, replyTooLarge, type VendorClient } from "../upstream/client.ts"
 import type { Network } from "../upstream/network.ts"
 
 /** A file could not be written or read; a sentence for operators, without secrets and without text of the server. */
 export class TargetFailed extends Data.TaggedError("TargetFailed")<{ readonly problem: string }> {}
 
 export interface Target {
+  /** Writes a file; its bytes may be freed. */
   readonly put: (path: string, bytes: Uint8Array) => Effect.Effect<void, TargetFailed>
 }
 
@@ -25,7 +26,7 @@ export interface Target {
 export interface Storage extends Target {
   /**
    * A file, of at most so many bytes.
-   * @returns undefined if there is none
+   * @returns undefined if there is none, or if it is larger
    */
   readonly get: (path: string, mostBytes: number) => Effect.Effect<Uint8Array | undefined, TargetFailed>
   /** Removes a file, if it is there. */
@@ -59,9 +60,9 @@ const folderTarget = (to: string): Storage => {
           catch: (cause) => new TargetFailed({ problem: `the folder cannot be written: ${codeOf(cause)}` }),
         }),
       ),
-    get: (path) =>
+    get: (path, mostBytes) =>
       Effect.tryPromise({
-        try: () => readFile(join(folder, path)).catch(ifThere),
+        try: () => readWhole(join(folder, path), mostBytes).catch(ifThere),
         catch: (cause) => new TargetFailed({ problem: `the folder cannot be read: ${codeOf(cause)}` }),
       }),
     remove: (path) =>
@@ -71,6 +72,9 @@ const folderTarget = (to: string): Storage => {
       }),
   }
 }
+
+const readWhole = async (path: string, mostBytes: number): Promise<Buffer | undefined> =>
+  (await stat(path)).size > mostBytes ? undefined : readFile(path)
 
 /** The folder of a file goes with its last file. */
 const removeFile = async (path: string): Promise<void> => {
@@ -135,7 +139,7 @@ const bucketTarget = (place: StoragePlace, client: VendorClient["Service"]): Sto
     return yield* fetchBytes(client, { ...request, headers, body: sent.body, network }, mostBytes).pipe(
       Effect.timeout(askMs),
       Effect.catchTags({
-        UpstreamBroken: () => failed("the bucket cannot be reached"),
+        UpstreamBroken: ({ cause }) => failed(cause === replyTooLarge ? tooLarge : "the bucket cannot be reached"),
         TimeoutError: () => failed("the bucket took longer than two minutes"),
       }),
     )
@@ -150,9 +154,14 @@ const bucketTarget = (place: StoragePlace, client: VendorClient["Service"]): Sto
       if (!isGood(status)) return yield* answered(status)
     }),
     get: Effect.fnUntraced(function* (path, mostBytes) {
-      const { status, body } = yield* ask("GET", path, empty, Math.max(mostBytes, maxReplyBytes))
-      if (status === 404) return undefined
-      return isGood(status) ? body : yield* answered(status)
+      const reply = yield* ask("GET", path, empty, Math.max(mostBytes, maxReplyBytes)).pipe(
+        Effect.catchIf(
+          ({ problem }) => problem === tooLarge,
+          () => Effect.undefined,
+        ),
+      )
+      if (reply === undefined || reply.status === 404) return undefined
+      return isGood(reply.status) ? reply.body : yield* answered(reply.status)
     }),
     remove: Effect.fnUntraced(function* (path) {
       const { status } = yield* ask("DELETE", path, empty, maxReplyBytes)
@@ -161,6 +170,7 @@ const bucketTarget = (place: StoragePlace, client: VendorClient["Service"]): Sto
   }
 }
 
+const tooLarge = "the reply of the bucket is too large"
 const failed = (problem: string) => Effect.fail(new TargetFailed({ problem }))
 
 type Kind = "s3" | "gs" | "az"

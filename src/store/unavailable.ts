@@ -3,7 +3,7 @@ import { Data } from "effect"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 
 export class StoreUnavailable extends Data.TaggedError("StoreUnavailable")<{
-  readonly store: "postgres" | "redis"
+  readonly store: "postgres" | "redis" | "files"
   readonly cause: unknown
   /** False if the store was not asked at all; otherwise nobody knows whether it did what it was asked. */
   readonly wasSent?: false

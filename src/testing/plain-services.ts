@@ -5,6 +5,7 @@ import { Overload } from "../admission/overload.ts"
 import { Sessions } from "../admission/sessions.ts"
 import { Tokenizer } from "../calls/tokens/tokenizer.ts"
 import { CallDeadlines } from "../deadlines.ts"
+import { ContentObjects } from "../kept-responses/content-objects.ts"
 import { Spool } from "../media/spool.ts"
 import { noRoom } from "../media/spooled-bytes.ts"
 import { BalanceWarnings } from "../money/budgets/balance-warnings.ts"
@@ -107,10 +108,12 @@ export const layerPlainServices: Layer.Layer<
   | BudgetWarnings
   | JobAttempts
   | Spool
-  | ReplyCache,
+  | ReplyCache
+  | ContentObjects,
   never,
   Gate
 > = Layer.mergeAll(
+  ContentObjects.layerInRows,
   noReports,
   noReview,
   noDenials,

@@ -132,6 +132,9 @@ export const fetchWhole = (
     body: reply.body.toString("utf8"),
   }))
 
+/** The cause of a reply that was left, because it is larger than it may be. */
+export const replyTooLarge = "the reply is too large"
+
 export const fetchBytes = (
   client: VendorClient["Service"],
   request: UpstreamRequest,
@@ -160,7 +163,7 @@ export const fetchBytes = (
       bytes: (chunk) => {
         chunks.push(chunk)
         bytes += chunk.length
-        if (bytes > maxBytes) abort("the reply is too large")
+        if (bytes > maxBytes) abort(replyTooLarge)
       },
       ended: () => end(Effect.succeed({ ...head, body: Buffer.concat(chunks) })),
       broken: (error) => end(Effect.fail(error)),

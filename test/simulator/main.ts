@@ -1,13 +1,14 @@
 /**
  * `npm run simulate -- SEED [--exchanges N] [--seeds N] [--postgres] [--year]`: nodes, books in memory and clients in one
  * process on virtual time, with crashes, lost and late replies, an emptied registry, jumping clocks, scarce balances and
- * changing limits; beside them four nodes that lease rates. A seed repeats its run exactly; a failure prints the smallest
+ * changing limits; beside them four nodes that lease rates, and nodes with responses in the background. A seed repeats its run exactly; a failure prints the smallest
  * history that leads to it. With `--postgres`, the embedded database is asked the same, and must answer the same. With
  * `--year`, so many exchanges a month for a year, in whose months those before are closed, and expired data is removed:
  * tables and memory must stay as large as they are.
  */
 import { parseArgs } from "node:util"
 import { Effect, Exit, Scope } from "effect"
+import { simulateBackground } from "./background.ts"
 import { type History, makeHistory, makeYear, shrink } from "./history.ts"
 import { makeMirror } from "./mirror.ts"
 import { rateProblem } from "./rates.ts"
@@ -44,9 +45,9 @@ const problemOf = async (history: History, seed: number): Promise<string | undef
 const startedAt = performance.now()
 for (let seed = first; seed < first + Number(values.seeds); seed++) {
   const history = (values.year ? makeYear : makeHistory)(seed, exchanges)
-  const rates = rateProblem(seed)
-  if (rates !== undefined) {
-    console.error(`seed ${seed}: ${rates}`)
+  const besides = rateProblem(seed) ?? (await simulateBackground(seed, exchanges))
+  if (besides !== undefined) {
+    console.error(`seed ${seed}: ${besides}`)
     process.exit(1)
   }
   const problem = await problemOf(history, seed)

@@ -51,6 +51,7 @@ returns table(item integer, outcome text, balance numeric) language plpgsql as $
 declare
   r record;
   conversing integer[];
+  outside integer[];
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   perform pg_current_xact_id();
@@ -143,16 +144,17 @@ begin
     where c.reply_from is not null
   ), stored as (
     insert into responses as r (org_id, day, id, previous_id, app_id, person_id, end_user_id, model, state, erase_at, replied_at,
-      content)
+      content, object_id, object_bytes)
     select c.org, (c.kept->>'day')::date, c.kept->>'id', c.kept->>'previous', c.kept->>'app', c.kept->>'person', c.kept->>'endUser',
       c.kept->>'model', c.kept->>'state', to_timestamp((c.kept->>'eraseAt')::double precision / 1000),
-      case when c.reply_from is not null then to_timestamp(c.at / 1000) end, substr(replies, c.kept_from, c.kept_bytes)
+      case when c.reply_from is not null then to_timestamp(c.at / 1000) end, substr(replies, c.kept_from, c.kept_bytes), c.kept->'object'->>'id', (c.kept->'object'->>'bytes')::bigint
     from charge c where c.kept_from is not null
       -- One that has begun may have been erased meanwhile.
       and ((c.kept->>'background')::boolean is not true or exists (
         select from responses q
         where q.org_id = c.org and q.day = (c.kept->>'day')::date and q.id = c.kept->>'id'))
-    on conflict (org_id, day, id) do update set state = excluded.state, content = excluded.content, lease_until = null
+    on conflict (org_id, day, id) do update set state = excluded.state, content = excluded.content, object_id = excluded.object_id,
+      object_bytes = excluded.object_bytes, lease_until = null
       where r.state in ('queued', 'in_progress')
     returning r.org_id, r.id, r.is_background, r.state, r.model, r.app_id, r.request_id
   ), ended as (
@@ -167,7 +169,8 @@ begin
     on conflict do nothing
   )
   select j.item, j.org, j.at, j.ref, j.is_duplicate, a.balance, j.reply_from, j.reply_bytes, j.told,
-    j.reply_from is not null and not j.is_duplicate and c.item is null as is_again, c.kept->'conversation' is not null as converses
+    j.reply_from is not null and not j.is_duplicate and c.item is null as is_again, c.kept->'conversation' is not null as converses,
+    c.kept->'object' is not null as is_outside
   from judged j join account a on a.org = j.org and a.cur = j.cur left join charge c on c.item = j.item
   loop
     item := r.item;
@@ -175,6 +178,9 @@ begin
     balance := r.balance;
     if r.converses then
       conversing := conversing || r.item;
+    end if;
+    if r.is_outside then
+      outside := outside || r.item;
     end if;
     if r.is_again then
       if r.told is not null then
@@ -186,6 +192,9 @@ begin
     end if;
     return next;
   end loop;
+  if outside is not null then
+    perform settled_objects_name(items, outside);
+  end if;
   if conversing is not null then
     perform conversations_append(items, replies, conversing);
   end if;

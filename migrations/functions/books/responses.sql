@@ -7,12 +7,14 @@ returns integer language plpgsql as $fn$
 declare
   removed integer;
   replied timestamptz;
+  object text;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   if p_id is not null then
     delete from responses r where r.org_id = p_org and r.day = response_day(p_id) and r.id = p_id
-    returning r.replied_at into replied;
+    returning r.replied_at, r.object_id into replied, object;
     get diagnostics removed = row_count;
+    perform objects_erase(p_org, array[object]) where object is not null;
     delete from replies k where k.org_id = p_org and k.at = replied and k.ref = response_request(p_id);
     delete from response_items i where i.org_id = p_org and i.response_id = p_id;
     delete from response_events e where e.org_id = p_org and e.response_id = p_id;
@@ -22,7 +24,9 @@ begin
     delete from responses r where r.org_id = p_org
       and (p_app is null or r.app_id = p_app) and (p_end_user is null or r.end_user_id = p_end_user)
       and (p_before is null or r.created_at < p_before)
-    returning r.id, r.replied_at
+    returning r.id, r.replied_at, r.object_id
+  ), objects as (
+    update content_objects o set state = 'erased', tried_at = now() from gone g where o.org_id = p_org and o.id = g.object_id
   ), replays as (
     delete from replies k using gone g
     where k.org_id = p_org and k.at = g.replied_at and k.ref = response_request(g.id)
@@ -35,9 +39,27 @@ begin
   return removed + conversations_remove(p_org, null, p_app, p_end_user, p_before);
 end $fn$;
 
+-- Removes what an owner has kept, with that of its end users. Returns how many rows.
+create or replace function responses_of_owner_remove(p_org text, p_app text, p_person text)
+returns integer language plpgsql as $fn$
+declare
+  removed integer := 0;
+  r record;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  for r in select q.id from responses q where q.org_id = p_org and q.app_id = p_app and q.person_id = p_person loop
+    removed := removed + responses_remove(p_org, r.id, null, null, null);
+  end loop;
+  for r in select v.id from conversations v where v.org_id = p_org and v.app_id = p_app and v.person_id = p_person loop
+    removed := removed + conversations_remove(p_org, r.id, null, null, null);
+  end loop;
+  return removed;
+end $fn$;
+
 -- Removes responses that are past keeping, with the replays of their calls, at most so many; tells how many rows.
 create or replace function retain_responses(most integer)
-returns bigint language plpgsql as $fn$
+returns bigint language plpgsql set enable_seqscan to 'off' set enable_hashjoin to 'off' set enable_mergejoin to 'off'
+  set jit to 'off' as $fn$
 declare
   responses_gone bigint;
   items_gone bigint;
@@ -49,7 +71,10 @@ begin
   with gone as (
     delete from responses where (org_id, day, id) in (
       select r.org_id, r.day, r.id from responses r where r.erase_at < now() order by r.erase_at limit most)
-    returning org_id, id, replied_at
+    returning org_id, id, replied_at, object_id
+  ), objects as (
+    update content_objects o set state = 'erased', tried_at = now() from gone g
+    where o.org_id = g.org_id and o.id = g.object_id
   ), replays as (
     delete from replies k using gone g
     where k.org_id = g.org_id and k.at = g.replied_at and k.ref = response_request(g.id)
@@ -64,10 +89,16 @@ begin
   delete from conversations where (org_id, id) in (
     select v.org_id, v.id from conversations v where v.erase_at < now() order by v.erase_at limit most);
   get diagnostics conversations_gone = row_count;
-  delete from conversation_items where (org_id, conversation_id, place) in (
-    select i.org_id, i.conversation_id, i.place from conversation_items i
-    where i.erase_at < now() order by i.erase_at limit most);
-  get diagnostics parts_gone = row_count;
+  with gone as (
+    delete from conversation_items where (org_id, conversation_id, place) in (
+      select i.org_id, i.conversation_id, i.place from conversation_items i
+      where i.erase_at < now() order by i.erase_at limit most)
+    returning org_id, object_id
+  ), objects as (
+    update content_objects o set state = 'erased', tried_at = now() from gone g
+    where o.org_id = g.org_id and o.id = g.object_id
+  )
+  select count(*) into parts_gone from gone;
   return greatest(responses_gone, items_gone, events_gone, conversations_gone, parts_gone);
 end $fn$;
 
@@ -109,7 +140,7 @@ begin
       and q.state in ('completed', 'incomplete');
     exit when not found;
     return next r;
-    bytes := bytes + octet_length(r.content);
+    bytes := bytes + octet_length(r.content) + coalesce(r.object_bytes, 0);
     exit when r.previous_id is null or bytes > p_most_bytes;
     at_id := r.previous_id;
     at_day := response_day(at_id);
@@ -137,17 +168,35 @@ returns jsonb language sql immutable as $fn$
 $fn$;
 
 -- Ends a response that runs, as failed or cancelled. @returns whether it ran
-create or replace function response_end(p_org text, p_id text, p_state text, p_content bytea)
+create or replace function response_end(p_org text, p_id text, p_state text, p_content bytea, p_object text, p_object_bytes bigint)
 returns boolean language plpgsql as $fn$
 declare
   r record;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
-  update responses q set state = p_state, content = p_content, lease_until = null
+  update responses q set state = p_state, content = p_content, object_id = p_object, object_bytes = p_object_bytes, lease_until = null
   where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id and q.state in ('queued', 'in_progress')
   returning q.model, q.app_id, q.request_id into r;
   if not found then return false; end if;
+  perform from objects_name(p_org, array[p_object]) where p_object is not null;
   perform event_append(p_org, 'response.' || p_state, p_id, response_facts(p_id, p_state, r.model, r.app_id, r.request_id));
+  return true;
+end $fn$;
+
+-- Changes the content of a response that was cancelled. @returns false if it is not there
+create or replace function response_amend(p_org text, p_id text, p_content bytea, p_object text, p_object_bytes bigint)
+returns boolean language plpgsql as $fn$
+declare
+  old text;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  select q.object_id into old from responses q
+  where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id and q.state = 'cancelled' for update;
+  if not found then return false; end if;
+  update responses q set content = p_content, object_id = p_object, object_bytes = p_object_bytes
+  where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id;
+  perform objects_erase(p_org, array[old]) where old is not null;
+  perform from objects_name(p_org, array[p_object]) where p_object is not null;
   return true;
 end $fn$;
 

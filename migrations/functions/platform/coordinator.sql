@@ -23,7 +23,7 @@ returns bigint language sql stable as $fn$
   select sum(pg_total_relation_size(i.relid))::bigint
   from unnest(array['counters', 'allotments', 'transfers', 'usage_records', 'usage_late', 'usage_corrections', 'spent_requests',
     'spent_days', 'holds', 'replies', 'responses', 'response_items', 'response_events', 'conversations',
-    'conversation_items', 'jobs', 'job_attempts', 'exchange_reports', 'failure_counts', 'usage_rollups',
+    'conversation_items', 'content_objects', 'jobs', 'job_attempts', 'exchange_reports', 'failure_counts', 'usage_rollups',
     'first_frame_rollups', 'unit_rollups', 'events', 'books_months', 'books_openings']) t(name)
   cross join lateral (
     select t.name::regclass as relid union select p.relid from pg_partition_tree(t.name::regclass) p) i

@@ -116,7 +116,7 @@ begin
   return dropped;
 end $fn$;
 
--- Drops partitions of days whose responses are all past keeping and have no replays, and makes those of days ahead.
+-- Drops partitions of days whose responses are all past keeping and have neither replays nor objects, and makes those of days ahead.
 create or replace function retain_response_days(ahead_days integer)
 returns integer language plpgsql as $fn$
 declare
@@ -134,7 +134,7 @@ begin
     where i.inhparent = 'responses'::regclass and c.relname ~ '^responses_\d{8}$'
       and to_date(right(c.relname, 8), 'YYYYMMDD') < today - 1
   loop
-    execute format('select exists (select from %I where erase_at >= now() or replied_at is not null)', part.relname) into is_used;
+    execute format('select exists (select from %I where erase_at >= now() or replied_at is not null or object_id is not null)', part.relname) into is_used;
     if not is_used then
       execute format('drop table %I', part.relname);
       dropped := dropped + 1;

@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import { retryInBackground } from "../../admission/gate.ts"
+import { isKeptOutside } from "../../kept-responses/content-objects.ts"
 import { type Amount, formatAmount } from "../../money/amount.ts"
 import type { Counts } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
@@ -80,14 +81,15 @@ export const settleCall = Effect.fnUntraced(function* <Body extends object>(
   let end = finish()
   if (denial !== undefined) noteDenial(services.denials, { ...heldCall.call, model: heldCall.model }, denial, "reply")
   recordPolicyHits(services.context, end.settlement.record.policies ?? [])
-  heldCall.sent = end.settlement
+  const outside = yield* withKeptOutside(heldCall, end.settlement)
+  heldCall.sent = outside
   // Called while the database does not answer; the settlement that comes late has the same reply.
   const estimate = hold.balance - due.charge.cost
   // No client waits for the record of a call that costs nothing, unless its response is in it.
   const isAnswered = failure === undefined && end.settlement.kept === undefined && isFree(heldCall, due)
   if (isAnswered) conclude(heldCall, usage, estimate, end.finished, denial)
   const settled = yield* spanned("settle")(
-    settleCharge(services, heldCall.call.caller, heldCall.covering, end.settlement, () => {
+    settleCharge(services, heldCall.call.caller, heldCall.covering, outside, () => {
       if (!isAnswered) warn(heldCall, settlementDeferred)
       end = finish(estimate)
       return end.settlement
@@ -116,6 +118,16 @@ const withKept = <Body extends object>(
   if (keep === undefined) return settlement
   const edit = review && editOf(review, false)
   return { ...settlement, kept: keep(task.finish(usage, edit)("")) }
+}
+
+/** The settlement with the large contents of its response stored as objects. One that comes late has them itself. */
+const withKeptOutside = <Body extends object>(
+  { services: { contents }, call }: HeldCall<Body>,
+  settlement: Settlement,
+): Effect.Effect<Settlement> => {
+  const { kept } = settlement
+  if (kept === undefined || !isKeptOutside(kept)) return Effect.succeed(settlement)
+  return Effect.map(contents.storeKept(call.caller.org.id, kept), (kept) => ({ ...settlement, kept }))
 }
 
 /** Rates of tokens count what the vendor was asked for: a reply from the cache has none. */

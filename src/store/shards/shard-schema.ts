@@ -30,6 +30,7 @@ export const bookTables = [
   "batches",
   "batch_chunks",
   "batch_results",
+  "content_objects",
   "jobs",
   "job_attempts",
   "exchange_reports",

@@ -271,36 +271,59 @@ layer(services, { excludeTestServices: true, timeout: "60 seconds" })("retention
       }),
     )
 
-    it.effect("erases the kept responses of organisations that are closed", () =>
+    it.effect("erases the kept responses of organisations, applications and people that are closed", () =>
       Effect.gen(function* () {
         const { of } = yield* Shards
         const sql = yield* SqlClient.SqlClient
         const tag = randomUUID()
         const closed = `closed_${tag}`
         const open = `open_${tag}`
-        const id = "resp_aaaaaaaaaaaaaaaa0g6c"
         yield* sql`
           insert into tenants (kind, id, org_id, document, is_declared, status)
-          values ('org', ${closed}, ${closed}, '{"name": "x"}', false, 'closed'), ('org', ${open}, ${open}, '{"name": "x"}', false, 'active')`
-        const runIn = (org: string, statement: "fill" | "count") =>
+          select kind, id, org, '{"name": "x"}', false, status
+          from (values ('org', ${closed}, ${closed}, 'closed'), ('org', ${open}, ${open}, 'active'),
+            ('app', ${`gone_${tag}`}, ${open}, 'closed'), ('user', ${`left_${tag}`}, ${open}, 'closed'))
+            as x(kind, id, org, status)`
+        const keep = (org: string, id: string, app: string, person: string) =>
           of(org).run(({ sql, books }) =>
-            statement === "fill"
-              ? Effect.andThen(
-                  sql`
-                    insert into ${books}responses (org_id, day, id, app_id, person_id, end_user_id, model, state, erase_at, content)
-                    values (${org}, ${books}response_day(${id}), ${id}, 'a', '', '', 'main', 'completed', now() + interval '9 days', 'x')`,
-                  sql<{ readonly left: number }>`
-                    insert into ${books}response_items (org_id, id, response_id, erase_at)
-                    values (${org}, 'item', ${id}, now() + interval '9 days') returning 1 as left`,
-                )
-              : sql<{ readonly left: number }>`
-                  select (select count(*) from ${books}responses where org_id = ${org})::int
-                    + (select count(*) from ${books}response_items where org_id = ${org})::int as left`,
+            Effect.all([
+              sql`
+                insert into ${books}responses (org_id, day, id, app_id, person_id, end_user_id, model, state, erase_at, content,
+                  object_id, object_bytes)
+                values (${org}, ${books}response_day(${id}), ${id}, ${app}, ${person}, 'e', 'main', 'completed',
+                  now() + interval '9 days', '', ${id}, 1)`,
+              sql`
+                insert into ${books}response_items (org_id, id, response_id, erase_at)
+                values (${org}, ${`of ${id}`}, ${id}, now() + interval '9 days')`,
+              sql`
+                insert into ${books}conversations (org_id, id, app_id, person_id, end_user_id, erase_at, metadata)
+                values (${org}, ${id}, ${app}, ${person}, 'e', now() + interval '9 days', '')`,
+              sql`insert into ${books}content_objects (org_id, id, state) values (${org}, ${id}, 'named')`,
+            ]),
           )
-        for (const org of [closed, open]) yield* runIn(org, "fill")
+        const left = (org: string) =>
+          of(org).run(
+            ({ sql, books }) => sql<{ readonly table: string; readonly id: string }>`
+              select 'responses' as table, id from ${books}responses where org_id = ${org}
+              union all select 'items', id from ${books}response_items where org_id = ${org}
+              union all select 'conversations', id from ${books}conversations where org_id = ${org}
+              union all select 'objects', id from ${books}content_objects where org_id = ${org} and state = 'named'
+              order by 1`,
+          )
+        const idOf = (letter: string) => `resp_${letter.repeat(16)}0g6c`
+        yield* keep(closed, idOf("a"), "a", "")
+        yield* keep(open, idOf("b"), "a", "")
+        yield* keep(open, idOf("c"), `gone_${tag}`, "")
+        yield* keep(open, idOf("d"), "", `left_${tag}`)
         yield* (yield* Retention).run
-        expect(yield* runIn(closed, "count")).toEqual([{ left: 0 }])
-        expect(yield* runIn(open, "count")).toEqual([{ left: 2 }])
+        expect(yield* left(closed)).toEqual([])
+        const id = idOf("b")
+        expect(yield* left(open)).toEqual([
+          { table: "conversations", id },
+          { table: "items", id: `of ${id}` },
+          { table: "objects", id },
+          { table: "responses", id },
+        ])
       }),
     )
 

@@ -1,5 +1,5 @@
 /** Errors of requests about conversations. */
-import { mostConversationItems } from "../../../kept-responses/conversations.ts"
+import { mostConversationItems } from "../../../kept-responses/conversation-items.ts"
 import { serviceError } from "../../../protocol/error.ts"
 
 /** A conversation that is not there, or is another caller's. Source: the error of OpenAI's API. */
@@ -9,4 +9,9 @@ export const conversationNotFound = (id: string) =>
 export const conversationFull = serviceError(
   "bad_request",
   `A conversation has at most ${mostConversationItems} items, and the bytes of one request: remove items, or begin another one`,
+)
+
+export const tooManyConversations = serviceError(
+  "bad_request",
+  "There are as many conversations as the caller, or its organisation, may have (SVC_CONVERSATIONS, SVC_ORG_CONVERSATIONS): delete some",
 )

@@ -8,6 +8,7 @@ import { chatApi } from "../../../dialects/openai-chat/client.ts"
 import { conversationItem } from "../../../dialects/openai-responses/items.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import type { ConversationItem } from "../../../kept-responses/conversation.ts"
+import { ConversationItems } from "../../../kept-responses/conversation-items.ts"
 import { type Conversation, Conversations } from "../../../kept-responses/conversations.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
 import { serviceError } from "../../../protocol/error.ts"
@@ -18,7 +19,7 @@ import { takeRoom } from "../../large/take-room.ts"
 import type { RouteError } from "../../respond.ts"
 import { makeAnswerIn } from "../reply.ts"
 import { readConversationBody } from "./conversation-body.ts"
-import { conversationFull, conversationNotFound } from "./conversation-errors.ts"
+import { conversationFull, conversationNotFound, tooManyConversations } from "./conversation-errors.ts"
 import { keptFor } from "./keeping.ts"
 import { decodeQuery, ListQuery, listReply, unknownAfter } from "./list-query.ts"
 
@@ -32,6 +33,7 @@ type Answer = (call: Authenticated, names: Names) => Effect.Effect<HttpServerRes
 export const conversationRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const conversations = yield* Conversations
+    const conversationItems = yield* ConversationItems
     const { bodyMaxBytes } = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
     const gate = yield* Gate
@@ -49,7 +51,8 @@ export const conversationRoutes = HttpRouter.use(
       const ms = keptFor(caller)
       if (ms === undefined) return yield* nothingKept("bad_request")
       const { metadata = {}, items = [] } = yield* Effect.fromResult(readConversationBody(body, ["metadata", "items"]))
-      return shown(yield* conversations.create(caller.org, ownerOf(caller), metadata, items, ms))
+      const conversation = yield* conversations.create(caller.org, ownerOf(caller), metadata, items, ms)
+      return conversation === undefined ? yield* tooManyConversations : shown(conversation)
     })
 
     const retrieve: Answer = ({ caller }, { id }) =>
@@ -73,7 +76,7 @@ export const conversationRoutes = HttpRouter.use(
       const { ms } = yield* find(caller, id)
       const { items } = yield* Effect.fromResult(readConversationBody(body, ["items"]))
       if (items === undefined) return yield* invalidInput([{ path: "items", message: "is required" }])
-      const addition = yield* conversations.append(caller.org, id, items, ms)
+      const addition = yield* conversationItems.append(caller.org, id, items, ms)
       if (addition === "missing") return yield* conversationNotFound(id)
       if (addition === "full") return yield* conversationFull
       return listReply(items.map(shownItem), false)
@@ -82,19 +85,21 @@ export const conversationRoutes = HttpRouter.use(
     const listItems: Answer = Effect.fnUntraced(function* (call, { id }) {
       const query = yield* decodeQuery(ListQuery, call)
       yield* find(call.caller, id)
-      const page = yield* conversations.list(call.caller.org, id, query)
+      const page = yield* conversationItems.list(call.caller.org, id, query)
       return page === undefined ? yield* unknownAfter : listReply(page.items.map(shownItem), page.hasMore)
     })
 
     const retrieveItem: Answer = Effect.fnUntraced(function* ({ caller }, { id, item }) {
       yield* find(caller, id)
-      const found = yield* conversations.item(caller.org, id, item)
+      const found = yield* conversationItems.item(caller.org, id, item)
       return found === undefined ? yield* itemNotFound(item) : HttpServerResponse.jsonUnsafe(shownItem(found))
     })
 
     const removeItem: Answer = Effect.fnUntraced(function* ({ caller }, { id, item }) {
       const { conversation } = yield* find(caller, id)
-      return (yield* conversations.removeItem(caller.org, id, item)) ? shown(conversation) : yield* itemNotFound(item)
+      return (yield* conversationItems.removeItem(caller.org, id, item))
+        ? shown(conversation)
+        : yield* itemNotFound(item)
     })
 
     const add = (method: "GET" | "DELETE", path: `/${string}`, answer: Answer) =>

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { WeirConfig } from "../../../config.ts"
 import { objectAt, parseObject } from "../../../dialects/parse/json.ts"
 import type { ConversationItem } from "../../../kept-responses/conversation.ts"
+import { ConversationItems } from "../../../kept-responses/conversation-items.ts"
 import { Conversations } from "../../../kept-responses/conversations.ts"
 import type { KeptOwner } from "../../../kept-responses/kept-response.ts"
 import type { KeptResponse } from "../../../kept-responses/kept-responses.ts"
@@ -12,6 +13,7 @@ import type { StoreUnavailable } from "../../../store/unavailable.ts"
 
 export const makeEarlierItems = Effect.gen(function* () {
   const conversations = yield* Conversations
+  const conversationItems = yield* ConversationItems
   const { bodyMaxBytes } = yield* WeirConfig
 
   /** @returns undefined if its conversation is not there any more */
@@ -24,7 +26,7 @@ export const makeEarlierItems = Effect.gen(function* () {
     if (typeof conversationId !== "string") return []
     if (conversationPlace === undefined) return undefined
     if ((yield* conversations.find(org, owner, conversationId)) === undefined) return undefined
-    const items = yield* conversations.all(org, conversationId, bodyMaxBytes, conversationPlace)
+    const items = yield* conversationItems.all(org, conversationId, bodyMaxBytes, conversationPlace)
     return items ?? (yield* bodyTooLarge(bodyMaxBytes))
   })
 })

@@ -18,7 +18,8 @@ import {
 import { isObject, parseObject } from "../../../dialects/parse/json.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import type { ConversationItem } from "../../../kept-responses/conversation.ts"
-import { Conversations, mostConversationItems } from "../../../kept-responses/conversations.ts"
+import { ConversationItems, mostConversationItems } from "../../../kept-responses/conversation-items.ts"
+import { Conversations } from "../../../kept-responses/conversations.ts"
 import { type KeptOwner, ownerOf } from "../../../kept-responses/kept-response.ts"
 import { type KeptResponse, KeptResponses, type ResponseState } from "../../../kept-responses/kept-responses.ts"
 import { partsInclude } from "../../../media/parts-include.ts"
@@ -62,6 +63,7 @@ const mostThreads = 8
 export const makeThreads = Effect.gen(function* () {
   const kept = yield* KeptResponses
   const conversations = yield* Conversations
+  const conversationItems = yield* ConversationItems
   const gate = yield* Gate
   const earlierItems = yield* makeEarlierItems
   const openSummaries = yield* makeOpenSummaries
@@ -98,7 +100,7 @@ export const makeThreads = Effect.gen(function* () {
     if ((yield* conversations.find(org, owner, conversation)) === undefined) {
       return yield* conversationNotFound(conversation)
     }
-    const items = (yield* conversations.all(org, conversation, bodyMaxBytes)) ?? (yield* bodyTooLarge(bodyMaxBytes))
+    const items = (yield* conversationItems.all(org, conversation, bodyMaxBytes)) ?? (yield* bodyTooLarge(bodyMaxBytes))
     return items.length < mostConversationItems ? items : yield* conversationFull
   })
 
@@ -139,7 +141,7 @@ export const makeThreads = Effect.gen(function* () {
       if (left < 0) return yield* bodyTooLarge(bodyMaxBytes)
     }
     const others = ids.filter((id) => !texts.has(id))
-    const named = yield* conversations.named(org, owner, others, left)
+    const named = yield* conversationItems.named(org, owner, others, left)
     if (named === undefined) return yield* bodyTooLarge(bodyMaxBytes)
     for (const { id, text } of named) take(id, text)
     return texts
