@@ -10,7 +10,7 @@ export interface Bucket {
   /** Writes, in their order: a path may be written again. */
   readonly written: Array<string>
   readonly refused: Array<string>
-  /** The status of the answer; 0 stores the object and then loses the answer, -1 loses the request. */
+  /** The status of the answer; 0 stores the object and then loses the answer, -1 loses the request, -2 never answers. */
   answer: (path: string) => number
   readonly stop: () => Promise<void>
 }
@@ -28,6 +28,7 @@ export const startBucket = async (check: Check): Promise<Bucket> => {
     const path = decodeURIComponent(request.url ?? "")
     const status = bucket.answer(path)
     if (status === -1) return request.socket.destroy()
+    if (status === -2) return
     const problem = check(request, body)
     if (problem !== undefined) {
       refused.push(problem)
