@@ -2,7 +2,8 @@
 
 import { Clock, Effect, Layer } from "effect"
 import { type Amount, maxAmount, wholeAmount } from "../money/amount.ts"
-import { type Counter, tokensOf } from "../money/counters.ts"
+import { batchAccount, type Counter, isBatchAccount, tokensOf } from "../money/counters.ts"
+import type { MoveOutcome } from "../money/ledger.ts"
 import type { Adjustment, BudgetUse } from "../money/ledger-store.ts"
 import {
   type Ask,
@@ -71,6 +72,8 @@ export class MemoryBooks {
   readonly #settledAt = new Map<string, number>()
   /** The credit of each top-up, by its id. */
   readonly #topups = new Map<string, string>()
+  /** Batches, and whether they have not ended. */
+  readonly #batches = new Map<string, boolean>()
   /** Refs of jobs that failed: what was set aside for them is back. */
   readonly #failedJobs = new Set<string>()
 
@@ -104,7 +107,7 @@ export class MemoryBooks {
       const before = beside.reduce((sum, each) => sum + this.#usedOrGranted(orgId, each), 0n)
       const available = (limit ?? 0n) + (account?.funded ?? 0n) - (account?.granted ?? 0n) - debts - before
       if (available < need) {
-        const having = others.filter(({ granted, spent }) => granted > spent).length
+        const having = others.filter(({ node, granted, spent }) => granted > spent && !isBatchAccount(node)).length
         const raised = (account?.funded ?? 0n) - (account?.forgiven ?? 0n)
         return { _tag: "Short", counter, available, raised, others: having }
       }
@@ -174,6 +177,44 @@ export class MemoryBooks {
       if (allotment === undefined) continue
       allotment.granted -= cost
       allotment.spent -= cost
+    }
+    return true
+  }
+
+  /** Whether a node is the account of a batch that has not ended. */
+  isOpenBatch(node: string): boolean {
+    return this.#batches.get(node) === true
+  }
+
+  /** Moves amounts that a node has held to the account of a batch. */
+  beginBatch(
+    id: string,
+    orgId: string,
+    node: string,
+    needs: ReadonlyArray<Counter & { readonly amount: Amount }>,
+    nowMs: number,
+  ): MoveOutcome {
+    const account = batchAccount(id)
+    if (this.#batches.has(account)) return "moved"
+    if ((this.nodes.get(node) ?? Number.NEGATIVE_INFINITY) <= nowMs) return "lapsed"
+    for (const { amount, ...counter } of needs) {
+      if (amount === 0n) continue
+      this.#allotment(node, orgId, counter).granted -= amount
+      this.#allotment(account, orgId, counter).granted += amount
+    }
+    this.#batches.set(account, true)
+    return "moved"
+  }
+
+  /** What is left of the money of a batch goes back. @returns false if it had ended */
+  endBatch(id: string): boolean {
+    const account = batchAccount(id)
+    if (!this.isOpenBatch(account)) return false
+    this.#batches.set(account, false)
+    for (const [key, { orgId, counter, period, node, granted, spent }] of this.allotments) {
+      if (node !== account) continue
+      this.#account(orgId, { counter, period }).granted -= granted - spent
+      this.allotments.delete(key)
     }
     return true
   }
@@ -255,7 +296,7 @@ export class MemoryBooks {
       this.nodes.delete(node)
     }
     for (const [key, { orgId, counter, period, node, granted, spent }] of this.allotments) {
-      if (this.nodes.has(node)) continue
+      if (this.nodes.has(node) || this.isOpenBatch(node)) continue
       this.#account(orgId, { counter, period }).granted -= granted - spent
       this.allotments.delete(key)
     }

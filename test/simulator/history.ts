@@ -29,6 +29,15 @@ export type Step = { readonly atMs: number } & (
       readonly hold: number
       readonly responses: ReadonlyArray<Response>
     }
+  /** A batch: its sum is held and moved to it, and each of its requests is settled from there. */
+  | {
+      readonly do: "batch"
+      readonly at: number
+      readonly org: number
+      /** Of each request. */
+      readonly hold: number
+      readonly requests: ReadonlyArray<BatchRequest>
+    }
   /** A node is killed, and another takes its place. */
   | { readonly do: "crash"; readonly at: number; readonly forMs: number }
   /** Between a node and the store: requests are lost, replies are lost, or both are late. */
@@ -48,6 +57,15 @@ export type Step = { readonly atMs: number } & (
   /** Months that are over are closed, and expired data is removed. */
   | { readonly do: "close" }
 )
+
+export interface BatchRequest {
+  /** The node that makes it. */
+  readonly at: number
+  readonly lastsMs: number
+  readonly cost: number
+  /** Whether another node makes it once more, because it takes this one for dead. */
+  readonly isRepeated: boolean
+}
 
 export interface Response {
   /** Before it begins, with a hold that is ready. */
@@ -79,6 +97,8 @@ export const makeHistory = (seed: number, exchanges: number): History => {
   // Sessions have a generator of their own, so that a seed has the same exchanges as before there were sessions.
   const ofSessions = randomOf(seed ^ 0x5e55)
   for (let count = 0; count < exchanges / 10; count++) steps.push(session(ofSessions, 0, untilMs, { nodes, orgs }))
+  const ofBatches = randomOf(seed ^ 0xba7c)
+  for (let count = 0; count < exchanges / 20; count++) steps.push(batch(ofBatches, 0, untilMs, { nodes, orgs }))
   return { nodes, orgs, steps: inOrder(steps) }
 }
 
@@ -101,6 +121,7 @@ export const makeYear = (seed: number, exchanges: number): History => {
     const part: Array<Step> = []
     atMs = burst(part, fromMs, exchanges, random, size)
     for (let count = 0; count < exchanges / 10; count++) part.push(session(random, fromMs, atMs - fromMs, size))
+    for (let count = 0; count < exchanges / 20; count++) part.push(batch(random, fromMs, atMs - fromMs, size))
     for (const step of part) {
       if (step.do !== "exchange" || step.key === undefined) steps.push(step)
       else {
@@ -160,6 +181,21 @@ const session = (random: () => number, fromMs: number, forMs: number, { nodes, o
     }),
   )
   return { atMs: fromMs + upTo(forMs), do: "session", at: upTo(nodes), org: upTo(orgs), hold, responses }
+}
+
+const batch = (random: () => number, fromMs: number, forMs: number, { nodes, orgs }: Size): Step => {
+  const upTo = (max: number) => Math.floor(random() * max)
+  const hold = 1 + upTo(6)
+  const requests = Array.from(
+    { length: 1 + upTo(8) },
+    (): BatchRequest => ({
+      at: upTo(nodes),
+      lastsMs: random() < 0.3 ? upTo(6000) : upTo(300),
+      cost: upTo(hold + 1),
+      isRepeated: random() < 0.2,
+    }),
+  )
+  return { atMs: fromMs + upTo(forMs), do: "batch", at: upTo(nodes), org: upTo(orgs), hold, requests }
 }
 
 const lines = ["requests lost", "replies lost", "late"] as const

@@ -9,6 +9,7 @@ import { Cause, Clock, Context, Effect, Exit, Layer, type Scope, Semaphore } fro
 import { SqlClient } from "effect/sql"
 import { closeMonth, nextMonth } from "../../src/exports/close-month.ts"
 import { type Amount, formatAmount } from "../../src/money/amount.ts"
+import type { MovedNeed, MoveOutcome } from "../../src/money/ledger.ts"
 import { layerPostgres } from "../../src/money/ledger-postgres.ts"
 import { LedgerStores } from "../../src/money/ledger-store.ts"
 import { Retention } from "../../src/money/retention.ts"
@@ -33,6 +34,18 @@ export interface Mirror {
     nowMs: Effect.Effect<number>,
     job: Pick<HoldFacts, "ref" | "orgId"> & { readonly cost: Amount; readonly isDone: boolean },
   ) => Effect.Effect<boolean>
+  /** Begins a batch in both, with the money that a node has held. */
+  readonly beginBatch: (
+    inMemory: Effect.Effect<MoveOutcome>,
+    nowMs: Effect.Effect<number>,
+    batch: BatchOfBoth & { readonly node: string; readonly needs: ReadonlyArray<MovedNeed> },
+  ) => Effect.Effect<MoveOutcome>
+  /** Ends a batch in both. */
+  readonly endBatch: (
+    inMemory: Effect.Effect<boolean>,
+    nowMs: Effect.Effect<number>,
+    batch: BatchOfBoth,
+  ) => Effect.Effect<boolean>
   /** The calendar begins: the database makes partitions, and gives its rows times of it. */
   readonly beginAt: (originMs: number) => Effect.Effect<void>
   /** Removes expired data in both; in the database, months that are over are closed before. */
@@ -49,6 +62,11 @@ export interface Mirror {
   readonly audit: Effect.Effect<string | undefined>
   /** Empties the books. */
   readonly reset: Effect.Effect<void>
+}
+
+interface BatchOfBoth {
+  readonly id: string
+  readonly orgId: string
 }
 
 export interface Closed {
@@ -169,6 +187,39 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
         both("job_end", nowMs, inMemory, Effect.orDie(Effect.map(ended, ([row]) => row?.ended === true))),
       )
     },
+    beginBatch: (inMemory, nowMs, { id, orgId, node, needs }) => {
+      const batch = JSON.stringify({
+        id,
+        app: "app",
+        person: "",
+        endUser: "",
+        key: "key",
+        api: "openai",
+        state: "in_progress",
+        lines: 1,
+        currency: "USD",
+        held: "0",
+        day: "",
+        windowMs: 86_400_000,
+        keptMs: 86_400_000,
+      })
+      const begun = sql<{ readonly outcome: MoveOutcome }>`
+        select batch_begin(${orgId}, ${batch}::text::jsonb, ''::bytea, '[]'::jsonb, ${node},
+          ${JSON.stringify(needs)}::text::jsonb) as outcome`
+      const inDatabase = Effect.map(begun, ([row]) => row?.outcome ?? "lapsed")
+      return Effect.orDie(both("batch_begin", nowMs, inMemory, Effect.orDie(inDatabase)))
+    },
+    endBatch: (inMemory, nowMs, { id, orgId }) => {
+      const ended = sql<{ readonly ended: boolean }>`
+        select batch_end(${orgId}, ${id}, 'node', 'completed', '{"succeeded":0,"errored":0,"cancelled":0,"expired":0}'::jsonb,
+          ''::bytea) as ended`
+      const leased = run(`update batches set lease_node = 'node' where id = '${id}' and ended_at is null`)
+      const inDatabase = Effect.andThen(
+        leased,
+        Effect.map(ended, ([row]) => row?.ended === true),
+      )
+      return Effect.orDie(both("batch_end", nowMs, inMemory, Effect.orDie(inDatabase)))
+    },
     beginAt: (originMs) =>
       live(
         Effect.gen(function* () {
@@ -207,7 +258,7 @@ export const makeMirror: Effect.Effect<Mirror, never, Scope.Scope> = Effect.gen(
           found = undefined
         }),
         run(
-          "truncate nodes, counters, allotments, transfers, spent_requests, spent_days, replies, holds, usage_records, topups, jobs",
+          "truncate nodes, counters, allotments, transfers, spent_requests, spent_days, replies, holds, usage_records, topups, jobs, batches, events",
         ),
       ),
     ),

@@ -8,10 +8,10 @@ import { Gate } from "../../src/admission/gate.ts"
 import { isExpired } from "../../src/admission/request-id.ts"
 import { keepLeases, type LeasedCall } from "../../src/calls/settle/leases.ts"
 import { WeirConfig } from "../../src/config.ts"
-import { wholeAmount } from "../../src/money/amount.ts"
+import { parseAmount, wholeAmount } from "../../src/money/amount.ts"
 import { type BudgetNeed, planBudget } from "../../src/money/budgets/budget.ts"
-import { isMoney } from "../../src/money/counters.ts"
-import { type Hold, type HoldRequest, Ledger } from "../../src/money/ledger.ts"
+import { batchAccount, isMoney } from "../../src/money/counters.ts"
+import { type Hold, type HoldRequest, Ledger, type MovedNeed } from "../../src/money/ledger.ts"
 import { type LedgerStore, LedgerStores, oneStore } from "../../src/money/ledger-store.ts"
 import { periodOfDay } from "../../src/money/periods.ts"
 import { allTokens } from "../../src/money/pricing.ts"
@@ -78,6 +78,8 @@ interface Place {
   readonly journal: Array<Settlement>
   /** Calls of the store that have not ended. */
   calls: number
+  /** Asks the books by its line. */
+  ask: <A>(name: string, call: Effect.Effect<A, StoreUnavailable>) => Effect.Effect<A, StoreUnavailable>
 }
 
 const day = { period: "day", subject: undefined, source: "platform", thresholds: [] } as const
@@ -185,6 +187,7 @@ class World {
           leased: new Set(),
           journal: [],
           calls: 0,
+          ask: () => unavailable,
         }
         this.#places.push(place)
         yield* this.#start(place, channel)
@@ -363,6 +366,9 @@ class World {
         case "session":
           this.#clients.push(yield* Effect.forkDetach(this.#session(step)))
           return
+        case "batch":
+          this.#clients.push(yield* Effect.forkDetach(this.#batch(step)))
+          return
         case "crash": {
           const place = this.#places[step.at]
           if (place?.scope === undefined) return
@@ -515,7 +521,8 @@ class World {
         Effect.suspend(() => {
           const { node, ref } = settlement.hold
           const isNew = this.#books.usage.get(ref)?.isReaped !== false
-          if (isNew && !this.#books.nodes.has(node)) this.#late += settlement.cost
+          const isThere = this.#books.nodes.has(node) || this.#books.isOpenBatch(node)
+          if (isNew && !isThere) this.#late += settlement.cost
           return store.settle(settlement, mayBeOpen)
         }),
     }
@@ -540,6 +547,7 @@ class World {
         () => call,
         () => Effect.sync(() => place.calls--),
       )
+    place.ask = (name, call) => counted(through(name, call))
     return mapCalls((name, call) => counted(through(name, call(watched))))
   }
 
@@ -633,6 +641,71 @@ class World {
       // The one that is ready when the client leaves.
       const last = yield* Effect.result(ledger.hold(this.#holdOf(step, yield* this.#time, `s${this.#refs++}`)))
       if (Result.isSuccess(last) && !isDown()) yield* giveBack(last.success)
+    })
+  }
+
+  /** A batch: held at one node, run by any, and ended once, whoever has begun it. */
+  #batch(step: Extract<Step, { readonly do: "batch" }>): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const place = this.#places[step.at]
+      const { ledger, scope } = place ?? {}
+      if (place === undefined || ledger === undefined) return
+      const id = `b${this.#refs++}`
+      const total = { org: step.org, hold: step.hold * step.requests.length }
+      const held = yield* Effect.result(ledger.hold(this.#holdOf(total, yield* this.#time, `h${id}`)))
+      if (Result.isFailure(held) || place.scope !== scope) return
+      const hold = held.success
+      const periods = new Map((hold.budgets ?? []).map(({ counter, period }) => [counter, period]))
+      const move = (node: string, needs: ReadonlyArray<MovedNeed>) => {
+        const own = needs.map(({ counter, amount }) => ({
+          counter,
+          period: periods.get(counter),
+          amount: parseAmount(amount) ?? 0n,
+        }))
+        const inMemory = Effect.map(this.#timeOfBooks, (nowMs) =>
+          this.#books.beginBatch(id, hold.orgId, node, own, nowMs),
+        )
+        const begun = { id, orgId: hold.orgId, node, needs }
+        return place.ask("batch", this.#mirror?.beginBatch(inMemory, this.#timeOfBooks, begun) ?? inMemory)
+      }
+      yield* Effect.exit(ledger.handOver(hold, move))
+      // Its answer may be lost, or it begins late: then another node finds it.
+      const account = batchAccount(id)
+      for (let look = 0; look < looks && !this.#books.isOpenBatch(account); look++) yield* Effect.sleep(1000)
+      if (!this.#books.isOpenBatch(account)) return
+      const facts = { ...hold, node: account, amount: wholeAmount(step.hold) }
+      for (const [number, request] of step.requests.entries()) {
+        yield* Effect.sleep(request.lastsMs)
+        const requestId = `${id}-${number}`
+        const settle = (at: number) => {
+          const ref = `l${this.#refs++}`
+          return this.#settleRequest(at, { ...facts, ref, requestId }, request.cost)
+        }
+        const isSettled = yield* settle(request.at)
+        if (!isSettled || request.isRepeated) yield* settle(request.at + 1)
+      }
+      yield* this.#endBatch(id, hold.orgId)
+      if (yield* this.#endBatch(id, hold.orgId)) this.#wrongReply ??= `${id} ended twice`
+    })
+  }
+
+  #endBatch(id: string, orgId: string): Effect.Effect<boolean> {
+    const inMemory = Effect.sync(() => this.#books.endBatch(id))
+    return this.#mirror?.endBatch(inMemory, this.#timeOfBooks, { id, orgId }) ?? inMemory
+  }
+
+  /** Settles a request of a batch at a node, or leaves it to the node's journal. @returns false if the node is down */
+  #settleRequest(at: number, hold: Hold, cost: number): Effect.Effect<boolean> {
+    return Effect.gen({ self: this }, function* () {
+      const place = this.#places[at % this.#places.length]
+      const { ledger, scope } = place ?? {}
+      if (place === undefined || ledger === undefined) return false
+      const settlement = { hold, atMs: yield* this.#time, cost: wholeAmount(cost), record: recordOf(cost) }
+      // A node that is killed answers nothing more.
+      const settled = yield* Effect.exit(Effect.retry(ledger.settle(settlement), { times: 1 }))
+      if (place.scope !== scope) return false
+      if (Exit.isFailure(settled)) place.journal.push(settlement)
+      return true
     })
   }
 
