@@ -2,7 +2,7 @@
  * Responses that run without their client. The node that runs one has its lease, and writes its events for readers of other
  * nodes. A node that dies leaves it to the others, who end it as failed; its money is settled as that of any call.
  */
-import { Clock, Context, Effect, Layer, Semaphore } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Semaphore } from "effect"
 import { forAll, runEvery } from "../background.ts"
 import { compress, decompressAtMost } from "../files/zstd.ts"
 import type { KeptFacts } from "../money/settlement.ts"
@@ -31,6 +31,8 @@ interface Written {
   readonly response: RunningResponse
   /** It takes the events that are written. */
   readonly reader: EventReader
+  /** Its failure, if that could not be written. */
+  failure?: KeptContent | undefined
   readonly writing: Semaphore.Semaphore
   /** The number of parts. */
   parts: number
@@ -119,10 +121,23 @@ export class BackgroundResponses extends Context.Service<
         Effect.suspend(() => forAll(here(), write, { concurrency: 8 })),
       )
 
+      /** Writes a failure; one that could not be written is written with the next renewal. */
+      const fail = ({ orgId, id }: RunningResponse, content: KeptContent) =>
+        Effect.onExit(end(orgId, id, "failed", content), (exit) =>
+          Effect.sync(() => {
+            const written = running.get(keyOf(orgId, id))
+            if (written !== undefined) written.failure = Exit.isSuccess(exit) ? undefined : content
+          }),
+        )
+      const failures = Effect.suspend(() =>
+        forAll(running.values(), ({ response, failure }) =>
+          failure === undefined ? Effect.void : Effect.ignore(fail(response, failure)),
+        ),
+      )
       const renew = Effect.suspend(() => {
         const now = here()
         if (now.length === 0) return Effect.void
-        return Effect.map(store.renew(now, leaseMs), (still) => {
+        return Effect.map(Effect.andThen(failures, store.renew(now, leaseMs)), (still) => {
           for (const response of now) {
             if (still.has(response.id)) continue
             response.stop()
@@ -212,7 +227,7 @@ export class BackgroundResponses extends Context.Service<
         running: (orgId, id) => running.get(keyOf(orgId, id))?.response,
         ended: (response, failed, usage) => {
           const { orgId, id, log } = response
-          const failure = failed === undefined ? Effect.void : end(orgId, id, "failed", failed)
+          const failure = failed === undefined ? Effect.void : fail(response, failed)
           const amended = usage === undefined ? Effect.void : amend(orgId, id, usage)
           return Effect.ignore(Effect.andThen(Effect.ignore(write(response)), failure)).pipe(
             Effect.andThen(Effect.ignore(amended)),
