@@ -206,7 +206,7 @@ export class MemoryBooks {
     return "moved"
   }
 
-  /** What is left of the money of a batch goes back. @returns false if it had ended */
+  /** Ends a batch: the rest of its money goes back. @returns false if it had ended */
   endBatch(id: string): boolean {
     const account = batchAccount(id)
     if (!this.isOpenBatch(account)) return false

@@ -34,7 +34,7 @@ export type Step = { readonly atMs: number } & (
       readonly do: "batch"
       readonly at: number
       readonly org: number
-      /** Of each request. */
+      /** The hold of each request. */
       readonly hold: number
       readonly requests: ReadonlyArray<BatchRequest>
     }

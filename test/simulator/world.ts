@@ -644,7 +644,7 @@ class World {
     })
   }
 
-  /** A batch: held at one node, run by any, and ended once, whoever has begun it. */
+  /** A batch: held at one node, run by any, and ended once. */
   #batch(step: Extract<Step, { readonly do: "batch" }>): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
       const place = this.#places[step.at]
