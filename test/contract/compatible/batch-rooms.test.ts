@@ -4,8 +4,13 @@ import { beforeEach, describe, expect, it } from "vitest"
 import { answering } from "../../../src/testing/index.ts"
 import { chatLine as line, useBatches } from "../../support/batches.ts"
 
-const { ids, gateway, openai, create, ended, linesOf, books } = useBatches((text) =>
-  text.replace("plans:\n", "plans:\n  - { id: small, maxFiles: 1 }\n").replace("plan: team", "plan: small"),
+const { ids, gateway, openai, create, ended, linesOf, books } = useBatches(
+  (text) =>
+    text
+      .replace("contextWindow: 10000", "contextWindow: 1000000")
+      .replace("plans:\n", "plans:\n  - { id: small, maxFiles: 1 }\n")
+      .replace("plan: team", "plan: small"),
+  { largeBodyBytes: 400_000 },
 )
 const answer = answering({ words: ["ok"], inTokens: 10, outTokens: 2 })
 
@@ -20,6 +25,32 @@ describe("Batches", () => {
     const batch = await ended(made.id)
     expect(batch).toMatchObject({ status: "completed", request_counts: { completed: 2 } })
     expect(await linesOf(batch.output_file_id)).toHaveLength(2)
+    expect((await books(made.id)).left).toBe(0)
+  })
+
+  it("wait for room to price a large request", async () => {
+    let release = () => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    gateway().vendor.script(async (call) => {
+      await held
+      return answer(call)
+    })
+    const spaces = " ".repeat(300_000)
+    const asked = gateway().vendor.calls.length
+    const call = fetch(`${gateway().baseUrl}/openai/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${openai().apiKey}`, "content-type": "application/json" },
+      body: spaces + JSON.stringify(line("a").body),
+    })
+    await expect.poll(() => gateway().vendor.calls.length).toBeGreaterThan(asked)
+    const making = create([JSON.stringify(line("a")).replace('"body":{', `"body":{${spaces}`)])
+    setTimeout(release, 500)
+    const made = await making
+    expect(made.errors).toBeNull()
+    expect((await call).status).toBe(200)
+    expect(await ended(made.id)).toMatchObject({ status: "completed", request_counts: { completed: 1 } })
     expect((await books(made.id)).left).toBe(0)
   })
 
