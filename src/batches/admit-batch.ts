@@ -23,6 +23,7 @@ import type { Batch, BatchApi, BatchFacts, NewBatch, NewChunk, Problem } from ".
 import { BatchStore } from "./batch-store.ts"
 import { type BatchLine, writeLine } from "./line.ts"
 import { LineCalls, type LinePrice, type LineReply } from "./line-calls.ts"
+import { priceLine } from "./price-line.ts"
 
 /** A request of a batch as its client sent it, or its fault. */
 export type SentLine = { readonly number: number } & (
@@ -111,7 +112,7 @@ export const makeAdmitBatch = Effect.gen(function* () {
         continue
       }
       const { path, body } = sent.line
-      const priced = yield* calls.price({ caller: asCalled, tags: asked.facts.tags, path, body })
+      const priced = yield* priceLine(calls, { caller: asCalled, tags: asked.facts.tags, path, body })
       const later = turn.take(body.length + lineCost)
       if (later !== undefined) yield* Effect.promise(() => later)
       if ("status" in priced) {

@@ -39,7 +39,7 @@ export const makeFinishBatch = Effect.gen(function* () {
   const keep = Effect.fnUntraced(function* (batch: Batch, written: ResultFile) {
     if (written.isEmpty) return undefined
     const content = { mime: "application/jsonl", name: written.name, file: yield* written.file }
-    const kept = { purpose: resultsPurpose(batch), keptMs: batch.facts.resultsMs, content }
+    const kept = { purpose: resultsPurpose(batch), keptMs: batch.facts.resultsMs, content, isPaid: true }
     return yield* files.create(batch.orgId, batch.owner, kept)
   })
 

@@ -21,8 +21,11 @@ const mostFailures = 8
 export const laterOf = (reply: LineReply, failures: number): LineOutcome => {
   const { status, headers } = reply
   if (isGood(reply)) return { isAnswered: true, pauseMs: isShort(headers) ? sparePauseMs : 0, isFailed: false }
-  const isBusy = status === 429 || (status === 409 && headers["retry-after-ms"] !== undefined)
-  const isFailed = status >= 500 && headers["x-should-retry"] !== "false"
+  const isLater = headers["retry-after-ms"] !== undefined
+  // Clients do not wait for long; a batch does.
+  const isFinal = !isLater && headers["x-should-retry"] === "false"
+  const isBusy = (status === 429 && !isFinal) || (status === 409 && isLater)
+  const isFailed = status >= 500 && !isFinal
   if ((isFailed && failures < mostFailures) || isBusy)
     return { isAnswered: false, pauseMs: pauseOf(headers, failures), isFailed }
   return { isAnswered: true, pauseMs: 0, isFailed: false }

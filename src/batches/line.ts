@@ -19,7 +19,7 @@ const HeadJson = Schema.fromJsonString(Schema.Struct({ id: Schema.String, path: 
 const decodeHead = Schema.decodeUnknownOption(HeadJson)
 
 /** Line breaks in JSON are spaces between its values: strings have none. */
-const onOneLine = (json: string): string => json.replaceAll(/[\r\n]+/g, " ")
+export const onOneLine = (json: string): string => json.replaceAll(/[\r\n]+/g, " ")
 
 export const writeLine = ({ id, path, body }: BatchLine): string =>
   `{"id":${JSON.stringify(id)},"path":${JSON.stringify(path)},"body":${onOneLine(body)}}\n`

@@ -1,5 +1,7 @@
-/** The lines of a file of JSON lines, one after the other: no more of the file is in memory than a line and a chunk. */
-
+/**
+ * The lines of a file of JSON lines, one after the other: no more of the file is in memory than a line and a chunk, and others are
+ * served in between, also while all lines are empty.
+ */
 import { EventLoopBudget } from "../event-loop-budget.ts"
 
 export interface FileLine {
@@ -10,9 +12,9 @@ export interface FileLine {
 }
 
 const newline = 10
-/** Bytes that are read in one turn of the event loop, and those that a line counts beside its own. */
+/** The time of a line, as that of so many bytes. */
+const lineBytes = 64
 const turn = new EventLoopBudget(256 * 1024)
-const lineCost = 256
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Lines without content are left out. @param mostBytes of a line */
@@ -38,10 +40,10 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>, mostBytes: num
   for await (const chunk of chunks) {
     let from = 0
     for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, from)) {
+      const later = turn.take(end - from + lineBytes)
+      if (later !== undefined) await later
       add(chunk.subarray(from, end))
       from = end + 1
-      const later = turn.take(length + lineCost)
-      if (later !== undefined) await later
       const made = line()
       if (made !== undefined) yield made
     }

@@ -1,5 +1,6 @@
 /** The form of results in the API of a batch's client: one line of JSON for each request. */
 import type { Batch, BatchApi } from "./batch.ts"
+import { onOneLine } from "./line.ts"
 import type { LineReply } from "./line-calls.ts"
 
 /** The reason why a request has no answer. */
@@ -24,7 +25,7 @@ export const isGood = ({ status }: LineReply): boolean => status >= 200 && statu
 const jsonIn = ({ body }: LineReply): string => {
   try {
     JSON.parse(body)
-    return body.replaceAll(/[\r\n]+/g, " ")
+    return onOneLine(body)
   } catch {
     return JSON.stringify(body)
   }
@@ -87,7 +88,7 @@ const gemini: ResultForm = {
 export const geminiName = {
   inFile: (key: string): string => `"key":${JSON.stringify(key)}`,
   inList: (at: number, metadata: string | undefined): string =>
-    `"at":${at}${metadata === undefined ? "" : `,"metadata":${metadata}`}`,
+    `"at":${at}${metadata === undefined ? "" : `,"metadata":${onOneLine(metadata)}`}`,
 }
 
 /** The results of a list in the order of their requests. */

@@ -76,8 +76,11 @@ export const layerBatchRunner = Layer.effectDiscard(
       const requests = batch?.facts.requests
       if (batch === undefined || requests === undefined) return
       const file = yield* files.find(orgId, batch.owner, requests, requestsPurpose)
-      // Its owner was closed, and its files erased.
-      if (file === undefined) return yield* store.cancel(orgId, batchId)
+      // They were erased, with their owner or by its operator: nothing can be asked, and the money goes back.
+      if (file === undefined) {
+        yield* store.cancel(orgId, batchId)
+        return yield* store.chunkBack(chunk, node, 0, false)
+      }
       const caller = yield* Effect.catchTag(callers.known(earlierCaller(batch)), "ServiceError", Effect.succeed)
       const answered = new Set(yield* store.answered(orgId, batchId, first, lines))
       const waiting = (yield* files.range(file, chunk.place, chunk.bytes))

@@ -48,6 +48,8 @@ export interface FileToKeep {
   readonly content: Pick<NamedFile, "mime" | "name"> & { readonly file: Pick<MediaFile, "bytes" | "chunks"> }
   readonly offset?: number
   readonly makes?: ClientFile["makes"]
+  /** Whether it is kept even if there is no room for it: what was paid for is not lost. */
+  readonly isPaid?: boolean
 }
 
 type FileError = ServiceError | StoreUnavailable
@@ -147,12 +149,12 @@ export class ClientFiles extends Context.Service<
         const at = yield* place
         const { content, purpose, keptMs, offset, makes } = file
         const { bytes } = content.file
-        if (bytes > at.fileBytes) return yield* tooLarge(at.fileBytes)
+        if (bytes > at.fileBytes && file.isPaid !== true) return yield* tooLarge(at.fileBytes)
         const storage = storageOf(at)
         const id = newFileId(clock.currentTimeMillisUnsafe())
         const name = (content.name ?? id).toWellFormed()
         const facts = { id, bytes, purpose, keptMs, offset, makes, name, mime: plainType(content.mime) }
-        const room = yield* roomOf(orgId, at)
+        const room = file.isPaid === true ? anyRoom : yield* roomOf(orgId, at)
         if (!(yield* directory.begin(orgId, owner, facts, room))) return yield* noRoom(room)
         const stored = { orgId, id, parts: partsOf(bytes) }
         const kept = Effect.andThen(
@@ -215,6 +217,8 @@ const folderOf = (dataDir: string): FilesPlace => {
     orgBytes: mostOrgBytes,
   }
 }
+
+const anyRoom: FileRoom = { files: mostFiles, bytes: Number.MAX_SAFE_INTEGER }
 
 /** A type without parameters, as APIs take it. */
 const plainType = (mime: string): string =>

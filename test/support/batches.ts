@@ -8,15 +8,20 @@ import { Effect } from "effect"
 import OpenAI, { toFile } from "openai"
 import { afterAll } from "vitest"
 import { inEach } from "../../src/store/shards/shards.ts"
+import type { GatewayOptions } from "../../src/testing/gateway.ts"
 import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
 import { useGateway } from "./gateway.ts"
 
-export const useBatches = (change: (text: string) => string = (text) => text) => {
+export const useBatches = (
+  change: (text: string) => string = (text) => text,
+  config: GatewayOptions["config"] = {},
+) => {
   const ids = newTestIds()
   const folder = mkdtempSync(join(tmpdir(), "weir-batches-"))
   afterAll(() => rmSync(folder, { recursive: true }))
   const gateway = useGateway({
     ids,
+    config,
     catalogue: (urls) =>
       change(
         testCatalogue(urls, ids, `files: { to: "file://${folder}" }\n`)

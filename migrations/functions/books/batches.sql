@@ -49,7 +49,7 @@ begin
 end $fn$;
 
 -- Parts that are to be answered now, leased to a node, of as many batches: of each in turn, so that a large one does not keep
--- others waiting.
+-- others waiting. Of a batch, those for which a vendor has failed come last: a request that always fails keeps no other one waiting.
 create or replace function batch_chunks_take(p_node text, p_most integer, p_lease_ms double precision)
 returns setof batch_chunks language plpgsql as $fn$
 declare
@@ -69,7 +69,7 @@ begin
     where k.org_id = b.org_id and k.batch_id = b.id and k.chunk = (
       select l.chunk from batch_chunks l
       where l.org_id = b.org_id and l.batch_id = b.id and (l.lease_until is null or l.lease_until < now())
-      order by l.chunk limit 1)
+      order by l.failures, l.chunk limit 1)
     returning k.* into c;
     if found then
       return next c;

@@ -45,7 +45,17 @@ const hold = (
   }
   if (price.currency !== org.currency) return Effect.fail(unpriced)
   const amount = costOfUse(price, most)
-  return reserve(services, { ref, caller, currency: org.currency, amount, tokens: 0, nowMs, requestId: undefined })
+  // The money of a batch covers its calls alone.
+  const payer = { ...caller, batch: undefined }
+  return reserve(services, {
+    ref,
+    caller: payer,
+    currency: org.currency,
+    amount,
+    tokens: 0,
+    nowMs,
+    requestId: undefined,
+  })
 }
 
 /** Questions without an answer cost nothing. */

@@ -43,6 +43,22 @@ describe("Gemini's batches", () => {
     expect([records.length, findings, left]).toEqual([2, [], 0])
   })
 
+  it("have the metadata of a body on many lines", async () => {
+    says()
+    const headers = { "x-goog-api-key": `${gateway().keyId}~${gateway().key}`, "content-type": "application/json" }
+    const requests = ["a", "b"].map((key) => ({ metadata: { key, deep: { list: [1, 2] } }, request: { contents } }))
+    const reply = await fetch(`${gateway().baseUrl}/gemini/v1beta/models/main:batchGenerateContent`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify({ batch: { inputConfig: { requests: { requests } } } }, null, 2),
+    })
+    const name = /batches\/[a-z2-7]+/.exec(await reply.text())?.[0] ?? ""
+    const batch = await ended(name)
+    expect(batch.dest?.inlinedResponses?.map(({ metadata }) => metadata)).toEqual(
+      requests.map(({ metadata }) => metadata),
+    )
+  })
+
   it("answer a file of requests with a file", async () => {
     says()
     const lines = ["a", "b"].map((key) => JSON.stringify({ key, request: { contents } })).join("\n")
