@@ -116,14 +116,14 @@ export const makeAdmitBatch = Effect.gen(function* () {
       const later = turn.take(body.length + lineCost)
       if (later !== undefined) yield* Effect.promise(() => later)
       if ("status" in priced) {
-        if (priced.status === 429 || priced.status >= 500) return yield* notNow
         const problem = asked.problemOf(sent.line, priced)
         if (problem !== undefined) {
           copied.refuse({ ...problem, line: sent.number })
           continue
         }
       }
-      const text = Buffer.from(writeLine(sent.line))
+      const refusal = "status" in priced ? priced : undefined
+      const text = Buffer.from(writeLine({ ...sent.line, refusal }))
       writer.add(text)
       unwritten += text.length
       copied.add(text.length, "status" in priced ? undefined : priced)
@@ -304,7 +304,6 @@ const tooMany = (most: number): Problem => ({
 const tooManyOpen = serviceError("rate_limited", `The organisation has ${mostOpen} batches that have not ended`, {
   retryAfterMs: 60_000,
 })
-const notNow = serviceError("rate_limited", "The requests of the batch cannot be priced now", { retryAfterMs: 1000 })
 const noDisk = serviceError("internal_error", "The requests could not be stored now", { retryAfterMs: 1000 })
 const isOwnedBy = ({ owner }: Batch, caller: Caller): boolean => {
   const { app, person, endUser } = ownerOf(caller)

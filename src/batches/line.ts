@@ -13,16 +13,30 @@ export interface BatchLine {
   readonly path: string
   /** JSON. */
   readonly body: string
+  /** The reply to a request that was refused when it was priced: it is its answer, and the request is not made. */
+  readonly refusal?: Refusal | undefined
 }
 
-const HeadJson = Schema.fromJsonString(Schema.Struct({ id: Schema.String, path: Schema.String }))
+export type Refusal = typeof Refusal.Type
+const Refusal = Schema.Struct({
+  status: Schema.Int,
+  headers: Schema.Record(Schema.String, Schema.String),
+  /** JSON. */
+  body: Schema.String,
+})
+
+const HeadJson = Schema.fromJsonString(
+  Schema.Struct({ id: Schema.String, path: Schema.String, refusal: Schema.optionalKey(Refusal) }),
+)
 const decodeHead = Schema.decodeUnknownOption(HeadJson)
 
 /** Line breaks in JSON are spaces between its values: strings have none. */
 export const onOneLine = (json: string): string => json.replaceAll(/[\r\n]+/g, " ")
 
-export const writeLine = ({ id, path, body }: BatchLine): string =>
-  `{"id":${JSON.stringify(id)},"path":${JSON.stringify(path)},"body":${onOneLine(body)}}\n`
+export const writeLine = ({ id, path, body, refusal }: BatchLine): string => {
+  const refused = refusal === undefined ? "" : `"refusal":${JSON.stringify(refusal)},`
+  return `{"id":${JSON.stringify(id)},"path":${JSON.stringify(path)},${refused}"body":${onOneLine(body)}}\n`
+}
 
 /** Undefined if it is no such line. */
 export const readLine = (text: string): BatchLine | undefined => {

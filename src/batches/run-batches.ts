@@ -61,6 +61,10 @@ export const layerBatchRunner = Layer.effectDiscard(
       const line = readLine(text)
       if (line === undefined) return yield* Effect.die(new Error("A request of a batch cannot be read"))
       const requestId = lineRequestId(batch.id, batch.createdAt, number)
+      if (line.refusal !== undefined) {
+        yield* results.keep(batch, number, line.id, line.refusal)
+        return refused
+      }
       const reply =
         caller instanceof ServiceError
           ? calls.refused(line.path, caller)
@@ -147,4 +151,5 @@ export const layerBatchRunner = Layer.effectDiscard(
   }),
 )
 
+const refused: Outcome = { isAnswered: true, pauseMs: 0, isFailed: false }
 const ended: Outcome = { isAnswered: false, pauseMs: 0, isFailed: false }
