@@ -22,6 +22,9 @@ import type { Batch, BatchApi, BatchFacts, NewBatch, NewChunk, Problem } from ".
 import { BatchStore } from "./batch-store.ts"
 import { type BatchLine, writeLine } from "./line.ts"
 import { LineCalls, type LinePrice, type LineReply } from "./line-calls.ts"
+import { lineName } from "./vendor/submission.ts"
+import { vendorLine } from "./vendor/vendor-line.ts"
+import { VendorPlan } from "./vendor/vendor-plan.ts"
 
 /** A request of a batch as its client sent it, or its fault. */
 export type SentLine = { readonly number: number } & (
@@ -61,6 +64,9 @@ const flushBytes = 256 * 1024
 /** The time for which the requests are kept after the window, if nobody could erase them. */
 const afterWindowMs = 2 * dayMs
 
+/** The ids of batches have this length. */
+const longestId = "a".repeat(26)
+
 type AdmitError = ServiceError | StoreUnavailable
 
 export const makeAdmitBatch = Effect.gen(function* () {
@@ -69,6 +75,18 @@ export const makeAdmitBatch = Effect.gen(function* () {
   const files = yield* ClientFiles
   const spool = yield* Spool
   const store = yield* BatchStore
+
+  /** Notes whether a request runs at a vendor. The name of its line is as long as any. */
+  const plan = Effect.fnUntraced(function* (
+    { vendor, lines, place }: Copied,
+    bytes: number,
+    price: LinePrice | LineReply,
+  ) {
+    if (!vendor.isPossible) return
+    const number = lines + 1
+    const line = "status" in price ? "refused" : yield* vendorLine(price, lineName(longestId, number))
+    vendor.add({ number, place, bytes }, line)
+  })
 
   const copy = Effect.fnUntraced(function* (asked: BatchAsked) {
     const writer = yield* Effect.mapError(spool.create, () => noDisk)
@@ -111,6 +129,7 @@ export const makeAdmitBatch = Effect.gen(function* () {
       const text = Buffer.from(writeLine(sent.line))
       writer.add(text)
       unwritten += text.length
+      yield* plan(copied, text.length, priced)
       copied.add(text.length, "status" in priced ? undefined : priced)
       if (unwritten < flushBytes) continue
       yield* flush
@@ -161,6 +180,7 @@ export const makeAdmitBatch = Effect.gen(function* () {
     })
     const { hold } = held
     const [model, ...others] = copied.models
+    const submissions = copied.vendor.submissions()
     const batch: NewBatch = {
       ...named(asked),
       state: "in_progress",
@@ -176,7 +196,8 @@ export const makeAdmitBatch = Effect.gen(function* () {
         ...(model !== undefined && others.length === 0 && asked.facts.model === undefined && { model }),
       },
       outcome: undefined,
-      chunks: copied.chunks,
+      chunks: submissions === undefined ? copied.chunks : [],
+      submissions,
     }
     yield* services.ledger.handOver(hold, (node, needs) => store.begin(batch, node, needs))
     return batch.id
@@ -226,8 +247,10 @@ class Copied {
   readonly models = new Set<string>()
   /** The tags of its calls. */
   tags: Caller["tags"]
+  readonly vendor = new VendorPlan()
+  /** The place of the next request in the file. */
+  place = 0
   readonly #names = new Set<string>()
-  #place = 0
 
   refuse(problem: Problem): void {
     this.problems.push(problem)
@@ -246,8 +269,8 @@ class Copied {
     const last = this.chunks.at(-1)
     if (last !== undefined && last.lines < chunkLines && last.bytes + bytes <= chunkBytes) {
       this.chunks[this.chunks.length - 1] = { ...last, lines: last.lines + 1, bytes: last.bytes + bytes }
-    } else this.chunks.push({ first: this.lines + 1, lines: 1, place: this.#place, bytes })
-    this.#place += bytes
+    } else this.chunks.push({ first: this.lines + 1, lines: 1, place: this.place, bytes })
+    this.place += bytes
     this.lines++
     if (price === undefined) return
     this.amount += price.amount
