@@ -63,6 +63,15 @@ export const makeRunSubmission = Effect.gen(function* () {
       return yield* store.done(submission, node, rest)
     })
 
+    /** A vendor that has not ended its batch long after the gateway's is waited for no more. */
+    const goOnOrGiveUp = (next: Partial<Next> = {}): Effect.Effect<unknown, unknown> =>
+      submission.isGivenUp
+        ? Effect.andThen(
+            Effect.logError("A vendor did not end a batch that ran out of time, and may bill it", namesOf(submission)),
+            end,
+          )
+        : goOn(next)
+
     const wait = Effect.gen(function* () {
       if (submission.isOver || place === undefined) return yield* end
       const caller = yield* callerOf(batch)
@@ -89,21 +98,21 @@ export const makeRunSubmission = Effect.gen(function* () {
       Effect.logWarning("A vendor does not run a batch; the gateway answers its requests", namesOf(submission), why)
 
     const look = Effect.gen(function* () {
-      if (place === undefined) return yield* goOn()
+      if (place === undefined) return yield* goOnOrGiveUp()
       const found = yield* findSubmission(submission, place)
       if (found.t === "found") return yield* goOn({ state: "running", polls: -1, vendorBatch: found.batch, afterMs: 0 })
       if (found.t === "none" && submission.isLongSent) return yield* goOn({ state: "waiting", polls: -1, afterMs: 0 })
-      return yield* goOn()
+      return yield* goOnOrGiveUp()
     })
 
     const follow = Effect.fnUntraced(function* (vendorBatch: VendorBatch) {
-      if (place === undefined) return yield* goOn()
+      if (place === undefined) return yield* goOnOrGiveUp()
       const reply = yield* place.ask(place.dialect.poll(vendorBatch))
       if (reply?.status === 404) {
         return yield* Effect.andThen(logRefused(place.decodeError(reply.status, reply.body)), end)
       }
       const status = reply?.status === 200 ? place.dialect.status(reply.body, vendorBatch) : undefined
-      if (status === undefined) return yield* goOn()
+      if (status === undefined) return yield* goOnOrGiveUp()
       if (status.unknownState !== undefined) {
         yield* Effect.logWarning(
           "A vendor reports an unknown state of a batch; it counts as running",
@@ -111,11 +120,11 @@ export const makeRunSubmission = Effect.gen(function* () {
         )
       }
       if (status.state !== "running") return yield* close(place, vendorBatch, status)
-      if (!submission.isOver || submission.isCancelled) return yield* goOn()
+      if (!submission.isOver || submission.isCancelled) return yield* goOnOrGiveUp()
       // An accepted request to cancel is no proof: the next look reads whether the vendor has ended it.
       const cancelled = yield* place.ask(place.dialect.cancel(vendorBatch))
       const isTaken = cancelled !== undefined && cancelled.status < 500 && cancelled.status !== 429
-      return yield* goOn({ isCancelled: isTaken, afterMs: cancelPollMs })
+      return yield* goOnOrGiveUp({ isCancelled: isTaken, afterMs: cancelPollMs })
     })
 
     const close = Effect.fnUntraced(function* (place: VendorPlace, vendorBatch: VendorBatch, status: BatchStatus) {
@@ -126,17 +135,13 @@ export const makeRunSubmission = Effect.gen(function* () {
       const isRead = status.state === "failed" || given.answered.size === submission.lines
       // Results that are not all there may be later.
       const isAgain = given.isBroken ? reads < mostBroken : given.missing > 0 && reads < 1 && submission.sentLines > 0
-      if (given.postponed > 0 || (!isRead && isAgain)) return yield* goOn({ reads: reads + 1 })
+      if (given.postponed > 0 || (!isRead && isAgain)) return yield* goOnOrGiveUp({ reads: reads + 1 })
       if (!(yield* end)) return
       yield* Effect.forEach(place.dialect.removals(vendorBatch, status), (wire) => place.ask(wire), { discard: true })
     })
 
     const callerOf = (of: Batch) => Effect.catchTag(callers.known(earlierCaller(of)), "ServiceError", Effect.succeed)
 
-    if (submission.isGivenUp && state !== "waiting") {
-      yield* Effect.logError("A vendor did not end a batch that ran out of time, and may bill it", namesOf(submission))
-      return yield* Effect.asVoid(end)
-    }
     if (state === "waiting") return yield* Effect.asVoid(wait)
     const { vendorBatch } = submission
     return yield* Effect.asVoid(state === "running" && vendorBatch !== undefined ? follow(vendorBatch) : look)

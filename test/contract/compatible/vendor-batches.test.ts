@@ -99,6 +99,15 @@ describe.each(places)("a batch at $name", ({ model, make, calls }) => {
     await expectBooks(made.id, 5)
   })
 
+  it("bills no request that the vendor refuses", async () => {
+    twin.plan({ outcome: outcomes({ 2: "refused" }) })
+    const made = await create(lines("a", "b", "c"))
+    const { request_counts: counts, status } = await ended(made.id)
+    expect([status, (counts?.completed ?? 0) + (counts?.failed ?? 0)]).toEqual(["completed", 3])
+    expect(alone.length).toBe((counts?.completed ?? 0) - 2)
+    await expectBooks(made.id, counts?.completed ?? 0)
+  })
+
   it("reads a file again that breaks off", async () => {
     twin.plan({ brokenReads: 2, breaksAfter: { bytes: 40, resets: true } })
     const made = await create(lines("a", "b", "c"))
