@@ -2,7 +2,6 @@
  * The admission of a batch: each request is read, checked and priced, and their sum is held, before anything is asked. The
  * requests are copied into a file of the gateway's own, so that the client's may be erased meanwhile.
  */
-import { createHash } from "node:crypto"
 import { Effect, type Result, type Scope } from "effect"
 import { Calls, newRequestId } from "../calls/calls.ts"
 import { reserve } from "../calls/settle/reserve.ts"
@@ -19,11 +18,14 @@ import { invalidInput } from "../protocol/json/issues.ts"
 import { dayMs } from "../protocol/values/instant.ts"
 import { dayOf } from "../protocol/values/utc8.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
-import type { Batch, BatchApi, BatchFacts, NewBatch, NewChunk, Problem } from "./batch.ts"
+import type { Batch, BatchApi, BatchFacts, NewBatch, Problem } from "./batch.ts"
 import { BatchStore } from "./batch-store.ts"
+import { CopiedRequests } from "./copied-requests.ts"
 import { type BatchLine, writeLine } from "./line.ts"
 import { LineCalls, type LinePrice, type LineReply } from "./line-calls.ts"
 import { priceLine } from "./price-line.ts"
+import { lineName } from "./vendor/submission.ts"
+import { vendorLine } from "./vendor/vendor-line.ts"
 
 /** A request of a batch as its client sent it, or its fault. */
 export type SentLine = { readonly number: number } & (
@@ -62,9 +64,6 @@ export const keptMs = 30 * dayMs
 const mostOpen = 1000
 /** Faults of one batch that its client sees. */
 const mostProblems = 100
-/** Requests of one part of a batch, and their bytes. */
-const chunkLines = 16
-const chunkBytes = 1024 * 1024
 /** Bytes of requests that wait in memory to be written. */
 const flushBytes = 256 * 1024
 /** Bytes of requests that are read and priced in one turn of the event loop, and those that a request counts beside its own. */
@@ -72,6 +71,9 @@ const turn = new EventLoopBudget(32 * 1024)
 const lineCost = 2048
 /** The time for which the requests are kept after the window, if nobody could erase them. */
 const afterWindowMs = 2 * dayMs
+
+/** The ids of batches have this length. */
+const longestId = "a".repeat(26)
 
 type AdmitError = ServiceError | StoreUnavailable
 
@@ -82,9 +84,21 @@ export const makeAdmitBatch = Effect.gen(function* () {
   const spool = yield* Spool
   const store = yield* BatchStore
 
+  /** Notes whether a request runs at a vendor. The name of its line is as long as any. */
+  const plan = Effect.fnUntraced(function* (
+    { vendor, lines, place }: CopiedRequests,
+    bytes: number,
+    price: LinePrice | LineReply,
+  ) {
+    if (!vendor.isPossible) return
+    const number = lines + 1
+    const line = "status" in price ? "refused" : yield* vendorLine(price, lineName(longestId, number))
+    vendor.add({ number, place, bytes }, line)
+  })
+
   const copy = Effect.fnUntraced(function* (asked: BatchAsked) {
     const writer = yield* Effect.mapError(spool.create, () => noDisk)
-    const copied = new Copied()
+    const copied = new CopiedRequests()
     // At the price of batches.
     const asCalled = inBatch(asked.caller, { id: "", day: dayOf(services.nowMs()) })
     let unwritten = 0
@@ -126,6 +140,7 @@ export const makeAdmitBatch = Effect.gen(function* () {
       const text = Buffer.from(writeLine({ ...sent.line, refusal }))
       writer.add(text)
       unwritten += text.length
+      yield* plan(copied, text.length, priced)
       copied.add(text.length, "status" in priced ? undefined : priced)
       if (unwritten < flushBytes) continue
       yield* flush
@@ -163,7 +178,7 @@ export const makeAdmitBatch = Effect.gen(function* () {
   }
 
   /** Holds the sum, and moves it to the batch in the commit that begins it. */
-  const begin = Effect.fnUntraced(function* (asked: BatchAsked, copied: Copied, requests: ClientFile) {
+  const begin = Effect.fnUntraced(function* (asked: BatchAsked, copied: CopiedRequests, requests: ClientFile) {
     // The money is the organisation's until it is the batch's.
     const caller = { ...asked.caller, tags: copied.tags }
     const held = yield* reserve(services, {
@@ -177,6 +192,7 @@ export const makeAdmitBatch = Effect.gen(function* () {
     })
     const { hold } = held
     const [model, ...others] = copied.models
+    const submissions = copied.vendor.submissions()
     const batch: NewBatch = {
       ...named(asked),
       state: "in_progress",
@@ -193,7 +209,8 @@ export const makeAdmitBatch = Effect.gen(function* () {
         ...(model !== undefined && others.length === 0 && asked.facts.model === undefined && { model }),
       },
       outcome: undefined,
-      chunks: copied.chunks,
+      chunks: submissions === undefined ? copied.chunks : [],
+      submissions,
     }
     const isMoved = yield* services.ledger.handOver(hold, (node, needs) => store.begin(batch, node, needs))
     // Another request with its id was faster.
@@ -249,47 +266,6 @@ export const makeAdmitBatch = Effect.gen(function* () {
     return batch ?? (yield* lost)
   })
 })
-
-/** The requests that were copied so far. */
-class Copied {
-  lines = 0
-  amount = 0n
-  tokens = 0
-  readonly problems: Array<Problem> = []
-  readonly chunks: Array<NewChunk> = []
-  readonly models = new Set<string>()
-  /** The tags of its calls. */
-  tags: Caller["tags"]
-  readonly #names = new Set<string>()
-  #place = 0
-
-  refuse(problem: Problem): void {
-    this.problems.push(problem)
-  }
-
-  /** Names may be long: their hashes are kept. */
-  isNew(id: string): boolean {
-    const name = createHash("sha256").update(id).digest("base64url").slice(0, 22)
-    if (this.#names.has(name)) return false
-    this.#names.add(name)
-    return true
-  }
-
-  /** @param price undefined if its route refuses it */
-  add(bytes: number, price: LinePrice | undefined): void {
-    const last = this.chunks.at(-1)
-    if (last !== undefined && last.lines < chunkLines && last.bytes + bytes <= chunkBytes) {
-      this.chunks[this.chunks.length - 1] = { ...last, lines: last.lines + 1, bytes: last.bytes + bytes }
-    } else this.chunks.push({ first: this.lines + 1, lines: 1, place: this.#place, bytes })
-    this.#place += bytes
-    this.lines++
-    if (price === undefined) return
-    this.amount += price.amount
-    this.tokens += price.tokens
-    this.models.add(price.model)
-    this.tags ??= price.caller.tags
-  }
-}
 
 const empty: Problem = { code: "empty_batch", message: "The batch has no requests." }
 const duplicate = (id: string) => ({

@@ -91,6 +91,8 @@ export interface NewBatch extends Pick<Batch, "orgId" | "id" | "owner" | "keyId"
   readonly keptMs: number
   readonly outcome: BatchOutcome | undefined
   readonly chunks: ReadonlyArray<NewChunk>
+  /** The parts that run at a vendor, instead of chunks. */
+  readonly submissions?: ReadonlyArray<NewSubmission> | undefined
 }
 
 /** A part of the requests: the number of its first one, and its place in their file. */
@@ -99,6 +101,16 @@ export interface NewChunk {
   readonly lines: number
   readonly place: number
   readonly bytes: number
+}
+
+/** A part of the requests that runs at a vendor: its target, and what its lines share there. */
+export interface NewSubmission extends NewChunk {
+  readonly vendor: string
+  readonly targetModel: string
+  /** The key of the target. */
+  readonly target: string
+  readonly isOwn: boolean
+  readonly group: string
 }
 
 /** The names by which the caller of a batch is found later. */

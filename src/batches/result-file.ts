@@ -23,8 +23,12 @@ export class ResultFile {
 
   /** Adds a line. */
   add(text: string): Effect.Effect<void> {
+    return this.addText(`${text}\n`)
+  }
+
+  addText(text: string): Effect.Effect<void> {
     return Effect.suspend(() => {
-      const line = Buffer.from(`${text}\n`)
+      const line = Buffer.from(text)
       this.#writer.add(line)
       this.#bytes += line.length
       this.#waiting += line.length

@@ -7,6 +7,8 @@ import { HttpApiBuilder, HttpApiError } from "effect/http-api"
 import { Overload } from "../admission/overload.ts"
 import { Batches } from "../batches/batches.ts"
 import { layerBatchRunner } from "../batches/run-batches.ts"
+import { layerSubmissionRunner } from "../batches/vendor/run-submissions.ts"
+import { SubmissionStore } from "../batches/vendor/submission-store.ts"
 import { Calls, newRequestId } from "../calls/calls.ts"
 import { lameDuckMsOf, WeirConfig } from "../config.ts"
 import { OperatorSessions } from "../identity/operator-sessions.ts"
@@ -120,7 +122,10 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
 )
 
 /** Requests of batches are answered by the routes of their APIs. */
-const batches = Layer.provideMerge(layerBatchRunner, Batches.layer).pipe(Layer.provide(layerLineCalls))
+const batches = Layer.mergeAll(layerBatchRunner, layerSubmissionRunner.pipe(Layer.provide(SubmissionStore.layer))).pipe(
+  Layer.provideMerge(Batches.layer),
+  Layer.provide(layerLineCalls),
+)
 
 /** Serves all routes on the configured address; if a port for metrics is set, operators' routes are open there. */
 export const layerServer = Layer.unwrap(

@@ -54,8 +54,9 @@ export const useBatches = (
         completion_window: "24h",
         ...more,
       }),
-    ended: async (id: string) => {
+    ended: async (id: string, looks = () => {}) => {
       for (;;) {
+        looks()
         const batch = await openai().batches.retrieve(id)
         if (["completed", "failed", "expired", "cancelled"].includes(batch.status)) return batch
         await new Promise((resolve) => setTimeout(resolve, 50))

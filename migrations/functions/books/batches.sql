@@ -2,6 +2,7 @@
 
 -- Begins a batch: moves its money, which a node has held, to its account. Outcomes: moved | lapsed (the lease of the node has ended,
 -- and the money with it) | repeated (another batch has its request id). A batch that is there already is not begun again. Needs: [{counter, amount}]. Chunks: [{first, lines, place, bytes}].
+-- A batch that runs at a vendor has submissions instead: [{first, lines, place, bytes, vendor, targetModel, target, isOwn, group}].
 create or replace function batch_begin(p_org text, p_batch jsonb, p_facts bytea, p_chunks jsonb, p_node text, p_needs jsonb)
 returns text language plpgsql as $fn$
 declare
@@ -45,6 +46,12 @@ begin
   insert into batch_chunks (org_id, batch_id, chunk, first_line, lines, place, bytes)
   select p_org, batch, row_number() over (order by x.first), x.first, x.lines, x.place, x.bytes
   from jsonb_to_recordset(p_chunks) as x(first integer, lines integer, place bigint, bytes integer);
+  insert into batch_submissions (org_id, batch_id, submission, first_line, lines, place, bytes, vendor, target_model, target,
+    is_own, line_group)
+  select p_org, batch, row_number() over (order by x.first), x.first, x.lines, x.place, x.bytes, x.vendor, x."targetModel",
+    x.target, x."isOwn", x."group"
+  from jsonb_to_recordset(coalesce(p_batch->'submissions', '[]')) as x(first integer, lines integer, place bigint, bytes bigint,
+    vendor text, "targetModel" text, target text, "isOwn" boolean, "group" text);
   return 'moved';
 end $fn$;
 
@@ -114,7 +121,7 @@ returns void language sql as $fn$
 $fn$;
 
 -- Batches whose results are to be written now, leased to a node: those that are answered, were cancelled, or whose time is over,
--- once no node works on them any more.
+-- once no node works on them any more, and no vendor: what a vendor has answered is billed first.
 create or replace function batches_finish(p_node text, p_most integer, p_lease_ms double precision)
 returns setof batches language sql as $fn$
   select books_moved();
@@ -126,6 +133,7 @@ returns setof batches language sql as $fn$
       and not exists (
         select from batch_chunks k where k.org_id = q.org_id and k.batch_id = q.id
           and (q.state = 'in_progress' and q.cancelled_at is null and q.ends_at > now() or k.lease_until > now()))
+      and not exists (select from batch_submissions s where s.org_id = q.org_id and s.batch_id = q.id)
     limit p_most for update skip locked
   ) due
   where b.org_id = due.org_id and b.id = due.id
@@ -151,6 +159,7 @@ begin
   end if;
   perform batch_return(p_org, p_batch);
   delete from batch_chunks where org_id = p_org and batch_id = p_batch;
+  delete from batch_submissions where org_id = p_org and batch_id = p_batch;
   delete from batch_results where org_id = p_org and batch_id = p_batch;
   perform event_append(p_org, 'batch.done', p_batch, jsonb_strip_nulls(jsonb_build_object('batch', p_batch, 'status', p_state,
     'appId', nullif(b.app_id, ''), 'requests', b.lines, 'succeeded', b.succeeded, 'errored', b.errored,
@@ -187,12 +196,14 @@ returns table(now_succeeded integer, now_errored integer) language sql stable as
   from batch_results r where b.ended_at is null and r.org_id = b.org_id and r.batch_id = b.id
 $fn$;
 
--- Cancels a batch that has not ended: no request of it is begun any more. Cancelled again, it stays as it is.
+-- Cancels a batch that has not ended: no request of it is begun any more, and its vendor is asked to cancel what it has.
+-- Cancelled again, it stays as it is.
 create or replace function batch_cancel(p_org text, p_batch text)
 returns void language sql as $fn$
   select books_moved();
   update batches set cancelled_at = now()
-  where org_id = p_org and id = p_batch and ended_at is null and cancelled_at is null
+  where org_id = p_org and id = p_batch and ended_at is null and cancelled_at is null;
+  update batch_submissions set next_at = now() where org_id = p_org and batch_id = p_batch and next_at > now()
 $fn$;
 
 -- Erases batches that have ended: one, or those past keeping, at most so many. Returns how many.

@@ -29,6 +29,7 @@ export const bookTables = [
   "client_files",
   "batches",
   "batch_chunks",
+  "batch_submissions",
   "batch_results",
   "content_objects",
   "jobs",

@@ -1,8 +1,9 @@
 /**
- * `npm run faults:batches -- [requests] [seed]`: batches through three gateways on one PostgreSQL and one Redis, while gateways and
+ * `npm run faults:batches -- [requests] [seed] [--vendor]`: batches through three gateways on one PostgreSQL and one Redis, while gateways and
  * stores are killed and lines are cut, at random. Afterwards each request must be in one file of results and billed once if it
  * succeeded, with the usage that its answer reports; no money may be left with the batches, and the balance must be what was
- * paid in less what was billed, to the tenth digit.
+ * paid in less what was billed, to the tenth digit. With `--vendor`, the batches run at the vendor's own API of batches, which
+ * must be asked for each of them once, loses answers, and leaves requests out.
  */
 import { execFile } from "node:child_process"
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -14,6 +15,9 @@ import { promisify } from "node:util"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { testCatalogue } from "../../../src/testing/gateway.ts"
 import { startScriptedVendor, type VendorScript } from "../../../src/testing/scripted-vendor.ts"
+import { serveBatches } from "../../../src/testing/twins/batch-twin.ts"
+import { makeOpenaiBatches } from "../../../src/testing/twins/openai/batches.ts"
+import type { TwinScript } from "../../../src/testing/twins/twin.ts"
 import { answering } from "../../../src/testing/vendor-replies.ts"
 import { query as ask, startPostgres } from "../../support/faults/databases.ts"
 import { gateway, gatewayEnvironment, redis } from "../../support/faults/processes.ts"
@@ -21,8 +25,10 @@ import { openLine } from "../../support/faults/proxy.ts"
 import { freePort } from "../../support/free-port.ts"
 import { randomOf } from "../../support/random.ts"
 
-const requests = Number(process.argv[2] ?? 10_000)
-const seed = Number(process.argv[3] ?? Date.now() % 1_000_000)
+const isAtVendor = process.argv.includes("--vendor")
+const [sentRequests, sentSeed] = process.argv.slice(2).filter((each) => each !== "--vendor")
+const requests = Number(sentRequests ?? 10_000)
+const seed = Number(sentSeed ?? Date.now() % 1_000_000)
 const batchCount = 4
 const gatewayCount = 3
 const faultEveryMs = 1500
@@ -39,7 +45,7 @@ chmodSync(dir, 0o755)
 const scope = Scope.makeUnsafe()
 
 /** One request in nine is refused by the vendor; each has another number of tokens, by which its record is known. */
-const isRefused = (at: number) => at % 9 === 4
+const isRefused = (at: number) => at % 9 === 4 && !isAtVendor
 const tokensOf = (at: number) => 1000 + at
 const asked = new Map<number, number>()
 const script: VendorScript = async (call) => {
@@ -61,7 +67,26 @@ const script: VendorScript = async (call) => {
   }
   return answering({ words: ["answer"], inTokens: tokensOf(at), outTokens: 3 })(call)
 }
-const vendor = await Effect.runPromise(Scope.provide(startScriptedVendor(script), scope))
+const twinScript: TwinScript = (request) => {
+  const at = Number(/k-(\d+)-k/.exec(request.texts.join(" "))?.[1])
+  const usage = { inTokens: tokensOf(at), outTokens: 3, cachedTokens: 0 }
+  return { blocks: [{ t: "text", pieces: ["answer"] }], usage }
+}
+const twin = makeOpenaiBatches(twinScript)
+twin.plan({
+  polls: 3,
+  lostCreates: 2,
+  brokenReads: 3,
+  breaksAfter: { bytes: 5000, resets: true },
+  order: "reversed",
+  outcome: (id) => {
+    const line = Number(id.split("-").at(-1))
+    return line % 7 === 3 ? "missing" : line % 11 === 5 ? "twice" : undefined
+  },
+})
+const vendor = await Effect.runPromise(
+  Scope.provide(startScriptedVendor(isAtVendor ? serveBatches(twin, script) : script), scope),
+)
 
 const ids = { org: "org_batches", app: "app_batches", key: "key_batches" }
 const files = join(dir, "files")
@@ -78,6 +103,7 @@ budgets:
 `,
   )
     .replace(`amount: "1000"`, `amount: "${balance}"`)
+    .replace("id: openai, ", isAtVendor ? "id: openai, batch: vendor, " : "id: openai, ")
     .replace('cacheRead: "0.3", from', 'cacheRead: "0.3", batch: "0.5", from'),
 )
 
@@ -270,8 +296,12 @@ const [[budget] = []] =
   await query(`select coalesce((select sum(granted) from counters where counter like 'budget:money:%'), 0)
   - coalesce((select sum(granted - spent) from allotments where counter like 'budget:money:%'), 0)`)
 check(Math.abs(Number(budget) - Number(sum)) < 1e-9, `${budget} is used of a budget, and ${sum} was billed`)
-const [[rows] = []] = await query("select (select count(*) from batch_results) + (select count(*) from batch_chunks)")
+const [[rows] = []] = await query(
+  "select (select count(*) from batch_results) + (select count(*) from batch_chunks) + (select count(*) from batch_submissions)",
+)
 check(rows === "0", `${rows} rows of batches that have ended`)
+const made = twin.batches().length
+check(made === (isAtVendor ? batchCount : 0), `the vendor has made ${made} batches`)
 // Not synchronously: the gateways' lines to their stores run through this process.
 const doctor = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
 await promisify(execFile)(process.execPath, [

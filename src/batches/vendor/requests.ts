@@ -1,0 +1,125 @@
+/** The requests of a submission, in the gateway's own file: one after the other, or any of them by its number. */
+import { Effect, Option, Stream } from "effect"
+import { ClientFiles } from "../../client-files/client-files.ts"
+import type { ClientFile } from "../../client-files/file-directory.ts"
+import { requestsPurpose } from "../admit-batch.ts"
+import type { Batch, NewChunk } from "../batch.ts"
+import { type BatchLine, readLine } from "../line.ts"
+import { linesOf } from "../lines-of.ts"
+import type { Submission } from "./submission.ts"
+
+export interface PlacedLine {
+  readonly number: number
+  readonly text: string
+  readonly place: number
+  readonly bytes: number
+}
+
+/** Bytes that are read at once. */
+const windowBytes = 1024 * 1024
+/** Requests of a part that the gateway answers itself, and their bytes. */
+const chunkLines = 16
+const chunkBytes = 1024 * 1024
+
+export type Requests = Effect.Success<ReturnType<Effect.Success<typeof makeRequests>>>
+
+export const makeRequests = Effect.gen(function* () {
+  const files = yield* ClientFiles
+
+  const read = (file: ClientFile, { place, bytes }: Submission, from: number, to: number) =>
+    files.range(file, from, Math.min(to, place + bytes) - from)
+
+  const inOrder = (file: ClientFile, submission: Submission) => {
+    const { first, place, bytes } = submission
+    const end = place + bytes
+    const content = Stream.paginate(place, (from: number) =>
+      Effect.map(read(file, submission, from, from + windowBytes), (part) => {
+        const next = from + windowBytes
+        return [[part], next < end ? Option.some(next) : Option.none<number>()] as const
+      }),
+    )
+    return Stream.fromAsyncIterable(
+      linesOf(Stream.toAsyncIterable(Stream.orDie(content)), Number.MAX_SAFE_INTEGER),
+      (cause) => cause,
+    ).pipe(
+      Stream.orDie,
+      Stream.mapAccum(
+        () => place,
+        (at, { number, text = "" }) => {
+          const length = Buffer.byteLength(text) + 1
+          return [at + length, [{ number: first + number - 1, text, place: at, bytes: length }]]
+        },
+      ),
+    )
+  }
+
+  return Effect.fnUntraced(function* (submission: Submission, batch: Batch) {
+    const { first, place, bytes } = submission
+    const end = place + bytes
+    const found = yield* files.find(batch.orgId, batch.owner, batch.facts.requests ?? "", requestsPurpose)
+    if (found === undefined) return yield* Effect.die(new Error("The requests of a batch are gone"))
+    const file = found
+    // Each reading is one of its own.
+    const all = Stream.suspend(() => inOrder(file, submission))
+    let window: { readonly from: number; readonly part: Buffer } | undefined
+
+    /** The place of each request, and of the end. */
+    const placesOf = yield* Effect.cached(
+      Effect.gen(function* () {
+        const each = new Float64Array(submission.lines + 1).fill(end)
+        yield* Stream.runForEach(all, (line) =>
+          Effect.sync(() => {
+            each[line.number - first] = line.place
+          }),
+        )
+        return each
+      }),
+    )
+
+    return {
+      /** All of them, in their order. */
+      all,
+      /** Requests near each other are read once, in any order. */
+      line: Effect.fnUntraced(function* (number: number) {
+        const each = yield* placesOf
+        const [from = end, to = end] = [each[number - first], each[number - first + 1]]
+        let near = window
+        if (near === undefined || from < near.from || to > near.from + near.part.length) {
+          const start = Math.max(place, from - (from % windowBytes))
+          near = {
+            from: start,
+            part: Buffer.from(yield* read(file, submission, start, Math.max(to, start + windowBytes))),
+          }
+          window = near
+        }
+        const text = near.part.toString("utf8", from - near.from, to - near.from)
+        return yield* requestIn({ text: text.trimEnd() })
+      }),
+      /** The requests without an answer, in parts that the gateway answers. */
+      rest: (answered: ReadonlySet<number>) =>
+        Effect.map(
+          Stream.runFold(
+            all,
+            (): Array<NewChunk> => [],
+            (chunks, { number, ...line }) => {
+              if (answered.has(number)) return chunks
+              const last = chunks.at(-1)
+              const follows = last !== undefined && last.first + last.lines === number
+              if (follows && last.lines < chunkLines && last.bytes + line.bytes <= chunkBytes) {
+                chunks[chunks.length - 1] = { ...last, lines: last.lines + 1, bytes: last.bytes + line.bytes }
+              } else chunks.push({ first: number, lines: 1, place: line.place, bytes: line.bytes })
+              return chunks
+            },
+          ),
+          (chunks): ReadonlyArray<NewChunk> => chunks,
+        ),
+    }
+  })
+})
+
+/** The request of a line that was read. */
+export const requestIn = ({ text }: Pick<PlacedLine, "text">): Effect.Effect<BatchLine> =>
+  Effect.suspend(() => {
+    const line = readLine(text)
+    return line === undefined ? Effect.die(new Error("A request of a batch cannot be read")) : Effect.succeed(line)
+  })

@@ -1,0 +1,62 @@
+/** Runs the parts of batches that run at vendors: each node takes those that are due, under a lease. A part outlives every node. */
+import { randomUUID } from "node:crypto"
+import { Effect, FiberSet, Layer } from "effect"
+import { runEvery } from "../../background.ts"
+import { WeirConfig } from "../../config.ts"
+import { LineCalls } from "../line-calls.ts"
+import { makeRunSubmission } from "./run-submission.ts"
+import { namesOf, type Submission } from "./submission.ts"
+import { SubmissionStore } from "./submission-store.ts"
+
+/** Submissions that a node looks at at once. */
+const mostAtOnce = 4
+const failedPauseMs = 2000
+
+export const layerSubmissionRunner = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const store = yield* SubmissionStore
+    const calls = yield* LineCalls
+    const run = yield* makeRunSubmission
+    const { leaseMs, checkpointMs } = yield* WeirConfig
+    const node = randomUUID()
+    const running = yield* FiberSet.make<void>()
+    let isEnding = false
+    // A result that is settled now is kept; the rest is left to other nodes.
+    yield* Effect.addFinalizer(() => {
+      isEnding = true
+      return Effect.ignore(Effect.timeout(FiberSet.awaitEmpty(running), drainMs))
+    })
+
+    /** One whose look fails is looked at again later. */
+    const runLeased = (submission: Submission): Effect.Effect<void> =>
+      Effect.catchCause(run(submission, node), (cause) =>
+        Effect.andThen(
+          Effect.logWarning(
+            "A batch at a vendor could not be followed; it is tried again later",
+            namesOf(submission),
+            cause,
+          ),
+          Effect.ignore(store.back(submission, node, failedPauseMs)),
+        ),
+      )
+
+    const look = Effect.gen(function* () {
+      const room = mostAtOnce - (yield* FiberSet.size(running))
+      if (isEnding || room <= 0 || !(yield* calls.hasRoom)) return
+      // One that was taken is looked at, even if the node ends now.
+      yield* Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(restore(store.take(node, room, leaseMs)), (taken) =>
+          Effect.forEach(taken, (submission) => FiberSet.run(running, runLeased(submission)), { discard: true }),
+        ),
+      )
+    })
+    yield* runEvery("500 millis", "Batches at vendors", look)
+
+    const renew = Effect.gen(function* () {
+      if ((yield* FiberSet.size(running)) > 0) yield* store.renew(node, leaseMs)
+    })
+    yield* runEvery(checkpointMs, "Leases of batches at vendors", renew)
+  }),
+)
+
+const drainMs = 10_000
