@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { beforeEach, describe, expect, it } from "vitest"
 import {
+  answering,
   anthropicTwin,
   type BatchTwin,
   geminiTwin,
@@ -97,6 +98,14 @@ describe.each(places)("a batch at $name", ({ model, make, calls }) => {
     expect(batch).toMatchObject({ status: "completed", request_counts: { completed: 5, failed: 0 } })
     expect(alone).toHaveLength(3)
     await expectBooks(made.id, 5)
+  })
+
+  it("is run by the gateway if one request has another target", async () => {
+    const other = model === "main" ? "gemini" : "main"
+    gateway().vendor.script(serveBatches(twin, answering({ words: ["ok"], inTokens: 10, outTokens: 2 })))
+    const made = await create([...lines("a"), chatLine("b", "Hi", { model: other })])
+    expect(await ended(made.id)).toMatchObject({ status: "completed" })
+    expect(twin.batches()).toEqual([])
   })
 
   it("bills no request that the vendor refuses", async () => {
