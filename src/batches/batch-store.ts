@@ -35,6 +35,7 @@ export class BatchStore extends Context.Service<
     readonly list: (orgId: string, owner: KeptOwner, page: BatchPage) => Result<ReadonlyArray<Batch>>
     /** The number of batches of an organisation that have not ended. */
     readonly open: (orgId: string) => Result<number>
+    /** @param most requests, approximately */
     readonly take: (node: string, most: number, leaseMs: number) => Result<ReadonlyArray<Chunk>>
     readonly renew: (node: string, leaseMs: number) => Result<void>
     readonly chunkDone: (chunk: Chunk) => Result<void>

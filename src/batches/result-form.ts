@@ -1,4 +1,5 @@
 /** The form of results in the API of a batch's client: one line of JSON for each request. */
+import { createHash } from "node:crypto"
 import type { Batch, BatchApi } from "./batch.ts"
 import { onOneLine } from "./line.ts"
 import type { LineReply } from "./line-calls.ts"
@@ -31,6 +32,9 @@ const jsonIn = ({ body }: LineReply): string => {
   }
 }
 
+/** A name for the result of a request that was not made. */
+const nameOf = (id: string): string => createHash("sha256").update(id).digest("hex").slice(0, 24)
+
 const openaiReasons = {
   expired: ["batch_expired", "This request could not be executed before the completion window expired."],
   cancelled: ["batch_cancelled", "This request was not executed, because the batch was cancelled."],
@@ -43,7 +47,7 @@ const openai: ResultForm = {
     `{"id":"batch_${requestId}","custom_id":${JSON.stringify(id)},"response":{"status_code":${reply.status},"request_id":${JSON.stringify(requestId)},"body":${jsonIn(reply)}},"error":null}`,
   unanswered: (id, why) => {
     const [code, message] = openaiReasons[why]
-    return JSON.stringify({ id: `batch_req_${code}`, custom_id: id, response: null, error: { code, message } })
+    return JSON.stringify({ id: `batch_req_${nameOf(id)}`, custom_id: id, response: null, error: { code, message } })
   },
 }
 

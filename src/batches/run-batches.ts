@@ -11,6 +11,7 @@ import { WeirConfig } from "../config.ts"
 import { type Caller, inBatch } from "../identity/caller.ts"
 import { Callers } from "../identity/callers.ts"
 import { ServiceError } from "../protocol/error.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
 import { requestsPurpose } from "./admit-batch.ts"
 import { type Batch, earlierCaller } from "./batch.ts"
 import type { Chunk } from "./batch-rows.ts"
@@ -28,6 +29,12 @@ const mostFinishing = 4
 
 type Outcome = ReturnType<typeof laterOf>
 
+/** A batch and its caller as they are now. */
+type Current = Effect.Effect<
+  { readonly batch: Batch | undefined; readonly caller: Caller | ServiceError },
+  StoreUnavailable
+>
+
 export const layerBatchRunner = Layer.effectDiscard(
   Effect.gen(function* () {
     const store = yield* BatchStore
@@ -44,6 +51,8 @@ export const layerBatchRunner = Layer.effectDiscard(
     const chunks = yield* FiberSet.make<void>()
     const finishing = yield* FiberSet.make<void>()
     let isEnding = false
+    /** Requests of the parts that this node has. */
+    let inHand = 0
     // Calls that run are drained as all others; what waits for one is left to other nodes.
     yield* Effect.addFinalizer(() => {
       isEnding = true
@@ -51,13 +60,13 @@ export const layerBatchRunner = Layer.effectDiscard(
     })
 
     const answer = Effect.fnUntraced(function* (
-      batch: Batch,
       { failures }: Chunk,
-      caller: Caller | ServiceError,
+      current: Current,
       { number, text }: { readonly number: number; readonly text: string },
     ) {
       yield* spareTime
-      if (isEnding) return ended
+      const { batch, caller } = yield* current
+      if (isEnding || batch === undefined || isOver(batch)) return ended
       const line = readLine(text)
       if (line === undefined) return yield* Effect.die(new Error("A request of a batch cannot be read"))
       const requestId = lineRequestId(batch.id, batch.createdAt, number)
@@ -85,7 +94,10 @@ export const layerBatchRunner = Layer.effectDiscard(
         yield* store.cancel(orgId, batchId)
         return yield* store.chunkBack(chunk, node, 0, false)
       }
-      const caller = yield* Effect.catchTag(callers.known(earlierCaller(batch)), "ServiceError", Effect.succeed)
+      const caller = Effect.catchTag(callers.known(earlierCaller(batch)), "ServiceError", Effect.succeed)
+      // It may be cancelled, and its caller disabled, while its requests wait.
+      const read = Effect.all({ batch: store.find(orgId, undefined, batchId), caller })
+      const current = yield* Effect.cachedWithTTL(read, "1 second")
       const answered = new Set(yield* store.answered(orgId, batchId, first, lines))
       const waiting = (yield* files.range(file, chunk.place, chunk.bytes))
         .toString("utf8")
@@ -95,7 +107,7 @@ export const layerBatchRunner = Layer.effectDiscard(
         .filter(({ number }) => !answered.has(number))
       const outcomes = yield* Effect.forEach(
         waiting,
-        (request) => permits.withPermit(answer(batch, chunk, caller, request)),
+        (request) => permits.withPermit(answer(chunk, current, request)),
         { concurrency: "unbounded" },
       )
       yield* giveBack(chunk, outcomes)
@@ -111,17 +123,26 @@ export const layerBatchRunner = Layer.effectDiscard(
     })
 
     /** A part whose run fails is taken again later. */
-    const runLeased = (chunk: Chunk): Effect.Effect<void> =>
-      Effect.catchCause(run(chunk), (cause) =>
-        Effect.andThen(
-          Effect.logWarning("Requests of a batch could not be answered; they are asked again later", cause),
-          Effect.ignore(store.chunkBack(chunk, node, failedPauseMs, false)),
+    const runLeased = (chunk: Chunk): Effect.Effect<void> => {
+      inHand += chunk.lines
+      return run(chunk).pipe(
+        Effect.catchCause((cause) =>
+          Effect.andThen(
+            Effect.logWarning("Requests of a batch could not be answered; they are asked again later", cause),
+            Effect.ignore(store.chunkBack(chunk, node, failedPauseMs, false)),
+          ),
+        ),
+        Effect.ensuring(
+          Effect.sync(() => {
+            inHand -= chunk.lines
+          }),
         ),
       )
+    }
 
     const look = Effect.gen(function* () {
       if (isEnding || !(yield* calls.hasRoom)) return
-      const room = batchCalls - (yield* FiberSet.size(chunks))
+      const room = batchCalls - inHand
       if (room <= 0) return
       // A part that was taken is run, even if the node ends now.
       yield* Effect.uninterruptibleMask((restore) =>
@@ -150,6 +171,8 @@ export const layerBatchRunner = Layer.effectDiscard(
     yield* runEvery(checkpointMs, "Leases of batches", renew)
   }),
 )
+
+const isOver = ({ cancelledAt, endsAt }: Batch): boolean => cancelledAt !== undefined || endsAt.getTime() <= Date.now()
 
 const refused: Outcome = { isAnswered: true, pauseMs: 0, isFailed: false }
 const ended: Outcome = { isAnswered: false, pauseMs: 0, isFailed: false }

@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import type { Caller } from "../identity/caller.ts"
 import type { Amount } from "../money/amount.ts"
-import { type ServiceError, serviceError } from "../protocol/error.ts"
+import type { ServiceError } from "../protocol/error.ts"
+import { invalidInput } from "../protocol/json/issues.ts"
 import { lackingCapability } from "./admit-call.ts"
 import type { Call } from "./held-call.ts"
 import type { CallRequest, Task } from "./kind.ts"
@@ -37,8 +38,8 @@ export const priceCall = Effect.fnUntraced(function* <Request extends CallReques
   const nowMs = services.nowMs()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   yield* Effect.promise(async () => task.marked?.close?.())
-  if (task.opening !== undefined) return yield* noStream
   if (task.asksForJob === true || begun !== undefined) return yield* noBackground
+  if (task.opening !== undefined) return yield* noStream
   return {
     model: task.model,
     currency: task.currency,
@@ -49,6 +50,6 @@ export const priceCall = Effect.fnUntraced(function* <Request extends CallReques
   }
 })
 
-const refusal = (message: string) => serviceError("bad_request", message)
-const noStream = refusal("A request of a batch cannot be streamed")
-const noBackground = refusal("A request of a batch cannot run in the background")
+const refusal = (path: string, message: string) => invalidInput([{ path, message }])
+const noStream = refusal("stream", "a request of a batch cannot be streamed")
+const noBackground = refusal("background", "a request of a batch cannot run in the background")

@@ -55,13 +55,14 @@ begin
   return 'moved';
 end $fn$;
 
--- Parts that are to be answered now, leased to a node, of as many batches: of each in turn, so that a large one does not keep
+-- Parts that are to be answered now, leased to a node, until they have so many requests together: of each in turn, so that a large one does not keep
 -- others waiting. Of a batch, those for which a vendor has failed come last: a request that always fails keeps no other one waiting.
 create or replace function batch_chunks_take(p_node text, p_most integer, p_lease_ms double precision)
 returns setof batch_chunks language plpgsql as $fn$
 declare
   b record;
   c batch_chunks;
+  requests integer := 0;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   for b in
@@ -71,6 +72,7 @@ begin
         and (k.lease_until is null or k.lease_until < now()))
     order by q.taken_at limit p_most for update skip locked
   loop
+    exit when requests >= p_most;
     update batches q set taken_at = clock_timestamp() where q.org_id = b.org_id and q.id = b.id;
     update batch_chunks k set lease_node = p_node, lease_until = now() + p_lease_ms * interval '1 millisecond'
     where k.org_id = b.org_id and k.batch_id = b.id and k.chunk = (
@@ -80,6 +82,7 @@ begin
     returning k.* into c;
     if found then
       return next c;
+      requests := requests + c.lines;
     end if;
   end loop;
 end $fn$;

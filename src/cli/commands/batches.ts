@@ -26,7 +26,7 @@ const list = Command.make(
       ({ data, nextCursor }) =>
         [
           table(
-            ["created", "batch", "owner", "state", "requests", "succeeded", "failed", "held", "cost"],
+            ["created", "batch", "owner", "state", "requests", "succeeded", "failed", "held at first", "cost"],
             data.map((batch) => [
               batch.createdAt,
               batch.id,

@@ -29,20 +29,25 @@ describe("Anthropic's batches", () => {
   it("answer each request; a bad one has its error as its result", async () => {
     says()
     const made = await anthropic().messages.batches.create({
-      requests: [request("a"), request("b", { model: "unknown" }), request("c", { max_tokens: "no" })],
+      requests: [
+        request("a"),
+        request("b", { model: "unknown" }),
+        request("c", { max_tokens: "no" }),
+        request("d", { stream: true }),
+      ],
     })
     expect(made).toMatchObject({
       type: "message_batch",
       processing_status: "in_progress",
-      request_counts: { processing: 3, succeeded: 0 },
+      request_counts: { processing: 4, succeeded: 0 },
       results_url: null,
       ended_at: null,
     })
     expect(made.id).toMatch(/^msgbatch_/)
     const batch = await ended(made.id)
-    expect(batch.request_counts).toEqual({ processing: 0, succeeded: 1, errored: 2, canceled: 0, expired: 0 })
+    expect(batch.request_counts).toEqual({ processing: 0, succeeded: 1, errored: 3, canceled: 0, expired: 0 })
     expect(batch.results_url).toBe(`${gateway().baseUrl}/anthropic/v1/messages/batches/${made.id}/results`)
-    const [a, b, c] = await resultsOf(made.id)
+    const [a, b, c, d] = await resultsOf(made.id)
     expect(a).toMatchObject({
       custom_id: "a",
       result: { type: "succeeded", message: { type: "message", content: [{ type: "text", text: "ok" }] } },
@@ -53,6 +58,7 @@ describe("Anthropic's batches", () => {
     expect(c).toMatchObject({
       result: { type: "errored", error: { type: "error", error: { type: "invalid_request_error" } } },
     })
+    expect(d).toMatchObject({ result: { type: "errored", error: { error: { type: "invalid_request_error" } } } })
     const { records, findings, left } = await books(made.id)
     expect([records.length, findings, left]).toEqual([1, [], 0])
   })

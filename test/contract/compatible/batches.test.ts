@@ -185,6 +185,25 @@ describe("OpenAI's batches", () => {
     expect((await openai().batches.cancel(made.id)).status).toBe("cancelled")
   })
 
+  it("begin nothing more once they are cancelled, though a node has taken parts of them", async () => {
+    let asked = 0
+    gateway().vendor.script(async (call) => {
+      asked++
+      await call.wait(300)
+      return answering({ words: ["ok"], inTokens: 10, outTokens: 2 })(call)
+    })
+    const made = await create(Array.from({ length: 100 }, (_, at) => line(`n${at}`)))
+    await expect.poll(() => asked).toBeGreaterThan(0)
+    await openai().batches.cancel(made.id)
+    // A node looks once a second whether a batch goes on.
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    const begun = asked
+    const batch = await ended(made.id)
+    expect(asked).toBe(begun)
+    expect(batch.request_counts?.completed).toBeLessThanOrEqual(begun)
+    expect(begun).toBeLessThan(100)
+  })
+
   it("are their owner's alone", async () => {
     says()
     const made = await create([line("a")])

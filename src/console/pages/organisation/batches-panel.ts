@@ -28,7 +28,7 @@ export const BatchesPanel = ({ org }: { readonly org: string }) => {
       { name: "Requests", align: "right", show: ({ requests }: ClientBatchEntry) => requests },
       { name: "Succeeded", align: "right", show: ({ succeeded }: ClientBatchEntry) => succeeded },
       { name: "Failed", align: "right", show: (row: ClientBatchEntry) => row.errored + row.cancelled + row.expired },
-      { name: "Held", align: "right", show: ({ held, currency }: ClientBatchEntry) => `${held} ${currency}` },
+      { name: "Held at first", align: "right", show: ({ held, currency }: ClientBatchEntry) => `${held} ${currency}` },
       { name: "Cost", align: "right", show: ({ cost, currency }: ClientBatchEntry) => `${cost} ${currency}` },
       {
         name: "Created",

@@ -39,7 +39,11 @@ export const layerLineCalls = Layer.effect(
           return Effect.map(answer(line, priced), (refusal) => price ?? refusal)
         }),
       run: (line) => answer(line),
-      refused: (path, error) => errorReply(apiBelow(path) ?? chatApi, error, newRequestId()),
+      refused: (path, error) => {
+        const requestId = newRequestId()
+        const { headers, ...reply } = errorReply(apiBelow(path) ?? chatApi, error, requestId)
+        return { ...reply, headers: { ...headers, "x-svc-request-id": requestId } }
+      },
       has: (path) => handlerOf(path, "") !== undefined,
       hasRoom: Effect.suspend(() => Effect.isSuccess(overload.check(calls.open()))),
     })
