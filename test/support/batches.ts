@@ -9,11 +9,11 @@ import OpenAI, { toFile } from "openai"
 import { afterAll } from "vitest"
 import { inEach } from "../../src/store/shards/shards.ts"
 import type { GatewayOptions } from "../../src/testing/gateway.ts"
-import { newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { newTestIds, type TestIds, testCatalogue } from "../../src/testing/index.ts"
 import { useGateway } from "./gateway.ts"
 
 export const useBatches = (
-  change: (text: string) => string = (text) => text,
+  change: (text: string, ids: TestIds) => string = (text) => text,
   config: GatewayOptions["config"] = {},
 ) => {
   const ids = newTestIds()
@@ -30,6 +30,7 @@ export const useBatches = (
             "keys:\n",
             `keys:\n  - { id: ${ids.key}other, app: ${ids.app}-other, secret: "env:WEIR_TEST_KEY" }\n`,
           ),
+        ids,
       ),
   })
   const key = (of: string) => `${ids.key}${of}~${gateway().key}`
