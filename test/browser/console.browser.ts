@@ -670,6 +670,31 @@ describe("what it shows", () => {
     expect((await audited("files."))[0]).toMatchObject({ org: ids.org, detail: {} })
   })
 
+  it("batches are listed without their requests, and cancelled", async () => {
+    gateway().vendor.script(async (call) => {
+      await call.wait(1000)
+      return answering({ words: ["ok"], inTokens: 10, outTokens: 2 })(call)
+    })
+    const params = { model: "main", max_tokens: 9, messages: [{ role: "user", content: "A secret text" }] }
+    const requests = Array.from({ length: 60 }, (_, at) => ({ custom_id: `secret-${at}`, params }))
+    const reply = await fetch(`${gateway().baseUrl}/anthropic/v1/messages/batches`, {
+      method: "POST",
+      headers: { "x-api-key": `${gateway().keyId}~${gateway().key}`, "content-type": "application/json" },
+      body: JSON.stringify({ requests }),
+    })
+    const { id } = Schema.decodeUnknownSync(Schema.Struct({ id: Schema.String }))(await reply.json())
+    const page = await asOperator()
+    await show(page, `organisations/${ids.org}`, "Test")
+    const row = page.getByRole("row").filter({ hasText: id })
+    await row.getByText("in progress").waitFor()
+    expect(await page.getByRole("region", { name: "Table of batches" }).textContent()).not.toContain("secret")
+    await row.getByRole("button", { name: "Cancel" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the batch" }).click()
+    await row.getByText("cancel").first().waitFor()
+    await row.getByRole("button", { name: "Cancel" }).waitFor({ state: "detached" })
+    expect((await audited("batch."))[0]).toMatchObject({ org: ids.org, detail: { batch: id } })
+  })
+
   it("all usage records are saved as CSV, which tells how many have come", async () => {
     const page = await asOperator()
     await show(page, `money/${ids.org}`, `Money of ${ids.org}`)

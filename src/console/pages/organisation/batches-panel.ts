@@ -39,7 +39,7 @@ export const BatchesPanel = ({ org }: { readonly org: string }) => {
         name: "Actions",
         show: ({ id, state }: ClientBatchEntry) =>
           state === "in_progress"
-            ? html`<${ActionButton} name="Cancel" title="Cancel ${id}?" tone="danger" explain=${explain} act=${cancel(id)} />`
+            ? html`<${ActionButton} name="Cancel" title="Cancel ${id}?" confirm="Cancel the batch" tone="danger" explain=${explain} act=${cancel(id)} />`
             : "",
       },
     ]} />
