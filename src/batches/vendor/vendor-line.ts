@@ -11,14 +11,16 @@ export interface VendorLine extends BatchLine {
 }
 
 /**
- * Undefined if its target does not run batches, or cannot run this request in one.
+ * Undefined if its target does not run batches, or cannot run this request in one. A request that policies review is not sent ahead
+ * of its review.
  * @param key of the target; the first one's if absent
  */
 export const vendorLine = Effect.fnUntraced(function* (
-  { work }: LinePrice,
+  { work, caller }: LinePrice,
   name: string,
   key?: string,
 ): Effect.fn.Return<VendorLine | undefined> {
+  if (caller.policies.inbound.length > 0) return undefined
   const target = key === undefined ? work.targets[0] : work.targets.find((each) => each.key === key)
   const dialect = target?.dialect.batch
   if (target?.batch !== "vendor" || dialect === undefined || (work.partsAt?.(target) ?? 1) !== 1) return undefined
