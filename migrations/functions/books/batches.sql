@@ -177,6 +177,7 @@ declare
   a record;
   rest numeric;
 begin
+  if books_moved() then raise exception 'the books have moved'; end if;
   for a in
     select t.counter from allotments t where t.org_id = p_org and t.node = 'batch:' || p_batch order by t.counter
   loop

@@ -9,6 +9,7 @@ import { readBatchId, writtenBatchId } from "../../../batches/batch-id.ts"
 import { Batches } from "../../../batches/batches.ts"
 import { ListIn } from "../../../batches/list-in.ts"
 import { inOrder } from "../../../batches/result-form.ts"
+import { newRequestId } from "../../../calls/calls.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import { readFileId, writtenFileId } from "../../../client-files/file-id.ts"
 import { WeirConfig } from "../../../config.ts"
@@ -22,8 +23,9 @@ import { dayMs } from "../../../protocol/values/instant.ts"
 import { type Authenticated, fromRouter } from "../../caller-request.ts"
 import { LargeRequests } from "../../large/large-requests.ts"
 import { takeRoom } from "../../large/take-room.ts"
+import { routeNotFound } from "../../respond.ts"
 import { handleInPath, modelPattern } from "../model-path.ts"
-import { makeAnswerIn } from "../reply.ts"
+import { failureIn, makeAnswerIn } from "../reply.ts"
 import { decodeQuery } from "../responses/list-query.ts"
 import { askedAs } from "./asked-as.ts"
 import { filedRequests, listedRequests } from "./gemini-lines.ts"
@@ -227,14 +229,12 @@ export const geminiBatchRoutes = HttpRouter.use(
         const model = handleInPath(named)
         const each =
           method === "batchGenerateContent" || method === "asyncBatchEmbedContent" ? methods[method] : undefined
+        if (model === undefined || each === undefined) return failureIn(api)(newRequestId(), routeNotFound)
         return Effect.scoped(
           answerIn(
             api,
             sent,
-            (call) =>
-              model === undefined || each === undefined
-                ? noMethod
-                : create(call, model, `/gemini/${version}/models/${encodeURIComponent(model)}:${each}`),
+            (call) => create(call, model, `/gemini/${version}/models/${encodeURIComponent(model)}:${each}`),
             bodyMaxBytes,
             takeRoom(large, sent),
           ),

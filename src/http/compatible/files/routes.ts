@@ -50,11 +50,12 @@ export const makeUploads = Effect.gen(function* () {
     const request = withCredential(sent)
     const limits = { form: mostBytes + formBytes, json: 0 }
     return identifyUpload(request, (caller) =>
-      isForm(request)
-        ? Effect.flatMap(share({ ...plainRequest(caller), by: ownerOf(caller) }), (spool) =>
-            readContent(spool, request, limits, undefined),
-          )
-        : Effect.fail(noForm),
+      Effect.gen(function* () {
+        yield* files.isKept
+        if (!isForm(request)) return yield* noForm
+        const spool = yield* share({ ...plainRequest(caller), by: ownerOf(caller) })
+        return yield* readContent(spool, request, limits, undefined)
+      }),
     )
   }
 
@@ -62,7 +63,6 @@ export const makeUploads = Effect.gen(function* () {
     answerUpload(
       door.api,
       Effect.fnUntraced(function* (request) {
-        yield* files.isKept
         const { caller, content } = yield* readForm(request, files.mostBytes())
         const file = yield* Effect.fromResult(fileIn(content))
         const fields = yield* Effect.fromResult(Result.flatMap(content.fields, door.upload))
