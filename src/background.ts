@@ -35,6 +35,17 @@ export const runEvery = <E, R>(
 /** The time when background work begins: a node that has just started serves requests first. */
 export const afterStart = { first: "1 minute" } as const
 
+const firstPollMs = 1000
+
+/**
+ * The time until the next poll of work that goes on elsewhere, in milliseconds: longer each time, and not together with others.
+ * @param polls so far
+ * @param longestMs the longest time between two polls
+ * @param random in [0, 1)
+ */
+export const pollAfter = (polls: number, longestMs: number, random: number): number =>
+  Math.min(longestMs, firstPollMs * 1.5 ** Math.min(polls, 20)) * (0.75 + random / 2)
+
 /** Runs a job for each of them, even if one fails; then fails with the first failure. */
 export const forAll = <A, B, E, R>(
   items: Iterable<A>,

@@ -7,7 +7,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { Context, Effect, FiberSet, Layer } from "effect"
-import { runEvery } from "../background.ts"
+import { pollAfter, runEvery } from "../background.ts"
 import { CallDeadlines } from "../deadlines.ts"
 import type { VendorJob } from "../dialects/media-dialect.ts"
 import { parseObject } from "../dialects/parse/json.ts"
@@ -29,15 +29,8 @@ const maxReplyBytes = 1024 * 1024
 /** States of vendors that are logged; a vendor that invents more does not fill the memory. */
 const mostUnknownStates = 100
 
-const firstPollMs = 1000
-const lastPollMs = 15_000
-
-/**
- * The time of the next poll of a job: later each time, and not together with others.
- * @param random in [0, 1)
- */
-export const pollAfter = (polls: number, random: number): number =>
-  Math.min(lastPollMs, firstPollMs * 1.5 ** Math.min(polls, 20)) * (0.75 + random / 2)
+/** The longest time between two polls of a job. */
+const longestPollMs = 15_000
 
 type OpenState = "queued" | "running"
 
@@ -117,7 +110,7 @@ export class Jobs extends Context.Service<
 
       /** Gives a job back, to be asked for later. */
       const goOn = (job: Job, state: OpenState, progress = 0): Effect.Effect<void, StoreUnavailable> =>
-        store.goesOn(job, node, state, progress, pollAfter(job.polls, Math.random()))
+        store.goesOn(job, node, state, progress, pollAfter(job.polls, longestPollMs, Math.random()))
 
       /** A lease ends with its poll, also if that fails, or the node ends: another node asks then. */
       const pollLeased = (job: Job): Effect.Effect<void> =>

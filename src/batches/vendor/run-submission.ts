@@ -1,5 +1,6 @@
 /** One look at a submission: it is sent, looked for, followed or ended, as its state and its vendor say. */
 import { Effect, Match } from "effect"
+import { pollAfter } from "../../background.ts"
 import type { BatchStatus, VendorBatch } from "../../dialects/batch-dialect.ts"
 import { Callers } from "../../identity/callers.ts"
 import { ServiceError } from "../../protocol/error.ts"
@@ -13,15 +14,9 @@ import { namesOf, type Submission } from "./submission.ts"
 import { type Next, SubmissionStore } from "./submission-store.ts"
 import { makeVendorPlaces, type VendorPlace } from "./vendor-place.ts"
 
-const firstPollMs = 1000
-const lastPollMs = 60_000
-
-/**
- * The time of the next look: later each time, and not together with others.
- * @param random in [0, 1)
- */
-export const pollAfter = (polls: number, random: number): number =>
-  Math.min(lastPollMs, firstPollMs * 1.5 ** Math.min(polls, 20)) * (0.75 + random / 2)
+/** The time until the next look at a submission. */
+const lookAfter = (polls: number): number => pollAfter(polls, longestPollMs, Math.random())
+const longestPollMs = 60_000
 
 /** Times that a vendor is asked to take a submission, before the gateway answers it itself. */
 const mostSends = 8
@@ -50,7 +45,7 @@ export const makeRunSubmission = Effect.gen(function* () {
       // The store counts the look: -1 begins from the first.
       store.goesOn(submission, node, {
         ...{ state, polls, reads, isCancelled: submission.isCancelled, vendorBatch: submission.vendorBatch },
-        afterMs: pollAfter(polls, Math.random()),
+        afterMs: lookAfter(polls),
         ...next,
       })
 
@@ -81,13 +76,12 @@ export const makeRunSubmission = Effect.gen(function* () {
       const sent = yield* send({ submission, batch, caller, place, requests, begins })
       return yield* Match.value(sent).pipe(
         Match.discriminatorsExhaustive("t")({
-          made: (made) =>
-            goOn({ state: "running", polls: -1, vendorBatch: made.batch, afterMs: pollAfter(0, Math.random()) }),
+          made: (made) => goOn({ state: "running", polls: -1, vendorBatch: made.batch, afterMs: lookAfter(0) }),
           lost: () => goOn({ state: "sending", polls: -1, afterMs: 0 }),
           later: ({ afterMs = 0 }) =>
             polls + 1 >= mostSends
               ? Effect.andThen(logRefused("its vendor did not take it"), end)
-              : goOn({ state: "waiting", afterMs: Math.max(afterMs, pollAfter(polls, Math.random())) }),
+              : goOn({ state: "waiting", afterMs: Math.max(afterMs, lookAfter(polls)) }),
           refused: ({ why }) => Effect.andThen(logRefused(why), end),
           left: () => goOn({ afterMs: 0 }),
         }),
