@@ -156,7 +156,7 @@ export const makeAdmitBatch = Effect.gen(function* () {
     state: "failed",
     lines: 0,
     held: "0",
-    facts: { ...asked.facts, ...(asked.asked !== undefined && { hash: asked.asked.hash }) },
+    facts: asked.facts,
     outcome: { problems },
     chunks: [],
   })
@@ -205,7 +205,6 @@ export const makeAdmitBatch = Effect.gen(function* () {
       facts: {
         ...asked.facts,
         requests: requests.id,
-        ...(asked.asked !== undefined && { hash: asked.asked.hash }),
         ...(model !== undefined && others.length === 0 && asked.facts.model === undefined && { model }),
       },
       outcome: undefined,
@@ -232,7 +231,8 @@ export const makeAdmitBatch = Effect.gen(function* () {
       return yield* invalidInput([{ path: problem.param ?? "", message: problem.message }])
     }
     const rest = sent.rest === undefined ? {} : yield* Effect.fromResult(sent.rest())
-    const asked = { ...sent, facts: { ...sent.facts, ...rest } }
+    const hash = sent.asked && { hash: sent.asked.hash }
+    const asked = { ...sent, facts: { ...sent.facts, ...rest, ...hash } }
     if (problem !== undefined) {
       const batch = failed(asked, copied.problems)
       yield* store.begin(batch, undefined, [])

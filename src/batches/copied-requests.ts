@@ -2,12 +2,9 @@
 import { createHash } from "node:crypto"
 import type { Caller } from "../identity/caller.ts"
 import type { NewChunk, Problem } from "./batch.ts"
+import { addToChunks } from "./chunks.ts"
 import type { LinePrice } from "./line-calls.ts"
 import { VendorPlan } from "./vendor/vendor-plan.ts"
-
-/** Requests of one part of a batch, and their bytes. */
-const chunkLines = 16
-const chunkBytes = 1024 * 1024
 
 export class CopiedRequests {
   lines = 0
@@ -37,12 +34,9 @@ export class CopiedRequests {
 
   /** @param price undefined if its route refuses it */
   add(bytes: number, price: LinePrice | undefined): void {
-    const last = this.chunks.at(-1)
-    if (last !== undefined && last.lines < chunkLines && last.bytes + bytes <= chunkBytes) {
-      this.chunks[this.chunks.length - 1] = { ...last, lines: last.lines + 1, bytes: last.bytes + bytes }
-    } else this.chunks.push({ first: this.lines + 1, lines: 1, place: this.place, bytes })
-    this.place += bytes
     this.lines++
+    addToChunks(this.chunks, { number: this.lines, place: this.place, bytes })
+    this.place += bytes
     if (price === undefined) return
     this.amount += price.amount
     this.tokens += price.tokens

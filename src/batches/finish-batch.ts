@@ -43,10 +43,7 @@ export const makeFinishBatch = Effect.gen(function* () {
     return yield* files.create(batch.orgId, batch.owner, kept)
   })
 
-  const erase = (orgId: string, ids: ReadonlyArray<ClientFile | undefined>) =>
-    Effect.forEach(ids, (file) => (file?.orgId === orgId ? Effect.ignore(files.erase(file)) : Effect.void), {
-      discard: true,
-    })
+  const erase = (file: ClientFile | undefined) => (file === undefined ? Effect.void : Effect.ignore(files.erase(file)))
 
   const finish = Effect.fnUntraced(function* (
     batch: Batch,
@@ -80,8 +77,8 @@ export const makeFinishBatch = Effect.gen(function* () {
     }
     const state = cancelledAt !== undefined ? "cancelled" : rest > 0 ? "expired" : "completed"
     const isEnded = yield* store.end(batch, node, state, counts, outcome)
-    if (!isEnded) return yield* erase(orgId, [written, failed])
-    yield* erase(orgId, [yield* files.find(orgId, owner, facts.requests ?? "", requestsPurpose)])
+    if (!isEnded) return yield* Effect.andThen(erase(written), erase(failed))
+    yield* erase(yield* files.find(orgId, owner, facts.requests ?? "", requestsPurpose))
   })
 
   return (batch: Batch, node: string): Effect.Effect<void, unknown> => Effect.scoped(finish(batch, node))

@@ -3,7 +3,7 @@
  * long body is not read to find it.
  */
 import { createHash } from "node:crypto"
-import { Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { ulidOf } from "../protocol/values/ulid.ts"
 
 export interface BatchLine {
@@ -43,6 +43,13 @@ export const readLine = (text: string): BatchLine | undefined => {
   const head = end === -1 ? undefined : Option.getOrUndefined(decodeHead(text.slice(0, end)))
   return head && { ...head, body: text.slice(end + 1) }
 }
+
+/** The request of a line that the gateway wrote. */
+export const requestIn = (text: string): Effect.Effect<BatchLine> =>
+  Effect.suspend(() => {
+    const line = readLine(text)
+    return line === undefined ? Effect.die(new Error("A request of a batch cannot be read")) : Effect.succeed(line)
+  })
 
 /** The request id of a line: the same at every attempt, so that it is billed once. */
 export const lineRequestId = (batchId: string, createdAt: Date, line: number): string =>

@@ -8,18 +8,19 @@ import { Effect, FiberSet, Layer, Semaphore } from "effect"
 import { runEvery } from "../background.ts"
 import { ClientFiles } from "../client-files/client-files.ts"
 import { WeirConfig } from "../config.ts"
-import { type Caller, inBatch } from "../identity/caller.ts"
+import type { Caller } from "../identity/caller.ts"
 import { Callers } from "../identity/callers.ts"
-import { ServiceError } from "../protocol/error.ts"
+import type { ServiceError } from "../protocol/error.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { requestsPurpose } from "./admit-batch.ts"
+import { makeAnswerLine } from "./answer-line.ts"
 import { type Batch, earlierCaller } from "./batch.ts"
 import type { Chunk } from "./batch-rows.ts"
 import { BatchStore } from "./batch-store.ts"
 import { makeFinishBatch } from "./finish-batch.ts"
-import { lineRequestId, readLine } from "./line.ts"
+import { requestIn } from "./line.ts"
 import { LineCalls } from "./line-calls.ts"
-import { laterOf } from "./line-outcome.ts"
+import type { LineOutcome } from "./line-outcome.ts"
 import { makeResults } from "./results.ts"
 import { makeSpareTime } from "./spare-time.ts"
 
@@ -27,11 +28,9 @@ const failedPauseMs = 2000
 /** Batches whose results are written at once. */
 const mostFinishing = 4
 
-type Outcome = ReturnType<typeof laterOf>
-
-/** A batch and its caller as they are now. */
+/** A batch and its caller as they are now; undefined if the batch is gone. */
 type Current = Effect.Effect<
-  { readonly batch: Batch | undefined; readonly caller: Caller | ServiceError },
+  { readonly batch: Batch; readonly caller: Caller | ServiceError } | undefined,
   StoreUnavailable
 >
 
@@ -42,6 +41,7 @@ export const layerBatchRunner = Layer.effectDiscard(
     const callers = yield* Callers
     const files = yield* ClientFiles
     const results = yield* makeResults
+    const answerLine = yield* makeAnswerLine
     const finish = yield* makeFinishBatch
     // The lease of a part: after it, another node takes the part of a node that died.
     const { batchCalls, leaseMs, checkpointMs } = yield* WeirConfig
@@ -65,27 +65,29 @@ export const layerBatchRunner = Layer.effectDiscard(
       { number, text }: { readonly number: number; readonly text: string },
     ) {
       yield* spareTime
-      const { batch, caller } = yield* current
-      if (isEnding || batch === undefined || isOver(batch)) return ended
-      const line = readLine(text)
-      if (line === undefined) return yield* Effect.die(new Error("A request of a batch cannot be read"))
-      const requestId = lineRequestId(batch.id, batch.createdAt, number)
+      const now = yield* current
+      if (isEnding || now === undefined || isOver(now.batch)) return ended
+      const { batch, caller } = now
+      const line = yield* requestIn(text)
       if (line.refusal !== undefined) {
         yield* results.keep(batch, number, line.id, line.refusal)
         return refused
       }
-      const reply =
-        caller instanceof ServiceError
-          ? calls.refused(line.path, caller)
-          : yield* calls.run({ ...line, caller: inBatch(caller, batch.money), tags: batch.facts.tags, requestId })
-      const outcome = laterOf(reply, failures)
-      if (outcome.isAnswered) yield* results.keep(batch, number, line.id, reply)
-      return outcome
+      return yield* answerLine({ batch, number, line, caller, failures })
+    })
+
+    const read = Effect.fnUntraced(function* ({ orgId, batchId }: Chunk) {
+      const batch = yield* store.find(orgId, undefined, batchId)
+      if (batch === undefined) return undefined
+      const caller = yield* Effect.catchTag(callers.known(earlierCaller(batch)), "ServiceError", Effect.succeed)
+      return { batch, caller }
     })
 
     const run = Effect.fnUntraced(function* (chunk: Chunk) {
       const { orgId, batchId, first, lines } = chunk
-      const batch = yield* store.find(orgId, undefined, batchId)
+      // It may be cancelled, and its caller disabled, while its requests wait.
+      const current = yield* Effect.cachedWithTTL(read(chunk), "1 second")
+      const { batch } = (yield* current) ?? {}
       const requests = batch?.facts.requests
       if (batch === undefined || requests === undefined) return
       const file = yield* files.find(orgId, batch.owner, requests, requestsPurpose)
@@ -94,10 +96,6 @@ export const layerBatchRunner = Layer.effectDiscard(
         yield* store.cancel(orgId, batchId)
         return yield* store.chunkBack(chunk, node, 0, false)
       }
-      const caller = Effect.catchTag(callers.known(earlierCaller(batch)), "ServiceError", Effect.succeed)
-      // It may be cancelled, and its caller disabled, while its requests wait.
-      const read = Effect.all({ batch: store.find(orgId, undefined, batchId), caller })
-      const current = yield* Effect.cachedWithTTL(read, "1 second")
       const answered = new Set(yield* store.answered(orgId, batchId, first, lines))
       const waiting = (yield* files.range(file, chunk.place, chunk.bytes))
         .toString("utf8")
@@ -113,7 +111,7 @@ export const layerBatchRunner = Layer.effectDiscard(
       yield* giveBack(chunk, outcomes)
     })
 
-    const giveBack = Effect.fnUntraced(function* (chunk: Chunk, outcomes: ReadonlyArray<Outcome>) {
+    const giveBack = Effect.fnUntraced(function* (chunk: Chunk, outcomes: ReadonlyArray<LineOutcome>) {
       if (outcomes.every(({ isAnswered }) => isAnswered)) yield* store.chunkDone(chunk)
       const pauseMs = outcomes.reduce((longest, outcome) => Math.max(longest, outcome.pauseMs), 0)
       const isFailed = outcomes.some((outcome) => outcome.isFailed)
@@ -174,5 +172,5 @@ export const layerBatchRunner = Layer.effectDiscard(
 
 const isOver = ({ cancelledAt, endsAt }: Batch): boolean => cancelledAt !== undefined || endsAt.getTime() <= Date.now()
 
-const refused: Outcome = { isAnswered: true, pauseMs: 0, isFailed: false }
-const ended: Outcome = { isAnswered: false, pauseMs: 0, isFailed: false }
+const refused: LineOutcome = { isAnswered: true, pauseMs: 0, isFailed: false }
+const ended: LineOutcome = { isAnswered: false, pauseMs: 0, isFailed: false }

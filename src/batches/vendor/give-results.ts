@@ -5,14 +5,11 @@
 import { Effect, Semaphore, Stream } from "effect"
 import { WeirConfig } from "../../config.ts"
 import type { BatchResult, ResultPlace } from "../../dialects/batch-dialect.ts"
-import { type Caller, inBatch } from "../../identity/caller.ts"
-import { ServiceError } from "../../protocol/error.ts"
+import type { Caller } from "../../identity/caller.ts"
+import type { ServiceError } from "../../protocol/error.ts"
+import { makeAnswerLine } from "../answer-line.ts"
 import type { Batch } from "../batch.ts"
 import { BatchStore } from "../batch-store.ts"
-import { lineRequestId } from "../line.ts"
-import { LineCalls } from "../line-calls.ts"
-import { laterOf } from "../line-outcome.ts"
-import { makeResults } from "../results.ts"
 import type { Requests } from "./requests.ts"
 import { resultsIn } from "./results-in.ts"
 import { lineOfName, type Submission } from "./submission.ts"
@@ -41,9 +38,8 @@ interface Giving {
 type Answered = Extract<BatchResult, { readonly t: "answered" }>
 
 export const makeGiveResults = Effect.gen(function* () {
-  const calls = yield* LineCalls
   const store = yield* BatchStore
-  const results = yield* makeResults
+  const answerLine = yield* makeAnswerLine
   const { batchCalls } = yield* WeirConfig
   const permits = yield* Semaphore.make(batchCalls)
 
@@ -54,19 +50,8 @@ export const makeGiveResults = Effect.gen(function* () {
     { status, body }: Answered,
   ) {
     const line = yield* requests.line(number)
-    const requestId = lineRequestId(batch.id, batch.createdAt, number)
     const given = { target: submission.target, status, body }
-    const reply =
-      caller instanceof ServiceError
-        ? calls.refused(line.path, caller)
-        : yield* calls.run({
-            ...line,
-            caller: inBatch(caller, { ...batch.money, given }),
-            tags: batch.facts.tags,
-            requestId,
-          })
-    const { isAnswered, isFailed } = laterOf(reply, 0)
-    if (isAnswered) yield* results.keep(batch, number, line.id, reply)
+    const { isAnswered, isFailed } = yield* answerLine({ batch, number, line, caller, given, failures: 0 })
     if (isAnswered) return "answered"
     // A reply that failed at the vendor is none; one that the gateway could not take now is taken later.
     return status >= 400 || (isFailed && submission.reads >= mostFailures) ? "failed" : "postponed"

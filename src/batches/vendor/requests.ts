@@ -4,7 +4,8 @@ import { ClientFiles } from "../../client-files/client-files.ts"
 import type { ClientFile } from "../../client-files/file-directory.ts"
 import { requestsPurpose } from "../admit-batch.ts"
 import type { Batch, NewChunk } from "../batch.ts"
-import { type BatchLine, readLine } from "../line.ts"
+import { addToChunks } from "../chunks.ts"
+import { requestIn } from "../line.ts"
 import { linesOf } from "../lines-of.ts"
 import type { Submission } from "./submission.ts"
 
@@ -17,9 +18,6 @@ export interface PlacedLine {
 
 /** Bytes that are read at once. */
 const windowBytes = 1024 * 1024
-/** Requests of a part that the gateway answers itself, and their bytes. */
-const chunkLines = 16
-const chunkBytes = 1024 * 1024
 
 export type Requests = Effect.Success<ReturnType<Effect.Success<typeof makeRequests>>>
 
@@ -93,7 +91,7 @@ export const makeRequests = Effect.gen(function* () {
           window = near
         }
         const text = near.part.toString("utf8", from - near.from, to - near.from)
-        return yield* requestIn({ text: text.trimEnd() })
+        return yield* requestIn(text.trimEnd())
       }),
       /** The requests without an answer, in parts that the gateway answers. */
       rest: (answered: ReadonlySet<number>) =>
@@ -101,13 +99,8 @@ export const makeRequests = Effect.gen(function* () {
           Stream.runFold(
             all,
             (): Array<NewChunk> => [],
-            (chunks, { number, ...line }) => {
-              if (answered.has(number)) return chunks
-              const last = chunks.at(-1)
-              const follows = last !== undefined && last.first + last.lines === number
-              if (follows && last.lines < chunkLines && last.bytes + line.bytes <= chunkBytes) {
-                chunks[chunks.length - 1] = { ...last, lines: last.lines + 1, bytes: last.bytes + line.bytes }
-              } else chunks.push({ first: number, lines: 1, place: line.place, bytes: line.bytes })
+            (chunks, line) => {
+              if (!answered.has(line.number)) addToChunks(chunks, line)
               return chunks
             },
           ),
@@ -116,10 +109,3 @@ export const makeRequests = Effect.gen(function* () {
     }
   })
 })
-
-/** The request of a line that was read. */
-export const requestIn = ({ text }: Pick<PlacedLine, "text">): Effect.Effect<BatchLine> =>
-  Effect.suspend(() => {
-    const line = readLine(text)
-    return line === undefined ? Effect.die(new Error("A request of a batch cannot be read")) : Effect.succeed(line)
-  })

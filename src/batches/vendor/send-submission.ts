@@ -6,9 +6,10 @@ import type { MediaFile } from "../../media/media-file.ts"
 import { Spool } from "../../media/spool.ts"
 import type { Batch } from "../batch.ts"
 import { BatchStore } from "../batch-store.ts"
+import { requestIn } from "../line.ts"
 import { LineCalls } from "../line-calls.ts"
 import { ResultFile } from "../result-file.ts"
-import { type PlacedLine, type Requests, requestIn } from "./requests.ts"
+import type { PlacedLine, Requests } from "./requests.ts"
 import { lineName, type Submission, sentAs } from "./submission.ts"
 import { vendorLine } from "./vendor-line.ts"
 import type { VendorPlace } from "./vendor-place.ts"
@@ -53,7 +54,7 @@ export const makeSendSubmission = Effect.gen(function* () {
 
     const add = Effect.fnUntraced(function* (placed: PlacedLine) {
       if (answered.has(placed.number)) return
-      const { path, body } = yield* requestIn(placed)
+      const { path, body } = yield* requestIn(placed.text)
       const price = yield* calls.price({ caller: asCalled, tags: batch.facts.tags, path, body })
       if ("status" in price) return
       const line = yield* vendorLine(price, lineName(batchId, placed.number), target)
