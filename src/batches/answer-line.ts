@@ -25,6 +25,10 @@ export const makeAnswerLine = Effect.gen(function* () {
   const results = yield* makeResults
 
   return Effect.fnUntraced(function* ({ batch, number, line, caller, given, failures }: AnswerLine) {
+    if (line.refusal !== undefined) {
+      yield* results.keep(batch, number, line.id, line.refusal)
+      return refused
+    }
     const reply =
       caller instanceof ServiceError
         ? calls.refused(line.path, caller)
@@ -34,8 +38,10 @@ export const makeAnswerLine = Effect.gen(function* () {
             tags: batch.facts.tags,
             requestId: lineRequestId(batch.id, batch.createdAt, number),
           })
-    const outcome: LineOutcome = laterOf(reply, failures)
+    const outcome = laterOf(reply, failures)
     if (outcome.isAnswered) yield* results.keep(batch, number, line.id, reply)
     return outcome
   })
 })
+
+const refused: LineOutcome = { isAnswered: true, pauseMs: 0, isFailed: false }

@@ -21,7 +21,6 @@ import { makeFinishBatch } from "./finish-batch.ts"
 import { requestIn } from "./line.ts"
 import { LineCalls } from "./line-calls.ts"
 import type { LineOutcome } from "./line-outcome.ts"
-import { makeResults } from "./results.ts"
 import { makeSpareTime } from "./spare-time.ts"
 
 const failedPauseMs = 2000
@@ -40,7 +39,6 @@ export const layerBatchRunner = Layer.effectDiscard(
     const calls = yield* LineCalls
     const callers = yield* Callers
     const files = yield* ClientFiles
-    const results = yield* makeResults
     const answerLine = yield* makeAnswerLine
     const finish = yield* makeFinishBatch
     // The lease of a part: after it, another node takes the part of a node that died.
@@ -69,10 +67,6 @@ export const layerBatchRunner = Layer.effectDiscard(
       if (isEnding || now === undefined || isOver(now.batch)) return ended
       const { batch, caller } = now
       const line = yield* requestIn(text)
-      if (line.refusal !== undefined) {
-        yield* results.keep(batch, number, line.id, line.refusal)
-        return refused
-      }
       return yield* answerLine({ batch, number, line, caller, failures })
     })
 
@@ -172,5 +166,4 @@ export const layerBatchRunner = Layer.effectDiscard(
 
 const isOver = ({ cancelledAt, endsAt }: Batch): boolean => cancelledAt !== undefined || endsAt.getTime() <= Date.now()
 
-const refused: LineOutcome = { isAnswered: true, pauseMs: 0, isFailed: false }
 const ended: LineOutcome = { isAnswered: false, pauseMs: 0, isFailed: false }

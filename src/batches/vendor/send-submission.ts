@@ -54,7 +54,9 @@ export const makeSendSubmission = Effect.gen(function* () {
 
     const add = Effect.fnUntraced(function* (placed: PlacedLine) {
       if (answered.has(placed.number)) return
-      const { path, body } = yield* requestIn(placed.text)
+      const { path, body, refusal } = yield* requestIn(placed.text)
+      // No money is held for it, even if it could run by now.
+      if (refusal !== undefined) return
       const price = yield* calls.price({ caller: asCalled, tags: batch.facts.tags, path, body })
       if ("status" in price) return
       const line = yield* vendorLine(price, lineName(batchId, placed.number), target)
