@@ -3,7 +3,7 @@ import { Clock, Context, Effect, Layer, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import { isItemId } from "../dialects/openai-responses/items.ts"
-import { keptResponsesMs, type Org } from "../protocol/catalogue/tenant.ts"
+import { keptSince, type Org } from "../protocol/catalogue/tenant.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { Shards } from "../store/shards/shards.ts"
@@ -79,11 +79,7 @@ export class ConversationItems extends Context.Service<
       const reported = yield* makeReportUnopened
 
       const after = (ms: number): Date => new Date(clock.currentTimeMillisUnsafe() + ms)
-      /** The oldest part that is kept now: a shorter time holds for those that exist, too. */
-      const since = (org: Org): Date | undefined => {
-        const ms = keptResponsesMs(org)
-        return ms === undefined ? undefined : after(-ms)
-      }
+      const since = (org: Org): Date | undefined => keptSince(org, clock.currentTimeMillisUnsafe())
 
       /** Items of rows as far as they can be opened; undefined if they are together larger than so many bytes. */
       const opened = Effect.fnUntraced(function* (

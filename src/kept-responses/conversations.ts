@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
 import { atBackgroundSpeed } from "../background.ts"
 import { WeirConfig } from "../config.ts"
-import { keptResponsesMs, type Org } from "../protocol/catalogue/tenant.ts"
+import { keptSince, type Org } from "../protocol/catalogue/tenant.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { Shards } from "../store/shards/shards.ts"
@@ -59,11 +59,7 @@ export class Conversations extends Context.Service<
       const reported = yield* makeReportUnopened
 
       const after = (ms: number): Date => new Date(clock.currentTimeMillisUnsafe() + ms)
-      /** The oldest part that is kept now: a shorter time holds for those that exist, too. */
-      const since = (org: Org): Date | undefined => {
-        const ms = keptResponsesMs(org)
-        return ms === undefined ? undefined : after(-ms)
-      }
+      const since = (org: Org): Date | undefined => keptSince(org, clock.currentTimeMillisUnsafe())
 
       /** The numbers of conversations that organisations had when they were counted, with those that this node has made since. */
       const counts = new Map<string, { conversations: number; readonly atMs: number }>()

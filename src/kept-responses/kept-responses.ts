@@ -1,7 +1,7 @@
 /** The kept responses of organisations in PostgreSQL. They are written with the settlement that bills them. */
 import { Clock, Context, Effect, Layer, Schema } from "effect"
 import type { AskedWith } from "../money/settlement.ts"
-import { keptResponsesMs, type Org } from "../protocol/catalogue/tenant.ts"
+import { keptSince, type Org } from "../protocol/catalogue/tenant.ts"
 import { dateOf, dayMs } from "../protocol/values/instant.ts"
 import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
@@ -104,11 +104,7 @@ export class KeptResponses extends Context.Service<
       const objects = yield* ContentObjects
       const reported = yield* makeReportUnopened
 
-      /** The oldest response that is kept now: a shorter time holds for those that exist, too. */
-      const since = (org: Org): Date | undefined => {
-        const ms = keptResponsesMs(org)
-        return ms === undefined ? undefined : new Date(clock.currentTimeMillisUnsafe() - ms)
-      }
+      const since = (org: Org): Date | undefined => keptSince(org, clock.currentTimeMillisUnsafe())
 
       const opened = (org: Org, row: typeof Row.Type, sealed: Uint8Array | undefined): KeptResponse | undefined => {
         const found = sealed && openResponse(sealer, org.id, { id: row.id, content: sealed }, mostContentBytes)

@@ -96,6 +96,12 @@ export type Org = typeof Org.Type
 export const keptResponsesMs = ({ keeps }: Org): number | undefined =>
   keeps?.responses === undefined ? undefined : keepMs(keeps.responses)
 
+/** The time of the oldest that is kept of responses now: a shorter time holds for those that exist, too. */
+export const keptSince = (org: Org, nowMs: number): Date | undefined => {
+  const ms = keptResponsesMs(org)
+  return ms === undefined ? undefined : new Date(nowMs - ms)
+}
+
 export const User = Schema.Struct({
   id: Id,
   /** The address with which the person logs in. */

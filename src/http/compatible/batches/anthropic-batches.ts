@@ -5,7 +5,7 @@ import { Gate } from "../../../admission/gate.ts"
 import { plainRequest } from "../../../admission/rates/caller-limits.ts"
 import { keptMs, type SentLine } from "../../../batches/admit-batch.ts"
 import type { Batch } from "../../../batches/batch.ts"
-import { readBatchId, writtenBatchId } from "../../../batches/batch-id.ts"
+import { writtenBatchId } from "../../../batches/batch-id.ts"
 import { Batches } from "../../../batches/batches.ts"
 import { ListIn } from "../../../batches/list-in.ts"
 import { WeirConfig } from "../../../config.ts"
@@ -23,6 +23,7 @@ import { originOf } from "../../request.ts"
 import { makeAnswerIn } from "../reply.ts"
 import { decodeQuery } from "../responses/list-query.ts"
 import { askedAs } from "./asked-as.ts"
+import { makeFindBatch } from "./find-batch.ts"
 
 const mostRequests = 100_000
 const windowMs = dayMs
@@ -104,11 +105,7 @@ export const anthropicBatchRoutes = HttpRouter.use(
     const config = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
 
-    const find = Effect.fnUntraced(function* ({ caller }: Authenticated, written: string) {
-      const id = readBatchId("anthropic", written)
-      const batch = id === undefined ? undefined : yield* batches.find("anthropic", caller.org.id, ownerOf(caller), id)
-      return batch ?? (yield* serviceError("not_found", `Message batch not found: ${written.slice(0, 128)}`))
-    })
+    const find = yield* makeFindBatch("anthropic", (id) => `Message batch not found: ${id}`)
     const reply = (batch: Batch, { request }: Authenticated) =>
       HttpServerResponse.jsonUnsafe(batchObject(batch, originOf(config, request)))
 

@@ -5,7 +5,7 @@ import { Gate } from "../../../admission/gate.ts"
 import { plainRequest } from "../../../admission/rates/caller-limits.ts"
 import { keptMs } from "../../../batches/admit-batch.ts"
 import type { Batch, BatchState } from "../../../batches/batch.ts"
-import { readBatchId, writtenBatchId } from "../../../batches/batch-id.ts"
+import { writtenBatchId } from "../../../batches/batch-id.ts"
 import { Batches } from "../../../batches/batches.ts"
 import { ListIn } from "../../../batches/list-in.ts"
 import { inOrder } from "../../../batches/result-form.ts"
@@ -28,6 +28,7 @@ import { handleInPath, modelPattern } from "../model-path.ts"
 import { failureIn, makeAnswerIn } from "../reply.ts"
 import { decodeQuery } from "../responses/list-query.ts"
 import { askedAs } from "./asked-as.ts"
+import { makeFindBatch } from "./find-batch.ts"
 import { filedRequests, listedRequests } from "./gemini-lines.ts"
 
 const mostRequests = 100_000
@@ -118,11 +119,7 @@ export const geminiBatchRoutes = HttpRouter.use(
     const { bodyMaxBytes } = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
 
-    const find = Effect.fnUntraced(function* ({ caller }: Authenticated, name: string) {
-      const id = readBatchId("gemini", name)
-      const batch = id === undefined ? undefined : yield* batches.find("gemini", caller.org.id, ownerOf(caller), id)
-      return batch ?? (yield* serviceError("not_found", `Batch ${name.slice(0, 128)} not found.`))
-    })
+    const find = yield* makeFindBatch("gemini", (name) => `Batch ${name} not found.`)
 
     const outputOf = Effect.fnUntraced(function* (batch: Batch) {
       if (batch.outcome?.output === undefined) return undefined

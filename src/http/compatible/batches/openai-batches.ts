@@ -5,7 +5,7 @@ import { Gate } from "../../../admission/gate.ts"
 import { plainRequest } from "../../../admission/rates/caller-limits.ts"
 import { keptMs } from "../../../batches/admit-batch.ts"
 import type { Batch } from "../../../batches/batch.ts"
-import { readBatchId, writtenBatchId } from "../../../batches/batch-id.ts"
+import { writtenBatchId } from "../../../batches/batch-id.ts"
 import { Batches } from "../../../batches/batches.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import { readFileId, writtenFileId } from "../../../client-files/file-id.ts"
@@ -14,12 +14,14 @@ import { chatApi as api } from "../../../dialects/openai-chat/client.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
 import { serviceError } from "../../../protocol/error.ts"
 import { decodeJson, parseBody } from "../../../protocol/json/json-body.ts"
+import { dayMs } from "../../../protocol/values/instant.ts"
 import { type Authenticated, fromRouter } from "../../caller-request.ts"
 import { secondsOf } from "../files/file-door.ts"
 import { ExpiresAfter } from "../files/openai-files.ts"
 import { makeAnswerIn } from "../reply.ts"
 import { decodeQuery } from "../responses/list-query.ts"
 import { askedAs } from "./asked-as.ts"
+import { makeFindBatch } from "./find-batch.ts"
 import { openaiFault, openaiLines } from "./openai-lines.ts"
 
 /** Endpoints whose requests are JSON and answered at once. */
@@ -33,7 +35,7 @@ export const endpoints = [
 ] as const
 
 export const mostRequests = 50_000
-const windowMs = 24 * 3_600_000
+const windowMs = dayMs
 
 const Create = Schema.Struct({
   input_file_id: Schema.String.check(Schema.isMaxLength(128)),
@@ -114,11 +116,7 @@ export const openaiBatchRoutes = HttpRouter.use(
     const { bodyMaxBytes } = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
 
-    const find = Effect.fnUntraced(function* ({ caller }: Authenticated, written: string) {
-      const id = readBatchId("openai", written)
-      const batch = id === undefined ? undefined : yield* batches.find("openai", caller.org.id, ownerOf(caller), id)
-      return batch ?? (yield* serviceError("not_found", `No batch found with id '${written.slice(0, 128)}'.`))
-    })
+    const find = yield* makeFindBatch("openai", (id) => `No batch found with id '${id}'.`)
 
     const create = Effect.fnUntraced(function* (call: Authenticated) {
       const { caller, body, request } = call
