@@ -151,9 +151,21 @@ export const makeDeadlines: Effect.Effect<Deadlines, never, Scope.Scope> = Effec
   let timer: Fiber.Fiber<void> | undefined
   const deadlines = new Deadlines(nowMs, (atMs) => {
     timer?.interruptUnsafe()
-    const tick = Effect.sync(() => deadlines.tick())
+    const tick = Effect.suspend(() => {
+      const check = Effect.sync(() => deadlines.tick())
+      return nowMs() - atMs > busyMs ? Effect.andThen(readArrived, check) : check
+    })
     timer = fork(Effect.andThen(Effect.sleep(Math.max(0, atMs - nowMs())), tick))
   })
   yield* Effect.addFinalizer(() => (timer === undefined ? Effect.void : Fiber.interrupt(timer)))
   return deadlines
+})
+
+/** A timer that fires this late, in milliseconds, says that the process was busy: answers may have come that it has not read. */
+const busyMs = 20
+
+/** Ends when the event loop has read the bytes that have arrived: it does so after its timers, before its immediates. */
+const readArrived = Effect.callback<void>((resume) => {
+  const turn = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(turn))
 })

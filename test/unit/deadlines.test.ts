@@ -1,4 +1,6 @@
 /** The deadlines of all exchanges: one heap, one timer. */
+import { connect } from "node:net"
+import { Worker } from "node:worker_threads"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
@@ -111,4 +113,44 @@ describe("deadlines", () => {
       }),
     ),
   )
+
+  it.live("do not blame a server whose answer has come while the process was busy", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const deadlines = yield* makeDeadlines
+        const port = yield* echoOnAThread
+        const seen = yield* Effect.callback<string>((resume) => {
+          const socket = connect(port, "127.0.0.1", () => {
+            const watch = deadlines.after(200, () => resume(Effect.succeed("late")))
+            socket.write("a", () => {
+              socket.once("data", () => {
+                deadlines.remove(watch)
+                resume(Effect.succeed("answered"))
+              })
+              const untilMs = Date.now() + 400
+              while (Date.now() < untilMs);
+            })
+          })
+          return Effect.sync(() => socket.destroy())
+        })
+        expect(seen).toBe("answered")
+      }),
+    ),
+  )
 })
+
+/** A server that is not on the thread of the test. */
+const echoOnAThread = Effect.map(
+  Effect.acquireRelease(
+    Effect.callback<{ readonly worker: Worker; readonly port: number }>((resume) => {
+      const program = `
+        const { parentPort } = require("node:worker_threads")
+        const server = require("node:net").createServer((socket) => socket.pipe(socket))
+        server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port))`
+      const worker = new Worker(program, { eval: true })
+      worker.once("message", (port: number) => resume(Effect.succeed({ worker, port })))
+    }),
+    ({ worker }) => Effect.promise(() => worker.terminate()),
+  ),
+  ({ port }) => port,
+)
