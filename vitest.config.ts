@@ -14,7 +14,12 @@ if (run === "embedded" && !hasRecordings)
 export default defineConfig({
   test: {
     include: testsOfRun(run, hasRecordings),
-    globalSetup: ["test/support/temporary.ts", "test/support/template.ts", "test/support/bundle.ts"],
+    globalSetup: [
+      "test/support/temporary.ts",
+      "test/support/template.ts",
+      "test/support/server-template.ts",
+      "test/support/bundle.ts",
+    ],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     // What is waited for may need a thread that starts, as a first count of tokens does; it ends at once when it is there.
@@ -27,6 +32,6 @@ export default defineConfig({
     // Modules are loaded once per worker: a quarter of the time of all tests. Tests may not leave global state behind.
     isolate: false,
     // Most of them wait for sockets and databases, those on servers longer.
-    maxWorkers: cpus().length * (onServers ? 3 : 2),
+    maxWorkers: cpus().length * 2,
   },
 })

@@ -19,7 +19,8 @@ export const databaseAt = (url: string, name: string): string => {
   return database.href
 }
 
-const at = (url: string, ...statements: ReadonlyArray<string>) =>
+/** Runs statements, one after the other, on a connection of their own. */
+export const statementsAt = (url: string, ...statements: ReadonlyArray<string>) =>
   Effect.scoped(
     Effect.gen(function* () {
       const services = yield* Layer.build(PgClient.layer({ url: Redacted.make(url), maxConnections: 1 }))
@@ -34,16 +35,18 @@ export const makeCluster = Effect.fnUntraced(function* (
   workers: ReadonlyArray<string>,
   name: string,
 ) {
-  yield* Effect.forEach([coordinator, ...workers], (url) => at(url, `create database ${name}`), { discard: true })
+  yield* Effect.forEach([coordinator, ...workers], (url) => statementsAt(url, `create database ${name}`), {
+    discard: true,
+  })
   const urls = [coordinator, ...workers].map((url) => databaseAt(url, name))
-  yield* Effect.forEach(urls, (url) => at(url, "create extension citus"), { discard: true })
+  yield* Effect.forEach(urls, (url) => statementsAt(url, "create extension citus"), { discard: true })
   const { hostname, port } = new URL(coordinator)
   const database = databaseAt(coordinator, name)
-  yield* at(database, `select citus_set_coordinator_host('${hostname}', ${port})`)
+  yield* statementsAt(database, `select citus_set_coordinator_host('${hostname}', ${port})`)
   for (const url of workers) {
     const worker = new URL(url)
     // It also sets the server's roles, which all databases share: two that do so at once fail.
-    yield* Effect.retry(at(database, `select citus_add_node('${worker.hostname}', ${worker.port})`), {
+    yield* Effect.retry(statementsAt(database, `select citus_add_node('${worker.hostname}', ${worker.port})`), {
       times: 20,
       schedule: Schedule.spaced("200 millis"),
     })
@@ -61,10 +64,3 @@ export const spreadBooks = Effect.fnUntraced(function* (url: string, shards: num
     }),
   )
 })
-
-export const dropCluster = (coordinator: string, workers: ReadonlyArray<string>, name: string) =>
-  Effect.forEach(
-    [coordinator, ...workers],
-    (url) => Effect.ignore(at(url, `drop database if exists ${name} with (force)`)),
-    { discard: true },
-  )

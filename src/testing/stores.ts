@@ -1,12 +1,10 @@
 /** Stores for tests: embedded and in memory, or the servers that the environment names. */
-import { randomUUID } from "node:crypto"
-import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Redacted, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { WeirConfig } from "../config.ts"
 import { EmbeddedDatabase, startEmbedded } from "../store/embedded.ts"
-import { citusWorkers, databaseAt, dropCluster, makeCluster, spreadBooks } from "./citus.ts"
 import { reusedDatabase } from "./reused-database.ts"
+import { ownDatabase } from "./server-databases.ts"
 
 /** Values that replace those of the configuration; of the emergency timeouts, the named ones. */
 export type TestConfig = Omit<Partial<WeirConfig["Service"]>, "upstreamTimeouts"> & {
@@ -62,20 +60,3 @@ export const layerTestDatabases: Layer.Layer<never> = Layer.unwrap(
         )
   }),
 )
-
-const ownDatabase = Effect.fnUntraced(function* (server: string) {
-  const name = `weir_test_${randomUUID().replaceAll("-", "")}`
-  const workers = citusWorkers()
-  if (workers.length > 0) {
-    yield* Effect.acquireRelease(makeCluster(server, workers, name), () => dropCluster(server, workers, name))
-    const url = databaseAt(server, name)
-    yield* Effect.orDie(spreadBooks(url, 2 * workers.length))
-    return Redacted.make(url)
-  }
-  const services = yield* Layer.build(PgClient.layer({ url: Redacted.make(server), maxConnections: 1 }))
-  const sql = yield* Effect.provide(PgClient.PgClient, services)
-  yield* Effect.acquireRelease(sql.unsafe(`create database ${name}`), () =>
-    Effect.ignore(sql.unsafe(`drop database if exists ${name} with (force)`)),
-  )
-  return Redacted.make(databaseAt(server, name))
-})
