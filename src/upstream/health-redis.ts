@@ -2,6 +2,7 @@
  * Shares cooldowns between nodes through one Redis stream. Each node reads new cooldowns four times a second in the
  * background, and all of them when it starts.
  */
+import { randomUUID } from "node:crypto"
 import { Effect, Layer, Schema } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { targetFaults } from "../dialects/vendor/faults.ts"
@@ -18,10 +19,10 @@ const nowLua = `
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)`
 
-/** Adds a cooldown. ARGV: target, cause, milliseconds, refusals in a row, what the target lacks. */
+/** Adds a cooldown. ARGV: target, cause, milliseconds, refusals in a row, what the target lacks, the node. */
 const publish = makeScript(`${nowLua}
 redis.call("XADD", KEYS[1], "MAXLEN", "~", ${mostKept}, "*", "target", ARGV[1], "cause", ARGV[2], "until", string.format("%.0f", now + ARGV[3]),
-  "count", ARGV[4], "reason", ARGV[5])
+  "count", ARGV[4], "reason", ARGV[5], "node", ARGV[6])
 redis.call("EXPIRE", KEYS[1], 7200)
 return 0`)
 
@@ -35,16 +36,19 @@ const decodeAdded = Schema.decodeUnknownSync(Schema.Tuple([Schema.NumberFromStri
 
 const makeSharedCooldowns = Effect.map(Redis, (redis): SharedCooldowns => {
   let lastId = "0-0"
+  const own = randomUUID()
   return {
     publish: (target, { cause, forMs, count, reason = "" }) =>
-      Effect.ignore(redis.run(publish, [key], [target, cause, Math.ceil(forMs), count, reason])),
+      Effect.ignore(redis.run(publish, [key], [target, cause, Math.ceil(forMs), count, reason, own])),
     // If Redis does not answer, the last known cooldowns apply.
     added: Effect.suspend(() => redis.run(added, [key], [lastId])).pipe(
       Effect.map((reply) => {
         const [nowMs, entries] = decodeAdded(reply)
         lastId = entries.at(-1)?.[0] ?? lastId
         return entries.flatMap(([, fields]) => {
-          const { target = "", cause, until, count = 1, reason } = namesOf(fields)
+          const { target = "", cause, until, count = 1, reason, node } = namesOf(fields)
+          // The node knows more of its own: a call may have worked since.
+          if (node === own) return []
           const forMs = Number(until) - nowMs
           if (!isCause(cause) || !(forMs > 0)) return []
           return [[target, { cause, forMs, count: Number(count), ...(isReason(reason) && { reason }) }] as const]

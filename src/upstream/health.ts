@@ -98,7 +98,7 @@ export interface SharedCooldown extends Omit<Cooldown, "untilMs"> {
 /** Exchanges cooldowns between nodes. */
 export interface SharedCooldowns {
   readonly publish: (target: string, cooldown: SharedCooldown) => Effect.Effect<void>
-  /** The cooldowns that any node has published since the last read; at the first read, all that are kept. */
+  /** The cooldowns that other nodes have published since the last read; at the first read, all that are kept. */
   readonly added: Effect.Effect<ReadonlyArray<readonly [target: string, cooldown: SharedCooldown]>>
 }
 

@@ -300,6 +300,17 @@ const onRedis = (redisUrl: Redacted.Redacted) =>
         expect(two.coolingDown(asked, "nothing")).toBeUndefined()
       }).pipe(Effect.scoped),
     )
+
+    it.live("a node that has asked a target with success does not learn its own refusal again", () =>
+      Effect.gen(function* () {
+        const one = yield* node
+        const target = randomUUID()
+        yield* one.coolDown(target, { cause: "refused", reason: "credential" })
+        expect(yield* call(one, target, true, "refused")).toBe("ok")
+        yield* Effect.sleep("600 millis")
+        expect(one.coolingDown(target, "nothing")).toBeUndefined()
+      }).pipe(Effect.scoped),
+    )
   })
 
 const redisUrl = testRedisUrl()
