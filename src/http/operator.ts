@@ -15,8 +15,10 @@ import { originOf, type Request } from "./request.ts"
 import { type RouteError, respond, respondJson } from "./respond.ts"
 import { checkCredential } from "./same-origin.ts"
 
-/** Maximum body of an operator's request. */
-export const maxBodyBytes = 16 * 1024 * 1024
+/** Maximum body of a request to the control plane. */
+export const maxBodyBytes = 2 * 1024 * 1024
+/** The same where a catalogue is sent, or many parts of one. */
+export const maxCatalogueBytes = 16 * 1024 * 1024
 
 /** Requires an operator: the admin key in its header, or the cookie of a session, which only our own pages may use. */
 export const makeOperatorCheck = Effect.gen(function* () {

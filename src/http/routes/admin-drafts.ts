@@ -8,7 +8,7 @@ import { ResolveSecret } from "../../secrets.ts"
 import { canBeCalled, knownToSetUp } from "../../setup/choose-vendors.ts"
 import { Drafts } from "../../setup/drafts.ts"
 import { knownVendors } from "../../setup/known-vendors.ts"
-import { makeForOperator, maxBodyBytes, operator, refuseCatalogue } from "../operator.ts"
+import { makeForOperator, maxCatalogueBytes, operator, refuseCatalogue } from "../operator.ts"
 import { type Request, readJson } from "../request.ts"
 
 export const adminDraftRoutes = HttpApiBuilder.group(
@@ -20,12 +20,12 @@ export const adminDraftRoutes = HttpApiBuilder.group(
     const resolveSecret = yield* ResolveSecret
 
     const add = Effect.fn("admin.addToDraft")(function* (request: Request) {
-      const { text, add } = yield* readJson(DraftRequest, request, maxBodyBytes)
+      const { text, add } = yield* readJson(DraftRequest, request, maxCatalogueBytes)
       return yield* Effect.catchTag(drafts.add(text, add), "CatalogueRefused", refuseCatalogue)
     })
 
     const offers = Effect.fn("admin.vendorOffers")(function* (request: Request, vendor: string) {
-      const asked = yield* readJson(OffersRequest, request, maxBodyBytes)
+      const asked = yield* readJson(OffersRequest, request, maxCatalogueBytes)
       return yield* Effect.catchTag(drafts.offers(vendor, asked, operator), "CatalogueRefused", refuseCatalogue)
     })
 

@@ -8,7 +8,7 @@ import { serviceError } from "../../protocol/error.ts"
 import { Directory } from "../../tenants/directory.ts"
 import { inTurns } from "../../tenants/in-turns.ts"
 import { TenantChanges } from "../../tenants/tenant-changes.ts"
-import { makeForOperator, maxBodyBytes, operator } from "../operator.ts"
+import { makeForOperator, maxCatalogueBytes, operator } from "../operator.ts"
 import { type ListQuery, searchOf } from "../page-query.ts"
 import { decodeBody, headerOf, type Request, readContent } from "../request.ts"
 import { routeNotFound } from "../respond.ts"
@@ -68,7 +68,7 @@ export const adminTenantRoutes = HttpApiBuilder.group(
       // The router takes the text after the colon for a parameter.
       if (!/\/tenants:batch(\?|$)/u.test(request.url)) return yield* routeNotFound
       const key = yield* headerOf("idempotency-key", BatchKey, request)
-      const body = yield* readContent(request, maxBodyBytes)
+      const body = yield* readContent(request, maxCatalogueBytes)
       const { items } = yield* decodeBody(AnyBatch, body)
       const changes = yield* inTurns(items, (item) => Effect.catch(decodeItem(item), Effect.succeed))
       const payloadSha256 = createHash("sha256").update(body).digest()

@@ -13,7 +13,7 @@ import { VendorCheck } from "../../setup/vendor-check.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { storedIdentity } from "../../upstream/stored-identity.ts"
 import { type SetUpstreamKey, UpstreamKeys } from "../../upstream/upstream-keys.ts"
-import { knownOrg, makeForOperator, maxBodyBytes, operator, refuseCatalogue } from "../operator.ts"
+import { knownOrg, makeForOperator, maxBodyBytes, maxCatalogueBytes, operator, refuseCatalogue } from "../operator.ts"
 import { type Request, readJson } from "../request.ts"
 
 interface KeyPlace {
@@ -33,7 +33,7 @@ export const adminVendorRoutes = HttpApiBuilder.group(
     const keys = yield* UpstreamKeys
 
     const test = Effect.fn("admin.testVendor")(function* (request: Request, vendor: string) {
-      const { model, text, fields } = yield* readJson(VendorCheckRequest, request, maxBodyBytes)
+      const { model, text, fields } = yield* readJson(VendorCheckRequest, request, maxCatalogueBytes)
       if (text === undefined) return yield* check.run(vendor, model, undefined, fields)
       return yield* check.run(
         vendor,

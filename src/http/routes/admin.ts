@@ -30,7 +30,14 @@ import { AuditLog, auditStart } from "../../store/audit-log.ts"
 import { keyOf } from "../../telemetry/timeouts/observed.ts"
 import { TierTimes } from "../../telemetry/timeouts/tier-times.ts"
 import { Tenants } from "../../tenants/tenants.ts"
-import { knownOrg, makeForOperator, makeReplyToOperator, maxBodyBytes, refuseCatalogue } from "../operator.ts"
+import {
+  knownOrg,
+  makeForOperator,
+  makeReplyToOperator,
+  maxBodyBytes,
+  maxCatalogueBytes,
+  refuseCatalogue,
+} from "../operator.ts"
 import { type PageQuery, partOf } from "../page-query.ts"
 import { progressEvents } from "../progress-events.ts"
 import { type Request, readJson } from "../request.ts"
@@ -99,7 +106,7 @@ export const adminRoutes = HttpApiBuilder.group(
         return { entry, ...(balances !== undefined && { balances }) }
       })
     })
-    const applyRequestOf = (request: Request) => readJson(ApplyRequest, request, maxBodyBytes)
+    const applyRequestOf = (request: Request) => readJson(ApplyRequest, request, maxCatalogueBytes)
 
     const topup = Effect.fn("admin.topup")(function* (request: Request) {
       const { id, org: orgId, amount } = yield* readJson(TopupRequest, request, maxBodyBytes)
