@@ -172,13 +172,15 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
     const adminKey = "wa_test_secret"
     const vendor = yield* startScriptedVendor(options.script ?? answering(answer), options.realtime)
     const second = yield* startScriptedVendor(options.script ?? answering(answer))
-    // A slow test machine must not cause load shedding.
+    // A slow test machine must not cause load shedding, nor make its stores look dead.
     const config = WeirConfig.layerWith({
       env: "test",
       logLevel: "None",
       port: 0,
       shedLagMs: 60_000,
       shedWaitMs: 60_000,
+      databaseDeadlineMs: 30_000,
+      redisDeadlineMs: 30_000,
       openDetails: true,
       lameDuckMs: 0,
       // Reads the machine on which the tests run.
