@@ -690,8 +690,9 @@ describe("what it shows", () => {
     expect(await page.getByRole("region", { name: "Table of batches" }).textContent()).not.toContain("secret")
     await row.getByRole("button", { name: "Cancel" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Cancel the batch" }).click()
-    await row.getByText("cancel").first().waitFor()
+    await page.getByRole("dialog").waitFor({ state: "detached" })
     await row.getByRole("button", { name: "Cancel" }).waitFor({ state: "detached" })
+    await row.getByText("cancel").waitFor()
     expect((await audited("batch."))[0]).toMatchObject({ org: ids.org, detail: { batch: id } })
   })
 
@@ -710,6 +711,7 @@ describe("what it shows", () => {
 
   it("the playground streams an answer with its events", async () => {
     const page = await asOperator()
+    gateway().vendor.script(answering({ words: ["Hello", " there"], inTokens: 10, outTokens: 2 }))
     await show(page, "playground", "Playground")
     await page.getByLabel("Call as").selectOption(ids.org)
     await page.getByLabel("Message").fill("Hello, river")
@@ -926,6 +928,7 @@ describe("the playground's credential", () => {
   it("is a short key of the organisation that an operator chooses", async () => {
     answer()
     const page = await asOperator()
+    gateway().vendor.script(answering({ words: ["Hello", " there"], inTokens: 10, outTokens: 2 }))
     await show(page, "playground", "Playground")
     await page.getByLabel("Call as").selectOption(ids.org)
     await page.getByLabel("Message").fill("Hello, river")
