@@ -1,5 +1,5 @@
 /** Work that a process does beside its requests: repeatedly, until the scope closes. */
-import { Cause, Context, Duration, Effect, type Scope } from "effect"
+import { Cause, Clock, Context, Duration, Effect, type Scope } from "effect"
 
 /**
  * The factor by which background work comes sooner than usual, and by which kept entries get old sooner: tests that wait
@@ -31,6 +31,35 @@ export const runEvery = <E, R>(
       options === undefined ? again : Effect.delay(again, yield* atBackgroundSpeed(options.first)),
     )
   })
+
+/**
+ * Looks for work in a store, where any node leaves it: each second, and more often while there is some. An idle node asks
+ * little of its store.
+ *
+ * @param often the interval while there is work, and for ten seconds after the last
+ * @param what see {@link runEvery}
+ * @param look returns whether there is work
+ */
+export const lookForWork = <E, R>(
+  often: Duration.Input,
+  what: string,
+  look: Effect.Effect<boolean, E, R>,
+): Effect.Effect<void, never, R | Scope.Scope> =>
+  Effect.gen(function* () {
+    const pause = yield* atBackgroundSpeed(often)
+    const idlePause = yield* atBackgroundSpeed(idleInterval)
+    const clock = yield* Clock.Clock
+    let foundMs = Number.NEGATIVE_INFINITY
+    const once = Effect.map(look, (isThere) => {
+      if (isThere) foundMs = clock.currentTimeMillisUnsafe()
+    })
+    const isBusy = () => clock.currentTimeMillisUnsafe() - foundMs < staysBusyMs
+    const rest = Effect.suspend(() => Effect.sleep(isBusy() ? pause : idlePause))
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(loggingFailures(what, once), rest)))
+  })
+
+const idleInterval = "1 second"
+const staysBusyMs = 10_000
 
 /** The time when background work begins: a node that has just started serves requests first. */
 export const afterStart = { first: "1 minute" } as const

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { Effect, FiberSet, Layer, Semaphore } from "effect"
-import { runEvery } from "../background.ts"
+import { lookForWork, runEvery } from "../background.ts"
 import { ClientFiles } from "../client-files/client-files.ts"
 import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
@@ -133,17 +133,17 @@ export const layerBatchRunner = Layer.effectDiscard(
     }
 
     const look = Effect.gen(function* () {
-      if (isEnding || !(yield* calls.hasRoom)) return
       const room = batchCalls - inHand
-      if (room <= 0) return
+      if (isEnding || room <= 0 || !(yield* calls.hasRoom)) return true
       // A part that was taken is run, even if the node ends now.
-      yield* Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(store.take(node, room, leaseMs)), (taken) =>
+      const taken = yield* Effect.uninterruptibleMask((restore) =>
+        Effect.tap(restore(store.take(node, room, leaseMs)), (taken) =>
           Effect.forEach(taken, (chunk) => FiberSet.run(chunks, runLeased(chunk)), { discard: true }),
         ),
       )
+      return taken.length + inHand > 0
     })
-    yield* runEvery("250 millis", "Batches", look)
+    yield* lookForWork("250 millis", "Batches", look)
 
     const finishLeased = (batch: Batch): Effect.Effect<void> =>
       Effect.catchCause(finish(batch, node), (cause) =>
@@ -151,11 +151,12 @@ export const layerBatchRunner = Layer.effectDiscard(
       )
     const lookForEnded = Effect.gen(function* () {
       const room = mostFinishing - (yield* FiberSet.size(finishing))
-      if (isEnding || room <= 0) return
+      if (isEnding || room <= 0) return true
       const ended = yield* store.toFinish(node, room, leaseMs)
       yield* Effect.forEach(ended, (batch) => FiberSet.run(finishing, finishLeased(batch)), { discard: true })
+      return ended.length + inHand > 0
     })
-    yield* runEvery("500 millis", "Results of batches", lookForEnded)
+    yield* lookForWork("500 millis", "Results of batches", lookForEnded)
 
     const renew = Effect.gen(function* () {
       if ((yield* FiberSet.size(chunks)) + (yield* FiberSet.size(finishing)) > 0) yield* store.renew(node, leaseMs)

@@ -50,7 +50,7 @@ describe.skipIf(!hasRedisServer)("Redis behind Sentinel", () => {
 
   const gateway = useGateway(() => {
     const hosts = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",")
-    return { config: { redisUrl: Redacted.make(`redis-sentinel://${hosts}/weir`) } }
+    return { config: { redisUrl: Redacted.make(`redis-sentinel://${hosts}/weir`), redisDeadlineMs: 1000 } }
   })
   const beat = async () => (await gateway().call("POST", "/t1/heartbeat", {})).status
   /** The view of each, for the report of a failure: a failover that Sentinel never made is not the gateway's fault. */

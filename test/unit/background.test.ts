@@ -3,7 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, Queue, References } from "effect"
 import { TestClock } from "effect/testing"
-import { BackgroundSpeed, runAfter, runEvery } from "../../src/background.ts"
+import { BackgroundSpeed, lookForWork, runAfter, runEvery } from "../../src/background.ts"
 
 /** Lines of the log. */
 const recording = () => {
@@ -13,6 +13,37 @@ const recording = () => {
   })
   return { lines, layer: Logger.layer([logger]) }
 }
+
+describe("lookForWork", () => {
+  it.effect("looks each second, and more often while there is work, and for a while after it", () =>
+    Effect.gen(function* () {
+      let looks = 0
+      let isThere = false
+      yield* lookForWork(
+        "250 millis",
+        "A job",
+        Effect.sync(() => {
+          looks++
+          return isThere
+        }),
+      )
+      const inASecond = Effect.gen(function* () {
+        const before = looks
+        yield* TestClock.adjust("1 second")
+        return looks - before
+      })
+      yield* TestClock.adjust("500 millis")
+      expect([looks, yield* inASecond]).toEqual([1, 1])
+      isThere = true
+      yield* TestClock.adjust("500 millis")
+      expect([yield* inASecond, yield* inASecond]).toEqual([4, 4])
+      isThere = false
+      expect([yield* inASecond, yield* inASecond]).toEqual([4, 4])
+      yield* TestClock.adjust("10 seconds")
+      expect([yield* inASecond, yield* inASecond]).toEqual([1, 1])
+    }),
+  )
+})
 
 describe("runEvery", () => {
   it.effect("runs at once, and an interval after each end, until the scope closes", () =>

@@ -1,7 +1,7 @@
 /** Runs the parts of batches that run at vendors: each node takes those that are due, under a lease. A part outlives every node. */
 import { randomUUID } from "node:crypto"
 import { Effect, FiberSet, Layer } from "effect"
-import { runEvery } from "../../background.ts"
+import { lookForWork, runEvery } from "../../background.ts"
 import { WeirConfig } from "../../config.ts"
 import { LineCalls } from "../line-calls.ts"
 import { makeRunSubmission } from "./run-submission.ts"
@@ -42,15 +42,16 @@ export const layerSubmissionRunner = Layer.effectDiscard(
 
     const look = Effect.gen(function* () {
       const room = mostAtOnce - (yield* FiberSet.size(running))
-      if (isEnding || room <= 0 || !(yield* calls.hasRoom)) return
+      if (isEnding || room <= 0 || !(yield* calls.hasRoom)) return true
       // One that was taken is looked at, even if the node ends now.
-      yield* Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(store.take(node, room, leaseMs)), (taken) =>
+      const taken = yield* Effect.uninterruptibleMask((restore) =>
+        Effect.tap(restore(store.take(node, room, leaseMs)), (taken) =>
           Effect.forEach(taken, (submission) => FiberSet.run(running, runLeased(submission)), { discard: true }),
         ),
       )
+      return taken.length > 0
     })
-    yield* runEvery("500 millis", "Batches at vendors", look)
+    yield* lookForWork("500 millis", "Batches at vendors", look)
 
     const renew = Effect.gen(function* () {
       if ((yield* FiberSet.size(running)) > 0) yield* store.renew(node, leaseMs)
