@@ -31,7 +31,9 @@ describe.skipIf(!hasRedisServer)("a Redis that refuses to write", () => {
     address = await movableAddress(first.port)
   })
   afterAll(() => address.close())
-  const gateway = useGateway(() => ({ config: { redisUrl: Redacted.make(`redis://127.0.0.1:${address.port}`), redisDeadlineMs: 1000 } }))
+  const gateway = useGateway(() => ({
+    config: { redisUrl: Redacted.make(`redis://127.0.0.1:${address.port}`), redisDeadlineMs: 1000 },
+  }))
 
   it("after a failover behind one address, calls work again within two seconds, while old connections stay open", async () => {
     const beat = beatOf(gateway())
