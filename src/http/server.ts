@@ -18,6 +18,7 @@ import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
 import { serveBelow } from "./base-path.ts"
 import { layerLineCalls } from "./compatible/batches/line-calls.ts"
 import { batchRoutes } from "./compatible/batches/routes.ts"
+import { urlBehindDoor } from "./compatible/doors/doors.ts"
 import { CompatibleHandlers } from "./compatible/exchange.ts"
 import { uploadRoutes } from "./compatible/files/openai-uploads.ts"
 import { fileRoutes } from "./compatible/files/routes.ts"
@@ -46,6 +47,7 @@ import { refuseOddRequests } from "./one-spelling.ts"
 import { trackRequests } from "./open-requests.ts"
 import { envelope, routeNotFound } from "./respond.ts"
 import { surviveResponseErrors } from "./response-errors.ts"
+import { rewriteUrls } from "./rewrite-urls.ts"
 import { activityRoutes } from "./routes/activity.ts"
 import { adminRoutes } from "./routes/admin.ts"
 import { adminActivityRoutes } from "./routes/admin-activity.ts"
@@ -157,6 +159,7 @@ export const layerServer = Layer.unwrap(
       yield* admitOrigins(node, corsOrigins)
       yield* refuseOddRequests(node)
       yield* answerUpgrades(node, yield* socketRoutes, limit.upgrade)
+      yield* rewriteUrls(node, urlBehindDoor)
       if (basePath !== "") yield* serveBelow(node, basePath)
       // These are last, so that they see every request, including those that an interceptor answers.
       continueRequests(node)

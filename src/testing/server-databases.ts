@@ -43,7 +43,7 @@ export const makeTemplate = Effect.fnUntraced(function* (server: string) {
   const name = newName("template")
   yield* Effect.acquireRelease(makeDatabase(server, name), () => drop(server, name))
   yield* migrate(databaseAt(server, name))
-  // Who is connected would prevent copies: Citus has a process of its own in each database.
+  // Connections would prevent copies: Citus has a process of its own in each database.
   yield* inEachServer(
     server,
     `alter database ${name} allow_connections false`,

@@ -2,6 +2,7 @@
 import type { ExchangeParams } from "../../protocol/exchange.ts"
 import type { JsonEdit, JsonPath } from "../../protocol/json/json-edit.ts"
 import type { FieldRefusal } from "../client/fields.ts"
+import type { SaidByPath } from "../client/said-by-path.ts"
 import type { JsonObject } from "../parse/json.ts"
 import type { HostedTool } from "../vendor/hosted-tools.ts"
 
@@ -25,6 +26,8 @@ export interface OwnRequest {
   readonly maxHostedUses?: number
   /** Whether its vendor may summarise the thread beside the answer, and bills that too. */
   readonly compacts?: boolean
+  /** Fields that its body lacks. */
+  readonly said?: SaidByPath | undefined
   /** The number of its tools. */
   readonly tools: number
   /** Ids of the client's own user, with their places. */

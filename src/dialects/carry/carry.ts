@@ -27,6 +27,7 @@ export const commonEdits = (
   const edits: Array<JsonEdit> = [
     ...own.foreign.map(takenOut),
     ...own.endUsers.flatMap(({ path, id }) => endUserEdit(path, request.endUsers?.[id])),
+    ...(own.said?.stream === undefined ? [] : [set(own.said.stream, "stream")]),
   ]
   // An empty list of tools, and a choice among them, are refused.
   const whole = omitted.filter(

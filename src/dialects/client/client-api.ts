@@ -18,6 +18,7 @@ import type { JsonObject } from "../parse/json.ts"
 import { typeOfBlock } from "../vendor/vendor-blocks.ts"
 import type { FieldRefusal, FieldTable } from "./fields.ts"
 import type { LimitHeaders } from "./limit-headers.ts"
+import type { SaidByPath } from "./said-by-path.ts"
 
 /** Turns the events of one exchange into the text of its stream. */
 export interface EventEncoder {
@@ -55,6 +56,8 @@ export interface RequestPlace {
   readonly isArray: boolean
   /** Whether only the prompt's tokens are asked for. */
   readonly counts: boolean
+  /** Absent for the API's own paths. */
+  readonly said?: SaidByPath | undefined
 }
 
 /** A client's request in twp/1. */

@@ -19,6 +19,7 @@ const credentialOf = ({ headers, url }: RuntimeRequest): string | undefined => {
   return (
     headers["x-api-key"] ??
     headers["x-goog-api-key"] ??
+    headers["api-key"] ??
     // Only Gemini's clients have it there: elsewhere it would make every reply a link that anybody can follow.
     (url.startsWith("/gemini/") ? new URL(url, "http://gateway").searchParams.get("key") : undefined) ??
     undefined

@@ -9,6 +9,7 @@ import { type InlinedFile, VendorFiles } from "../../client-files/vendor-files.t
 import { WeirConfig } from "../../config.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi, RequestPlace } from "../../dialects/client/client-api.ts"
+import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
@@ -27,6 +28,8 @@ import { isLarge, LargeRequests, largeBytes } from "../large/large-requests.ts"
 import { takeRoom } from "../large/take-room.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
+import { behindDoor } from "./doors/doors.ts"
+import { handlersAt } from "./doors/handlers-at.ts"
 import { makeInlineFiles, namesFiles } from "./files/inlined-files.ts"
 import { makeUploads } from "./files/routes.ts"
 import { mediaRoutes } from "./media.ts"
@@ -188,32 +191,38 @@ const makeCompatibleHandlers = Effect.gen(function* () {
   const uploadTo = yield* makeUploads
   const media = mediaRoutes(runner, yield* JobStore, bodyMaxBytes)
   const whole = { model: "", stream: false, isArray: false, counts: false }
-  const exact = new Map<string, DirectHandler>([
-    ["/openai/v1/chat/completions", exchange({ api: chatApi, ...whole })],
-    ["/openai/v1/completions", exchange({ api: completionApi, ...whole })],
-    ["/openai/v1/responses", exchange({ api: responsesApi, ...whole })],
-    ["/openai/v1/responses/compact", exchange({ api: responsesApi, compacts: true, ...whole })],
+  const exact = handlersAt([
+    ["/openai/v1/chat/completions", (said) => exchange({ api: chatApi, ...whole, said })],
+    ["/openai/v1/completions", (said) => exchange({ api: completionApi, ...whole, said })],
+    ["/openai/v1/responses", (said) => exchange({ api: responsesApi, ...whole, said })],
+    ["/openai/v1/responses/compact", (said) => exchange({ api: responsesApi, compacts: true, ...whole, said })],
     [
       "/openai/v1/responses/input_tokens",
-      count({ api: responsesApi, ...whole, counts: true }, (input_tokens) => ({
-        object: "response.input_tokens",
-        input_tokens,
-      })),
+      (said) =>
+        count({ api: responsesApi, ...whole, counts: true, said }, (input_tokens) => ({
+          object: "response.input_tokens",
+          input_tokens,
+        })),
     ],
-    ["/anthropic/v1/messages", exchange({ api: messagesApi, ...whole })],
+    ["/anthropic/v1/messages", (said) => exchange({ api: messagesApi, ...whole, said })],
     [
       "/anthropic/v1/messages/count_tokens",
-      count({ api: messagesApi, ...whole, counts: true }, (input_tokens) => ({ input_tokens })),
+      (said) => count({ api: messagesApi, ...whole, counts: true, said }, (input_tokens) => ({ input_tokens })),
     ],
   ])
 
-  /** The handler of a `POST`. */
-  return (path: string, query: string): DirectHandler | undefined => {
-    const handler = exact.get(path) ?? wholeRoute(path) ?? media.exactly(path) ?? uploadTo(path)
+  const handlerOf = (path: string, query: string, said?: SaidByPath): DirectHandler | undefined => {
+    const handler = exact(path, said) ?? wholeRoute(path, said) ?? media.exactly(path, said) ?? uploadTo(path)
     const place = handler === undefined ? generatePlace(path, query) : undefined
     if (place === undefined) return handler
     if (place.counts) return count(place, (totalTokens) => ({ totalTokens }))
     return media.orMedia(place.model, place.stream, exchange(place))
+  }
+
+  /** The handler of a `POST`. */
+  return (path: string, query: string): DirectHandler | undefined => {
+    const door = behindDoor(path, query)
+    return door === undefined ? handlerOf(path, query) : handlerOf(door.path, door.query, door.said)
   }
 })
 

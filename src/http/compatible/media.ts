@@ -4,6 +4,7 @@ import { newRequestId } from "../../calls/calls.ts"
 import type { Call, DecodedCall } from "../../calls/held-call.ts"
 import type { CallRequest, Kind } from "../../calls/kind.ts"
 import type { EventEncoder } from "../../dialects/client/client-api.ts"
+import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
 import { generateImage, generateSpeech, mediaAskedOf, predictImages } from "../../dialects/gemini/media-client.ts"
 import type { MediaAsked as ApiAsked, MediaClient } from "../../dialects/openai-chat/media-client.ts"
 import { openaiEdits, openaiGenerations, openaiSpeechClient } from "../../dialects/openai-chat/media-client.ts"
@@ -41,6 +42,7 @@ import {
 import { SoundStream } from "../sound-stream.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { withCredential } from "./credential.ts"
+import { handlersAt } from "./doors/handlers-at.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
 import { handleOf, inWordsOf, metaOf, namingCapability } from "./request.ts"
 
@@ -96,6 +98,7 @@ export const mediaRoutes = (
     <Request extends CallRequest, Body extends object>(
       { kind, decode, readKept, bytes }: Served<Request, Body>,
       client: MediaClient<Body>,
+      said?: SaidByPath,
     ): DirectHandler =>
     (request, response) => {
       const requestId = newRequestId()
@@ -114,29 +117,32 @@ export const mediaRoutes = (
         )
       return upload(kind, withCredential(request), requestId, {
         read: (caller, content) =>
-          Effect.map(readMedia(client, decode, request, caller, content), ({ decoded, asked }) => ({
-            decoded,
-            connection: connect(asked, isStreamed(decoded)),
-          })),
+          Effect.map(
+            readMedia(client, decode, request, caller, withSaidFields(content, said)),
+            ({ decoded, asked }) => ({
+              decoded,
+              connection: connect(asked, isStreamed(decoded)),
+            }),
+          ),
         refusedAt: () => connect(),
         status: () => response.statusCode,
       })
     }
 
-  const exact = new Map<string, DirectHandler>([
-    ["/openai/v1/images/generations", route(pictures, openaiGenerations)],
-    ["/openai/v1/images/edits", route(pictures, openaiEdits)],
-    ["/openai/v1/videos", route(videos, openaiVideos)],
-    ["/openai/v1/audio/speech", route(sound, openaiSpeechClient)],
-    ["/openai/v1/audio/transcriptions", route(transcripts, openaiTranscriptions)],
-    ["/openai/v1/audio/translations", route(transcripts, openaiTranslations)],
+  const exact = handlersAt([
+    ["/openai/v1/images/generations", (said) => route(pictures, openaiGenerations, said)],
+    ["/openai/v1/images/edits", (said) => route(pictures, openaiEdits, said)],
+    ["/openai/v1/videos", (said) => route(videos, openaiVideos, said)],
+    ["/openai/v1/audio/speech", (said) => route(sound, openaiSpeechClient, said)],
+    ["/openai/v1/audio/transcriptions", (said) => route(transcripts, openaiTranscriptions, said)],
+    ["/openai/v1/audio/translations", (said) => route(transcripts, openaiTranslations, said)],
   ])
   return {
-    exactly: (path: string): DirectHandler | undefined => {
+    exactly: (path: string, said?: SaidByPath): DirectHandler | undefined => {
       const [, video] = remixPath.exec(path) ?? []
       if (video !== undefined) return route(remixes(store, video), openaiRemixes)
       const model = handleInPath(predictPath.exec(path)?.[1])
-      return model === undefined ? exact.get(path) : route(pictures, predictImages(model))
+      return model === undefined ? exact(path, said) : route(pictures, predictImages(model))
     },
 
     /** Gemini's one path for text, pictures and sound: what is asked for is in the body. */
@@ -167,6 +173,10 @@ export const mediaRoutes = (
     },
   }
 }
+
+/** The fields of a body or a form, with those that its path says. */
+const withSaidFields = (content: Content, said: SaidByPath | undefined): Content =>
+  said === undefined ? content : { ...content, fields: Result.map(content.fields, (sent) => ({ ...sent, ...said })) }
 
 /** The room of a body that was refused. */
 const noRoom: Room = { grow: () => undefined }

@@ -22,6 +22,8 @@ const bases: ReadonlyArray<readonly [base: string, api: ErrorWords]> = [
   ["/anthropic", messagesApi],
   ["/gemini", generateApi],
   ["/cohere", cohereErrors],
+  ["/azure", chatApi],
+  ["/vertex", generateApi],
 ]
 
 /** The API below whose base a path is. */

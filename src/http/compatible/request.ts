@@ -44,7 +44,8 @@ export const readCompatible = (
 ): CompatibleRequest => {
   const parsed = parsePlainly(body)
   if (Result.isFailure(parsed)) return { sent: undefined, decoded: Result.fail(parsed.failure) }
-  const { json, marks } = parsed.success
+  const { marks } = parsed.success
+  const json = withSaid(parsed.success.json, place)
   const sent = isObject(json)
     ? api.decode(json, place)
     : Result.fail({ path: "", message: "The body must be a JSON object" })
@@ -75,13 +76,20 @@ export const readCompatible = (
         request:
           api.carried === undefined || told.own === undefined
             ? chatRequestOf(request, source)
-            : carriedRequestOf(request, source, { ...sentIn(api.carried, told.own, json, headers), marks }),
+            : carriedRequestOf(request, source, {
+                ...sentIn(api.carried, { ...told.own, said: place.said }, json, headers),
+                marks,
+              }),
         payloadHash,
       }),
       onFailure: (error) => inWordsOf(api, error),
     }),
   }
 }
+
+/** The fields of a request, with those that its path says. */
+export const withSaid = (json: Schema.Json, { said }: Pick<RequestPlace, "said">): Schema.Json =>
+  said !== undefined && isPlainObject(json) ? { ...json, ...said } : json
 
 /** A request without the items of a conversation. */
 const alone = (json: Schema.Json, joined: JoinedConversation | undefined): Schema.Json =>
@@ -108,7 +116,7 @@ const promptReader =
   (body: Uint8Array): PromptContent =>
     Result.getOrThrow(
       Result.flatMap(parseBody(body), (json) =>
-        Result.flatMap(api.decode(asObject(json), place), ({ exchange }) =>
+        Result.flatMap(api.decode(asObject(withSaid(json, place)), place), ({ exchange }) =>
           decodeJson(ExchangeRequest, { ...exchange, model }),
         ),
       ),

@@ -2,6 +2,7 @@
 import { Option, Result, Schema } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
 import type { CallRequest, Kind } from "../../calls/kind.ts"
+import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
 import type { WholeAsked, WholeClient } from "../../dialects/client/whole-client.ts"
 import { cohereEmbed, cohereEmbedV1, cohereRerankClient } from "../../dialects/cohere/whole-client.ts"
 import { batchEmbedContents, embedContent } from "../../dialects/gemini/whole-client.ts"
@@ -21,8 +22,9 @@ import type { Authenticated, RuntimeRequest } from "../caller-request.ts"
 import type { DirectHandler } from "../hot-routes.ts"
 import { ApiConnection } from "./api-connection.ts"
 import { withCredential } from "./credential.ts"
+import { handlersAt } from "./doors/handlers-at.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
-import { cacheOf, handleOf, inWordsOf, metaOf, namingCapability } from "./request.ts"
+import { cacheOf, handleOf, inWordsOf, metaOf, namingCapability, withSaid } from "./request.ts"
 
 /** A kind with its schemas. */
 interface Served<Request extends CallRequest, Body extends object> {
@@ -56,6 +58,7 @@ export const wholeRoutes = ({ run }: CallRunner) => {
       { kind, request: asked, response: told }: Served<Request, Body>,
       client: WholeClient<Body>,
       model = "",
+      said?: SaidByPath,
     ): DirectHandler =>
     (request, response) => {
       const requestId = newRequestId()
@@ -70,7 +73,7 @@ export const wholeRoutes = ({ run }: CallRunner) => {
         })
       return run(kind, withCredential(request), requestId, {
         read: (call) => {
-          const { decoded, sent } = readWhole(client, asked, request, call, model)
+          const { decoded, sent } = readWhole(client, asked, request, call, { model, said })
           return { decoded, connection: connect(sent) }
         },
         refusedAt: () => connect(),
@@ -78,16 +81,16 @@ export const wholeRoutes = ({ run }: CallRunner) => {
       })
     }
 
-  const exact = new Map<string, DirectHandler>([
-    ["/openai/v1/embeddings", route(embeddings, openaiEmbeddings)],
-    ["/openai/v1/moderations", route(moderations, openaiModerations)],
-    ["/openai/v1/rerank", route(reranks, sharedRerankClient)],
-    ["/cohere/v2/embed", route(embeddings, cohereEmbed)],
-    ["/cohere/v1/embed", route(embeddings, cohereEmbedV1)],
-    ["/cohere/v2/rerank", route(reranks, cohereRerankClient)],
+  const exact = handlersAt([
+    ["/openai/v1/embeddings", (said) => route(embeddings, openaiEmbeddings, "", said)],
+    ["/openai/v1/moderations", (said) => route(moderations, openaiModerations, "", said)],
+    ["/openai/v1/rerank", (said) => route(reranks, sharedRerankClient, "", said)],
+    ["/cohere/v2/embed", () => route(embeddings, cohereEmbed)],
+    ["/cohere/v1/embed", () => route(embeddings, cohereEmbedV1)],
+    ["/cohere/v2/rerank", () => route(reranks, cohereRerankClient)],
   ])
-  return (path: string): DirectHandler | undefined => {
-    const known = exact.get(path)
+  return (path: string, said?: SaidByPath): DirectHandler | undefined => {
+    const known = exact(path, said)
     if (known !== undefined) return known
     const [, named, method] = embedPath.exec(path) ?? []
     const model = handleInPath(named)
@@ -101,12 +104,13 @@ const readWhole = <Request extends CallRequest, Body>(
   schema: Schema.Decoder<Request>,
   { headers }: RuntimeRequest,
   { caller, body }: Authenticated,
-  model: string,
+  { model, said }: { readonly model: string; readonly said: SaidByPath | undefined },
 ) => {
-  const json = parseBody(body)
-  if (Result.isFailure(json)) return { decoded: Result.fail(json.failure), sent: undefined }
-  const sent = isObject(json.success)
-    ? client.decode(json.success, model)
+  const parsed = parseBody(body)
+  if (Result.isFailure(parsed)) return { decoded: Result.fail(parsed.failure), sent: undefined }
+  const json = withSaid(parsed.success, { said })
+  const sent = isObject(json)
+    ? client.decode(json, model)
     : Result.fail({ path: "", message: "The body must be a JSON object" })
   if (Result.isFailure(sent)) return { decoded: Result.fail(invalidInput([sent.failure])), sent: undefined }
   const { request, model: named } = sent.success
@@ -118,6 +122,6 @@ const readWhole = <Request extends CallRequest, Body>(
     ...cacheOf({}, headers),
   }
   // The same idempotency key under another API is another call.
-  const decoded = checkCall(schema, candidate, meta === undefined ? null : [client.name, model, json.success])
+  const decoded = checkCall(schema, candidate, meta === undefined ? null : [client.name, model, json])
   return { decoded: Result.mapError(decoded, (error) => inWordsOf(client, error)), sent: sent.success }
 }

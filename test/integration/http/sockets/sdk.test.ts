@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import OpenAI from "openai"
+import OpenAI, { AzureOpenAI } from "openai"
 import { OpenAIRealtimeWS } from "openai/realtime/ws"
 import { ResponsesWS } from "openai/resources/responses/ws"
 import { writeWholeFile } from "../../../../src/files/whole-file.ts"
@@ -20,12 +20,19 @@ writeWholeFile(tls.key, issued.server.key)
 
 const spoken = { words: ["Hello", " there"], audioBytes: 960, parts: 2, usage: realtimeUsage(10, 20, 5, 40) }
 
-const withClient = (use: (client: OpenAI, records: () => Promise<ReadonlyArray<object>>) => Promise<void>) =>
+type Use = (
+  client: OpenAI,
+  records: () => Promise<ReadonlyArray<object>>,
+  place: { readonly endpoint: string; readonly apiKey: string },
+) => Promise<void>
+
+const withClient = (use: Use) =>
   Effect.scoped(
     Effect.flatMap(startRealtimeGateway(answeringRealtime(spoken), { config: { tls } }), ({ gateway, records }) =>
       Effect.promise(() => {
-        const baseURL = `${gateway.baseUrl.replace(/^http:/, "https:")}/openai/v1`
-        return use(new OpenAI({ baseURL, apiKey: `${gateway.keyId}~${gateway.key}` }), records)
+        const endpoint = gateway.baseUrl.replace(/^http:/, "https:")
+        const apiKey = `${gateway.keyId}~${gateway.key}`
+        return use(new OpenAI({ baseURL: `${endpoint}/openai/v1`, apiKey }), records, { endpoint, apiKey })
       }),
     ),
   )
@@ -82,6 +89,24 @@ describe("OpenAI's SDK", () => {
       expect(text).toBe("Hello there")
       expect(Buffer.concat(sound)).toHaveLength(1920)
       await expect.poll(async () => (await records()).length).toBe(1)
+      socket.close()
+    }),
+  )
+
+  it.live("OpenAIRealtimeWS of Azure: a session with the model that is deployed", () =>
+    withClient(async (_client, _records, { endpoint, apiKey }) => {
+      const client = new AzureOpenAI({
+        endpoint: `${endpoint}/azure`,
+        apiKey,
+        apiVersion: "2025-04-01-preview",
+        deployment: "voice",
+      })
+      const socket = await OpenAIRealtimeWS.azure(client, { options: { ca: authority } })
+      const created = await new Promise((resolve, reject) => {
+        socket.on("session.created", resolve)
+        socket.on("error", reject)
+      })
+      expect(created).toMatchObject({ type: "session.created" })
       socket.close()
     }),
   )

@@ -1,0 +1,213 @@
+/** The clients of clouds, unchanged, at the doors for them: `/azure` and `/vertex`. */
+import { AnthropicVertex } from "@anthropic-ai/vertex-sdk"
+import { GoogleGenAI } from "@google/genai"
+import OpenAI, { AzureOpenAI, toFile } from "openai"
+import { describe, expect, it } from "vitest"
+import { answerWhole } from "../../../src/development/simulated-kinds.ts"
+import { answerMedia } from "../../../src/development/simulated-media.ts"
+import { newTestIds, testCatalogue } from "../../../src/testing/gateway.ts"
+import { answering } from "../../../src/testing/vendor-replies.ts"
+import { useGateway } from "../../support/gateway.ts"
+import { wavOf } from "../../support/media-samples.ts"
+import { modelsAt, serving } from "./served.ts"
+import { vendorBodyOf } from "./vendors.ts"
+
+const ids = newTestIds()
+const gateway = useGateway({
+  ids,
+  catalogue: (urls) =>
+    serving(testCatalogue(urls, ids), {
+      models: {
+        ...modelsAt({ embed: "openai" }, "kind: embedding"),
+        ...modelsAt({ draw: "openai" }, "kind: image"),
+        ...modelsAt({ hear: "openai" }, "kind: transcription"),
+      },
+      price: (handle) =>
+        ({ draw: `dims: { images: "1" }`, hear: `dims: { audio_seconds: "1" }` })[handle] ?? `input: "3", output: "15"`,
+      org: `aliases: { "claude-sonnet-4-5@20250929": claude, "gpt-5 mini": main }`,
+    }),
+})
+const credential = () => `${gateway().keyId}~${gateway().key}`
+const apiVersion = "2025-04-01-preview"
+const azure = (options: { readonly deployment?: string; readonly apiKey?: string } = {}) =>
+  new AzureOpenAI({
+    endpoint: `${gateway().baseUrl}/azure`,
+    apiKey: credential(),
+    apiVersion,
+    maxRetries: 0,
+    ...options,
+  })
+const answer = { words: ["Hello", " there"], inTokens: 10, outTokens: 2 }
+const hello = [{ role: "user", content: "Hello" }] as const
+
+describe("the client of Azure OpenAI", () => {
+  it("chats, whole and streamed, with the deployment of its path", async () => {
+    gateway().vendor.script(answering(answer))
+    const whole = await azure().chat.completions.create({ model: "main", messages: [...hello] })
+    expect([whole.model, whole.choices[0]?.message.content]).toEqual(["main", "Hello there"])
+    const stream = await azure({ deployment: "main" }).chat.completions.create({
+      model: "whatever-the-body-says",
+      messages: [...hello],
+      stream: true,
+    })
+    let text = ""
+    for await (const { choices } of stream) text += choices[0]?.delta.content ?? ""
+    expect(text).toBe("Hello there")
+    expect(vendorBodyOf(gateway().vendor)).toContain(`"model":"upstream-main"`)
+  })
+
+  it("takes a token instead of a key", async () => {
+    gateway().vendor.script(answering(answer))
+    const client = new AzureOpenAI({
+      endpoint: `${gateway().baseUrl}/azure`,
+      azureADTokenProvider: async () => credential(),
+      apiVersion,
+    })
+    const reply = await client.chat.completions.create({ model: "main", messages: [...hello] })
+    expect(reply.choices[0]?.message.content).toBe("Hello there")
+  })
+
+  it("has embeddings, pictures and transcripts of deployments", async () => {
+    gateway().vendor.script((call) => {
+      call.head(200, { "content-type": "application/json" })
+      call.end(JSON.stringify(answerWhole(call)))
+    })
+    const { data } = await azure().embeddings.create({ model: "embed", input: "a river" })
+    expect(data[0]?.embedding.length).toBeGreaterThan(0)
+    gateway().vendor.script((call) => {
+      const media = answerMedia(call)
+      call.head(200, { "content-type": "application/json" })
+      call.end(JSON.stringify(media !== undefined && "json" in media ? media.json : {}))
+    })
+    expect((await azure().images.generate({ model: "draw", prompt: "a river" })).data).toHaveLength(1)
+    const file = await toFile(wavOf(1), "a.wav")
+    expect((await azure({ deployment: "hear" }).audio.transcriptions.create({ model: "x", file })).text).not.toBe("")
+  })
+
+  it("has what no deployment is named for: responses, models, files", async () => {
+    gateway().vendor.script(answering(answer))
+    const reply = await azure().responses.create({ model: "main", input: "Hello" })
+    expect(reply.output_text).toBe("Hello there")
+    expect((await azure().models.list()).data.map(({ id }) => id)).toContain("main")
+    expect((await azure().files.list()).data).toEqual([])
+  })
+
+  it("of its version 1 is OpenAI's own", async () => {
+    gateway().vendor.script(answering(answer))
+    const client = new OpenAI({ baseURL: `${gateway().baseUrl}/azure/openai/v1/`, apiKey: credential() })
+    const reply = await client.chat.completions.create({ model: "main", messages: [...hello] })
+    expect(reply.choices[0]?.message.content).toBe("Hello there")
+  })
+
+  it.each([
+    ["an unknown deployment", () => azure().chat.completions.create({ model: "nobody", messages: [...hello] }), 403],
+    [
+      "a wrong key",
+      () => azure({ apiKey: "a~b" }).chat.completions.create({ model: "main", messages: [...hello] }),
+      401,
+    ],
+    ["an escape that is no name", () => azure({ deployment: "%00" }).models.retrieve("main"), 200],
+  ])("%s has OpenAI's errors", async (_what, call, status) => {
+    const failure = await call().then(
+      () => 200,
+      (error: unknown) => (error instanceof OpenAI.APIError ? error.status : error),
+    )
+    expect(failure).toBe(status)
+  })
+})
+
+describe("the client of Vertex AI", () => {
+  const google = () =>
+    new GoogleGenAI({
+      vertexai: true,
+      project: "any-project",
+      location: "europe-west4",
+      googleAuthOptions: { authClient: authClient() },
+      httpOptions: { baseUrl: `${gateway().baseUrl}/vertex` },
+    })
+
+  it("generates, whole and streamed, and counts", async () => {
+    gateway().vendor.script(answering(answer))
+    expect((await google().models.generateContent({ model: "main", contents: "Hello" })).text).toBe("Hello there")
+    let text = ""
+    for await (const chunk of await google().models.generateContentStream({ model: "main", contents: "Hello" }))
+      text += chunk.text ?? ""
+    expect(text).toBe("Hello there")
+    const { totalTokens } = await google().models.countTokens({ model: "main", contents: "Hello" })
+    expect(totalTokens).toBeGreaterThan(0)
+  })
+
+  it("with an API key has the short paths", async () => {
+    gateway().vendor.script(answering(answer))
+    const client = new GoogleGenAI({
+      vertexai: true,
+      apiKey: credential(),
+      httpOptions: { baseUrl: `${gateway().baseUrl}/vertex` },
+    })
+    expect((await client.models.generateContent({ model: "main", contents: "Hello" })).text).toBe("Hello there")
+  })
+})
+
+/** Google's credentials of a client, which are a key of the gateway. Each SDK has a version of Google's library, and asks for headers. */
+const authClient = () =>
+  Object.assign(Object.create(null), {
+    getRequestHeaders: async () => new Headers({ authorization: `Bearer ${credential()}` }),
+  })
+
+describe("Anthropic's client of Vertex AI", () => {
+  const anthropic = () =>
+    new AnthropicVertex({
+      region: "europe-west1",
+      projectId: "any-project",
+      baseURL: `${gateway().baseUrl}/vertex/v1`,
+      authClient: authClient(),
+      maxRetries: 0,
+    })
+  const asked = { max_tokens: 100, messages: [{ role: "user", content: "Hello" }] } as const
+  const request = (model: string) => ({ ...asked, model, messages: [...asked.messages] })
+
+  it.each([
+    ["main", "translated"],
+    ["claude", "carried"],
+    ["claude-sonnet-4-5@20250929", "named as the vendor names it"],
+  ])("%s answers, whole and streamed: %s", async (model) => {
+    gateway().vendor.script(answering(answer))
+    const whole = await anthropic().messages.create(request(model))
+    expect(whole.content).toMatchObject([{ type: "text", text: "Hello there" }])
+    const sent = vendorBodyOf(gateway().vendor)
+    expect(sent).not.toContain("anthropic_version")
+    let text = ""
+    for await (const event of anthropic().messages.stream(request(model))) {
+      if (event.type === "content_block_delta" && event.delta.type === "text_delta") text += event.delta.text
+    }
+    expect(text).toBe("Hello there")
+    expect(vendorBodyOf(gateway().vendor)).toContain(`"stream":true`)
+  })
+
+  it("counts tokens, and refuses like Anthropic", async () => {
+    const { input_tokens } = await anthropic().messages.countTokens({ model: "claude", messages: [...hello] })
+    expect(input_tokens).toBeGreaterThan(0)
+    await expect(anthropic().messages.create({ ...request("claude"), max_tokens: -1 })).rejects.toMatchObject({
+      status: 400,
+      error: { error: { type: "invalid_request_error" } },
+    })
+  })
+})
+
+it.each([
+  ["POST", "/azure/openai/deployments/main/nothing"],
+  ["GET", "/azure/openai/deployments/main/chat/completions"],
+  ["POST", "/azure/openai/deployments/%ff/chat/completions"],
+  ["POST", "/azure/chat/completions"],
+  ["POST", "/vertex/v1/projects/p/locations/l/publishers/meta/models/llama:rawPredict"],
+  ["POST", "/vertex/v1/projects/p/locations/l/publishers/anthropic/models/claude:predict"],
+  ["POST", "/vertex/v1/projects/p/../l/publishers/google/models/main:generateContent"],
+])("%s %s is no route", async (method, path) => {
+  const reply = await fetch(gateway().baseUrl + path, {
+    method,
+    headers: { "api-key": credential(), "content-type": "application/json" },
+    ...(method === "POST" && { body: "{}" }),
+  })
+  expect(reply.status).toBe(404)
+  expect(await reply.json()).toMatchObject({ error: {} })
+})
