@@ -70,6 +70,11 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
     }
   }
 
+  /** The type of a streamed reply. */
+  protected contentType(): string {
+    return this.events.contentType ?? "text/event-stream"
+  }
+
   /** The parts of `x-svc-warning`, e.g. `budget_near=ID`. */
   protected notices(): ReadonlyArray<string> {
     return [
@@ -128,7 +133,7 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
     if (!response.headersSent) {
       response.writeHead(200, {
         ...this.headers(),
-        "content-type": this.events.contentType ?? "text/event-stream",
+        "content-type": this.contentType(),
         "cache-control": "no-store",
         "x-accel-buffering": "no",
         ...(this.events.trailers !== undefined && { trailer: this.events.trailers.names }),

@@ -47,7 +47,9 @@ export const messageEdits = (request: VendorRequest, sent: SentBody, isCloud: bo
   ...(isLost(request, sent) ? [cut("thinking"), cut("output_config", "effort")] : thinkingEdits(request, sent)),
   ...searchEdits(request, sent),
   // Members of SDKs and of clouds, which Anthropic's API refuses.
-  ...["betas", "anthropic_version"].filter((name) => Object.hasOwn(sent.head, name)).map((name) => cut(name)),
+  ...["betas", "anthropic_version", "anthropic_beta"]
+    .filter((name) => Object.hasOwn(sent.head, name))
+    .map((name) => cut(name)),
 ]
 
 /**

@@ -19,6 +19,10 @@ const addingBetas =
 const carriedBetas =
   /^(computer-use|mcp-client|web-fetch|tool-search|advanced-tool-use|code-execution|advisor|context-management|compact|interleaved-thinking|effort|structured-outputs|task-budgets|files-api|pdfs|prompt-caching|prompt-caching-scope|extended-cache-ttl|fine-grained-tool-streaming|token-efficient-tools|output-128k|search-results|claude-code|oauth|dev-full-thinking|model-context-window-exceeded|mid-conversation-system|mid-conversation-tools|tool-examples|skills)-/
 
+/** The features among these that are asked for at Anthropic too. */
+export const betasCarried = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.filter((name) => carriedBetas.test(name))
+
 const betasIn = (header: string | undefined): ReadonlyArray<string> =>
   header === undefined
     ? []
@@ -33,7 +37,7 @@ export const messagesApi: ClientApi = {
     dialect: "anthropic",
     prompt: ["messages", "system", "tools"],
     whole: carriedMessage,
-    betas: (headers) => betasIn(headers["anthropic-beta"]).filter((name) => carriedBetas.test(name)),
+    betas: (headers) => betasCarried(betasIn(headers["anthropic-beta"])),
   },
   fields: messagesFields,
   decode: decodeMessagesRequest,

@@ -62,6 +62,17 @@ export class EventFrames {
   }
 }
 
+/** A frame with JSON. */
+export const writeFrame = (kind: "event" | "exception", type: string, json: string): Uint8Array =>
+  codecOf().encode({
+    headers: {
+      [`:${kind}-type`]: { type: "string", value: type },
+      ":content-type": { type: "string", value: "application/json" },
+      ":message-type": { type: "string", value: kind },
+    },
+    body: Buffer.from(json),
+  })
+
 const readFrame = (bytes: Uint8Array): EventFrame | undefined => {
   try {
     const { headers, body } = codecOf().decode(bytes)

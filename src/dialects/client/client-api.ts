@@ -116,8 +116,15 @@ export interface CarriedApi {
   readonly prompt: ReadonlyArray<string>
   /** The vendor's whole reply for its client. */
   readonly whole: (context: ReplyContext, json: string) => string
-  /** The features in a request's headers that are requested from the vendor too. */
-  readonly betas?: (headers: Readonly<Record<string, string | undefined>>) => ReadonlyArray<string>
+  /** The features in a request's headers or body that are requested from the vendor too. */
+  readonly betas?: (headers: Readonly<Record<string, string | undefined>>, body: JsonObject) => ReadonlyArray<string>
+}
+
+/** The frames of a stream whose events are written as text first. */
+export interface Framing {
+  readonly contentType: string
+  /** @param text of whole events; empty for comments */
+  readonly frames: (text: string) => Uint8Array
 }
 
 export interface ClientApi {
@@ -131,6 +138,10 @@ export interface ClientApi {
   readonly events: (context: ReplyContext) => EventEncoder
   readonly whole: (context: ReplyContext, response: ExchangeResponse) => object
   readonly error: (error: ErrorBody, status: number, path?: string) => object
+  /** The events themselves are its stream if absent. */
+  readonly framing?: Framing
+  /** Further headers of its errors. */
+  readonly headers?: (status: number) => Readonly<Record<string, string>>
   /** Features that a header asks for and that are not available, for a warning. */
   readonly omittedFeatures?: (
     headers: Readonly<Record<string, string | undefined>>,

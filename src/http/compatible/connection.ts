@@ -1,7 +1,7 @@
 /** The client's connection of an exchange on a compatible route, with the API's rules for tools. */
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
-import type { CarryingNotes } from "../../calls/connection.ts"
+import type { CarryingNotes, StreamPart } from "../../calls/connection.ts"
 import type { ClientApi, ReplyContext } from "../../dialects/client/client-api.ts"
 import { PlainText } from "../../dialects/openai-chat/media-client.ts"
 import { ChatReply } from "../../kinds/chat/chat-reply.ts"
@@ -42,6 +42,15 @@ export class CompatibleConnection extends ApiConnection<ChatReply> {
     super(response, context.requestId, words, api.events(context))
     this.#api = api
     this.#headers = headers
+  }
+
+  protected override contentType(): string {
+    return this.#api.framing?.contentType ?? super.contentType()
+  }
+
+  override write(events: StreamPart): boolean {
+    const { framing } = this.#api
+    return super.write(framing === undefined || typeof events !== "string" ? events : framing.frames(events))
   }
 
   omittingTools(types: ReadonlyArray<string>): void {

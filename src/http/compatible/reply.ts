@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { newRequestId } from "../../calls/calls.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
+import { bedrockErrors } from "../../dialects/bedrock/invoke-client.ts"
 import type { ErrorWords } from "../../dialects/client/whole-client.ts"
 import { cohereErrors } from "../../dialects/cohere/whole-client.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
@@ -24,6 +25,7 @@ const bases: ReadonlyArray<readonly [base: string, api: ErrorWords]> = [
   ["/cohere", cohereErrors],
   ["/azure", chatApi],
   ["/vertex", generateApi],
+  ["/bedrock", bedrockErrors],
 ]
 
 /** The API below whose base a path is. */

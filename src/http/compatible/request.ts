@@ -107,7 +107,7 @@ const sentIn = (
   headers: RuntimeRequest["headers"],
 ) => {
   const head = Object.fromEntries(Object.entries(asObject(body)).filter(([name]) => !prompt.includes(name)))
-  return { api, own, head, betas: betas?.(headers) ?? [] }
+  return { api, own, head, betas: betas?.(headers, asObject(body)) ?? [] }
 }
 
 /** Reads the prompt of a request that was read before. @param model its handle */

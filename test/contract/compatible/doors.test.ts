@@ -1,4 +1,5 @@
-/** The clients of clouds, unchanged, at the doors for them: `/azure` and `/vertex`. */
+/** The clients of clouds, unchanged, at the doors for them: `/azure`, `/vertex` and `/bedrock`. */
+import { AnthropicBedrock } from "@anthropic-ai/bedrock-sdk"
 import { AnthropicVertex } from "@anthropic-ai/vertex-sdk"
 import { GoogleGenAI } from "@google/genai"
 import OpenAI, { AzureOpenAI, toFile } from "openai"
@@ -10,7 +11,7 @@ import { answering } from "../../../src/testing/vendor-replies.ts"
 import { useGateway } from "../../support/gateway.ts"
 import { wavOf } from "../../support/media-samples.ts"
 import { modelsAt, serving } from "./served.ts"
-import { vendorBodyOf } from "./vendors.ts"
+import { breaksOff, vendorBodyOf } from "./vendors.ts"
 
 const ids = newTestIds()
 const gateway = useGateway({
@@ -24,7 +25,7 @@ const gateway = useGateway({
       },
       price: (handle) =>
         ({ draw: `dims: { images: "1" }`, hear: `dims: { audio_seconds: "1" }` })[handle] ?? `input: "3", output: "15"`,
-      org: `aliases: { "claude-sonnet-4-5@20250929": claude, "gpt-5 mini": main }`,
+      org: `aliases: { "claude-sonnet-4-5@20250929": claude, "eu.anthropic.claude-*": claude, "gpt-5 mini": main }`,
     }),
 })
 const credential = () => `${gateway().keyId}~${gateway().key}`
@@ -194,6 +195,62 @@ describe("Anthropic's client of Vertex AI", () => {
   })
 })
 
+describe("Anthropic's client of Amazon Bedrock", () => {
+  const bedrock = (apiKey = credential()) =>
+    new AnthropicBedrock({ apiKey, awsRegion: "eu-west-1", baseURL: `${gateway().baseUrl}/bedrock`, maxRetries: 0 })
+  const request = (model: string) => ({ model, max_tokens: 100, messages: [...hello] })
+
+  it.each([
+    ["main", "translated"],
+    ["claude", "carried"],
+    ["eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "named as the vendor names it"],
+  ])("%s answers, whole and streamed: %s", async (model) => {
+    gateway().vendor.script(answering(answer))
+    const whole = await bedrock().messages.create(request(model))
+    expect(whole.content).toMatchObject([{ type: "text", text: "Hello there" }])
+    expect(vendorBodyOf(gateway().vendor)).not.toMatch(/anthropic_version|"stream":true/)
+    let text = ""
+    const stream = bedrock().messages.stream(request(model))
+    for await (const event of stream) {
+      if (event.type === "content_block_delta" && event.delta.type === "text_delta") text += event.delta.text
+    }
+    expect(text).toBe("Hello there")
+    expect((await stream.finalMessage()).usage).toMatchObject({ input_tokens: 10, output_tokens: 2 })
+    expect(vendorBodyOf(gateway().vendor)).toContain(`"stream":true`)
+  })
+
+  it("asks Anthropic for the features that its body names", async () => {
+    gateway().vendor.script(answering(answer))
+    await bedrock().beta.messages.create({ ...request("claude"), betas: ["context-management-2025-06-27"] })
+    const { headers } = gateway().vendor.calls.at(-1) ?? {}
+    expect(headers?.["anthropic-beta"]).toContain("context-management-2025-06-27")
+    expect(vendorBodyOf(gateway().vendor)).not.toContain("anthropic_beta")
+  })
+
+  it("gets a stream's failure as an exception, and refusals with their types", async () => {
+    gateway().vendor.script(breaksOff)
+    const broken = async () => {
+      for await (const _ of bedrock().messages.stream(request("main")));
+    }
+    await expect(broken()).rejects.toThrow(/disconnected|connection|ended/i)
+    const refused = await fetch(`${gateway().baseUrl}/bedrock/model/main/invoke`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${credential()}`, "content-type": "application/json" },
+      body: JSON.stringify({ anthropic_version: "bedrock-2023-05-31", max_tokens: -1, messages: hello }),
+    })
+    expect([refused.status, refused.headers.get("x-amzn-errortype")]).toEqual([400, "ValidationException"])
+    expect(await refused.json()).toMatchObject({ message: expect.stringContaining("max_tokens") })
+    await expect(bedrock("a~b").messages.create(request("main"))).rejects.toMatchObject({ status: 401 })
+  })
+
+  it("keeps a large prompt whole", async () => {
+    gateway().vendor.script(answering(answer))
+    const content = "A river. ".repeat(60_000)
+    await bedrock().messages.create({ ...request("claude"), messages: [{ role: "user", content }] })
+    expect(vendorBodyOf(gateway().vendor)).toContain(content)
+  })
+})
+
 it.each([
   ["POST", "/azure/openai/deployments/main/nothing"],
   ["GET", "/azure/openai/deployments/main/chat/completions"],
@@ -201,6 +258,8 @@ it.each([
   ["POST", "/azure/chat/completions"],
   ["POST", "/vertex/v1/projects/p/locations/l/publishers/meta/models/llama:rawPredict"],
   ["POST", "/vertex/v1/projects/p/locations/l/publishers/anthropic/models/claude:predict"],
+  ["POST", "/bedrock/messages"],
+  ["POST", "/bedrock/model/main/converse/x"],
   ["POST", "/vertex/v1/projects/p/../l/publishers/google/models/main:generateContent"],
 ])("%s %s is no route", async (method, path) => {
   const reply = await fetch(gateway().baseUrl + path, {
@@ -209,5 +268,6 @@ it.each([
     ...(method === "POST" && { body: "{}" }),
   })
   expect(reply.status).toBe(404)
-  expect(await reply.json()).toMatchObject({ error: {} })
+  const told = { message: expect.any(String) }
+  expect(await reply.json()).toMatchObject(path.startsWith("/bedrock") ? told : { error: told })
 })

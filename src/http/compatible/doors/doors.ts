@@ -41,6 +41,9 @@ const realtimeQuery = (query: string): string => {
 /** The project and the place are those of the caller's key; the short form has none. */
 const vertex = "^/vertex/v1(?:beta1)?/(?:projects/[\\w.:-]+/locations/[\\w-]+/)?"
 
+/** Only a door leads there: no request has a path without a slash. */
+export const invokePath = "bedrock/messages"
+
 /** The first that fits. */
 const doors: ReadonlyArray<Door> = [
   [
@@ -63,6 +66,10 @@ const doors: ReadonlyArray<Door> = [
       naming("/anthropic/v1/messages", query, model, { stream: method === "streamRawPredict" }),
   ],
   [
+    /^\/bedrock\/model\/([^/]+)\/(invoke|invoke-with-response-stream)$/,
+    ([, model, method], query) => naming(invokePath, query, model, { stream: method !== "invoke" }),
+  ],
+  [
     new RegExp(`${vertex}endpoints/openapi/(chat/completions|embeddings)$`),
     ([, rest = ""], query) => behind(`/openai/v1/${rest}`, query),
   ],
@@ -70,7 +77,7 @@ const doors: ReadonlyArray<Door> = [
 
 /** The place to which a path leads; undefined if it is no door's. */
 export const behindDoor = (path: string, query: string): BehindDoor | undefined => {
-  if (!path.startsWith("/azure/") && !path.startsWith("/vertex/")) return undefined
+  if (!/^\/(?:azure|vertex|bedrock)\//.test(path)) return undefined
   for (const [pattern, lead] of doors) {
     const found = pattern.exec(path)
     if (found !== null) return lead(found, query)
