@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import { Gate } from "../admission/gate.ts"
 import type { CallPrice } from "../calls/price-call.ts"
 import { WeirConfig } from "../config.ts"
+import { awsSignatureIn } from "../identity/aws-signature.ts"
 import type { Caller } from "../identity/caller.ts"
 import { type CallerRequest, Callers, type Verified } from "../identity/callers.ts"
 import type { SignedBody } from "../identity/signature.ts"
@@ -98,4 +99,5 @@ export const makeAuthenticate = Effect.gen(function* () {
   }
 })
 
-const isSigned = ({ headers }: SentRequest): boolean => headers["x-svc-sign"] !== undefined
+const isSigned = ({ headers }: SentRequest): boolean =>
+  headers["x-svc-sign"] !== undefined || awsSignatureIn(headers) !== undefined

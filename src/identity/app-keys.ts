@@ -13,6 +13,7 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { KeyRow } from "../tenants/rows.ts"
 import { type LimitedSubject, limitedSubject, orgRates } from "../tenants/subject-limits.ts"
 import { type AppEntry, Tenants } from "../tenants/tenants.ts"
+import { type AwsSignature, refusalOfAws } from "./aws-signature.ts"
 import type { Caller } from "./caller.ts"
 import { KeyUses } from "./key-uses.ts"
 import { Licences } from "./licences.ts"
@@ -26,6 +27,9 @@ export interface AppCredentials {
   /** The address; read only if it matters. */
   readonly address: () => NetAddress.IpAddress | undefined
   readonly signature: SignatureHeaders
+  /** A signature that replaces the secret. */
+  readonly aws?: AwsSignature | undefined
+  readonly headers: Readonly<Record<string, string | undefined>>
   readonly method: string
   readonly target: string
   readonly body: SignedBody
@@ -62,7 +66,7 @@ export class AppKeys extends Context.Service<
   static readonly layer = Layer.effect(
     AppKeys,
     Effect.gen(function* () {
-      const { requireSignature } = yield* WeirConfig
+      const { requireSignature, basePath } = yield* WeirConfig
       const tenants = yield* Tenants
       const licences = yield* Licences
       const uses = yield* KeyUses
@@ -106,6 +110,21 @@ export class AppKeys extends Context.Service<
         )
       }
 
+      /** AWS's signature has no nonce: an application that requires signed requests does not accept it. */
+      const bySignature = (keyId: string, aws: AwsSignature, credentials: AppCredentials) =>
+        Effect.flatMap(tenants.key(keyId), (row): Effect.Effect<Verified<AppCaller>, AuthenticationError> => {
+          if (row === undefined) return rejected
+          const nowMs = clock.currentTimeMillisUnsafe()
+          const secrets = [row.secretSha256, formerOf(row, nowMs) ?? nobody]
+          const sent = { ...credentials, target: basePath + credentials.target }
+          const refusal = refusalOfAws(aws, sent, secrets, nowMs)
+          if (refusal !== undefined) return refuse("signature_invalid", refusal)
+          uses.note(keyId)
+          return Effect.flatMap(tenants.app(row.appId), (entry) =>
+            judge(keyId, row, entry, { ...credentials, secret: row.secretSha256, checksAddress: true }),
+          )
+        })
+
       /** Keys without their secret: an application's allowed addresses are those of its back end. */
       const withoutSecret = { scope: "runtime", address: () => undefined, checksAddress: false } as const
 
@@ -113,14 +132,15 @@ export class AppKeys extends Context.Service<
         known: (keyId) =>
           Effect.flatMap(tenants.key(keyId), (row) => {
             if (row === undefined) return rejected
-            const sent = { signature: unsigned, method: "", target: "", body: "unread" } as const
+            const sent = { signature: unsigned, headers: {}, method: "", target: "", body: "unread" } as const
             return Effect.flatMap(tenants.app(row.appId), (entry) =>
               judge(keyId, row, entry, { ...sent, ...withoutSecret, secret: row.secretSha256, isKnown: true }),
             )
           }).pipe(Effect.map(({ caller }) => caller)),
         authenticate: (credentials) => {
-          const { keyId, key } = credentials
-          if (keyId === undefined || key === undefined || keyId.length > 128) return rejected
+          const { keyId, key, aws } = credentials
+          if (keyId === undefined || keyId.length > 128) return rejected
+          if (key === undefined) return aws === undefined ? rejected : bySignature(keyId, aws, credentials)
           return Effect.flatMap(tenants.key(keyId), (row) => {
             const secret = secretOf(key, row, clock.currentTimeMillisUnsafe())
             if (row === undefined || secret === undefined) return rejected

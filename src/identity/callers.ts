@@ -11,6 +11,7 @@ import { limitedSubject, orgRates } from "../tenants/subject-limits.ts"
 import { Tenants } from "../tenants/tenants.ts"
 import { AccessTokens, type Bearer } from "./access-tokens.ts"
 import { type AppCaller, AppKeys, type AuthenticationError, type Verified } from "./app-keys.ts"
+import { awsSignatureIn } from "./aws-signature.ts"
 import { type Caller, endUserName } from "./caller.ts"
 import { EndUserTokens } from "./end-user-tokens.ts"
 import type { SignedBody } from "./signature.ts"
@@ -60,6 +61,7 @@ export class Callers extends Context.Service<
           key: request.headers["x-svc-key"],
           scope: "runtime",
           signature: signatureOf(request),
+          aws: awsSignatureIn(request.headers),
         })
 
       const endUser = Effect.fnUntraced(function* (request: CallerRequest, token: string) {

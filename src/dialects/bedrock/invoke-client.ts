@@ -25,7 +25,14 @@ const typesOfErrors: Readonly<Record<number, string>> = {
   504: "ModelTimeoutException",
 }
 
-const typeOfError = (status: number): string => typesOfErrors[status] ?? "InternalServerException"
+/** Errors that AWS's clients know by their own names: they set their clock, or ask for credentials again. */
+const typesOfCodes: Readonly<Record<string, string>> = {
+  signature_invalid: "InvalidSignatureException",
+  app_key_invalid: "UnrecognizedClientException",
+}
+
+const typeOfError = (status: number, code: string): string =>
+  typesOfCodes[code] ?? typesOfErrors[status] ?? "InternalServerException"
 
 export const bedrockErrors: ErrorWords = {
   error: ({ code, message, requestId, detail }: ErrorBody) => ({
@@ -34,7 +41,7 @@ export const bedrockErrors: ErrorWords = {
     request_id: requestId,
     ...(detail !== undefined && { detail }),
   }),
-  headers: (status) => ({ "x-amzn-errortype": typeOfError(status) }),
+  headers: (status, code) => ({ "x-amzn-errortype": typeOfError(status, code) }),
   requestIdHeader: "x-amzn-requestid",
 }
 

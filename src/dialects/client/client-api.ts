@@ -141,7 +141,7 @@ export interface ClientApi {
   /** The events themselves are its stream if absent. */
   readonly framing?: Framing
   /** Further headers of its errors. */
-  readonly headers?: (status: number) => Readonly<Record<string, string>>
+  readonly headers?: (status: number, code: string) => Readonly<Record<string, string>>
   /** Features that a header asks for and that are not available, for a warning. */
   readonly omittedFeatures?: (
     headers: Readonly<Record<string, string | undefined>>,

@@ -9,7 +9,7 @@ import type { LimitHeaders } from "./limit-headers.ts"
 export interface ErrorWords {
   readonly error: (error: ErrorBody, status: number, path?: string) => object
   /** Further headers of an error. */
-  readonly headers?: (status: number) => Readonly<Record<string, string>>
+  readonly headers?: (status: number, code: string) => Readonly<Record<string, string>>
   /** The header in which this API's clients look for a request id. */
   readonly requestIdHeader: string
   /** The headers of its client's rates; OpenAI's if absent. */

@@ -1,4 +1,5 @@
 /** The credential of a compatible route: one string, where each API's clients put theirs. */
+import { awsSignatureIn } from "../../identity/aws-signature.ts"
 import type { RuntimeRequest } from "../caller-request.ts"
 
 /** Between the id and the secret of an application's key; ids do not contain it. */
@@ -8,6 +9,9 @@ const separator = "~"
 export const withCredential = <R extends RuntimeRequest>(request: R): R => {
   const { headers } = request
   if (headers["x-svc-key-id"] !== undefined || headers["x-svc-app-token"] !== undefined) return request
+  // Only AWS's clients sign so.
+  const aws = request.url.startsWith("/bedrock/") ? awsSignatureIn(headers) : undefined
+  if (aws !== undefined) return { ...request, headers: { ...headers, "x-svc-key-id": aws.keyId } }
   const credential = credentialOf(request)
   if (credential === undefined) return request
   return { ...request, headers: { ...headers, ...headersOf(credential) } }

@@ -22,7 +22,11 @@ export const errorReply = (api: ErrorWords, error: ServiceError, requestId: stri
   const status = statusOf(error)
   return {
     status,
-    headers: { "content-type": "application/json", ...retryHeaders(error, status), ...api.headers?.(status) },
+    headers: {
+      "content-type": "application/json",
+      ...retryHeaders(error, status),
+      ...api.headers?.(status, error.code),
+    },
     body: JSON.stringify(api.error(errorBody(error, requestId), status, fieldOf(error))),
   }
 }

@@ -1,7 +1,14 @@
 /** The clients of clouds, unchanged, at the doors for them: `/azure`, `/vertex` and `/bedrock`. */
+import { createHash } from "node:crypto"
 import { AnthropicBedrock } from "@anthropic-ai/bedrock-sdk"
 import { AnthropicVertex } from "@anthropic-ai/vertex-sdk"
+import {
+  BedrockRuntimeClient,
+  InvokeModelCommand,
+  InvokeModelWithResponseStreamCommand,
+} from "@aws-sdk/client-bedrock-runtime"
 import { GoogleGenAI } from "@google/genai"
+import { NodeHttpHandler } from "@smithy/node-http-handler"
 import OpenAI, { AzureOpenAI, toFile } from "openai"
 import { describe, expect, it } from "vitest"
 import { answerWhole } from "../../../src/development/simulated-kinds.ts"
@@ -25,7 +32,7 @@ const gateway = useGateway({
       },
       price: (handle) =>
         ({ draw: `dims: { images: "1" }`, hear: `dims: { audio_seconds: "1" }` })[handle] ?? `input: "3", output: "15"`,
-      org: `aliases: { "claude-sonnet-4-5@20250929": claude, "eu.anthropic.claude-*": claude, "gpt-5 mini": main }`,
+      org: `aliases: { "claude-sonnet-4-5@20250929": claude, "eu.anthropic.claude-*": claude, "arn:aws:bedrock:*": claude, "gpt-5 mini": main }`,
     }),
 })
 const credential = () => `${gateway().keyId}~${gateway().key}`
@@ -217,6 +224,58 @@ describe("Anthropic's client of Amazon Bedrock", () => {
     expect(text).toBe("Hello there")
     expect((await stream.finalMessage()).usage).toMatchObject({ input_tokens: 10, output_tokens: 2 })
     expect(vendorBodyOf(gateway().vendor)).toContain(`"stream":true`)
+  })
+
+  const signing = (secret: string, more: { readonly fetch?: typeof fetch } = {}) =>
+    new AnthropicBedrock({
+      awsAccessKey: gateway().keyId,
+      awsSecretKey: createHash("sha256").update(secret).digest("hex"),
+      awsRegion: "eu-west-1",
+      baseURL: `${gateway().baseUrl}/bedrock`,
+      maxRetries: 0,
+      ...more,
+    })
+
+  it("signs with AWS's keys, of which the gateway knows the secret's hash only", async () => {
+    gateway().vendor.script(answering(answer))
+    const model = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
+    expect((await signing(gateway().key).messages.create(request(model))).content).toHaveLength(1)
+    expect(await signing(gateway().key).messages.stream(request(model)).finalText()).toBe("Hello there")
+    await expect(signing("wrong").messages.create(request(model))).rejects.toMatchObject({ status: 401 })
+    const forging: typeof fetch = (url, init) =>
+      fetch(url, { ...init, body: String(init?.body).replace("Hello", "Hullo") })
+    const forged = signing(gateway().key, { fetch: forging }).messages.create(request(model))
+    await expect(forged).rejects.toMatchObject({ status: 401 })
+  })
+
+  it("of AWS itself invokes a model, signed", async () => {
+    gateway().vendor.script(answering(answer))
+    const client = new BedrockRuntimeClient({
+      region: "eu-west-1",
+      endpoint: `${gateway().baseUrl}/bedrock`,
+      credentials: {
+        accessKeyId: gateway().keyId,
+        secretAccessKey: createHash("sha256").update(gateway().key).digest("hex"),
+      },
+      maxAttempts: 1,
+      // Its own default is HTTP/2, which this gateway has over TLS only.
+      requestHandler: new NodeHttpHandler(),
+    })
+    const body = JSON.stringify({ anthropic_version: "bedrock-2023-05-31", max_tokens: 10, messages: hello })
+    const whole = await client.send(new InvokeModelCommand({ modelId: "eu.anthropic.claude-1:0", body }))
+    expect(JSON.parse(whole.body.transformToString()).content).toMatchObject([{ text: "Hello there" }])
+    const stream = await client.send(
+      new InvokeModelWithResponseStreamCommand({
+        modelId: "arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.claude-1:0",
+        body,
+      }),
+    )
+    const events: Array<string> = []
+    for await (const { chunk } of stream.body ?? [])
+      events.push(JSON.parse(Buffer.from(chunk?.bytes ?? []).toString()).type)
+    expect(events.at(-1)).toBe("message_stop")
+    const unknown = client.send(new InvokeModelCommand({ modelId: "nobody", body }))
+    await expect(unknown).rejects.toMatchObject({ name: "AccessDeniedException" })
   })
 
   it("asks Anthropic for the features that its body names", async () => {
