@@ -163,11 +163,11 @@ const authClient = () =>
   })
 
 describe("Anthropic's client of Vertex AI", () => {
-  const anthropic = () =>
+  const anthropic = (version = "/v1") =>
     new AnthropicVertex({
       region: "europe-west1",
       projectId: "any-project",
-      baseURL: `${gateway().baseUrl}/vertex/v1`,
+      baseURL: `${gateway().baseUrl}/vertex${version}`,
       authClient: authClient(),
       maxRetries: 0,
     })
@@ -190,6 +190,14 @@ describe("Anthropic's client of Vertex AI", () => {
     }
     expect(text).toBe("Hello there")
     expect(vendorBodyOf(gateway().vendor)).toContain(`"stream":true`)
+  })
+
+  // As Claude Code has it: BerriAI/litellm#39625
+  it("needs no version in its base", async () => {
+    gateway().vendor.script(answering(answer))
+    expect((await anthropic("").messages.create(request("claude"))).content).toHaveLength(1)
+    const { input_tokens } = await anthropic("").messages.countTokens({ model: "claude", messages: [...hello] })
+    expect(input_tokens).toBeGreaterThan(0)
   })
 
   it("counts tokens, and refuses like Anthropic", async () => {

@@ -170,7 +170,22 @@ def messages():
     check("messages: models", "main" in [model.id for model in client.models.list()])
 
 
+def clouds():
+    hello = [{"role": "user", "content": "Hello"}]
+    azure = openai.AzureOpenAI(azure_endpoint=f"{base}/azure", api_key=key, api_version="2024-10-21")
+    whole = azure.chat.completions.create(model="main", messages=hello)
+    check("azure: whole", whole.choices[0].message.content == "Hello there")
+    stream = azure.chat.completions.create(model="main", messages=hello, stream=True)
+    check("azure: stream", "".join(c.choices[0].delta.content or "" for c in stream if c.choices) == "Hello there")
+    deployed = openai.AzureOpenAI(
+        azure_endpoint=f"{base}/azure", azure_deployment="main", api_key=key, api_version="2024-10-21"
+    )
+    check("azure: deployment", deployed.chat.completions.create(model="x", messages=hello).model == "main")
+    check("azure: responses", azure.responses.create(model="main", input="Hello").output_text == "Hello there")
+
+
 chat()
 responses()
 messages()
+clouds()
 print(json.dumps(checked))

@@ -38,8 +38,8 @@ const realtimeQuery = (query: string): string => {
   return deployment === null ? query : new URLSearchParams({ model: deployment }).toString()
 }
 
-/** The project and the place are those of the caller's key; the short form has none. */
-const vertex = "^/vertex/v1(?:beta1)?/(?:projects/[\\w.:-]+/locations/[\\w-]+/)?"
+/** The project and the place change nothing; the short form has none. Claude Code leaves out the version. */
+const vertex = "^/vertex/(?:v1(?:beta1)?/)?(?:projects/[\\w.:-]+/locations/[\\w-]+/)?"
 
 /** Only a door leads there: no request has a path without a slash. */
 export const invokePath = "bedrock/messages"
