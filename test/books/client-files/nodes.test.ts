@@ -55,14 +55,14 @@ describe.skipIf(!onServers)("files of two nodes", () => {
     await eventually(() =>
       readdirSync(folder, { recursive: true, withFileTypes: true }).every((each) => !each.isFile()),
     )
-  }, 60_000)
+  })
 
   it("together they keep no more than the organisation has room for", async () => {
     const made = await Promise.allSettled(Array.from({ length: 30 }, (_, at) => create(at, "a".repeat(100))))
     const kept = made.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []))
     expect(kept).toHaveLength(10)
     for (const [at, id] of kept.entries()) await client(at).files.delete(id)
-  }, 60_000)
+  })
 
   it("an upload goes on at the other node, and is completed once", async () => {
     const upload = await client(0).uploads.create({
@@ -82,5 +82,5 @@ describe.skipIf(!onServers)("files of two nodes", () => {
     expect(await (await client(1).files.content(made)).text()).toBe("onetwo")
     expect((await client(0).files.list()).data.map(({ id }) => id)).toEqual([made])
     await client(0).files.delete(made)
-  }, 60_000)
+  })
 })

@@ -136,7 +136,7 @@ describe("a year of books", { timeout: 300_000 }, () => {
         select count(*)::int as n from pg_class where relname ~ '^transfers_\\d{6}$' and relkind = 'r'`)
       // This month, and two ahead at most.
       return (left?.n ?? 0) <= 3
-    }, 60_000)
+    })
     expect(await sums()).toEqual(before)
     // One for each account that has a balance: funding and revenue.
     expect(await size()).toBe(orgs * 2)

@@ -94,5 +94,5 @@ describe.skipIf(!onServers)("kept responses of two nodes", () => {
     expect((await send(1, "POST", `/${stuck.id}/cancel`)).json).toMatchObject({ status: "cancelled" })
     await expect.poll(() => vendor?.calls.at(-1)?.hungUpAt, { timeout: 10_000 }).toBeDefined()
     expect((await send(0, "GET", `/${stuck.id}`)).json).toMatchObject({ status: "cancelled" })
-  }, 60_000)
+  })
 })

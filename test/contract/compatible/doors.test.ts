@@ -192,7 +192,7 @@ describe("Anthropic's client of Vertex AI", () => {
     expect(vendorBodyOf(gateway().vendor)).toContain(`"stream":true`)
   })
 
-  // As Claude Code has it: BerriAI/litellm#39625
+  // Like Claude Code: BerriAI/litellm#39625
   it("needs no version in its base", async () => {
     gateway().vendor.script(answering(answer))
     expect((await anthropic("").messages.create(request("claude"))).content).toHaveLength(1)
