@@ -145,6 +145,13 @@ describe("the client of Vertex AI", () => {
     expect(totalTokens).toBeGreaterThan(0)
   })
 
+  it("lists models, and tells of one", async () => {
+    const names = []
+    for await (const { name } of await google().models.list()) names.push(name)
+    expect(names).toContain("models/main")
+    expect(await google().models.get({ model: "main" })).toMatchObject({ displayName: "main" })
+  })
+
   it("with an API key has the short paths", async () => {
     gateway().vendor.script(answering(answer))
     const client = new GoogleGenAI({

@@ -53,8 +53,8 @@ const doors: ReadonlyArray<Door> = [
   [/^\/azure\/openai\/(?:v1\/)?realtime$/, (_, query) => behind("/openai/v1/realtime", realtimeQuery(query))],
   [/^\/azure\/openai\/(?:v1\/)?(.+)$/, ([, rest = ""], query) => behind(`/openai/v1/${rest}`, query)],
   [
-    new RegExp(`${vertex}publishers/google/models/([^/]+)$`),
-    ([, rest = ""], query) => behind(`/gemini/v1beta/models/${rest}`, query),
+    new RegExp(`${vertex}publishers/google/(models(?:/[^/]+)?)$`),
+    ([, rest = ""], query) => behind(`/gemini/v1beta/${rest}`, query),
   ],
   [
     new RegExp(`${vertex}publishers/anthropic/models/count-tokens:rawPredict$`),
