@@ -54,6 +54,24 @@ const geminiModel = (model: Model) => ({
   thinking: capabilitiesOf(model).some((one) => one === "reasoning"),
 })
 
+const cohereEndpoints: Readonly<Partial<Record<NonNullable<Model["kind"]>, string>>> = {
+  embedding: "embed",
+  rerank: "rerank",
+}
+
+/** https://docs.cohere.com/reference/get-model */
+const cohereModel = (model: Model) => {
+  const endpoint = cohereEndpoints[model.kind ?? "chat"]
+  return {
+    name: model.handle,
+    is_deprecated: false,
+    endpoints: endpoint === undefined ? [] : [endpoint],
+    finetuned: false,
+    ...(model.contextWindow !== undefined && { context_length: model.contextWindow }),
+    default_endpoints: [],
+  }
+}
+
 export const openaiModels: ModelForm = {
   one: openaiModel,
   list: (models) => ({ object: "list", data: models.map(openaiModel) }),
@@ -72,4 +90,9 @@ export const anthropicModels: ModelForm = {
 export const geminiModels: ModelForm = {
   one: geminiModel,
   list: (models) => ({ models: models.map(geminiModel) }),
+}
+
+export const cohereModels: ModelForm = {
+  one: cohereModel,
+  list: (models) => ({ models: models.map(cohereModel) }),
 }

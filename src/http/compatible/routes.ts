@@ -7,6 +7,8 @@ import { isAuthorised } from "../../calls/model.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import type { ClientApi } from "../../dialects/client/client-api.ts"
+import type { ErrorWords } from "../../dialects/client/whole-client.ts"
+import { cohereErrors } from "../../dialects/cohere/whole-client.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { openaiVideoOf, openaiVideosOf } from "../../dialects/openai-chat/video-client.ts"
@@ -17,7 +19,7 @@ import { fromRouter } from "../caller-request.ts"
 import { routeNotFound } from "../respond.ts"
 import { makeVideos, viewOf } from "../routes/videos.ts"
 import { makeClientSecrets } from "./client-secrets.ts"
-import { anthropicModels, geminiModels, type ModelForm, openaiModels } from "./models.ts"
+import { anthropicModels, cohereModels, geminiModels, type ModelForm, openaiModels } from "./models.ts"
 import { failureIn, makeAnswerIn } from "./reply.ts"
 import { handleOf } from "./request.ts"
 
@@ -50,7 +52,7 @@ export const compatibleRoutes = HttpRouter.use(
       return isAuthorised(handle, caller, snapshot) ? snapshot.model(handle)?.model : undefined
     }
 
-    const addModels = Effect.fnUntraced(function* (api: ClientApi, path: `/${string}`, form: ModelForm) {
+    const addModels = Effect.fnUntraced(function* (api: ErrorWords, path: `/${string}`, form: ModelForm) {
       yield* router.add("GET", path, (request) =>
         answerIn(api, fromRouter(request), ({ caller }) => {
           const models = handlesOf(caller, catalogue.current()).flatMap((handle) => modelOf(caller, handle) ?? [])
@@ -69,6 +71,7 @@ export const compatibleRoutes = HttpRouter.use(
 
     yield* addModels(chatApi, "/openai/v1/models", openaiModels)
     yield* addModels(messagesApi, "/anthropic/v1/models", anthropicModels)
+    yield* addModels(cohereErrors, "/cohere/v1/models", cohereModels)
     for (const version of ["v1", "v1beta", "v1alpha"]) {
       yield* addModels(generateApi, `/gemini/${version}/models`, geminiModels)
     }

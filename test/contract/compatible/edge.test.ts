@@ -1,6 +1,7 @@
 /** The parts of compatible routes beside exchanges: models, counts, aliases, credentials, unknown paths. */
 import Anthropic from "@anthropic-ai/sdk"
 import { GoogleGenAI } from "@google/genai"
+import { CohereClient } from "cohere-ai"
 import { Schema } from "effect"
 import OpenAI from "openai"
 import { describe, expect, it } from "vitest"
@@ -45,6 +46,15 @@ describe("models", () => {
     for await (const model of await google().models.list()) names.push(model.name)
     expect(names).toContain("models/main")
     expect(names).not.toContain("models/foreign")
+  })
+
+  it("are listed for Cohere's SDK", async () => {
+    const client = new CohereClient({ token: credential(), environment: `${gateway().baseUrl}/cohere` })
+    const { models } = await client.models.list()
+    expect(models.find(({ name }) => name === "main")).toMatchObject({ contextLength: 10_000 })
+    expect(models.some(({ name }) => name === "foreign")).toBe(false)
+    expect(await client.models.get("main")).toMatchObject({ name: "main" })
+    await expect(client.models.get("foreign")).rejects.toMatchObject({ statusCode: 404 })
   })
 
   it("are told one by one, also by an alias", async () => {
