@@ -343,6 +343,11 @@ const variables = {
     Schema.FiniteFromString.pipe(Schema.decodeTo(Seconds)),
     "SVC_PLAN_SESSION_WINDOW_S",
   ).pipe(Config.withDefault(300)),
+  /** `1`: clients of AWS may sign with a key, of which the stored hash is the secret access key. */
+  awsSignatures: Config.schema(Flag, "SVC_AWS_SIGNATURES").pipe(
+    Config.withDefault("0"),
+    Config.map((flag) => flag === "1"),
+  ),
   /** `1`: every runtime request must be signed. */
   requireSignature: Config.schema(Flag, "SVC_API_TWP_REQUIRE_SIGNATURE").pipe(
     Config.withDefault("0"),

@@ -65,6 +65,8 @@ export const meanings: Readonly<Record<string, string>> = {
   gateMode:
     "Behaviour of the gate for a full plan, and for a store that does not answer: `enforce` refuses, `shadow` only counts, `off` does not check.",
   sessionWindowS: "Time that a session counts as active after it was last seen, in seconds.",
+  awsSignatures:
+    "`1`: clients of AWS may sign with a key at `/bedrock`. Then the stored hash of a secret is enough to make calls: it is the secret access key.",
   requireSignature: "`1`: every runtime request must be signed.",
   trustedProxies: "Networks (CIDR, separated by commas) of proxies whose `X-Forwarded-For` is trusted.",
   upstreamTimeouts: "Timeout tiers of upstream calls, for an emergency: they override the catalogue.",

@@ -14,6 +14,7 @@ import type { SignedBody } from "../identity/signature.ts"
 import { keepPlace } from "./connection-limit.ts"
 import { makeCallerAddress, type Request } from "./request.ts"
 import type { RouteError } from "./respond.ts"
+import { sentUrl } from "./rewrite-urls.ts"
 
 /** The part of a request that identifies its caller. */
 export interface SentRequest extends Pick<Request, "remoteAddress"> {
@@ -49,7 +50,8 @@ export const makeAuthenticate = Effect.gen(function* () {
   const callerAddress = makeCallerAddress(trustedProxies)
 
   const checked = <C extends Caller>(check: Check<C>, request: SentRequest, body: SignedBody) => {
-    const { headers, method, url: target, own } = request
+    const { headers, method, own } = request
+    const target = sentUrl(request)
     return check({ headers, address: () => callerAddress(request), method, target, body, own: own?.caller })
   }
 
@@ -99,5 +101,5 @@ export const makeAuthenticate = Effect.gen(function* () {
   }
 })
 
-const isSigned = ({ headers }: SentRequest): boolean =>
-  headers["x-svc-sign"] !== undefined || awsSignatureIn(headers) !== undefined
+const isSigned = ({ headers, url }: SentRequest): boolean =>
+  headers["x-svc-sign"] !== undefined || awsSignatureIn(headers, url) !== undefined

@@ -42,7 +42,7 @@ export const refuseOddRequests = (node: NodeServer): Effect.Effect<void, never, 
  * A target in absolute form, as proxies send it, is reduced to its path: the host that it names is ignored. Source: RFC 9112,
  * 3.2.2.
  */
-const originForm = (target: string): string => {
+export const originForm = (target: string): string => {
   if (target.startsWith("/")) return target
   const path = target.replace(/^https?:\/\/[^/?#]*/i, "")
   return path === target || path.startsWith("/") ? path : `/${path}`

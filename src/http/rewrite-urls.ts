@@ -2,19 +2,33 @@
 import type { IncomingMessage } from "node:http"
 import type { Effect, Scope } from "effect"
 import { eventsOf, type NodeServer } from "./listener.ts"
+import { originForm } from "./one-spelling.ts"
 import { interceptRequests } from "./request-interceptor.ts"
 
-/** Must be installed after the interceptors that see the new address, and after the listener that answers upgrades. */
+/** The addresses as clients sent them, of requests that have another one now. */
+const sent = new WeakMap<object, string>()
+
+/** The address that a client's signature covers. */
+export const sentUrl = ({ source, url }: { readonly source: object; readonly url: string }): string =>
+  sent.get(source) ?? url
+
+/**
+ * Must be installed after the interceptors that see the new address, and after the listener that answers upgrades.
+ * @param keepsSent whether signatures cover the address before
+ */
 export const rewriteUrls = (
   node: NodeServer,
   rewrite: (url: string) => string,
+  keepsSent = false,
 ): Effect.Effect<void, never, Scope.Scope> => {
   // An upgrade is seen twice.
   const seen = new WeakSet<object>()
   const enter = (request: Pick<IncomingMessage, "url">): void => {
     if (seen.has(request)) return
     seen.add(request)
-    request.url = rewrite(request.url ?? "")
+    const url = originForm(request.url ?? "")
+    request.url = rewrite(url)
+    if (keepsSent && request.url !== url) sent.set(request, url)
   }
   if ("shouldUpgradeCallback" in node && typeof node.shouldUpgradeCallback === "function") {
     const { shouldUpgradeCallback } = node

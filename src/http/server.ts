@@ -159,7 +159,7 @@ export const layerServer = Layer.unwrap(
       yield* admitOrigins(node, corsOrigins)
       yield* refuseOddRequests(node)
       yield* answerUpgrades(node, yield* socketRoutes, limit.upgrade)
-      yield* rewriteUrls(node, urlBehindDoor)
+      yield* rewriteUrls(node, urlBehindDoor, true)
       if (basePath !== "") yield* serveBelow(node, basePath)
       // These are last, so that they see every request, including those that an interceptor answers.
       continueRequests(node)

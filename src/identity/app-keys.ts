@@ -66,7 +66,7 @@ export class AppKeys extends Context.Service<
   static readonly layer = Layer.effect(
     AppKeys,
     Effect.gen(function* () {
-      const { requireSignature, basePath } = yield* WeirConfig
+      const { requireSignature, awsSignatures, basePath } = yield* WeirConfig
       const tenants = yield* Tenants
       const licences = yield* Licences
       const uses = yield* KeyUses
@@ -113,13 +113,14 @@ export class AppKeys extends Context.Service<
       /** AWS's signature has no nonce: an application that requires signed requests does not accept it. */
       const bySignature = (keyId: string, aws: AwsSignature, credentials: AppCredentials) =>
         Effect.flatMap(tenants.key(keyId), (row): Effect.Effect<Verified<AppCaller>, AuthenticationError> => {
-          if (row === undefined) return rejected
+          if (row === undefined || aws.keyId !== keyId) return rejected
           const nowMs = clock.currentTimeMillisUnsafe()
-          const secrets = [row.secretSha256, formerOf(row, nowMs) ?? nobody]
+          const former = formerOf(row, nowMs)
+          const secrets = former === undefined ? [row.secretSha256] : [row.secretSha256, former]
           const sent = { ...credentials, target: basePath + credentials.target }
           const refusal = refusalOfAws(aws, sent, secrets, nowMs)
           if (refusal !== undefined) return refuse("signature_invalid", refusal)
-          uses.note(keyId)
+          if (typeof credentials.body !== "string") uses.note(keyId)
           return Effect.flatMap(tenants.app(row.appId), (entry) =>
             judge(keyId, row, entry, { ...credentials, secret: row.secretSha256, checksAddress: true }),
           )
@@ -140,7 +141,11 @@ export class AppKeys extends Context.Service<
         authenticate: (credentials) => {
           const { keyId, key, aws } = credentials
           if (keyId === undefined || keyId.length > 128) return rejected
-          if (key === undefined) return aws === undefined ? rejected : bySignature(keyId, aws, credentials)
+          if (key === undefined) {
+            if (aws === undefined) return rejected
+            if (!awsSignatures) return refuse("signature_invalid", "This gateway does not accept signatures of AWS")
+            return bySignature(keyId, aws, credentials)
+          }
           return Effect.flatMap(tenants.key(keyId), (row) => {
             const secret = secretOf(key, row, clock.currentTimeMillisUnsafe())
             if (row === undefined || secret === undefined) return rejected

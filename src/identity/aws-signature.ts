@@ -1,9 +1,11 @@
 /**
  * Signatures of AWS's clients: Signature Version 4 over method, path, query, headers and the body's hash. The secret access key
- * is the SHA-256 of the key's secret, in hexadecimal: secrets are hashed at rest.
+ * is the SHA-256 of the key's secret, in hexadecimal: secrets are hashed at rest. With `SVC_AWS_SIGNATURES` only, because then
+ * the hash alone makes calls.
  * Source: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
+import { entryOf } from "../protocol/values/entry.ts"
 import type { SignedBody } from "./signature.ts"
 
 type Headers = Readonly<Record<string, string | undefined>>
@@ -29,14 +31,19 @@ export interface AwsRequest {
 const algorithm = "AWS4-HMAC-SHA256"
 const maxSkewMs = 300_000
 const mostHeaders = 64
+const mostUnverifiedBytes = 128 * 1024
 
 const credential = /^Credential=([^/\s,]{1,128})\/(\d{8})\/([\w-]{1,64})\/([\w-]{1,64})\/(aws4_request)$/
 const signedNames = /^SignedHeaders=([a-z0-9!#$%&'*+.^_`|~;-]{1,4096})$/
 const signatureText = /^Signature=([0-9a-f]{64})$/
 
-/** The signature in a request's headers; undefined if it has none that can be read. */
-export const awsSignatureIn = ({ authorization = "" }: Headers): AwsSignature | undefined => {
+/** Only here do clients sign so: elsewhere it would be a second way in. */
+const signedBelow = "/bedrock/"
+
+/** The signature of a request; undefined if it has none that can be read. @param target its path, as the gateway's routes have it */
+export const awsSignatureIn = ({ authorization = "" }: Headers, target: string): AwsSignature | undefined => {
   if (!authorization.startsWith(`${algorithm} `) || authorization.length > 8192) return undefined
+  if (!target.startsWith(signedBelow)) return undefined
   const parts = authorization
     .slice(algorithm.length)
     .split(",")
@@ -68,11 +75,14 @@ export const refusalOfAws = (
   if (!["host", "x-amz-date"].every((name) => signature.signedHeaders.includes(name))) {
     return "the signature must cover host and x-amz-date"
   }
-  if (Math.abs(nowMs - sentMs) > maxSkewMs) return `x-amz-date is more than ${maxSkewMs / 1000} seconds off`
   const { body } = request
-  const isUnread = body === "unread" || body === "verified"
-  if (isUnread && claimed === undefined) return undefined
-  const bodySha256 = isUnread ? (claimed ?? "") : sha256Of(body)
+  // The signature of a stream that goes on was verified when it began.
+  if (body === "verified") return undefined
+  if (Math.abs(nowMs - sentMs) > maxSkewMs) return `x-amz-date is more than ${maxSkewMs / 1000} seconds off`
+  if (body === "unread" && claimed === undefined) {
+    return isSmall(request.headers) ? undefined : "a body of this size needs the header x-amz-content-sha256"
+  }
+  const bodySha256 = body === "unread" ? (claimed ?? "") : sha256Of(body)
   if (claimed !== undefined && claimed !== bodySha256) return "x-amz-content-sha256 is not the hash of the body"
   const given = Buffer.from(signature.signature)
   const isValid = secretsSha256
@@ -81,6 +91,10 @@ export const refusalOfAws = (
     .includes(true)
   return isValid ? undefined : "the signature does not match the request"
 }
+
+/** Whether the body may be read before the signature, which covers it, can be verified. */
+const isSmall = ({ "content-length": length = "", "content-encoding": encoding }: Headers): boolean =>
+  encoding === undefined && /^\d{1,6}$/.test(length) && Number(length) <= mostUnverifiedBytes
 
 const sha256Of = (body: Exclude<SignedBody, string>): string =>
   body instanceof Uint8Array ? hashOf(body) : body.sha256
@@ -100,7 +114,7 @@ export const awsSignatureOf = (
     method,
     path.split("/").map(encode).join("/"),
     canonicalQuery(query),
-    ...signedHeaders.map((name) => `${name}:${(headers[name] ?? "").trim().replace(/\s+/g, " ")}`),
+    ...signedHeaders.map((name) => `${name}:${(entryOf(headers, name) ?? "").trim().replace(/\s+/g, " ")}`),
     "",
     signedHeaders.join(";"),
     bodySha256,

@@ -61,7 +61,7 @@ export class Callers extends Context.Service<
           key: request.headers["x-svc-key"],
           scope: "runtime",
           signature: signatureOf(request),
-          aws: awsSignatureIn(request.headers),
+          aws: awsSignatureIn(request.headers, request.target),
         })
 
       const endUser = Effect.fnUntraced(function* (request: CallerRequest, token: string) {

@@ -9,8 +9,7 @@ const separator = "~"
 export const withCredential = <R extends RuntimeRequest>(request: R): R => {
   const { headers } = request
   if (headers["x-svc-key-id"] !== undefined || headers["x-svc-app-token"] !== undefined) return request
-  // Only AWS's clients sign so.
-  const aws = request.url.startsWith("/bedrock/") ? awsSignatureIn(headers) : undefined
+  const aws = awsSignatureIn(headers, request.url)
   if (aws !== undefined) return { ...request, headers: { ...headers, "x-svc-key-id": aws.keyId } }
   const credential = credentialOf(request)
   if (credential === undefined) return request

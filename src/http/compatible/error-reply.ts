@@ -61,6 +61,10 @@ export const withheldReply = (
   requestId: string,
 ): TextReply => ({
   status,
-  headers: { ...headers, "x-should-retry": "false" },
+  headers: {
+    ...headers,
+    "x-should-retry": "false",
+    ...words.headers?.(status, envelope?.error.code ?? unreadable.code),
+  },
   body: JSON.stringify(words.error(envelope?.error ?? errorBody(unreadable, requestId), status)),
 })

@@ -1,5 +1,5 @@
 /** The clients of clouds, unchanged, at the doors for them: `/azure`, `/vertex` and `/bedrock`. */
-import { createHash } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import { AnthropicBedrock } from "@anthropic-ai/bedrock-sdk"
 import { AnthropicVertex } from "@anthropic-ai/vertex-sdk"
 import {
@@ -13,6 +13,8 @@ import OpenAI, { AzureOpenAI, toFile } from "openai"
 import { describe, expect, it } from "vitest"
 import { answerWhole } from "../../../src/development/simulated-kinds.ts"
 import { answerMedia } from "../../../src/development/simulated-media.ts"
+import { sign } from "../../../src/identity/signature.ts"
+import { sha256 } from "../../../src/secrets.ts"
 import { newTestIds, testCatalogue } from "../../../src/testing/gateway.ts"
 import { answering } from "../../../src/testing/vendor-replies.ts"
 import { useGateway } from "../../support/gateway.ts"
@@ -23,6 +25,7 @@ import { breaksOff, vendorBodyOf } from "./vendors.ts"
 const ids = newTestIds()
 const gateway = useGateway({
   ids,
+  config: { awsSignatures: true },
   catalogue: (urls) =>
     serving(testCatalogue(urls, ids), {
       models: {
@@ -35,6 +38,7 @@ const gateway = useGateway({
       org: `aliases: { "claude-sonnet-4-5@20250929": claude, "eu.anthropic.claude-*": claude, "arn:aws:bedrock:*": claude, "gpt-5 mini": main }`,
     }),
 })
+const plain = useGateway({ ids })
 const credential = () => `${gateway().keyId}~${gateway().key}`
 const apiVersion = "2025-04-01-preview"
 const azure = (options: { readonly deployment?: string; readonly apiKey?: string } = {}) =>
@@ -98,6 +102,34 @@ describe("the client of Azure OpenAI", () => {
     expect(reply.output_text).toBe("Hello there")
     expect((await azure().models.list()).data.map(({ id }) => id)).toContain("main")
     expect((await azure().files.list()).data).toEqual([])
+  })
+
+  it("with one deployment has it in the path of everything", async () => {
+    const client = azure({ deployment: "main" })
+    expect((await client.models.list()).data.map(({ id }) => id)).toContain("main")
+    const file = await client.files.create({ purpose: "batch", file: await toFile(Buffer.from("{}"), "a.jsonl") })
+    await expect(client.batches.retrieve("batch_none")).rejects.toMatchObject({ status: 404, code: "not_found" })
+    await client.files.delete(file.id)
+  })
+
+  it("signs the path that it sends", async () => {
+    gateway().vendor.script(answering(answer))
+    const target = "/azure/openai/v1/chat/completions"
+    const body = JSON.stringify({ model: "main", messages: hello })
+    const [ts, nonce] = [String(Math.floor(Date.now() / 1000)), randomUUID()]
+    const signature = sign(sha256(gateway().key), { method: "POST", target, ts, nonce, body: Buffer.from(body) })
+    const reply = await fetch(gateway().baseUrl + target, {
+      method: "POST",
+      headers: {
+        "api-key": credential(),
+        "content-type": "application/json",
+        "x-svc-ts": ts,
+        "x-svc-nonce": nonce,
+        "x-svc-sign": signature,
+      },
+      body,
+    })
+    expect(reply.status).toBe(200)
   })
 
   it("of its version 1 is OpenAI's own", async () => {
@@ -241,12 +273,12 @@ describe("Anthropic's client of Amazon Bedrock", () => {
     expect(vendorBodyOf(gateway().vendor)).toContain(`"stream":true`)
   })
 
-  const signing = (secret: string, more: { readonly fetch?: typeof fetch } = {}) =>
+  const signing = (secret: string, more: { readonly fetch?: typeof fetch; readonly base?: string } = {}) =>
     new AnthropicBedrock({
       awsAccessKey: gateway().keyId,
       awsSecretKey: createHash("sha256").update(secret).digest("hex"),
       awsRegion: "eu-west-1",
-      baseURL: `${gateway().baseUrl}/bedrock`,
+      baseURL: `${more.base ?? gateway().baseUrl}/bedrock`,
       maxRetries: 0,
       ...more,
     })
@@ -256,7 +288,12 @@ describe("Anthropic's client of Amazon Bedrock", () => {
     const model = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
     expect((await signing(gateway().key).messages.create(request(model))).content).toHaveLength(1)
     expect(await signing(gateway().key).messages.stream(request(model)).finalText()).toBe("Hello there")
-    await expect(signing("wrong").messages.create(request(model))).rejects.toMatchObject({ status: 401 })
+    // The empty text: no key has it, not even one without a former secret.
+    for (const secret of ["wrong", ""]) {
+      await expect(signing(secret).messages.create(request(model))).rejects.toMatchObject({ status: 401 })
+    }
+    const isOff = signing(gateway().key, { base: plain().baseUrl }).messages.create(request(model))
+    await expect(isOff).rejects.toMatchObject({ status: 401 })
     const forging: typeof fetch = (url, init) =>
       fetch(url, { ...init, body: String(init?.body).replace("Hello", "Hullo") })
     const forged = signing(gateway().key, { fetch: forging }).messages.create(request(model))

@@ -52,7 +52,7 @@ const signed = async (path: string, body: string): Promise<AwsRequest> => {
 }
 
 const refusalOf = (request: AwsRequest, { secrets = [secret], nowMs = Date.now() } = {}) => {
-  const signature = awsSignatureIn(request.headers)
+  const signature = awsSignatureIn(request.headers, "/bedrock/")
   return signature === undefined ? "no signature" : refusalOfAws(signature, request, secrets, nowMs)
 }
 
@@ -112,6 +112,33 @@ describe("requests that AWS's library signs", () => {
   ])("are refused with %s", async (_what, change, reason) => {
     const request = await signed("/bedrock/model/main/invoke", "{}")
     expect(refusalOf({ ...request, ...change(request) })).toMatch(reason)
+  })
+
+  it("without a claimed hash are read only if they are small", async () => {
+    const request = await signed("/bedrock/model/main/invoke", "{}")
+    const { "x-amz-content-sha256": _, ...headers } = request.headers
+    const unread = (more: Record<string, string>) =>
+      refusalOf({ ...request, headers: { ...headers, ...more }, body: "unread" })
+    expect(unread({ "content-length": "131072" })).toBeUndefined()
+    for (const more of [{}, { "content-length": "131073" }, { "content-length": "2", "content-encoding": "gzip" }]) {
+      expect(unread(more)).toMatch(/needs the header x-amz-content-sha256/)
+    }
+  })
+
+  it("stay valid once they are verified, however long their stream is", async () => {
+    const request = await signed("/bedrock/model/main/invoke", "{}")
+    expect(refusalOf({ ...request, body: "verified" }, { nowMs: Date.now() + 3_600_000 })).toBeUndefined()
+  })
+
+  it.each(["__proto__", "constructor"])("with the signed header %s are refused", async (name) => {
+    const request = await signed("/bedrock/model/main/invoke", "{}")
+    const authorization = request.headers["authorization"]?.replace("host;", `host;${name};`)
+    expect(refusalOf({ ...request, headers: { ...request.headers, authorization } })).toMatch(/does not match/)
+  })
+
+  it("are none at other paths", async () => {
+    const { headers } = await signed("/bedrock/model/main/invoke", "{}")
+    expect(awsSignatureIn(headers, "/openai/v1/chat/completions")).toBeUndefined()
   })
 
   it.each([-301, 301])("are refused when clocks are %i seconds apart", async (seconds) => {

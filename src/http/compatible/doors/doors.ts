@@ -47,9 +47,11 @@ export const invokePath = "bedrock/messages"
 /** The first that fits. */
 const doors: ReadonlyArray<Door> = [
   [
-    /^\/azure\/openai\/deployments\/([^/]+)\/(.+)$/,
+    /^\/azure\/openai\/deployments\/([^/]+)\/((?:chat\/)?completions|embeddings|responses|images\/\w+|audio\/\w+|videos)$/,
     ([, deployment, rest = ""], query) => naming(`/openai/v1/${rest}`, query, deployment),
   ],
+  // A client with one deployment has it in every path, also of routes without a model.
+  [/^\/azure\/openai\/deployments\/[^/]+\/(.+)$/, ([, rest = ""], query) => behind(`/openai/v1/${rest}`, query)],
   [/^\/azure\/openai\/(?:v1\/)?realtime$/, (_, query) => behind("/openai/v1/realtime", realtimeQuery(query))],
   [/^\/azure\/openai\/(?:v1\/)?(.+)$/, ([, rest = ""], query) => behind(`/openai/v1/${rest}`, query)],
   [
