@@ -343,7 +343,10 @@ const variables = {
     Schema.FiniteFromString.pipe(Schema.decodeTo(Seconds)),
     "SVC_PLAN_SESSION_WINDOW_S",
   ).pipe(Config.withDefault(300)),
-  /** `1`: clients of AWS may sign with a key, of which the stored hash is the secret access key. */
+  /**
+   * `1`: clients of AWS may sign with a key at `/bedrock`. Then the stored hash of a secret is enough to make calls: it is the
+   * secret access key.
+   */
   awsSignatures: Config.schema(Flag, "SVC_AWS_SIGNATURES").pipe(
     Config.withDefault("0"),
     Config.map((flag) => flag === "1"),

@@ -14,6 +14,7 @@ import type { NodeServer } from "./listener.ts"
 import { sendResponse } from "./node-connection.ts"
 import { interceptRequests } from "./request-interceptor.ts"
 import { routeNotFound } from "./respond.ts"
+import { originForm } from "./rewrite-urls.ts"
 
 /** Two slashes, parameters of a segment, or a backslash. */
 const otherSegments = /\/\/|[;\\]/
@@ -37,16 +38,6 @@ export const refuseOddRequests = (node: NodeServer): Effect.Effect<void, never, 
       run(Effect.map(reply, (refusal) => sendResponse(refusal, response)))
     })
   })
-
-/**
- * A target in absolute form, as proxies send it, is reduced to its path: the host that it names is ignored. Source: RFC 9112,
- * 3.2.2.
- */
-export const originForm = (target: string): string => {
-  if (target.startsWith("/")) return target
-  const path = target.replace(/^https?:\/\/[^/?#]*/i, "")
-  return path === target || path.startsWith("/") ? path : `/${path}`
-}
 
 const problemOf = (request: IncomingMessage): ServiceError | undefined => {
   const { url = "", method = "" } = request

@@ -2,7 +2,6 @@
 import type { IncomingMessage } from "node:http"
 import type { Effect, Scope } from "effect"
 import { eventsOf, type NodeServer } from "./listener.ts"
-import { originForm } from "./one-spelling.ts"
 import { interceptRequests } from "./request-interceptor.ts"
 
 /** The addresses as clients sent them, of requests that have another one now. */
@@ -44,4 +43,14 @@ export const rewriteUrls = (
     enter(request)
     next(request, response)
   })
+}
+
+/**
+ * A target in absolute form, as proxies send it, is reduced to its path: the host that it names is ignored. Source: RFC 9112,
+ * 3.2.2.
+ */
+export const originForm = (target: string): string => {
+  if (target.startsWith("/")) return target
+  const path = target.replace(/^https?:\/\/[^/?#]*/i, "")
+  return path === target || path.startsWith("/") ? path : `/${path}`
 }
