@@ -4,6 +4,7 @@
  */
 import { fileURLToPath } from "node:url"
 import { messagesApi } from "../../src/dialects/anthropic/client.ts"
+import { converseApi } from "../../src/dialects/bedrock/converse-client.ts"
 import type { ClientApi } from "../../src/dialects/client/client-api.ts"
 import type { FieldRule, FieldTable } from "../../src/dialects/client/fields.ts"
 import { cohereEmbed, cohereRerankClient } from "../../src/dialects/cohere/whole-client.ts"
@@ -27,6 +28,7 @@ const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable
   [completionApi, "", completionApi.fields],
   [responsesApi, "", responsesApi.fields],
   [messagesApi, "", messagesApi.fields],
+  [converseApi, "", converseApi.fields],
   [generateApi, "", generateApi.fields],
   [generateApi, ", `generationConfig`", generationFields],
   ...[

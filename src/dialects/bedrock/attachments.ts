@@ -50,6 +50,16 @@ const videoFormats: Readonly<Record<string, string>> = {
   "video/3gpp": "three_gp",
 }
 
+/** The type of a short name. */
+const typeIn =
+  (formats: Readonly<Record<string, string>>) =>
+  (format: string): string | undefined =>
+    Object.keys(formats).find((mime) => formats[mime] === format)
+
+export const mimeOfImage = typeIn(imageFormats)
+export const mimeOfDocument = typeIn({ ...documentFormats, "text/plain": "txt" })
+export const mimeOfVideo = typeIn(videoFormats)
+
 const formatOf = ({ t, mime }: MediaBlock): string | undefined =>
   t === "image" ? entryOf(imageFormats, mime) : t === "video" ? entryOf(videoFormats, mime) : documentFormat(mime)
 

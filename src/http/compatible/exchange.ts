@@ -8,6 +8,7 @@ import { Tokenizer } from "../../calls/tokens/tokenizer.ts"
 import { type InlinedFile, VendorFiles } from "../../client-files/vendor-files.ts"
 import { WeirConfig } from "../../config.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
+import { converseApi } from "../../dialects/bedrock/converse-client.ts"
 import { invokeApi } from "../../dialects/bedrock/invoke-client.ts"
 import type { ClientApi, RequestPlace } from "../../dialects/client/client-api.ts"
 import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
@@ -29,7 +30,7 @@ import { isLarge, LargeRequests, largeBytes } from "../large/large-requests.ts"
 import { takeRoom } from "../large/take-room.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
-import { behindDoor, invokePath } from "./doors/doors.ts"
+import { behindDoor, conversePath, invokePath } from "./doors/doors.ts"
 import { handlersAt } from "./doors/handlers-at.ts"
 import { makeInlineFiles, namesFiles } from "./files/inlined-files.ts"
 import { makeUploads } from "./files/routes.ts"
@@ -205,6 +206,7 @@ const makeCompatibleHandlers = Effect.gen(function* () {
           input_tokens,
         })),
     ],
+    [conversePath, (said) => exchange({ api: converseApi, ...whole, said })],
     [invokePath, (said) => exchange({ api: invokeApi, ...whole, said })],
     ["/anthropic/v1/messages", (said) => exchange({ api: messagesApi, ...whole, said })],
     [

@@ -41,8 +41,9 @@ const realtimeQuery = (query: string): string => {
 /** The project and the place change nothing; the short form has none. Claude Code leaves out the version. */
 const vertex = "^/vertex/(?:v1(?:beta1)?/)?(?:projects/[\\w.:-]+/locations/[\\w-]+/)?"
 
-/** Only a door leads there: no request has a path without a slash. */
+/** Only doors lead there: no request has a path without a slash. */
 export const invokePath = "bedrock/messages"
+export const conversePath = "bedrock/converse"
 
 /** The first that fits. */
 const doors: ReadonlyArray<Door> = [
@@ -70,6 +71,10 @@ const doors: ReadonlyArray<Door> = [
   [
     /^\/bedrock\/model\/([^/]+)\/(invoke|invoke-with-response-stream)$/,
     ([, model, method], query) => naming(invokePath, query, model, { stream: method !== "invoke" }),
+  ],
+  [
+    /^\/bedrock\/model\/([^/]+)\/(converse|converse-stream)$/,
+    ([, model, method], query) => naming(conversePath, query, model, { stream: method !== "converse" }),
   ],
   [
     new RegExp(`${vertex}endpoints/openapi/(chat/completions|embeddings)$`),
