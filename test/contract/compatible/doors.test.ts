@@ -107,9 +107,10 @@ describe("the client of Azure OpenAI", () => {
   it("with one deployment has it in the path of everything", async () => {
     const client = azure({ deployment: "main" })
     expect((await client.models.list()).data.map(({ id }) => id)).toContain("main")
-    const file = await client.files.create({ purpose: "batch", file: await toFile(Buffer.from("{}"), "a.jsonl") })
-    await expect(client.batches.retrieve("batch_none")).rejects.toMatchObject({ status: 404, code: "not_found" })
-    await client.files.delete(file.id)
+    expect((await client.files.list()).data).toEqual([])
+    await expect(client.batches.retrieve("batch_none")).rejects.toMatchObject({
+      message: expect.stringMatching(/batch/i),
+    })
   })
 
   it("signs the path that it sends", async () => {
