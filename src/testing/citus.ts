@@ -53,14 +53,16 @@ export const makeCluster = Effect.fnUntraced(function* (
   }
 })
 
-/** Migrates a cluster's database, and spreads its books. @param url of the coordinator */
-export const spreadBooks = Effect.fnUntraced(function* (url: string, shards: number) {
-  const databaseUrl = Redacted.make(url)
-  yield* Effect.scoped(
-    Effect.gen(function* () {
-      const config = Layer.orDie(WeirConfig.layerWith({ env: "test", logLevel: "None", databaseUrl }))
-      const services = yield* Layer.build(layerDatabase.pipe(Layer.provide(config)))
-      yield* Effect.provide(distribute(shards), services)
-    }),
+/** A database as a gateway connects to it, which migrates it. */
+export const layerDatabaseAt = (url: string) =>
+  layerDatabase.pipe(
+    Layer.provide(
+      Layer.orDie(WeirConfig.layerWith({ env: "test", logLevel: "None", databaseUrl: Redacted.make(url) })),
+    ),
   )
-})
+
+/** Migrates a cluster's database, and spreads its books. @param url of the coordinator */
+export const spreadBooks = (url: string, shards: number) =>
+  Effect.scoped(
+    Effect.flatMap(Layer.build(layerDatabaseAt(url)), (services) => Effect.provide(distribute(shards), services)),
+  )

@@ -4,9 +4,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { Effect, Layer, Redacted } from "effect"
-import { WeirConfig } from "../config.ts"
-import { layerDatabase } from "../store/database.ts"
-import { citusWorkers, databaseAt, makeCluster, spreadBooks, statementsAt } from "./citus.ts"
+import { citusWorkers, databaseAt, layerDatabaseAt, makeCluster, spreadBooks, statementsAt } from "./citus.ts"
 
 /** The variable that names the migrated database, if a run has made it. */
 export const templateVariable = "SVC_TEST_DATABASE_TEMPLATE"
@@ -18,17 +16,6 @@ const inEachServer = (server: string, ...statements: ReadonlyArray<string>) =>
 
 const drop = (server: string, name: string) =>
   Effect.ignore(inEachServer(server, `drop database if exists ${name} with (force)`))
-
-const migrate = (url: string) =>
-  Effect.scoped(
-    Layer.build(
-      layerDatabase.pipe(
-        Layer.provide(
-          Layer.orDie(WeirConfig.layerWith({ env: "test", logLevel: "None", databaseUrl: Redacted.make(url) })),
-        ),
-      ),
-    ),
-  )
 
 /** On Citus, the books are spread; on a server, the first who connects migrates. */
 const makeDatabase = Effect.fnUntraced(function* (server: string, name: string) {
@@ -42,7 +29,7 @@ const makeDatabase = Effect.fnUntraced(function* (server: string, name: string) 
 export const makeTemplate = Effect.fnUntraced(function* (server: string) {
   const name = newName("template")
   yield* Effect.acquireRelease(makeDatabase(server, name), () => drop(server, name))
-  yield* migrate(databaseAt(server, name))
+  yield* Effect.scoped(Layer.build(layerDatabaseAt(databaseAt(server, name))))
   // Connections would prevent copies: Citus has a process of its own in each database.
   yield* inEachServer(
     server,

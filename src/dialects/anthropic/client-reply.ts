@@ -10,6 +10,7 @@ import { editJsonText, set } from "../../protocol/json/json-edit.ts"
 import { JsonSource } from "../../protocol/json/json-source.ts"
 import { JsonText, writeJson } from "../../protocol/json/json-text.ts"
 import type { Usage } from "../../protocol/usage.ts"
+import { BlockIndexes } from "../client/block-indexes.ts"
 import {
   ClientEvents,
   chargeOf,
@@ -57,11 +58,8 @@ const noUsage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_in
 export class MessagesEvents extends ClientEvents implements EventEncoder {
   override readonly heartbeat = frame("ping", {})
   readonly #context: ReplyContext
-  /** Blocks in order, by their number in twp/1. */
-  readonly #indexes = new Map<number, number>()
+  readonly #indexes = new BlockIndexes()
   readonly #omitted = new Set<string>()
-  /** The block that is being written. */
-  #open: number | undefined
 
   constructor(context: ReplyContext) {
     super()
@@ -85,13 +83,13 @@ export class MessagesEvents extends ClientEvents implements EventEncoder {
 
   /** The hot path: text deltas are by far the most frequent events and are concatenated by hand. */
   delta(delta: Delta, json?: string): string {
-    const known = this.#indexes.get(delta.i)
+    const known = this.#indexes.of(delta.i)
     if (delta.t === "vendor" && !hasWords(delta)) {
       this.#omitted.add(typeOfBlock(delta))
       return ""
     }
     const begin = known === undefined ? this.#begin(delta) : ""
-    const index = known ?? this.#indexes.size - 1
+    const index = known ?? this.#indexes.open
     if (delta.t === "text" && delta.citations === undefined) {
       return `${begin}event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"text_delta","text":${json ?? JSON.stringify(delta.v)}}}\n\n`
     }
@@ -114,17 +112,15 @@ export class MessagesEvents extends ClientEvents implements EventEncoder {
     return frame("error", messagesError(error, 500))
   }
 
-  /** A block ends when the next one begins. A vendor that returns to an earlier one is followed: deltas have an index. */
   #begin(delta: Delta): string {
     const end = this.#end()
-    const index = this.#indexes.size
-    this.#indexes.set(delta.i, index)
-    this.#open = index
+    const index = this.#indexes.begin(delta.i)
     return end + frame("content_block_start", { index, content_block: emptyBlock(delta) })
   }
 
   #end(): string {
-    return this.#open === undefined ? "" : frame("content_block_stop", { index: this.#open })
+    const { open } = this.#indexes
+    return open === undefined ? "" : frame("content_block_stop", { index: open })
   }
 }
 

@@ -1,4 +1,5 @@
 /** Streams of Amazon Bedrock towards clients: events are written as text first, and then put into its frames. */
+import { Sse } from "effect/encoding"
 import type { Framing } from "../client/client-api.ts"
 import { writeFrame } from "./event-stream.ts"
 
@@ -9,14 +10,17 @@ export interface TextEvent {
 }
 
 /** The events of a text. Comments, which bridge silence, are none. */
-const eventsIn = (text: string): ReadonlyArray<TextEvent> =>
-  text.split(/\r?\n\r?\n/).flatMap((event) => {
-    const lines = event.split(/\r?\n/)
-    const valuesOf = (name: string) =>
-      lines.flatMap((line) => (line.startsWith(`${name}:`) ? [line.slice(name.length + 1).trimStart()] : []))
-    const data = valuesOf("data")
-    return data.length === 0 ? [] : [{ type: valuesOf("event")[0] ?? "", data: data.join("\n") }]
-  })
+const eventsIn = (text: string): ReadonlyArray<TextEvent> => {
+  const events: Array<TextEvent> = []
+  const parser = Sse.makeParser(
+    (event) => {
+      if (event._tag === "Event") events.push({ type: event.event, data: event.data })
+    },
+    { maxEventSize: text.length },
+  )
+  parser.feed(text)
+  return events
+}
 
 export const inFrames = (frameOf: (event: TextEvent) => Uint8Array): Framing => ({
   contentType: "application/vnd.amazon.eventstream",

@@ -1,21 +1,11 @@
 /** The content of Converse towards clients: blocks become those of twp/1. */
-import type { Cacheable } from "../../protocol/block.ts"
 import { entryOf } from "../../protocol/values/entry.ts"
-import { marked, nonEmptyText, textBlock } from "../client/client-parts.ts"
+import { lifeOf, marked, nonEmptyText, textBlock } from "../client/client-parts.ts"
 import { all, carried, type FieldReader, isAbsent, present } from "../client/fields.ts"
 import type { JsonObject } from "../parse/json.ts"
 import { resultOf } from "../vendor/results.ts"
 import { mimeOfDocument, mimeOfImage, mimeOfVideo } from "./attachments.ts"
 
-const lives = { "5m": "5m", "1h": "1h" } as const
-
-/** The duration of a cache point. */
-export const lifeOf = (reader: FieldReader, value: unknown, path: string): Cacheable => {
-  const { ttl } = reader.checked(all(carried, "type", "ttl"), value, `${path}.cachePoint`)
-  return reader.word(lives, ttl, `${path}.cachePoint.ttl`) ?? true
-}
-
-/** A cache point marks the block before it. */
 export const blocksIn = (
   reader: FieldReader,
   content: ReadonlyArray<unknown>,
@@ -25,11 +15,23 @@ export const blocksIn = (
   for (const [index, item] of content.entries()) {
     const at = `${path}.${index}`
     const block = reader.object(item, at)
-    const last = blocks.at(-1)
-    if (isAbsent(block["cachePoint"])) blocks.push(...blockOf(reader, block, at))
-    else if (last !== undefined) blocks[blocks.length - 1] = marked(last, lifeOf(reader, block["cachePoint"], at))
+    if (!marksLast(reader, blocks, block, at)) blocks.push(...blockOf(reader, block, at))
   }
   return blocks
+}
+
+/** A cache point marks the block or the tool before it. @returns false if it is none */
+export const marksLast = (
+  reader: FieldReader,
+  before: Array<JsonObject>,
+  { cachePoint }: JsonObject,
+  path: string,
+): boolean => {
+  if (isAbsent(cachePoint)) return false
+  const life = lifeOf(reader, cachePoint, `${path}.cachePoint`)
+  const last = before.pop()
+  if (last !== undefined) before.push(marked(last, life))
+  return true
 }
 
 type Read = (reader: FieldReader, value: unknown, path: string) => ReadonlyArray<JsonObject>

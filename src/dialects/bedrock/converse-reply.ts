@@ -8,6 +8,7 @@ import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import { writeJson } from "../../protocol/json/json-text.ts"
 import type { Usage } from "../../protocol/usage.ts"
+import { BlockIndexes } from "../client/block-indexes.ts"
 import {
   ClientEvents,
   chargeOf,
@@ -50,11 +51,8 @@ const frame = (type: string, data: object): string => `event: ${type}\ndata: ${d
 
 export class ConverseEvents extends ClientEvents implements EventEncoder {
   readonly #context: ReplyContext
-  /** Blocks in order, by their number in twp/1. */
-  readonly #indexes = new Map<number, number>()
+  readonly #indexes = new BlockIndexes()
   readonly #omitted = new Set<string>()
-  /** The block that is being written. */
-  #open: number | undefined
 
   constructor(context: ReplyContext) {
     super()
@@ -70,9 +68,9 @@ export class ConverseEvents extends ClientEvents implements EventEncoder {
       this.#omitted.add(typeOfBlock(delta))
       return ""
     }
-    const known = this.#indexes.get(delta.i)
+    const known = this.#indexes.of(delta.i)
     const begin = known === undefined ? this.#begin(delta) : ""
-    const contentBlockIndex = known ?? this.#indexes.size - 1
+    const contentBlockIndex = known ?? this.#indexes.open
     const parts = partsOf(delta).map((part) => frame("contentBlockDelta", { contentBlockIndex, delta: part }))
     return begin + parts.join("")
   }
@@ -89,16 +87,15 @@ export class ConverseEvents extends ClientEvents implements EventEncoder {
 
   #begin(delta: Delta): string {
     const end = this.#end()
-    const index = this.#indexes.size
-    this.#indexes.set(delta.i, index)
-    this.#open = index
+    const index = this.#indexes.begin(delta.i)
     if (delta.t !== "tool_call") return end
     const toolUse = { toolUseId: delta.id ?? "", name: delta.name ?? "" }
     return end + frame("contentBlockStart", { contentBlockIndex: index, start: { toolUse } })
   }
 
   #end(): string {
-    return this.#open === undefined ? "" : frame("contentBlockStop", { contentBlockIndex: this.#open })
+    const { open } = this.#indexes
+    return open === undefined ? "" : frame("contentBlockStop", { contentBlockIndex: open })
   }
 }
 

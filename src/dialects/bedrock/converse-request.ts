@@ -4,7 +4,7 @@
  */
 import type { Result } from "effect"
 import type { ClientRequest } from "../client/client-api.ts"
-import { marked, stopsOf, strictly } from "../client/client-parts.ts"
+import { stopsOf, strictly } from "../client/client-parts.ts"
 import {
   all,
   carried,
@@ -19,7 +19,7 @@ import {
   withoutEffect,
 } from "../client/fields.ts"
 import { isObject, type JsonObject, parseObject } from "../parse/json.ts"
-import { blocksIn, lifeOf } from "./converse-blocks.ts"
+import { blocksIn, marksLast } from "./converse-blocks.ts"
 
 export const converseFields: FieldTable = {
   ...all(carried, "messages", "system", "inferenceConfig", "toolConfig", "outputConfig"),
@@ -80,12 +80,7 @@ const toolsIn = (reader: FieldReader, listed: ReadonlyArray<unknown>): ReadonlyA
   for (const [index, item] of listed.entries()) {
     const path = `toolConfig.tools.${index}`
     const tool = reader.checked(all(carried, "toolSpec", "cachePoint"), item, path)
-    const last = tools.at(-1)
-    if (!isAbsent(tool["cachePoint"])) {
-      const life = lifeOf(reader, tool["cachePoint"], path)
-      if (last !== undefined) tools[tools.length - 1] = marked(last, life)
-      continue
-    }
+    if (marksLast(reader, tools, tool, path)) continue
     const { name, description, inputSchema, strict } = reader.checked(toolFields, tool["toolSpec"], `${path}.toolSpec`)
     const { json } = reader.object(inputSchema, `${path}.toolSpec.inputSchema`)
     tools.push(present({ name, description, inputSchema: json, ...strictly(strict) }))

@@ -230,10 +230,17 @@ export const marked = (block: JsonObject, cacheable: Cacheable): JsonObject =>
 export const markFields: FieldTable = all(carried, "type", "ttl")
 
 /** The cache breakpoint of a block, with its duration; false if it has none. @param fields of the mark */
-export const markOf = (reader: FieldReader, { cache_control: mark }: JsonObject, path: string, fields: FieldTable) => {
-  if (isAbsent(mark)) return false
-  const { ttl } = reader.checked(fields, mark, `${path}.cache_control`)
-  return reader.word(lives, ttl, `${path}.cache_control.ttl`) ?? true
+export const markOf = (
+  reader: FieldReader,
+  { cache_control: mark }: JsonObject,
+  path: string,
+  fields: FieldTable,
+): Cacheable => (isAbsent(mark) ? false : lifeOf(reader, mark, `${path}.cache_control`, fields))
+
+/** The duration of a cache breakpoint. @param fields of the mark */
+export const lifeOf = (reader: FieldReader, mark: unknown, path: string, fields = markFields): Cacheable => {
+  const { ttl } = reader.checked(fields, mark, path)
+  return reader.word(lives, ttl, `${path}.ttl`) ?? true
 }
 
 const lives = { "5m": "5m", "1h": "1h" } as const

@@ -1,5 +1,5 @@
 /** Frames of streams in the forms that vendors have. */
-import { EventStreamCodec } from "@smithy/eventstream-codec"
+import { writeFrame } from "../../dialects/bedrock/event-stream.ts"
 import { writeJson } from "../../protocol/json/json-text.ts"
 
 /** A server-sent event in OpenAI's format. */
@@ -14,17 +14,4 @@ export const bedrockFrame = (
   type: string,
   payload: object,
   message: "event" | "exception" = "event",
-): Uint8Array<ArrayBufferLike> =>
-  codec.encode({
-    headers: {
-      [`:${message}-type`]: { type: "string", value: type },
-      ":content-type": { type: "string", value: "application/json" },
-      ":message-type": { type: "string", value: message },
-    },
-    body: Buffer.from(writeJson(payload)),
-  })
-
-const codec = new EventStreamCodec(
-  (bytes) => (typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("utf8")),
-  (text) => Buffer.from(text),
-)
+): Uint8Array<ArrayBufferLike> => writeFrame(message, type, writeJson(payload))

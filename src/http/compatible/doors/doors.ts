@@ -2,7 +2,8 @@
  * Doors: the paths of clouds, which lead to the paths of the APIs that the clouds repeat. A cloud's path says what the
  * body of the API itself would say, such as the model. Pure.
  *
- * Sources: Azure, "Azure OpenAI REST API reference"; Google, "Vertex AI REST API"; Anthropic, "Claude on Vertex AI".
+ * Sources: Azure, "Azure OpenAI REST API reference"; Google, "Vertex AI REST API"; Anthropic, "Claude on Vertex AI";
+ * AWS, "Amazon Bedrock Runtime".
  */
 import type { SaidByPath } from "../../../dialects/client/said-by-path.ts"
 import { handleInPath } from "../model-path.ts"
