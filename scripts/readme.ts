@@ -126,11 +126,12 @@ let compared = 0
 
 const judge = (section: Section, command: Command, code: number | null, output: string): void => {
   ran++
-  if (code !== 0) problems.push(`${section.title}: ${command.text}\n  ended with ${code}:\n${output}`)
+  // The reason comes last: whoever reads the end of a log finds it.
+  if (code !== 0) problems.push(`${output}\n${section.title}: ${command.text}\n  ended with ${code}`)
   for (const expected of command.expected) {
     compared++
     if (!patternOf(expected).test(output)) {
-      problems.push(`${section.title}: ${command.text}\n  does not print ${expected}:\n${output}`)
+      problems.push(`${output}\n${section.title}: ${command.text}\n  does not print ${expected}`)
     }
   }
 }
