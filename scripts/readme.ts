@@ -126,7 +126,7 @@ let compared = 0
 
 const judge = (section: Section, command: Command, code: number | null, output: string): void => {
   ran++
-  // The reason comes last: whoever reads the end of a log finds it.
+  // The reason comes last: it is at the end of a log.
   if (code !== 0) problems.push(`${output}\n${section.title}: ${command.text}\n  ended with ${code}`)
   for (const expected of command.expected) {
     compared++

@@ -79,6 +79,7 @@ import { Settler } from "./money/settler.ts"
 import { Statements } from "./money/statements.ts"
 import { UsageRollups } from "./money/usage-rollups.ts"
 import { UsageSummaries } from "./money/usage-summary.ts"
+import { IdOwners } from "./pass-through/id-owners.ts"
 import { PolicyDenials } from "./policies/denials.ts"
 import { PolicyEngines } from "./policies/engines/engines.ts"
 import { RequestMasks } from "./policies/masks/engine-masks.ts"
@@ -228,6 +229,7 @@ export const layerServices = Layer.mergeAll(
   webhooks,
   exports,
   clientFiles,
+  IdOwners.layer,
   Layer.provideMerge(OperatorsBatches.layer, BatchStore.layer),
   layerIdentityWatch,
 ).pipe(

@@ -91,6 +91,7 @@ const combine = (a: PlatformDocument, b: PlatformDocument, merge: Merge): Platfo
   const budgets = merge("budgets", a.budgets, b.budgets)
   const webhooks = merge("webhooks", a.webhooks, b.webhooks)
   const exports = merge("exports", a.exports, b.exports)
+  const passThrough = merge("passThrough", a.passThrough, b.passThrough)
   return {
     version,
     ...(timeouts && { timeouts }),
@@ -105,6 +106,7 @@ const combine = (a: PlatformDocument, b: PlatformDocument, merge: Merge): Platfo
     ...(budgets && { budgets }),
     ...(webhooks && { webhooks }),
     ...(exports && { exports }),
+    ...(passThrough && { passThrough }),
     ...(files && { files }),
   }
 }

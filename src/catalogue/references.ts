@@ -5,6 +5,8 @@ import { accessesOfExport } from "../cloud-identities/vendor-identity.ts"
 import { dialectOf, hasBatches } from "../dialects/index.ts"
 import { isAmountOf } from "../money/budgets/budget.ts"
 import { isSanePrice, maxPricePerMillion, maxTierFactor, readPrice } from "../money/pricing.ts"
+import { routeProblems } from "../pass-through/route-problems.ts"
+import { handleOfRoute } from "../pass-through/routes.ts"
 import { enginePriceProblem } from "../policies/engines/engine-price.ts"
 import { compilePolicy } from "../policies/policy.ts"
 import type { CatalogueDocument } from "../protocol/catalogue/document.ts"
@@ -121,6 +123,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   const problems: Array<Problem> = []
   const vendors = names(document.vendors)
   const models = new Set((document.models ?? []).map(({ handle }) => handle))
+  const listable = new Set([...models, ...(document.passThrough ?? []).map(({ id }) => handleOfRoute(id))])
   const plans = names(document.plans)
   const policies = names(document.policies)
   const orgs = names(document.orgs)
@@ -133,7 +136,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   }
   const knownModels = (list: ReadonlyArray<string> | undefined, ...path: Path) => {
     list?.forEach((handle, at) => {
-      if (!isPattern(handle)) known(models, handle, "model", ...path, "models", at)
+      if (!isPattern(handle)) known(listable, handle, "model", ...path, "models", at)
     })
   }
   const unique = (section: string, ids: ReadonlyArray<string>, key = "id") => {
@@ -305,6 +308,12 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     const message = exportProblem(entry)
     if (message !== undefined) problems.push({ path: ["exports", e], message })
   })
+  document.passThrough?.forEach((route, at) => {
+    known(vendors, route.vendor, "vendor", "passThrough", at, "vendor")
+    for (const { path, message } of routeProblems(route)) {
+      problems.push({ path: ["passThrough", at, ...path], message })
+    }
+  })
   const filesProblem = document.files && exportProblem(document.files)
   if (filesProblem !== undefined) problems.push({ path: ["files"], message: filesProblem })
   // This check is not in the schema, because stored catalogues must stay readable.
@@ -334,6 +343,7 @@ export const platformSectionsWithId = [
   "budgets",
   "webhooks",
   "exports",
+  "passThrough",
 ] as const
 
 const sectionsWithId = [...platformSectionsWithId, "orgs", "users", "teams", "apps", "keys", "topups"] as const

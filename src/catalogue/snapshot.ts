@@ -7,9 +7,11 @@ import type { Identity } from "../cloud-identities/identity.ts"
 import { identityOfExport, identityOfVendor } from "../cloud-identities/vendor-identity.ts"
 import type { Dialect } from "../dialects/dialect.ts"
 import { dialectOf } from "../dialects/index.ts"
+import type { VendorFault } from "../dialects/vendor/faults.ts"
 import { type BudgetIndex, indexBudgets, readBudget } from "../money/budgets/budget.ts"
 import { isSanePrice, type Price, readPrice } from "../money/pricing.ts"
 import type { StoragePlace } from "../object-storage/target.ts"
+import { handleOfRoute, type Route, readRoute } from "../pass-through/routes.ts"
 import { compilePolicy, type ReviewPolicy } from "../policies/policy.ts"
 import type { PlatformDocument } from "../protocol/catalogue/document.ts"
 import type { Export } from "../protocol/catalogue/export.ts"
@@ -95,6 +97,21 @@ export const targetOfVendor = (
   weight: 1,
 })
 
+/** A vendor's target for a route that has no dialect. */
+const targetOfRoute = (entry: VendorEntry, handle: string): CallTarget => {
+  const { authorize, decodeError } = entry.dialect
+  const target = targetOfVendor(entry, handle)
+  return {
+    ...target,
+    key: `${entry.vendor.id}/${handle}@${entry.host}`,
+    dialect: { authorize, decodeError: (status, body) => passedFault(status, decodeError(status, body)) },
+  }
+}
+
+/** No route's refusal says something of its vendor: an id is unknown, a field is wrong. */
+const passedFault = (status: number, fault: VendorFault): VendorFault =>
+  status >= 400 && status < 500 && ![401, 402, 408, 429].includes(status) ? { ...fault, blame: "request" } : fault
+
 export interface ModelEntry {
   readonly model: Model
   /** In the catalogue's order. */
@@ -153,6 +170,8 @@ export interface CatalogueSnapshot {
   readonly budgets: BudgetIndex
   readonly webhooks: ReadonlyArray<WebhookTarget>
   readonly exports: ReadonlyArray<ExportPlace>
+  /** Routes of known vendors. */
+  readonly passThrough: ReadonlyArray<Route<CallTarget>>
   /** Undefined if the catalogue names none. */
   readonly files: FilesPlace | undefined
   /** The timeout profile of an environment. */
@@ -218,6 +237,10 @@ export const makeSnapshot = (
       identity: identityOfExport(entry, resolve),
       network: readNetwork(entry, resolve),
     })),
+    passThrough: (document.passThrough ?? []).flatMap((declared) => {
+      const entry = vendors.get(declared.vendor)
+      return entry === undefined ? [] : [readRoute(declared, targetOfRoute(entry, handleOfRoute(declared.id)))]
+    }),
     files: document.files && filesPlaceOf(document.files, resolve),
   }
 }

@@ -5,7 +5,7 @@ import type { VendorFault } from "./vendor/faults.ts"
 /** @typeParam Body text, as bytes too, or text with files */
 export interface WireRequest<Body extends string | Uint8Array | MediaBody = string> {
   /** POST if absent. */
-  readonly method?: "GET" | "POST" | "DELETE"
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
   /** Appended to the vendor's base URL. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>

@@ -147,7 +147,7 @@ const maxPlainBytes = 1024 * 1024
 const noBody = Effect.succeed(new Uint8Array(0))
 
 const readsBody = ({ method, headers }: RuntimeRequest): boolean =>
-  method === "POST" || method === "PUT" || headers["x-svc-sign"] !== undefined
+  method === "POST" || method === "PUT" || method === "PATCH" || headers["x-svc-sign"] !== undefined
 
 /** The route of a path, without ids. */
 const routeOf = (url: string): string => {

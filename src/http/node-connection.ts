@@ -111,7 +111,9 @@ export class NodeConnection<Body extends object> implements Connection<Body> {
     const text = typeof body === "string" ? body : writeJson(body)
     const parts = marked?.partsOf(text)
     const length = parts === undefined ? Buffer.byteLength(text) : bytesOfParts(parts)
-    this.#response.writeHead(status, { ...this.headers(), ...headers, "content-length": length })
+    // A reply without content has no length either: RFC 9110 section 8.6.
+    const sized = status === 204 ? {} : { "content-length": length }
+    this.#response.writeHead(status, { ...this.headers(), ...headers, ...sized })
     if (parts === undefined) this.#response.end(text)
     else this.#listener?.parts(parts)
   }

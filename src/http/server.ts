@@ -45,6 +45,9 @@ import {
 } from "./listener.ts"
 import { refuseOddRequests } from "./one-spelling.ts"
 import { trackRequests } from "./open-requests.ts"
+import { PassThrough } from "./pass-through/pass-through.ts"
+import { keepRouted } from "./pass-through/routed-requests.ts"
+import { passThroughRoutes } from "./pass-through/routes.ts"
 import { envelope, routeNotFound } from "./respond.ts"
 import { surviveResponseErrors } from "./response-errors.ts"
 import { rewriteUrls } from "./rewrite-urls.ts"
@@ -147,6 +150,7 @@ export const layerServer = Layer.unwrap(
       fileRoutes,
       uploadRoutes,
       batchRoutes,
+      passThroughRoutes,
       pageRoutes,
       consoleRoutes,
       guideRoutes(access),
@@ -155,6 +159,7 @@ export const layerServer = Layer.unwrap(
     )
     const routes = metricsPort === undefined ? Layer.mergeAll(main, metricsRoute(access)) : main
     const interceptors = Effect.gen(function* () {
+      yield* keepRouted(node)
       yield* answerDirectly(node, yield* hotAnswers)
       yield* admitOrigins(node, corsOrigins)
       yield* refuseOddRequests(node)
@@ -179,7 +184,7 @@ export const layerServer = Layer.unwrap(
   }),
 ).pipe(
   Layer.provide(batches),
-  Layer.provide(CompatibleHandlers.layer),
+  Layer.provide(Layer.merge(CompatibleHandlers.layer, PassThrough.layer)),
   Layer.provide(Layer.merge(OperatorSessions.layer, LargeRequests.layer)),
 )
 

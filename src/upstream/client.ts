@@ -13,7 +13,7 @@ import { inPieces } from "./pieces.ts"
 
 export interface UpstreamRequest {
   /** POST if absent. */
-  readonly method?: "GET" | "POST" | "PUT" | "DELETE"
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
   readonly baseUrl: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -208,7 +208,7 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
   ) {
     this.#listener = listener
     const { origin, prefix } = addressOf(baseUrl)
-    const hasBody = method === "POST" || method === "PUT"
+    const hasBody = method === "POST" || method === "PUT" || method === "PATCH"
     const [sent, length] = hasBody ? bodyOf(body) : [null]
     dispatcher.dispatch(
       {

@@ -29,6 +29,7 @@ const layers = [
   "tenants",
   "catalogue",
   "policies",
+  "pass-through",
   "money",
   "object-storage",
   "secret-stores",

@@ -82,6 +82,11 @@ export class ClientReply<Body extends object> implements ConnectionListener, Buf
     return !this.#isGone && this.#buffer.isFull
   }
 
+  /** Whether its texts are reviewed before they are written. */
+  get isReviewed(): boolean {
+    return this.events instanceof ReviewedEvents
+  }
+
   /** Whether the written JSON has placeholders. */
   get hasMarks(): boolean {
     return this.marked?.isEmpty === false

@@ -18,11 +18,8 @@ import type { Work } from "./work.ts"
 /** The client disconnected before the vendor had finished. */
 export class ClientGone extends Data.TaggedError("ClientGone") {}
 
-/** The reason why a conversation ends from outside its vendor calls; `internal_error` is a worker that lost the request. */
-export type EndedEarly =
-  | ClientGone
-  | TierTimeout
-  | ServiceError<"stream_backpressure" | "internal_error" | "content_blocked">
+/** The reason why a conversation ends from outside its vendor calls, e.g. an id of another, or a worker that lost the request. */
+export type EndedEarly = ClientGone | TierTimeout | ServiceError
 
 /** A client that reads a stream, as the vendor's side sees it. */
 export interface StreamClient {

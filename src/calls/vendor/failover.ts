@@ -47,7 +47,10 @@ const askTarget = Effect.fnUntraced(function* (
   // Another call is trying the target just now.
   if (error?._tag === "TargetCoolingDown") return Result.fail(error)
   conversation.work.record(target, performance.now() - startedAt, error)
-  if (error === undefined) return Result.succeed(undefined)
+  if (error === undefined) {
+    if (conversation.work.concluded !== undefined) yield* conversation.work.concluded(target)
+    return Result.succeed(undefined)
+  }
   yield* report(conversation, target, error, startedAt)
   const isSealed = error._tag === "VendorRejected" && error.blame === "seal"
   if (isSealed && !conversation.opened && conversation.work.unseal?.(target) === true)

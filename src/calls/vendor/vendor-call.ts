@@ -106,7 +106,7 @@ export class VendorCall implements ReplyListener, Watched {
     this.#readAtMs = nowMs()
     this.#head = head
     this.#conversation.region = regionOfHead(head.headers)
-    if (head.status !== 200) {
+    if (!(work.accepts?.(head.status) ?? head.status === 200)) {
       this.#stage = "refusal"
       return
     }

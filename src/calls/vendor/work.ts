@@ -32,7 +32,11 @@ export interface Work {
   /** Requests that a target needs, one after the other; one if absent. */
   readonly partsAt?: (target: CallTarget) => number
   /** The preparation before a target is asked, if it takes time. */
-  readonly prepare?: ((target: CallTarget) => Effect.Effect<void, ServiceError<"internal_error">>) | undefined
+  readonly prepare?: ((target: CallTarget) => Effect.Effect<void, ServiceError>) | undefined
+  /** The work after a whole reply, before it is sent, if it takes time. */
+  readonly concluded?: (target: CallTarget) => Effect.Effect<void, ServiceError>
+  /** Whether a status is a success; 200 alone if absent. */
+  readonly accepts?: (status: number) => boolean
   readonly encode: (target: CallTarget, part: number) => Result.Result<SentRequest, EncodeRefusal>
   readonly reader: (target: CallTarget, head: UpstreamHead, part: number) => Reader
   /** The largest whole reply; 32 MiB if absent. */

@@ -41,10 +41,12 @@ export interface MediaAsked<Body> {
 export class PlainText {
   readonly text: string
   readonly contentType: string
+  readonly status: number
 
-  constructor(text: string, contentType: string) {
+  constructor(text: string, contentType: string, status = 200) {
     this.text = text
     this.contentType = contentType
+    this.status = status
   }
 }
 

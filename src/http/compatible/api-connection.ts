@@ -67,7 +67,8 @@ export class ApiConnection<Body extends object> extends NodeConnection<Body> {
     else if (response !== undefined && write !== undefined) {
       const written = write(response)
       if (written instanceof PlainText) {
-        super.send({ status: 200, headers: { ...headers, "content-type": written.contentType }, body: written.text })
+        const { status, contentType, text } = written
+        super.send({ status, headers: { ...headers, "content-type": contentType }, body: text })
       } else super.send({ status: 200, headers, body: writeJson(written), marked })
     } else {
       const kept = typeof body === "string" ? Option.getOrUndefined(readEnvelope(body)) : undefined

@@ -16,6 +16,7 @@ import type { Caller } from "../../identity/caller.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { handlesOf } from "../../tenants/subject-limits.ts"
 import { fromRouter } from "../caller-request.ts"
+import { PassThrough } from "../pass-through/pass-through.ts"
 import { routeNotFound } from "../respond.ts"
 import { makeVideos, viewOf } from "../routes/videos.ts"
 import { makeClientSecrets } from "./client-secrets.ts"
@@ -45,6 +46,7 @@ export const compatibleRoutes = HttpRouter.use(
     const catalogue = yield* Catalogue
     const answerIn = yield* makeAnswerIn
     const videos = yield* makeVideos
+    const { answer: passed } = yield* PassThrough
 
     const modelOf = (caller: Caller, name: string) => {
       const snapshot = catalogue.current()
@@ -107,7 +109,7 @@ export const compatibleRoutes = HttpRouter.use(
     }
     for (const [path, api, why] of refusedPaths) {
       const refusal = serviceError("bad_request", `${path} is not supported: ${why}`)
-      yield* router.add("*", `${path}/*`, () => failureIn(api)(newRequestId(), refusal))
+      yield* router.add("*", `${path}/*`, (request) => passed(request) ?? failureIn(api)(newRequestId(), refusal))
     }
     // Clients request the base to check whether it answers.
     yield* router.add("*", "/anthropic", ({ method }) =>

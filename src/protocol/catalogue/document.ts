@@ -5,6 +5,7 @@ import { Budget } from "./budget.ts"
 import { Export } from "./export.ts"
 import { Files } from "./files.ts"
 import { Model } from "./model.ts"
+import { PassThrough } from "./pass-through.ts"
 import { Plan } from "./plan.ts"
 import { Policy } from "./policy.ts"
 import { PriceEntry } from "./price.ts"
@@ -44,6 +45,8 @@ export const CatalogueDocument = Schema.Struct({
   budgets: list(Budget),
   webhooks: list(Webhook),
   exports: list(Export),
+  /** Routes of vendors that have no dialect. */
+  passThrough: list(PassThrough),
   files: Schema.optionalKey(Files),
   topups: list(Topup),
 }).annotate({ identifier: "Catalogue" })

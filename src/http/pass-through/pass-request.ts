@@ -1,0 +1,103 @@
+/** Reads a request of a route that is passed through. Pure. */
+import { createHash } from "node:crypto"
+import { Result } from "effect"
+import type { DecodedCall } from "../../calls/held-call.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { PassedMethod, PassedRequest } from "../../kinds/passed/passed-request.ts"
+import { typeOf } from "../../kinds/passed/reply-form.ts"
+import { idsInPath, namedIn } from "../../pass-through/named-ids.ts"
+import type { FoundRoute } from "../../pass-through/routes.ts"
+import { serviceError } from "../../protocol/error.ts"
+import { type Decoded, parsePlainly } from "../../protocol/json/json-body.ts"
+import { fingerprint } from "../../protocol/values/canonical.ts"
+import type { RuntimeRequest } from "../caller-request.ts"
+import { metaOf } from "../compatible/request.ts"
+
+/** Parameters with which clients send their credential for this gateway. */
+const credentials: ReadonlySet<string> = new Set(["key", "access_token", "api_key", "apikey", "api-key", "token"])
+
+const tooMany = serviceError("bad_request", "The request has too many texts that may be ids")
+
+export const readPassed = (
+  { route, path, segments }: FoundRoute<CallTarget>,
+  method: PassedMethod,
+  { headers: sent, url }: Pick<RuntimeRequest, "headers" | "url">,
+  body: Uint8Array,
+): Decoded<DecodedCall<PassedRequest>> => {
+  const query = withoutCredentials(url.includes("?") ? url.slice(url.indexOf("?") + 1) : "")
+  const headers = passedHeaders(sent, route.headers)
+  const type = typeOf(sent["content-type"])
+  const isJson = body.length > 0 && (type === "" || type === "application/json" || type.endsWith("+json"))
+  const parsed = isJson ? parsePlainly(body) : undefined
+  if (parsed !== undefined && Result.isFailure(parsed)) return Result.fail(parsed.failure)
+  const json = parsed?.success.json
+  const named = namedIn({ query, headers, json, text: isJson ? undefined : textOf(body, type) })
+  if (named === undefined) return Result.fail(tooMany)
+  const meta = metaOf(sent)
+  const asked = query === "" ? path : `${path}?${query}`
+  return Result.succeed({
+    request: {
+      route,
+      method,
+      path: asked,
+      headers,
+      body,
+      json,
+      ids: idsInPath(segments),
+      named,
+      ...(meta !== undefined && { meta }),
+    },
+    payloadHash:
+      meta?.requestId === undefined
+        ? undefined
+        : fingerprint([route.handle, method, asked, createHash("sha256").update(body).digest("hex")]),
+  })
+}
+
+const passedHeaders = (
+  sent: RuntimeRequest["headers"],
+  names: ReadonlySet<string>,
+): Readonly<Record<string, string>> => {
+  const passed: Record<string, string> = {}
+  for (const name of names) {
+    const value = sent[name]
+    if (value !== undefined) passed[name] = value
+  }
+  return passed
+}
+
+const withoutCredentials = (query: string): string =>
+  query
+    .split("&")
+    .filter((pair) => !credentials.has(nameIn(pair)))
+    .join("&")
+
+const nameIn = (pair: string): string => {
+  const name = pair.split("=", 1)[0] ?? ""
+  try {
+    return decodeURIComponent(name).toLowerCase()
+  } catch {
+    return name.toLowerCase()
+  }
+}
+
+/** The text in which ids are looked for: of a form's fields, and of everything that is no file. */
+const textOf = (body: Uint8Array, type: string): string => {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1")
+  if (type === "application/x-www-form-urlencoded") return `${text}\n${decoded(text.replaceAll("+", " "))}`
+  if (!type.startsWith("multipart/")) return text
+  const boundary = /^--[^\r\n]+/.exec(text)?.[0]
+  if (boundary === undefined) return text
+  return text
+    .split(boundary)
+    .filter((part) => !/^[\s\S]{0,2000}?filename/i.test(part.split("\r\n\r\n", 1)[0] ?? ""))
+    .join("\n")
+}
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

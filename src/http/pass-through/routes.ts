@@ -1,0 +1,20 @@
+/** The places below which routes of the catalogue are served; routes of the gateway's own come first. */
+import { Effect } from "effect"
+import { HttpRouter } from "effect/http"
+import { newRequestId } from "../../calls/calls.ts"
+import { failureAt } from "../compatible/reply.ts"
+import { routeNotFound } from "../respond.ts"
+import { PassThrough } from "./pass-through.ts"
+
+export const passThroughRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const { answer } = yield* PassThrough
+    for (const path of ["/pass/*", "/openai/v1/*", "/anthropic/v1/*", "/gemini/*", "/cohere/*"] as const) {
+      yield* router.add(
+        "*",
+        path,
+        (request) => answer(request) ?? failureAt(request.url)(newRequestId(), routeNotFound),
+      )
+    }
+  }),
+)

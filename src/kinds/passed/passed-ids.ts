@@ -1,0 +1,120 @@
+/** The ids of one call of a route: those that it names must be its caller's, and those that the vendor gives become so. */
+import { Effect } from "effect"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { Caller } from "../../identity/caller.ts"
+import { ownerOf } from "../../kept-responses/kept-response.ts"
+import type { IdOwner, IdOwners } from "../../pass-through/id-owners.ts"
+import { type IdSegment, longestId } from "../../pass-through/named-ids.ts"
+import { type ReplyPlace, valuesAt } from "../../pass-through/reply-path.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import { cut, editJsonText, type JsonEdit } from "../../protocol/json/json-edit.ts"
+import { type StoreUnavailable, toServiceError } from "../../store/unavailable.ts"
+import type { PassedRequest } from "./passed-request.ts"
+
+/** The same for ids of others and for ids that nobody has: nobody learns which ids exist. */
+const unknownId = serviceError("not_found", "There is no such object")
+const noList = serviceError("not_found", "The owners of this list are not declared: an element's own address works")
+
+export class PassedIds {
+  readonly #owners: IdOwners["Service"]
+  readonly #owner: IdOwner
+  readonly #request: PassedRequest
+  /** Texts of the request that may be ids. */
+  readonly #named: ReadonlySet<string>
+
+  constructor(owners: IdOwners["Service"], caller: Caller, request: PassedRequest) {
+    this.#owners = owners
+    this.#owner = { org: caller.org.id, ...ownerOf(caller) }
+    this.#request = request
+    this.#named = new Set([...request.ids.flatMap(({ spellings }) => spellings), ...request.named])
+  }
+
+  /** Whether replies of the route have ids. */
+  get areGiven(): boolean {
+    const { ids, listed } = this.#request.route
+    return ids.length > 0 || listed.length > 0
+  }
+
+  /** The first id in the path, which must be the caller's: what is below it belongs to it. */
+  get #parent(): IdSegment | undefined {
+    return this.areGiven ? this.#request.ids.find(({ isId }) => isId) : undefined
+  }
+
+  /** Whether a reply is a list of all that the account of the vendor has. */
+  get isOfAll(): boolean {
+    return this.areGiven && this.#request.method === "GET" && this.#parent === undefined
+  }
+
+  /** Fails if the request names an id that is not its caller's. */
+  check(target: CallTarget): Effect.Effect<void, ServiceError> {
+    if (this.isOfAll && this.#request.route.listed.length === 0) return Effect.fail(noList)
+    if (this.#named.size === 0) return Effect.void
+    const parent = this.#parent
+    return Effect.flatMap(this.#find(target, [...this.#named]), ({ own, others }) => {
+      const isForeign = parent !== undefined && !parent.spellings.some((spelling) => own.has(spelling))
+      return isForeign || others.size > 0 ? Effect.fail(unknownId) : Effect.void
+    })
+  }
+
+  /** The ids of a value of a reply that the request has not named. */
+  newIn(json: unknown): ReadonlyArray<string> {
+    return idsAt(json, this.#request.route.ids).filter((id) => !this.#named.has(id))
+  }
+
+  /** Gives new ids to the caller. Fails if another has one of them, or if the call made nothing and nobody has it. */
+  record(target: CallTarget, ids: ReadonlyArray<string>): Effect.Effect<void, ServiceError> {
+    if (ids.length === 0) return Effect.void
+    const found = this.isOfAll ? this.#find(target, ids) : this.#give(target, ids)
+    return Effect.flatMap(found, ({ own }) => (ids.every((id) => own.has(id)) ? Effect.void : Effect.fail(unknownId)))
+  }
+
+  /** The text of a reply without the elements of lists that are not the caller's. */
+  filtered(target: CallTarget, json: unknown, text: string): Effect.Effect<string, ServiceError> {
+    const { listed } = this.#request.route
+    const found = this.#parent === undefined ? listed.flatMap((place) => valuesAt(json, place)) : []
+    if (found.length === 0) return Effect.succeed(text)
+    const ids = found.flatMap(({ value }) => (isId(value) ? [value] : []))
+    return Effect.map(this.#find(target, ids), ({ own }) => {
+      const foreign = found.filter(({ value }) => !isId(value) || !own.has(value))
+      const cuts = foreign.flatMap(({ element }) => (element === undefined ? [] : [cut(...element)]))
+      const names = new Set(foreign.flatMap(({ value }) => (isId(value) ? [value] : [])))
+      return editJsonText(text, [...cuts, ...cursors(json, names)])
+    })
+  }
+
+  /** The vendor has removed what the last segment of the path names. */
+  removed(target: CallTarget): Effect.Effect<void> {
+    const last = this.#request.ids.at(-1)
+    if (this.#request.method !== "DELETE" || last === undefined) return Effect.void
+    return this.#owners
+      .forget(placeOf(target, this.#owner), this.#owner, last.spellings)
+      .pipe(Effect.catch((cause) => Effect.logWarning("An id that was removed is still recorded", cause)))
+  }
+
+  #find(target: CallTarget, texts: ReadonlyArray<string>) {
+    return Effect.mapError(this.#owners.find(placeOf(target, this.#owner), this.#owner, texts), storeError)
+  }
+
+  #give(target: CallTarget, ids: ReadonlyArray<string>) {
+    return Effect.mapError(this.#owners.record(placeOf(target, this.#owner), this.#owner, ids), storeError)
+  }
+}
+
+const storeError = (error: StoreUnavailable): ServiceError => toServiceError(error)
+
+/** An organisation's own key is another account of its vendor. */
+const placeOf = ({ vendor, isOwn }: CallTarget, { org }: IdOwner): string => (isOwn ? `${vendor.id} ${org}` : vendor.id)
+
+const isId = (value: unknown): value is string =>
+  typeof value === "string" && value.length > 0 && value.length <= longestId && !/\p{Cc}/u.test(value)
+
+const idsAt = (json: unknown, places: ReadonlyArray<ReplyPlace>): ReadonlyArray<string> =>
+  places.flatMap((place) => valuesAt(json, place)).flatMap(({ value }) => (isId(value) ? [value] : []))
+
+/** Members beside a list that name an element of it which is left out: nobody may go on from there. */
+const cursors = (json: unknown, left: ReadonlySet<string>): ReadonlyArray<JsonEdit> =>
+  typeof json !== "object" || json === null
+    ? []
+    : Object.entries(json).flatMap(([name, value]) =>
+        typeof value === "string" && left.has(value) ? [{ path: [name], json: "null" }] : [],
+      )

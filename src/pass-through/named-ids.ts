@@ -1,0 +1,108 @@
+/**
+ * The texts of a request that may be an id of a vendor's: in its path, its query, its headers and its body. Pure. A text that is
+ * no id of anybody's is harmless; one that is missed would be another's id in a call, so everything that may be one counts.
+ */
+import { textOfQuery } from "./query-text.ts"
+import type { PathSegment } from "./route-path.ts"
+
+/** The longest id. */
+export const longestId = 256
+/** The most texts of a request that may be ids. */
+export const mostNamed = 20_000
+
+const shortestInText = 6
+const shortestAlone = 2
+
+/** Collects texts; more than {@link mostNamed} are too many. */
+class Named {
+  readonly texts = new Set<string>()
+
+  get isTooMany(): boolean {
+    return this.texts.size > mostNamed
+  }
+
+  add(text: string): void {
+    if (text.length >= shortestAlone && text.length <= longestId && !/\p{Cc}/u.test(text)) this.texts.add(text)
+  }
+
+  /** A value, and the texts in it. */
+  value(value: string): void {
+    this.add(value)
+    this.text(value)
+  }
+
+  /** Ids in a text: between characters that ids do not have, and their parts. */
+  text(text: string): void {
+    for (const [piece] of text.matchAll(/[\w.:/~-]{6,}/g)) {
+      if (this.isTooMany) return
+      this.#piece(piece.replace(/^[.:/~-]+|[.:/~-]+$/g, ""))
+    }
+  }
+
+  #piece(piece: string): void {
+    // An address or a resource's name has ids between its slashes.
+    const parts = piece.split("/").slice(0, 32)
+    for (const [from] of parts.entries()) {
+      for (let to = from + 1; to <= Math.min(parts.length, from + 6); to++) this.#run(parts.slice(from, to).join("/"))
+    }
+  }
+
+  #run(run: string): void {
+    // Each id that vendors make has one of these; a word of a language has none.
+    if (run.length < shortestInText || !/[\d_:/-]/.test(run)) return
+    this.add(run)
+    const method = run.lastIndexOf(":")
+    if (method > 0) this.add(run.slice(0, method))
+  }
+}
+
+/** A word of an API, such as `content` or `importFile`; other segments of a path are ids. */
+const word = /^(?:[a-z]+(?:[A-Z][a-z]+)*|[a-z]+(?:_[a-z]+)*|v\d{1,2}(?:alpha|beta)?\d?)$/
+
+/** A segment of a path that may be an id. */
+export interface IdSegment {
+  /** The spellings that a vendor may have given it. */
+  readonly spellings: ReadonlyArray<string>
+  /** Whether it is no word of an API. */
+  readonly isId: boolean
+}
+
+/** @param segments of a path */
+export const idsInPath = (segments: ReadonlyArray<PathSegment>): ReadonlyArray<IdSegment> =>
+  segments.flatMap(({ text, isNamed }, at) => {
+    if (isNamed) return []
+    const method = text.lastIndexOf(":")
+    const bare = method > 0 ? text.slice(0, method) : text
+    const before = segments.slice(0, at).map((segment) => segment.text)
+    const below = (id: string) => before.map((_, from) => [...before.slice(from), id].join("/"))
+    return [{ spellings: [...new Set([text, bare, ...below(text), ...below(bare)])], isId: !word.test(bare) }]
+  })
+
+export interface SentTexts {
+  /** Without the question mark. */
+  readonly query: string
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON, or undefined. */
+  readonly json: unknown
+  /** The body that is no JSON. */
+  readonly text: string | undefined
+}
+
+/** The texts of a request that may be ids, without those of its path; undefined if there are too many. */
+export const namedIn = ({ query, headers, json, text }: SentTexts): ReadonlySet<string> | undefined => {
+  const named = new Named()
+  for (const value of textOfQuery(query)) named.value(value)
+  for (const value of Object.values(headers)) named.value(value)
+  const visit = (value: unknown): void => {
+    if (named.isTooMany) return
+    if (typeof value === "string") named.value(value)
+    else if (typeof value === "number") named.value(String(value))
+    else if (typeof value === "object" && value !== null) {
+      if (!Array.isArray(value)) for (const name of Object.keys(value)) named.value(name)
+      for (const each of Object.values(value)) visit(each)
+    }
+  }
+  visit(json)
+  if (text !== undefined) named.text(text)
+  return named.isTooMany ? undefined : named.texts
+}
