@@ -25,6 +25,11 @@ const parts: ReadonlyArray<readonly [name: string, file: string, about: string]>
   ["budgets", "budget", "Limits of what a subject may spend in a period."],
   ["webhooks", "webhook", "Receivers of events."],
   ["exports", "export", "Records that are written to files elsewhere."],
+  [
+    "passThrough",
+    "pass-through",
+    "Routes of vendors that have no dialect; [Pass routes through](../how-to/pass-through.md) shows them.",
+  ],
   ["topups", "document", "Credits of organisations, each once by its id."],
 ]
 

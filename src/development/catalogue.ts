@@ -39,10 +39,12 @@ prices:
   - { model: rank, currency: USD, input: "0.05", from: 2026-01-01 }
   - { model: moderate, currency: USD, input: "0", from: 2026-01-01 }
   - { model: main, currency: USD, input: "3", output: "15", cacheRead: "0.3", cacheWrite: "3.75", from: 2026-01-01 }
+passThrough:
+  - { id: vector-stores, vendor: simulated, path: /vector_stores/**, methods: [GET, POST, DELETE], mount: openai, price: { currency: USD, call: "0.001" }, hold: "0.001", owners: [$.id, "$.data[*].id"] }
 plans:
   - { id: development, concurrency: 20, perMinute: 600, dailyTokens: 10000000 }
 orgs:
-  - { id: org_development, name: Development, keeps: { responses: 30d }, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film, talk],
+  - { id: org_development, name: Development, keeps: { responses: 30d }, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film, talk, pass/*],
       capabilities: { imageGen: true, speechToText: true, textToSpeech: true, videoGen: true },
       aliases: { "claude-*": main, "gpt-*": main, "gemini-*": main } }
 users:

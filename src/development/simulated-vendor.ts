@@ -1,7 +1,7 @@
 /**
  * The simulated vendor, on loopback: a twin of chat completions that repeats the question, calls a tool that the question
  * names, and refuses the requests that vendors refuse. It answers SearXNG searches, embeds, ranks and moderates texts by
- * their words, speaks in realtime sessions, and lists its models.
+ * their words, speaks in realtime sessions, keeps vector stores by name, and lists its models.
  */
 import type { Effect, Scope } from "effect"
 import {
@@ -17,6 +17,7 @@ import { answerWhole } from "./simulated-kinds.ts"
 import { answerMedia } from "./simulated-media.ts"
 import { answerWithParameters, refusedField, refuseField, showsParameters } from "./simulated-parameters.ts"
 import { speakRealtime } from "./simulated-realtime.ts"
+import { answerStores } from "./simulated-stores.ts"
 
 const pauseMs = 40
 
@@ -29,6 +30,8 @@ const twin = chatTwins.generic
 const answer: VendorScript = (call) => {
   if (call.path === "/v1/models") return list(call)
   if (call.path.startsWith("/search?")) return find(call)
+  const stores = answerStores(call)
+  if (stores !== undefined) return json(call, stores.json, stores.status)
   const whole = answerWhole(call)
   if (whole !== undefined) return json(call, whole)
   const media = answerMedia(call)
@@ -41,8 +44,8 @@ const sound = (call: VendorCall, { type, bytes }: { readonly type: string; reado
   void call.write(bytes).then(() => call.end())
 }
 
-const json = (call: VendorCall, body: object): void => {
-  call.head(200, { "content-type": "application/json" })
+const json = (call: VendorCall, body: object, status = 200): void => {
+  call.head(status, { "content-type": "application/json" })
   call.end(JSON.stringify(body))
 }
 

@@ -8,17 +8,25 @@ import type { PathSegment } from "./route-path.ts"
 /** The longest id. */
 export const longestId = 256
 /** The most texts of a request that may be ids. */
-export const mostNamed = 20_000
+export const mostNamed = 50_000
 
 const shortestInText = 6
 const shortestAlone = 2
 
-/** Collects texts; more than {@link mostNamed} are too many. */
+/** A long value in base64 is a file's content, in which no vendor looks for an id. */
+const data = /^(?:data:[\w/+.;=-]{0,200},)?[\w+/=-]+$/
+const longData = 1024
+
+/** The most characters of text that are looked at: more would make others wait. */
+const mostCharacters = 4_000_000
+
+/** Collects texts; more than {@link mostNamed} are too many, and so are those of longer text than {@link mostCharacters}. */
 class Named {
   readonly texts = new Set<string>()
+  #characters = 0
 
   get isTooMany(): boolean {
-    return this.texts.size > mostNamed
+    return this.texts.size > mostNamed || this.#characters > mostCharacters
   }
 
   add(text: string): void {
@@ -28,11 +36,13 @@ class Named {
   /** A value, and the texts in it. */
   value(value: string): void {
     this.add(value)
-    this.text(value)
+    if (value.length < longData || !data.test(value)) this.text(value)
   }
 
   /** Ids in a text: between characters that ids do not have, and their parts. */
   text(text: string): void {
+    this.#characters += text.length
+    if (this.isTooMany) return
     for (const [piece] of text.matchAll(/[\w.:/~-]{6,}/g)) {
       if (this.isTooMany) return
       this.#piece(piece.replace(/^[.:/~-]+|[.:/~-]+$/g, ""))
@@ -41,8 +51,9 @@ class Named {
 
   #piece(piece: string): void {
     // An address or a resource's name has ids between its slashes.
-    const parts = piece.split("/").slice(0, 32)
+    const parts = piece.split("/")
     for (const [from] of parts.entries()) {
+      if (this.isTooMany) return
       for (let to = from + 1; to <= Math.min(parts.length, from + 6); to++) this.#run(parts.slice(from, to).join("/"))
     }
   }

@@ -6,9 +6,11 @@ import { type CatalogueIssue, loadCatalogue } from "../catalogue/load.ts"
 import { CatalogueDocument, type CatalogueEncoded } from "../protocol/catalogue/document.ts"
 
 /** Entries to add, by section. */
-export type Additions = Partial<Pick<CatalogueEncoded, "vendors" | "models" | "prices" | "plans" | "webhooks">>
+export type Additions = Partial<
+  Pick<CatalogueEncoded, "vendors" | "models" | "prices" | "plans" | "webhooks" | "passThrough">
+>
 
-const sectionNames = ["vendors", "models", "prices", "plans", "webhooks"] as const
+const sectionNames = ["vendors", "models", "prices", "plans", "webhooks", "passThrough"] as const
 
 /** The reason why entries cannot be added, for people. */
 export type AddRefusal =

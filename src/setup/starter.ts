@@ -31,7 +31,7 @@ export const additionsOf = (
   vendors: ReadonlyArray<VendorEntry>,
   chosen: ReadonlyArray<ChosenModel>,
   { markup, from }: StarterTerms,
-): Required<Omit<Additions, "plans" | "webhooks">> => {
+): Required<Pick<Additions, "vendors" | "models" | "prices">> => {
   const served = new Set(
     (document?.models ?? []).flatMap(({ targets = [] }) => targets.map(({ vendor, model }) => `${vendor} ${model}`)),
   )
@@ -71,7 +71,10 @@ const modelEntry = (handle: string, { vendor, model, priced }: ChosenModel): Mod
 }
 
 /** The text of a new catalogue. */
-export const starterCatalogue = ({ vendors = [], models = [], prices = [] }: Additions, from: string): string => {
+export const starterCatalogue = (
+  { vendors = [], models = [], prices = [], passThrough = [] }: Additions,
+  from: string,
+): string => {
   const lines = (entries: ReadonlyArray<object>) => entries.map((entry) => `  ${entryLine(entry)}`)
   const isFree = prices.some(({ input, output }) => input === "0" && output === "0")
   return `${[
@@ -91,12 +94,20 @@ export const starterCatalogue = ({ vendors = [], models = [], prices = [] }: Add
     "prices:",
     ...lines(prices),
     "",
+    ...(passThrough.length === 0
+      ? []
+      : [
+          "# Routes of vendors' APIs that are passed through, each with its price and the most that is held for a call.",
+          "passThrough:",
+          ...lines(passThrough),
+          "",
+        ]),
     "plans:",
     "  - { id: standard, concurrency: 100, perMinute: 600 }",
     "",
     "# The applications that call Weir. The key's secret is generated when the file is applied, and printed once.",
     "orgs:",
-    `  ${entryLine({ id: "org_first", name: "First organisation", plan: "standard", currency: "USD", models: models.map(({ handle }) => handle) })}`,
+    `  ${entryLine({ id: "org_first", name: "First organisation", plan: "standard", currency: "USD", models: [...models.map(({ handle }) => handle), ...(passThrough.length > 0 ? ["pass/*"] : [])] })}`,
     "apps:",
     "  - { id: app_first, org: org_first }",
     "keys:",

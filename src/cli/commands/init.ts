@@ -7,11 +7,14 @@ import { WeirConfig } from "../../config.ts"
 import { CallDeadlines } from "../../deadlines.ts"
 import { dialectOf } from "../../dialects/index.ts"
 import { writeWholeFile } from "../../files/whole-file.ts"
+import type { CatalogueDocument } from "../../protocol/catalogue/document.ts"
+import type { PassThrough } from "../../protocol/catalogue/pass-through.ts"
 import { dateOf } from "../../protocol/values/instant.ts"
 import { resolveFromMachine } from "../../secrets.ts"
 import type { Additions } from "../../setup/catalogue-text.ts"
 import { offerOf } from "../../setup/choose-models.ts"
 import { keyVariableOf, type VendorToSetUp, vendorNamed, vendorsWithKeys } from "../../setup/choose-vendors.ts"
+import { isKnownApi, knownRoutes, unpricedOf } from "../../setup/known-routes.ts"
 import { knownVendors } from "../../setup/known-vendors.ts"
 import type { PriceFile } from "../../setup/price-file.ts"
 import { modelsOf } from "../../setup/price-import.ts"
@@ -38,6 +41,10 @@ const flags = {
     Flag.withDescription("A model by its vendor's name; all that have a price if absent"),
     Flag.atLeast(0),
   ),
+  passThrough: Flag.String("pass-through").pipe(
+    Flag.withDescription("Vendors whose other routes are passed through, such as openai,anthropic"),
+    Flag.optional,
+  ),
   prices: Flag.String("prices").pipe(
     Flag.withDescription("A newer price file than the one that comes along: LiteLLM's, as a path or an https URL"),
     Flag.optional,
@@ -61,7 +68,16 @@ const flags = {
 export const init = Command.make(
   "init",
   flags,
-  Effect.fn(function* ({ file, vendor: named, model: models, prices: priceFile, markup, yes, test }) {
+  Effect.fn(function* ({
+    file,
+    vendor: named,
+    model: models,
+    passThrough: apis,
+    prices: priceFile,
+    markup,
+    yes,
+    test,
+  }) {
     const asks = !yes && process.stdin.isTTY === true
     const hundredths = yield* readMarkup(markup)
     const existing = existsSync(file) ? yield* readCatalogue(file) : undefined
@@ -77,7 +93,11 @@ export const init = Command.make(
       yield* Console.log(`Prices are of ${known.date}, from LiteLLM's list; --prices FILE takes others`)
     }
     const entries = vendors.map(({ entry }) => entry)
-    const additions = additionsOf(existing?.document, entries, chosen, { markup: hundredths, from: today })
+    const passThrough = yield* chooseRoutes(Option.getOrUndefined(apis), existing?.document, entries)
+    const additions = {
+      ...additionsOf(existing?.document, entries, chosen, { markup: hundredths, from: today }),
+      passThrough,
+    }
     if (Object.values(additions).every((list) => list.length === 0)) {
       yield* Console.log(`${file} has all of them: nothing changes`)
     } else {
@@ -94,6 +114,29 @@ export const init = Command.make(
     yield* Console.log(nextSteps(file, existing !== undefined, entries))
   }),
 )
+
+/** The known routes of these vendors that the catalogue lacks. */
+const chooseRoutes = Effect.fnUntraced(function* (
+  apis: string | undefined,
+  document: CatalogueDocument | undefined,
+  added: ReadonlyArray<VendorToSetUp["entry"]>,
+) {
+  if (apis === undefined) return []
+  const vendors = new Set([...(document?.vendors ?? []), ...added].map(({ id }) => id))
+  const declared = new Set((document?.passThrough ?? []).map(({ id }) => id))
+  const routes: Array<PassThrough> = []
+  for (const api of apis.split(",").map((each) => each.trim())) {
+    if (!isKnownApi(api))
+      return yield* failed(`No routes of ${api} are known; openai, anthropic, gemini and cohere are`)
+    if (!vendors.has(api)) return yield* failed(`There is no vendor with the id ${api}: add it with --vendor ${api}`)
+    routes.push(...knownRoutes(api).filter(({ id }) => !declared.has(id)))
+  }
+  const unpriced = unpricedOf(routes)
+  if (unpriced.length > 0) {
+    yield* Console.log(`${unpriced.length} routes cost 1 USD a call until you set their prices: ${unpriced.join(", ")}`)
+  }
+  return routes
+})
 
 const chooseVendors = Effect.fnUntraced(function* (named: ReadonlyArray<string>, asks: boolean) {
   if (named.length > 0) {

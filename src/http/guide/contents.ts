@@ -22,6 +22,7 @@ export const contents: ReadonlyArray<Group> = [
       "how-to/typed-client",
       "how-to/testing",
       "how-to/web-search",
+      "how-to/pass-through",
       "how-to/reply-cache",
     ],
   },

@@ -16,7 +16,10 @@ import { metaOf } from "../compatible/request.ts"
 /** Parameters with which clients send their credential for this gateway. */
 const credentials: ReadonlySet<string> = new Set(["key", "access_token", "api_key", "apikey", "api-key", "token"])
 
-const tooMany = serviceError("bad_request", "The request has too many texts that may be ids")
+const tooMany = serviceError(
+  "bad_request",
+  "The request has too much text, in which ids are looked for: send it as a file",
+)
 
 export const readPassed = (
   { route, path, segments }: FoundRoute<CallTarget>,
@@ -81,8 +84,13 @@ const nameIn = (pair: string): string => {
   }
 }
 
-/** The text in which ids are looked for: of a form's fields, and of everything that is no file. */
-const textOf = (body: Uint8Array, type: string): string => {
+/** The text in which ids are looked for: of a form's fields, and of every other text; undefined for the content of a file. */
+const textOf = (body: Uint8Array, type: string): string | undefined => {
+  if (
+    !/^(?:$|text\/|multipart\/|application\/(?:x-www-form-urlencoded|xml|sdp|x?-?ndjson|jsonl|x-jsonlines)$)/.test(type)
+  ) {
+    return undefined
+  }
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1")
   if (type === "application/x-www-form-urlencoded") return `${text}\n${decoded(text.replaceAll("+", " "))}`
   if (!type.startsWith("multipart/")) return text

@@ -1,0 +1,156 @@
+/** The route for a request, the ids that it may name, and the places of a reply. */
+import { describe, expect, it } from "vitest"
+import { idsInPath, namedIn } from "../../../src/pass-through/named-ids.ts"
+import { readPlace, valuesAt } from "../../../src/pass-through/reply-path.ts"
+import { matchPath, parsePattern } from "../../../src/pass-through/route-path.ts"
+import { findRoute, readRoute } from "../../../src/pass-through/routes.ts"
+import type { PassThrough } from "../../../src/protocol/catalogue/pass-through.ts"
+
+const route = (id: string, path: string, more: Partial<PassThrough> = {}) =>
+  readRoute({ id, vendor: "v", path, methods: ["GET"], price: "free", ...more }, undefined)
+
+describe("a pattern", () => {
+  it.each([
+    ["/a/**", "/a", true],
+    ["/a/**", "/a/b/c", true],
+    ["/a/*", "/a", false],
+    ["/a/*", "/a/b", true],
+    ["/a/*", "/a/b/c", false],
+    ["/a/*/c", "/a/b/c", true],
+    ["/a/*/c/**", "/a/b/c/d/e", true],
+    ["/a/**", "/ab", false],
+    ["/a/**", "/a//b", false],
+    ["/a/**", "/a/", false],
+    ["/a/**", "/a/../b", false],
+    ["/a/**", "/a/%2e%2e/b", false],
+    ["/a/**", "/a/b%2fc", false],
+    ["/a/**", "/a/b%5cc", false],
+    ["/a/**", "/a/b%00", false],
+    ["/a/**", "/a/b%0d%0a", false],
+    ["/a/**", "/a/%zz", false],
+    ["/a/**", "/%61/b", true],
+  ])("%s and %s: %s", (pattern, path, fits) => {
+    expect(matchPath(parsePattern(pattern), path) !== undefined).toBe(fits)
+  })
+})
+
+describe("the route of a request", () => {
+  const routes = [
+    route("all", "/a/**", { mount: "openai" }),
+    route("one", "/a/*", { mount: "openai" }),
+    route("named", "/a/b", { mount: "openai", methods: ["POST"] }),
+  ]
+  const idOf = (method: string, url: string) => {
+    const found = findRoute(routes, method, url)
+    if (found === undefined) return undefined
+    return "methods" in found ? found.methods : [found.route.declared.id, found.path]
+  }
+
+  it.each([
+    ["GET", "/openai/v1/a/b/c", ["all", "/a/b/c"]],
+    ["GET", "/openai/v1/a/x", ["one", "/a/x"]],
+    ["POST", "/openai/v1/a/b", ["named", "/a/b"]],
+    ["GET", "/pass/all/a", ["all", "/a"]],
+    ["POST", "/openai/v1/a/x", ["GET"]],
+    ["GET", "/anthropic/a/x", undefined],
+    ["GET", "/pass/all", undefined],
+    ["GET", "/pass/allx/a", undefined],
+  ])("%s %s", (method, url, found) => {
+    expect(idOf(method, url)).toEqual(found)
+  })
+})
+
+describe("ids in a path", () => {
+  const segments = (pattern: string, path: string) => matchPath(parsePattern(pattern), path) ?? []
+
+  it("are segments that are no words", () => {
+    const ids = idsInPath(segments("/stores/**", "/stores/vs_1/file_batches/b1/content"))
+    expect(ids.map(({ spellings: [id], isId }) => [id, isId])).toEqual([
+      ["vs_1", true],
+      ["file_batches", false],
+      ["b1", true],
+      ["content", false],
+    ])
+  })
+
+  it("may be the names of resources, and have a method behind them", () => {
+    const [id] = idsInPath(segments("/v1beta/fileSearchStores/**", "/v1beta/fileSearchStores/my-1:importFile"))
+    expect(id?.isId).toBe(true)
+    expect(id?.spellings).toContain("fileSearchStores/my-1")
+    const tuned = idsInPath(segments("/models/*", "/models/ft:gpt-4o:org::abc"))
+    expect(tuned[0]?.spellings).toContain("ft:gpt-4o:org::abc")
+  })
+})
+
+describe("texts that may be ids", () => {
+  const nothing = { query: "", headers: {}, json: undefined, text: undefined }
+  const id = "vs_0123456789abcdef"
+
+  it.each([
+    ["a value", { json: { a: [{ b: id }] } }],
+    ["a name", { json: { [id]: 1 } }],
+    ["an address", { json: { a: `https://h/v1/stores/${id}/files` } }],
+    ["a sentence", { json: { a: `Look at ${id}.` } }],
+    ["JSON in a string", { json: { a: JSON.stringify({ a: id }) } }],
+    ["a query", { query: `a=1&after=${id}` }],
+    ["an encoded query", { query: "after=vs%5F0123456789abcdef" }],
+    ["a query that is encoded twice", { query: "after=vs%255F0123456789abcdef" }],
+    ["a header", { headers: { "x-store": id } }],
+    ["a text", { text: `name=${id}` }],
+  ])("are found in %s", (_, sent) => {
+    expect(namedIn({ ...nothing, ...sent })?.has(id)).toBe(true)
+  })
+
+  it("are found with any characters around them that ids do not have", () => {
+    for (const around of [
+      " ",
+      "\n",
+      '"',
+      "'",
+      "(",
+      ")",
+      ",",
+      "<",
+      ">",
+      "=",
+      "\u00a0",
+      "é",
+      "|",
+      ";",
+      "\\",
+      "`",
+      "{",
+      "[",
+      "#",
+    ]) {
+      expect([around, namedIn({ ...nothing, json: `a${around}${id}${around}b` })?.has(id)]).toEqual([around, true])
+    }
+  })
+
+  it("are refused if there are too many", () => {
+    expect(namedIn({ ...nothing, json: Array.from({ length: 60_000 }, (_, at) => `id_${at}`) })).toBeUndefined()
+  })
+
+  it("are found behind many slashes, and not in the content of files", () => {
+    expect(namedIn({ ...nothing, json: `${"a/".repeat(400)}${id}` })?.has(id)).toBe(true)
+    const file = Buffer.from(Array.from({ length: 1e6 }, (_, at) => (at * 7919) % 256)).toString("base64")
+    expect(namedIn({ ...nothing, json: { document: `data:image/png;base64,${file}` } })?.size).toBe(1)
+  })
+
+  it.each(["/", "a/", ":", "a:", "-_", "1/"])("are looked for in a million of %s", (text) => {
+    namedIn({ ...nothing, json: { text: text.repeat(5e5) + "." } })
+  })
+})
+
+describe("a place in a reply", () => {
+  it.each([
+    ["$.id", { id: "a" }, ["a"]],
+    ["$.data[*].id", { data: [{ id: "a" }, {}, { id: "b" }, null] }, ["a", "b"]],
+    ["$[*].id", [{ id: "a" }], ["a"]],
+    ["$.a.b", { a: [{ b: 1 }] }, []],
+    ["$.__proto__", {}, []],
+    ["$.id", null, []],
+  ])("%s of %j", (place, json, values) => {
+    expect(valuesAt(json, readPlace(place)).map(({ value }) => value)).toEqual(values)
+  })
+})
