@@ -55,6 +55,28 @@ describe("weir init", () => {
     rmSync(join(dir(), "weir.yaml"))
   }, 60_000)
 
+  it("declares the known routes of vendors that are passed through, once", async () => {
+    const file = join(dir(), "weir.yaml")
+    rmSync(file, { force: true })
+    const env = { OPENAI_API_KEY: "sk", ANTHROPIC_API_KEY: "sk" }
+    const known = ["--vendor", "openai", "--vendor", "anthropic", "--yes", "--no-test", "--prices", priceFile]
+    const unknown = await init([...known, "--pass-through", "openai,mine"], env)
+    expect([unknown.code, unknown.text]).toEqual([1, expect.stringContaining("No routes of mine are known; openai,")])
+    const absent = await init([...known, "--pass-through", "cohere"], env)
+    expect([absent.code, absent.text]).toEqual([1, expect.stringContaining("There is no vendor with the id cohere")])
+    const first = await init([...known, "--pass-through", "openai, anthropic"], env)
+    expect([first.code, first.text]).toEqual([
+      0,
+      expect.stringMatching(/\d+ routes cost 1 USD a call until you set their/),
+    ])
+    expect(written()).toMatch(/- \{ id: vector-stores, vendor: openai, path: \/vector_stores\/\*\*, .* price: free/)
+    expect(written()).toContain(", pass/* ]")
+    expect((await run(["doctor"], { SVC_CATALOGUE: file, ...env })).text).toMatch(/^catalogue +ok /m)
+    const again = await init([...known, "--pass-through", "openai"], env)
+    expect(again.text).toContain("nothing changes")
+    rmSync(file)
+  }, 60_000)
+
   it("calls nobody with --no-test", async () => {
     const file = join(dir(), "weir.yaml")
     rmSync(file, { force: true })

@@ -22,12 +22,15 @@ import { BodyReader } from "../whole/whole-readers.ts"
 import { passedBill } from "./passed-bill.ts"
 import type { PassedIds } from "./passed-ids.ts"
 import type { PassedReply, PassedRequest } from "./passed-request.ts"
-import { formOf, isRead } from "./reply-form.ts"
+import { formOf, isRead, type ReplyForm } from "./reply-form.ts"
 import { ReportedUnits } from "./reported-units.ts"
 import { StreamReader } from "./stream-reader.ts"
 
 /** The call costs as much as it may: it is ended. */
 const reachesHold: VendorFault = { status: 200, code: "reaches_hold", blame: "request" }
+
+/** Characters of a stream that are sampled. */
+const mostSampled = 256 * 1024
 
 type PassedCall = Asked<PassedRequest, PassedReply>
 
@@ -103,6 +106,9 @@ export class PassedTask implements Task<PassedReply> {
   reader(target: CallTarget, head: UpstreamHead): Reader {
     const { services, request, reply } = this.#call
     this.#head = head
+    this.#text = ""
+    this.#replyBytes = 0
+    this.#newIds = []
     this.#units = new ReportedUnits(request.route.usage)
     this.#units.headers(head.headers)
     const form = formOf(head)
@@ -133,7 +139,10 @@ export class PassedTask implements Task<PassedReply> {
           return due
         },
         count: (bytes) => this.#count(bytes),
-        send: (bytes) => reply.write(reply.events.sound?.(bytes, head.headers["content-type"] ?? "") ?? ""),
+        send: (bytes) => {
+          this.#keepForSample(bytes, form)
+          reply.write(reply.events.sound?.(bytes, head.headers["content-type"] ?? "") ?? "")
+        },
       },
       form === "json" || form === "text" ? "bytes" : form,
     )
@@ -193,7 +202,13 @@ export class PassedTask implements Task<PassedReply> {
     return () => ({ status, contentType: headers["content-type"] ?? "", body })
   }
 
-  #takeWhole(body: Buffer, bytes: number, form: ReturnType<typeof formOf>): VendorFault | undefined {
+  /** Policies that only sample streams read their beginning. */
+  #keepForSample(bytes: Uint8Array, form: ReplyForm): void {
+    if (form === "bytes" || this.#call.caller.policies.outbound.length === 0) return
+    if (this.#text.length < mostSampled) this.#text += Buffer.from(bytes).toString("utf8").slice(0, mostSampled)
+  }
+
+  #takeWhole(body: Buffer, bytes: number, form: ReplyForm): VendorFault | undefined {
     this.#replyBytes = bytes
     this.#text = body.toString("utf8")
     if (form !== "json" || bytes === 0) return undefined

@@ -36,6 +36,37 @@ const aws = (dialect: string, fields: string) =>
     `  - { id: b, dialect: ${dialect}, baseUrl: "https://b.test", ${fields} }\nmodels:\n  - handle`,
   )
 
+/** A catalogue with a route, in line 16. */
+const passing = (fields: string) => `${good}passThrough:\n  - { id: r, vendor: a, ${fields} }\n`
+
+describe("a route with an error", () => {
+  const fine = "path: /x/**, methods: [GET], price: free"
+
+  it.each([
+    ["nothing", fine, []],
+    ["a path of everything", fine.replace("/x/**", "/**"), ["passThrough[0].path"]],
+    ["a path that is anything", fine.replace("/x/**", "/*/x"), ["passThrough[0].path"]],
+    ["a path out of its place", fine.replace("/x/**", "/x/../y"), ["passThrough[0].path"]],
+    ["a path without its API's version", `${fine}, mount: anthropic`, ["passThrough[0].path"]],
+    ["no method", fine.replace("[GET]", "[]"), ["passThrough[0].methods"]],
+    ["an unknown vendor", `${fine}, vendor: b`.replace("vendor: b", "mount: openai"), []],
+    ["a price without a currency", fine.replace("free", '{ call: "1" }'), ["passThrough[0].price"]],
+    ["a price that is none", fine.replace("free", "{ currency: USD }"), ["passThrough[0].price"]],
+    ["a negative price", fine.replace("free", '{ currency: USD, call: "-1" }, hold: "1"'), ["passThrough[0].price"]],
+    ["a price without a hold", fine.replace("free", '{ currency: USD, call: "1" }'), ["passThrough[0].hold"]],
+    ["a free route with a hold", `${fine}, hold: "1"`, ["passThrough[0].hold"]],
+    [
+      "a price of nothing that is reported",
+      fine.replace("free", '{ currency: USD, pages: "1" }, hold: "1"'),
+      ["passThrough[0].price.pages"],
+    ],
+    ["a place that is none", `${fine}, owners: ["id"]`, ["passThrough[0].owners[0]"]],
+    ["a credential that is passed on", `${fine}, headers: [authorization]`, ["passThrough[0].headers[0]"]],
+  ])("%s", (_, fields, paths) => {
+    expect(issues(passing(fields)).map(({ path }) => path)).toEqual(paths)
+  })
+})
+
 describe("a catalogue with an error", () => {
   it.each([
     ["no YAML", "a: [", "", 1],

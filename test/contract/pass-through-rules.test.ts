@@ -1,0 +1,229 @@
+/** The rules of all calls hold for routes that are passed through: lists, rates, money, policies, own keys, streams. */
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, beforeEach, describe, expect, it } from "vitest"
+import { newTestIds, testCatalogue, testKey } from "../../src/testing/gateway.ts"
+import { errorOf, eventually, useGateway } from "../support/gateway.ts"
+import { startVectorStoreVendor } from "../support/vector-store-vendor.ts"
+
+const vendor = await startVectorStoreVendor()
+afterAll(() => vendor.stop())
+beforeEach(() => {
+  vendor.asked.length = 0
+  vendor.odd.clear()
+})
+
+const ids = newTestIds()
+const org = (name: string) => `${ids.org}-${name}`
+const orgs = ["listed", "poor", "slow", "policed", "foreign", "other"] as const
+const settings: Record<(typeof orgs)[number], string> = {
+  listed: "models: [main, pass/free]",
+  poor: "",
+  slow: "rates: [{ requests: 2, per: 1m }]",
+  policed: "policies: [no-secrets, mails, words]",
+  foreign: "",
+  other: "",
+}
+const gateway = useGateway({
+  ids,
+  catalogue: (urls) =>
+    testCatalogue(
+      urls,
+      ids,
+      `policies:
+  - { id: no-secrets, direction: outbound, match: { keywords: [forbidden] }, action: deny, reason: secret, streams: enforce }
+  - { id: words, direction: inbound, match: { keywords: [unspeakable] }, action: deny, reason: word }
+  - { id: mails, direction: inbound, match: { entities: [email] }, reason: personal_data, action: mask }
+passThrough:
+  - { id: free, vendor: stores, path: /free/**, methods: [GET, POST], price: free }
+  - { id: paid, vendor: stores, path: /paid/**, methods: [GET, POST], price: { currency: USD, call: "1" }, hold: "1" }
+  - { id: made, vendor: stores, path: /made/**, methods: [GET, POST, DELETE], price: free, owners: [$.id, $.response.id] }
+`,
+    )
+      .replace(
+        "vendors:\n",
+        `vendors:\n  - { id: stores, dialect: openai-chat, baseUrl: "${vendor.url}", credential: "env:WEIR_TEST_VENDOR" }\n`,
+      )
+      .replace(
+        "apps:\n",
+        `${orgs.map((name) => `  - { id: ${org(name)}, name: ${name}, plan: team, currency: ${name === "foreign" ? "EUR" : "USD"}, ${settings[name]} }`).join("\n")}\napps:\n${orgs.map((name) => `  - { id: ${org(name)}, org: ${org(name)} }`).join("\n")}\n`,
+      )
+      .replace(
+        "keys:\n",
+        `keys:\n${orgs.map((name) => `  - { id: ${org(name)}, app: ${org(name)}, secret: "env:WEIR_TEST_KEY" }`).join("\n")}\n`,
+      )
+      .replace(
+        "topups:\n",
+        `topups:\n${orgs
+          .filter((name) => name !== "poor")
+          .map((name) => `  - { id: ${org(name)}, org: ${org(name)}, amount: "100" }`)
+          .join("\n")}\n`,
+      ),
+})
+
+const send = (name: (typeof orgs)[number], path: string, init: RequestInit = {}) =>
+  fetch(`${gateway().baseUrl}${path}`, {
+    ...init,
+    headers: { authorization: `Bearer ${org(name)}~${testKey}`, "content-type": "application/json", ...init.headers },
+  })
+const answer = (path: string, body: string, type = "application/json") =>
+  vendor.odd.set(path, (_, response) => void response.writeHead(200, { "content-type": type }).end(body))
+
+describe("a caller", () => {
+  it("uses the routes that its lists name, and no others", async () => {
+    answer("/v1/free/a", "{}")
+    answer("/v1/paid/a", "{}")
+    expect((await send("listed", "/pass/free/free/a")).status).toBe(200)
+    expect(await errorOf(await send("listed", "/pass/paid/paid/a"))).toMatchObject({ code: "model_not_authorized" })
+    expect(vendor.asked).toHaveLength(1)
+  })
+
+  it("without money is refused before the vendor is asked", async () => {
+    answer("/v1/paid/a", "{}")
+    expect(await errorOf(await send("poor", "/pass/paid/paid/a"))).toMatchObject({ status: 402 })
+    expect(vendor.asked).toEqual([])
+  })
+
+  it("with another currency is refused, unless the route is free", async () => {
+    answer("/v1/free/a", "{}")
+    expect(await errorOf(await send("foreign", "/pass/paid/paid/a"))).toMatchObject({ code: "pricing_guard_tripped" })
+    expect((await send("foreign", "/pass/free/free/a")).status).toBe(200)
+  })
+
+  it("has its rates", async () => {
+    answer("/v1/free/a", "{}")
+    const statuses = []
+    for (let at = 0; at < 3; at++) statuses.push((await send("slow", "/pass/free/free/a")).status)
+    expect(statuses).toEqual([200, 200, 429])
+  })
+})
+
+describe("a policy", () => {
+  it("reads requests and whole replies", async () => {
+    answer("/v1/free/a", '{"text":"a forbidden word"}')
+    expect((await send("policed", "/pass/free/free/a", { method: "POST", body: '{"a":["unspeakable"]}' })).status).toBe(
+      403,
+    )
+    expect(vendor.asked).toEqual([])
+    const denied = await send("policed", "/pass/free/free/a")
+    expect([denied.status, (await denied.text()).includes("forbidden")]).toEqual([403, false])
+  })
+
+  it.each(["text/event-stream", "application/x-ndjson", "text/plain"])(
+    "reads %s, which is then whole",
+    async (type) => {
+      answer("/v1/free/a", 'data: {"text":"a forbidden word"}\n\n', type)
+      const denied = await send("policed", "/pass/free/free/a")
+      expect([denied.status, (await denied.text()).includes("forbidden")]).toEqual([403, false])
+      answer("/v1/free/a", 'data: {"text":"a good word"}\n\n', type)
+      const good = await send("policed", "/pass/free/free/a")
+      expect([good.status, good.headers.get("content-type"), await good.text()]).toEqual([
+        200,
+        type,
+        'data: {"text":"a good word"}\n\n',
+      ])
+    },
+  )
+
+  it("masks requests, and puts the values back", async () => {
+    vendor.odd.set(
+      "/v1/free/a",
+      ({ body }, response) => void response.writeHead(200, { "content-type": "application/json" }).end(body),
+    )
+    const body = '{"to":"ann@example.com","n":1.10}'
+    const reply = await send("policed", "/pass/free/free/a", { method: "POST", body })
+    expect(await reply.text()).toBe(body)
+    expect(vendor.asked[0]?.body).toMatch(/^\{"to":"<EMAIL_\w+>","n":1\.10\}$/)
+  })
+})
+
+describe("a stream", () => {
+  it("gives its ids to its caller before its end", async () => {
+    vendor.odd.set("/v1/made", (_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      response.write('data: {"response":{"id":"made_0123456789"}}\n\n')
+    })
+    answer("/v1/made/made_0123456789", '{"id":"made_0123456789"}')
+    const stream = await fetch(`${gateway().baseUrl}/pass/made/made`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${org("foreign")}~${testKey}` },
+    })
+    const reader = stream.body?.getReader()
+    await reader?.read()
+    await eventually(async () => (await send("foreign", "/pass/made/made/made_0123456789")).status === 200)
+    expect((await send("other", "/pass/made/made/made_0123456789")).status).toBe(404)
+    await reader?.cancel()
+  })
+
+  it("that its client leaves is ended at the vendor", async () => {
+    let isClosed = false
+    vendor.odd.set("/v1/free/a", (_, response) => {
+      response.writeHead(200, { "content-type": "application/octet-stream" })
+      response.write("begin")
+      response.once("close", () => {
+        isClosed = true
+      })
+    })
+    const leaving = new AbortController()
+    const reply = await send("foreign", "/pass/free/free/a", { signal: leaving.signal })
+    await reply.body?.getReader().read()
+    leaving.abort()
+    await eventually(() => isClosed)
+  })
+})
+
+describe("a vendor", () => {
+  it("that gives another's id is not believed", async () => {
+    answer("/v1/made", '{"id":"made_of_another_1"}')
+    const make = (name: "foreign" | "other") => send(name, "/pass/made/made", { method: "POST", body: "{}" })
+    expect((await make("foreign")).status).toBe(200)
+    expect((await make("foreign")).status).toBe(200)
+    const reply = await make("other")
+    expect([reply.status, (await reply.text()).includes("made_of_another")]).toEqual([404, false])
+  })
+
+  it("that forgets an object leaves its id to nobody", async () => {
+    answer("/v1/made", '{"id":"made_once_123"}')
+    answer("/v1/made/made_once_123", "{}")
+    await send("foreign", "/pass/made/made", { method: "POST", body: "{}" })
+    const at = "/pass/made/made/made_once_123"
+    expect((await send("foreign", at, { method: "DELETE" })).status).toBe(200)
+    expect((await send("foreign", at)).status).toBe(404)
+  })
+
+  it("that lists everything where no list is declared is not asked", async () => {
+    answer("/v1/made", '{"data":[{"id":"made_of_somebody"}]}')
+    expect((await send("foreign", "/pass/made/made")).status).toBe(404)
+    expect(vendor.asked).toEqual([])
+  })
+
+  it("that answers with what is no JSON, or 40 MiB of it, is an error", async () => {
+    answer("/v1/free/a", "{")
+    expect((await send("foreign", "/pass/free/free/a")).status).toBe(502)
+    answer("/v1/free/a", JSON.stringify({ text: "a".repeat(40 * 1024 * 1024) }))
+    expect((await send("foreign", "/pass/free/free/a")).status).toBe(502)
+  })
+
+  it("that answers with 100 MiB of bytes is read as fast as its client reads", async () => {
+    let sent = 0
+    vendor.odd.set("/v1/free/a", (_, response) => {
+      response.writeHead(200, { "content-type": "application/octet-stream" })
+      const chunk = Buffer.alloc(64 * 1024)
+      const more = () => {
+        while (sent < 100 * 1024 * 1024) {
+          sent += chunk.length
+          if (!response.write(chunk)) return void response.once("drain", more)
+        }
+        response.end()
+      }
+      more()
+    })
+    const reply = await send("foreign", "/pass/free/free/a")
+    const reader = reply.body?.getReader()
+    await reader?.read()
+    await sleep(300)
+    expect(sent).toBeLessThan(90 * 1024 * 1024)
+    let bytes = 0
+    for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) bytes += read.value.length
+    expect(sent - bytes).toBeLessThan(1024 * 1024)
+  })
+})
