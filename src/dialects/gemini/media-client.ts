@@ -125,6 +125,11 @@ export const generateImage = (model: string): MediaClient<ImageResponse> => ({
 })
 
 const predictFields: FieldTable = all(carried, "instances", "parameters")
+const withPictures = refused("send pictures to generateContent, with the modality IMAGE")
+const instanceFields: FieldTable = {
+  ...all(carried, "prompt"),
+  ...all(withPictures, "image", "mask", "personImage", "productImages", "referenceImages", "scribble"),
+}
 const parameterFields: FieldTable = {
   ...all(carried, "sampleCount", "aspectRatio", "outputOptions", "sampleImageSize", "seed"),
   ...all(withoutEffect("replies are pictures alone"), "includeRaiReason", "includeSafetyAttributes"),
@@ -132,12 +137,14 @@ const parameterFields: FieldTable = {
   ...all(neutral("block_medium_and_above"), "safetySetting"),
   ...all(neutral("auto"), "language"),
   ...all(neutral(true), "enhancePrompt", "addWatermark"),
+  ...all(withPictures, "editConfig", "editMode", "mode", "upscaleConfig"),
 }
 
 export const predictImages = (model: string): MediaClient<ImageResponse> => ({
   ...imageClient,
   name: "Gemini predictions",
   fields: predictFields,
+  fieldNames: [["prompt", "instances.0.prompt"]],
   decode: (body) => {
     const reader = new FieldReader()
     reader.check(predictFields, body, "")
@@ -145,6 +152,7 @@ export const predictImages = (model: string): MediaClient<ImageResponse> => ({
     reader.check(parameterFields, parameters, "parameters")
     const instances = objectsAt(body, "instances")
     if (instances.length !== 1) reader.refuse("instances", "one is needed")
+    reader.check(instanceFields, instances[0] ?? {}, "instances.0")
     return reader.result({
       omitted: reader.omitted,
       model,

@@ -273,6 +273,34 @@ describe("@google/genai", () => {
     expect(drawn?.body).toMatchObject({ n: 2, size: "1536x864" })
   })
 
+  it("predicts no picture without a text", async () => {
+    const response = await fetch(`${gateway().baseUrl}/gemini/v1beta/models/gpt-image-1:predict`, {
+      method: "POST",
+      headers: { "x-goog-api-key": apiKey(), "content-type": "application/json" },
+      body: JSON.stringify({ instances: [{}] }),
+    })
+    expect(await response.text()).toContain("instances.0.prompt: is required")
+  })
+
+  it.each(["image", "mask", "referenceImages", "productImages", "newMember"])(
+    "predicts no picture from a text when the instance has %s too",
+    async (member) => {
+      const before = gateway().vendor.calls.length
+      const response = await fetch(`${gateway().baseUrl}/gemini/v1beta/models/gpt-image-1:predict`, {
+        method: "POST",
+        headers: { "x-goog-api-key": apiKey(), "content-type": "application/json" },
+        body: JSON.stringify({ instances: [{ prompt: "a weir", [member]: { bytesBase64Encoded: "" } }] }),
+      })
+      expect(response.status).toBe(400)
+      expect(await response.text()).toContain(`instances.0.${member}`)
+      expect(
+        gateway()
+          .vendor.calls.slice(before)
+          .filter(({ path }) => path.includes("/images/")),
+      ).toEqual([])
+    },
+  )
+
   it("speaks, whole and streamed", async () => {
     const asked = {
       model: "tts-1",
