@@ -21,6 +21,7 @@ import { routeNotFound } from "../respond.ts"
 import { makeVideos, viewOf } from "../routes/videos.ts"
 import { makeClientSecrets } from "./client-secrets.ts"
 import { anthropicModels, cohereModels, geminiModels, type ModelForm, openaiModels } from "./models.ts"
+import { pathsWithoutDialect } from "./refused-paths.ts"
 import { failureIn, makeAnswerIn } from "./reply.ts"
 import { handleOf } from "./request.ts"
 
@@ -110,6 +111,11 @@ export const compatibleRoutes = HttpRouter.use(
     for (const [path, api, why] of refusedPaths) {
       const refusal = serviceError("bad_request", `${path} is not supported: ${why}`)
       yield* router.add("*", `${path}/*`, (request) => passed(request) ?? failureIn(api)(newRequestId(), refusal))
+    }
+    for (const { method, path, api, message } of pathsWithoutDialect) {
+      const refuse = () => failureIn(api)(newRequestId(), serviceError("bad_request", message))
+      if (method === undefined) yield* router.add("*", `${path}/*`, refuse)
+      else yield* router.add(method, path, refuse)
     }
     // Clients request the base to check whether it answers.
     yield* router.add("*", "/anthropic", ({ method }) =>

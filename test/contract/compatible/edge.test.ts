@@ -130,10 +130,10 @@ describe("errors", () => {
   })
 
   it.each([
-    ["POST", "/openai/v1/images/variations", { error: { type: "not_found_error", code: "not_found" } }],
+    ["POST", "/openai/v1/images/nothing", { error: { type: "not_found_error", code: "not_found" } }],
     ["GET", "/openai/nothing", { error: { type: "not_found_error" } }],
     ["POST", "/anthropic/v1/complete", { type: "error", error: { type: "not_found_error" } }],
-    ["DELETE", "/gemini/v1beta/models/main", { error: { code: 404, status: "NOT_FOUND" } }],
+    ["PUT", "/gemini/v1beta/models/main", { error: { code: 404, status: "NOT_FOUND" } }],
     ["POST", "/gemini/v1beta/models/main:generateAnswer", { error: { code: 404, status: "NOT_FOUND" } }],
     ["POST", "/gemini/v1beta/models/%E0%A4%A:generateContent", { error: { code: 404, status: "NOT_FOUND" } }],
   ])("%s %s is not found, in its API's shape", async (method, path, shape) => {

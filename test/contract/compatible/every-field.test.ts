@@ -555,12 +555,22 @@ describe("more routes", () => {
     expect(count.input_tokens).toBeGreaterThan(1)
   })
 
-  it.each([["/gemini/v1beta/interactions", /interactions is not supported/]])(
-    "%s is refused by its name",
-    async (path, message) => {
-      const reply = await post(path, {})
-      expect(reply.status).toBe(400)
-      expect(await jsonOf(reply)).toMatchObject({ error: { message: expect.stringMatching(message) } })
-    },
-  )
+  it.each([
+    ["/gemini/v1beta/interactions", /^\/gemini\/v1beta\/interactions is not supported: /],
+    ["/gemini/v1beta/files:register", /^\/gemini\/v1beta\/files:register is not supported: upload the file/],
+    ["/gemini/v1/models/main:computeTokens", /^:computeTokens is not supported: send the contents to :countTokens$/],
+    [
+      "/gemini/upload/v1/fileSearchStores/a:uploadToFileSearchStore",
+      /fileSearchStores has no dialect here: .*passThrough/,
+    ],
+    ["/openai/v1/images/variations", /^\/openai\/v1\/images\/variations is not supported: .*images\/edits$/],
+    ["/openai/v1/vector_stores/vs_1/files", /^\/openai\/v1\/vector_stores has no dialect here: .*passThrough/],
+    ["/openai/v1/organization/users", /^\/openai\/v1\/organization is not supported: .*account of the vendor/],
+    ["/anthropic/v1/skills?beta=true", /^\/anthropic\/v1\/skills has no dialect here: /],
+    ["/vertex/v1/projects/p/locations/l/tuningJobs", /tuningJobs has no dialect here: /],
+  ])("%s is refused by its name", async (path, message) => {
+    const reply = await post(path, {})
+    expect(reply.status).toBe(400)
+    expect(await jsonOf(reply)).toMatchObject({ error: { message: expect.stringMatching(message) } })
+  })
 })

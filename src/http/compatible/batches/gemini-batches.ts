@@ -25,6 +25,7 @@ import { LargeRequests } from "../../large/large-requests.ts"
 import { takeRoom } from "../../large/take-room.ts"
 import { routeNotFound } from "../../respond.ts"
 import { handleInPath, modelPattern } from "../model-path.ts"
+import { refusedMethod } from "../refused-paths.ts"
 import { failureIn, makeAnswerIn } from "../reply.ts"
 import { decodeQuery } from "../responses/list-query.ts"
 import { askedAs } from "./asked-as.ts"
@@ -222,11 +223,16 @@ export const geminiBatchRoutes = HttpRouter.use(
       )
       yield* router.add("POST", `/gemini/${version}/models/*`, (request) => {
         const sent = fromRouter(request)
-        const [, , named, method] = createPath.exec(new URL(sent.url, "http://gateway").pathname) ?? []
+        const { pathname } = new URL(sent.url, "http://gateway")
+        const [, , named, method] = createPath.exec(pathname) ?? []
         const model = handleInPath(named)
         const each =
           method === "batchGenerateContent" || method === "asyncBatchEmbedContent" ? methods[method] : undefined
-        if (model === undefined || each === undefined) return failureIn(api)(newRequestId(), routeNotFound)
+        if (model === undefined || each === undefined) {
+          const refusal = refusedMethod(pathname)
+          const failure = refusal === undefined ? routeNotFound : serviceError("bad_request", refusal)
+          return failureIn(api)(newRequestId(), failure)
+        }
         return Effect.scoped(
           answerIn(
             api,
