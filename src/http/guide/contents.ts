@@ -69,6 +69,7 @@ export const contents: ReadonlyArray<Group> = [
       "reference/prices",
       "reference/dialects",
       "reference/compatible",
+      "reference/sdk-methods",
       "reference/sockets",
       "reference/variables",
       "reference/commands",
