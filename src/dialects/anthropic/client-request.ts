@@ -1,7 +1,6 @@
 /** Anthropic's messages as clients send them. Source: https://docs.anthropic.com/en/api/messages */
 
 import type { Result } from "effect"
-import type { Effort } from "../../protocol/exchange.ts"
 import { endUsersAt, ownRequest } from "../carry/own-request.ts"
 import type { ClientRequest, RequestPlace } from "../client/client-api.ts"
 import { stopsOf } from "../client/client-parts.ts"
@@ -20,6 +19,7 @@ import {
 } from "../client/fields.ts"
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../parse/json.ts"
 import { messageOf, textsOf } from "./client-blocks.ts"
+import { reasoningOf } from "./client-thinking.ts"
 import { choiceOf, toolsIn, toolsOf } from "./client-tools.ts"
 import { sentInstructions } from "./instructions.ts"
 
@@ -62,8 +62,6 @@ export const messagesFields: FieldTable = {
   thread: refused("nothing is stored: send all messages"),
 }
 
-const thinkingFields: FieldTable = all(carried, "type", "budget_tokens", "display")
-
 const formatFields: FieldTable = { ...all(carried, "type", "schema"), name: withoutEffect("a schema describes itself") }
 
 export const decodeMessagesRequest = (
@@ -95,7 +93,7 @@ export const decodeMessagesRequest = (
       topP: body["top_p"],
       stop: stopsOf(body["stop_sequences"]),
       ...choiceOf(reader, hasTools ? body["tool_choice"] : undefined),
-      ...reasoningOf(reader, body["thinking"], config["effort"]),
+      ...reasoningOf(reader, { thinking: body["thinking"], effort: config["effort"] }),
       output: isAbsent(config["format"])
         ? outputOf(reader, body["output_format"], "output_format")
         : outputOf(reader, config["format"], "output_config.format"),
@@ -117,36 +115,6 @@ export const decodeMessagesRequest = (
 
 const compacts = (body: JsonObject): boolean =>
   objectsAt(objectAt(body, "context_management"), "edits").some((edit) => stringAt(edit, "type")?.startsWith("compact"))
-
-const efforts: Readonly<Record<string, Effort>> = {
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "xhigh",
-  max: "max",
-}
-
-/** The part of a model's thoughts that is shown. */
-const displays = { summarized: "summary", omitted: "omitted" } as const
-
-/** A model of today thinks by effort; an older client names a budget. Effort counts without thinking too. */
-const reasoningOf = (reader: FieldReader, value: unknown, word: unknown): JsonObject => {
-  const effort = reader.word(efforts, word, "output_config.effort")
-  if (isAbsent(value)) return { effort }
-  const thinking = reader.checked(thinkingFields, value, "thinking")
-  const reasoningDisplay = reader.word(displays, thinking["display"], "thinking.display")
-  switch (thinking["type"]) {
-    case "disabled":
-      return { reasoning: "off", effort }
-    case "adaptive":
-      return { reasoning: effort ?? "high", reasoningDisplay }
-    case "enabled":
-      return { reasoningBudget: thinking["budget_tokens"], effort, reasoningDisplay }
-    default:
-      reader.lacks("thinking.type", "must be adaptive, enabled or disabled")
-      return {}
-  }
-}
 
 const outputOf = (reader: FieldReader, format: unknown, path: string): JsonObject | undefined => {
   if (isAbsent(format)) return undefined

@@ -50,6 +50,20 @@ const videoFormats: Readonly<Record<string, string>> = {
   "video/3gpp": "three_gp",
 }
 
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_AudioBlock.html */
+const audioFormats: Readonly<Record<string, string>> = {
+  "audio/aac": "aac",
+  "audio/flac": "flac",
+  "audio/m4a": "m4a",
+  "audio/mpeg": "mp3",
+  "audio/mp4": "mp4",
+  "audio/ogg": "ogg",
+  "audio/opus": "opus",
+  "audio/pcm": "pcm",
+  "audio/wav": "wav",
+  "audio/webm": "webm",
+}
+
 /** The type of a short name. */
 const typeIn =
   (formats: Readonly<Record<string, string>>) =>
@@ -59,6 +73,7 @@ const typeIn =
 export const mimeOfImage = typeIn(imageFormats)
 export const mimeOfDocument = typeIn({ ...documentFormats, "text/plain": "txt" })
 export const mimeOfVideo = typeIn(videoFormats)
+export const mimeOfAudio = typeIn(audioFormats)
 
 const formatOf = ({ t, mime }: MediaBlock): string | undefined =>
   t === "image" ? entryOf(imageFormats, mime) : t === "video" ? entryOf(videoFormats, mime) : documentFormat(mime)

@@ -1,10 +1,10 @@
 /** The content of Converse towards clients: blocks become those of twp/1. */
-import { entryOf } from "../../protocol/values/entry.ts"
 import { lifeOf, marked, nonEmptyText, textBlock } from "../client/client-parts.ts"
-import { all, carried, type FieldReader, isAbsent, present } from "../client/fields.ts"
+import { all, carried, type FieldReader, isAbsent, present, refused } from "../client/fields.ts"
 import type { JsonObject } from "../parse/json.ts"
 import { resultOf } from "../vendor/results.ts"
-import { mimeOfDocument, mimeOfImage, mimeOfVideo } from "./attachments.ts"
+import { mediaReaders } from "./converse-media.ts"
+import { type MemberReaders, readMember } from "./converse-members.ts"
 
 export const blocksIn = (
   reader: FieldReader,
@@ -15,91 +15,112 @@ export const blocksIn = (
   for (const [index, item] of content.entries()) {
     const at = `${path}.${index}`
     const block = reader.object(item, at)
-    if (!marksLast(reader, blocks, block, at)) blocks.push(...blockOf(reader, block, at))
+    if (isCachePoint(block)) markLast(reader, blocks, block, at)
+    else blocks.push(...(readMember(reader, blockReaders, block, at) ?? []))
   }
   return blocks
 }
 
-/** A cache point marks the block or the tool before it. @returns false if it is none */
-export const marksLast = (
+/** Whether a block or a tool is a cache point alone: another member beside it would be lost. */
+export const isCachePoint = (block: JsonObject): boolean =>
+  !isAbsent(block["cachePoint"]) && Object.keys(block).every((name) => name === "cachePoint" || isAbsent(block[name]))
+
+/** A cache point marks the block or the tool before it. */
+export const markLast = (
   reader: FieldReader,
   before: Array<JsonObject>,
   { cachePoint }: JsonObject,
   path: string,
-): boolean => {
-  if (isAbsent(cachePoint)) return false
-  const life = lifeOf(reader, cachePoint, `${path}.cachePoint`)
+): void => {
+  const at = `${path}.cachePoint`
+  const { type } = reader.object(cachePoint, at)
+  reader.word({ default: true }, type, `${at}.type`)
+  const life = lifeOf(reader, cachePoint, at)
   const last = before.pop()
-  if (last !== undefined) before.push(marked(last, life))
-  return true
+  if (last !== undefined) before.push(reader.copied(marked(last, life), last))
 }
 
-type Read = (reader: FieldReader, value: unknown, path: string) => ReadonlyArray<JsonObject>
+type Read = MemberReaders<ReadonlyArray<JsonObject>>[string]
 
-const reasoningOf: Read = (reader, value, path) => {
-  const content = reader.checked(all(carried, "reasoningText", "redactedContent"), value, path)
-  const { redactedContent: sealed } = content
-  if (!isAbsent(sealed))
-    return [{ t: "reasoning", v: reader.string(sealed, `${path}.redactedContent`), redacted: true }]
-  const said = reader.checked(all(carried, "text", "signature"), content["reasoningText"], `${path}.reasoningText`)
-  // Reasoning of other vendors goes out with an empty signature.
-  return [present({ t: "reasoning", v: said["text"], signature: said["signature"] || null })]
+const reasoningOf: Read = (reader, value, path) =>
+  readMember(reader, reasoningReaders, reader.object(value, path), path) ?? []
+
+const reasoningReaders: MemberReaders<ReadonlyArray<JsonObject>> = {
+  reasoningText: (reader, value, path) => {
+    const said = reader.checked(all(carried, "text", "signature"), value, path)
+    // Reasoning of other vendors goes out with an empty signature.
+    const v = reader.string(said["text"], `${path}.text`)
+    return [present({ t: "reasoning", v, signature: said["signature"] || null })]
+  },
+  // A blob in base64; it contains the text that Claude's own API has.
+  redactedContent: (reader, value, path) => {
+    const v = Buffer.from(reader.string(value, path), "base64").toString("utf8")
+    return [{ t: "reasoning", v, redacted: true }]
+  },
 }
 
-/** Documents and pictures as data; other places are AWS's own. */
-const mediaOf =
-  (t: "image" | "file" | "video", mimeOf: (format: string) => string | undefined): Read =>
-  (reader, value, path) => {
-    const media = reader.checked(all(carried, "format", "name", "source", "context", "citations"), value, path)
-    const mime = mimeOf(reader.string(media["format"], `${path}.format`))
-    if (mime === undefined) reader.refuse(`${path}.format`, "is not a format of the API")
-    const source = reader.checked(all(carried, "bytes", "text"), media["source"], `${path}.source`)
-    const data = isAbsent(source["text"])
-      ? reader.string(source["bytes"], `${path}.source.bytes`)
-      : Buffer.from(reader.string(source["text"], `${path}.source.text`)).toString("base64")
-    return [present({ t, mime, data, name: t === "file" ? media["name"] : undefined })]
-  }
+/** Tools that AWS runs have a type. */
+const typed = refused("tools that a vendor runs are not available")
 
 const callOf: Read = (reader, value, path) => {
-  const { toolUseId, name, input } = reader.checked(all(carried, "toolUseId", "name", "input", "type"), value, path)
-  return [{ t: "tool_call", id: toolUseId, name, input: isAbsent(input) ? {} : input }]
+  const fields = { ...all(carried, "toolUseId", "name", "input"), type: typed }
+  const { toolUseId, name, input } = reader.checked(fields, value, path)
+  return [{ t: "tool_call", id: toolUseId, name, input: isAbsent(input) ? {} : reader.exactly(input, `${path}.input`) }]
 }
 
 const resultIn: Read = (reader, value, path) => {
-  const fields = all(carried, "toolUseId", "content", "status", "type")
+  const fields = { ...all(carried, "toolUseId", "content", "status"), type: typed }
   const { toolUseId, content, status } = reader.checked(fields, value, path)
-  const parts = reader.optionalList(content, `${path}.content`).flatMap((item, index) => {
+  const listed = reader.optionalList(content, `${path}.content`).map((item, index) => {
     const at = `${path}.content.${index}`
-    const part = reader.object(item, at)
-    return "json" in part ? [textBlock(JSON.stringify(part["json"]))] : blockOf(reader, part, at)
+    return { at, part: reader.object(item, at) }
   })
-  return [{ t: "tool_result", id: toolUseId, ...resultOf(parts), ...(status === "error" && { isError: true }) }]
+  const parts = listed.flatMap(({ at, part }) => readMember(reader, resultReaders, part, at) ?? [])
+  const isError = reader.word({ success: false, error: true }, status, `${path}.status`) === true
+  const result = { t: "tool_result", id: toolUseId, ...resultOf(parts), ...(isError && { isError }) }
+  const [only, ...more] = listed
+  const isJson = only !== undefined && more.length === 0 && "json" in only.part
+  return [isJson ? reader.exactly(result, `${only.at}.json`) : result]
 }
 
-const guardedOf: Read = (reader, value, path) => {
-  const { text } = reader.checked(all(carried, "text"), value, path)
-  const { text: said } = reader.object(text, `${path}.text`)
-  return nonEmptyText(reader.string(said, `${path}.text.text`))
+/** The text of a part that its writer repeats, such as a cited text; the citations say nothing new. */
+const citedOf: Read = (reader, value, path) => {
+  const { content } = reader.checked(all(carried, "content", "citations"), value, path)
+  const texts = reader.optionalList(content, `${path}.content`).map((item, index) => {
+    const at = `${path}.content.${index}`
+    return reader.string(reader.object(item, at)["text"], `${at}.text`)
+  })
+  return nonEmptyText(texts.join(""))
 }
 
-const readers: Readonly<Record<string, Read>> = {
-  text: (reader, value, path) => nonEmptyText(reader.string(value, path)),
-  image: mediaOf("image", mimeOfImage),
-  document: mediaOf("file", mimeOfDocument),
-  video: mediaOf("video", mimeOfVideo),
+const textOf: Read = (reader, value, path) => nonEmptyText(reader.string(value, path))
+
+const guardedOf: Read = (reader, value, path) =>
+  readMember(reader, guardedReaders, reader.object(value, path), path) ?? []
+
+const guardedReaders: MemberReaders<ReadonlyArray<JsonObject>> = {
+  text: (reader, value, path) =>
+    textOf(reader, reader.checked(all(carried, "text", "qualifiers"), value, path)["text"], `${path}.text`),
+  image: mediaReaders.image,
+}
+
+const resultReaders: MemberReaders<ReadonlyArray<JsonObject>> = {
+  text: textOf,
+  json: (_, value) => [textBlock(JSON.stringify(value))],
+  image: mediaReaders.image,
+  document: mediaReaders.document,
+}
+
+const blockReaders: MemberReaders<ReadonlyArray<JsonObject>> = {
+  text: textOf,
+  ...mediaReaders,
   toolUse: callOf,
   toolResult: resultIn,
   reasoningContent: reasoningOf,
+  citationsContent: citedOf,
   guardContent: guardedOf,
-}
-
-/** A block has one member, which names its kind. */
-const blockOf = (reader: FieldReader, block: JsonObject, path: string): ReadonlyArray<JsonObject> => {
-  const [kind = "", ...more] = Object.keys(block)
-  const read = entryOf(readers, kind)
-  if (read === undefined || more.length > 0) {
-    reader.refuse(path, `must have one member of ${Object.keys(readers).join(", ")}, cachePoint`)
+  cachePoint: (reader, _, path) => {
+    reader.refuse(path, "must be the only member of its block")
     return []
-  }
-  return read(reader, block[kind], `${path}.${kind}`)
+  },
 }

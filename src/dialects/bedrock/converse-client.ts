@@ -28,6 +28,8 @@ export const converseApi: ClientApi = {
     ["params.reasoningBudget", "additionalModelRequestFields.thinking.budget_tokens"],
     ["params.reasoning", "additionalModelRequestFields.thinking"],
     ["params.topK", "additionalModelRequestFields.top_k"],
+    ["params.effort", "additionalModelRequestFields.output_config.effort"],
+    ["params.serviceTier", "serviceTier.type"],
     ["params.output", "outputConfig.textFormat"],
     ["params.", ""],
   ],

@@ -3,6 +3,7 @@
  * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
  */
 import type { ReplyBlock } from "../../protocol/block.ts"
+import type { Citation } from "../../protocol/citation.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
@@ -102,11 +103,14 @@ export class ConverseEvents extends ClientEvents implements EventEncoder {
 const partsOf = (delta: Exclude<Delta, { readonly t: "vendor" }>): ReadonlyArray<object> => {
   switch (delta.t) {
     case "text":
-      return delta.v === "" ? [] : [{ text: delta.v }]
+      return [
+        ...(delta.v === "" ? [] : [{ text: delta.v }]),
+        ...(delta.citations ?? []).map((citation) => ({ citation: citationOf(citation) })),
+      ]
     case "tool_call":
       return delta.args === undefined ? [] : [{ toolUse: { input: delta.args } }]
     case "reasoning":
-      if (delta.redacted === true) return [{ reasoningContent: { redactedContent: delta.v } }]
+      if (delta.redacted === true) return [{ reasoningContent: { redactedContent: blobOf(delta.v) } }]
       return [
         ...(delta.v === "" ? [] : [{ reasoningContent: { text: delta.v } }]),
         ...(delta.signature === undefined ? [] : [{ reasoningContent: { signature: delta.signature } }]),
@@ -130,10 +134,11 @@ export const wholeConverse = (context: ReplyContext, reply: ExchangeResponse) =>
 const contentOf = (block: ReplyBlock): ReadonlyArray<object> => {
   switch (block.t) {
     case "text":
+      if (block.citations !== undefined && block.citations.length > 0) return [cited(block.v, block.citations)]
       return block.v === "" ? [] : [{ text: block.v }]
     case "reasoning":
       return block.redacted === true
-        ? [{ reasoningContent: { redactedContent: block.v } }]
+        ? [{ reasoningContent: { redactedContent: blobOf(block.v) } }]
         : [{ reasoningContent: { reasoningText: { text: block.v, signature: block.signature ?? "" } } }]
     case "tool_call":
       return [{ toolUse: { toolUseId: block.id, name: block.name, input: inputOf(block) } }]
@@ -141,3 +146,18 @@ const contentOf = (block: ReplyBlock): ReadonlyArray<object> => {
       return []
   }
 }
+
+/** Opaque data of a vendor is a text, which is a blob here. */
+const blobOf = (text: string): string => Buffer.from(text).toString("base64")
+
+const cited = (text: string, citations: ReadonlyArray<Citation>) => ({
+  citationsContent: { content: [{ text }], citations: citations.map(citationOf) },
+})
+
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Citation.html */
+const citationOf = ({ url, title, text, source }: Citation) => ({
+  ...(title !== undefined && { title }),
+  ...(source !== undefined && { source }),
+  ...(text !== undefined && { sourceContent: [{ text }] }),
+  ...(url !== undefined && { location: { web: { url } } }),
+})

@@ -2,9 +2,11 @@
  * Converse towards clients: a request becomes one of twp/1.
  * Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
  */
-import type { Result } from "effect"
+import { Result } from "effect"
+import type { ReasoningLevel } from "../../protocol/exchange.ts"
+import { reasoningOf } from "../anthropic/client-thinking.ts"
 import type { ClientRequest } from "../client/client-api.ts"
-import { stopsOf, strictly } from "../client/client-parts.ts"
+import { openaiEfforts, stopsOf, strictly, tierOf } from "../client/client-parts.ts"
 import {
   all,
   carried,
@@ -19,21 +21,26 @@ import {
   withoutEffect,
 } from "../client/fields.ts"
 import { isObject, type JsonObject, parseObject } from "../parse/json.ts"
-import { blocksIn, marksLast } from "./converse-blocks.ts"
+import { blocksIn, isCachePoint, markLast } from "./converse-blocks.ts"
+import { type MemberReaders, readMember } from "./converse-members.ts"
 
 export const converseFields: FieldTable = {
-  ...all(carried, "messages", "system", "inferenceConfig", "toolConfig", "outputConfig"),
+  ...all(carried, "messages", "system", "inferenceConfig", "toolConfig", "outputConfig", "serviceTier"),
   additionalModelRequestFields: carried,
   requestMetadata: withoutEffect("it labels a request for its vendor"),
   additionalModelResponseFieldPaths: withoutEffect("a reply has the fields of the API"),
   performanceConfig: neutral({ latency: "standard" }),
-  serviceTier: neutral({ type: "default" }),
   guardrailConfig: refused("policies are the gateway's own"),
   promptVariables: refused("prompts are not kept: send the messages"),
 }
 
 const inferenceFields = all(carried, "maxTokens", "temperature", "topP", "stopSequences")
-const modelFields = all(carried, "thinking", "top_k", "anthropic_beta")
+/** Fields of Claude, Nova, gpt-oss and Qwen: each family has its own for reasoning. */
+const modelFields: FieldTable = {
+  ...all(carried, "thinking", "output_config", "top_k", "inferenceConfig"),
+  ...all(carried, "reasoning_config", "reasoningConfig", "reasoning_effort"),
+  anthropic_beta: withoutEffect("it switches features of its vendor"),
+}
 const toolFields = all(carried, "name", "description", "inputSchema", "strict")
 
 /** The model, and whether it is a stream, are said by the path. */
@@ -50,8 +57,8 @@ export const decodeConverse = ({ model, stream, ...body }: JsonObject): Result.R
   })
   const config = reader.optionalObject(body["inferenceConfig"], "inferenceConfig")
   reader.check(inferenceFields, config, "inferenceConfig")
-  const more = reader.optionalObject(body["additionalModelRequestFields"], "additionalModelRequestFields")
-  reader.check(modelFields, more, "additionalModelRequestFields")
+  const fields = reader.optionalObject(body[more], more)
+  reader.check(modelFields, fields, more)
   const offered = reader.optionalObject(body["toolConfig"], "toolConfig")
   reader.check(all(carried, "tools", "toolChoice"), offered, "toolConfig")
   const tools = toolsIn(reader, reader.optionalList(offered["tools"], "toolConfig.tools"))
@@ -64,66 +71,118 @@ export const decodeConverse = ({ model, stream, ...body }: JsonObject): Result.R
       temperature: config["temperature"],
       topP: config["topP"],
       stop: stopsOf(config["stopSequences"]),
-      topK: more["top_k"],
-      toolChoice: tools.length === 0 ? undefined : choiceOf(reader, offered["toolChoice"]),
+      topK: topKOf(reader, fields),
+      toolChoice: choiceOf(reader, offered["toolChoice"], tools.length > 0),
       output: outputOf(reader, body["outputConfig"]),
-      ...thinkingOf(reader, more["thinking"]),
+      serviceTier: isAbsent(body["serviceTier"])
+        ? undefined
+        : tierOf(reader.checked(all(carried, "type"), body["serviceTier"], "serviceTier")["type"]),
+      ...reasoningIn(reader, fields),
     }),
     stream,
   })
   const context = { model: reader.string(model, "model"), includesUsage: true }
-  return reader.result({ exchange, context })
+  return Result.flatMap(reader.result({ exchange, context }), (read) => reader.carriedResult(read))
 }
 
 const toolsIn = (reader: FieldReader, listed: ReadonlyArray<unknown>): ReadonlyArray<JsonObject> => {
   const tools: Array<JsonObject> = []
   for (const [index, item] of listed.entries()) {
     const path = `toolConfig.tools.${index}`
-    const tool = reader.checked(all(carried, "toolSpec", "cachePoint"), item, path)
-    if (marksLast(reader, tools, tool, path)) continue
-    const { name, description, inputSchema, strict } = reader.checked(toolFields, tool["toolSpec"], `${path}.toolSpec`)
-    const { json } = reader.object(inputSchema, `${path}.toolSpec.inputSchema`)
-    tools.push(present({ name, description, inputSchema: json, ...strictly(strict) }))
+    const tool = reader.object(item, path)
+    if (isCachePoint(tool)) markLast(reader, tools, tool, path)
+    else tools.push(...(readMember(reader, toolReaders, tool, path) ?? []))
   }
   return tools
 }
 
-const choiceOf = (reader: FieldReader, value: unknown): unknown => {
-  if (isAbsent(value)) return undefined
-  const choice = reader.checked(all(carried, "auto", "any", "tool"), value, "toolConfig.toolChoice")
-  if (isObject(choice["tool"])) return { name: choice["tool"]["name"] }
-  return isAbsent(choice["any"]) ? "auto" : "required"
+const toolReaders: MemberReaders<ReadonlyArray<JsonObject>> = {
+  toolSpec: (reader, value, path) => {
+    const { name, description, inputSchema, strict } = reader.checked(toolFields, value, path)
+    const schema = reader.checked(all(carried, "json"), inputSchema, `${path}.inputSchema`)
+    const json = reader.exactly(reader.object(schema["json"], `${path}.inputSchema.json`), `${path}.inputSchema.json`)
+    return [present({ name, description, inputSchema: json, ...strictly(strict) })]
+  },
+  systemTool: (reader, _, path) => {
+    reader.refuse(path, "is not supported: tools that a vendor runs are not available")
+    return []
+  },
 }
 
-/** Claude's thinking, in the fields of Anthropic's API. */
-const thinkingOf = (reader: FieldReader, value: unknown): JsonObject => {
-  if (isAbsent(value)) return {}
-  const path = "additionalModelRequestFields.thinking"
-  const { type, budget_tokens } = reader.checked(all(carried, "type", "budget_tokens"), value, path)
-  switch (type) {
-    case "disabled":
-      return { reasoning: "off" }
-    case "adaptive":
-      return { reasoning: "high" }
-    case "enabled":
-      return { reasoningBudget: budget_tokens }
-    default:
-      reader.refuse(`${path}.type`, "must be adaptive, enabled or disabled")
-      return {}
+const choiceOf = (reader: FieldReader, value: unknown, hasTools: boolean): unknown => {
+  if (isAbsent(value)) return undefined
+  const path = "toolConfig.toolChoice"
+  const choice = readMember(reader, choiceReaders, reader.object(value, path), path)
+  if (hasTools) return choice
+  if (choice !== "auto") reader.refuse(path, "needs tools")
+  return undefined
+}
+
+const choiceReaders: MemberReaders<unknown> = {
+  auto: () => "auto",
+  any: () => "required",
+  tool: (reader, value, path) => ({
+    name: reader.string(reader.checked(all(carried, "name"), value, path)["name"], `${path}.name`),
+  }),
+}
+
+const more = "additionalModelRequestFields"
+
+const topKOf = (reader: FieldReader, { top_k, inferenceConfig }: JsonObject): unknown =>
+  isAbsent(inferenceConfig)
+    ? top_k
+    : reader.checked(all(carried, "topK"), inferenceConfig, `${more}.inferenceConfig`)["topK"]
+
+/** Reasoning in the fields of a model's family. */
+const reasoningIn = (reader: FieldReader, fields: JsonObject): JsonObject => {
+  const { thinking, output_config, reasoning_config, reasoningConfig, reasoning_effort } = fields
+  const { effort } = isAbsent(output_config)
+    ? {}
+    : reader.checked(all(carried, "effort"), output_config, `${more}.output_config`)
+  // The older name of Claude's thinking; Qwen has a level of the same name.
+  const isOlder = isAbsent(thinking) && isObject(reasoning_config)
+  const names = {
+    thinking: `${more}.${isOlder ? "reasoning_config" : "thinking"}`,
+    effort: `${more}.output_config.effort`,
   }
+  const level = reasoning_effort ?? (isOlder ? undefined : reasoning_config)
+  const levelName = `${more}.${isAbsent(reasoning_effort) ? "reasoning_config" : "reasoning_effort"}`
+  return (
+    presentIfAny({
+      reasoning: reader.word(openaiEfforts, level, levelName) ?? novaLevel(reader, reasoningConfig),
+      ...presentIfAny(reasoningOf(reader, { thinking: isOlder ? reasoning_config : thinking, effort }, names)),
+    }) ?? {}
+  )
+}
+
+const novaLevel = (reader: FieldReader, value: unknown): ReasoningLevel | undefined => {
+  if (isAbsent(value)) return undefined
+  const path = `${more}.reasoningConfig`
+  const { type, maxReasoningEffort } = reader.checked(all(carried, "type", "maxReasoningEffort"), value, path)
+  const isOn = reader.word({ enabled: true, disabled: false }, type, `${path}.type`)
+  if (isOn !== true) return "off"
+  return reader.word(openaiEfforts, maxReasoningEffort, `${path}.maxReasoningEffort`) ?? "medium"
 }
 
 /** The schema of an answer is a text. */
 const outputOf = (reader: FieldReader, value: unknown): JsonObject | undefined => {
   if (isAbsent(value)) return undefined
+  const path = "outputConfig.textFormat"
   const { textFormat } = reader.checked(all(carried, "textFormat"), value, "outputConfig")
-  const { type, structure } = reader.object(textFormat, "outputConfig.textFormat")
-  const { jsonSchema } = reader.optionalObject(structure, "outputConfig.textFormat.structure")
-  const { schema: text } = reader.optionalObject(jsonSchema, "outputConfig.textFormat.structure.jsonSchema")
+  if (isAbsent(textFormat)) return undefined
+  const { type, structure } = reader.checked(all(carried, "type", "structure"), textFormat, path)
+  const { jsonSchema } = reader.checked(all(carried, "jsonSchema"), structure, `${path}.structure`)
+  const described = reader.checked(schemaFields, jsonSchema, `${path}.structure.jsonSchema`)
+  const { schema: text, name } = described
   const schema = typeof text === "string" ? parseObject(text) : undefined
   if (type !== "json_schema" || schema === undefined) {
-    reader.refuse("outputConfig.textFormat", "must be a json_schema whose schema is the text of a JSON Schema")
+    reader.refuse(path, "must be a json_schema whose schema is the text of a JSON Schema")
     return undefined
   }
-  return { schema, strict: true }
+  return present({ name, schema, strict: true })
+}
+
+const schemaFields: FieldTable = {
+  ...all(carried, "schema", "name"),
+  description: withoutEffect("a schema describes itself"),
 }

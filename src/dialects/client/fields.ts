@@ -61,6 +61,12 @@ export class FieldReader {
     return read
   }
 
+  /** The same for a copy of a value, such as a block that was marked. */
+  copied<A>(copy: A, read: unknown): A {
+    const path = this.#exact.get(read)
+    return path === undefined ? copy : this.exactly(copy, path)
+  }
+
   refuse(path: string, message: string): void {
     this.refusal ??= { path, message }
   }
