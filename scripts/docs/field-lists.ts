@@ -7,6 +7,7 @@ import { messagesApi } from "../../src/dialects/anthropic/client.ts"
 import { converseApi } from "../../src/dialects/bedrock/converse-client.ts"
 import type { ClientApi } from "../../src/dialects/client/client-api.ts"
 import type { FieldRule, FieldTable } from "../../src/dialects/client/fields.ts"
+import { cohereChatApi } from "../../src/dialects/cohere/client.ts"
 import { cohereEmbed, cohereRerankClient } from "../../src/dialects/cohere/whole-client.ts"
 import { generateApi } from "../../src/dialects/gemini/client.ts"
 import { generationFields } from "../../src/dialects/gemini/client-request.ts"
@@ -29,6 +30,7 @@ const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable
   [responsesApi, "", responsesApi.fields],
   [messagesApi, "", messagesApi.fields],
   [converseApi, "", converseApi.fields],
+  [cohereChatApi, "", cohereChatApi.fields],
   [generateApi, "", generateApi.fields],
   [generateApi, ", `generationConfig`", generationFields],
   ...[

@@ -55,6 +55,7 @@ const geminiModel = (model: Model) => ({
 })
 
 const cohereEndpoints: Readonly<Partial<Record<NonNullable<Model["kind"]>, string>>> = {
+  chat: "chat",
   embedding: "embed",
   rerank: "rerank",
 }

@@ -9,6 +9,7 @@ import type { DecodedCall } from "../../calls/held-call.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import { converseApi } from "../../dialects/bedrock/converse-client.ts"
 import { invokeApi } from "../../dialects/bedrock/invoke-client.ts"
+import { cohereChatApi } from "../../dialects/cohere/client.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { dialectOf } from "../../dialects/index.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
@@ -44,9 +45,17 @@ import {
 } from "./protocol.ts"
 
 const apis = new Map(
-  [chatApi, completionApi, responsesApi, summarisingApi, messagesApi, invokeApi, converseApi, generateApi].map(
-    (api) => [api.name, api],
-  ),
+  [
+    chatApi,
+    completionApi,
+    responsesApi,
+    summarisingApi,
+    messagesApi,
+    invokeApi,
+    converseApi,
+    cohereChatApi,
+    generateApi,
+  ].map((api) => [api.name, api]),
 )
 
 /** The priority of the thread: if both want a core, the event loop comes first. Only Linux has priorities of threads. */
