@@ -7,8 +7,8 @@ import { messagesApi } from "../../src/dialects/anthropic/client.ts"
 import { converseApi } from "../../src/dialects/bedrock/converse-client.ts"
 import type { ClientApi } from "../../src/dialects/client/client-api.ts"
 import type { FieldRule, FieldTable } from "../../src/dialects/client/fields.ts"
-import { cohereChatApi } from "../../src/dialects/cohere/client.ts"
-import { cohereEmbed, cohereRerankClient } from "../../src/dialects/cohere/whole-client.ts"
+import { cohereChatApi, cohereV1Api } from "../../src/dialects/cohere/client.ts"
+import { cohereEmbed, cohereRerankClient, cohereRerankV1 } from "../../src/dialects/cohere/whole-client.ts"
 import { generateApi } from "../../src/dialects/gemini/client.ts"
 import { generationFields } from "../../src/dialects/gemini/client-request.ts"
 import { embedContent } from "../../src/dialects/gemini/whole-client.ts"
@@ -31,6 +31,7 @@ const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable
   [messagesApi, "", messagesApi.fields],
   [converseApi, "", converseApi.fields],
   [cohereChatApi, "", cohereChatApi.fields],
+  [cohereV1Api, "", cohereV1Api.fields],
   [generateApi, "", generateApi.fields],
   [generateApi, ", `generationConfig`", generationFields],
   ...[
@@ -40,6 +41,7 @@ const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable
     embedContent,
     cohereEmbed,
     cohereRerankClient,
+    cohereRerankV1,
     openaiGenerations,
     openaiEdits,
     openaiSpeechClient,

@@ -43,7 +43,7 @@ const purposes = {
 /** Whether a text that is too long is cut: at its end, unless the client says otherwise. */
 const truncations = { NONE: false, END: true }
 
-const apiVersion = { version: "2" }
+const apiVersion = (version: 1 | 2) => ({ version: String(version) })
 
 /** @param version 1 gives vectors without their type, where the client names none */
 const embedClient = (version: 1 | 2): WholeClient<EmbeddingResponse> => ({
@@ -83,7 +83,7 @@ const embedClient = (version: 1 | 2): WholeClient<EmbeddingResponse> => ({
           ? { response_type: "embeddings_floats", embeddings: vectors }
           : { response_type: "embeddings_by_type", embeddings: { [String(type)]: vectors } }),
         texts,
-        meta: { api_version: apiVersion, billed_units: { input_tokens: usage.inTokens } },
+        meta: { api_version: apiVersion(version), billed_units: { input_tokens: usage.inTokens } },
       }),
     })
   },
@@ -97,26 +97,44 @@ const rerankFields: FieldTable = {
   ...all(withoutEffect("requests have one priority"), "priority"),
 }
 
-export const cohereRerankClient: WholeClient<RerankResponse> = {
-  name: "Cohere rerank",
+const rerankV1Fields: FieldTable = {
+  ...all(carried, "model", "query", "documents", "top_n", "rank_fields", "return_documents"),
+  max_chunks_per_doc: withoutEffect("the vendor cuts long documents itself"),
+}
+
+/** The texts of documents, which may be objects: the named members of each, one in a line. */
+const textsOf = (reader: FieldReader, documents: unknown, names: ReadonlyArray<unknown>): ReadonlyArray<string> =>
+  reader.list(documents, "documents").map((document, index) => {
+    if (typeof document === "string") return document
+    const object = reader.object(document, `documents.${index}`)
+    const values = names.map((name) => (typeof name === "string" ? object[name] : undefined))
+    const said = values.filter((value) => !isAbsent(value))
+    if (said.length === 0) reader.refuse(`documents.${index}`, `must have ${names.join(" or ")}`)
+    return said.map((value) => (typeof value === "string" ? value : JSON.stringify(value))).join("\n")
+  })
+
+/** @param version documents of version 1 may be objects, of which `rank_fields` names the members that count */
+const rerankClient = (version: 1 | 2): WholeClient<RerankResponse> => ({
+  name: version === 1 ? "Cohere rerank v1" : "Cohere rerank",
   errors: cohereErrors,
-  fields: rerankFields,
+  fields: version === 1 ? rerankV1Fields : rerankFields,
   fieldNames: [
     ["topN", "top_n"],
     ["maxTokensPerDocument", "max_tokens_per_doc"],
   ],
   decode: (body) => {
     const reader = new FieldReader()
-    reader.check(rerankFields, body, "")
+    reader.check(version === 1 ? rerankV1Fields : rerankFields, body, "")
     const model = reader.string(body["model"], "model")
     const { documents } = body
+    const names = isAbsent(body["rank_fields"]) ? ["text"] : reader.list(body["rank_fields"], "rank_fields")
     const told = body["return_documents"] === true && Array.isArray(documents) ? documents : undefined
     return reader.result({
       omitted: reader.omitted,
       model,
       request: present({
         query: body["query"],
-        documents,
+        documents: version === 1 ? textsOf(reader, documents, names) : documents,
         topN: body["top_n"],
         maxTokensPerDocument: body["max_tokens_per_doc"],
       }),
@@ -125,13 +143,18 @@ export const cohereRerankClient: WholeClient<RerankResponse> = {
         results: results.map(({ index, score }) => ({
           index,
           relevance_score: score,
-          ...(told !== undefined && { document: { text: told[index] } }),
+          ...(told !== undefined && { document: shownOf(told[index]) }),
         })),
         meta: {
-          api_version: apiVersion,
+          api_version: apiVersion(version),
           billed_units: { search_units: usage.dims?.["searches"] ?? 0 },
         },
       }),
     })
   },
-}
+})
+
+const shownOf = (document: unknown): unknown => (typeof document === "string" ? { text: document } : document)
+
+export const cohereRerankClient = rerankClient(2)
+export const cohereRerankV1 = rerankClient(1)

@@ -12,7 +12,7 @@ import { converseApi } from "../../dialects/bedrock/converse-client.ts"
 import { invokeApi } from "../../dialects/bedrock/invoke-client.ts"
 import type { ClientApi, RequestPlace } from "../../dialects/client/client-api.ts"
 import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
-import { cohereChatApi } from "../../dialects/cohere/client.ts"
+import { cohereChatApi, cohereV1Api } from "../../dialects/cohere/client.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
@@ -209,6 +209,7 @@ const makeCompatibleHandlers = Effect.gen(function* () {
     ],
     [conversePath, (said) => exchange({ api: converseApi, ...whole, said })],
     [invokePath, (said) => exchange({ api: invokeApi, ...whole, said })],
+    ["/cohere/v1/chat", (said) => exchange({ api: cohereV1Api, ...whole, said })],
     ["/cohere/v2/chat", (said) => exchange({ api: cohereChatApi, ...whole, said })],
     ["/anthropic/v1/messages", (said) => exchange({ api: messagesApi, ...whole, said })],
     [

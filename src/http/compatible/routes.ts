@@ -6,7 +6,6 @@ import { newRequestId } from "../../calls/calls.ts"
 import { isAuthorised } from "../../calls/model.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
-import type { ClientApi } from "../../dialects/client/client-api.ts"
 import type { ErrorWords } from "../../dialects/client/whole-client.ts"
 import { cohereErrors } from "../../dialects/cohere/whole-client.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
@@ -26,10 +25,19 @@ import { failureIn, makeAnswerIn } from "./reply.ts"
 import { handleOf } from "./request.ts"
 
 /** Features of these APIs that the gateway does not support, with an alternative; also for the paths below each path. */
-const refusedPaths: ReadonlyArray<readonly [path: `/${string}`, api: ClientApi, why: string]> = [
+const refusedPaths: ReadonlyArray<readonly [path: `/${string}`, api: ErrorWords, why: string]> = [
   ["/openai/v1/realtime/calls", chatApi, "open a session over a WebSocket"],
   ["/openai/v1/realtime/sessions", chatApi, "make a client secret"],
   ["/openai/v1/realtime/transcription_sessions", chatApi, "send the recording to audio/transcriptions"],
+  ["/cohere/v1/tokenize", cohereErrors, "a reply has the tokens of its request"],
+  ["/cohere/v1/detokenize", cohereErrors, "replies are text"],
+  ["/cohere/v1/generate", cohereErrors, "send the prompt to /v2/chat"],
+  ["/cohere/v1/summarize", cohereErrors, "ask for a summary at /v2/chat"],
+  ["/cohere/v1/classify", cohereErrors, "ask for a class at /v2/chat, with a schema of its answer"],
+  ["/cohere/v1/embed-jobs", cohereErrors, "send the texts to /v2/embed"],
+  ["/cohere/v1/datasets", cohereErrors, "send the texts to /v2/embed"],
+  ["/cohere/v1/connectors", cohereErrors, "send documents or tools to /v2/chat"],
+  ["/cohere/v1/finetuning", cohereErrors, "models are the catalogue's"],
   ["/gemini/v1/interactions", generateApi, "nothing is stored: send the contents to generateContent"],
   ["/gemini/v1beta/interactions", generateApi, "nothing is stored: send the contents to generateContent"],
   ["/gemini/v1alpha/interactions", generateApi, "nothing is stored: send the contents to generateContent"],

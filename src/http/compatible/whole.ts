@@ -4,7 +4,7 @@ import { newRequestId } from "../../calls/calls.ts"
 import type { CallRequest, Kind } from "../../calls/kind.ts"
 import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
 import type { WholeAsked, WholeClient } from "../../dialects/client/whole-client.ts"
-import { cohereEmbed, cohereEmbedV1, cohereRerankClient } from "../../dialects/cohere/whole-client.ts"
+import { cohereEmbed, cohereEmbedV1, cohereRerankClient, cohereRerankV1 } from "../../dialects/cohere/whole-client.ts"
 import { batchEmbedContents, embedContent } from "../../dialects/gemini/whole-client.ts"
 import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../../dialects/openai-chat/whole-client.ts"
 import { isObject } from "../../dialects/parse/json.ts"
@@ -87,6 +87,7 @@ export const wholeRoutes = ({ run }: CallRunner) => {
     ["/openai/v1/rerank", (said) => route(reranks, sharedRerankClient, "", said)],
     ["/cohere/v2/embed", () => route(embeddings, cohereEmbed)],
     ["/cohere/v1/embed", () => route(embeddings, cohereEmbedV1)],
+    ["/cohere/v1/rerank", () => route(reranks, cohereRerankV1)],
     ["/cohere/v2/rerank", () => route(reranks, cohereRerankClient)],
   ])
   return (path: string, said?: SaidByPath): DirectHandler | undefined => {

@@ -9,7 +9,7 @@ import type { DecodedCall } from "../../calls/held-call.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import { converseApi } from "../../dialects/bedrock/converse-client.ts"
 import { invokeApi } from "../../dialects/bedrock/invoke-client.ts"
-import { cohereChatApi } from "../../dialects/cohere/client.ts"
+import { cohereChatApi, cohereV1Api } from "../../dialects/cohere/client.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { dialectOf } from "../../dialects/index.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
@@ -54,6 +54,7 @@ const apis = new Map(
     invokeApi,
     converseApi,
     cohereChatApi,
+    cohereV1Api,
     generateApi,
   ].map((api) => [api.name, api]),
 )

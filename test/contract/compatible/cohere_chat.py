@@ -61,5 +61,19 @@ def second():
     check("tools: results", reply.message.content[0].text == "Hello there")
 
 
+def first():
+    client = cohere.Client(api_key=key, base_url=f"{base}/cohere")
+    reply = client.chat(model="claude", message="Hello", preamble="Be short.")
+    check("v1: whole", reply.text == "Hello there" and reply.meta.billed_units.output_tokens == 2)
+    text = ""
+    for event in client.chat_stream(model="main", message="Hello", chat_history=reply.chat_history):
+        if event.event_type == "text-generation":
+            text += event.text
+        if event.event_type == "stream-end":
+            check("v1: end", event.response.text == "Hello there")
+    check("v1: streamed", text == "Hello there")
+
+
 second()
+first()
 print(json.dumps(checked))
