@@ -44,8 +44,8 @@ export const messagesApi: ClientApi = {
   events: (context) => new CarriedEvents(new MessagesEvents(context), () => messageRules(context)),
   whole: wholeMessage,
   error: messagesError,
-  omittedFeatures: (headers, isCarried) => {
-    const asked = betasIn(headers["anthropic-beta"])
+  omittedFeatures: (headers, isCarried, features = []) => {
+    const asked = [...features, ...betasIn(headers["anthropic-beta"])]
     return asked.filter((name) => (isCarried ? !carriedBetas.test(name) : addingBetas.test(name)))
   },
   requestIdHeader: "request-id",

@@ -1,4 +1,5 @@
 /** Amazon Bedrock's Converse towards clients. */
+import { messagesApi } from "../anthropic/client.ts"
 import type { ClientApi } from "../client/client-api.ts"
 import { parseObject } from "../parse/json.ts"
 import { bedrockErrors } from "./client-errors.ts"
@@ -14,6 +15,7 @@ export const converseApi: ClientApi = {
   decode: decodeConverse,
   events: (context) => new ConverseEvents(context),
   whole: wholeConverse,
+  ...(messagesApi.omittedFeatures !== undefined && { omittedFeatures: messagesApi.omittedFeatures }),
   framing: inFrames(({ type, data }) =>
     type === "error" ? failureFrame(parseObject(data)?.["message"]) : writeFrame("event", type, data),
   ),

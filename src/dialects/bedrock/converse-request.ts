@@ -21,6 +21,7 @@ import {
   withoutEffect,
 } from "../client/fields.ts"
 import { isObject, type JsonObject, parseObject } from "../parse/json.ts"
+import { betasIn } from "./betas.ts"
 import { blocksIn, isCachePoint, markLast } from "./converse-blocks.ts"
 import { type MemberReaders, readMember } from "./converse-members.ts"
 
@@ -81,7 +82,7 @@ export const decodeConverse = ({ model, stream, ...body }: JsonObject): Result.R
     }),
     stream,
   })
-  const context = { model: reader.string(model, "model"), includesUsage: true }
+  const context = { model: reader.string(model, "model"), includesUsage: true, features: betasIn(fields) }
   return Result.flatMap(reader.result({ exchange, context }), (read) => reader.carriedResult(read))
 }
 

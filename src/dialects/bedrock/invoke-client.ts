@@ -2,9 +2,11 @@
  * Anthropic's messages towards clients of Amazon Bedrock: the same bodies, in Bedrock's frames and with its errors.
  * Sources: AWS, "InvokeModel", "InvokeModelWithResponseStream"; Anthropic, "Claude on Amazon Bedrock".
  */
+import { Result } from "effect"
 import { betasCarried, messagesApi } from "../anthropic/client.ts"
 import type { ClientApi } from "../client/client-api.ts"
-import { isObject, type JsonObject, parseObject } from "../parse/json.ts"
+import { isObject, parseObject } from "../parse/json.ts"
+import { betasIn } from "./betas.ts"
 import { bedrockErrors } from "./client-errors.ts"
 import { failureFrame, inFrames, type TextEvent } from "./client-frames.ts"
 import { writeFrame } from "./event-stream.ts"
@@ -17,9 +19,6 @@ const frameOf = ({ type, data }: TextEvent): Uint8Array => {
   return failureFrame(isObject(error) ? error["message"] : undefined)
 }
 
-const betasIn = ({ anthropic_beta: names }: JsonObject): ReadonlyArray<string> =>
-  Array.isArray(names) ? names.filter((name) => typeof name === "string") : []
-
 export const invokeApi: ClientApi = {
   ...messagesApi,
   ...bedrockErrors,
@@ -31,6 +30,10 @@ export const invokeApi: ClientApi = {
         betasCarried([...betasIn(body), ...(messagesApi.carried?.betas?.(headers, body) ?? [])]),
     },
   }),
-  decode: ({ anthropic_beta: _, ...body }, place) => messagesApi.decode(body, place),
+  decode: ({ anthropic_beta: names, ...body }, place) =>
+    Result.map(messagesApi.decode(body, place), (read) => ({
+      ...read,
+      context: { ...read.context, features: betasIn({ anthropic_beta: names }) },
+    })),
   framing: inFrames(frameOf),
 }

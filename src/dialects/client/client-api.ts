@@ -65,7 +65,7 @@ export interface ClientRequest {
   /** The fields, to be checked by the schema of twp/1; `meta` is added by the HTTP layer. */
   readonly exchange: JsonObject
   /** The facts that its reply needs. */
-  readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups" | "echo">
+  readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups" | "echo" | "features">
   /** The positions of JSON in the body that is forwarded as its text. */
   readonly exact?: ExactPlaces | undefined
   /** The same request for a vendor of the same API; absent if it is carried to none. */
@@ -94,6 +94,8 @@ export interface ReplyContext {
   readonly groups?: ToolGroups
   /** The fields of the request that its reply repeats, as the client sent them. */
   readonly echo?: JsonObject | undefined
+  /** Features that its body asks for, where the API has them there. */
+  readonly features?: ReadonlyArray<string>
   /** Present if the reply is kept. */
   readonly kept?: KeptNames | undefined
   /** Whether a stream is one array of JSON. */
@@ -142,10 +144,14 @@ export interface ClientApi {
   readonly framing?: Framing
   /** Further headers of its errors. */
   readonly headers?: (status: number, code: string) => Readonly<Record<string, string>>
-  /** Features that a header asks for and that are not available, for a warning. */
+  /**
+   * Features that a header or the body asks for and that are not available, for a warning.
+   * @param features in the body
+   */
   readonly omittedFeatures?: (
     headers: Readonly<Record<string, string | undefined>>,
     isCarried: boolean,
+    features?: ReadonlyArray<string>,
   ) => ReadonlyArray<string>
   /** The header in which this API's clients look for a request id. */
   readonly requestIdHeader: string

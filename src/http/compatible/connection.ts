@@ -15,6 +15,7 @@ const readResponse = Schema.decodeUnknownOption(Schema.fromJsonString(ChatReply)
 export class CompatibleConnection extends ApiConnection<ChatReply> {
   readonly #api: ClientApi
   readonly #headers: Readonly<Record<string, string | undefined>>
+  readonly #features: ReadonlyArray<string> | undefined
   #omittedTools: ReadonlyArray<string> = []
   /** Undefined if the request is translated. */
   #carried: CarryingNotes | undefined
@@ -42,6 +43,7 @@ export class CompatibleConnection extends ApiConnection<ChatReply> {
     super(response, context.requestId, words, api.events(context))
     this.#api = api
     this.#headers = headers
+    this.#features = context.features
   }
 
   protected override contentType(): string {
@@ -69,7 +71,10 @@ export class CompatibleConnection extends ApiConnection<ChatReply> {
     return [
       ...warningHeader("tools_omitted", this.#omittedTools),
       ...warningHeader("fields_carried", this.#carried?.newFields ?? []),
-      ...warningHeader("betas_omitted", this.#api.omittedFeatures?.(this.#headers, this.#carried !== undefined) ?? []),
+      ...warningHeader(
+        "betas_omitted",
+        this.#api.omittedFeatures?.(this.#headers, this.#carried !== undefined, this.#features) ?? [],
+      ),
       ...super.notices(),
     ]
   }

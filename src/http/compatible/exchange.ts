@@ -9,6 +9,7 @@ import { type InlinedFile, VendorFiles } from "../../client-files/vendor-files.t
 import { WeirConfig } from "../../config.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import { converseApi } from "../../dialects/bedrock/converse-client.ts"
+import { bedrockCountApi } from "../../dialects/bedrock/count-client.ts"
 import { invokeApi } from "../../dialects/bedrock/invoke-client.ts"
 import type { ClientApi, RequestPlace } from "../../dialects/client/client-api.ts"
 import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
@@ -31,7 +32,7 @@ import { isLarge, LargeRequests, largeBytes } from "../large/large-requests.ts"
 import { takeRoom } from "../large/take-room.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
-import { behindDoor, conversePath, invokePath } from "./doors/doors.ts"
+import { bedrockCountPath, behindDoor, conversePath, invokePath } from "./doors/doors.ts"
 import { handlersAt } from "./doors/handlers-at.ts"
 import { makeInlineFiles, namesFiles } from "./files/inlined-files.ts"
 import { makeUploads } from "./files/routes.ts"
@@ -209,6 +210,10 @@ const makeCompatibleHandlers = Effect.gen(function* () {
     ],
     [conversePath, (said) => exchange({ api: converseApi, ...whole, said })],
     [invokePath, (said) => exchange({ api: invokeApi, ...whole, said })],
+    [
+      bedrockCountPath,
+      (said) => count({ api: bedrockCountApi, ...whole, counts: true, said }, (inputTokens) => ({ inputTokens })),
+    ],
     ["/cohere/v1/chat", (said) => exchange({ api: cohereV1Api, ...whole, said })],
     ["/cohere/v2/chat", (said) => exchange({ api: cohereChatApi, ...whole, said })],
     ["/anthropic/v1/messages", (said) => exchange({ api: messagesApi, ...whole, said })],

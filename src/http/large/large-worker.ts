@@ -8,6 +8,7 @@ import { Effect, Result } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import { converseApi } from "../../dialects/bedrock/converse-client.ts"
+import { bedrockCountApi } from "../../dialects/bedrock/count-client.ts"
 import { invokeApi } from "../../dialects/bedrock/invoke-client.ts"
 import { cohereChatApi, cohereV1Api } from "../../dialects/cohere/client.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
@@ -53,6 +54,7 @@ const apis = new Map(
     messagesApi,
     invokeApi,
     converseApi,
+    bedrockCountApi,
     cohereChatApi,
     cohereV1Api,
     generateApi,

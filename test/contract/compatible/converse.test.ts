@@ -5,6 +5,8 @@ import {
   ConverseCommand,
   type ConverseCommandInput,
   ConverseStreamCommand,
+  CountTokensCommand,
+  type CountTokensCommandInput,
   type Message,
 } from "@aws-sdk/client-bedrock-runtime"
 import { NodeHttpHandler } from "@smithy/node-http-handler"
@@ -138,6 +140,53 @@ describe("Converse", () => {
       toolConfig: { tools },
     })
     expect(vendorBodyOf(gateway().vendor)).toContain(`{"degrees":12}`)
+  })
+
+  it("counts tokens of a call of either form, without a call", async () => {
+    const before = gateway().vendor.calls.length
+    const count = async (input: CountTokensCommandInput["input"], modelId = "main") =>
+      (await client().send(new CountTokensCommand({ modelId, input }))).inputTokens ?? 0
+    const text = "Hello, river! ".repeat(100)
+    const body = Buffer.from(
+      JSON.stringify({ anthropic_version: "bedrock-2023-05-31", messages: [{ role: "user", content: text }] }),
+    )
+    const byConverse = await count({ converse: { messages: [{ role: "user", content: [{ text }] }] } })
+    const byInvoke = await count({ invokeModel: { body } }, "claude")
+    expect(byConverse).toBeGreaterThan(300)
+    expect(byInvoke).toBe(byConverse)
+    expect(gateway().vendor.calls.length).toBe(before)
+    const wrong: ReadonlyArray<readonly [CountTokensCommandInput["input"], RegExp]> = [
+      [{ invokeModel: { body: Buffer.from("no") } }, /input\.invokeModel\.body/],
+      [
+        { converse: { messages: [{ role: "user", content: [{ image: { format: "png", source: undefined } }] }] } },
+        /input\.converse\.messages\.0/,
+      ],
+    ]
+    for (const [input, reason] of wrong)
+      await expect(count(input)).rejects.toMatchObject({
+        name: "ValidationException",
+        message: expect.stringMatching(reason),
+      })
+    const large = "A river. ".repeat(60_000)
+    expect(await count({ converse: { messages: [{ role: "user", content: [{ text: large }] }] } })).toBeGreaterThan(
+      60_000,
+    )
+  })
+
+  it("names the features of a body that it leaves out", async () => {
+    gateway().vendor.script(answering(answer))
+    const betas = ["context-1m-2025-08-07", "interleaved-thinking-2025-05-14", "unknown-2030-01-01"]
+    const headers = { authorization: `Bearer ${gateway().keyId}~${gateway().key}`, "content-type": "application/json" }
+    const warningOf = async (path: string, body: object) => {
+      const sent = { method: "POST", headers, body: JSON.stringify(body) }
+      return (await fetch(`${gateway().baseUrl}/bedrock/model/${path}`, sent)).headers.get("x-svc-warning")
+    }
+    const messages = [{ role: "user", content: [{ type: "text", text: "Hello" }] }]
+    const invoked = { anthropic_version: "bedrock-2023-05-31", max_tokens: 50, messages, anthropic_beta: betas }
+    expect(await warningOf("claude/invoke", invoked)).toBe("betas_omitted=context-1m-2025-08-07,unknown-2030-01-01")
+    expect(await warningOf("main/invoke", invoked)).toBe("betas_omitted=context-1m-2025-08-07")
+    const fields = { messages: hello, additionalModelRequestFields: { anthropic_beta: betas } }
+    expect(await warningOf("claude/converse", fields)).toBe("betas_omitted=context-1m-2025-08-07")
   })
 
   it("keeps a large prompt whole", async () => {

@@ -45,6 +45,7 @@ const vertex = "^/vertex/(?:v1(?:beta1)?/)?(?:projects/[\\w.:-]+/locations/[\\w-
 /** Only doors lead there: no request has a path without a slash. */
 export const invokePath = "bedrock/messages"
 export const conversePath = "bedrock/converse"
+export const bedrockCountPath = "bedrock/count-tokens"
 
 /** The first that fits. */
 const doors: ReadonlyArray<Door> = [
@@ -77,6 +78,7 @@ const doors: ReadonlyArray<Door> = [
     /^\/bedrock\/model\/([^/]+)\/(converse|converse-stream)$/,
     ([, model, method], query) => naming(conversePath, query, model, { stream: method !== "converse" }),
   ],
+  [/^\/bedrock\/model\/([^/]+)\/count-tokens$/, ([, model], query) => naming(bedrockCountPath, query, model)],
   [
     new RegExp(`${vertex}endpoints/openapi/(chat/completions|embeddings)$`),
     ([, rest = ""], query) => behind(`/openai/v1/${rest}`, query),
