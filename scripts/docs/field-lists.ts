@@ -11,6 +11,7 @@ import { cohereChatApi, cohereV1Api } from "../../src/dialects/cohere/client.ts"
 import { cohereEmbed, cohereRerankClient, cohereRerankV1 } from "../../src/dialects/cohere/whole-client.ts"
 import { generateApi } from "../../src/dialects/gemini/client.ts"
 import { generationFields } from "../../src/dialects/gemini/client-request.ts"
+import { predictEmbeddings } from "../../src/dialects/gemini/predict-client.ts"
 import { embedContent } from "../../src/dialects/gemini/whole-client.ts"
 import { chatApi } from "../../src/dialects/openai-chat/client.ts"
 import { completionApi } from "../../src/dialects/openai-chat/completion-client.ts"
@@ -39,6 +40,7 @@ const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable
     openaiModerations,
     sharedRerankClient,
     embedContent,
+    predictEmbeddings,
     cohereEmbed,
     cohereRerankClient,
     cohereRerankV1,

@@ -11,9 +11,12 @@ const oneFields: FieldTable = {
   ...all(refused("no vendor but Gemini knows titles"), "title"),
 }
 
+/** Vertex AI has the settings of one text in an object of their own. */
+const singleFields: FieldTable = { ...oneFields, embedContentConfig: carried }
+
 const batchFields: FieldTable = all(carried, "requests")
 
-const purposes: Readonly<Record<string, string>> = {
+export const purposes: Readonly<Record<string, string>> = {
   RETRIEVAL_QUERY: "query",
   QUESTION_ANSWERING: "query",
   FACT_VERIFICATION: "query",
@@ -61,11 +64,11 @@ const fieldNames = [
 export const embedContent: WholeClient<EmbeddingResponse> = {
   name: "Gemini embedContent",
   errors: geminiErrors,
-  fields: oneFields,
+  fields: singleFields,
   fieldNames,
-  decode: (body, model) => {
+  decode: ({ embedContentConfig: config, ...body }, model) => {
     const reader = new FieldReader()
-    const { text, rest } = readOne(body, "", reader)
+    const { text, rest } = readOne({ ...body, ...reader.optionalObject(config, "embedContentConfig") }, "", reader)
     return reader.result({
       omitted: reader.omitted,
       model,

@@ -191,9 +191,9 @@ const makeCompatibleHandlers = Effect.gen(function* () {
       ),
     )
 
-  const wholeRoute = wholeRoutes(runner)
+  const { at: wholeRoute, predictTexts } = wholeRoutes(runner)
   const uploadTo = yield* makeUploads
-  const media = mediaRoutes(runner, yield* JobStore, bodyMaxBytes)
+  const media = mediaRoutes(runner, yield* JobStore, bodyMaxBytes, predictTexts)
   const whole = { model: "", stream: false, isArray: false, counts: false }
   const exact = handlersAt([
     ["/openai/v1/chat/completions", (said) => exchange({ api: chatApi, ...whole, said })],

@@ -6,6 +6,7 @@ import type { CallRequest, Kind } from "../../calls/kind.ts"
 import type { EventEncoder } from "../../dialects/client/client-api.ts"
 import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
 import { generateImage, generateSpeech, mediaAskedOf, predictImages } from "../../dialects/gemini/media-client.ts"
+import { predictsTexts } from "../../dialects/gemini/predict-client.ts"
 import type { MediaAsked as ApiAsked, MediaClient } from "../../dialects/openai-chat/media-client.ts"
 import { openaiEdits, openaiGenerations, openaiSpeechClient } from "../../dialects/openai-chat/media-client.ts"
 import { openaiTranscriptions, openaiTranslations } from "../../dialects/openai-chat/transcription-client.ts"
@@ -88,11 +89,15 @@ const sound = {
   bytes: () => new SoundStream(),
 }
 
-/** The handlers of media calls on compatible routes. */
+/**
+ * The handlers of media calls on compatible routes.
+ * @param predictTexts the handler of embeddings by the path of predictions
+ */
 export const mediaRoutes = (
   { upload, hasCredential, takeRoom }: CallRunner,
   store: JobStore["Service"],
   bodyMaxBytes: number,
+  predictTexts: (model: string) => DirectHandler,
 ) => {
   const route =
     <Request extends CallRequest, Body extends object>(
@@ -129,6 +134,30 @@ export const mediaRoutes = (
       })
     }
 
+  /** The handler that a body asks for, or the other one, which gets the body too. */
+  const byBody = (pick: (body: Uint8Array) => DirectHandler | undefined, other: DirectHandler): DirectHandler => {
+    const picked: DirectHandler = Effect.fnUntraced(function* (request, response) {
+      const sent = Effect.flatMap(takeRoom(request), (room) =>
+        Effect.map(request.body(bodyMaxBytes, room), (bytes) => ({ bytes, room })),
+      )
+      const result = yield* Effect.result(sent)
+      const body = Result.map(result, ({ bytes }) => bytes)
+      const read = {
+        ...request,
+        room: Result.isSuccess(result) ? result.success.room : noRoom,
+        body: () => Effect.fromResult(body),
+        chunks: () => partsOf(body),
+      }
+      const handler = (Result.isSuccess(body) ? pick(body.success) : undefined) ?? other
+      return yield* handler(read, response)
+    }, Effect.scoped)
+    // A caller without a valid credential is refused there, and its body is not read.
+    return (request, response) =>
+      Effect.flatMap(hasCredential(withCredential(request)), (isKnown) =>
+        isKnown ? picked(request, response) : other(request, response),
+      )
+  }
+
   const exact = handlersAt([
     ["/openai/v1/images/generations", (said) => route(pictures, openaiGenerations, said)],
     ["/openai/v1/images/edits", (said) => route(pictures, openaiEdits, said)],
@@ -142,35 +171,20 @@ export const mediaRoutes = (
       const [, video] = remixPath.exec(path) ?? []
       if (video !== undefined) return route(remixes(store, video), openaiRemixes)
       const model = handleInPath(predictPath.exec(path)?.[1])
-      return model === undefined ? exact(path, said) : route(pictures, predictImages(model))
+      if (model === undefined) return exact(path, said)
+      return byBody(
+        (body) => (predictsTexts(body) ? undefined : route(pictures, predictImages(model))),
+        predictTexts(model),
+      )
     },
 
-    /** Gemini's one path for text, pictures and sound: what is asked for is in the body. */
-    orMedia: (model: string, isStream: boolean, chat: DirectHandler): DirectHandler => {
-      const byModality: DirectHandler = Effect.fnUntraced(function* (request, response) {
-        const sent = Effect.flatMap(takeRoom(request), (room) =>
-          Effect.map(request.body(bodyMaxBytes, room), (bytes) => ({ bytes, room })),
-        )
-        const result = yield* Effect.result(sent)
-        const body = Result.map(result, ({ bytes }) => bytes)
-        const read = {
-          ...request,
-          room: Result.isSuccess(result) ? result.success.room : noRoom,
-          body: () => Effect.fromResult(body),
-          chunks: () => partsOf(body),
-        }
-        const asked = Result.isSuccess(body) ? mediaAskedOf(body.success) : undefined
-        if (asked === undefined) return yield* chat(read, response)
-        const handler =
-          asked === "image" ? route(pictures, generateImage(model)) : route(sound, generateSpeech(model, isStream))
-        return yield* handler(read, response)
-      }, Effect.scoped)
-      // A caller without a valid credential is refused there, and its body is not read.
-      return (request, response) =>
-        Effect.flatMap(hasCredential(withCredential(request)), (isKnown) =>
-          isKnown ? byModality(request, response) : chat(request, response),
-        )
-    },
+    /** Gemini's one path for text, pictures and sound: the body says which of them is asked for. */
+    orMedia: (model: string, isStream: boolean, chat: DirectHandler): DirectHandler =>
+      byBody((body) => {
+        const asked = mediaAskedOf(body)
+        if (asked === undefined) return undefined
+        return asked === "image" ? route(pictures, generateImage(model)) : route(sound, generateSpeech(model, isStream))
+      }, chat),
   }
 }
 

@@ -5,6 +5,7 @@ import type { CallRequest, Kind } from "../../calls/kind.ts"
 import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
 import type { WholeAsked, WholeClient } from "../../dialects/client/whole-client.ts"
 import { cohereEmbed, cohereEmbedV1, cohereRerankClient, cohereRerankV1 } from "../../dialects/cohere/whole-client.ts"
+import { predictEmbeddings } from "../../dialects/gemini/predict-client.ts"
 import { batchEmbedContents, embedContent } from "../../dialects/gemini/whole-client.ts"
 import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../../dialects/openai-chat/whole-client.ts"
 import { isObject } from "../../dialects/parse/json.ts"
@@ -90,13 +91,18 @@ export const wholeRoutes = ({ run }: CallRunner) => {
     ["/cohere/v1/rerank", () => route(reranks, cohereRerankV1)],
     ["/cohere/v2/rerank", () => route(reranks, cohereRerankClient)],
   ])
-  return (path: string, said?: SaidByPath): DirectHandler | undefined => {
-    const known = exact(path, said)
-    if (known !== undefined) return known
-    const [, named, method] = embedPath.exec(path) ?? []
-    const model = handleInPath(named)
-    if (model === undefined) return undefined
-    return route(embeddings, method === "embedContent" ? embedContent : batchEmbedContents, model)
+  return {
+    at: (path: string, said?: SaidByPath): DirectHandler | undefined => {
+      const known = exact(path, said)
+      if (known !== undefined) return known
+      const [, named, method] = embedPath.exec(path) ?? []
+      const model = handleInPath(named)
+      if (model === undefined) return undefined
+      return route(embeddings, method === "embedContent" ? embedContent : batchEmbedContents, model)
+    },
+
+    /** Embeddings by the path of predictions. */
+    predictTexts: (model: string): DirectHandler => route(embeddings, predictEmbeddings, model),
   }
 }
 

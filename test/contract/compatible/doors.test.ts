@@ -29,7 +29,7 @@ const gateway = useGateway({
   catalogue: (urls) =>
     serving(testCatalogue(urls, ids), {
       models: {
-        ...modelsAt({ embed: "openai" }, "kind: embedding"),
+        ...modelsAt({ embed: "openai", "gemini-embed": "openai" }, "kind: embedding"),
         ...modelsAt({ draw: "openai" }, "kind: image"),
         ...modelsAt({ hear: "openai" }, "kind: transcription"),
       },
@@ -183,6 +183,48 @@ describe("the client of Vertex AI", () => {
     for await (const { name } of await google().models.list()) names.push(name)
     expect(names).toContain("models/main")
     expect(await google().models.get({ model: "main" })).toMatchObject({ displayName: "main" })
+  })
+
+  it("embeds texts, one and several, and draws", async () => {
+    gateway().vendor.script((call) => {
+      call.head(200, { "content-type": "application/json" })
+      const media = call.path.includes("/images/") ? answerMedia(call) : undefined
+      call.end(JSON.stringify(media !== undefined && "json" in media ? media.json : answerWhole(call)))
+    })
+    const { embeddings } = await google().models.embedContent({
+      model: "embed",
+      contents: ["a river", "a lake that is wide"],
+      config: { taskType: "RETRIEVAL_QUERY", outputDimensionality: 32, autoTruncate: true },
+    })
+    expect(embeddings?.map(({ values }) => values?.length)).toEqual([32, 32])
+    const counts = embeddings?.map(({ statistics }) => statistics?.tokenCount ?? 0) ?? []
+    expect(counts.every((count) => count > 0)).toBe(true)
+    expect(vendorBodyOf(gateway().vendor)).toContain(`"input":["a river","a lake that is wide"]`)
+    const one = await google().models.embedContent({
+      model: "gemini-embed",
+      contents: "a river",
+      config: { outputDimensionality: 32 },
+    })
+    expect(one.embeddings?.map(({ values }) => values?.length)).toEqual([32])
+    const drawn = await google().models.generateImages({
+      model: "draw",
+      prompt: "a river",
+      config: { numberOfImages: 1 },
+    })
+    expect(drawn.generatedImages).toHaveLength(1)
+    await expect(
+      google().models.embedContent({ model: "embed", contents: ["a"], config: { title: "A" } }),
+    ).rejects.toMatchObject({ status: 400, message: expect.stringContaining("title") })
+  })
+
+  it("embeds many texts at once", async () => {
+    gateway().vendor.script((call) => {
+      call.head(200, { "content-type": "application/json" })
+      call.end(JSON.stringify(answerWhole(call)))
+    })
+    const contents = Array.from({ length: 2000 }, (_, at) => `a river of ${at} "prompt" ${"long ".repeat(50)}`)
+    const { embeddings } = await google().models.embedContent({ model: "embed", contents })
+    expect(embeddings).toHaveLength(2000)
   })
 
   it("with an API key has the short paths", async () => {
