@@ -43,6 +43,11 @@ const refusedPaths: ReadonlyArray<readonly [path: `/${string}`, api: ErrorWords,
   ["/gemini/v1alpha/interactions", generateApi, "nothing is stored: send the contents to generateContent"],
 ]
 
+const unstored = serviceError(
+  "bad_request",
+  "Chat completions are not stored: keep responses, and read them at /openai/v1/responses/ID",
+)
+
 const unknownModel = serviceError("not_found", "There is no such model")
 
 /** Maximum body of a request for a client secret. */
@@ -125,6 +130,7 @@ export const compatibleRoutes = HttpRouter.use(
       if (method === undefined) yield* router.add("*", `${path}/*`, refuse)
       else yield* router.add(method, path, refuse)
     }
+    yield* router.add("*", "/openai/v1/chat/completions/*", () => failureIn(chatApi)(newRequestId(), unstored))
     // Clients request the base to check whether it answers.
     yield* router.add("*", "/anthropic", ({ method }) =>
       method === "HEAD"

@@ -142,6 +142,16 @@ describe("errors", () => {
     expect(await reply.json()).toMatchObject(shape)
   })
 
+  it("stored chat completions are refused by name, with an alternative", async () => {
+    const { completions } = openai().chat
+    const refused = { status: 400, message: expect.stringMatching(/not stored.*responses/) }
+    await expect(completions.list()).rejects.toMatchObject(refused)
+    await expect(completions.retrieve("chatcmpl-1")).rejects.toMatchObject(refused)
+    await expect(completions.update("chatcmpl-1", { metadata: {} })).rejects.toMatchObject(refused)
+    await expect(completions.delete("chatcmpl-1")).rejects.toMatchObject(refused)
+    await expect(completions.messages.list("chatcmpl-1")).rejects.toMatchObject(refused)
+  })
+
   it.each([
     ["not JSON", "{"],
     ["no object", "[]"],
