@@ -86,7 +86,7 @@ export const decodeCohereChat = (body: JsonObject): Result.Result<ClientRequest,
       ...paramsOf(body),
       logprobs: body["logprobs"] === true ? 0 : undefined,
       toolChoice: tools.length === 0 ? undefined : reader.word(choices, body["tool_choice"], "tool_choice"),
-      output: outputOf(reader, body["response_format"], "json_schema"),
+      output: outputOf(reader, body["response_format"]),
       ...thinking,
     }),
     stream: body["stream"],
@@ -115,17 +115,15 @@ const toolOf = (reader: FieldReader, value: unknown, path: string, isStrict: boo
   })
 }
 
-/** @param name the member with the schema, which differs between the versions of the API */
-export const outputOf = (
-  reader: FieldReader,
-  format: unknown,
-  name: "json_schema" | "schema",
-): JsonObject | "json" | undefined => {
+/** The schema is `schema` in the API v1, and `json_schema` in v2, whose clients have either. */
+export const outputOf = (reader: FieldReader, format: unknown): JsonObject | "json" | undefined => {
   if (isAbsent(format)) return undefined
   const path = "response_format"
-  const { type, [name]: schema } = reader.checked(all(carried, "type", name), format, path)
+  const { type, ...named } = reader.checked(all(carried, "type", "json_schema", "schema"), format, path)
   const word = reader.word({ text: "text", json_object: "json" } as const, type, `${path}.type`)
   if (word !== "json") return undefined
+  const name = isAbsent(named["json_schema"]) ? "schema" : "json_schema"
+  const schema = named[name]
   return isAbsent(schema) ? "json" : { schema: reader.exactly(schema, `${path}.${name}`), strict: true }
 }
 

@@ -42,7 +42,7 @@ export const decodeCohereV1 = (body: JsonObject): Result.Result<ClientRequest, F
     model: body["model"],
     thread: withDocuments(reader, threadOf(reader, body), documents),
     tools: tools.length === 0 ? undefined : tools,
-    params: presentIfAny({ ...paramsOf(body), output: outputOf(reader, body["response_format"], "schema") }),
+    params: presentIfAny({ ...paramsOf(body), output: outputOf(reader, body["response_format"]) }),
     stream: body["stream"],
   })
   const echo = { history: historyOf(body) }

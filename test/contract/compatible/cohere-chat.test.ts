@@ -149,6 +149,12 @@ describe("Cohere's chat", () => {
     })
     expect(sent()).toContain(`"topK":40`)
     expect(sent()).toContain("application/json")
+    const schema = { type: "object", properties: { river: { type: "string" } } }
+    for (const named of [{ schema }, { json_schema: schema }]) {
+      const asked = { messages: hello, response_format: { type: "json_object", ...named } }
+      expect(await ask(gateway(), "/cohere/v2/chat", { model: "main", ...asked })).toMatchObject({ status: 200 })
+      expect(sent()).toContain("river")
+    }
     await chat({ model: "claude", thinking: { type: "enabled", tokenBudget: 1500 }, maxTokens: 2000 })
     expect(sent()).toContain(`"budget_tokens":1500`)
     await chat({ model: "command", thinking: { type: "disabled" } })

@@ -4,6 +4,8 @@ import json
 import os
 
 import cohere
+from langchain_cohere import ChatCohere
+from langchain_core.messages import HumanMessage, ToolMessage
 
 base = os.environ["BASE_URL"]
 key = os.environ["API_KEY"]
@@ -74,6 +76,27 @@ def first():
     check("v1: streamed", text == "Hello there")
 
 
+def langchain():
+    llm = ChatCohere(model="main", cohere_api_key=key, base_url=f"{base}/cohere")
+    reply = llm.invoke("Hello")
+    check("langchain: whole", reply.content == "Hello there" and reply.usage_metadata["input_tokens"] == 10)
+    check("langchain: streamed", "".join(chunk.content for chunk in llm.stream("Hello")) == "Hello there")
+    asked = HumanMessage("Weather in Oslo?")
+    *_, called = llm.bind_tools([weather_of]).stream([asked])
+    calls = called.tool_calls
+    check("langchain: calls", [call["args"] for call in calls] == [{"city": "Oslo"}, {"city": "Rome"}])
+    results = [ToolMessage("12 degrees", tool_call_id=call["id"]) for call in calls]
+    check("langchain: results", llm.invoke([asked, called, *results]).content == "Hello there")
+    documents = [{"id": "1", "data": {"text": "A river is long."}}]
+    check("langchain: documents", llm.invoke("Hello", documents=documents).content == "Hello there")
+
+
+def weather_of(city: str) -> str:
+    """Weather of a city"""
+    return city
+
+
 second()
 first()
+langchain()
 print(json.dumps(checked))
