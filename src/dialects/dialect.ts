@@ -2,7 +2,7 @@
 import type { BatchDialect } from "./batch-dialect.ts"
 import type { ChatDialect } from "./chat-dialect.ts"
 import type { ImageDialect, SpeechDialect, TranscriptionDialect, VideoDialect } from "./media-dialect.ts"
-import type { RealtimeDialect } from "./openai-realtime/vendor.ts"
+import type { RealtimeDialect } from "./realtime-dialect.ts"
 import type { SearchDialect } from "./search/dialect.ts"
 import type { EmbeddingDialect, ModerationDialect, RerankDialect } from "./whole-dialect.ts"
 import type { VendorAccess } from "./wire.ts"

@@ -2,7 +2,9 @@
 export const closing = {
   normal: 1000,
   unsupportedData: 1003,
+  invalidData: 1007,
   policy: 1008,
+  tooLarge: 1009,
   internalError: 1011,
   restart: 1012,
   tryLater: 1013,

@@ -34,7 +34,7 @@ export interface VendorSocketListener {
   /** The vendor has taken what was waiting. */
   readonly room: () => void
   /** Called once. */
-  readonly closed: (code: number) => void
+  readonly closed: (code: number, reason: string) => void
 }
 
 /** An open socket. */
@@ -159,6 +159,7 @@ class ConnectedSocket implements VendorSocket {
   #isClosed = false
   #isCorked = false
   #code = 1006
+  #reason = ""
 
   constructor(ws: WebSocket, connection: Socket) {
     this.#ws = ws
@@ -167,7 +168,7 @@ class ConnectedSocket implements VendorSocket {
       if (this.#listener === undefined) this.#early?.push(data)
       else this.#listener.message(data)
     })
-    ws.once("close", (code) => this.#ended(code))
+    ws.once("close", (code, reason) => this.#ended(code, reason.toString("utf8")))
     connection.on("drain", () => this.#listener?.room())
   }
 
@@ -176,7 +177,7 @@ class ConnectedSocket implements VendorSocket {
     const early = this.#early ?? []
     this.#early = undefined
     for (const data of early) listener.message(data)
-    if (this.#isClosed) listener.closed(this.#code)
+    if (this.#isClosed) listener.closed(this.#code, this.#reason)
   }
 
   send(message: string | Buffer): boolean {
@@ -210,10 +211,11 @@ class ConnectedSocket implements VendorSocket {
     this.#connection.uncork()
   }
 
-  #ended(code: number): void {
+  #ended(code: number, reason: string): void {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#code = code
-    this.#listener?.closed(code)
+    this.#reason = reason
+    this.#listener?.closed(code, reason)
   }
 }

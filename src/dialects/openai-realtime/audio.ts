@@ -1,12 +1,12 @@
 /** Sound in realtime sessions: the length of bytes, and an estimate of their tokens. Pure. */
 import { isObject } from "../parse/json.ts"
+import type { TokenRates } from "../realtime-dialect.ts"
 
 /** The format with which a session begins: 16 bits, 24,000 times a second. */
 export const usualBytesPerSecond = 48_000
 
-/** Tokens of a second of sound, where a vendor reports none. Source: OpenAI, "Managing Realtime costs". */
-export const inTokensPerSecond = 10
-export const outTokensPerSecond = 20
+/** Source: OpenAI, "Managing Realtime costs". */
+export const openaiRates: TokenRates = { inTokensPerSecond: 10, outTokensPerSecond: 20, imageTokens: 1500 }
 
 /**
  * Bytes of a second in a format: of today's API, `{type: "audio/pcm", rate}`, or of the preview, `"pcm16"`.

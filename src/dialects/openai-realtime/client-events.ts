@@ -5,62 +5,22 @@
  */
 import type { ReviewedPart } from "../../protocol/catalogue/policy.ts"
 import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
+import {
+  type Added,
+  type ClientEvent,
+  type EventRefusal,
+  nothingAdded,
+  type SessionLimits,
+  type TranscriptUnit,
+} from "../realtime-dialect.ts"
 import { bytesOfBase64, bytesPerSecond } from "./audio.ts"
-
-/** The limits with which the session was admitted. */
-export interface SessionLimits {
-  /** Names of its model: the handle, an alias, and the vendor's own. */
-  readonly models: ReadonlyArray<string>
-  /** The most tokens of one response. */
-  readonly maxOutTokens: number
-  readonly hasTools: boolean
-  /** The units in which transcripts of the input have a price. */
-  readonly transcriptUnits: ReadonlyArray<TranscriptUnit>
-}
-
-export type TranscriptUnit = "seconds" | "tokens"
-
-/** The amounts that an event adds to the conversation. */
-export interface Added {
-  readonly audioBytes: number
-  readonly textBytes: number
-  readonly images: number
-  /** The texts that policies read, with the parts of a call that they are. */
-  readonly texts: ReadonlyArray<readonly [part: ReviewedPart, text: string]>
-}
-
-export interface EventRefusal {
-  readonly message: string
-  readonly param?: string
-  /** The client's id of the event. */
-  readonly eventId?: string
-}
-
-export type ClientEvent =
-  /** Sound, which the vendor may answer without a request. */
-  | { readonly is: "audio"; readonly audioBytes: number; readonly sent: Buffer | string }
-  /** @property mayAnswer whether the vendor may answer it without a request */
-  | { readonly is: "added"; readonly added: Added; readonly sent: string; readonly mayAnswer: boolean }
-  | {
-      readonly is: "respond"
-      readonly added: Added
-      readonly sent: string
-      /** The limit of this response only. */
-      readonly maxOutTokens: number | undefined
-      readonly eventId: string | undefined
-    }
-  | {
-      readonly is: "update"
-      readonly added: Added
-      readonly sent: string
-      readonly maxOutTokens: number | undefined
-      readonly inBytesPerSecond: number | undefined
-      readonly eventId: string | undefined
-    }
-  | { readonly is: "refused"; readonly refusal: EventRefusal }
 
 /** Sound and nothing else: it is forwarded unchanged. */
 const plainAudio = /^\{\s*"type":\s*"input_audio_buffer\.append",\s*"audio":\s*"([A-Za-z0-9+/]*={0,2})"\s*\}$/
+
+/** An event of sound and nothing else: readers disagree on a type that comes twice. */
+export const isSoundEvent = (bytes: Buffer): boolean =>
+  /^\{\s*"type"\s*:\s*"input_audio_buffer\./.test(bytes.toString("latin1", 0, 64)) && bytes.indexOf('"type"', 8) === -1
 
 export const readClientEvent = (bytes: Buffer, limits: SessionLimits): ClientEvent => {
   const sound = plainAudio.exec(bytes.toString("latin1"))?.[1]
@@ -80,14 +40,14 @@ export const readClientEvent = (bytes: Buffer, limits: SessionLimits): ClientEve
       return { is: "audio", audioBytes: bytesOfBase64(audio.length), sent: sent() }
     }
     case "input_audio_buffer.commit":
-      return { is: "added", added: nothing, sent: sent(), mayAnswer: true }
+      return { is: "added", added: nothingAdded, sent: sent(), mayAnswer: true }
     case "input_audio_buffer.clear":
     case "output_audio_buffer.clear":
     case "conversation.item.retrieve":
     case "conversation.item.truncate":
     case "conversation.item.delete":
     case "response.cancel":
-      return { is: "added", added: nothing, sent: sent(), mayAnswer: false }
+      return { is: "added", added: nothingAdded, sent: sent(), mayAnswer: false }
     case "conversation.item.create": {
       const item = objectAt(event, "item")
       const refusal = itemRefusal(item, "item")
@@ -128,8 +88,6 @@ export const readClientEvent = (bytes: Buffer, limits: SessionLimits): ClientEve
 }
 
 const refuse = (refusal: EventRefusal): ClientEvent => ({ is: "refused", refusal })
-
-const nothing: Added = { audioBytes: 0, textBytes: 0, images: 0, texts: [] }
 
 type Refusal = readonly [message: string, param: string] | undefined
 

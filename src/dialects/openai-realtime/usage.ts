@@ -1,13 +1,6 @@
 /** Usage of one response of a realtime session. Pure. Source: OpenAI API reference, "response.done". */
-import type { VendorUsage } from "../chat-dialect.ts"
 import { type JsonObject, objectAt } from "../parse/json.ts"
-
-/** The usage that a vendor has reported for one response. */
-export interface ResponseUsage {
-  readonly counts: VendorUsage
-  /** Seconds that a vendor bills beside tokens. */
-  readonly billedSeconds: number
-}
+import { noTranscript, type ResponseUsage, type TranscriptUsage } from "../realtime-dialect.ts"
 
 /**
  * Reads the usage of `response.done`. xAI leaves the response's usage empty, and states it beside the response.
@@ -49,15 +42,6 @@ export const usageOfDone = (event: JsonObject): ResponseUsage | undefined => {
 /** Zero is a report, an empty object is none. */
 const isStated = (usage: JsonObject | undefined): usage is JsonObject =>
   isCount(usage?.["input_tokens"]) && isCount(usage?.["output_tokens"])
-
-/** The counts by which a vendor bills transcripts of the input. A model of its own makes them, billed by seconds or by tokens. */
-export interface TranscriptUsage {
-  readonly seconds: number
-  readonly inTokens: number
-  readonly outTokens: number
-}
-
-export const noTranscript: TranscriptUsage = { seconds: 0, inTokens: 0, outTokens: 0 }
 
 /** Reads the usage of `conversation.item.input_audio_transcription.completed`. */
 export const usageOfTranscript = (event: JsonObject): TranscriptUsage => {

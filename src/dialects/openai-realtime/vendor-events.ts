@@ -4,34 +4,22 @@
  */
 import type { Stop } from "../../protocol/exchange.ts"
 import { type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../parse/json.ts"
+import type { TranscriptUsage, VendorEvent } from "../realtime-dialect.ts"
 import { bytesOfBase64, bytesPerSecond } from "./audio.ts"
-import { type ResponseUsage, type TranscriptUsage, usageOfDone, usageOfTranscript } from "./usage.ts"
+import { usageOfDone, usageOfTranscript } from "./usage.ts"
 
-export type VendorEvent =
-  /** A part of a response: bytes of sound, or of text. */
-  | { readonly is: "delta"; readonly responseId: string; readonly audioBytes: number; readonly textBytes: number }
-  | { readonly is: "created"; readonly responseId: string }
-  | {
-      readonly is: "done"
-      readonly responseId: string
-      readonly usage: ResponseUsage | undefined
-      readonly stop: Stop
-      /** Whether the vendor could not answer. */
-      readonly hasFailed: boolean
-    }
-  /** The session, as the vendor reports it. */
-  | { readonly is: "session"; readonly inBytesPerSecond?: number; readonly outBytesPerSecond?: number }
-  | { readonly is: "transcribed"; readonly usage: TranscriptUsage }
+export type OpenAiEvent =
+  | Extract<VendorEvent, { readonly is: "delta" | "created" | "done" | "session" | "malformed" }>
+  | { readonly is: "transcribed"; readonly usage: TranscriptUsage; readonly event: JsonObject }
   /** Whether the error is about the account, not about the client's event: then its text is not for the client. */
   | { readonly is: "error"; readonly ofAccount: boolean; readonly event: JsonObject }
   | { readonly is: "other" }
-  | { readonly is: "malformed" }
 
 /** Events begin with their type; the first bytes show it without reading the rest. */
 const peekBytes = 96
 const typeAtStart = /^\{\s*"type"\s*:\s*"([\w.]{1,80})"/
 
-export const readVendorEvent = (bytes: Buffer): VendorEvent => {
+export const readVendorEvent = (bytes: Buffer): OpenAiEvent => {
   const peeked = typeAtStart.exec(bytes.toString("latin1", 0, peekBytes))?.[1]
   if (peeked !== undefined) {
     const isAudio = audioDeltas.has(peeked)
@@ -45,7 +33,7 @@ export const readVendorEvent = (bytes: Buffer): VendorEvent => {
   return event === undefined || type === undefined ? { is: "malformed" } : meaningOf(type, event)
 }
 
-const other: VendorEvent = { is: "other" }
+const other: OpenAiEvent = { is: "other" }
 
 const audioDeltas: ReadonlySet<string> = new Set(["response.output_audio.delta", "response.audio.delta"])
 const textDeltas: ReadonlySet<string> = new Set([
@@ -72,7 +60,7 @@ const quote = 0x22
  * The delta, without parsing: deltas are by far the most frequent.
  * @returns undefined if it is not in the usual form
  */
-const readDelta = (bytes: Buffer, isAudio: boolean): VendorEvent | undefined => {
+const readDelta = (bytes: Buffer, isAudio: boolean): OpenAiEvent | undefined => {
   const idAt = bytes.indexOf(idField)
   const deltaAt = bytes.indexOf(deltaField)
   if (idAt === -1 || deltaAt === -1) return undefined
@@ -84,12 +72,12 @@ const readDelta = (bytes: Buffer, isAudio: boolean): VendorEvent | undefined => 
   return deltaOf(responseId, characters, isAudio)
 }
 
-const deltaOf = (responseId: string, characters: number, isAudio: boolean): VendorEvent =>
+const deltaOf = (responseId: string, characters: number, isAudio: boolean): OpenAiEvent =>
   isAudio
     ? { is: "delta", responseId, audioBytes: bytesOfBase64(characters), textBytes: 0 }
     : { is: "delta", responseId, audioBytes: 0, textBytes: characters }
 
-const meaningOf = (type: string, event: JsonObject): VendorEvent => {
+const meaningOf = (type: string, event: JsonObject): OpenAiEvent => {
   const isAudio = audioDeltas.has(type)
   if (isAudio || textDeltas.has(type)) {
     return deltaOf(stringAt(event, "response_id") ?? "", (stringAt(event, "delta") ?? "").length, isAudio)
@@ -103,7 +91,7 @@ const meaningOf = (type: string, event: JsonObject): VendorEvent => {
     case "session.updated":
       return sessionOf(objectAt(event, "session"))
     case "conversation.item.input_audio_transcription.completed":
-      return { is: "transcribed", usage: usageOfTranscript(event) }
+      return { is: "transcribed", usage: usageOfTranscript(event), event }
     case "error":
       return { is: "error", ofAccount: stringAt(objectAt(event, "error"), "type") !== "invalid_request_error", event }
     default:
@@ -113,7 +101,7 @@ const meaningOf = (type: string, event: JsonObject): VendorEvent => {
 
 const responseIdOf = (event: JsonObject): string => stringAt(objectAt(event, "response"), "id") ?? ""
 
-const doneOf = (event: JsonObject): VendorEvent => {
+const doneOf = (event: JsonObject): OpenAiEvent => {
   const response = objectAt(event, "response")
   const status = stringAt(response, "status")
   return {
@@ -133,7 +121,7 @@ const stopOf = (status: string | undefined, response: JsonObject | undefined): S
   return objectsAt(response, "output").some((item) => item["type"] === "function_call") ? "tool_call" : "end"
 }
 
-const sessionOf = (session: JsonObject | undefined): VendorEvent => {
+const sessionOf = (session: JsonObject | undefined): OpenAiEvent => {
   const audio = objectAt(session, "audio")
   const inBytesPerSecond = bytesPerSecond(objectAt(audio, "input")?.["format"] ?? session?.["input_audio_format"])
   const outBytesPerSecond = bytesPerSecond(objectAt(audio, "output")?.["format"] ?? session?.["output_audio_format"])

@@ -5,6 +5,7 @@ import { newRequestId } from "../../calls/calls.ts"
 import { modelNotAuthorised } from "../../calls/model.ts"
 import { withTags } from "../../calls/tags.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
+import { openaiProtocol } from "../../kinds/realtime/openai/protocol.ts"
 import { Realtime } from "../../kinds/realtime/realtime.ts"
 import { invalidInput, issuesOf } from "../../protocol/json/issues.ts"
 import { SessionId } from "../../protocol/session.ts"
@@ -52,6 +53,7 @@ export const makeRealtimeSocket = Effect.gen(function* () {
     const tagged = yield* Effect.fromResult(withTags(caller, tags))
     const beta = request.headers["openai-beta"]
     yield* realtime.run({
+      protocol: openaiProtocol,
       requestId,
       caller: tagged,
       again,

@@ -1,11 +1,6 @@
 /** The client's side of a session: the events that go on to the vendor, the job before each of them, and their counts. */
 import { Effect } from "effect"
-import {
-  type ClientEvent,
-  type EventRefusal,
-  readClientEvent,
-  type SessionLimits,
-} from "../../dialects/openai-realtime/client-events.ts"
+import type { ClientEvent, EventRefusal, SessionLimits } from "../../dialects/realtime-dialect.ts"
 import type { Marks } from "../../policies/masks/marks.ts"
 import { type Masking, maskBody } from "../../policies/masks/mask-request.ts"
 import { linesOf } from "../../policies/parts.ts"
@@ -21,10 +16,6 @@ import type { SessionParts } from "./session-parts.ts"
 
 type PassedEvent = Extract<ClientEvent, { readonly is: "audio" | "added" }>
 type ReviewedEvent = Extract<ClientEvent, { readonly is: "added" | "update" | "respond" }>
-
-/** An event of sound and nothing else: readers disagree on a type that comes twice. */
-const isSound = (bytes: Buffer): boolean =>
-  /^\{\s*"type"\s*:\s*"input_audio_buffer\./.test(bytes.toString("latin1", 0, 64)) && bytes.indexOf('"type"', 8) === -1
 
 /** The masks of a session, with the marks that its events have got. */
 export interface SessionMasks {
@@ -68,7 +59,7 @@ export class ClientSide {
 
   #read(bytes: Buffer): void {
     if (this.#parts.mailbox.ending !== undefined) return
-    const event = readClientEvent(this.#masked(bytes), this.#limits)
+    const event = this.#parts.options.protocol.readClient(this.#masked(bytes), this.#limits)
     switch (event.is) {
       case "refused":
         this.#refuse(event.refusal)
@@ -77,9 +68,6 @@ export class ClientSide {
         this.#sendCovered(event)
         return
       case "added":
-        if (event.mayAnswer) this.#sendCovered(event)
-        else this.#review(event)
-        return
       case "update":
       case "respond":
         this.#review(event)
@@ -88,7 +76,7 @@ export class ClientSide {
 
   /** Sound has no text, and most events are sound. */
   #masked(bytes: Buffer): Buffer {
-    if (this.#masks === undefined || isSound(bytes)) return bytes
+    if (this.#masks === undefined || this.#parts.options.protocol.isSound(bytes)) return bytes
     const { masking, marks } = this.#masks
     const { body, masked } = maskBody(bytes, masking, marks)
     this.#parts.money.found.push(...(masked?.hits ?? []))
@@ -123,19 +111,23 @@ export class ClientSide {
       Effect.map(judged, ({ denial, hits, refusal }) => {
         this.#parts.money.found.push(...hits)
         const eventId = "eventId" in event ? event.eventId : undefined
-        if (refusal !== undefined) return this.#parts.events.error(toServiceError(refusal), eventId)
+        if (refusal !== undefined) return this.#parts.own.denied(toServiceError(refusal), eventId)
         if (denial === undefined) return this.#send(event)
         this.#parts.noteDenial(denial, "request")
-        this.#parts.events.error(contentBlocked(denial), eventId)
+        this.#parts.own.denied(contentBlocked(denial), eventId)
       }),
     )
   }
 
   #send(event: ReviewedEvent): void {
-    const { mailbox, meter, money, sockets, events } = this.#parts
+    const { mailbox, meter, money, sockets, own } = this.#parts
+    if (event.is === "added" && event.mayAnswer) {
+      this.#sendCovered(event)
+      return
+    }
     if (event.is === "respond") {
       if (mailbox.isDraining) {
-        events.error(shuttingDown(), event.eventId)
+        own.later(shuttingDown(), event.eventId)
         return
       }
       meter.add(event.added)
@@ -152,7 +144,7 @@ export class ClientSide {
   }
 
   #refuse({ message, param, eventId }: EventRefusal): void {
-    this.#parts.events.error(
+    this.#parts.own.refused(
       param === undefined ? serviceError("bad_request", message) : invalidInput([{ path: param, message }]),
       eventId,
     )

@@ -11,6 +11,7 @@ import { recordTier } from "../../telemetry/metrics.ts"
 import type { Despite } from "../../upstream/health.ts"
 import { withWait } from "../../upstream/retry-after.ts"
 import type { VendorSocket, VendorSockets } from "../../upstream/vendor-sockets.ts"
+import { begun } from "./first-answer.ts"
 import type { RealtimePlan } from "./plan.ts"
 
 export interface Reached {
@@ -18,12 +19,16 @@ export interface Reached {
   readonly target: CallTarget
 }
 
-/** @param headers of the client that the vendor must know, such as the preview of the API that it speaks */
+/**
+ * @param headers of the client that the vendor must know, such as the preview of the API that it speaks
+ * @param first makes the first message for a target; absent if the API has none
+ */
 export const connectVendor = Effect.fnUntraced(function* (
   services: CallServices,
   vendorSockets: VendorSockets["Service"],
   plan: RealtimePlan,
   headers: Readonly<Record<string, string>>,
+  first?: (target: CallTarget) => string,
 ): Effect.fn.Return<Reached, ServiceError> {
   const { health, nowMs, catalogue, context } = services
   health.inForce(catalogue.current())
@@ -31,7 +36,7 @@ export const connectVendor = Effect.fnUntraced(function* (
     target: CallTarget,
     despite: Despite | undefined,
   ): Effect.fn.Return<Result.Result<Reached, AttemptError>> {
-    const opening = openAt(services, vendorSockets, plan, target, headers)
+    const opening = openAt(services, vendorSockets, plan, target, headers, first)
     const begun: Effect.Effect<VendorSocket, AttemptError> =
       despite === undefined ? opening : beginning(health, target, despite, opening)
     const opened = yield* Effect.result(begun)
@@ -53,11 +58,13 @@ const openAt = Effect.fnUntraced(function* (
   { entry }: RealtimePlan,
   target: CallTarget,
   headers: Readonly<Record<string, string>>,
+  first: ((target: CallTarget) => string) | undefined,
 ): Effect.fn.Return<VendorSocket, CallError> {
   const { vendor, dialect, isGuarded, network } = target
+  const { realtime } = dialect
   const timeouts = services.timeoutsOf(services.catalogue.current(), target, entry)
-  const path = dialect.realtime?.path(target.model)
-  if (path === undefined) return yield* new VendorRejected({ status: 0, code: "no_realtime", blame: "request" })
+  if (realtime === undefined) return yield* new VendorRejected({ status: 0, code: "no_realtime", blame: "request" })
+  const path = realtime.path(target.model)
   const authorization = yield* authorize(services.client, target, { path, body: "" })
   const startedAtMs = services.nowMs()
   const socket = yield* vendorSockets
@@ -73,5 +80,9 @@ const openAt = Effect.fnUntraced(function* (
       }),
     )
   recordTier(services.context, "connect", target, services.nowMs() - startedAtMs)
-  return socket
+  if (first === undefined) return socket
+  return yield* Effect.timeoutOrElse(begun(socket, first(target), realtime), {
+    duration: timeouts.ttfb,
+    orElse: () => Effect.fail(tierTimeout("ttfb", timeouts.ttfb)),
+  })
 })

@@ -4,7 +4,7 @@
  * engine would mask are denied.
  */
 import { Effect } from "effect"
-import { type JsonObject, parseObject, stringAt } from "../../dialects/parse/json.ts"
+import type { Speech } from "../../dialects/realtime-dialect.ts"
 import { onlyWords } from "../../policies/parts.ts"
 import { contentBlocked, type Denial, unavailable } from "../../policies/review.ts"
 import type { ServiceError } from "../../protocol/error.ts"
@@ -12,34 +12,26 @@ import { toServiceError } from "../../store/unavailable.ts"
 import { withoutMasks } from "./inbound-policies.ts"
 import type { SessionParts } from "./session-parts.ts"
 
-const completed = "conversation.item.input_audio_transcription.completed"
-/** Part of each event with a transcript of the client's speech. */
-const transcripts = "conversation.item.input_audio_transcription."
-
-export const isOfSpeech = (type: string): boolean => type.startsWith(transcripts)
-
 export class HeardSpeech {
   readonly #parts: SessionParts
-  readonly #denied: (denial: Denial) => void
+  readonly #denied: (denial: Denial, turn: number) => void
 
-  /** @param denied ends the responses that run */
-  constructor(parts: SessionParts, denied: (denial: Denial) => void) {
+  /** @param denied ends the responses to a speech */
+  constructor(parts: SessionParts, denied: (denial: Denial, turn: number) => void) {
     this.#parts = parts
     this.#denied = denied
   }
 
-  /** An event of the vendor with a transcript. */
-  take(bytes: Buffer): void {
-    const event = parseObject(bytes.toString("utf8"))
-    const transcript = stringAt(event, "transcript") ?? ""
-    if (event === undefined || event["type"] !== completed || transcript === "") return
+  /** The vendor has sent a transcript. @param turn in which it was heard */
+  take(speech: Speech, turn: number): void {
+    if (speech.words === "") return
     const { mailbox, options, money, noteDenial, about } = this.#parts
     const { services, caller } = options
     const policies = withoutMasks(caller.policies.inbound)
     const judged = Effect.suspend(() => {
       // The settlement of a session that has ended does not wait for engines.
       const asked = mailbox.ending === undefined ? policies : policies.filter(({ check }) => check.kind === "rules")
-      const words = onlyWords(() => transcript)
+      const words = onlyWords(() => speech.words)
       return services.review.judge(asked, "request", words, about)
     })
     mailbox.add(
@@ -48,21 +40,20 @@ export class HeardSpeech {
         if (refusal !== undefined) {
           // Its engine was not asked: the speech is treated as if it had been denied.
           const { policy = "" } = hits.at(-1) ?? {}
-          this.#takeOut({ policy, reason: unavailable }, toServiceError(refusal), event)
+          this.#takeOut({ policy, reason: unavailable }, toServiceError(refusal), speech, turn)
         } else if (denial !== undefined) {
           noteDenial(denial, "request")
-          this.#takeOut(denial, contentBlocked(denial), event)
+          this.#takeOut(denial, contentBlocked(denial), speech, turn)
         }
       }),
     )
   }
 
   /** Takes the speech out of the conversation, and ends the responses that run. */
-  #takeOut(denial: Denial, error: ServiceError, event: JsonObject): void {
-    const { events, sockets } = this.#parts
-    events.error(error)
-    this.#denied(denial)
-    const item = stringAt(event, "item_id")
-    if (item !== undefined) sockets.toVendor(JSON.stringify({ type: "conversation.item.delete", item_id: item }))
+  #takeOut(denial: Denial, error: ServiceError, { takeOut }: Speech, turn: number): void {
+    const { own, sockets } = this.#parts
+    own.replyDenied(error)
+    this.#denied(denial, turn)
+    if (takeOut !== undefined) sockets.toVendor(takeOut)
   }
 }

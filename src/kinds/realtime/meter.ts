@@ -3,11 +3,10 @@
  * them.
  */
 
-import { inTokensPerSecond, outTokensPerSecond, usualBytesPerSecond } from "../../dialects/openai-realtime/audio.ts"
-import type { Added } from "../../dialects/openai-realtime/client-events.ts"
-import { noTranscript, type TranscriptUsage } from "../../dialects/openai-realtime/usage.ts"
+import { openaiRates, usualBytesPerSecond } from "../../dialects/openai-realtime/audio.ts"
+import { type Added, noTranscript, type TokenRates, type TranscriptUsage } from "../../dialects/realtime-dialect.ts"
 import { type Counts, inputTokens } from "../../money/pricing.ts"
-import { estimatedTokens, imageTokens, mostTranscripts } from "./plan.ts"
+import { estimatedTokens, mostTranscripts } from "./plan.ts"
 
 /** A response's output so far. */
 export interface Output {
@@ -16,6 +15,7 @@ export interface Output {
 }
 
 export class SessionMeter {
+  readonly #rates: TokenRates
   inBytesPerSecond = usualBytesPerSecond
   outBytesPerSecond = usualBytesPerSecond
   /** Seconds of sound in both directions, since the session began. */
@@ -32,6 +32,15 @@ export class SessionMeter {
   /** Seconds of sound whose transcripts were not billed yet: since the last response ended, and in the turn before that. */
   #heardSeconds = 0
   #heardBeforeSeconds = 0
+
+  constructor(rates: TokenRates = openaiRates) {
+    this.#rates = rates
+  }
+
+  /** The conversation has these tokens already. */
+  resumed(tokens: number): void {
+    this.#reported = tokens
+  }
 
   audio(bytes: number): void {
     const seconds = bytes / this.inBytesPerSecond
@@ -93,12 +102,14 @@ export class SessionMeter {
 
   /** Tokens of the conversation now. */
   get conversationTokens(): number {
+    const { inTokensPerSecond, imageTokens } = this.#rates
     const { text, audio } = estimatedTokens(this.#textBytes, this.#audioSeconds, inTokensPerSecond)
     return this.#reported + text + audio + this.#images * imageTokens
   }
 
   /** The usage of a response so far. */
   estimate(output: Output): Counts {
+    const { inTokensPerSecond, outTokensPerSecond } = this.#rates
     const { audio: audioIn } = estimatedTokens(0, this.#audioSeconds, inTokensPerSecond)
     const out = estimatedTokens(output.textBytes, output.audioBytes / this.outBytesPerSecond, outTokensPerSecond)
     return {

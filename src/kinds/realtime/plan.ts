@@ -3,13 +3,12 @@ import { Result } from "effect"
 import { modelFor, type PricedModel, targetsFor } from "../../calls/model.ts"
 import { mostTokensOf, tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { CallTarget, CatalogueSnapshot } from "../../catalogue/snapshot.ts"
-import { inTokensPerSecond } from "../../dialects/openai-realtime/audio.ts"
-import type { TranscriptUnit } from "../../dialects/openai-realtime/client-events.ts"
-import type { TranscriptUsage } from "../../dialects/openai-realtime/usage.ts"
+import { openaiRates } from "../../dialects/openai-realtime/audio.ts"
+import type { RealtimeApi, TokenRates, TranscriptUnit, TranscriptUsage } from "../../dialects/realtime-dialect.ts"
 import type { Caller } from "../../identity/caller.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type Counts, inputTokens, maxCharge, type Price, unitCharge } from "../../money/pricing.ts"
-import type { ServiceError } from "../../protocol/error.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
 
 export interface RealtimePlan extends PricedModel {
   readonly handle: string
@@ -21,22 +20,28 @@ export interface RealtimePlan extends PricedModel {
   readonly contextWindow: number
   /** Whether the organisation's own key is used at all targets. */
   readonly isOwn: boolean
+  /** Tokens of sound and pictures in its API. */
+  readonly rates: TokenRates
 }
 
 /** The largest that vendors have, for models whose windows the catalogue does not state. */
 const usualContextWindow = 128_000
 const usualMaxOutTokens = 4096
 
+/** @param session its API; a target of another one does not understand its messages */
 export const makeRealtimePlan = (
   handle: string,
+  session: { readonly api: RealtimeApi; readonly rates: TokenRates },
   caller: Caller,
   catalogue: CatalogueSnapshot,
   nowMs: number,
-): Result.Result<RealtimePlan, ServiceError<"model_not_authorized" | "pricing_guard_tripped">> =>
-  Result.map(modelFor(handle, "realtime", caller, catalogue, nowMs), ({ entry, price }) => {
+): Result.Result<RealtimePlan, ServiceError<"model_not_authorized" | "pricing_guard_tripped" | "bad_request">> =>
+  Result.flatMap(modelFor(handle, "realtime", caller, catalogue, nowMs), ({ entry, price }) => {
     const { contextWindow, maxOutput, capabilities } = entry.model
-    const targets = targetsFor(caller, entry.targets)
-    return {
+    const all = targetsFor(caller, entry.targets)
+    const targets = all.filter(({ dialect }) => (dialect.realtime?.api ?? session.api) === session.api)
+    if (targets.length === 0 && all.length > 0) return Result.fail(ofOtherApi[session.api])
+    return Result.succeed({
       entry,
       price,
       handle,
@@ -45,8 +50,18 @@ export const makeRealtimePlan = (
       hasTools: capabilities?.includes("tools") === true,
       contextWindow: contextWindow ?? usualContextWindow,
       isOwn: targets.every(({ isOwn }) => isOwn),
-    }
+      rates: session.rates,
+    })
   })
+
+/** The refusal of a model whose vendors have another API than the session. */
+const ofOtherApi = {
+  openai: serviceError("bad_request", "This model has Google's Live API: open the session with a client of Google's"),
+  google: serviceError(
+    "bad_request",
+    "This model has OpenAI's Realtime API: open the session with a client of OpenAI's",
+  ),
+}
 
 /**
  * The most that a client may add before the next response begins, beside what it has added: a minute of sound, and a page of
@@ -54,12 +69,12 @@ export const makeRealtimePlan = (
  */
 const turnSeconds = 60
 const pageTokens = 1000
-const turnTokens = turnSeconds * inTokensPerSecond + pageTokens
+const turnTokensOf = ({ inTokensPerSecond }: TokenRates): number => turnSeconds * inTokensPerSecond + pageTokens
 
 /** The most that transcripts can be billed for sound of this length, and of one turn more. Their prompt is a page of text. */
 export const mostTranscripts = (heardSeconds: number): TranscriptUsage => {
   const seconds = Math.ceil(heardSeconds) + turnSeconds
-  const tokens = seconds * inTokensPerSecond + pageTokens
+  const tokens = seconds * openaiRates.inTokensPerSecond + pageTokens
   return { seconds, inTokens: tokens, outTokens: tokens }
 }
 
@@ -83,12 +98,12 @@ export interface Need {
  * @param unbilledSeconds the seconds of sound whose transcripts were not billed yet
  */
 export const needOf = (
-  { price, contextWindow, isOwn }: Pick<RealtimePlan, "price" | "contextWindow" | "isOwn">,
+  { price, contextWindow, isOwn, rates }: Pick<RealtimePlan, "price" | "contextWindow" | "isOwn" | "rates">,
   conversationTokens: number,
   maxOutTokens: number,
   unbilledSeconds: number,
 ): Need => {
-  const counted = conversationTokens + turnTokens
+  const counted = conversationTokens + turnTokensOf(rates)
   const inTokens = Math.min(contextWindow, counted)
   const mostInTokens = Math.min(contextWindow, mostTokensOf(counted))
   const transcripts = unitCharge(price, transcriptDims(price, mostTranscripts(unbilledSeconds)))
@@ -97,9 +112,6 @@ export const needOf = (
     tokens: inTokens + maxOutTokens,
   }
 }
-
-/** Tokens of a picture, if a vendor reports none. */
-export const imageTokens = 1500
 
 /** Tokens of text and sound, if a vendor reports none. */
 export const estimatedTokens = (textBytes: number, audioSeconds: number, perSecond: number) => ({

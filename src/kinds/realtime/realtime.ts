@@ -8,12 +8,16 @@ import { Calls } from "../../calls/calls.ts"
 import { reportRefusal } from "../../calls/settle/report.ts"
 import { WeirConfig } from "../../config.ts"
 import type { Caller } from "../../identity/caller.ts"
+import { Marks } from "../../policies/masks/marks.ts"
+import { maskingOf } from "../../policies/masks/mask-request.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { type StoreUnavailable, toServiceError } from "../../store/unavailable.ts"
 import { VendorSockets } from "../../upstream/vendor-sockets.ts"
 import { connectVendor } from "./connect.ts"
 import type { Job } from "./mailbox.ts"
+import { type Opening, planOf, reviewOpening } from "./opening.ts"
 import { makeRealtimePlan, type RealtimePlan } from "./plan.ts"
+import type { RealtimeProtocol } from "./protocol.ts"
 import { RealtimeSession } from "./session.ts"
 import { asOneCall, responseLimits } from "./session-limits.ts"
 import { SessionMoney } from "./session-money.ts"
@@ -27,6 +31,10 @@ export interface AcceptedClient {
 }
 
 export interface RealtimeRequest {
+  /** The API of the client. */
+  readonly protocol: RealtimeProtocol
+  /** The first message; undefined if the API has none. */
+  readonly opening?: Opening
   readonly requestId: string
   readonly caller: Caller
   /** The caller as it is now. */
@@ -73,7 +81,9 @@ export class Realtime extends Context.Service<
       ): Effect.fn.Return<void, ServiceError | StoreUnavailable> {
         const { caller } = request
         yield* overload.check(open())
-        const plan = yield* Effect.fromResult(makeRealtimePlan(request.model, caller, catalogue.current(), nowMs()))
+        const { model, protocol, opening } = request
+        const any = yield* Effect.fromResult(makeRealtimePlan(model, protocol, caller, catalogue.current(), nowMs()))
+        const plan = opening === undefined ? any : yield* planOf(any, opening)
         yield* asOneCall(services, caller, plan, runAs(request, plan))
       })
 
@@ -81,12 +91,13 @@ export class Realtime extends Context.Service<
         request: RealtimeRequest,
         plan: RealtimePlan,
       ): Effect.fn.Return<void, ServiceError | StoreUnavailable> {
-        const { caller, requestId, accept } = request
+        const { caller, requestId, protocol, opening, accept } = request
         const sessionId = yield* enter(request, plan)
         const renewed = { owner: caller.org.id, keyId: caller.keyId, rates: [] }
         const options = {
           services,
           requestId,
+          protocol,
           caller,
           plan,
           sessionId,
@@ -97,13 +108,16 @@ export class Realtime extends Context.Service<
           renew: Effect.ignore(sessions.heartbeat(renewed, caller, sessionId)),
         }
         const money = new SessionMoney(services, options)
+        const masking = maskingOf(caller, services.config.masterKey)
+        const masks = masking && { masking, marks: new Marks(masking.key) }
         const opened = Effect.gen(function* () {
+          const first = opening && (yield* reviewOpening(services, options, opening, money, masks))
           yield* money.cover()
-          const vendor = yield* connectVendor(services, vendorSockets, plan, request.headers)
+          const vendor = yield* connectVendor(services, vendorSockets, plan, request.headers, first)
           const jobs = yield* Queue.unbounded<Job>()
           const client = accept()
           if (client === undefined) return vendor.socket.close()
-          const session = new RealtimeSession(options, money, client.socket, vendor, jobs)
+          const session = new RealtimeSession(options, money, client.socket, vendor, jobs, masks)
           const ended = client.running(session)
           yield* Effect.ensuring(session.run, Effect.sync(ended))
         })

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { isAuthorised, modelNotAuthorised } from "../../calls/model.ts"
-import type { VendorEvent } from "../../dialects/openai-realtime/vendor-events.ts"
+import type { VendorEvent } from "../../dialects/realtime-dialect.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import { type StoreUnavailable, toServiceError } from "../../store/unavailable.ts"
@@ -17,6 +17,8 @@ export class Responses {
   readonly #parts: SessionParts
   /** The reason why no hold could be made for the next response; it is tried again when the client asks for one. */
   #short: ServiceError | undefined
+  /** Responses that were asked for since the last one began. */
+  #askedSince = 0
 
   constructor(parts: SessionParts) {
     this.#parts = parts
@@ -33,6 +35,7 @@ export class Responses {
       onSuccess: () =>
         this.whenCovered(() => {
           this.#parts.money.promised++
+          this.#askedSince++
           begin()
         }, maxOutTokens),
       onFailure: (error) => Effect.sync(() => this.#notAdmitted(error, eventId)),
@@ -52,11 +55,12 @@ export class Responses {
 
   /** The vendor has begun a response. One that nobody asked for is admitted and held now. */
   begun(responseId: string): void {
-    const { money, mailbox, sockets } = this.#parts
+    const { money, mailbox, options, sockets } = this.#parts
     const wasAskedFor = money.promised > 0
+    this.#askedSince = 0
     const isHeld = money.begin(responseId)
     if (wasAskedFor && isHeld) return
-    const cancel = () => sockets.toVendor(JSON.stringify({ type: "response.cancel", response_id: responseId }))
+    const cancel = () => sockets.toVendor(options.protocol.cancel(responseId))
     const orCancel = <E>(step: Effect.Effect<unknown, E>, refused: (error: E) => void): Job =>
       Effect.match(step, {
         onSuccess: () => undefined,
@@ -78,8 +82,10 @@ export class Responses {
 
   /** Settles a response, and holds for the next. */
   ended(event: Extract<VendorEvent, { readonly is: "done" }>): void {
+    const { money, options } = this.#parts
+    if (options.protocol.joinsRequests) money.promised = Math.min(money.promised, this.#askedSince)
     // Its hold may be made by the job before.
-    const settled = Effect.suspend(() => this.#parts.money.settle(event.responseId, event))
+    const settled = Effect.suspend(() => money.settle(event.responseId, event))
     this.#parts.mailbox.add(Effect.map(Effect.andThen(settled, this.#covered()), () => this.endIfDrained()))
   }
 
@@ -111,7 +117,7 @@ export class Responses {
   #notAdmitted(error: ServiceError | StoreUnavailable, eventId?: string): void {
     const known = toServiceError(error)
     const mayTryAgain = known.code === "rate_limited" || known.code === "internal_error"
-    if (mayTryAgain) this.#parts.events.error(known, eventId)
+    if (mayTryAgain) this.#parts.own.later(known, eventId)
     else this.#endShort(known)
   }
 

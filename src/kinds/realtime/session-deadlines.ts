@@ -13,6 +13,8 @@ import type { ClientConnection } from "./sockets.ts"
 
 const lookEveryMs = 5000
 const renewEveryMs = 60_000
+/** The time after which nothing more comes of a response that has ended. */
+const quietMs = 2000
 
 export class SessionDeadlines implements Watched {
   readonly #options: SessionOptions
@@ -24,7 +26,9 @@ export class SessionDeadlines implements Watched {
   readonly beganMs: number
   #lastEventMs: number
   #renewedMs: number
+  #lastVendorMs: number
   #hasVendorEvent = false
+  #whenQuiet: (() => void) | undefined
   readonly #stall: Stall
 
   constructor(options: SessionOptions, target: CallTarget, client: ClientConnection, mailbox: Mailbox) {
@@ -36,13 +40,15 @@ export class SessionDeadlines implements Watched {
     this.#timeouts = timeoutsOf(catalogue.current(), target, options.plan.entry)
     this.beganMs = nowMs()
     this.#lastEventMs = this.beganMs
+    this.#lastVendorMs = this.beganMs
     this.#renewedMs = this.beganMs
     this.#stall = new Stall(options.services.config.streamStallMs)
     this.#stall.begin(this.beganMs)
   }
 
-  /** The session runs. */
-  begin(): void {
+  /** The session runs. @param whenQuiet called when the vendor has sent nothing for some seconds */
+  begin(whenQuiet: () => void): void {
+    this.#whenQuiet = whenQuiet
     this.#watch = this.#options.services.deadlines.add(this, this.look(this.beganMs))
   }
 
@@ -55,6 +61,7 @@ export class SessionDeadlines implements Watched {
   heardVendor(): void {
     const { context, nowMs } = this.#options.services
     this.#lastEventMs = nowMs()
+    this.#lastVendorMs = this.#lastEventMs
     if (this.#hasVendorEvent) return
     this.#hasVendorEvent = true
     recordTier(context, "ttfb", this.#target, this.#lastEventMs - this.beganMs)
@@ -74,6 +81,7 @@ export class SessionDeadlines implements Watched {
     else if (totalDueMs <= nowMs) this.#late("total", total)
     else if (stallDueMs <= nowMs)
       mailbox.end({ reason: "stream_backpressure", code: closing.policy, error: takesNothing() })
+    if (this.#lastVendorMs + quietMs <= nowMs) this.#whenQuiet?.()
     if (this.#renewedMs + renewEveryMs <= nowMs) {
       this.#renewedMs = nowMs
       mailbox.add(renew)

@@ -11,7 +11,7 @@ import { free, settleCharge, settlementOf } from "../../calls/settle/charge.ts"
 import { type Reserved, reserve } from "../../calls/settle/reserve.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Member } from "../../collections.ts"
-import type { ResponseUsage } from "../../dialects/openai-realtime/usage.ts"
+import type { ResponseUsage } from "../../dialects/realtime-dialect.ts"
 import type { Hold, HoldError } from "../../money/ledger.ts"
 import { type Counts, noTokens, priceUsage } from "../../money/pricing.ts"
 import type { Settlement } from "../../money/settlement.ts"
@@ -49,7 +49,7 @@ export class SessionMoney {
   readonly #facts: SessionFacts
   /** Matches of policies since the last response was charged, whose record gets them. */
   readonly found: Array<PolicyHit> = []
-  readonly meter = new SessionMeter()
+  readonly meter: SessionMeter
   /** Holds for responses that have not begun. */
   #ready: ReadonlyArray<Reserved> = []
   readonly #running = new Map<string, Running>()
@@ -65,6 +65,7 @@ export class SessionMoney {
   constructor(services: CallServices, facts: SessionFacts) {
     this.#services = services
     this.#facts = facts
+    this.meter = new SessionMeter(facts.plan.rates)
     this.maxOutTokens = facts.plan.maxOutTokens
   }
 

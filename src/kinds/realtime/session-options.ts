@@ -5,6 +5,7 @@ import type { Caller } from "../../identity/caller.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import type { RealtimePlan } from "./plan.ts"
+import type { RealtimeProtocol } from "./protocol.ts"
 
 export interface SessionFacts {
   readonly caller: Caller
@@ -17,6 +18,8 @@ export interface SessionFacts {
 export interface SessionOptions extends SessionFacts {
   readonly services: CallServices
   readonly requestId: string
+  /** The API of both sides. */
+  readonly protocol: RealtimeProtocol
   /** Names of its model that the client may use. */
   readonly models: ReadonlyArray<string>
   /** The time for which it may be without an event from either side. */

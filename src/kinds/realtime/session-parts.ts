@@ -2,7 +2,7 @@
 import type { Denial, PolicyHit, ReviewAbout } from "../../policies/review.ts"
 import type { Mailbox } from "./mailbox.ts"
 import type { SessionMeter } from "./meter.ts"
-import type { OwnEvents } from "./own-events.ts"
+import type { OwnMessages } from "./protocol.ts"
 import type { SessionDeadlines } from "./session-deadlines.ts"
 import type { SessionMoney } from "./session-money.ts"
 import type { SessionOptions } from "./session-options.ts"
@@ -14,7 +14,7 @@ export interface SessionParts {
   readonly mailbox: Mailbox
   readonly meter: SessionMeter
   readonly money: SessionMoney
-  readonly events: OwnEvents
+  readonly own: OwnMessages
   readonly deadlines: SessionDeadlines
   /** The circumstances of its reviews; undefined if no engine is asked. */
   readonly about: ReviewAbout | undefined

@@ -7,15 +7,13 @@ import { callerView, targetView } from "../../calls/call-view.ts"
 import { reviewAboutOf } from "../../calls/review-about.ts"
 import type { OpenSession } from "../../calls/services.ts"
 import { noteDenial } from "../../calls/settle/report.ts"
-import { Marks } from "../../policies/masks/marks.ts"
-import { maskingOf } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { withRequestId } from "../../telemetry/logs.ts"
 import { recordRealtimeSeconds } from "../../telemetry/metrics.ts"
-import { ClientSide } from "./client-side.ts"
+import { ClientSide, type SessionMasks } from "./client-side.ts"
 import type { Reached } from "./connect.ts"
+import { sealHandle } from "./handles.ts"
 import { type Job, Mailbox } from "./mailbox.ts"
-import { OwnEvents } from "./own-events.ts"
 import { Responses } from "./responses.ts"
 import { SessionDeadlines } from "./session-deadlines.ts"
 import type { SessionMoney } from "./session-money.ts"
@@ -32,16 +30,20 @@ export class RealtimeSession {
   readonly #clientSide: ClientSide
   readonly #vendorSide: VendorSide
 
-  /** @param money with a hold for the first response */
+  /**
+   * @param money with a hold for the first response
+   * @param masks undefined if nothing is masked
+   */
   constructor(
     options: SessionOptions,
     money: SessionMoney,
     client: ClientConnection,
     reached: Reached,
     jobs: Queue.Queue<Job>,
+    masks: SessionMasks | undefined,
   ) {
-    const { caller, services } = options
-    const denied = { caller, requestId: options.requestId, model: options.plan.handle }
+    const { caller, services, requestId, protocol } = options
+    const denied = { caller, requestId, model: options.plan.handle }
     const mailbox = new Mailbox(jobs)
     this.#parts = {
       options,
@@ -49,17 +51,16 @@ export class RealtimeSession {
       mailbox,
       meter: money.meter,
       money,
-      events: new OwnEvents(client, options.requestId),
+      own: protocol.makeOwnMessages({ client, requestId, end: (ending) => mailbox.end(ending) }),
       deadlines: new SessionDeadlines(options, reached.target, client, mailbox),
       about: reviewAboutOf(services, caller),
       noteDenial: (denial, at) => noteDenial(services.denials, denied, denial, at),
     }
     this.#reached = reached
-    const masking = maskingOf(caller, services.config.masterKey)
-    const masks = masking && { masking, marks: new Marks(masking.key) }
     this.#responses = new Responses(this.#parts)
     this.#clientSide = new ClientSide(this.#parts, this.#responses, reached.target.model, masks)
-    this.#vendorSide = new VendorSide(this.#parts, this.#responses, masks?.marks)
+    const seal = sealHandle(services.sealer, caller, reached.target, () => money.meter.conversationTokens)
+    this.#vendorSide = new VendorSide(this.#parts, this.#responses, masks?.marks, seal)
     money.target = reached.target
   }
 
@@ -77,10 +78,11 @@ export class RealtimeSession {
 
   /** Takes no new responses, and ends when the running ones have ended. */
   drain(): void {
-    const { mailbox, events } = this.#parts
+    const { mailbox, own } = this.#parts
     if (mailbox.isDraining) return
     mailbox.isDraining = true
-    events.draining()
+    own.draining()
+    this.#vendorSide.settle()
     this.#responses.endIfDrained()
   }
 
@@ -92,7 +94,7 @@ export class RealtimeSession {
   #listen(): void {
     const { options, sockets, mailbox, deadlines } = this.#parts
     const { client, vendor } = sockets
-    deadlines.begin()
+    deadlines.begin(() => this.#vendorSide.settle())
     options.services.sessionViews.add(this.#view)
     client.listen({
       message: (bytes) => this.#clientSide.take(bytes),
@@ -108,17 +110,18 @@ export class RealtimeSession {
 
   get #finished(): Effect.Effect<void> {
     return Effect.gen({ self: this }, function* () {
-      const { options, sockets, mailbox, meter, money, events, deadlines, about } = this.#parts
+      const { options, sockets, mailbox, meter, money, own, deadlines, about } = this.#parts
       const { services, requestId } = options
       const { reason = "gateway_lost", code = closing.internalError, error } = mailbox.ending ?? {}
       deadlines.end()
       services.sessionViews.delete(this.#view)
       sockets.vendor.close()
+      const ended = own.ending(code, error)
       if (error !== undefined) {
-        events.error(error)
         yield* withRequestId(requestId)(Effect.logInfo("A realtime session ended", { code: error.code }))
       }
-      sockets.client.close(code, error?.code)
+      sockets.client.close(ended.code, ended.reason)
+      this.#vendorSide.settle()
       // Usage that the vendor has reported before the end is settled as reported.
       yield* mailbox.rest
       yield* money.end(reason)

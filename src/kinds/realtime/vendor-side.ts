@@ -1,8 +1,5 @@
 /** The vendor's side of a session: its events go to the client unchanged, and their usage is counted and settled. */
-
-import { readVendorEvent, type VendorEvent } from "../../dialects/openai-realtime/vendor-events.ts"
-import { objectAt, parseObject, stringAt } from "../../dialects/parse/json.ts"
-import { machineCode } from "../../dialects/vendor/faults.ts"
+import type { SealHandle, VendorEvent, VendorReader } from "../../dialects/realtime-dialect.ts"
 import { Marks, markKey } from "../../policies/masks/marks.ts"
 import type { ReviewPolicy } from "../../policies/policy.ts"
 import { ReplyReview } from "../../policies/reply/reply-review.ts"
@@ -11,8 +8,8 @@ import { closing } from "../../protocol/closing-code.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { HeardSpeech } from "./heard-speech.ts"
 import { withoutMasks } from "./inbound-policies.ts"
+import type { ReviewedMessages } from "./protocol.ts"
 import type { Responses } from "./responses.ts"
-import { ReviewedFrames } from "./reviewed-frames.ts"
 import type { SessionParts } from "./session-parts.ts"
 
 /** Parts of the spoken text that are kept for policies. */
@@ -21,7 +18,7 @@ const mostWords = 20_000
 export class VendorSide {
   readonly #parts: SessionParts
   readonly #responses: Responses
-  /** The vendor's text, for policies that read it. */
+  readonly #reader: VendorReader
   /** The text of each item, as its deltas bring it. */
   readonly #said = new Map<string, string>()
   #words = 0
@@ -30,39 +27,41 @@ export class VendorSide {
   /** Undefined if no policy reads the client's speech. */
   readonly #speech: HeardSpeech | undefined
   /** Undefined if nothing is enforced on the vendor's events, which end if the client's speech is denied. */
-  readonly #reviewed: ReviewedFrames | undefined
+  readonly #reviewed: ReviewedMessages | undefined
 
-  /** @param marks of the client's events, which are put back; undefined if nothing is masked */
-  constructor(parts: SessionParts, responses: Responses, marks: Marks | undefined) {
-    const { options, sockets, events } = parts
-    const { caller, services } = options
+  /**
+   * @param marks of the client's events, which are put back; undefined if nothing is masked
+   * @param seal seals the vendor's name of the conversation
+   */
+  constructor(parts: SessionParts, responses: Responses, marks: Marks | undefined, seal: SealHandle) {
+    const { options, sockets, own } = parts
+    const { caller, services, protocol } = options
+    this.#reader = protocol.makeReader(seal)
     this.#parts = parts
     this.#responses = responses
     const { inbound, outbound } = caller.policies
     // Engines are not asked while a session runs, also if they are enforced on streams.
     this.sampled = outbound.filter(({ isEnforced, check }) => !isEnforced || check.kind === "engine")
     const hears = withoutMasks(inbound).length > 0
-    if (hears) this.#speech = new HeardSpeech(parts, (denial) => this.#reviewed?.denyAll(denial))
+    if (hears) this.#speech = new HeardSpeech(parts, (denial, turn) => this.#reviewed?.denySpeech(denial, turn))
     if (marks === undefined && !hears && !outbound.some(({ isEnforced }) => isEnforced)) return
-    const own = new Marks(markKey(services.config.masterKey, caller.org.id))
+    const replyMarks = new Marks(markKey(services.config.masterKey, caller.org.id))
     const review = () =>
       new ReplyReview({
         policies: outbound,
         restored: marks,
-        marks: () => own,
+        marks: () => replyMarks,
         onDenied: (denial) => {
           parts.noteDenial(denial, "reply")
-          events.error(contentBlocked(denial))
+          own.replyDenied(contentBlocked(denial))
         },
       })
-    const cancel = (responseId: string) =>
-      sockets.toVendor(JSON.stringify({ type: "response.cancel", response_id: responseId }))
-    this.#reviewed = new ReviewedFrames(
+    this.#reviewed = protocol.makeReview({
       review,
-      (bytes) => sockets.toClient(bytes),
-      cancel,
-      (hits) => void parts.money.found.push(...hits),
-    )
+      send: (message) => sockets.toClient(message),
+      denied: (responseId) => sockets.toVendor(protocol.cancel(responseId)),
+      found: (hits) => void parts.money.found.push(...hits),
+    })
   }
 
   get said(): string {
@@ -74,15 +73,20 @@ export class VendorSide {
     const { mailbox, deadlines, sockets } = this.#parts
     if (mailbox.ending !== undefined) return
     deadlines.heardVendor()
-    const event = readVendorEvent(bytes)
-    if (event.is === "malformed") {
+    const { events, sent } = this.#reader.read(bytes)
+    if (events[0]?.is === "malformed") {
       this.closed(1007)
       return
     }
-    if (event.is === "error" && event.ofAccount) sockets.toClient(withoutText(event.event))
-    else if (this.#reviewed === undefined) sockets.toClient(bytes)
-    else this.#reviewed.take(bytes)
-    this.#heed(event, bytes)
+    const turn = this.#reviewed?.turns ?? 0
+    if (this.#reviewed !== undefined) this.#reviewed.take(sent === undefined ? bytes : Buffer.from(sent))
+    else sockets.toClient(sent ?? bytes)
+    for (const event of events) this.#heed(event, bytes, turn)
+  }
+
+  /** No message has come for some seconds. */
+  settle(): void {
+    for (const event of this.#reader.settled()) this.#heed(event, nothing, this.#reviewed?.turns ?? 0)
   }
 
   /** The vendor has closed its socket. */
@@ -96,7 +100,7 @@ export class VendorSide {
     })
   }
 
-  #heed(event: VendorEvent, bytes: Buffer): void {
+  #heed(event: VendorEvent, bytes: Buffer, turn: number): void {
     const { meter, money } = this.#parts
     switch (event.is) {
       case "delta":
@@ -115,37 +119,21 @@ export class VendorSide {
         return
       case "transcribed":
         meter.transcribed(event.usage)
-        this.#speech?.take(bytes)
+        if (event.speech !== undefined) this.#speech?.take(event.speech, turn)
         this.#responses.transcribed()
         return
-      case "error":
+      case "unanswered":
         this.#responses.refused()
         return
-      case "other":
       case "malformed":
     }
   }
 
   #keepWords(bytes: Buffer): void {
     if (this.#words++ >= mostWords) return
-    const event = parseObject(bytes.toString("utf8"))
-    const item = `${stringAt(event, "item_id") ?? ""} ${stringAt(event, "type") ?? ""}`
-    this.#said.set(item, (this.#said.get(item) ?? "") + (stringAt(event, "delta") ?? ""))
+    const [item, words] = this.#parts.options.protocol.wordsOf(bytes) ?? []
+    if (item !== undefined) this.#said.set(item, (this.#said.get(item) ?? "") + words)
   }
 }
 
-/** An error of the vendor's account: its text is for operators. */
-const withoutText = (event: Extract<VendorEvent, { readonly is: "error" }>["event"]): string => {
-  const error = objectAt(event, "error")
-  return JSON.stringify({
-    type: "error",
-    event_id: stringAt(event, "event_id"),
-    error: {
-      type: machineCode(stringAt(error, "type")),
-      code: machineCode(stringAt(error, "code")),
-      message: "The upstream could not complete the request",
-      param: null,
-      event_id: stringAt(error, "event_id") ?? null,
-    },
-  })
-}
+const nothing = Buffer.alloc(0)

@@ -12,6 +12,7 @@ import type { Caller } from "../../../src/identity/caller.ts"
 import { chat } from "../../../src/kinds/chat/chat.ts"
 import { EventWriter } from "../../../src/kinds/chat/event-writer.ts"
 import { decodeExchange } from "../../../src/kinds/decode.ts"
+import { openaiProtocol } from "../../../src/kinds/realtime/openai/protocol.ts"
 import { Realtime } from "../../../src/kinds/realtime/realtime.ts"
 import { Settler } from "../../../src/money/settler.ts"
 import type { ExchangeResponse } from "../../../src/protocol/exchange.ts"
@@ -241,6 +242,7 @@ const exchange = Effect.gen(function* () {
 const session = Effect.gen(function* () {
   const realtime = yield* Realtime
   const begun = realtime.run({
+    protocol: openaiProtocol,
     requestId: "req_order",
     caller,
     again: Effect.succeed(caller),

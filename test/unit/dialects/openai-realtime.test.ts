@@ -1,10 +1,11 @@
 /** The meaning of events of a realtime session: tables, and properties of what may pass. */
 import { describe, expect, it } from "vitest"
 import { bytesPerSecond } from "../../../src/dialects/openai-realtime/audio.ts"
-import { readClientEvent, type SessionLimits } from "../../../src/dialects/openai-realtime/client-events.ts"
-import { noTranscript, usageOfDone, usageOfTranscript } from "../../../src/dialects/openai-realtime/usage.ts"
+import { readClientEvent } from "../../../src/dialects/openai-realtime/client-events.ts"
+import { usageOfDone, usageOfTranscript } from "../../../src/dialects/openai-realtime/usage.ts"
 import { azureRealtime, openaiRealtime } from "../../../src/dialects/openai-realtime/vendor.ts"
 import { readVendorEvent } from "../../../src/dialects/openai-realtime/vendor-events.ts"
+import { noTranscript, type SessionLimits } from "../../../src/dialects/realtime-dialect.ts"
 import { randomOf } from "../../support/random.ts"
 
 const limits: SessionLimits = {

@@ -1,5 +1,6 @@
 /** The hold of one response of a realtime session, where long inputs cost more. */
 import { describe, expect, it } from "vitest"
+import { openaiRates } from "../../../src/dialects/openai-realtime/audio.ts"
 import { needOf } from "../../../src/kinds/realtime/plan.ts"
 import { formatAmount } from "../../../src/money/amount.ts"
 import { readPrice } from "../../../src/money/pricing.ts"
@@ -9,7 +10,7 @@ const price = readPrice({ currency: "USD", input: "4", output: "16", above })
 if (price === undefined) throw new Error("no price")
 
 const need = (conversationTokens: number, contextWindow = 128_000, isOwn = false) => {
-  const { amount, tokens } = needOf({ price, contextWindow, isOwn }, conversationTokens, 1000, 0)
+  const { amount, tokens } = needOf({ price, contextWindow, isOwn, rates: openaiRates }, conversationTokens, 1000, 0)
   return { inTokens: tokens - 1000, amount: formatAmount(amount) }
 }
 const at = (inTokens: number, input: bigint, output: bigint) =>

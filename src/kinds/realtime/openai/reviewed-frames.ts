@@ -3,14 +3,13 @@
  * more. Sound is not held: it overtakes its transcript, as it does at vendors. A denied response is cancelled, and its later
  * events have no text.
  */
-import { type JsonObject, objectAt, parseObject, stringAt } from "../../dialects/parse/json.ts"
-import { Channel } from "../../policies/reply/channel.ts"
-import { leavesOf, withTexts } from "../../policies/reply/frame-texts.ts"
-import type { ReplyReview } from "../../policies/reply/reply-review.ts"
-import type { Denial } from "../../policies/review.ts"
-import type { PolicyHit } from "../../protocol/control/usage-record.ts"
-import type { JsonPath } from "../../protocol/json/json-edit.ts"
-import { isOfSpeech } from "./heard-speech.ts"
+import { type JsonObject, objectAt, parseObject, stringAt } from "../../../dialects/parse/json.ts"
+import { Channel } from "../../../policies/reply/channel.ts"
+import { leavesOf, withTexts } from "../../../policies/reply/frame-texts.ts"
+import type { ReplyReview } from "../../../policies/reply/reply-review.ts"
+import type { Denial } from "../../../policies/review.ts"
+import type { JsonPath } from "../../../protocol/json/json-edit.ts"
+import type { ReviewedMessages, ReviewOf } from "../protocol.ts"
 
 /** Events with parts of a text, and the member that has them. */
 const textDelta =
@@ -26,49 +25,38 @@ interface Waiting {
   readonly at: number
 }
 
-export class ReviewedFrames {
-  readonly #review: () => ReplyReview
-  readonly #send: (bytes: Buffer | string) => void
-  readonly #denied: (responseId: string) => void
-  readonly #found: (hits: ReadonlyArray<PolicyHit>) => void
+/** Part of each event with a transcript of the client's speech. */
+const ofSpeech = "conversation.item.input_audio_transcription."
+
+export class ReviewedFrames implements ReviewedMessages {
+  readonly #to: ReviewOf
   /** The review of each response that has text. */
   readonly #reviews = new Map<string, ReplyReview>()
   readonly #channels = new Map<string, Channel>()
   #waiting: Array<Waiting> = []
+  turns = 0
 
-  /**
-   * @param review makes the review of one response
-   * @param denied called with the id of a response that is denied
-   * @param found called with the matches of a response when it has ended
-   */
-  constructor(
-    review: () => ReplyReview,
-    send: (bytes: Buffer | string) => void,
-    denied: (responseId: string) => void,
-    found: (hits: ReadonlyArray<PolicyHit>) => void,
-  ) {
-    this.#review = review
-    this.#send = send
-    this.#denied = denied
-    this.#found = found
+  constructor(to: ReviewOf) {
+    this.#to = to
   }
 
   /** An event of the vendor; those that are clear are sent. */
   take(bytes: Buffer): void {
     if (sound.test(bytes.toString("latin1", 0, 96))) {
-      this.#send(bytes)
+      this.#to.send(bytes)
       return
     }
     const event = parseObject(bytes.toString("utf8"))
     const type = stringAt(event, "type")
-    if (event === undefined || type === undefined || !wholeTexts.test(type) || isOfSpeech(type)) this.#push(bytes)
+    if (event === undefined || type === undefined || !wholeTexts.test(type) || type.startsWith(ofSpeech))
+      this.#push(bytes)
     else if (textDelta.test(type)) this.#delta(type, event, bytes)
     else this.#whole(type, event, bytes)
     this.#flush()
   }
 
   /** The later events of the responses that run have no text, and they are cancelled. */
-  denyAll(denial: Denial): void {
+  denySpeech(denial: Denial): void {
     for (const [responseId, review] of this.#reviews) {
       if (responseId === "" || review.denial !== undefined) continue
       review.refuse(denial)
@@ -106,14 +94,15 @@ export class ReviewedFrames {
     this.#push(changed.length === 0 ? bytes : withTexts(bytes.toString("utf8"), changed))
     if (!wasDenied && review.denial !== undefined) this.#deny(responseId)
     if (type !== "response.done") return
-    this.#found(review.hits)
+    this.#to.found(review.hits)
+    this.turns++
     this.#reviews.delete(responseId)
   }
 
   #reviewOf(responseId: string): ReplyReview {
     const known = this.#reviews.get(responseId)
     if (known !== undefined) return known
-    const made = this.#review()
+    const made = this.#to.review()
     this.#reviews.set(responseId, made)
     return made
   }
@@ -129,7 +118,7 @@ export class ReviewedFrames {
   #deny(responseId: string): void {
     this.#flush()
     this.#waiting = this.#waiting.filter(({ channel }) => channel === undefined)
-    this.#denied(responseId)
+    this.#to.denied(responseId)
   }
 
   #push(bytes: Buffer | string, text = "", channel?: Channel, at = 0): void {
@@ -144,7 +133,7 @@ export class ReviewedFrames {
       if (channel !== undefined && channel.clearTo < at + text.length) break
       this.#waiting.shift()
       const made = channel?.written(text, at) ?? text
-      this.#send(made === text ? bytes : withTexts(bytes.toString("utf8"), [[["delta"], made]]))
+      this.#to.send(made === text ? bytes : withTexts(bytes.toString("utf8"), [[["delta"], made]]))
     }
   }
 }
