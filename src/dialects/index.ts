@@ -19,6 +19,7 @@ import { geminiSpeech } from "./gemini/speech.ts"
 import { gemini } from "./gemini/vendor.ts"
 import { vertexGemini } from "./gemini/vertex.ts"
 import { geminiVideo } from "./gemini/video.ts"
+import { geminiLive } from "./gemini-live/vendor.ts"
 import type { VideoDialect } from "./media-dialect.ts"
 import { batchProfiles } from "./openai-chat/batch-profiles.ts"
 import { makeBatches } from "./openai-chat/batches.ts"
@@ -94,6 +95,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     image: geminiImage,
     speech: geminiSpeech,
     video: geminiVideo,
+    realtime: geminiLive,
     batch: geminiBatches,
   },
   cohere,

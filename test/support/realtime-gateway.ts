@@ -86,7 +86,6 @@ models:
           .replace("id: team, perMinute: 100000", `id: team, ${plan ?? "perMinute: 100000"}`)
           .replace(`amount: "1000"`, `amount: "${topup ?? "1000"}"`),
     })
-    const { sql, orgId, ledger } = gateway
     return {
       gateway,
       vendor,
@@ -95,18 +94,21 @@ models:
           authorization: `Bearer ${gateway.keyId}~${gateway.key}`,
           ...headers,
         }),
-      records: () =>
-        Effect.runPromise(sql<UsageRow>`
-          select ref, session_id, purpose, model, vendor, in_tokens, out_tokens, cache_read_tokens, dims, estimated_reason, policies, stop,
-            trim_scale(cost)::text as cost
-          from usage_records where org_id = ${orgId} order by at, ref`),
-      held: () =>
-        Effect.runPromise(
-          Effect.map(ledger.allotments, (all) =>
-            all
-              .filter((each) => each.orgId === orgId && each.counter === "USD")
-              .reduce((sum, { held }) => sum + held, 0n),
-          ),
-        ),
+      ...realtimeBooks(gateway),
     }
   })
+
+/** The books of the organisation of a gateway. */
+export const realtimeBooks = ({ sql, orgId, ledger }: TestGateway): Pick<RealtimeGateway, "records" | "held"> => ({
+  records: () =>
+    Effect.runPromise(sql<UsageRow>`
+      select ref, session_id, purpose, model, vendor, in_tokens, out_tokens, cache_read_tokens, dims, estimated_reason, policies, stop,
+        trim_scale(cost)::text as cost
+      from usage_records where org_id = ${orgId} order by at, ref`),
+  held: () =>
+    Effect.runPromise(
+      Effect.map(ledger.allotments, (all) =>
+        all.filter((each) => each.orgId === orgId && each.counter === "USD").reduce((sum, { held }) => sum + held, 0n),
+      ),
+    ),
+})

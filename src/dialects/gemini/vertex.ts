@@ -5,6 +5,7 @@
 import { Result } from "effect"
 import type { GoogleAccess } from "../../protocol/catalogue/vendor.ts"
 import type { Dialect } from "../dialect.ts"
+import { vertexLive } from "../gemini-live/vendor.ts"
 import { objectAt, objectsAt, reportedCountAt } from "../parse/json.ts"
 import { readVectors } from "../vendor/vectors.ts"
 import { type EmbeddingAsked, type EmbeddingDialect, jsonRequest } from "../whole-dialect.ts"
@@ -39,6 +40,7 @@ export const vertexGemini = (place: Place): Dialect => {
     embedding: vertexEmbedding(models),
     image: { ...geminiImage, encode: (...asked) => Result.map(geminiImage.encode(...asked), moved) },
     speech: { ...geminiSpeech, encode: (...asked) => Result.map(geminiSpeech.encode(...asked), moved) },
+    realtime: vertexLive(place),
   }
 }
 

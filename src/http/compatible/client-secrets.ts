@@ -32,7 +32,7 @@ const usualSeconds = 600
 /** The shortest lifetime of end users' tokens. */
 const leastSeconds = 60
 /** The end user of a request that names none. */
-const nobody = "anonymous"
+export const nobody = "anonymous"
 
 export const makeClientSecrets = Effect.map(
   AppTokens,
@@ -60,5 +60,5 @@ export const makeClientSecrets = Effect.map(
 
 const noBody = Buffer.from("{}")
 
-const isApplication = (caller: Caller): caller is AppCaller =>
+export const isApplication = (caller: Caller): caller is AppCaller =>
   caller.app !== undefined && caller.endUserId === undefined && caller.person === undefined

@@ -19,6 +19,7 @@ import { PassThrough } from "../pass-through/pass-through.ts"
 import { routeNotFound } from "../respond.ts"
 import { makeVideos, viewOf } from "../routes/videos.ts"
 import { makeClientSecrets } from "./client-secrets.ts"
+import { makeLiveTokens } from "./live-tokens.ts"
 import { anthropicModels, cohereModels, geminiModels, type ModelForm, openaiModels } from "./models.ts"
 import { pathsWithoutDialect } from "./refused-paths.ts"
 import { failureIn, makeAnswerIn } from "./reply.ts"
@@ -117,6 +118,12 @@ export const compatibleRoutes = HttpRouter.use(
     yield* router.add("POST", "/openai/v1/realtime/client_secrets", (request) =>
       answerIn(chatApi, fromRouter(request), clientSecret, maxSecretBytes),
     )
+    const liveToken = yield* makeLiveTokens
+    for (const version of ["v1alpha", "v1beta"] as const) {
+      yield* router.add("POST", `/gemini/${version}/auth_tokens`, (request) =>
+        answerIn(generateApi, fromRouter(request), liveToken, maxSecretBytes),
+      )
+    }
     for (const path of ["/openai/v1/videos/edits", "/openai/v1/videos/extensions"] as const) {
       const refusal = serviceError("bad_request", `${path} is not supported: ask for a new video`)
       yield* router.add("POST", path, () => failureIn(chatApi)(newRequestId(), refusal))

@@ -1,15 +1,18 @@
 /**
- * A client's WebSocket: text messages in both directions, and the counts that show whether the client takes them. Reading,
+ * A client's WebSocket: messages in both directions, and the counts that show whether the client takes them. Reading,
  * pings and the closing handshake are the library's (`ws`); messages are written to the connection directly.
  */
 import type { Socket } from "node:net"
 import type { WebSocket } from "ws"
 import { type ClosingCode, closing } from "../../protocol/closing-code.ts"
-import { frameOf, frameOfBytes } from "./frames.ts"
+import { binaryFrameOf, frameOf, frameOfBytes } from "./frames.ts"
 import { MessageProgress } from "./message-progress.ts"
 
+/** `binary` sends messages in binary frames, as Google does, and takes both; `text` has text frames only. */
+export type MessageFormat = "text" | "binary"
+
 export interface SocketListener {
-  /** A whole text message, in UTF-8. */
+  /** A whole message, in UTF-8. */
   readonly message: (text: Buffer) => void
   /** The client has taken what was waiting. */
   readonly room: () => void
@@ -32,6 +35,7 @@ const tooManyWaitingBytes = 1024 * 1024
 export class ClientSocket {
   readonly #ws: WebSocket
   readonly #connection: Socket
+  readonly #format: MessageFormat
   #isCorked = false
   #isClosed = false
   #isAlive = true
@@ -47,8 +51,9 @@ export class ClientSocket {
   #endedAtPing = 0
   #pingsInMessage = 0
 
-  constructor(ws: WebSocket, connection: Socket) {
+  constructor(ws: WebSocket, connection: Socket, format: MessageFormat = "text") {
     this.#ws = ws
+    this.#format = format
     this.#connection = connection
     ws.on("pong", () => {
       this.#isAlive = true
@@ -66,7 +71,7 @@ export class ClientSocket {
     this.#listener = listener
     this.#ws.on("message", (data: Buffer, isBinary: boolean) => {
       this.#isAlive = true
-      if (isBinary) this.close(closing.unsupportedData, "messages are JSON in text frames")
+      if (isBinary && this.#format === "text") this.close(closing.unsupportedData, "messages are JSON in text frames")
       else if (!this.#isClosed) listener.message(data)
     })
     this.#connection.on("drain", () => {
@@ -87,6 +92,9 @@ export class ClientSocket {
    * @returns whether there is room for more; if not, the listener is called when there is
    */
   send(message: string | Uint8Array): boolean {
+    if (this.#format === "binary") {
+      return this.sendFrames(binaryFrameOf(typeof message === "string" ? Buffer.from(message) : message))
+    }
     return this.sendFrames(typeof message === "string" ? frameOf(message) : frameOfBytes(message))
   }
 

@@ -47,6 +47,15 @@ export const frameOfBytes = (message: Uint8Array): Buffer => {
   return frame
 }
 
+const finalBinary = 0x82
+
+/** The frame of a message of bytes. */
+export const binaryFrameOf = (message: Uint8Array): Buffer => {
+  const frame = frameOfBytes(message)
+  frame[0] = finalBinary
+  return frame
+}
+
 /** A frame in a text of many. */
 export interface Frame {
   readonly text: string

@@ -1,15 +1,12 @@
 /** `GET /openai/v1/realtime?model=`: OpenAI's Realtime API. */
 
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
 import { modelNotAuthorised } from "../../calls/model.ts"
-import { withTags } from "../../calls/tags.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { openaiProtocol } from "../../kinds/realtime/openai/protocol.ts"
 import { Realtime } from "../../kinds/realtime/realtime.ts"
-import { invalidInput, issuesOf } from "../../protocol/json/issues.ts"
-import { SessionId } from "../../protocol/session.ts"
-import { Tags, tagsInHeader } from "../../protocol/values/tags.ts"
+import { invalidInput } from "../../protocol/json/issues.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
 import { makeForCaller } from "../caller-request.ts"
@@ -18,19 +15,9 @@ import type { RouteError } from "../respond.ts"
 import { OpenSockets } from "./open-sockets.ts"
 import { chosenProtocol, queryCredential, withSocketCredential } from "./openai-credential.ts"
 import { refuseUpgrade } from "./refusal.ts"
+import { sessionHeaders } from "./session-headers.ts"
 import { makeSocketCallers } from "./socket-callers.ts"
 import type { Upgrade, UpgradeHandler } from "./upgrades.ts"
-
-const decodeTags = Schema.decodeUnknownEffect(Tags)
-const readTags = (text: string) =>
-  Effect.mapError(decodeTags(tagsInHeader(text)), (error) => invalidInput(issuesOf(error)))
-
-const RealtimeHeaders = Schema.Struct({
-  "x-svc-session-id": Schema.optionalKey(SessionId),
-  "x-svc-purpose": Schema.optionalKey(
-    Schema.String.check(Schema.isPattern(/^[\w.:/-]{1,64}$/, { expected: "a purpose such as summary" })),
-  ),
-})
 
 export const makeRealtimeSocket = Effect.gen(function* () {
   const openSockets = yield* OpenSockets
@@ -45,22 +32,15 @@ export const makeRealtimeSocket = Effect.gen(function* () {
     if (inQuery !== undefined) return yield* inQuery
     const { caller, again, watch } = yield* callers.first(upgrade, (sent) => withSocketCredential(sent, upgrade))
     const named = yield* modelOf(request.url)
-    const headers = yield* Schema.decodeUnknownEffect(RealtimeHeaders)(request.headers).pipe(
-      Effect.mapError((error) => invalidInput(issuesOf(error))),
-    )
-    const sentTags = request.headers["x-svc-tags"]
-    const tags = sentTags === undefined ? undefined : yield* readTags(sentTags)
-    const tagged = yield* Effect.fromResult(withTags(caller, tags))
+    const session = yield* sessionHeaders(request, caller)
     const beta = request.headers["openai-beta"]
     yield* realtime.run({
       protocol: openaiProtocol,
       requestId,
-      caller: tagged,
+      ...session,
       again,
       named,
       model: handleOf(named, caller.org.aliases),
-      sessionId: headers["x-svc-session-id"],
-      purpose: headers["x-svc-purpose"],
       headers: beta === undefined ? {} : { "openai-beta": beta },
       accept: () => {
         const socket = accept(chosenProtocol(protocols, "realtime"))

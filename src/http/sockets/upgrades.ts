@@ -10,7 +10,7 @@ import type { UploadRequest } from "../caller-request.ts"
 import { fromNode } from "../hot-routes.ts"
 import { eventsOf, type NodeServer } from "../listener.ts"
 import { noSniff } from "../security-headers.ts"
-import { ClientSocket } from "./client-socket.ts"
+import { ClientSocket, type MessageFormat } from "./client-socket.ts"
 
 /** A request for an upgrade, which is accepted once, or refused with a reply. */
 export interface Upgrade {
@@ -18,7 +18,7 @@ export interface Upgrade {
   /** Subprotocols that the client offers. */
   readonly protocols: ReadonlyArray<string>
   /** Makes the handshake. Undefined if it cannot be made: the client has its reply then, or has left. */
-  readonly accept: (protocol: string | undefined) => ClientSocket | undefined
+  readonly accept: (protocol: string | undefined, format?: MessageFormat) => ClientSocket | undefined
   /** Writes a refusal; the connection ends after it. */
   readonly refusedAt: () => ServerResponse
 }
@@ -93,12 +93,12 @@ const ignore = () => {}
 const upgradeOf = (sockets: WebSocketServer, request: IncomingMessage, connection: Socket, head: Buffer): Upgrade => ({
   request: fromNode(request),
   protocols: (request.headers["sec-websocket-protocol"] ?? "").split(",").flatMap((each) => each.trim() || []),
-  accept: (protocol) => {
+  accept: (protocol, format) => {
     if (protocol !== undefined) chosenOf.set(request, protocol)
     let accepted: ClientSocket | undefined
     sockets.handleUpgrade(request, connection, head, (ws) => {
       connection.off("error", ignore)
-      accepted = new ClientSocket(ws, connection)
+      accepted = new ClientSocket(ws, connection, format)
     })
     return accepted
   },
