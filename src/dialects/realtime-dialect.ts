@@ -157,4 +157,6 @@ export interface RealtimeMessages {
   readonly wordsOf: (bytes: Buffer) => readonly [item: string, words: string] | undefined
   /** Whether requests that come before a response begins may be answered by that one response. */
   readonly joinsRequests: boolean
+  /** The code with which a vendor closes after a message that it refuses; undefined if it says so in a message. */
+  readonly refusedCode: number | undefined
 }

@@ -21,4 +21,5 @@ export const liveMessages = (names: UsageNames): RealtimeMessages => ({
     return ["", [stringAt(objectAt(content, "outputTranscription"), "text") ?? "", ...parts].join("")]
   },
   joinsRequests: true,
+  refusedCode: 1007,
 })

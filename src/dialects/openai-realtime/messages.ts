@@ -19,6 +19,7 @@ export const openaiMessages: RealtimeMessages = {
     return [item, stringAt(event, "delta") ?? ""]
   },
   joinsRequests: false,
+  refusedCode: undefined,
 }
 
 const none: ReadonlyArray<VendorEvent> = []

@@ -126,6 +126,8 @@ export class ClientSocket {
   /** Ends with the closing handshake; messages that were sent before arrive. */
   close(code: ClosingCode, reason = ""): void {
     if (this.#isClosed) return
+    // The client's answer to the close must be read.
+    this.#ws.resume()
     this.#ws.close(code, reason)
     this.#ended()
   }

@@ -75,7 +75,7 @@ export class VendorSide {
     deadlines.heardVendor()
     const { events, sent } = this.#reader.read(bytes)
     if (events[0]?.is === "malformed") {
-      this.closed(1007)
+      this.closed(malformedCode)
       return
     }
     const turn = this.#reviewed?.turns ?? 0
@@ -91,13 +91,13 @@ export class VendorSide {
 
   /** The vendor has closed its socket. */
   closed(code: number): void {
-    const { mailbox, money } = this.#parts
-    const isEnd = code === 1000 && money.isIdle
-    mailbox.end({
-      reason: "upstream_disconnected",
-      code: isEnd ? closing.normal : closing.internalError,
-      ...(!isEnd && { error: serviceError("upstream_disconnected", "The upstream closed the connection") }),
-    })
+    const { mailbox, money, options } = this.#parts
+    const reason = "upstream_disconnected"
+    if (code === 1000 && money.isIdle) mailbox.end({ reason, code: closing.normal })
+    else {
+      const error = code === options.protocol.refusedCode ? messageRefused : vendorLeft
+      mailbox.end({ reason, code: closing.internalError, error })
+    }
   }
 
   #heed(event: VendorEvent, bytes: Buffer, turn: number): void {
@@ -135,5 +135,11 @@ export class VendorSide {
     if (item !== undefined) this.#said.set(item, (this.#said.get(item) ?? "") + words)
   }
 }
+
+const messageRefused = serviceError("bad_request", "The upstream refused a message of the session")
+const vendorLeft = serviceError("upstream_disconnected", "The upstream closed the connection")
+
+/** The end of a vendor whose message is not JSON. */
+const malformedCode = 1002
 
 const nothing = Buffer.alloc(0)
