@@ -4,20 +4,15 @@
  */
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../dialects/parse/json.ts"
 import type { RealtimeEvent, RealtimeScript, RealtimeVendorSession } from "../testing/scripted-realtime.ts"
+import { levelOf, pauseMs, samplesPerSecond, silenceSeconds, speechLevel, toneOf } from "./simulated-sound.ts"
 
 /** 16 bits, 24,000 times a second. */
 const bytesPerSecond = 48_000
-const samplesPerSecond = 24_000
 
 export const speakRealtime: RealtimeScript = async (session) => {
   const voice = new SimulatedVoice(session)
   for (let event = await session.next(); event !== undefined; event = await session.next()) await voice.hear(event)
 }
-
-/** The mean, of 32,768, above which somebody speaks. */
-const speechLevel = 600
-/** The length of silence that ends a turn. */
-const silenceSeconds = 0.5
 
 class SimulatedVoice {
   readonly #session: RealtimeVendorSession
@@ -145,26 +140,4 @@ class SimulatedVoice {
     this.#session.send({ ...event, event_id: `event_${++this.#told}` })
   }
   #told = 0
-}
-
-const pauseMs = 40
-
-/** The mean of the received sound. */
-const levelOf = (sound: Buffer): number => {
-  let sum = 0
-  const samples = Math.floor(sound.length / 2)
-  for (let at = 0; at < samples; at++) sum += Math.abs(sound.readInt16LE(at * 2))
-  return samples === 0 ? 0 : sum / samples
-}
-
-/** A tenth of a second of a tone, a step higher with each word. */
-const toneOf = (word: number): Buffer => {
-  const hertz = 330 * 2 ** ((word % 8) / 12)
-  const samples = samplesPerSecond / 10
-  const tone = Buffer.alloc(samples * 2)
-  for (let at = 0; at < samples; at++) {
-    const fade = Math.min(1, at / 240, (samples - at) / 240)
-    tone.writeInt16LE(Math.round(8000 * fade * Math.sin((2 * Math.PI * hertz * at) / samplesPerSecond)), at * 2)
-  }
-  return tone
 }

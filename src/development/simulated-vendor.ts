@@ -14,6 +14,7 @@ import { chatTwins } from "../testing/twins/openai/chat-twin.ts"
 import { repeating } from "../testing/twins/repeating.ts"
 import { answerAs, refuseAs } from "../testing/twins/twin.ts"
 import { answerWhole } from "./simulated-kinds.ts"
+import { speakLive } from "./simulated-live.ts"
 import { answerMedia } from "./simulated-media.ts"
 import { answerWithParameters, refusedField, refuseField, showsParameters } from "./simulated-parameters.ts"
 import { speakRealtime } from "./simulated-realtime.ts"
@@ -76,4 +77,4 @@ const chat: VendorScript = (call) => {
 
 /** @param wantedPort its port, if nobody has it */
 export const startSimulatedVendor = (wantedPort?: number): Effect.Effect<ScriptedVendor, never, Scope.Scope> =>
-  startScriptedVendor(answer, speakRealtime, wantedPort)
+  startScriptedVendor(answer, speakRealtime, wantedPort, speakLive)

@@ -43,6 +43,7 @@ export interface LiveTwin {
 }
 
 interface TwinState {
+  readonly needsKey: boolean
   script: LiveScript
   refusal: { readonly code: number; readonly reason: string } | undefined
   isSilent: boolean
@@ -54,7 +55,14 @@ interface TwinState {
 export const startLiveTwin = (script: LiveScript): Effect.Effect<LiveTwin, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<LiveTwin & { readonly stop: () => void }>((resume) => {
-      const state: TwinState = { script, refusal: undefined, isSilent: false, sessions: [], complaints: [] }
+      const state: TwinState = {
+        script,
+        needsKey: true,
+        refusal: undefined,
+        isSilent: false,
+        sessions: [],
+        complaints: [],
+      }
       const server = createServer((_, response) => response.writeHead(404).end())
       server.on("upgrade", acceptWith(state))
       const open = new Set<Socket>()
@@ -96,9 +104,9 @@ export const isLivePath = (path: string): boolean =>
     path,
   )
 
-/** A listener for upgrades that runs a script for each session. */
+/** A listener for upgrades that runs a script for each session, without a credential. */
 export const acceptLive = (script: LiveScript): Upgraded =>
-  acceptWith({ script, refusal: undefined, isSilent: false, sessions: [], complaints: [] })
+  acceptWith({ script, needsKey: false, refusal: undefined, isSilent: false, sessions: [], complaints: [] })
 
 const acceptWith = (state: TwinState): Upgraded => {
   const sockets = new WebSocketServer({ noServer: true })
@@ -132,7 +140,7 @@ class TwinSocket {
     })
     ws.on("error", () => {})
     const { "x-goog-api-key": key, authorization } = request.headers
-    if (key === undefined && authorization?.startsWith("Bearer ") !== true) {
+    if (state.needsKey && key === undefined && authorization?.startsWith("Bearer ") !== true) {
       this.#complain(1008, "Method doesn't allow unregistered callers (callers without established identity).")
     }
   }

@@ -3,8 +3,10 @@
  * invalid replies and floods take one line each. It records its requests and disconnects.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { Effect, type Schema, type Scope } from "effect"
+import { acceptLive, isLivePath, type LiveScript } from "./live-twin.ts"
 import { portOf } from "./port.ts"
 import { acceptRealtime, type RealtimeScript } from "./scripted-realtime.ts"
 
@@ -50,11 +52,13 @@ export interface ScriptedVendor {
  * Starts a vendor; it stops when the scope closes.
  * @param realtime answers upgrades to WebSockets
  * @param wantedPort its port, if nobody has it
+ * @param live answers sessions with Google's Live API, which need no key here
  */
 export const startScriptedVendor = (
   script: VendorScript,
   realtime?: RealtimeScript,
   wantedPort = 0,
+  live?: LiveScript,
 ): Effect.Effect<ScriptedVendor, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<ScriptedVendor & { readonly stop: () => void }>((resume) => {
@@ -67,7 +71,15 @@ export const startScriptedVendor = (
           return current(call)
         })
       })
-      if (realtime !== undefined) server.on("upgrade", acceptRealtime(realtime))
+      const accept = realtime && acceptRealtime(realtime)
+      const acceptGoogle = live && acceptLive(live)
+      if (accept !== undefined || acceptGoogle !== undefined) {
+        server.on("upgrade", (request, socket: Socket, head) => {
+          const answer = isLivePath(request.url ?? "") ? acceptGoogle : accept
+          if (answer === undefined) socket.destroy()
+          else answer(request, socket, head)
+        })
+      }
       server.on("connection", (socket) => {
         sockets.add(socket)
         socket.on("close", () => sockets.delete(socket))
