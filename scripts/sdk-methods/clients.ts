@@ -3,6 +3,7 @@ import Anthropic from "@anthropic-ai/sdk"
 import { GoogleGenAI } from "@google/genai"
 import { CohereClient } from "cohere-ai"
 import OpenAI from "openai"
+import type { Mount } from "../../src/protocol/catalogue/pass-through.ts"
 
 /** The typed clients, from which requests are prepared. */
 export interface Clients {
@@ -30,7 +31,7 @@ export interface Sdk {
   readonly name: "openai" | "@anthropic-ai/sdk" | "@google/genai" | "cohere-ai"
   /** The base of its API at a gateway. */
   readonly base: string
-  readonly client: keyof Clients
+  readonly client: Mount
   /** The client for methods that the SDK calls only in a cloud. */
   readonly cloudClient?: keyof Clients
   /** Whether methods of the client itself call the API. */

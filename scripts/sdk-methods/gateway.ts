@@ -5,15 +5,50 @@ import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { developmentCatalogue, developmentKeyId, developmentKeyRef } from "../../src/development/catalogue.ts"
 import { startSimulatedVendor } from "../../src/development/simulated-vendor.ts"
+import { findRoute, readRoute } from "../../src/pass-through/routes.ts"
+import type { Mount } from "../../src/protocol/catalogue/pass-through.ts"
+import { knownRoutes } from "../../src/setup/known-routes.ts"
 import { startGateway } from "../../src/testing/gateway.ts"
+
+import { startAnyVendor } from "./any-vendor.ts"
 
 export interface CalledGateway {
   readonly url: string
   readonly apiKey: string
   /** A folder for files that SDKs download. */
   readonly folder: string
-  /** Whether the catalogue declares a path, so that it is passed through to a vendor: it declares none yet. */
-  readonly isDeclared: (path: string) => boolean
+  /** Whether the catalogue declares a path, so that it is passed through to a vendor where no route of the gateway's own is. */
+  readonly isDeclared: (method: string, path: string) => boolean
+  /** Makes ids those of the caller at the vendor of an API. */
+  readonly own: (api: Mount, ids: ReadonlyArray<string>) => Promise<void>
+}
+
+const apis = ["openai", "anthropic", "gemini", "cohere"] as const
+const dialects = { openai: "openai-responses", anthropic: "anthropic", gemini: "gemini", cohere: "cohere" } as const
+
+/** The development catalogue with the routes that `weir init --pass-through` declares. */
+const catalogueOf = (simulated: string, vendor: string, folder: string): string => {
+  const [before = "", after = ""] = developmentCatalogue(simulated)
+    .replaceAll(developmentKeyRef, "env:WEIR_TEST_KEY")
+    .replace("perMinute: 600", "perMinute: 100000")
+    .replace('amount: "100"', 'amount: "100000"')
+    .split(/passThrough:\n(?: {2}- .*\n)+/)
+  const vendors = apis.map((api) => ({
+    id: api,
+    dialect: dialects[api],
+    baseUrl: api === "openai" ? `${vendor}/v1` : vendor,
+    credential: "env:WEIR_TEST_VENDOR",
+  }))
+  const owning = apis.map((api) => ({
+    id: `own-${api}`,
+    vendor: api,
+    path: "/own",
+    methods: ["POST"],
+    price: "free",
+    owners: ["$.id"],
+  }))
+  const lines = (entries: ReadonlyArray<object>) => entries.map((entry) => `  - ${JSON.stringify(entry)}\n`).join("")
+  return `${before.replace("vendors:\n", `vendors:\n${lines(vendors)}`)}passThrough:\n${lines([...apis.flatMap(knownRoutes), ...owning])}${after}files: { to: "file://${join(folder, "stored")}" }\n`
 }
 
 /** Starts it; it stops when the scope closes. */
@@ -23,10 +58,23 @@ export const startCalledGateway: Effect.Effect<CalledGateway, unknown, Scope.Sco
     (made) => Effect.sync(() => rmSync(made, { recursive: true })),
   )
   const vendor = yield* startSimulatedVendor()
-  const catalogue = `${developmentCatalogue(vendor.url)}files: { to: "file://${join(folder, "stored")}" }\n`
+  const any = yield* startAnyVendor
   const { baseUrl, key } = yield* startGateway({
-    catalogue: () => catalogue.replaceAll(developmentKeyRef, "env:WEIR_TEST_KEY"),
+    catalogue: () => catalogueOf(vendor.url, any.url, folder),
     backgroundSpeed: 10,
   })
-  return { url: baseUrl, apiKey: `${developmentKeyId}~${key}`, folder, isDeclared: () => false }
+  const apiKey = `${developmentKeyId}~${key}`
+  const routes = apis.flatMap(knownRoutes).map((route) => readRoute(route, undefined))
+  const own = async (api: Mount, ids: ReadonlyArray<string>) => {
+    for (const id of ids) {
+      any.give(id)
+      const headers = { authorization: `Bearer ${apiKey}` }
+      await (await fetch(`${baseUrl}/pass/own-${api}/own`, { method: "POST", headers })).text()
+    }
+  }
+  const isDeclared = (method: string, path: string) => {
+    const found = findRoute(routes, method, path)
+    return found !== undefined && "route" in found
+  }
+  return { url: baseUrl, apiKey, folder, isDeclared, own }
 })

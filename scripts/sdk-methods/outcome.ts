@@ -25,12 +25,16 @@ const refusal = /is not supported: |has no dialect here: /
  *
  * @param isDeclared whether an operator declared a path, so that it is passed through
  */
-export const outcomeOf = ({ replies, failure }: Called, isDeclared: (path: string) => boolean): Outcome => {
+export const outcomeOf = (
+  { replies, failure }: Called,
+  isDeclared: (method: string, path: string) => boolean,
+): Outcome => {
   const reply = replies.at(-1)
   if (reply === undefined)
     return { kind: "missing", why: `no request was made: ${failure ?? "the SDK answers it alone"}` }
   const isSuccess = (reply.status >= 200 && reply.status < 300) || reply.status === 101
-  if (isSuccess && failure === undefined) return { kind: isDeclared(reply.path) ? "passed through" : "works" }
+  if (isSuccess && failure === undefined)
+    return { kind: isDeclared(reply.method, reply.path) ? "passed through" : "works" }
   const message = messageIn(reply.text)
   if (reply.status >= 400 && refusal.test(message)) return { kind: "refused", why: message }
   if (message.includes(routeNotFound.message)) return { kind: "missing", why: "there is no such route" }

@@ -8,13 +8,15 @@ export const pageFile = fileURLToPath(new URL("../../src/docs/reference/sdk-meth
 /** The text of the page. */
 export const pageOf = (tables: ReadonlyArray<SdkTable>): string => `# Methods of the SDKs
 
-Each public method of the four official SDKs for TypeScript, called at a gateway with the development catalogue.
+Each public method of the four official SDKs for TypeScript, called at a gateway with the development catalogue and the
+routes that \`weir init --pass-through openai,anthropic,gemini,cohere\` declares, at a vendor that answers everything.
 \`npm run sdk-methods\` calls them and writes this page; a test compares it.
 
 ${summaryOf(tables)}
 
 - **works**: the gateway answers, and the SDK reads its answer.
-- **by pass-through**: an operator has declared the route, and its vendor answers.
+- **by pass-through**: one of those declarations has the route: see [Pass routes through](../how-to/pass-through.md). Without it, the method
+  is refused by name.
 - **refused**: a 400 names the alternative.
 - **the vendor's account**: methods that manage people, keys, projects and bills of the vendor's account. They are refused, and not
   counted: the gateway has organisations, keys and limits of its own.

@@ -49,9 +49,11 @@ class Bench {
   readonly #calling: Clients
   readonly #uses: ReturnType<typeof usesOf>
   readonly #isDeclared: CalledGateway["isDeclared"]
+  readonly #own: CalledGateway["own"]
 
-  constructor(routes: Recorder, calls: Recorder, { apiKey, folder, isDeclared }: CalledGateway) {
+  constructor(routes: Recorder, calls: Recorder, { apiKey, folder, isDeclared, own }: CalledGateway) {
     this.#isDeclared = isDeclared
+    this.#own = own
     this.#routes = routes
     this.#calls = calls
     this.#recording = clientsAt(routes.url, apiKey)
@@ -85,12 +87,18 @@ class Bench {
       if (recorded === undefined || method === undefined) break
       const generic = genericArguments(sdk.name, id, recorded)
       route = routeIn(await call(this.#routes, recorded, generic))
+      // Its objects were made before.
+      if (prepare === undefined) await this.#own(sdk.client, idsIn(route ?? ""))
       called = await call(this.#calls, method, prepare === undefined ? generic : await prepare())
       if (called.replies.length > 0) break
     }
     return { id, route: below(sdk, route ?? routeIn(called) ?? ""), outcome: outcomeOf(called, this.#isDeclared) }
   }
 }
+
+/** The ids in a route, alone and as the names of resources. */
+const idsIn = (route: string): ReadonlyArray<string> =>
+  [...decodeURIComponent(route).matchAll(/(\w+\/)?(\{\w+\})/g)].flatMap(([name, , id = ""]) => [id, name])
 
 /** The methods of a client by their ids, at the recorder alone and at the gateway. */
 interface ClientMethods {

@@ -1,4 +1,7 @@
-/** A model's handle in a path of Gemini's API. Pure. */
+/** Paths of Gemini's API: its versions, and a model's handle. Pure. */
+
+/** Each has the same routes here. */
+export const geminiVersions = ["v1", "v1beta", "v1alpha"] as const
 
 /** The characters of a model in a path, before a colon and a method. */
 export const modelPattern = "([\\w.~%-]+)"

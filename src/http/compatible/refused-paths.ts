@@ -4,6 +4,7 @@ import type { ErrorWords } from "../../dialects/client/whole-client.ts"
 import { cohereErrors } from "../../dialects/cohere/whole-client.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
+import { geminiVersions } from "./model-path.ts"
 
 export interface RefusedPath {
   /** The only method that is refused; each method if absent. */
@@ -38,9 +39,11 @@ const fixedModels = "A change of models is not supported: the operator's catalog
 const openai = "/openai/v1"
 const anthropic = "/anthropic/v1"
 const cohere = "/cohere"
-const geminiVersions = ["v1", "v1beta", "v1alpha"] as const
 
 const kept = insteadOf(`use /openai/v1/responses and /openai/v1/conversations, or ${passThrough}`)
+
+const unstored =
+  "A list of chat completions is not supported: they are not stored; keep responses, and read them at /openai/v1/responses/ID"
 
 const ofOpenai: ReadonlyArray<RefusedPath> = [
   ...["assistants", "threads"].map(at(chatApi, openai, kept)),
@@ -66,6 +69,16 @@ const ofOpenai: ReadonlyArray<RefusedPath> = [
     "webhook_event_types",
   ].map(at(chatApi, openai)),
   at(chatApi, openai, insteadOf("send the picture to /openai/v1/images/edits"))("images/variations"),
+  ...["videos/edits", "videos/extensions"].map(
+    (path): RefusedPath => ({
+      method: "POST",
+      ...at(chatApi, openai, insteadOf("ask for a new video"))(path),
+    }),
+  ),
+  at(chatApi, openai, insteadOf("open a session over a WebSocket"))("realtime/calls"),
+  at(chatApi, openai, insteadOf("make a client secret"))("realtime/sessions"),
+  at(chatApi, openai, insteadOf("send the recording to audio/transcriptions"))("realtime/transcription_sessions"),
+  at(chatApi, openai, () => unstored)("chat/completions"),
   { method: "DELETE", ...at(chatApi, openai, () => fixedModels)("models/:id") },
 ]
 
@@ -103,6 +116,7 @@ const ofGemini = geminiVersions.flatMap((version): ReadonlyArray<RefusedPath> =>
     ].map(at(generateApi, base)),
     ...["environments", "fileSearchStores"].map(at(generateApi, `/gemini/upload/${version}`)),
     at(generateApi, base, insteadOf("upload the file, or send its address in the request"))("files::register"),
+    at(generateApi, base, insteadOf("nothing is stored: send the contents to generateContent"))("interactions"),
     at(generateApi, base, operations)("models/:id/operations"),
     ...(["DELETE", "PATCH"] as const).map((method) => ({
       method,
@@ -113,14 +127,27 @@ const ofGemini = geminiVersions.flatMap((version): ReadonlyArray<RefusedPath> =>
 
 const ofVertex = ["v1", "v1beta1"].flatMap((version) =>
   ["", "/projects/:project/locations/:location"].flatMap((place) =>
-    ["tuningJobs", "tuningJobs::validateReinforcementTuningReward"].map(at(generateApi, `/vertex/${version}${place}`)),
+    ["interactions", "tuningJobs", "tuningJobs::validateReinforcementTuningReward"].map(
+      at(generateApi, `/vertex/${version}${place}`),
+    ),
   ),
 )
 
 const ofCohere: ReadonlyArray<RefusedPath> = [
-  ...["v1/connectors", "v1/datasets", "v1/embed-jobs", "v1/finetuning", "v2/batches", "v2/parse"].map(
-    at(cohereErrors, cohere),
-  ),
+  ...["v2/batches", "v2/parse"].map(at(cohereErrors, cohere)),
+  ...(
+    [
+      ["v1/tokenize", "a reply has the tokens of its request"],
+      ["v1/detokenize", "replies are text"],
+      ["v1/generate", "send the prompt to /v2/chat"],
+      ["v1/summarize", "ask for a summary at /v2/chat"],
+      ["v1/classify", "ask for a class at /v2/chat, with a schema of its answer"],
+      ["v1/embed-jobs", "send the texts to /v2/embed"],
+      ["v1/datasets", "send the texts to /v2/embed"],
+      ["v1/connectors", "send documents or tools to /v2/chat"],
+      ["v1/finetuning", "models are the catalogue's"],
+    ] as const
+  ).map(([path, alternative]) => at(cohereErrors, cohere, insteadOf(alternative))(path)),
   at(
     cohereErrors,
     cohere,

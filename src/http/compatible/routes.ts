@@ -16,38 +16,16 @@ import { serviceError } from "../../protocol/error.ts"
 import { handlesOf } from "../../tenants/subject-limits.ts"
 import { fromRouter } from "../caller-request.ts"
 import { PassThrough } from "../pass-through/pass-through.ts"
+import type { Request } from "../request.ts"
 import { routeNotFound } from "../respond.ts"
 import { makeVideos, viewOf } from "../routes/videos.ts"
 import { makeClientSecrets } from "./client-secrets.ts"
 import { makeLiveTokens } from "./live-tokens.ts"
+import { geminiVersions } from "./model-path.ts"
 import { anthropicModels, cohereModels, geminiModels, type ModelForm, openaiModels } from "./models.ts"
 import { pathsWithoutDialect } from "./refused-paths.ts"
 import { failureIn, makeAnswerIn } from "./reply.ts"
 import { handleOf } from "./request.ts"
-
-/** Features of these APIs that the gateway does not support, with an alternative; also for the paths below each path. */
-const refusedPaths: ReadonlyArray<readonly [path: `/${string}`, api: ErrorWords, why: string]> = [
-  ["/openai/v1/realtime/calls", chatApi, "open a session over a WebSocket"],
-  ["/openai/v1/realtime/sessions", chatApi, "make a client secret"],
-  ["/openai/v1/realtime/transcription_sessions", chatApi, "send the recording to audio/transcriptions"],
-  ["/cohere/v1/tokenize", cohereErrors, "a reply has the tokens of its request"],
-  ["/cohere/v1/detokenize", cohereErrors, "replies are text"],
-  ["/cohere/v1/generate", cohereErrors, "send the prompt to /v2/chat"],
-  ["/cohere/v1/summarize", cohereErrors, "ask for a summary at /v2/chat"],
-  ["/cohere/v1/classify", cohereErrors, "ask for a class at /v2/chat, with a schema of its answer"],
-  ["/cohere/v1/embed-jobs", cohereErrors, "send the texts to /v2/embed"],
-  ["/cohere/v1/datasets", cohereErrors, "send the texts to /v2/embed"],
-  ["/cohere/v1/connectors", cohereErrors, "send documents or tools to /v2/chat"],
-  ["/cohere/v1/finetuning", cohereErrors, "models are the catalogue's"],
-  ["/gemini/v1/interactions", generateApi, "nothing is stored: send the contents to generateContent"],
-  ["/gemini/v1beta/interactions", generateApi, "nothing is stored: send the contents to generateContent"],
-  ["/gemini/v1alpha/interactions", generateApi, "nothing is stored: send the contents to generateContent"],
-]
-
-const unstored = serviceError(
-  "bad_request",
-  "Chat completions are not stored: keep responses, and read them at /openai/v1/responses/ID",
-)
 
 const unknownModel = serviceError("not_found", "There is no such model")
 
@@ -89,7 +67,7 @@ export const compatibleRoutes = HttpRouter.use(
     yield* addModels(chatApi, "/openai/v1/models", openaiModels)
     yield* addModels(messagesApi, "/anthropic/v1/models", anthropicModels)
     yield* addModels(cohereErrors, "/cohere/v1/models", cohereModels)
-    for (const version of ["v1", "v1beta", "v1alpha"]) {
+    for (const version of geminiVersions) {
       yield* addModels(generateApi, `/gemini/${version}/models`, geminiModels)
     }
     const addVideo = (method: "GET" | "DELETE", path: `/${string}`, answer: VideoAnswer) =>
@@ -119,25 +97,17 @@ export const compatibleRoutes = HttpRouter.use(
       answerIn(chatApi, fromRouter(request), clientSecret, maxSecretBytes),
     )
     const liveToken = yield* makeLiveTokens
-    for (const version of ["v1alpha", "v1beta"] as const) {
+    for (const version of geminiVersions) {
       yield* router.add("POST", `/gemini/${version}/auth_tokens`, (request) =>
         answerIn(generateApi, fromRouter(request), liveToken, maxSecretBytes),
       )
     }
-    for (const path of ["/openai/v1/videos/edits", "/openai/v1/videos/extensions"] as const) {
-      const refusal = serviceError("bad_request", `${path} is not supported: ask for a new video`)
-      yield* router.add("POST", path, () => failureIn(chatApi)(newRequestId(), refusal))
-    }
-    for (const [path, api, why] of refusedPaths) {
-      const refusal = serviceError("bad_request", `${path} is not supported: ${why}`)
-      yield* router.add("*", `${path}/*`, (request) => passed(request) ?? failureIn(api)(newRequestId(), refusal))
-    }
     for (const { method, path, api, message } of pathsWithoutDialect) {
-      const refuse = () => failureIn(api)(newRequestId(), serviceError("bad_request", message))
+      const refusal = serviceError("bad_request", message)
+      const refuse = (request: Request) => passed(request) ?? failureIn(api)(newRequestId(), refusal)
       if (method === undefined) yield* router.add("*", `${path}/*`, refuse)
       else yield* router.add(method, path, refuse)
     }
-    yield* router.add("*", "/openai/v1/chat/completions/*", () => failureIn(chatApi)(newRequestId(), unstored))
     // Clients request the base to check whether it answers.
     yield* router.add("*", "/anthropic", ({ method }) =>
       method === "HEAD"

@@ -1,6 +1,7 @@
 /** The paths that are upgraded to WebSockets. */
 import { Effect } from "effect"
 import { WeirConfig } from "../../config.ts"
+import { geminiVersions } from "../compatible/model-path.ts"
 import { makeExchangeSocket } from "./exchange-socket.ts"
 import { makeLiveSocket } from "./live-socket.ts"
 import { makeRealtimeSocket } from "./realtime-socket.ts"
@@ -8,7 +9,7 @@ import { makeResponsesSocket } from "./responses-socket.ts"
 import type { SocketRoute } from "./upgrades.ts"
 
 /** Addresses of the Live API of Google. A client with a token adds `Constrained`. */
-const geminiLivePaths = ["v1beta", "v1alpha"].flatMap((version) => {
+const geminiLivePaths = geminiVersions.flatMap((version) => {
   const path = `/gemini/ws/google.ai.generativelanguage.${version}.GenerativeService.BidiGenerateContent`
   return [path, `${path}Constrained`]
 })

@@ -24,7 +24,7 @@ import { type Authenticated, fromRouter } from "../../caller-request.ts"
 import { LargeRequests } from "../../large/large-requests.ts"
 import { takeRoom } from "../../large/take-room.ts"
 import { routeNotFound } from "../../respond.ts"
-import { handleInPath, modelPattern } from "../model-path.ts"
+import { geminiVersions, handleInPath, modelPattern } from "../model-path.ts"
 import { refusedMethod } from "../refused-paths.ts"
 import { failureIn, makeAnswerIn } from "../reply.ts"
 import { decodeQuery } from "../responses/list-query.ts"
@@ -203,7 +203,7 @@ export const geminiBatchRoutes = HttpRouter.use(
       return reply(`{"operations":[${operations}]${next}}`)
     })
 
-    for (const version of ["v1", "v1beta", "v1alpha"]) {
+    for (const version of geminiVersions) {
       const base = `/gemini/${version}/batches` as const
       const withName = (method: "GET" | "DELETE", answer: typeof retrieve | typeof remove) =>
         router.add(method, `${base}/:id`, (request) =>

@@ -4,6 +4,7 @@ import { readFileId, writtenFileId } from "../../../client-files/file-id.ts"
 import { generateApi } from "../../../dialects/gemini/client.ts"
 import { serviceError } from "../../../protocol/error.ts"
 import { invalidInput } from "../../../protocol/json/issues.ts"
+import { geminiVersions } from "../model-path.ts"
 import { decodeQuery } from "../responses/list-query.ts"
 import type { FileDoor } from "./file-door.ts"
 
@@ -35,7 +36,7 @@ const object: FileDoor["object"] = (file, origin) => {
 
 export const geminiFiles: FileDoor = {
   api: generateApi,
-  paths: ["/gemini/v1/files", "/gemini/v1alpha/files", "/gemini/v1beta/files"],
+  paths: geminiVersions.map((version) => `/gemini/${version}/files` as const),
   written: (name) => `files/${name}`,
   upload: () => Result.fail(invalidInput([{ path: "", message: "is no form" }])),
   query: (call) =>
