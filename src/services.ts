@@ -51,6 +51,7 @@ import { ScimGroups } from "./identity/scim/scim-groups.ts"
 import { ScimTokens } from "./identity/scim/scim-tokens.ts"
 import { ScimUsers } from "./identity/scim/scim-users.ts"
 import { SsoLogin } from "./identity/sso-login.ts"
+import { Caches } from "./jobs/caches.ts"
 import { JobStore } from "./jobs/job-store.ts"
 import { Jobs } from "./jobs/jobs.ts"
 import { BackgroundResponses } from "./kept-responses/background-responses.ts"
@@ -206,7 +207,7 @@ const review = Layer.mergeAll(Review.layer, RequestMasks.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(PolicyEngines.layer, PolicyDenials.layer)),
 )
 const settings = DeliveredSettings.layer.pipe(Layer.provideMerge(Settings.layer))
-const jobs = Jobs.layer.pipe(Layer.provideMerge(JobStore.layer))
+const jobs = Layer.merge(Jobs.layer, Caches.layer).pipe(Layer.provideMerge(JobStore.layer))
 const webhooks = Layer.mergeAll(Webhooks.layer, layerTargetWatch).pipe(
   Layer.provideMerge(Layer.mergeAll(DeliveryStore.layer, OrgWebhooks.layer)),
 )

@@ -9,6 +9,7 @@ import type { ClientApi } from "../../src/dialects/client/client-api.ts"
 import type { FieldRule, FieldTable } from "../../src/dialects/client/fields.ts"
 import { cohereChatApi, cohereV1Api } from "../../src/dialects/cohere/client.ts"
 import { cohereEmbed, cohereRerankClient, cohereRerankV1 } from "../../src/dialects/cohere/whole-client.ts"
+import { createCache } from "../../src/dialects/gemini/cache-client.ts"
 import { generateApi } from "../../src/dialects/gemini/client.ts"
 import { generationFields } from "../../src/dialects/gemini/client-request.ts"
 import { predictEmbeddings } from "../../src/dialects/gemini/predict-client.ts"
@@ -41,6 +42,7 @@ const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable
     sharedRerankClient,
     embedContent,
     predictEmbeddings,
+    createCache(Date.now),
     cohereEmbed,
     cohereRerankClient,
     cohereRerankV1,

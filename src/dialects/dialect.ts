@@ -1,5 +1,6 @@
 /** A vendor's API with the kinds of calls that it has. */
 import type { BatchDialect } from "./batch-dialect.ts"
+import type { CacheDialect } from "./cache-dialect.ts"
 import type { ChatDialect } from "./chat-dialect.ts"
 import type { ImageDialect, SpeechDialect, TranscriptionDialect, VideoDialect } from "./media-dialect.ts"
 import type { RealtimeDialect } from "./realtime-dialect.ts"
@@ -19,4 +20,5 @@ export interface Dialect extends VendorAccess {
   readonly video?: VideoDialect
   readonly realtime?: RealtimeDialect
   readonly batch?: BatchDialect
+  readonly cache?: CacheDialect
 }

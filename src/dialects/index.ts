@@ -13,6 +13,7 @@ import { deepgram } from "./deepgram/vendor.ts"
 import type { Dialect } from "./dialect.ts"
 import { elevenlabs } from "./elevenlabs/vendor.ts"
 import { geminiBatches } from "./gemini/batches.ts"
+import { geminiCache } from "./gemini/cache.ts"
 import { geminiEmbedding } from "./gemini/embedding.ts"
 import { geminiImage } from "./gemini/image.ts"
 import { geminiSpeech } from "./gemini/speech.ts"
@@ -97,6 +98,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = {
     video: geminiVideo,
     realtime: geminiLive,
     batch: geminiBatches,
+    cache: geminiCache,
   },
   cohere,
   bedrock,

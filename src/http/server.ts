@@ -18,6 +18,7 @@ import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
 import { serveBelow } from "./base-path.ts"
 import { layerLineCalls } from "./compatible/batches/line-calls.ts"
 import { batchRoutes } from "./compatible/batches/routes.ts"
+import { cacheRoutes } from "./compatible/caches.ts"
 import { urlBehindDoor } from "./compatible/doors/doors.ts"
 import { CompatibleHandlers } from "./compatible/exchange.ts"
 import { uploadRoutes } from "./compatible/files/openai-uploads.ts"
@@ -145,6 +146,7 @@ export const layerServer = Layer.unwrap(
     const main = Layer.mergeAll(
       apiRoutes,
       compatibleRoutes,
+      cacheRoutes,
       responseRoutes,
       conversationRoutes,
       fileRoutes,

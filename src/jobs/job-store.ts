@@ -48,6 +48,10 @@ export interface JobEnd {
   readonly state: "done" | "failed" | "cancelled"
   readonly errorCode?: string | undefined
   readonly content?: string | undefined
+  /** The cost of a job that is done, a decimal; all that is held if absent. */
+  readonly cost?: string
+  /** Its units; those of its call if absent. */
+  readonly dims?: Job["dims"]
 }
 
 /**
@@ -77,6 +81,9 @@ export class JobStore extends Context.Service<
       progress: number,
       afterMs: number,
     ) => Effect.Effect<void, StoreUnavailable>
+    /** Jobs of a kind that have not ended, and whose time is over. */
+    readonly over: (kind: string, most: number) => Effect.Effect<ReadonlyArray<Job>, StoreUnavailable>
+    readonly endsSooner: (job: Job, at: Date) => Effect.Effect<void, StoreUnavailable>
     /**
      * Charges a job that is done, and releases the hold of any other.
      * @returns false if it had ended
@@ -139,13 +146,24 @@ export class JobStore extends Context.Service<
                 ${progress}::integer, ${afterMs}::double precision)`,
             )
             .pipe(Effect.asVoid, bounded),
-        end: (job, { state, errorCode, content }) =>
+        over: (kind, most) =>
+          inThoseThatAnswer(
+            shards,
+            ({ sql, books }) => sql`select * from ${books}jobs
+              where ended_at is null and kind = ${kind} and ends_at <= now() order by ends_at limit ${most}`,
+          ).pipe(Effect.map(readAll), bounded),
+        endsSooner: (job, at) =>
+          shards
+            .of(job.orgId)
+            .run(({ sql, books }) => sql`select ${books}job_ends_sooner(${job.orgId}, ${job.id}, ${at})`)
+            .pipe(Effect.asVoid, bounded),
+        end: (job, { state, errorCode, content, cost = job.held, dims = job.dims }) =>
           shards
             .of(job.orgId)
             .run(
               ({ sql, books }) => sql<{ readonly ended: boolean }>`
                 select ${books}job_end(${job.orgId}, ${job.id}, ${state}, ${errorCode ?? null}, ${content ?? null},
-                  ${state === "done" ? job.held : "0"}::numeric, ${JSON.stringify(job.dims)}::jsonb) as ended`,
+                  ${state === "done" ? cost : "0"}::numeric, ${JSON.stringify(dims)}::jsonb) as ended`,
             )
             .pipe(
               Effect.map(([row]) => row?.ended === true),

@@ -187,7 +187,7 @@ function eachLine(price: Price, counts: Counts, take: TakeLine): void {
 
 /**
  * Dimensions that are no part of a total: they are counted and added. Audio and video count seconds; tokens of transcripts
- * are those of the model that transcribes the speech of a session.
+ * are those of the model that transcribes the speech of a session. Hours of cached content are its tokens times its hours.
  */
 const units = [
   ...hostedUnits,
@@ -198,6 +198,7 @@ const units = [
   "video_seconds",
   "transcript_in",
   "transcript_out",
+  "cache_hours",
 ] as const
 export type Unit = (typeof units)[number]
 

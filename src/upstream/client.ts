@@ -216,7 +216,7 @@ class Call implements UpstreamCall, Dispatcher.DispatchHandler {
         path: `${prefix}${path}`,
         method,
         headers: {
-          ...(method === "POST" && jsonContent),
+          ...((method === "POST" || method === "PATCH") && jsonContent),
           "user-agent": "weir",
           ...headers,
           ...(length !== undefined && { "content-length": String(length) }),

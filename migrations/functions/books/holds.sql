@@ -100,7 +100,7 @@ begin
   ), begun as (
     insert into jobs (org_id, id, ref, node, currency, held, budgets, app_id, key_id, end_user_id, request_id, session_id,
       purpose, kind, model, vendor, target_model, vendor_job, is_own, dims, usage, view, created_at, ends_at)
-    select org, job->>'id', ref, node, cur, cost, coalesce(budgets::jsonb, '{}'), (usage).app_id, key, job->>'endUser',
+    select org, job->>'id', ref, node, cur, cost, coalesce(budgets::jsonb, '{}'), (usage).app_id, key, coalesce(job->>'endUserId', job->>'endUser'),
       coalesce(req, ref), (usage).session_id, (usage).purpose, job->>'kind', (usage).model, (usage).vendor,
       job->>'targetModel', job->>'vendorJob', (job->>'isOwn')::boolean, (usage).dims, to_jsonb(usage), job->'view',
       to_timestamp(at / 1000),

@@ -7,11 +7,18 @@ returns setof jobs language sql as $fn$
   update jobs j set lease_node = p_node, lease_until = now() + p_lease_ms * interval '1 millisecond', polls = j.polls + 1
   from (
     select org_id, id from jobs
-    where ended_at is null and next_poll_at <= now() and (lease_until is null or lease_until < now())
+    where ended_at is null and kind <> 'cache' and next_poll_at <= now() and (lease_until is null or lease_until < now())
     order by next_poll_at limit p_most for update skip locked
   ) due
   where j.org_id = due.org_id and j.id = due.id
   returning j.*
+$fn$;
+
+-- Ends the time of a job sooner.
+create or replace function job_ends_sooner(p_org text, p_id text, p_at timestamptz)
+returns void language sql as $fn$
+  select books_moved();
+  update jobs set ends_at = p_at where org_id = p_org and id = p_id and ended_at is null and ends_at > p_at
 $fn$;
 
 -- Stores the state of a job that goes on, as its vendor told it.

@@ -24,12 +24,14 @@ import type { Caller } from "../../identity/caller.ts"
 import { JobStore } from "../../jobs/job-store.ts"
 import { ownerOf } from "../../kept-responses/kept-response.ts"
 import { chat } from "../../kinds/chat/chat.ts"
+import type { PinnedTarget } from "../../kinds/chat/chat-request.ts"
 import { Sealing } from "../../store/seal.ts"
 import { makeCallRunner } from "../call-runner.ts"
 import type { RuntimeRequest } from "../caller-request.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import { isLarge, LargeRequests, largeBytes } from "../large/large-requests.ts"
 import { takeRoom } from "../large/take-room.ts"
+import { makeNamedCaches, namesCache } from "./caches.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
 import { bedrockCountPath, behindDoor, conversePath, invokePath } from "./doors/doors.ts"
@@ -70,6 +72,7 @@ const makeCompatibleHandlers = Effect.gen(function* () {
   const inBackground = yield* makeBackground
   const inlineFiles = yield* makeInlineFiles
   const vendorFiles = yield* VendorFiles
+  const namedCaches = yield* makeNamedCaches
 
   const exchange =
     ({ api, compacts: isAsked = false, ...place }: Place): DirectHandler =>
@@ -82,12 +85,17 @@ const makeCompatibleHandlers = Effect.gen(function* () {
       const readIn = () => (compaction === undefined || compaction.api.carried !== undefined ? api : summarisingApi)
       /** A request that is read again keeps the connection of its first reading. */
       let detached: ReturnType<typeof inBackground> | undefined
+      let pinned: PinnedTarget | undefined
       const inlined: Array<InlinedFile> = []
       const found = (file: InlinedFile) => void inlined.push(file)
       const connect = ({ sent, decoded: read }: CompatibleRequest, caller: Caller, input?: ReadonlyArray<string>) => {
         const context = { ...unread, ...sent?.context, isArray: place.isArray }
         const files = inlined.length === 0 ? undefined : vendorFiles.of(ownerOf(caller), inlined)
-        const decoded = files === undefined ? read : Result.map(read, (each) => ({ ...each, files }))
+        const filed = files === undefined ? read : Result.map(read, (each) => ({ ...each, files }))
+        const decoded =
+          pinned === undefined
+            ? filed
+            : Result.map(filed, (each) => ({ ...each, request: { ...each.request, pinned } }))
         const ms = input && keptFor(caller)
         if (input === undefined || ms === undefined) {
           const repliesIn = compaction?.api ?? api
@@ -117,9 +125,17 @@ const makeCompatibleHandlers = Effect.gen(function* () {
         continued: (caller, parts) => {
           const isContinued =
             api === responsesApi && (isAsked || mayCompact(parts) || (mayBeKept(caller, parts) && namesOthers(parts)))
-          if (!isContinued && !namesFiles(api, parts)) return undefined
+          const isCached = namesCache(api, parts)
+          if (!isContinued && !isCached && !namesFiles(api, parts)) return undefined
           // The parts of a large body are read again: they must not be freed.
           const [only = Buffer.concat(parts)] = parts.length === 1 ? parts : []
+          if (isCached) {
+            return Effect.gen(function* () {
+              const named = yield* namedCaches(caller, only)
+              pinned = named.pinned
+              return namesFiles(api, [only]) ? yield* inlineFiles(caller, named.body, found) : named.body
+            })
+          }
           if (!isContinued) return inlineFiles(caller, only, found)
           return Effect.gen(function* () {
             thread = yield* continueThread(caller, only)

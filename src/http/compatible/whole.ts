@@ -5,16 +5,19 @@ import type { CallRequest, Kind } from "../../calls/kind.ts"
 import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
 import type { WholeAsked, WholeClient } from "../../dialects/client/whole-client.ts"
 import { cohereEmbed, cohereEmbedV1, cohereRerankClient, cohereRerankV1 } from "../../dialects/cohere/whole-client.ts"
+import { createCache } from "../../dialects/gemini/cache-client.ts"
 import { predictEmbeddings } from "../../dialects/gemini/predict-client.ts"
 import { batchEmbedContents, embedContent } from "../../dialects/gemini/whole-client.ts"
 import { openaiEmbeddings, openaiModerations, sharedRerankClient } from "../../dialects/openai-chat/whole-client.ts"
 import { isObject } from "../../dialects/parse/json.ts"
+import { cachedContent } from "../../kinds/cached-content/cached-content.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { embedding } from "../../kinds/embedding/embedding.ts"
 import { moderation } from "../../kinds/moderation/moderation.ts"
 import { rerank } from "../../kinds/rerank/rerank.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
 import { parseBody } from "../../protocol/json/json-body.ts"
+import { CachedContent, CachedContentRequest } from "../../protocol/kinds/cached-content.ts"
 import { EmbeddingRequest, EmbeddingResponse } from "../../protocol/kinds/embedding.ts"
 import { ModerationRequest, ModerationResponse } from "../../protocol/kinds/moderation.ts"
 import { RerankRequest, RerankResponse } from "../../protocol/kinds/rerank.ts"
@@ -49,6 +52,14 @@ const moderations: Served<ModerationRequest, ModerationResponse> = {
   request: ModerationRequest,
   response: ModerationResponse,
 }
+
+const caches: Served<CachedContentRequest, CachedContent> = {
+  kind: cachedContent,
+  request: CachedContentRequest,
+  response: CachedContent,
+}
+
+const cachePath = /^\/gemini\/v1(?:alpha|beta)?\/cachedContents$/
 
 const embedPath = new RegExp(`^/gemini/v1(?:alpha|beta)?/models/${modelPattern}:(embedContent|batchEmbedContents)$`)
 
@@ -95,6 +106,7 @@ export const wholeRoutes = ({ run }: CallRunner) => {
     at: (path: string, said?: SaidByPath): DirectHandler | undefined => {
       const known = exact(path, said)
       if (known !== undefined) return known
+      if (cachePath.test(path)) return route(caches, createCache(Date.now))
       const [, named, method] = embedPath.exec(path) ?? []
       const model = handleInPath(named)
       if (model === undefined) return undefined

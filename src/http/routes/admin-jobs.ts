@@ -1,8 +1,10 @@
 /** Admin routes of jobs. */
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { Caches } from "../../jobs/caches.ts"
 import { type Job, JobStore } from "../../jobs/job-store.ts"
 import { Jobs } from "../../jobs/jobs.ts"
+import { cacheKind } from "../../kinds/cached-content/cached-content.ts"
 import { tidy } from "../../money/amount.ts"
 import { Api } from "../../protocol/api.ts"
 import { serviceError } from "../../protocol/error.ts"
@@ -19,6 +21,7 @@ export const adminJobRoutes = HttpApiBuilder.group(
     const forOperator = yield* makeForOperator
     const store = yield* JobStore
     const jobs = yield* Jobs
+    const caches = yield* Caches
 
     const find = Effect.fnUntraced(function* (org: string, id: string) {
       return (yield* store.find(org, id)) ?? (yield* serviceError("not_found", "There is no such job"))
@@ -26,7 +29,9 @@ export const adminJobRoutes = HttpApiBuilder.group(
     const list = (org: string | undefined, isOpen: boolean) =>
       Effect.map(store.list(org, isOpen, most), (found) => ({ jobs: found.map(entryOf) }) satisfies JobList)
     const cancel = Effect.fn("admin.cancelJob")(function* (org: string, id: string) {
-      yield* jobs.cancel(yield* find(org, id))
+      const job = yield* find(org, id)
+      // Cached content is charged for the time that it lived.
+      yield* job.kind === cacheKind ? caches.remove(job) : jobs.cancel(job)
       return entryOf(yield* find(org, id))
     })
 

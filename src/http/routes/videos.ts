@@ -38,7 +38,7 @@ export const makeVideos = Effect.gen(function* () {
   const find = Effect.fnUntraced(function* (caller: Caller, id: string) {
     const { org, endUserId } = caller
     const job = yield* store.find(org.id, id)
-    const isOwn = job !== undefined && (endUserId === undefined || job.endUserId === endUserId)
+    const isOwn = job?.kind === "video" && (endUserId === undefined || job.endUserId === endUserId)
     return isOwn && mayUse(caller, job) ? job : yield* serviceError("not_found", "There is no such job")
   })
 

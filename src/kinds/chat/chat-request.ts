@@ -1,5 +1,6 @@
 /** An exchange as the client's API asked for it. */
 
+import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { ClientApiName } from "../../dialects/carry/carried-request.ts"
 import type { FieldRefusal } from "../../dialects/client/fields.ts"
 import type { ExactPlaces } from "../../dialects/parse/exact-places.ts"
@@ -15,7 +16,22 @@ export interface ChatRequest extends Omit<ExchangeRequest, "thread" | "tools"> {
   readonly isKept?: boolean | undefined
   /** The id under which the reply is kept, if the client's API has such ids. */
   readonly keptAs?: string | undefined
+  /** The only target that has what the request names; absent if any may answer. */
+  readonly pinned?: PinnedTarget | undefined
 }
+
+/** A target, and whether it has the organisation's own key. */
+export interface PinnedTarget {
+  readonly vendor: string
+  readonly targetModel: string
+  readonly isOwn: boolean
+}
+
+export const isPinned = (
+  { vendor, model, isOwn }: Pick<CallTarget, "vendor" | "model" | "isOwn">,
+  pinned: PinnedTarget | undefined,
+): boolean =>
+  pinned === undefined || (vendor.id === pinned.vendor && model === pinned.targetModel && isOwn === pinned.isOwn)
 
 /** The facts of a request in a client's own API that an exchange needs. */
 export interface CarriedRequest {

@@ -21,7 +21,7 @@ import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import { entryOf } from "../../protocol/values/entry.ts"
 import { type Estimated, isImplausible, makeBill, needsEstimate } from "./bill.ts"
 import type { ChatReply } from "./chat-reply.ts"
-import type { ChatRequest } from "./chat-request.ts"
+import { type ChatRequest, isPinned } from "./chat-request.ts"
 import { countExchange } from "./count.ts"
 import { endUsersOf } from "./end-users.ts"
 import { makePlan, type Plan } from "./plan.ts"
@@ -103,7 +103,8 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
     this.#asked = asked
     this.#plan = plan
     this.model = request.model
-    this.targets = targetsFor(caller, plan.entry.targets, vendorRequest.cache.key)
+    const targets = targetsFor(caller, plan.entry.targets, vendorRequest.cache.key)
+    this.targets = targets.filter((target) => isPinned(target, request.pinned))
     this.currency = plan.price.currency
     this.holdAmount = plan.holdAmount
     this.holdTokens = plan.promptTokens + plan.outTokens

@@ -4,7 +4,7 @@
  */
 
 import { Result } from "effect"
-import { modelFor } from "../../calls/model.ts"
+import { modelFor, withOwnKeys } from "../../calls/model.ts"
 import { mostTokensOf, tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { CallTarget, CatalogueSnapshot, ModelEntry } from "../../catalogue/snapshot.ts"
 import { type Amount, maxAmount } from "../../money/amount.ts"
@@ -20,7 +20,7 @@ import { invalidInput } from "../../protocol/json/issues.ts"
 import { entryOf } from "../../protocol/values/entry.ts"
 import type { OrgEntry } from "../../tenants/tenants.ts"
 import type { UsageLimits } from "./bill.ts"
-import type { ChatRequest } from "./chat-request.ts"
+import { type ChatRequest, isPinned } from "./chat-request.ts"
 import type { PromptParams } from "./prompt.ts"
 
 export interface Plan {
@@ -58,6 +58,7 @@ export const makePlan = (
     const { n = 1, serviceTier, prediction = "" } = params.extras ?? {}
     const refusal =
       untranslatable(request, entry) ??
+      pinRefusal(request, caller, entry) ??
       lackOf(request, capabilities) ??
       tierRefusal(serviceTier, price) ??
       overflowOf(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
@@ -98,6 +99,16 @@ const untranslatable = ({ carried }: ChatRequest, { targets }: ModelEntry): Plan
   carried?.lack === undefined || targets.some(({ dialect }) => dialect.chat?.carry?.api === carried.api)
     ? undefined
     : invalidInput([carried.lack])
+
+/** Refuses content that is not kept where the model's targets are. */
+const pinRefusal = (
+  { pinned }: ChatRequest,
+  { org, upstreamKeys }: OrgEntry,
+  { targets }: ModelEntry,
+): PlanError | undefined =>
+  pinned === undefined || withOwnKeys(targets, org.id, upstreamKeys).some((target) => isPinned(target, pinned))
+    ? undefined
+    : invalidInput([{ path: "cachedContent", message: "was made for another model" }])
 
 /** A vendor counts the schema of an output as input. */
 const tokensOfSchema = (schema: object): number => tokensOfBytes(Buffer.byteLength(JSON.stringify(schema)))

@@ -19,7 +19,7 @@ const inPrices = (form: string): string => form.replaceAll("[kK]", "K")
 export const PricedDimension = Schema.String.check(
   Schema.isPattern(
     new RegExp(
-      `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|${hostedUnits.join("|")}|searches|characters|audio_seconds|transcript_in|transcript_out|images(:${inPrices(sizeForm)}(:[a-z]{1,32})?)?|video_seconds(:${inPrices(videoSizeForm)})?)$`,
+      `^(reasoning|audio_in|audio_out|image_in|cache_read_audio|${hostedUnits.join("|")}|searches|characters|audio_seconds|transcript_in|transcript_out|cache_hours|images(:${inPrices(sizeForm)}(:[a-z]{1,32})?)?|video_seconds(:${inPrices(videoSizeForm)})?)$`,
     ),
     { expected: "a dimension of usage, such as characters, images:1024x1024:high or video_seconds:1280x720" },
   ),

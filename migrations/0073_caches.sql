@@ -1,0 +1,3 @@
+-- Old nodes: may run; they neither make cached content nor end it.
+-- Cached content is a job of the kind `cache`. Functions: jobs_take leaves it out, job_ends_sooner;
+-- ledger_settle stores the end user of a job.
