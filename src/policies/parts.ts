@@ -67,6 +67,7 @@ export const partOf = (value: Readonly<Record<string, unknown>>, name: string, p
   const { type, role, t } = value
   if (
     name === "functionResponse" ||
+    name === "tool_results" ||
     name === "toolResult" ||
     results.has(type) ||
     results.has(t) ||

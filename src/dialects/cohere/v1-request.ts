@@ -45,8 +45,7 @@ export const decodeCohereV1 = (body: JsonObject): Result.Result<ClientRequest, F
     params: presentIfAny({ ...paramsOf(body), output: outputOf(reader, body["response_format"]) }),
     stream: body["stream"],
   })
-  const echo = { history: historyOf(body) }
-  const context = { model: reader.string(body["model"], "model"), includesUsage: true, echo }
+  const context = { model: reader.string(body["model"], "model"), includesUsage: true, echo: historyOf(body) }
   return Result.flatMap(reader.result({ exchange, context }), (read) => reader.carriedResult(read))
 }
 
@@ -66,15 +65,14 @@ const threadOf = (reader: FieldReader, body: JsonObject): ReadonlyArray<JsonObje
   return history.thread
 }
 
-/** The history that a client sends next, without the reply. */
-const historyOf = (body: JsonObject): ReadonlyArray<unknown> => {
-  const { chat_history: history, message, tool_results: results } = body
-  return [
+/** The history that a client sends next, without the reply: a reply repeats it. */
+export const historyOf = ({ chat_history: history, message, tool_results: results }: JsonObject): JsonObject => ({
+  history: [
     ...(Array.isArray(history) ? history : []),
     ...(typeof message === "string" && message !== "" ? [{ role: "USER", message }] : []),
     ...(Array.isArray(results) && results.length > 0 ? [{ role: "TOOL", tool_results: results }] : []),
-  ]
-}
+  ],
+})
 
 /** A document without the members that its client hides from the model. */
 const shownOf = ({ _excludes: hidden, ...document }: JsonObject): JsonObject => {

@@ -11,15 +11,17 @@ import { messagesApi } from "../../dialects/anthropic/client.ts"
 import { converseApi } from "../../dialects/bedrock/converse-client.ts"
 import { bedrockCountApi } from "../../dialects/bedrock/count-client.ts"
 import { invokeApi } from "../../dialects/bedrock/invoke-client.ts"
-import type { ClientApi, RequestPlace } from "../../dialects/client/client-api.ts"
+import type { ClientApi, ReplyContext, RequestPlace } from "../../dialects/client/client-api.ts"
 import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
 import { cohereChatApi, cohereV1Api } from "../../dialects/cohere/client.ts"
+import { historyOf } from "../../dialects/cohere/v1-request.ts"
 import { generateApi } from "../../dialects/gemini/client.ts"
 import { chatApi } from "../../dialects/openai-chat/client.ts"
 import { completionApi } from "../../dialects/openai-chat/completion-client.ts"
 import { responsesApi } from "../../dialects/openai-responses/client.ts"
 import { summarisingApi } from "../../dialects/openai-responses/compaction.ts"
 import { keptInput } from "../../dialects/openai-responses/items.ts"
+import { parseObject } from "../../dialects/parse/json.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { JobStore } from "../../jobs/job-store.ts"
 import { ownerOf } from "../../kept-responses/kept-response.ts"
@@ -86,10 +88,12 @@ const makeCompatibleHandlers = Effect.gen(function* () {
       /** A request that is read again keeps the connection of its first reading. */
       let detached: ReturnType<typeof inBackground> | undefined
       let pinned: PinnedTarget | undefined
+      /** The history of a request that is masked, as its client sent it. */
+      let echo: ReplyContext["echo"]
       const inlined: Array<InlinedFile> = []
       const found = (file: InlinedFile) => void inlined.push(file)
       const connect = ({ sent, decoded: read }: CompatibleRequest, caller: Caller, input?: ReadonlyArray<string>) => {
-        const context = { ...unread, ...sent?.context, isArray: place.isArray }
+        const context = { ...unread, ...sent?.context, ...(echo !== undefined && { echo }), isArray: place.isArray }
         const files = inlined.length === 0 ? undefined : vendorFiles.of(ownerOf(caller), inlined)
         const filed = files === undefined ? read : Result.map(read, (each) => ({ ...each, files }))
         const decoded =
@@ -125,6 +129,9 @@ const makeCompatibleHandlers = Effect.gen(function* () {
         continued: (caller, parts) => {
           const isContinued =
             api === responsesApi && (isAsked || mayCompact(parts) || (mayBeKept(caller, parts) && namesOthers(parts)))
+          if (api === cohereV1Api && caller.policies.inbound.length > 0 && !isLarge(parts)) {
+            echo = historyOf(parseObject(Buffer.concat(parts).toString("utf8")) ?? {})
+          }
           const isCached = namesCache(api, parts)
           if (!isContinued && !isCached && !namesFiles(api, parts)) return undefined
           // The parts of a large body are read again: they must not be freed.

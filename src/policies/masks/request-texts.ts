@@ -23,7 +23,7 @@ const fixed: ReadonlySet<string> = new Set(
   `model id name type role status t i call_id callId tool_call_id tool_use_id toolUseId item_id response_id
   previous_response_id file_id file_uri fileUri container_id cachedContent cache_control key meta user
   safety_identifier prompt_cache_key service_tier serviceTier tool_choice toolChoice toolConfig mode effort verbosity
-  detail mime mimeType mime_type media_type url image_url video_url data file_data b64_json encrypted_content signature
+  detail mime mimeType mime_type media_type url image_url video_url data bytes file_data b64_json encrypted_content signature
   thoughtSignature thought_signature signature_delta format pattern required $ref $schema $id language voice
   response_format_type purpose dialect display include encoding_format dimensions size quality background aliases`
     .trim()
@@ -37,7 +37,12 @@ const jsonStrings: ReadonlySet<string> = new Set(["arguments", "json"])
 /** Members whose own members have any names. */
 const named: ReadonlySet<string> = new Set(["properties"])
 /** Members with the result of a tool as an object, in which members have any names at any depth. */
-const answers: ReadonlySet<string> = new Set(["response", "json"])
+const answers: ReadonlySet<string> = new Set(["response", "json", "outputs"])
+/** Calls of Cohere, which have their arguments in an object. */
+const calls: ReadonlySet<string> = new Set(["call", "tool_calls"])
+/** Documents of Cohere, whose members or data have any names. */
+const documents = "documents"
+const documentData: ReadonlySet<string> = new Set([documents, "document"])
 
 export const requestTexts = (body: unknown): ReadonlyArray<RequestText> => {
   const texts: Array<RequestText> = []
@@ -65,11 +70,15 @@ export const requestTexts = (body: unknown): ReadonlyArray<RequestText> => {
       const sealed = isSigned || "signature" in value || "thoughtSignature" in value || "thought_signature" in value
       for (const [member, each] of Object.entries(value)) {
         // Arguments, the members that a schema describes and results in JSON have any names.
-        const isAnswer = isData || (own === "toolResults" && answers.has(name))
+        const isAnswer = isData || name === documents || (own === "toolResults" && answers.has(name))
         const inData = isAnswer || (part === "toolArguments" && !calling.has(name))
         const isFree = inData || named.has(name)
-        if (!isFree && fixed.has(member) && !(member === "data" && value["type"] === "text")) continue
-        walk(each, member, [...path, member], partOfMember(member, own), sealed, inData)
+        const isText = member === "data" && value["type"] === "text"
+        const isDocument = member === "data" && documentData.has(name)
+        if (!isFree && !isText && !isDocument && fixed.has(member)) continue
+        const isCalled = member === "parameters" && calls.has(name)
+        const partOfEach = isCalled ? "toolArguments" : partOfMember(member, own)
+        walk(each, member, [...path, member], partOfEach, sealed, inData || isCalled || isDocument)
       }
     }
   }
