@@ -42,8 +42,8 @@ export class Caches extends Context.Service<
     ) => Effect.Effect<{ readonly jobs: ReadonlyArray<Job>; readonly next: string | undefined }, StoreUnavailable>
     /** Ends it sooner. @error bad_request after the time for which money is held */
     readonly shorten: (job: Job, seconds: number) => Effect.Effect<void, ServiceError | StoreUnavailable>
-    /** Removes it at its vendor, and charges the time that it lived. */
-    readonly remove: (job: Job) => Effect.Effect<void, StoreUnavailable>
+    /** Removes it at its vendor, and charges the time that it lived. @error upstream_error if the vendor does not answer */
+    readonly remove: (job: Job) => Effect.Effect<void, ServiceError | StoreUnavailable>
   }
 >()("weir/jobs/Caches") {
   static readonly layer = Layer.effect(
@@ -114,16 +114,17 @@ export class Caches extends Context.Service<
           yield* store.endsSooner(job, new Date(endsAtMs))
         }),
         remove: Effect.fnUntraced(function* (job) {
-          const status = yield* ask(job, "remove")
-          if (status !== 200 && status !== 404 && status !== 403) {
-            yield* Effect.logWarning("A vendor could not be asked to remove cached content", { job: job.id, status })
-          }
+          // A vendor that has it still bills it.
+          if (!gone.has((yield* ask(job, "remove")) ?? 0)) return yield* notReached
           yield* end(job)
         }),
       })
     }),
   )
 }
+
+/** Answers to a removal after which there is nothing: Gemini forbids content that it does not know. */
+const gone: ReadonlySet<number> = new Set([200, 204, 403, 404])
 
 const unknownCache = serviceError("not_found", "There is no such cached content")
 const tooLong = serviceError("bad_request", "Cached content lives at most for the time of its creation: create another")

@@ -132,6 +132,16 @@ describe("cached content", () => {
     expect(await findings()).toEqual([])
   })
 
+  it("stays where its vendor does not remove it", async () => {
+    const made = await make()
+    const name = made.name ?? ""
+    gateway().vendor.script((call) => json(call, {}, 500))
+    await expect(google().caches.delete({ name })).rejects.toMatchObject({ status: 502 })
+    gateway().vendor.script((call) => json(call, {}, 404))
+    await google().caches.delete({ name })
+    await expect(google().caches.get({ name })).rejects.toMatchObject({ status: 404 })
+  })
+
   it("ends by itself, and costs all of its time", async () => {
     const before = await balanceOf(gateway())
     const made = await make("1s")

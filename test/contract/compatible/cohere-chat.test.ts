@@ -281,6 +281,26 @@ describe("Cohere's chat", () => {
     })
   })
 
+  it("gives the logprobs of a text, whole and streamed", async () => {
+    const content = ["River", "s"].map((token) => ({ token, logprob: -0.5, bytes: null, top_logprobs: [] }))
+    gateway().vendor.script(async ({ streaming, head, write, end }) => {
+      const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
+      head(200, { "content-type": streaming ? "text/event-stream" : "application/json" })
+      const choice = { index: 0, finish_reason: "stop", logprobs: { content } }
+      if (!streaming) {
+        return end(
+          JSON.stringify({ choices: [{ ...choice, message: { role: "assistant", content: "Rivers" } }], usage }),
+        )
+      }
+      await write(openaiFrame({ choices: [{ ...choice, delta: { content: "Rivers" } }], usage }))
+      end(openaiFrame("[DONE]"))
+    })
+    const logprobs = { text: "Rivers", tokenIds: [], logprobs: [-0.5, -0.5] }
+    expect((await chat({ logprobs: true })).logprobs).toEqual([logprobs])
+    const events = await stream({ logprobs: true })
+    expect(events.find(({ type }) => type === "content-delta")).toMatchObject({ logprobs })
+  })
+
   it("fails in a stream as its end, and before with the API's errors", async () => {
     gateway().vendor.script(breaksOff)
     expect((await stream({})).at(-1)).toMatchObject({ type: "message-end", delta: { finishReason: "ERROR" } })
