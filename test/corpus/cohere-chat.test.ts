@@ -1,11 +1,17 @@
 /** Recorded replies of Cohere's chat through its dialect, and the recorded requests asked again. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
+import type { VendorEvent } from "../../src/dialects/chat-dialect.ts"
+import type { ReplyContext } from "../../src/dialects/client/client-api.ts"
+import { cohereChatApi } from "../../src/dialects/cohere/client.ts"
 import { isObject, type JsonObject, objectAt, objectsAt, parseObject, stringAt } from "../../src/dialects/parse/json.ts"
+import { checkCall } from "../../src/kinds/decode.ts"
 import type { Message } from "../../src/protocol/block.ts"
+import { ExchangeRequest } from "../../src/protocol/exchange.ts"
 import { chatOf } from "../support/chat-of.ts"
+import { meterOf, stopIn, usageIn } from "../support/recorded/meaning.ts"
 import { recordingsOf } from "../support/recorded/recordings.ts"
-import { fold } from "../support/replay.ts"
+import { decodeText, fold } from "../support/replay.ts"
 
 const dialect = chatOf({ dialect: "cohere" })
 const recordings = recordingsOf("cohere-chat")
@@ -40,6 +46,54 @@ describe("replies", () => {
     )
   })
 })
+
+describe("replies for Cohere's clients", () => {
+  const context: ReplyContext = { requestId: "req_recorded", model: "main", createdS: 0, includesUsage: true }
+
+  it.for(recordings)("%s means the same, whole and streamed", ([, { request, response }]) => {
+    const asked = isObject(request?.body) ? cohereChatApi.decode(request.body, place) : undefined
+    const echo = asked && Result.isSuccess(asked) ? asked.success.context.echo : undefined
+    const events = dialect.decodeBody(response.body)
+    const meant = fold(events)
+    const { whole, stream } = replyFor({ ...context, echo }, events)
+    for (const read of [fold(dialect.decodeBody(whole)), fold(decodeText(dialect, stream))]) {
+      expect([read.blocks.map(untitled), read.stop, read.usage?.inTokens, read.usage?.outTokens]).toEqual([
+        meant.blocks,
+        meant.stop,
+        meant.usage?.inTokens,
+        meant.usage?.outTokens,
+      ])
+    }
+  })
+
+  it.for(recordings)("%s was asked for as an exchange", ([, { request }]) => {
+    const sent = isObject(request?.body) ? cohereChatApi.decode(request.body, place) : undefined
+    const exchange = sent && Result.isSuccess(sent) ? { ...sent.success.exchange, model: "main" } : {}
+    expect(Result.isSuccess(checkCall(ExchangeRequest, exchange, null))).toBe(true)
+  })
+})
+
+/** A source without a title is written under its id, because some clients need a title. */
+const untitled = <B extends object>(block: B): object =>
+  "citations" in block && Array.isArray(block.citations)
+    ? { ...block, citations: block.citations.map(({ title: _, ...citation }) => citation) }
+    : block
+
+const place = { model: "", stream: false, isArray: false, counts: false }
+
+const replyFor = (context: ReplyContext, events: ReadonlyArray<VendorEvent>) => {
+  const encoder = cohereChatApi.events(context)
+  const [stop, usage] = [stopIn(events) ?? "end", usageIn(events)]
+  const blocks = [...meterOf(events).blocks()]
+  const deltas = events.map((event) => (event.kind === "delta" ? encoder.delta(event.delta) : ""))
+  const open = encoder.open({ requestId: context.requestId, model: "main", protocol: "twp/1" })
+  return {
+    whole: JSON.stringify(
+      cohereChatApi.whole(context, { requestId: context.requestId, model: "main", blocks, stop, usage }),
+    ),
+    stream: [open, ...deltas, encoder.close({ stop, usage })].join(""),
+  }
+}
 
 /** A recorded message in our words. */
 const messageOf = (message: JsonObject): Message => {
