@@ -42,7 +42,7 @@ export const geminiUses = (client: GoogleGenAI, folder: string): Uses => {
       { model: "draw", source: { prompt: "a river", productImages: [{ productImage: picture }] } },
     ],
     "models.segmentImage": () => [{ model: "draw", source: { image: picture } }],
-    "live.connect": () => [{ model: "live", callbacks: { onmessage: () => {} } }],
+    "live.connect": () => [{ model: "talk-google", callbacks: { onmessage: () => {} } }],
     "batches.create": () => [{ model: "main", src }],
     "batches.createEmbeddings": () => [{ model: "embed", src: { inlinedRequests: { contents: ["a river"] } } }],
     "batches.get": async () => [{ name: await batch() }],

@@ -30,9 +30,9 @@ models:
   - { handle: hear, kind: transcription, targets: [{ vendor: simulated, model: simulated-transcription }] }
   - { handle: film, kind: video, targets: [{ vendor: simulated, model: simulated-video }] }
   - { handle: talk, kind: realtime, contextWindow: 32000, maxOutput: 4096, capabilities: [tools], targets: [{ vendor: simulated, model: simulated-realtime }] }
-  - { handle: live, kind: realtime, contextWindow: 32000, maxOutput: 8192, capabilities: [tools], targets: [{ vendor: simulated-google, model: simulated-live }] }
+  - { handle: talk-google, kind: realtime, contextWindow: 32000, maxOutput: 8192, capabilities: [tools], targets: [{ vendor: simulated-google, model: simulated-live }] }
 prices:
-  - { model: live, currency: USD, input: "0.5", output: "2", cacheRead: "0.5", dims: { audio_in: "3", audio_out: "12", image_in: "3" }, from: 2026-01-01 }
+  - { model: talk-google, currency: USD, input: "0.5", output: "2", cacheRead: "0.5", dims: { audio_in: "3", audio_out: "12", image_in: "3" }, from: 2026-01-01 }
   - { model: talk, currency: USD, input: "4", output: "16", cacheRead: "0.4", dims: { audio_in: "32", audio_out: "64", cache_read_audio: "0.4" }, from: 2026-01-01 }
   - { model: film, currency: USD, dims: { video_seconds: "100000" }, from: 2026-01-01 }
   - { model: draw, currency: USD, dims: { images: "40000" }, from: 2026-01-01 }
@@ -47,7 +47,7 @@ passThrough:
 plans:
   - { id: development, concurrency: 20, perMinute: 600, dailyTokens: 10000000 }
 orgs:
-  - { id: org_development, name: Development, keeps: { responses: 30d }, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film, talk, live, pass/*],
+  - { id: org_development, name: Development, keeps: { responses: 30d }, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film, talk, talk-google, pass/*],
       capabilities: { imageGen: true, speechToText: true, textToSpeech: true, videoGen: true },
       aliases: { "claude-*": main, "gpt-*": main, "gemini-*": main } }
 users:

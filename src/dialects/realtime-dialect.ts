@@ -56,8 +56,17 @@ export interface EventRefusal {
 export type ClientEvent =
   /** Sound, which the vendor may answer without a request. */
   | { readonly is: "audio"; readonly audioBytes: number; readonly sent: Buffer | string }
-  /** @property mayAnswer whether the vendor may answer it without a request */
-  | { readonly is: "added"; readonly added: Added; readonly sent: string; readonly mayAnswer: boolean }
+  /**
+   * @property mayAnswer whether the vendor may answer it without a request
+   * @property begins whether it begins a response, also while another one runs
+   */
+  | {
+      readonly is: "added"
+      readonly added: Added
+      readonly sent: string
+      readonly mayAnswer: boolean
+      readonly begins?: boolean
+    }
   | {
       readonly is: "respond"
       readonly added: Added
@@ -129,8 +138,11 @@ export interface VendorMessage {
 /** Reads the messages of one vendor in their order. */
 export interface VendorReader {
   readonly read: (bytes: Buffer) => VendorMessage
-  /** The events of which nothing more comes: called when no message came for some seconds, and at the end. */
-  readonly settled: () => ReadonlyArray<VendorEvent>
+  /**
+   * The ends of responses of which nothing more comes, called when no message came for some seconds.
+   * @param isEnd whether the session has ended
+   */
+  readonly settled: (isEnd: boolean) => ReadonlyArray<VendorEvent>
 }
 
 /** Tokens of sound and pictures, where a vendor reports none. */

@@ -100,7 +100,7 @@ type Upgraded = (request: IncomingMessage, socket: Socket, head: Buffer) => void
 
 /** Whether an upgrade is for Google's API. */
 export const isLivePath = (path: string): boolean =>
-  /^\/ws\/google\.(?:ai\.generativelanguage\.v1(?:beta|alpha)\.GenerativeService\.BidiGenerateContent|cloud\.aiplatform\.v1(?:beta1)?\.LlmBidiService\/BidiGenerateContent)(?:\?|$)/.test(
+  /^\/ws\/google\.(?:ai\.generativelanguage\.v1(?:beta|alpha)?\.GenerativeService\.BidiGenerateContent|cloud\.aiplatform\.v1(?:beta1)?\.LlmBidiService\/BidiGenerateContent)(?:\?|$)/.test(
     path,
   )
 

@@ -60,7 +60,8 @@ const eventOf = (message: JsonObject, name: string, content: JsonObject, limits:
       return { is: "update", ...common, inBytesPerSecond: undefined }
     }
     default:
-      return { is: "added", added, sent, mayAnswer: true }
+      // The model begins again with a result, in the turn that it had begun.
+      return { is: "added", added, sent, mayAnswer: true, begins: /^tool/.test(name) }
   }
 }
 

@@ -52,9 +52,9 @@ export class LiveReader implements VendorReader {
     return message === undefined ? malformed : { events: this.#eventsOf(message), ...this.#changed(message) }
   }
 
-  settled(): ReadonlyArray<VendorEvent> {
+  settled(isEnd: boolean): ReadonlyArray<VendorEvent> {
     const events: Array<VendorEvent> = []
-    if (this.#isOver) this.#finish(events)
+    if (this.#isOver || (isEnd && this.#usage !== undefined)) this.#finish(events)
     return events
   }
 
@@ -74,8 +74,7 @@ export class LiveReader implements VendorReader {
     const usage = objectAt(message, "usageMetadata")
     if (usage !== undefined) this.#report(usage, events)
     if (isEnd) this.#end(events)
-    // The model goes on with another prompt when the result comes.
-    else if (this.#usage !== undefined && (this.#hasCall || this.#isOver)) this.#finish(events)
+    else if (this.#usage !== undefined && this.#isOver) this.#finish(events)
     return events
   }
 

@@ -16,6 +16,7 @@ export const contents: ReadonlyArray<Group> = [
     title: "Use",
     paths: [
       "how-to/clients",
+      "how-to/voice",
       "how-to/kept-responses",
       "how-to/files",
       "how-to/batches",

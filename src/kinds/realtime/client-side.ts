@@ -86,7 +86,8 @@ export class ClientSide {
   /** Sends an event that the vendor may answer without a request, if a response is covered. Frames of sound allocate nothing here. */
   #sendCovered(event: PassedEvent): void {
     if (this.#parts.mailbox.isDraining) return
-    if (this.#responses.isShort) this.#wait(this.#responses.whenCovered(() => this.#pass(event)))
+    const begins = event.is === "added" && event.begins === true
+    if (this.#responses.isShort || begins) this.#wait(this.#responses.whenCovered(() => this.#pass(event)))
     else this.#pass(event)
   }
 

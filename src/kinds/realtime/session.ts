@@ -121,7 +121,7 @@ export class RealtimeSession {
         yield* withRequestId(requestId)(Effect.logInfo("A realtime session ended", { code: error.code }))
       }
       sockets.client.close(ended.code, ended.reason)
-      this.#vendorSide.settle()
+      this.#vendorSide.settle(true)
       // Usage that the vendor has reported before the end is settled as reported.
       yield* mailbox.rest
       yield* money.end(reason)

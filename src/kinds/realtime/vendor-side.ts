@@ -84,9 +84,9 @@ export class VendorSide {
     for (const event of events) this.#heed(event, bytes, turn)
   }
 
-  /** No message has come for some seconds. */
-  settle(): void {
-    for (const event of this.#reader.settled()) this.#heed(event, nothing, this.#reviewed?.turns ?? 0)
+  /** No message has come for some seconds. @param isEnd whether the session has ended */
+  settle(isEnd = false): void {
+    for (const event of this.#reader.settled(isEnd)) this.#heed(event, nothing, this.#reviewed?.turns ?? 0)
   }
 
   /** The vendor has closed its socket. */

@@ -146,7 +146,16 @@ describe("the vendor's messages", () => {
         words("a"),
         { ...end, usageMetadata: usage(5, 2) },
       ],
-      ["created", "delta", "done", "created", "delta", "done"],
+      ["created", "delta", "delta", "done", "created", "done"],
+    ],
+    [
+      "a call with usage, and speech that goes on beside it",
+      [
+        { toolCall: { functionCalls: [] }, usageMetadata: usage(1, 2) },
+        words("a"),
+        { ...end, usageMetadata: usage(1, 9) },
+      ],
+      ["created", "delta", "delta", "done"],
     ],
     [
       "a call without usage, and its answer",
@@ -162,8 +171,8 @@ describe("the vendor's messages", () => {
   it("settle a turn of which nothing more comes", () => {
     const live = reader()
     for (const message of [words("a"), end]) live.read(bytes(message))
-    expect(live.settled()).toMatchObject([{ is: "done", usage: undefined, stop: "end" }])
-    expect(live.settled()).toEqual([])
+    expect(live.settled(false)).toMatchObject([{ is: "done", usage: undefined, stop: "end" }])
+    expect(live.settled(false)).toEqual([])
   })
 
   it("name the conversation sealed, and counts as the client reads them", () => {

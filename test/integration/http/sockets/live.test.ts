@@ -21,8 +21,8 @@ type Options = Parameters<typeof startLiveGateway>[1]
 const withGateway = (script: LiveScript, use: (test: LiveGateway) => Promise<void>, options: Options = {}) =>
   Effect.scoped(Effect.flatMap(startLiveGateway(script, options), (test) => Effect.promise(() => use(test))))
 
-const clientOf = ({ gateway, credential }: LiveGateway, apiKey = credential, apiVersion = "v1beta") =>
-  new GoogleGenAI({ apiKey, httpOptions: { baseUrl: `${gateway.baseUrl}/gemini`, apiVersion } })
+const clientOf = ({ gateway, credential }: LiveGateway, apiKey = credential) =>
+  new GoogleGenAI({ apiKey, httpOptions: { baseUrl: `${gateway.baseUrl}/gemini` } })
 
 interface Talk {
   readonly session: Session
