@@ -41,6 +41,11 @@ const compatible: Readonly<Record<string, Json>> = {
   "/anthropic/v1/messages": { model: "claude-x", max_tokens: 10, messages: user, system: "Be brief" },
   "/anthropic/v1/messages/count_tokens": { model: "claude-x", messages: user },
   "/gemini/v1beta/models/main:generateContent": { contents: [{ role: "user", parts: [{ text: "Hi" }] }] },
+  "/gemini/v1alpha/auth_tokens": {
+    uses: 1,
+    fieldMask: "model",
+    bidiGenerateContentSetup: { model: "models/talk-google" },
+  },
   "/gemini/v1beta/models/main:countTokens": { contents: [{ parts: [{ text: "Hi" }] }] },
   "/gemini/v1beta/models/embed:embedContent": { content: { parts: [{ text: "a" }] } },
   "/gemini/v1beta/models/embed:batchEmbedContents": {

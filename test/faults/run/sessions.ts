@@ -1,5 +1,5 @@
 /**
- * `npm run faults:sessions -- [sessions] [seed]`: realtime sessions through two gateways on one PostgreSQL and one Redis, with
+ * `npm run faults:sessions -- [sessions] [seed]`: realtime sessions with the APIs of OpenAI and Google through two gateways on one PostgreSQL and one Redis, with
  * random ends: the client leaves, the vendor breaks off, a gateway is killed, lines to PostgreSQL are cut or fall silent, the
  * balance is used up. Afterwards each response must be billed once or not at all, one that was delivered in a session without
  * faults once and with the vendor's counts, no hold may be left, and the balance must be what was paid in less what was billed,
@@ -16,6 +16,7 @@ import { Effect, Exit, Scope } from "effect"
 import { WebSocket } from "ws"
 import { newUlid } from "../../../src/protocol/values/ulid.ts"
 import { testCatalogue } from "../../../src/testing/gateway.ts"
+import { type LiveTwinSession, liveUsage, startLiveTwin, turnMessages } from "../../../src/testing/live-twin.ts"
 import {
   type RealtimeVendorSession,
   realtimeUsage,
@@ -69,6 +70,24 @@ const vendorSession = async (session: RealtimeVendorSession) => {
 }
 const vendor = await Effect.runPromise(Scope.provide(startRealtimeVendor(vendorSession), scope))
 
+/** The same with Google's API: the first word of a turn is its number. */
+const liveSession = async (session: LiveTwinSession) => {
+  while ((await session.next("clientContent")) !== undefined) {
+    const number = ++responses
+    const how = pick(20)
+    const usage = liveUsage(0, 1000 + number, 10, 40)
+    const words = [`${number}`, " two", " three"]
+    const messages = turnMessages({ words, audioBytes: 4800, parts: 4, ...(how !== 1 && { usage }) })
+    begun.add(number)
+    for (const [at, message] of messages.entries()) {
+      if (how === 0 && at === 4) return session.reset()
+      session.send(message)
+      await sleep(pick(120))
+    }
+  }
+}
+const google = await Effect.runPromise(Scope.provide(startLiveTwin(liveSession), scope))
+
 const rich = { org: "org_rich", app: "app_rich", key: "key_rich" }
 const poor = { org: "org_poor", app: "app_poor", key: "key_poor" }
 const paid = { [rich.org]: "1000000", [poor.org]: "2.5" }
@@ -78,13 +97,18 @@ writeFileSync(
   testCatalogue({ vendor: vendor.url, second: vendor.url }, rich)
     .replace(
       "models:\n",
-      `models:\n  - { handle: voice, kind: realtime, contextWindow: 32000, maxOutput: 4096, targets: [{ vendor: openai, model: v }] }\n`,
+      `  - { id: google, dialect: gemini, baseUrl: "${google.url}", credential: "env:WEIR_TEST_VENDOR" }
+models:
+  - { handle: live, kind: realtime, contextWindow: 32000, maxOutput: 4096, targets: [{ vendor: google, model: v }] }
+  - { handle: voice, kind: realtime, contextWindow: 32000, maxOutput: 4096, targets: [{ vendor: openai, model: v }] }\n`,
     )
     .replace(
       "prices:\n",
-      `prices:\n  - { model: voice, currency: USD, input: "4", output: "16", cacheRead: "0.4", dims: { audio_in: "32", audio_out: "64" }, from: 2026-01-01 }\n`,
+      `prices:
+  - { model: live, currency: USD, input: "4", output: "16", cacheRead: "0.4", dims: { audio_in: "32", audio_out: "64" }, from: 2026-01-01 }
+  - { model: voice, currency: USD, input: "4", output: "16", cacheRead: "0.4", dims: { audio_in: "32", audio_out: "64" }, from: 2026-01-01 }\n`,
     )
-    .replace("models: [main,", "models: [voice, main,")
+    .replace("models: [main,", "models: [live, voice, main,")
     .replace(`amount: "1000"`, `amount: "${paid[rich.org]}"`)
     .split("\n")
     .flatMap((line) =>
@@ -138,6 +162,23 @@ interface Heard {
   code: number
 }
 
+const audio = Buffer.alloc(4800).toString("base64")
+const apis = [
+  {
+    path: "/openai/v1/realtime?model=voice",
+    setup: undefined,
+    turn: [{ type: "input_audio_buffer.append", audio }, { type: "response.create" }],
+  },
+  {
+    path: "/gemini/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
+    setup: { model: "models/live" },
+    turn: [
+      { realtimeInput: { audio: { data: audio, mimeType: "audio/pcm;rate=16000" } } },
+      { clientContent: { turns: [{ parts: [{ text: "And?" }] }], turnComplete: true } },
+    ],
+  },
+] as const
+
 /** One session: some responses, and an end. */
 const talk = (id: string): Promise<Heard> =>
   new Promise((resolve) => {
@@ -146,30 +187,45 @@ const talk = (id: string): Promise<Heard> =>
     const turns = 1 + pick(6)
     const leaves = pick(4) === 0
     const heard: Heard = { id, org: who.org, done: [], end: "refused", code: 0 }
-    const ws = new WebSocket(`ws://127.0.0.1:${port}/openai/v1/realtime?model=voice`, {
+    const api = apis[pick(2)] ?? apis[0]
+    const ws = new WebSocket(`ws://127.0.0.1:${port}${api.path}`, {
       headers: { authorization: `Bearer ${who.key}~secret`, "x-svc-session-id": id },
     })
     const turn = () => {
-      ws.send(JSON.stringify({ type: "input_audio_buffer.append", audio: Buffer.alloc(4800).toString("base64") }))
-      ws.send(JSON.stringify({ type: "response.create" }))
+      for (const message of api.turn) ws.send(JSON.stringify(message))
     }
-    ws.on("open", () => {
+    const begin = () => {
       heard.end = "broken"
       turn()
+    }
+    const ended = (number: number) => {
+      heard.done.push(number)
+      if (heard.done.length < turns) setTimeout(() => ws.readyState === WebSocket.OPEN && turn(), pick(30))
+      else {
+        heard.end = "whole"
+        ws.close()
+      }
+    }
+    const sounds = () => {
+      if (!leaves || pick(10) !== 0) return
+      heard.end = "left"
+      ws.terminate()
+    }
+    let number = 0
+    ws.on("open", () => {
+      if (api.setup === undefined) begin()
+      else ws.send(JSON.stringify({ setup: api.setup }))
     })
     ws.on("message", (data: Buffer) => {
       const event = JSON.parse(data.toString("utf8"))
-      if (event.type === "response.done") {
-        heard.done.push(Number(event.response.id.slice(5)))
-        if (heard.done.length < turns) setTimeout(() => ws.readyState === WebSocket.OPEN && turn(), pick(30))
-        else {
-          heard.end = "whole"
-          ws.close()
-        }
-      } else if (event.type === "response.output_audio.delta" && leaves && pick(10) === 0) {
-        heard.end = "left"
-        ws.terminate()
-      } else if (event.type === "error") heard.end = String(event.error.code)
+      const content = event.serverContent
+      if (event.setupComplete !== undefined) begin()
+      else if (content?.outputTranscription !== undefined) number = Number(content.outputTranscription.text) || number
+      else if (content?.turnComplete === true) ended(number)
+      else if (content?.modelTurn !== undefined) sounds()
+      else if (event.type === "response.done") ended(Number(event.response.id.slice(5)))
+      else if (event.type === "response.output_audio.delta") sounds()
+      else if (event.type === "error") heard.end = String(event.error.code)
     })
     ws.on("close", (code) => {
       heard.code = code

@@ -29,8 +29,9 @@ export class LiveOwnMessages implements OwnMessages {
     this.#send({ serverContent: { turnComplete: true, turnCompleteReason: deniedInput } })
   }
 
+  /** A client that got `goAway` knows that it must reconnect: the turn that runs ends first. */
   later(error: ServiceError): void {
-    this.#end(error)
+    if (!isDraining(error)) this.#end(error)
   }
 
   /** The turn that is denied is ended by the review of the vendor's messages. */
