@@ -156,6 +156,47 @@ describe("money of a Live session", () => {
     ),
   )
 
+  it.live("turns count in the rates: one too many closes with 1011, and the vendor does not get it", () =>
+    withGateway(
+      answeringLive(spoken),
+      async ({ open, twin, records, held }) => {
+        const socket = await open()
+        await socket.until(isReady)
+        say(socket, "Hello")
+        await socket.until(isEnd)
+        say(socket, "Again")
+        const { code, reason } = await socket.closed
+        expect(code).toBe(1011)
+        expect(reason).toMatch(/rate|limit|requests/i)
+        expect(twin.sessions[0]?.received).toHaveLength(1)
+        await expect.poll(async () => (await records()).length).toBe(1)
+        await expect.poll(held).toBe(0n)
+      },
+      { plan: "perMinute: 2" },
+    ),
+  )
+
+  it.live("a session is one of its organisation's sessions at a time", () =>
+    withGateway(
+      answeringLive(spoken),
+      async ({ open }) => {
+        const socket = await open()
+        await socket.until(isReady)
+        const second = await open()
+        expect((await second.closed).code).toBe(1011)
+        socket.ws.close()
+        await socket.closed
+        await expect
+          .poll(async () => {
+            const third = await open()
+            return Promise.race([third.until(isReady).then(() => "ready"), third.closed.then(({ code }) => code)])
+          })
+          .toBe("ready")
+      },
+      { plan: "perMinute: 1000, concurrency: 1" },
+    ),
+  )
+
   it.live("a vendor that refuses a session is followed by the next one; its reason stays here", () =>
     Effect.scoped(
       Effect.gen(function* () {
