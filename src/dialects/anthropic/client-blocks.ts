@@ -76,9 +76,9 @@ export const messageOf = (reader: FieldReader, message: JsonObject, path: string
       ? nonEmptyText(content)
       : reader.list(content, `${path}.content`).flatMap((block, index) => {
           const at = `${path}.content.${index}`
-          return blockOf(reader, reader.object(block, at), at)
+          return blockOf(reader, reader.object(block, at), at).map((read) => reader.placed(read, at))
         })
-  return blocks.length === 0 ? [] : [{ role, blocks }]
+  return blocks.length === 0 ? [] : reader.placedMessages([{ role, blocks }], path)
 }
 
 const markIn = (reader: FieldReader, block: JsonObject, path: string): Cacheable =>

@@ -16,9 +16,14 @@ export const blocksIn = (
     const at = `${path}.${index}`
     const block = reader.object(item, at)
     if (isCachePoint(block)) markLast(reader, blocks, block, at)
-    else blocks.push(...(readMember(reader, blockReaders, block, at) ?? []))
+    else blocks.push(...placedAt(reader, readMember(reader, blockReaders, block, at) ?? [], block, at))
   }
   return blocks
+}
+
+const placedAt = (reader: FieldReader, read: ReadonlyArray<JsonObject>, block: JsonObject, path: string) => {
+  const kind = Object.keys(block).find((name) => !isAbsent(block[name]))
+  return read.map((each) => reader.placed(each, `${path}.${kind}`))
 }
 
 /** Whether a block or a tool is a cache point alone: another member beside it would be lost. */

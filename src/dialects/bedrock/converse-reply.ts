@@ -46,7 +46,9 @@ const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens }: Usa
   cacheWriteInputTokens: cacheWriteTokens,
 })
 
-const metricsOf = ({ createdS }: ReplyContext) => ({ latencyMs: Math.max(0, Date.now() - createdS * 1000) })
+const metricsOf = ({ createdS, createdMs = createdS * 1000 }: ReplyContext) => ({
+  latencyMs: Math.max(0, Date.now() - createdMs),
+})
 
 const frame = (type: string, data: object): string => `event: ${type}\ndata: ${dataOf(writeJson(data))}\n\n`
 

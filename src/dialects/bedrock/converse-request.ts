@@ -54,7 +54,7 @@ export const decodeConverse = ({ model, stream, ...body }: JsonObject): Result.R
     const { role, content } = reader.checked(all(carried, "role", "content"), message, path)
     if (role !== "user" && role !== "assistant") reader.refuse(`${path}.role`, "must be user or assistant")
     const blocks = blocksIn(reader, reader.list(content, `${path}.content`), `${path}.content`)
-    return blocks.length === 0 ? [] : [{ role, blocks }]
+    return blocks.length === 0 ? [] : reader.placedMessages([{ role, blocks }], path)
   })
   const config = reader.optionalObject(body["inferenceConfig"], "inferenceConfig")
   reader.check(inferenceFields, config, "inferenceConfig")

@@ -16,7 +16,7 @@ import type { VendorEvent } from "../chat-dialect.ts"
 import type { ExactPlaces } from "../parse/exact-places.ts"
 import type { JsonObject } from "../parse/json.ts"
 import { typeOfBlock } from "../vendor/vendor-blocks.ts"
-import type { FieldRefusal, FieldTable } from "./fields.ts"
+import type { ClientPlaces, FieldRefusal, FieldTable } from "./fields.ts"
 import type { LimitHeaders } from "./limit-headers.ts"
 import type { SaidByPath } from "./said-by-path.ts"
 
@@ -68,12 +68,14 @@ export interface ClientRequest {
   readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups" | "echo" | "features">
   /** The positions of JSON in the body that is forwarded as its text. */
   readonly exact?: ExactPlaces | undefined
+  /** The client's names of messages and blocks, for errors. */
+  readonly places?: ClientPlaces | undefined
   /** The same request for a vendor of the same API; absent if it is carried to none. */
   readonly own?: OwnRequest | undefined
 }
 
 /** The facts of a request that are needed once its exchange has been read. */
-export type ClientContext = Omit<ClientRequest, "exchange" | "exact">
+export type ClientContext = Omit<ClientRequest, "exchange" | "exact" | "places">
 
 /** Tools that came in groups, by the name that a vendor sees. */
 export type ToolGroups = ReadonlyMap<string, GroupedTool>
@@ -89,6 +91,8 @@ export interface ReplyContext {
   readonly model: string
   /** When the reply began, in seconds since 1970. */
   readonly createdS: number
+  /** The same in milliseconds, where it is known. */
+  readonly createdMs?: number
   /** Whether a stream reports its usage in an event of its own. */
   readonly includesUsage: boolean
   readonly groups?: ToolGroups

@@ -14,6 +14,9 @@ export interface FieldRefusal {
   readonly message: string
 }
 
+/** The client's names of the messages and blocks of a thread. */
+export type ClientPlaces = ReadonlyMap<unknown, string>
+
 export type FieldRule =
   | { readonly list: "carried" }
   | { readonly list: "without effect"; readonly why: string }
@@ -61,9 +64,30 @@ export class FieldReader {
     return read
   }
 
+  /** The client's names of messages and blocks, for the checks that follow. */
+  readonly #places = new Map<unknown, string>()
+
+  /** Remembers the client's name of a block. */
+  placed(block: JsonObject, path: string): JsonObject {
+    this.#places.set(block, path)
+    return block
+  }
+
+  /** Remembers the client's name of messages, and of those of their blocks that have none yet. */
+  placedMessages<Message extends JsonObject>(messages: ReadonlyArray<Message>, path: string): ReadonlyArray<Message> {
+    for (const message of messages) {
+      this.#places.set(message, path)
+      const { blocks } = message
+      if (!Array.isArray(blocks)) continue
+      for (const block of blocks) if (!this.#places.has(block)) this.#places.set(block, path)
+    }
+    return messages
+  }
+
   /** The same for a copy of a value, such as a block that was marked. */
-  copied<A>(copy: A, read: unknown): A {
-    const path = this.#exact.get(read)
+  copied(copy: JsonObject, read: JsonObject): JsonObject {
+    const [path, place] = [this.#exact.get(read), this.#places.get(read)]
+    if (place !== undefined) this.#places.set(copy, place)
     return path === undefined ? copy : this.exactly(copy, path)
   }
 
@@ -161,9 +185,9 @@ export class FieldReader {
   /** The read request, unless a field is refused by every vendor. */
   carriedResult<A extends { readonly exchange: JsonObject }>(
     read: A,
-  ): Result.Result<A & { readonly exact: ExactPlaces | undefined }, FieldRefusal> {
+  ): Result.Result<A & { readonly exact: ExactPlaces | undefined; readonly places: ClientPlaces }, FieldRefusal> {
     if (this.refusal !== undefined) return Result.fail(this.refusal)
-    return Result.succeed({ ...read, exact: placesIn(read.exchange, this.#exact) })
+    return Result.succeed({ ...read, exact: placesIn(read.exchange, this.#exact), places: this.#places })
   }
 
   /** The value for an API's name. */

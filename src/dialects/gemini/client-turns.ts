@@ -73,9 +73,11 @@ export class Turns {
     const blocks: Array<JsonObject> = []
     for (const [index, part] of parts.entries()) {
       const at = `${path}.parts.${index}`
+      const before = blocks.length
       this.#part(this.#reader.object(part, at), at, blocks)
+      for (const block of blocks.slice(before)) this.#reader.placed(block, at)
     }
-    return blocks.length === 0 ? [] : [{ role, blocks }]
+    return blocks.length === 0 ? [] : this.#reader.placedMessages([{ role, blocks }], path)
   }
 
   #part(sent: JsonObject, path: string, blocks: Array<JsonObject>): void {

@@ -155,7 +155,10 @@ const assistantOf = (
     ...(thought === "" ? [] : [{ t: "reasoning", v: thought }]),
     ...(said === "" ? [] : [textBlock(said, markOfParts(reader, message, path))]),
     ...drawn,
-    ...called.map((call, index) => callOf(reader, call, `${path}.tool_calls.${index}`)),
+    ...called.map((call, index) => {
+      const at = `${path}.tool_calls.${index}`
+      return reader.placed(callOf(reader, call, at), at)
+    }),
   ]
   // A reply without content says nothing to a model.
   return blocks.length === 0 ? [] : [{ role: "assistant", blocks: markedAtEnd(blocks, mark) }]
@@ -185,7 +188,9 @@ const calledIn = (reader: FieldReader, call: JsonObject, path: string): JsonObje
 const partsOf = (reader: FieldReader, content: unknown, path: string): ReadonlyArray<JsonObject> =>
   typeof content === "string"
     ? [textBlock(content)]
-    : reader.list(content, path).map((part, index) => partOf(reader, part, `${path}.${index}`))
+    : reader
+        .list(content, path)
+        .map((part, index) => reader.placed(partOf(reader, part, `${path}.${index}`), `${path}.${index}`))
 
 const partOf = (reader: FieldReader, value: unknown, path: string): JsonObject => {
   const part = reader.object(value, path)

@@ -141,7 +141,7 @@ export const decodeChatRequest = (body: JsonObject): Result.Result<ClientRequest
     model: body["model"],
     thread: reader.list(body["messages"], "messages").flatMap((message, index) => {
       const path = `messages.${index}`
-      return messageOf(reader, reader.object(message, path), path)
+      return reader.placedMessages(messageOf(reader, reader.object(message, path), path), path)
     }),
     tools: hasTools ? tools : undefined,
     params: presentIfAny({

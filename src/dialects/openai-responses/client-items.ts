@@ -138,7 +138,7 @@ const messageOf = (reader: FieldReader, item: JsonObject, path: string): Readonl
       ? [textBlock(content)]
       : reader.list(content, `${path}.content`).map((part, index) => {
           const at = `${path}.content.${index}`
-          return partOf(reader, reader.object(part, at), at)
+          return reader.placed(partOf(reader, reader.object(part, at), at), at)
         })
   if (blocks.length === 0) return []
   const isPhased = author === "assistant" && !isAbsent(phase)

@@ -76,7 +76,10 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
     ...(isAbsent(instructions) || instructions === ""
       ? []
       : [{ role: "system", blocks: [textBlock(reader.string(instructions, "instructions"))] }]),
-    ...items.flatMap((item, index) => itemOf(reader, reader.object(item, `input.${index}`), `input.${index}`)),
+    ...items.flatMap((item, index) => {
+      const path = `input.${index}`
+      return reader.placedMessages(itemOf(reader, reader.object(item, path), path), path)
+    }),
   ])
   const reasoning = reader.optionalObject(body["reasoning"], "reasoning")
   reader.check(reasoningFields, reasoning, "reasoning")

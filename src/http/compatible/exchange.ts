@@ -80,7 +80,8 @@ const makeCompatibleHandlers = Effect.gen(function* () {
     ({ api, compacts: isAsked = false, ...place }: Place): DirectHandler =>
     (request, response) => {
       const requestId = newRequestId()
-      const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
+      const createdMs = Date.now()
+      const unread = { requestId, model: "", createdS: Math.floor(createdMs / 1000), createdMs, includesUsage: false }
       let thread: ContinuedRequest | undefined
       let compaction: Compaction | undefined
       /** A summary is read in the same API, without what only its vendors have. */

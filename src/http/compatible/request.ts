@@ -4,6 +4,7 @@ import { Result, type Schema } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import type { OwnRequest } from "../../dialects/carry/carried-request.ts"
 import type { CarriedApi, ClientApi, ClientContext, RequestPlace } from "../../dialects/client/client-api.ts"
+import type { ClientPlaces } from "../../dialects/client/fields.ts"
 import type { WholeClient } from "../../dialects/client/whole-client.ts"
 import { isObject } from "../../dialects/parse/json.ts"
 import { type ChatRequest, carriedRequestOf, chatRequestOf } from "../../kinds/chat/chat-request.ts"
@@ -50,7 +51,7 @@ export const readCompatible = (
     ? api.decode(json, place)
     : Result.fail({ path: "", message: "The body must be a JSON object" })
   if (Result.isFailure(sent)) return { sent: undefined, decoded: Result.fail(invalidInput([sent.failure])) }
-  const { exchange, exact, ...told } = sent.success
+  const { exchange, exact, places, ...told } = sent.success
   const key = headers["x-session-affinity"] ?? headers["x-claude-code-session-id"]
   const meta = metaOf(headers)
   const candidate = {
@@ -82,7 +83,7 @@ export const readCompatible = (
               }),
         payloadHash,
       }),
-      onFailure: (error) => inWordsOf(api, error),
+      onFailure: (error) => inWordsOf(api, error, placeIn(exchange["thread"], places)),
     }),
   }
 }
@@ -182,14 +183,27 @@ const headerNames: ClientApi["fieldNames"] = [
 export const inWordsOf = (
   { fieldNames }: Pick<ClientApi, "fieldNames">,
   error: ServiceError<"bad_request">,
+  placeOf: (path: string) => string | undefined = () => undefined,
 ): ServiceError<"bad_request"> => {
   const issues = error.detail?.["issues"]
   if (!Array.isArray(issues)) return error
   const renamed = issues.filter(isObject).map(({ path, message }) => {
-    return { path: nameIn(fieldNames, String(path)), message: String(message) }
+    return { path: placeOf(String(path)) ?? nameIn(fieldNames, String(path)), message: String(message) }
   })
   return invalidInput(renamed)
 }
+
+/** The client's name of a field in a message or a block, whose number in the thread may be another than in the request. */
+const placeIn =
+  (thread: unknown, places: ClientPlaces | undefined) =>
+  (path: string): string | undefined => {
+    const [, message, block, rest = ""] = /^thread\.(\d+)(?:\.blocks(?:\.(\d+))?)?(.*)$/s.exec(path) ?? []
+    const found = Array.isArray(thread) && message !== undefined ? thread[Number(message)] : undefined
+    const { blocks } = asObject(found)
+    const inner = Array.isArray(blocks) && block !== undefined ? places?.get(blocks[Number(block)]) : undefined
+    const place = inner ?? places?.get(found)
+    return place === undefined ? undefined : place + rest
+  }
 
 const nameIn = (fieldNames: ClientApi["fieldNames"], path: string): string => {
   const [own, theirs] = [...headerNames, ...fieldNames].find(([name]) => path.startsWith(name)) ?? ["", ""]

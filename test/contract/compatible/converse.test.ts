@@ -67,6 +67,20 @@ describe("Converse", () => {
     expect(sent).toMatch(/"(max_tokens|max_completion_tokens)":50/)
   })
 
+  it("says how long it took", async () => {
+    gateway().vendor.script(async (call) => {
+      await call.wait(80)
+      await answering(answer)(call)
+    })
+    // A clock of whole seconds would be wrong by up to one.
+    for (let tries = 0; tries < 4; tries++) {
+      const startedMs = Date.now()
+      const { metrics } = await converse({})
+      expect(metrics?.latencyMs).toBeGreaterThanOrEqual(75)
+      expect(metrics?.latencyMs).toBeLessThanOrEqual(Date.now() - startedMs)
+    }
+  })
+
   it.each(["main", "claude"])("%s streams its events in order", async (modelId) => {
     gateway().vendor.script(answering(answer))
     const events = await stream({ modelId, inferenceConfig: { maxTokens: 50 } })
