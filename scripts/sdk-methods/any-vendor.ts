@@ -38,6 +38,10 @@ let made = 0
 
 const script: VendorScript = (call) => {
   const { path, headers } = call
+  if (path.includes("/cachedContents")) {
+    call.head(200, { "content-type": "application/json" })
+    return call.end(JSON.stringify({ name: "cachedContents/kept", usageMetadata: { totalTokenCount: 4000 } }))
+  }
   const id = next ?? `made-${++made}-0123456789`
   next = undefined
   // A list has no id of its own.

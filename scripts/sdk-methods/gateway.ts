@@ -1,4 +1,7 @@
-/** The gateway that the SDKs call: the development catalogue with its simulated vendor, and a place for files. */
+/**
+ * The gateway that the SDKs call: the development catalogue with its simulated vendor, a place for files, and a vendor that
+ * keeps content.
+ */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -30,6 +33,9 @@ const dialects = { openai: "openai-responses", anthropic: "anthropic", gemini: "
 const catalogueOf = (simulated: string, vendor: string, folder: string): string => {
   const [before = "", after = ""] = developmentCatalogue(simulated)
     .replaceAll(developmentKeyRef, "env:WEIR_TEST_KEY")
+    .replace("models:\n", "models:\n  - { handle: kept, targets: [{ vendor: gemini, model: gemini-3-test }] }\n")
+    .replace("prices:\n", `prices:\n  - { model: kept, currency: USD, input: "3", output: "15", dims: { cache_hours: "4500000" }, from: 2026-01-01 }\n`)
+    .replace("models: [main,", "models: [kept, main,")
     .replace("perMinute: 600", "perMinute: 100000")
     .replace('amount: "100"', 'amount: "100000"')
     .split(/passThrough:\n(?: {2}- .*\n)+/)

@@ -16,7 +16,7 @@ export interface Called {
 }
 
 /** A refusal by name ends with an alternative. */
-const refusal = /is not supported: |has no dialect here: /
+export const refusal = /^.*?(?:(?:is|are) not (?:supported|stored)|has no dialect here): /
 
 /**
  * Classifies a call.

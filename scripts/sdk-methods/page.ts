@@ -1,6 +1,6 @@
 /** The page of src/docs that lists every public method of the SDKs with its outcome. */
 import { fileURLToPath } from "node:url"
-import type { Outcome } from "./outcome.ts"
+import { type Outcome, refusal } from "./outcome.ts"
 import type { Row, SdkTable } from "./table.ts"
 
 export const pageFile = fileURLToPath(new URL("../../src/docs/reference/sdk-methods.md", import.meta.url))
@@ -69,4 +69,4 @@ const textOf = (outcome: Outcome): string => {
 }
 
 /** The alternative that ends a refusal. */
-const alternativeIn = (message: string): string => message.replace(/^.*?(?:is not supported|has no dialect here): /, "")
+const alternativeIn = (message: string): string => message.replace(refusal, "")

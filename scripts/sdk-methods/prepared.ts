@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 
 /** Makes the arguments of a method, and before that the objects that it needs, by the method's place and name. */
-export type Uses = Readonly<Record<string, () => ReadonlyArray<unknown> | Promise<ReadonlyArray<unknown>>>>
+export type Uses = Readonly<Record<string, () => Promise<ReadonlyArray<unknown>>>>
 
 /** Waits for an object that is made in the background. */
 export const untilDone = async <A>(read: () => Promise<A>, isDone: (value: A) => boolean): Promise<A> => {

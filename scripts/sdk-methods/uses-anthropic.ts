@@ -19,14 +19,14 @@ export const anthropicUses = (client: Anthropic): Uses => {
   }
   const withFile = async () => [await file()]
   return {
-    "messages.create": () => [message],
-    "messages.countTokens": () => [{ model: "main", messages: message.messages }],
-    "messages.batches.create": () => [{ requests }],
+    "messages.create": async () => [message],
+    "messages.countTokens": async () => [{ model: "main", messages: message.messages }],
+    "messages.batches.create": async () => [{ requests }],
     "messages.batches.retrieve": async () => [await batch()],
     "messages.batches.delete": async () => [await endedBatch()],
     "messages.batches.cancel": async () => [await batch()],
     "messages.batches.results": async () => [await endedBatch()],
-    "models.retrieve": () => ["main"],
+    "models.retrieve": async () => ["main"],
     "files.upload": async () => [{ file: await toFile(Buffer.from("Hello"), "a.txt") }],
     "files.delete": withFile,
     "files.download": withFile,

@@ -6,13 +6,13 @@ const texts = { model: "embed", texts: ["a river"], inputType: "search_document"
 const ranked = { model: "rank", query: "a river", documents: ["a river", "a weir"] }
 
 export const cohereUses = (): Uses => ({
-  chat: () => [{ model: "main", message: "Hello, river" }],
-  chatStream: () => [{ model: "main", message: "Hello, river" }],
-  embed: () => [texts],
-  rerank: () => [ranked],
-  "v2.chat": () => [{ model: "main", messages }],
-  "v2.chatStream": () => [{ model: "main", messages }],
-  "v2.embed": () => [{ ...texts, embeddingTypes: ["float"] }],
-  "v2.rerank": () => [ranked],
-  "models.get": () => ["main"],
+  chat: async () => [{ model: "main", message: "Hello, river" }],
+  chatStream: async () => [{ model: "main", message: "Hello, river" }],
+  embed: async () => [texts],
+  rerank: async () => [ranked],
+  "v2.chat": async () => [{ model: "main", messages }],
+  "v2.chatStream": async () => [{ model: "main", messages }],
+  "v2.embed": async () => [{ ...texts, embeddingTypes: ["float"] }],
+  "v2.rerank": async () => [ranked],
+  "models.get": async () => ["main"],
 })

@@ -1,11 +1,12 @@
 /** Real arguments for methods of Google's SDK. */
 import { join } from "node:path"
-import { type GoogleGenAI, RawReferenceImage } from "@google/genai"
+import { type GoogleGenAI, Modality, RawReferenceImage } from "@google/genai"
 import { png } from "../../test/support/media-samples.ts"
 import { type Uses, untilDone } from "./prepared.ts"
 
 const contents = "Hello, river"
 const picture = { imageBytes: png.toString("base64"), mimeType: "image/png" }
+const content = { model: "kept", config: { contents, ttl: "300s" } }
 const upload = () => ({ file: new Blob(["Hello"]), config: { mimeType: "text/plain" } })
 const src = [{ contents: [{ role: "user", parts: [{ text: "Hello, river" }] }] }]
 
@@ -20,38 +21,44 @@ export const geminiUses = (client: GoogleGenAI, folder: string): Uses => {
     )
     return name
   }
+  const cached = async () => ({ name: (await client.caches.create(content)).name ?? "" })
   const withFile = async () => [{ name: await file() }]
   return {
-    "models.generateContent": () => [{ model: "main", contents }],
-    "models.generateContentStream": () => [{ model: "main", contents }],
-    "models.embedContent": () => [{ model: "embed", contents }],
-    "models.countTokens": () => [{ model: "main", contents }],
-    "models.computeTokens": () => [{ model: "main", contents }],
-    "models.get": () => [{ model: "main" }],
-    "models.generateImages": () => [{ model: "draw", prompt: "a river" }],
-    "models.generateVideos": () => [{ model: "film", source: { prompt: "a river" } }],
-    "models.editImage": () => [
+    "models.generateContent": async () => [{ model: "main", contents }],
+    "models.generateContentStream": async () => [{ model: "main", contents }],
+    "models.embedContent": async () => [{ model: "embed", contents }],
+    "models.countTokens": async () => [{ model: "main", contents }],
+    "models.computeTokens": async () => [{ model: "main", contents }],
+    "models.get": async () => [{ model: "main" }],
+    "models.generateImages": async () => [{ model: "draw", prompt: "a river" }],
+    "models.generateVideos": async () => [{ model: "film", source: { prompt: "a river" } }],
+    "models.editImage": async () => [
       {
         model: "draw",
         prompt: "a river",
         referenceImages: [Object.assign(new RawReferenceImage(), { referenceId: 1, referenceImage: picture })],
       },
     ],
-    "models.upscaleImage": () => [{ model: "draw", image: picture, upscaleFactor: "x2" }],
-    "models.recontextImage": () => [
+    "models.upscaleImage": async () => [{ model: "draw", image: picture, upscaleFactor: "x2" }],
+    "models.recontextImage": async () => [
       { model: "draw", source: { prompt: "a river", productImages: [{ productImage: picture }] } },
     ],
-    "models.segmentImage": () => [{ model: "draw", source: { image: picture } }],
-    "live.connect": () => [{ model: "talk-google", callbacks: { onmessage: () => {} } }],
-    "batches.create": () => [{ model: "main", src }],
-    "batches.createEmbeddings": () => [{ model: "embed", src: { inlinedRequests: { contents: ["a river"] } } }],
+    "models.segmentImage": async () => [{ model: "draw", source: { image: picture } }],
+    "live.connect": async () => [
+      { model: "talk-google", config: { responseModalities: [Modality.TEXT] }, callbacks: { onmessage: () => {} } },
+    ],
+    "batches.create": async () => [{ model: "main", src }],
+    "batches.createEmbeddings": async () => [{ model: "embed", src: { inlinedRequests: { contents: ["a river"] } } }],
     "batches.get": async () => [{ name: await batch() }],
     "batches.cancel": async () => [{ name: await batch() }],
     "batches.delete": async () => [{ name: await endedBatch() }],
-    "files.upload": () => [upload()],
+    "files.upload": async () => [upload()],
     "files.get": withFile,
     "files.delete": withFile,
     "files.download": async () => [{ file: await file(), downloadPath: join(folder, "downloaded") }],
-    "caches.create": () => [{ model: "main", config: { contents, ttl: "300s" } }],
+    "caches.create": async () => [content],
+    "caches.get": async () => [await cached()],
+    "caches.delete": async () => [await cached()],
+    "caches.update": async () => [{ ...(await cached()), config: { ttl: "600s" } }],
   }
 }

@@ -102,6 +102,7 @@ const ofAnthropic: ReadonlyArray<RefusedPath> = [
 const ofGemini = geminiVersions.flatMap((version): ReadonlyArray<RefusedPath> => {
   const base = `/gemini/${version}` as const
   const operations = insteadOf("send one batch to :batchGenerateContent, or ask for a video at /openai/v1/videos")
+  const music = insteadOf("no vendor makes music in sessions here; ask the vendor itself")
   return [
     ...[
       "agents",
@@ -118,6 +119,7 @@ const ofGemini = geminiVersions.flatMap((version): ReadonlyArray<RefusedPath> =>
     at(generateApi, base, insteadOf("upload the file, or send its address in the request"))("files::register"),
     at(generateApi, base, insteadOf("nothing is stored: send the contents to generateContent"))("interactions"),
     at(generateApi, base, operations)("models/:id/operations"),
+    at(generateApi, "/gemini/ws", music)(`google.ai.generativelanguage.${version}.GenerativeService.BidiGenerateMusic`),
     ...(["DELETE", "PATCH"] as const).map((method) => ({
       method,
       ...at(generateApi, base, () => fixedModels)("models/:id"),
