@@ -52,6 +52,15 @@ const results: ReadonlySet<unknown> = new Set([
   "custom_tool_call_output",
   "mcp_call_output",
 ])
+/** Members that hold a result, or some. Google's JSON takes names in two forms. */
+const resultMembers: ReadonlySet<string> = new Set([
+  "toolResult",
+  "tool_results",
+  "functionResponse",
+  "function_response",
+  "functionResponses",
+  "function_responses",
+])
 const calls: ReadonlySet<unknown> = new Set([
   "tool_use",
   "tool_call",
@@ -65,15 +74,7 @@ export const partOf = (value: Readonly<Record<string, unknown>>, name: string, p
   // Arguments and results may have members of any name and value.
   if (part !== "text") return part
   const { type, role, t } = value
-  if (
-    name === "functionResponse" ||
-    name === "tool_results" ||
-    name === "toolResult" ||
-    results.has(type) ||
-    results.has(t) ||
-    role === "tool" ||
-    role === "function"
-  )
+  if (resultMembers.has(name) || results.has(type) || results.has(t) || role === "tool" || role === "function")
     return "toolResults"
   if (name === "toolUse" || calls.has(type) || calls.has(t)) return "toolArguments"
   return part

@@ -116,6 +116,27 @@ describe("an inbound policy", () => {
       },
     )
   })
+
+  it.live("masks results of tools, by either name of the field", () =>
+    withPolicy(
+      "direction: inbound, match: { entities: [email] }, parts: [toolResults], action: mask",
+      () => {},
+      async ({ open, twin }) => {
+        const socket = await open()
+        await socket.until(isReady)
+        const result = { id: "1", name: "who", response: { name: "ann@example.com" } }
+        socket.send({ toolResponse: { functionResponses: [result] } })
+        socket.send({ tool_response: { function_responses: [result] } })
+        socket.send({
+          clientContent: { turns: [{ parts: [{ function_response: result }, { text: "bob@example.com" }] }] },
+        })
+        await expect.poll(() => twin.sessions[0]?.received.length).toBe(3)
+        expect(JSON.stringify(twin.sessions[0]?.received)).not.toMatch(/ann@/)
+        expect(JSON.stringify(twin.sessions[0]?.received)).toMatch(/bob@/)
+        socket.ws.close()
+      },
+    ),
+  )
 })
 
 describe("an outbound policy that is enforced on streams", () => {
