@@ -67,6 +67,11 @@ export const compatibleRoutes = HttpRouter.use(
     yield* addModels(chatApi, "/openai/v1/models", openaiModels)
     yield* addModels(messagesApi, "/anthropic/v1/models", anthropicModels)
     yield* addModels(cohereErrors, "/cohere/v1/models", cohereModels)
+    yield* router.add("POST", "/cohere/v1/check-api-key", (request) =>
+      answerIn(cohereErrors, fromRouter(request), ({ caller }) =>
+        Effect.succeed(HttpServerResponse.jsonUnsafe({ valid: true, organization_id: caller.org.id })),
+      ),
+    )
     for (const version of geminiVersions) {
       yield* addModels(generateApi, `/gemini/${version}/models`, geminiModels)
     }

@@ -38,6 +38,7 @@ const catalogue = (urls: { readonly vendor: string; readonly second: string }) =
 `,
     )
     .replace("models: [main,", "models: [film, film-gemini, film-by-size, main,")
+    .replace("name: Test,", "name: Test, capabilities: { videoGen: true },")
 
 const gateway = useGateway({ backgroundSpeed: 10, ids, catalogue })
 
@@ -472,6 +473,16 @@ describe("videos", () => {
     expect(await listed(token)).toEqual([])
     expect((await ask(id)).status).toBe("queued")
     await gateway().call("DELETE", `/t1/videos/${id}`)
+    const asUser = (method: string, path: string, body?: object) =>
+      fetch(`${gateway().baseUrl}${path}`, {
+        method,
+        headers: { "x-svc-app-token": token, "content-type": "application/json" },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+    const own = await jobOf(await asUser("POST", "/t1/videos", { model: "film", prompt: "a weir", seconds: 4 }))
+    expect((await jobOf(await asUser("GET", `/t1/videos/${own.id}`))).status).toBe("queued")
+    expect(await listed(token)).toEqual([own.id])
+    expect((await jobOf(await asUser("DELETE", `/t1/videos/${own.id}`))).status).toBe("cancelled")
   })
 })
 

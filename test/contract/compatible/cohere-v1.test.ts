@@ -200,6 +200,12 @@ describe("Cohere's other calls of v1", () => {
     expect(await wrong).toMatchObject({ status: 400, text: expect.stringContaining("documents.0") })
   })
 
+  it("checks a key", async () => {
+    expect(await client().checkApiKey()).toMatchObject({ valid: true })
+    const stranger = new CohereClient({ token: "a~b", environment: `${gateway().baseUrl}/cohere`, maxRetries: 0 })
+    await expect(stranger.checkApiKey()).rejects.toMatchObject({ statusCode: 401 })
+  })
+
   it("refuses what it lacks, with an alternative", async () => {
     await expect(client().tokenize({ model: "main", text: "a" })).rejects.toMatchObject({
       statusCode: 400,
