@@ -8,6 +8,7 @@ import { converseApi } from "../../src/dialects/bedrock/converse-client.ts"
 import type { ClientApi } from "../../src/dialects/client/client-api.ts"
 import type { FieldRule, FieldTable } from "../../src/dialects/client/fields.ts"
 import { cohereChatApi, cohereV1Api } from "../../src/dialects/cohere/client.ts"
+import { cohereTranscriptions } from "../../src/dialects/cohere/transcription-client.ts"
 import { cohereEmbed, cohereRerankClient, cohereRerankV1 } from "../../src/dialects/cohere/whole-client.ts"
 import { createCache } from "../../src/dialects/gemini/cache-client.ts"
 import { generateApi } from "../../src/dialects/gemini/client.ts"
@@ -50,6 +51,7 @@ const lists: ReadonlyArray<readonly [Pick<ClientApi, "name">, string, FieldTable
     openaiEdits,
     openaiSpeechClient,
     openaiTranscriptions,
+    cohereTranscriptions,
     openaiVideos,
     openaiRemixes,
   ].map((client) => [client, "", client.fields] as const),

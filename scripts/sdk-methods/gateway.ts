@@ -34,7 +34,10 @@ const catalogueOf = (simulated: string, vendor: string, folder: string): string 
   const [before = "", after = ""] = developmentCatalogue(simulated)
     .replaceAll(developmentKeyRef, "env:WEIR_TEST_KEY")
     .replace("models:\n", "models:\n  - { handle: kept, targets: [{ vendor: gemini, model: gemini-3-test }] }\n")
-    .replace("prices:\n", `prices:\n  - { model: kept, currency: USD, input: "3", output: "15", dims: { cache_hours: "4.5" }, from: 2026-01-01 }\n`)
+    .replace(
+      "prices:\n",
+      `prices:\n  - { model: kept, currency: USD, input: "3", output: "15", dims: { cache_hours: "4.5" }, from: 2026-01-01 }\n`,
+    )
     .replace("models: [main,", "models: [kept, main,")
     .replace("perMinute: 600", "perMinute: 100000")
     .replace('amount: "100"', 'amount: "100000"')

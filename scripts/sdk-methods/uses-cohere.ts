@@ -1,4 +1,5 @@
 /** Real arguments for methods of Cohere's SDK. */
+import { wavOf } from "../../test/support/media-samples.ts"
 import type { Uses } from "./prepared.ts"
 
 const messages = [{ role: "user", content: "Hello, river" }]
@@ -15,4 +16,5 @@ export const cohereUses = (): Uses => ({
   "v2.embed": async () => [{ ...texts, embeddingTypes: ["float"] }],
   "v2.rerank": async () => [ranked],
   "models.get": async () => ["main"],
+  "audio.transcriptions.create": async () => [new Blob([new Uint8Array(wavOf(1))]), { model: "hear", language: "en" }],
 })

@@ -59,6 +59,6 @@ export const geminiUses = (client: GoogleGenAI, folder: string): Uses => {
     "caches.create": async () => [content],
     "caches.get": async () => [await cached()],
     "caches.delete": async () => [await cached()],
-    "caches.update": async () => [{ ...(await cached()), config: { ttl: "600s" } }],
+    "caches.update": async () => [{ ...(await cached()), config: { ttl: "200s" } }],
   }
 }

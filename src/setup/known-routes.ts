@@ -137,7 +137,6 @@ const cohere: Readonly<Record<string, Omit<KnownRoute, "id">>> = {
   classify: paid("/v1/classify", unknown, make, undefined),
   generate: paid("/v1/generate", unknown, make, undefined),
   summarize: paid("/v1/summarize", unknown, make, undefined),
-  "audio-transcriptions": paid("/v2/audio/transcriptions", unknown, make, undefined),
   parse: paid("/v2/parse", unknown, make, undefined),
 }
 

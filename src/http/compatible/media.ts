@@ -1,10 +1,11 @@
-/** Pictures, speech and transcription for clients of OpenAI's API. */
+/** Pictures, speech and transcription for clients of OpenAI's and Cohere's APIs. */
 import { Effect, Option, Result, Schema } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
 import type { Call, DecodedCall } from "../../calls/held-call.ts"
 import type { CallRequest, Kind } from "../../calls/kind.ts"
 import type { EventEncoder } from "../../dialects/client/client-api.ts"
 import type { SaidByPath } from "../../dialects/client/said-by-path.ts"
+import { cohereTranscriptions } from "../../dialects/cohere/transcription-client.ts"
 import { generateImage, generateSpeech, mediaAskedOf, predictImages } from "../../dialects/gemini/media-client.ts"
 import { predictsTexts } from "../../dialects/gemini/predict-client.ts"
 import type { MediaAsked as ApiAsked, MediaClient } from "../../dialects/openai-chat/media-client.ts"
@@ -165,6 +166,7 @@ export const mediaRoutes = (
     ["/openai/v1/audio/speech", (said) => route(sound, openaiSpeechClient, said)],
     ["/openai/v1/audio/transcriptions", (said) => route(transcripts, openaiTranscriptions, said)],
     ["/openai/v1/audio/translations", (said) => route(transcripts, openaiTranslations, said)],
+    ["/cohere/v2/audio/transcriptions", (said) => route(transcripts, cohereTranscriptions, said)],
   ])
   return {
     exactly: (path: string, said?: SaidByPath): DirectHandler | undefined => {

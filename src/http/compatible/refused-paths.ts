@@ -150,12 +150,6 @@ const ofCohere: ReadonlyArray<RefusedPath> = [
       ["v1/finetuning", "models are the catalogue's"],
     ] as const
   ).map(([path, alternative]) => at(cohereErrors, cohere, insteadOf(alternative))(path)),
-  at(
-    cohereErrors,
-    cohere,
-    insteadOf("send the recording to /openai/v1/audio/transcriptions"),
-  )("v2/audio/transcriptions"),
-  at(cohereErrors, cohere, insteadOf("the models at /cohere/v1/models are those of the key"))("v1/check-api-key"),
 ]
 
 export const pathsWithoutDialect: ReadonlyArray<RefusedPath> = [

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { createOpenAI } from "@ai-sdk/openai"
 import { GoogleGenAI } from "@google/genai"
 import { generateImage, experimental_generateSpeech as generateSpeech, experimental_transcribe as transcribe } from "ai"
+import { CohereClient } from "cohere-ai"
 import OpenAI, { toFile } from "openai"
 import { beforeEach, describe, expect, it } from "vitest"
 import { answerMedia } from "../../../src/development/simulated-media.ts"
@@ -49,6 +50,23 @@ beforeEach(() => gateway().vendor.script(simulate))
 const apiKey = () => `${gateway().keyId}~${gateway().key}`
 const baseURL = () => `${gateway().baseUrl}/openai/v1`
 const isPng = (data: string | undefined) => data?.startsWith("iVBORw0KGgo") === true
+
+describe("cohere-ai", () => {
+  const client = () => new CohereClient({ token: apiKey(), environment: `${gateway().baseUrl}/cohere`, maxRetries: 0 })
+
+  it("transcribes", async () => {
+    const asked = { model: "whisper-1", language: "en", temperature: 0.2 }
+    const { text } = await client().audio.transcriptions.create(new Blob([new Uint8Array(wavOf(3))]), asked)
+    expect(text).toBe("A recording of 3 seconds.")
+    const sent = gateway().vendor.calls.at(-1)?.sent.toString("latin1") ?? ""
+    expect(sent).toMatch(/name="temperature"\r\n\r\n0\.2/)
+    const odd = client().audio.transcriptions.create(new Blob([new Uint8Array(wavOf(1))]), {
+      model: "nobody",
+      language: "en",
+    })
+    await expect(odd).rejects.toMatchObject({ statusCode: 403 })
+  })
+})
 
 describe("openai", () => {
   const client = () => new OpenAI({ baseURL: baseURL(), apiKey: apiKey(), maxRetries: 0 })
