@@ -3,7 +3,8 @@
  * ends; it repeats texts, and says how long it has listened.
  */
 import { isObject, type JsonObject, objectAt, objectsAt, stringAt } from "../dialects/parse/json.ts"
-import { type LiveScript, type LiveTwinSession, liveUsage, soundMessage } from "../testing/live-twin.ts"
+import { liveUsage, soundMessage } from "../testing/live-messages.ts"
+import type { LiveScript, LiveTwinSession } from "../testing/live-twin.ts"
 import { levelOf, pauseMs, silenceSeconds, speechLevel, toneOf } from "./simulated-sound.ts"
 
 /** 16 bits, 16,000 times a second. */

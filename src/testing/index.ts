@@ -18,6 +18,8 @@ export {
   testWebhookSecret,
 } from "./gateway.ts"
 export { type LedgerBook, layerMemoryLedger, makeLedgerBook } from "./ledger-memory.ts"
+export { answeringLive, type LiveTurn, liveUsage, soundMessage, turnMessages } from "./live-messages.ts"
+export { type LiveScript, type LiveTwin, type LiveTwinSession, startLiveTwin } from "./live-twin.ts"
 export { layerMockVendorClient, type MockReply, type MockVendor, makeMockVendor } from "./mock-vendor-client.ts"
 export { type EngineOptions, layerCalls, mockCaller, mockCatalogue } from "./mocked-engine.ts"
 export { type MockedExchange, type MockedOptions, startMockedExchange } from "./mocked-exchange.ts"

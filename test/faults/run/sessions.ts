@@ -16,7 +16,8 @@ import { Effect, Exit, Scope } from "effect"
 import { WebSocket } from "ws"
 import { newUlid } from "../../../src/protocol/values/ulid.ts"
 import { testCatalogue } from "../../../src/testing/gateway.ts"
-import { type LiveTwinSession, liveUsage, startLiveTwin, turnMessages } from "../../../src/testing/live-twin.ts"
+import { liveUsage, turnMessages } from "../../../src/testing/live-messages.ts"
+import { type LiveTwinSession, startLiveTwin } from "../../../src/testing/live-twin.ts"
 import {
   type RealtimeVendorSession,
   realtimeUsage,

@@ -6,7 +6,7 @@ import { Marks, markKey } from "../../../src/policies/masks/marks.ts"
 import { compilePolicy } from "../../../src/policies/policy.ts"
 import { ReplyReview } from "../../../src/policies/reply/reply-review.ts"
 import type { PolicyHit } from "../../../src/policies/review.ts"
-import { soundMessage } from "../../../src/testing/live-twin.ts"
+import { soundMessage } from "../../../src/testing/live-messages.ts"
 
 const policy = Result.getOrThrow(
   compilePolicy(

@@ -1,15 +1,8 @@
 /** The money of sessions with Google's Live API, where a side leaves, the vendor reports nothing, or the money ends. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
-import {
-  answeringLive,
-  type LiveScript,
-  type LiveTwinSession,
-  liveUsage,
-  soundMessage,
-  startLiveTwin,
-  turnMessages,
-} from "../../../../src/testing/live-twin.ts"
+import { answeringLive, liveUsage, soundMessage, turnMessages } from "../../../../src/testing/live-messages.ts"
+import { type LiveScript, type LiveTwinSession, startLiveTwin } from "../../../../src/testing/live-twin.ts"
 import { type LiveGateway, livePath, startLiveGateway } from "../../../support/live-gateway.ts"
 import type { SocketMessage, TestSocket } from "../../../support/socket-client.ts"
 

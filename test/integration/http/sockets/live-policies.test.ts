@@ -1,7 +1,8 @@
 /** Content policies in sessions with Google's Live API. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { answeringLive, type LiveScript, liveUsage, soundMessage } from "../../../../src/testing/live-twin.ts"
+import { answeringLive, liveUsage, soundMessage } from "../../../../src/testing/live-messages.ts"
+import type { LiveScript } from "../../../../src/testing/live-twin.ts"
 import { type LiveGateway, startLiveGateway } from "../../../support/live-gateway.ts"
 import type { SocketMessage, TestSocket } from "../../../support/socket-client.ts"
 

@@ -2,13 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { GoogleGenAI, type LiveServerMessage, Modality, type Session } from "@google/genai"
 import { Effect } from "effect"
-import {
-  answeringLive,
-  type LiveScript,
-  liveUsage,
-  soundMessage,
-  turnMessages,
-} from "../../../../src/testing/live-twin.ts"
+import { answeringLive, liveUsage, soundMessage, turnMessages } from "../../../../src/testing/live-messages.ts"
+import type { LiveScript } from "../../../../src/testing/live-twin.ts"
 import { type LiveGateway, startLiveGateway } from "../../../support/live-gateway.ts"
 
 const usage = liveUsage(30, 20, 10, 40, 8)
