@@ -35,6 +35,8 @@ export interface OwnMessages {
   readonly replyDenied: (error: ServiceError) => void
   /** The session takes no new responses. */
   readonly draining: () => void
+  /** The session ends in a while, because its time is over. */
+  readonly leaving: (leftMs: number) => void
   /** The last message of a session. @returns how its socket closes */
   readonly ending: (code: ClosingCode, error: ServiceError | undefined) => Closing
 }

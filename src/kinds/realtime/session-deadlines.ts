@@ -16,6 +16,16 @@ const renewEveryMs = 60_000
 /** The time after which nothing more comes of a response that has ended. */
 const quietMs = 2000
 
+/** The time before its end at which a session whose time is over reports it, as Google does. */
+const leavingMs = 60_000
+
+export interface DeadlineListener {
+  /** The vendor has sent nothing for some seconds. */
+  readonly quiet: () => void
+  /** The session ends in a while, because its time is over. */
+  readonly leaving: (leftMs: number) => void
+}
+
 export class SessionDeadlines implements Watched {
   readonly #options: SessionOptions
   readonly #target: CallTarget
@@ -28,7 +38,8 @@ export class SessionDeadlines implements Watched {
   #renewedMs: number
   #lastVendorMs: number
   #hasVendorEvent = false
-  #whenQuiet: (() => void) | undefined
+  #listener: DeadlineListener | undefined
+  #isLeaving = false
   readonly #stall: Stall
 
   constructor(options: SessionOptions, target: CallTarget, client: ClientConnection, mailbox: Mailbox) {
@@ -46,9 +57,9 @@ export class SessionDeadlines implements Watched {
     this.#stall.begin(this.beganMs)
   }
 
-  /** The session runs. @param whenQuiet called when the vendor has sent nothing for some seconds */
-  begin(whenQuiet: () => void): void {
-    this.#whenQuiet = whenQuiet
+  /** The session runs. */
+  begin(listener: DeadlineListener): void {
+    this.#listener = listener
     this.#watch = this.#options.services.deadlines.add(this, this.look(this.beganMs))
   }
 
@@ -76,17 +87,29 @@ export class SessionDeadlines implements Watched {
     const idleDueMs = this.#lastEventMs + idleMs
     const totalDueMs = this.beganMs + total
     const stallDueMs = this.#stall.dueMs(nowMs, this.#client.unsentBytes(), this.#client.takenBytes())
+    const leavesMs = this.#isLeaving ? Number.POSITIVE_INFINITY : totalDueMs - Math.min(leavingMs, total / 2)
+    if (leavesMs <= nowMs) {
+      this.#isLeaving = true
+      this.#listener?.leaving(totalDueMs - nowMs)
+    }
     if (firstDueMs <= nowMs) this.#late("ttfb", ttfb)
     else if (idleDueMs <= nowMs) this.#late("idle", idleMs)
     else if (totalDueMs <= nowMs) this.#late("total", total)
     else if (stallDueMs <= nowMs)
       mailbox.end({ reason: "stream_backpressure", code: closing.policy, error: takesNothing() })
-    if (this.#lastVendorMs + quietMs <= nowMs) this.#whenQuiet?.()
+    if (this.#lastVendorMs + quietMs <= nowMs) this.#listener?.quiet()
     if (this.#renewedMs + renewEveryMs <= nowMs) {
       this.#renewedMs = nowMs
       mailbox.add(renew)
     }
-    return Math.min(firstDueMs, idleDueMs, totalDueMs, stallDueMs, nowMs + lookEveryMs)
+    return Math.min(
+      firstDueMs,
+      idleDueMs,
+      totalDueMs,
+      leavesMs <= nowMs ? Number.POSITIVE_INFINITY : leavesMs,
+      stallDueMs,
+      nowMs + lookEveryMs,
+    )
   }
 
   /** The session has ended. */

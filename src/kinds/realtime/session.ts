@@ -92,9 +92,9 @@ export class RealtimeSession {
   }
 
   #listen(): void {
-    const { options, sockets, mailbox, deadlines } = this.#parts
+    const { options, sockets, mailbox, deadlines, own } = this.#parts
     const { client, vendor } = sockets
-    deadlines.begin(() => this.#vendorSide.settle())
+    deadlines.begin({ quiet: () => this.#vendorSide.settle(), leaving: (leftMs) => own.leaving(leftMs) })
     options.services.sessionViews.add(this.#view)
     client.listen({
       message: (bytes) => this.#clientSide.take(bytes),

@@ -38,7 +38,11 @@ export class LiveOwnMessages implements OwnMessages {
   replyDenied(): void {}
 
   draining(): void {
-    this.#send({ goAway: { timeLeft: `${Math.ceil(this.#drainMs / 1000)}s` } })
+    this.leaving(this.#drainMs)
+  }
+
+  leaving(leftMs: number): void {
+    this.#send({ goAway: { timeLeft: `${Math.ceil(leftMs / 1000)}s` } })
   }
 
   ending(code: ClosingCode, error: ServiceError | undefined): Closing {

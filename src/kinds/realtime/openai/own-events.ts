@@ -37,6 +37,9 @@ export class OwnEvents implements OwnMessages {
     this.#error(shuttingDown(), undefined, { retry: true })
   }
 
+  /** The API has no such event. */
+  leaving(): void {}
+
   ending(code: ClosingCode, error: ServiceError | undefined): Closing {
     if (error !== undefined) this.#error(error)
     return { code, reason: error?.code }

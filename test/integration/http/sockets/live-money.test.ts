@@ -231,6 +231,21 @@ describe("money of a Live session", () => {
     ),
   )
 
+  it.live("a session whose time is over gets goAway before its end", () =>
+    withGateway(
+      answeringLive(spoken),
+      async ({ open, held }) => {
+        const socket = await open()
+        await socket.until(isReady)
+        expect(await socket.until((message) => message["goAway"] !== undefined)).toEqual({ goAway: { timeLeft: "1s" } })
+        expect(await socket.closed).toMatchObject({ code: 1011, reason: expect.stringMatching(/total timeout/) })
+        expect(socket.messages.filter((message) => message["goAway"] !== undefined)).toHaveLength(1)
+        await expect.poll(held).toBe(0n)
+      },
+      { config: { upstreamTimeouts: { connect: undefined, ttfb: undefined, idle: undefined, total: 1000 } } },
+    ),
+  )
+
   it.live("at a drain the client gets goAway, the turn ends whole, then 1012", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
