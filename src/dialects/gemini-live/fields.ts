@@ -56,4 +56,13 @@ const firstOf = (values: ReadonlyArray<unknown>): string | undefined => {
   return undefined
 }
 
-const ownNames: ReadonlySet<string> = new Set(["args", "response", "properties", "parametersJsonSchema", "labels"])
+const ownNames: ReadonlySet<string> = new Set([
+  "args",
+  "response",
+  "properties",
+  "parametersJsonSchema",
+  "parameters_json_schema",
+  "responseJsonSchema",
+  "response_json_schema",
+  "labels",
+])

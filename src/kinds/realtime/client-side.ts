@@ -85,8 +85,10 @@ export class ClientSide {
 
   /** Sends an event that the vendor may answer without a request, if a response is covered. Frames of sound allocate nothing here. */
   #sendCovered(event: PassedEvent): void {
-    if (this.#parts.mailbox.isDraining) return
+    const { mailbox, money } = this.#parts
     const begins = event.is === "added" && event.begins === true
+    // The response that runs may wait for a result.
+    if (mailbox.isDraining && (!begins || money.isIdle)) return
     if (this.#responses.isShort || begins) this.#wait(this.#responses.whenCovered(() => this.#pass(event)))
     else this.#pass(event)
   }

@@ -272,6 +272,31 @@ describe("money of a Live session", () => {
       })
     }),
   )
+
+  it.live("at a drain a call of a tool gets its result, and the turn ends whole", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const vendor = stepping()
+      const { open } = yield* Scope.provide(startLiveGateway(vendor.script), scope)
+      yield* Effect.promise(async () => {
+        const socket = await open()
+        await socket.until(isReady)
+        say(socket, "Hello")
+        const session = await vendor.at()
+        await session.next("clientContent")
+        session.send({ toolCall: { functionCalls: [{ id: "1", name: "f", args: {} }] }, usageMetadata: usage })
+        await socket.until((message) => message["toolCall"] !== undefined)
+        const closed = Effect.runPromise(Scope.close(scope, Exit.void))
+        await socket.until((message) => message["goAway"] !== undefined)
+        socket.send({ toolResponse: { functionResponses: [{ id: "1", name: "f", response: {} }] } })
+        await session.next("toolResponse")
+        for (const message of turnMessages({ ...spoken, usage: liveUsage(90, 0, 10, 40) })) session.send(message)
+        expect((await socket.closed).code).toBe(1012)
+        expect(socket.messages.some(isEnd)).toBe(true)
+        await closed
+      })
+    }),
+  )
 })
 
 describe("a conversation that is resumed", () => {
