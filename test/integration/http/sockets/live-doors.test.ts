@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { answeringLive, liveUsage } from "../../../../src/testing/live-messages.ts"
 import type { LiveScript } from "../../../../src/testing/live-twin.ts"
 import { type LiveGateway, livePath, startLiveGateway } from "../../../support/live-gateway.ts"
+import { randomOf } from "../../../support/random.ts"
 import { openSocket, type SocketMessage } from "../../../support/socket-client.ts"
 
 const spoken = { words: ["Hello"], audioBytes: 960, parts: 1, usage: liveUsage(30, 20, 10, 40) }
@@ -222,6 +223,44 @@ describe("a client of Google's Live API", () => {
       expect(twin.sessions[0]?.setup["contextWindowCompression"]).toEqual({ slidingWindow: {} })
       socket.send({ realtimeInput: { novelty: true } })
       expect(await socket.closed).toEqual({ code: 1007, reason: "The upstream refused a message of the session" })
+    }),
+  )
+
+  it.live("is needed for a model of Google's: a client of OpenAI's is refused with a sentence", () =>
+    withGateway(async ({ gateway, credential, held }) => {
+      const headers = { authorization: `Bearer ${credential}` }
+      const opening = openSocket(`${gateway.baseUrl}/openai/v1/realtime?model=live`, headers)
+      await expect(opening).rejects.toThrow(/400 .*This model has Google's Live API/s)
+      await expect.poll(held).toBe(0n)
+    }),
+  )
+
+  it.live("may send anything in any order: the gateway goes on, and holds nothing afterwards", () =>
+    withGateway(async ({ open, gateway, credential, held }) => {
+      const random = randomOf(11)
+      const pick = <A>(all: ReadonlyArray<A>): A | undefined => all[Math.floor(random() * all.length)]
+      const values: ReadonlyArray<unknown> = [
+        ...[null, true, -1, 1e308, "", "\u0000", "auth_tokens/x", [], {}, [[[]]], { parts: [{ text: "a" }] }],
+        { data: "AAAA", mimeType: "audio/pcm;rate=16000" },
+        { data: 7, mimeType: {} },
+      ]
+      const names = "setup clientContent realtimeInput toolResponse turns audio text turnComplete model x".split(" ")
+      const name = () => pick(names) ?? ""
+      const message = () => JSON.stringify({ [name()]: { [name()]: pick(values), [name()]: pick(values) } })
+      for (let at = 0; at < 60; at++) {
+        const bare = () => openSocket(`${gateway.baseUrl}${livePath}?key=${credential}`)
+        const socket = at % 2 === 0 ? await open() : await bare()
+        for (let sent = 0; sent < 8; sent++) {
+          if (socket.ws.readyState === 1) socket.ws.send(sent === 7 ? Buffer.from([sent, 0xff, at]) : message())
+        }
+        if (at % 5 === 0) socket.ws.terminate()
+        else setTimeout(() => socket.ws.close(), 50)
+        await socket.closed
+      }
+      const socket = await open()
+      await socket.until(isReady)
+      socket.ws.close()
+      await expect.poll(held, { timeout: 15_000 }).toBe(0n)
     }),
   )
 
