@@ -52,6 +52,7 @@ const compatible: Readonly<Record<string, Json>> = {
     requests: [{ model: "models/embed", content: { parts: [{ text: "a" }] } }],
   },
   "/cohere/v2/embed": { model: "embed", texts: ["a"], input_type: "search_query" },
+  "/openai/v1/vector_stores": { name: "Rivers", metadata: { a: "b" }, file_ids: ["file-1"] },
   "/cohere/v2/rerank": { model: "rank", query: "q", documents: ["a", "b"] },
 }
 

@@ -24,8 +24,10 @@ const maxMembers = 100_000
 export const problemsOf = (value: Naming, snapshot: CatalogueSnapshot): ReadonlyArray<Problem> => {
   const { plan, models, aliases, policies, ipAllow } = value
   const { members = [], ...withoutMembers } = value
+  // A list may also name a route that is passed through.
+  const isListed = (name: string) => isPattern(name) || snapshot.passThrough.some(({ handle }) => handle === name)
   const handles = [
-    ...(models ?? []).flatMap((handle, at) => (isPattern(handle) ? [] : [{ path: ["models", at], handle }])),
+    ...(models ?? []).flatMap((handle, at) => (isListed(handle) ? [] : [{ path: ["models", at], handle }])),
     ...Object.entries(aliases ?? {}).map(([name, handle]) => ({ path: ["aliases", name], handle })),
   ]
   return [

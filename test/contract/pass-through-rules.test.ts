@@ -89,6 +89,18 @@ describe("a caller", () => {
     expect((await send("foreign", "/pass/free/free/a")).status).toBe(200)
   })
 
+  it("gets a list by the control API too, and a route that is not declared is no name", async () => {
+    const make = (models: ReadonlyArray<string>) =>
+      gateway().call(
+        "POST",
+        "/v1/admin/orgs",
+        { name: "Made", currency: "USD", models },
+        { "x-svc-admin-key": gateway().adminKey },
+      )
+    expect((await make(["pass/free", "pass/*"])).ok).toBe(true)
+    expect(await errorOf(await make(["pass/none"]))).toMatchObject({ code: "bad_request" })
+  })
+
   it("has its rates", async () => {
     answer("/v1/free/a", "{}")
     const statuses = []
