@@ -1,4 +1,5 @@
 /** The problems of a declared route that the form of its fields does not show. Pure. */
+import { parseAmount } from "../money/amount.ts"
 import type { PassThrough } from "../protocol/catalogue/pass-through.ts"
 import { isWithinMoney, mostMoney } from "../protocol/values/bounds.ts"
 import { parsePattern } from "./route-path.ts"
@@ -31,6 +32,10 @@ export const routeProblems = ({ path, mount, price, hold, usage = {} }: PassThro
   }
   if (hold !== undefined && !isWithinMoney(hold))
     problems.push({ path: ["hold"], message: `is more than ${mostMoney}` })
+  const { call = 0n } = readRoutePrices(price) ?? {}
+  if (hold !== undefined && (parseAmount(hold) ?? 0n) < call) {
+    problems.push({ path: ["hold"], message: "is less than the price of a call" })
+  }
   for (const unit of readRoutePrices(price)?.reported.keys() ?? []) {
     if (usage[unit] === undefined) {
       problems.push({

@@ -54,6 +54,11 @@ describe("a route with an error", () => {
     ["a price that is none", fine.replace("free", "{ currency: USD }"), ["passThrough[0].price"]],
     ["a negative price", fine.replace("free", '{ currency: USD, call: "-1" }, hold: "1"'), ["passThrough[0].price"]],
     ["a price without a hold", fine.replace("free", '{ currency: USD, call: "1" }'), ["passThrough[0].hold"]],
+    [
+      "a hold that is too small",
+      fine.replace("free", '{ currency: USD, call: "1" }, hold: "0.99"'),
+      ["passThrough[0].hold"],
+    ],
     ["a free route with a hold", `${fine}, hold: "1"`, ["passThrough[0].hold"]],
     [
       "a price of nothing that is reported",
