@@ -155,6 +155,11 @@ const commands = {
     "weir models",
     async () => (await import("./commands/models.ts")).models,
   ),
+  routes: command(
+    "List the routes of vendors that are passed through, with their prices",
+    "weir routes",
+    async () => (await import("./commands/routes.ts")).routes,
+  ),
   vendors: command(
     "List and check vendors, and manage organisations' upstream keys",
     "weir vendors test openai",
