@@ -1,20 +1,9 @@
-/** The names and values of a query, as a vendor may read them. Pure. */
+/** The names and values of a query, or of a form that is written like one, as a vendor may read them. Pure. */
 
-/** Each spelling: `+` is a space or itself, and percent encoding is kept, or decoded once or twice. */
+/** Their percent encoding is kept; `+` is a space or itself. */
 export const textOfQuery = (query: string): ReadonlyArray<string> =>
   query
     .split(/[&;]/)
     .flatMap((pair) => pair.split("="))
-    .flatMap((text) => {
-      const once = decoded(text)
-      return [text, once, decoded(once), decoded(text.replaceAll("+", " "))]
-    })
+    .flatMap((text) => (text.includes("+") ? [text, text.replaceAll("+", " ")] : [text]))
     .filter((text) => text !== "")
-
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}

@@ -138,6 +138,19 @@ describe("ids of others", () => {
           "multipart/form-data; boundary=b",
         ),
       ],
+      ["/pass/free/free", post(`{"s":"${id.replace("_", "\\u005f")}"}`, "text/plain")],
+      ["/pass/free/free", post(`{"s":"${id.replace("_", "\\u005f")}"}\n{}`, "application/x-ndjson")],
+      ["/pass/free/free", post(` {"s":"${id}"}`, "application/octet-stream")],
+      ["/pass/free/free", post(`{"s":"${id}"}`, "image/png")],
+      ["/pass/free/free", post(`s=${id.replace("_", "%5F")}&x=%zz`, "application/x-www-form-urlencoded")],
+      ...[
+        `--b\r\ncontent-disposition: form-data; name="s"\r\nx-a: filename\r\n\r\n${id}\r\n--b--\r\n`,
+        `--z\r\nx: filename\r\n--b\r\ncontent-disposition: form-data; name="s"\r\n\r\n${id}\r\n--b--\r\n`,
+        `--b\r\ncontent-disposition: form-data; name="s"; filename="a"\r\n\r\n${id}\r\n--b--\r\n`,
+        `--b\r\ncontent-disposition: form-data; name="s"; filename="${id}"\r\n\r\n${"x".repeat(2000)}\r\n--b--\r\n`,
+      ].map((form) => ["/pass/free/free", post(form, "multipart/form-data; boundary=b")] as const),
+      [`/pass/free/free?a=${id.replace("_", "%5F")},%zz`],
+      [`/pass/free/free/a,${id}`],
       [`/pass/free/free/${id}`],
       ["/pass/free/free", { ...post(body), headers: { "x-team": id } }],
       ["/pass/free/free", post(body)],
@@ -147,6 +160,8 @@ describe("ids of others", () => {
       expect([path, init?.body, reply.status]).toEqual([path, init?.body, 404])
       expect(await reply.text()).not.toContain("acct_secret")
     }
+    const utf16 = { method: "POST", body: Buffer.from(body, "utf16le"), headers: { "content-type": "text/plain" } }
+    expect((await send("/pass/free/free", utf16)).status).toBe(404)
     const twice = await send("/openai/v1/vector_stores", post(`{"store":"${id}","store":"vs_mine"}`))
     expect(twice.status).toBe(400)
     expect(vendor.asked).toEqual([])

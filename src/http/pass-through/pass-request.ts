@@ -6,6 +6,7 @@ import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { PassedMethod, PassedRequest } from "../../kinds/passed/passed-request.ts"
 import { typeOf } from "../../kinds/passed/reply-form.ts"
 import { idsInPath, namedIn } from "../../pass-through/named-ids.ts"
+import { textOfQuery } from "../../pass-through/query-text.ts"
 import type { FoundRoute } from "../../pass-through/routes.ts"
 import { serviceError } from "../../protocol/error.ts"
 import { type Decoded, parsePlainly } from "../../protocol/json/json-body.ts"
@@ -34,7 +35,13 @@ export const readPassed = (
   const parsed = isJson ? parsePlainly(body) : undefined
   if (parsed !== undefined && Result.isFailure(parsed)) return Result.fail(parsed.failure)
   const json = parsed?.success.json
-  const named = namedIn({ query, headers, json, text: isJson ? undefined : textOf(body, type) })
+  const named = namedIn({
+    segments: segments.flatMap(({ text, isNamed }) => (isNamed ? [] : [text])),
+    query,
+    headers,
+    json,
+    text: isJson ? undefined : textOf(body, sent["content-type"]),
+  })
   if (named === undefined) return Result.fail(tooMany)
   const meta = metaOf(sent)
   const asked = query === "" ? path : `${path}?${query}`
@@ -84,28 +91,36 @@ const nameIn = (pair: string): string => {
   }
 }
 
-/** The text in which ids are looked for: of a form's fields, and of every other text; undefined for the content of a file. */
-const textOf = (body: Uint8Array, type: string): string | undefined => {
-  if (
-    !/^(?:$|text\/|multipart\/|application\/(?:x-www-form-urlencoded|xml|sdp|x?-?ndjson|jsonl|x-jsonlines)$)/.test(type)
-  ) {
-    return undefined
-  }
+/** Types of bodies that have text. */
+const textTypes = /^(?:$|text\/|application\/(?:xml|sdp|x?-?ndjson|jsonl|x-jsonlines)$)/
+
+/**
+ * The text in which ids are looked for: of a form's fields, of every other text, and of what looks like JSON, which some
+ * vendors read under any type; undefined for the content of a file.
+ */
+const textOf = (body: Uint8Array, sent: string | undefined): string | undefined => {
+  const type = typeOf(sent)
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1")
-  if (type === "application/x-www-form-urlencoded") return `${text}\n${decoded(text.replaceAll("+", " "))}`
-  if (!type.startsWith("multipart/")) return text
-  const boundary = /^--[^\r\n]+/.exec(text)?.[0]
-  if (boundary === undefined) return text
-  return text
-    .split(boundary)
-    .filter((part) => !/^[\s\S]{0,2000}?filename/i.test(part.split("\r\n\r\n", 1)[0] ?? ""))
-    .join("\n")
+  if (type === "application/x-www-form-urlencoded") return textOfQuery(text).join("\n")
+  if (type.startsWith("multipart/")) return textOfForm(text, sent ?? "")
+  return textTypes.test(type) || /^[^\x21-\x7e]{0,200}[[{"]/.test(text) ? text : undefined
 }
 
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+/** Longer content of a file is not searched. A vendor may take shorter content for a field's value. */
+const shortFile = 1024
+
+const textOfForm = (text: string, type: string): string => {
+  const boundaries = [...type.matchAll(/boundary=(?:"([^"]+)"|([^\s;"]+))/gi)]
+  const [, quoted, plain] = boundaries[0] ?? []
+  const boundary = quoted ?? plain
+  // Readers may differ about the parts.
+  if (boundary === undefined || boundaries.length > 1) return text
+  const [before = "", ...parts] = text.split(`--${boundary}`)
+  return [before, ...parts.map(textOfPart)].join("\n")
+}
+
+const textOfPart = (part: string): string => {
+  const [head = ""] = part.split(/\r?\n\r?\n/, 1)
+  const isFile = /^content-disposition:[^\r\n]*;\s*filename\*?=/im.test(head)
+  return isFile && part.length - head.length > shortFile ? head : part
 }

@@ -83,7 +83,7 @@ describe("ids in a path", () => {
 })
 
 describe("texts that may be ids", () => {
-  const nothing = { query: "", headers: {}, json: undefined, text: undefined }
+  const nothing = { segments: [], query: "", headers: {}, json: undefined, text: undefined }
   const id = "vs_0123456789abcdef"
 
   it.each([
@@ -97,8 +97,27 @@ describe("texts that may be ids", () => {
     ["a query that is encoded twice", { query: "after=vs%255F0123456789abcdef" }],
     ["a header", { headers: { "x-store": id } }],
     ["a text", { text: `name=${id}` }],
+    ["a query that is encoded three times", { query: "after=vs%25255F0123456789abcdef" }],
+    ["a query with what is no encoding", { query: "after=vs%5F0123456789abcdef,%zz" }],
+    ["a query with bytes that are no UTF-8", { query: "after=vs%5F0123456789abcdef%FF" }],
+    ["JSON in a query", { query: 'filter={"a":"vs%5Cu005f0123456789abcdef"}' }],
+    ["an encoded address", { json: { a: "https://h/v1/stores/vs%5F0123456789abcdef" } }],
+    ["escaped JSON in a string", { json: { a: String.raw`{"a":"vs\u005f0123456789abcdef"}` } }],
+    ["escaped JSON in a text", { text: String.raw`{"a":"vs\u005F0123456789abcdef"}` }],
+    ["UTF-16", { text: [...`{"a":"${id}"}`].join("\0") }],
+    ["XML", { text: "<a>vs&#x5f;0123456789abcdef</a><b>vs&#95;1</b>" }],
+    ["a list in a path", { segments: [`a,${id}`] }],
+    ["a parameter of a path", { segments: [`${id};a=b`] }],
+    ["a line", { text: `a\r\n${id}\n` }],
   ])("are found in %s", (_, sent) => {
     expect(namedIn({ ...nothing, ...sent })?.has(id)).toBe(true)
+  })
+
+  it("are found in any case, and with words behind them, if they are UUIDs", () => {
+    const own = "0b8f4f6e-30d6-4a57-9f0e-1f2d3c4b5a69"
+    for (const json of [own.toUpperCase(), `${own}-ft`, `job-${own.toUpperCase()}`]) {
+      expect(namedIn({ ...nothing, json })?.has(own)).toBe(true)
+    }
   })
 
   it("are found with any characters around them that ids do not have", () => {
