@@ -193,6 +193,25 @@ describe("a vendor", () => {
     expect([reply.status, (await reply.text()).includes("made_of_another")]).toEqual([404, false])
   })
 
+  it("that gives another's id in a stream is not believed either, and the stream ends there", async () => {
+    answer("/v1/made", '{"id":"made_of_another_2"}')
+    const make = (name: "foreign" | "other") => send(name, "/pass/made/made", { method: "POST", body: "{}" })
+    expect((await make("foreign")).status).toBe(200)
+    const events = ["made_of_another_2", "made_later_1"].map((id) => `data: {"id":"${id}"}\n\n`)
+    answer("/v1/made", events.join(""), "text/event-stream")
+    const text = await make("other")
+      .then((reply) => reply.text())
+      .catch(() => "cut")
+    expect(text).not.toContain("made_of_another")
+  })
+
+  it("that ends its lines without a newline has given their ids too", async () => {
+    answer("/v1/made", '{"n":1}\n{"id":"made_last_1"}', "application/x-ndjson")
+    answer("/v1/made/made_last_1", "{}")
+    await (await send("other", "/pass/made/made", { method: "POST", body: "{}" })).text()
+    expect((await send("other", "/pass/made/made/made_last_1")).status).toBe(200)
+  })
+
   it("that forgets an object leaves its id to nobody", async () => {
     answer("/v1/made", '{"id":"made_once_123"}')
     answer("/v1/made/made_once_123", "{}")

@@ -125,18 +125,17 @@ export class PassedTask implements Task<PassedReply> {
         () => {},
         (body, bytes) => this.#takeWhole(body, bytes, form),
       )
-    let writing: Promise<unknown> | undefined
     return new StreamReader(
       {
         value: (json, text) => {
           this.#units.json(json, text)
-          const ids = this.#ids.newIn(json)
-          if (ids.length > 0) writing = Effect.runPromiseWith(services.context)(this.#ids.record(target, ids))
+          this.#newIds.push(...this.#ids.newIn(json))
         },
         written: () => {
-          const due = writing
-          writing = undefined
-          return due
+          const ids = this.#newIds
+          if (ids.length === 0) return undefined
+          this.#newIds = []
+          return Effect.runPromiseWith(services.context)(this.#ids.record(target, ids))
         },
         count: (bytes) => this.#count(bytes),
         send: (bytes) => {
@@ -152,9 +151,10 @@ export class PassedTask implements Task<PassedReply> {
   concluded(target: CallTarget) {
     this.#isWhole = true
     this.#endedAtMs = this.#call.services.nowMs()
-    if (this.#isStreamed) return this.#ids.removed(target)
+    const recorded = this.#ids.record(target, this.#newIds)
+    if (this.#isStreamed) return Effect.andThen(recorded, this.#ids.removed(target))
     const kept = Effect.andThen(
-      this.#ids.record(target, this.#newIds),
+      recorded,
       Effect.map(this.#ids.filtered(target, this.#json, this.#text), (text) => {
         this.#text = text
       }),

@@ -8,7 +8,7 @@ import { malformedReply, type VendorFault } from "../../dialects/vendor/faults.t
 export interface StreamListener {
   /** Sees a value of the reply before its bytes are sent. */
   readonly value: (json: Readonly<Record<string, unknown>>, text: string) => void
-  /** The work that must be done before more is read. */
+  /** The work that must be done before what was read is sent; undefined if there is none. */
   readonly written: () => Promise<unknown> | undefined
   /** Counts bytes. @returns the fault that ends the call */
   readonly count: (bytes: number) => VendorFault | undefined
@@ -24,6 +24,7 @@ export class StreamReader implements Reader {
   readonly #texts: { readonly push: (text: string) => boolean; readonly end: () => void } | undefined
   readonly #decoder = new StringDecoder("utf8")
   #bytes: Array<Uint8Array> = []
+  #writing: Promise<unknown> | undefined
   fault: VendorFault | undefined
 
   /** @param form of the reply; other replies have no values */
@@ -46,14 +47,26 @@ export class StreamReader implements Reader {
   }
 
   written(): Promise<unknown> | undefined {
-    return this.#listener.written()
+    const writing = this.#writing
+    return writing?.then(() => {
+      if (this.#writing !== writing) return
+      this.#writing = undefined
+      this.#flush()
+    })
   }
 
   deliver(_isFirst: boolean, isEnd: boolean): Delivered {
     if (this.fault !== undefined) return this.fault
+    // Ids at the end are recorded when the call has concluded.
+    const due = isEnd ? undefined : this.#listener.written()
+    if (due !== undefined) this.#writing = Promise.all([this.#writing, due])
+    if (this.#writing === undefined) this.#flush()
+    return isEnd ? "whole" : "more"
+  }
+
+  #flush(): void {
     for (const bytes of this.#bytes) this.#listener.send(bytes)
     this.#bytes = []
-    return isEnd ? "whole" : "more"
   }
 
   #take(text: string): void {
