@@ -21,8 +21,8 @@ export interface PathSegment {
 }
 
 /**
- * The segments of a path that fits a pattern; undefined if it does not. Empty segments, `.`, `..` and encoded slashes fit
- * nothing: the vendor might read another path.
+ * The segments of a path that fits a pattern, in any case; undefined if it does not. Empty segments, `.`, `..`, encoded slashes
+ * and parameters behind a semicolon fit nothing: the vendor might read another path, which has another price.
  */
 export const matchPath = ({ segments, isOpen }: PathPattern, path: string): ReadonlyArray<PathSegment> | undefined => {
   const sent = path.split("/").slice(1).map(decoded)
@@ -31,7 +31,7 @@ export const matchPath = ({ segments, isOpen }: PathPattern, path: string): Read
   for (const [at, text] of sent.entries()) {
     if (text === undefined) return undefined
     const wanted = segments[at] ?? "*"
-    if (wanted !== "*" && wanted !== text) return undefined
+    if (wanted !== "*" && wanted.toLowerCase() !== text.toLowerCase()) return undefined
     found.push({ text, isNamed: wanted !== "*" })
   }
   return found
@@ -40,7 +40,7 @@ export const matchPath = ({ segments, isOpen }: PathPattern, path: string): Read
 const decoded = (segment: string): string | undefined => {
   try {
     const text = decodeURIComponent(segment)
-    return text === "" || text === "." || text === ".." || /[/\\?#\p{Cc}]/u.test(text) ? undefined : text
+    return text === "" || text === "." || text === ".." || /[/\\?#;\p{Cc}]|^\s|\s$/u.test(text) ? undefined : text
   } catch {
     return undefined
   }

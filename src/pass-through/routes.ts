@@ -74,7 +74,10 @@ export interface OtherMethods {
   readonly methods: ReadonlyArray<string>
 }
 
-/** The most exact route for a request; undefined if no route has its path. */
+/**
+ * The most exact route for a request; undefined if no route has its path. Below the place of a route its vendor's other routes
+ * take what they fit more exactly: a search that has a price has it everywhere.
+ */
 export const findRoute = <Target>(
   routes: ReadonlyArray<Route<Target>>,
   method: string,
@@ -82,13 +85,20 @@ export const findRoute = <Target>(
 ): FoundRoute<Target> | OtherMethods | undefined => {
   let best: FoundRoute<Target> | undefined
   const others = new Set<string>()
+  const take = (route: Route<Target>, path: string, segments: ReadonlyArray<PathSegment>) => {
+    if (!route.declared.methods.some((each) => each === method)) {
+      for (const each of route.declared.methods) others.add(each)
+    } else if (best === undefined || isMoreExact(route.pattern, best.route.pattern)) best = { route, path, segments }
+  }
   for (const route of routes) {
     const path = pathBelow(route, url)
     const segments = path === undefined ? undefined : matchPath(route.pattern, path)
     if (path === undefined || segments === undefined) continue
-    if (!route.declared.methods.some((each) => each === method)) {
-      for (const each of route.declared.methods) others.add(each)
-    } else if (best === undefined || isMoreExact(route.pattern, best.route.pattern)) best = { route, path, segments }
+    take(route, path, segments)
+    for (const other of routes) {
+      const fits = other.declared.vendor === route.declared.vendor ? matchPath(other.pattern, path) : undefined
+      if (fits !== undefined && isMoreExact(other.pattern, route.pattern)) take(other, path, fits)
+    }
   }
   if (best !== undefined) return best
   return others.size === 0 ? undefined : { methods: [...others] }

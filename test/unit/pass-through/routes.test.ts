@@ -29,6 +29,10 @@ describe("a pattern", () => {
     ["/a/**", "/a/b%0d%0a", false],
     ["/a/**", "/a/%zz", false],
     ["/a/**", "/%61/b", true],
+    ["/a/**", "/A/b", true],
+    ["/a/**", "/a/b;c=d", false],
+    ["/a/**", "/a/b%3Bc", false],
+    ["/a/**", "/a/b%20", false],
   ])("%s and %s: %s", (pattern, path, fits) => {
     expect(matchPath(parsePattern(pattern), path) !== undefined).toBe(fits)
   })
@@ -39,6 +43,9 @@ describe("the route of a request", () => {
     route("all", "/a/**", { mount: "openai" }),
     route("one", "/a/*", { mount: "openai" }),
     route("named", "/a/b", { mount: "openai", methods: ["POST"] }),
+    route("wide", "/s/**", { methods: ["GET", "POST"] }),
+    route("search", "/s/*/search", { methods: ["POST"] }),
+    route("of-another", "/s/*/search", { methods: ["POST"], vendor: "w" }),
   ]
   const idOf = (method: string, url: string) => {
     const found = findRoute(routes, method, url)
@@ -51,6 +58,13 @@ describe("the route of a request", () => {
     ["GET", "/openai/v1/a/x", ["one", "/a/x"]],
     ["POST", "/openai/v1/a/b", ["named", "/a/b"]],
     ["GET", "/pass/all/a", ["all", "/a"]],
+    ["POST", "/pass/wide/s/x/search", ["search", "/s/x/search"]],
+    ["POST", "/pass/wide/s/x/Search", ["search", "/s/x/Search"]],
+    ["POST", "/pass/wide/s/x/search;a=b", undefined],
+    ["POST", "/pass/wide/s/x/y", ["wide", "/s/x/y"]],
+    ["GET", "/pass/wide/s/x/search", ["wide", "/s/x/search"]],
+    ["POST", "/pass/of-another/s/x/search", ["of-another", "/s/x/search"]],
+    ["GET", "/pass/search/s/x", undefined],
     ["POST", "/openai/v1/a/x", ["GET"]],
     ["GET", "/anthropic/a/x", undefined],
     ["GET", "/pass/all", undefined],
