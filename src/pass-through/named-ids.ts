@@ -106,6 +106,8 @@ export interface IdSegment {
   readonly spellings: ReadonlyArray<string>
   /** Whether it is no word of an API. */
   readonly isId: boolean
+  /** Whether a method of an object is behind it, such as `:importFile`. */
+  readonly hasMethod: boolean
 }
 
 /** @param segments of a path */
@@ -116,7 +118,13 @@ export const idsInPath = (segments: ReadonlyArray<PathSegment>): ReadonlyArray<I
     const bare = method > 0 ? text.slice(0, method) : text
     const before = segments.slice(0, at).map((segment) => segment.text)
     const below = (id: string) => before.map((_, from) => [...before.slice(from), id].join("/"))
-    return [{ spellings: [...new Set([text, bare, ...below(text), ...below(bare)])], isId: !word.test(bare) }]
+    return [
+      {
+        spellings: [...new Set([text, bare, ...below(text), ...below(bare)])],
+        isId: !word.test(bare),
+        hasMethod: method > 0,
+      },
+    ]
   })
 
 export interface SentTexts {

@@ -37,6 +37,7 @@ passThrough:
   - { id: free, vendor: stores, path: /free/**, methods: [GET, POST], price: free }
   - { id: paid, vendor: stores, path: /paid/**, methods: [GET, POST], price: { currency: USD, call: "1" }, hold: "1" }
   - { id: made, vendor: stores, path: /made/**, methods: [GET, POST, DELETE], price: free, owners: [$.id, $.response.id] }
+  - { id: listed, vendor: stores, path: /listed/**, methods: [GET, POST, PUT, DELETE], price: free, owners: [$.id, "$.data[*].id"] }
 `,
     )
       .replace(
@@ -219,6 +220,45 @@ describe("a vendor", () => {
     const at = "/pass/made/made/made_once_123"
     expect((await send("foreign", at, { method: "DELETE" })).status).toBe(200)
     expect((await send("foreign", at)).status).toBe(404)
+  })
+
+  it.each([
+    ["DELETE", "/listed"],
+    ["PUT", "/listed"],
+    ["DELETE", "/listed/wiki"],
+    ["PUT", "/listed/wiki/text"],
+    ["POST", "/listed/wiki:run"],
+  ])("is not asked for a change of what is nobody's: %s %s", async (method, path) => {
+    answer(`/v1${path}`, "{}")
+    expect((await send("foreign", `/pass/listed${path}`, { method })).status).toBe(404)
+    expect(vendor.asked).toEqual([])
+  })
+
+  it("changes an object of the caller's whose id is a word", async () => {
+    answer("/v1/listed", '{"id":"ownwiki"}')
+    await send("foreign", "/pass/listed/listed", { method: "POST", body: "{}" })
+    for (const [method, path] of [
+      ["POST", "ownwiki:run"],
+      ["DELETE", "ownwiki"],
+    ] as const) {
+      answer(`/v1/listed/${path}`, "{}")
+      expect((await send("foreign", `/pass/listed/listed/${path}`, { method })).status).toBe(200)
+    }
+  })
+
+  it("that takes a file out of a store leaves it to its owner", async () => {
+    for (const id of ["file_taken_1", "store_1"]) {
+      answer("/v1/listed", JSON.stringify({ id }))
+      await send("foreign", "/pass/listed/listed", { method: "POST", body: "{}" })
+    }
+    answer("/v1/listed/store_1/files/file_taken_1", "{}")
+    const taken = await send("foreign", "/pass/listed/listed/store_1/files/file_taken_1", { method: "DELETE" })
+    expect(taken.status).toBe(200)
+    answer("/v1/listed/file_taken_1", "{}")
+    expect((await send("foreign", "/pass/listed/listed/file_taken_1")).status).toBe(200)
+    expect((await send("other", "/pass/free/free/a", { method: "POST", body: '{"f":"file_taken_1"}' })).status).toBe(
+      404,
+    )
   })
 
   it("that lists everything where no list is declared is not asked", async () => {

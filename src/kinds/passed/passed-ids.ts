@@ -45,13 +45,25 @@ export class PassedIds {
     return this.areGiven && this.#request.method === "GET" && this.#parent === undefined
   }
 
+  /**
+   * Whether something in the path must be the caller's: of a change, and of a method of an object, also where its id is a word,
+   * as names may be that tenants choose. Changes of the whole account are refused.
+   */
+  get #needsOwn(): boolean {
+    const { ids, method } = this.#request
+    const isChange = method === "DELETE" || method === "PUT" || method === "PATCH"
+    return this.areGiven && (isChange || ids.some(({ hasMethod }) => hasMethod))
+  }
+
   /** Fails if the request names an id that is not its caller's. */
   check(target: CallTarget): Effect.Effect<void, ServiceError> {
     if (this.isOfAll && this.#request.route.listed.length === 0) return Effect.fail(noList)
-    if (this.#named.size === 0) return Effect.void
+    if (this.#named.size === 0) return this.#needsOwn ? Effect.fail(unknownId) : Effect.void
     const parent = this.#parent
+    const needed = parent !== undefined ? [parent] : this.#needsOwn ? this.#request.ids : undefined
     return Effect.flatMap(this.#find(target, [...this.#named]), ({ own, others }) => {
-      const isForeign = parent !== undefined && !parent.spellings.some((spelling) => own.has(spelling))
+      const isOwn = ({ spellings }: IdSegment) => spellings.some((spelling) => own.has(spelling))
+      const isForeign = needed !== undefined && !needed.some(isOwn)
       return isForeign || others.size > 0 ? Effect.fail(unknownId) : Effect.void
     })
   }
@@ -82,10 +94,15 @@ export class PassedIds {
     })
   }
 
-  /** The vendor has removed what the last segment of the path names. */
+  /**
+   * The vendor has removed the object that the path names. An object below another one keeps its owner: a file that was taken
+   * out of a store is still in the account.
+   */
   removed(target: CallTarget): Effect.Effect<void> {
-    const last = this.#request.ids.at(-1)
-    if (this.#request.method !== "DELETE" || last === undefined) return Effect.void
+    const { ids, method } = this.#request
+    const last = ids.at(-1)
+    const isBelow = this.#parent !== undefined && this.#parent !== last
+    if (method !== "DELETE" || last === undefined || isBelow) return Effect.void
     return this.#owners
       .forget(placeOf(target, this.#owner), this.#owner, last.spellings)
       .pipe(Effect.catch((cause) => Effect.logWarning("An id that was removed is still recorded", cause)))
