@@ -16,29 +16,24 @@ export const isInList = (place: ReplyPlace): boolean => place.includes("*")
 export interface Found {
   readonly value: unknown
   readonly path: JsonPath
-  /** The innermost element of a list around it. */
-  readonly element: JsonPath | undefined
 }
 
-/** The most values that are read at one place. */
-const mostValues = 10_000
+/** The most values that are read at one place; one more is found if there are more. */
+export const mostValues = 10_000
 
 /** The values at a place, in their order. */
 export const valuesAt = (json: unknown, place: ReplyPlace): ReadonlyArray<Found> => {
-  let found: ReadonlyArray<Found> = [{ value: json, path: [], element: undefined }]
+  let found: ReadonlyArray<Found> = [{ value: json, path: [] }]
   for (const step of place) {
-    found = found.flatMap((at) => below(at, step)).slice(0, mostValues)
+    found = found.flatMap((at) => below(at, step)).slice(0, mostValues + 1)
   }
   return found
 }
 
-const below = ({ value, path, element }: Found, step: ReplyPlace[number]): ReadonlyArray<Found> => {
+const below = ({ value, path }: Found, step: ReplyPlace[number]): ReadonlyArray<Found> => {
   if (step === "*") {
-    if (!Array.isArray(value)) return []
-    return value.map((each: unknown, at) => ({ value: each, path: [...path, at], element: [...path, at] }))
+    return Array.isArray(value) ? value.map((each: unknown, at) => ({ value: each, path: [...path, at] })) : []
   }
   const { member } = step
-  return isObject(value) && Object.hasOwn(value, member)
-    ? [{ value: value[member], path: [...path, member], element }]
-    : []
+  return isObject(value) && Object.hasOwn(value, member) ? [{ value: value[member], path: [...path, member] }] : []
 }

@@ -267,6 +267,30 @@ describe("a vendor", () => {
     expect(vendor.asked).toEqual([])
   })
 
+  it.each([
+    ["elements without an id", { data: [{ name: "secret" }, {}, "secret", null] }, 200],
+    ["ids that are numbers", { data: [{ id: 12345 }, { id: null }] }, 200],
+    ["lists in other places", { data: [], items: [{ id: "secret" }] }, 404],
+    ["lists deeper down", { data: { items: [{ id: "secret" }] } }, 404],
+    ["only names", { names: ["secret"] }, 404],
+    ["a list alone", [{ id: "secret" }], 404],
+    ["10,050 elements", { data: Array.from({ length: 10_050 }, (_, at) => ({ id: `secret_${at}` })) }, 502],
+    ["nothing", {}, 200],
+  ])("that lists %s shows none of them", async (_, reply, status) => {
+    answer("/v1/listed", JSON.stringify(reply))
+    const listed = await send("foreign", "/pass/listed/listed")
+    expect([listed.status, (await listed.text()).match(/secret|12345/)]).toEqual([status, null])
+  })
+
+  it.each([
+    ["200,000 lists, one in the other", `${"[".repeat(2e5)}${"]".repeat(2e5)}`],
+    ["a million values", JSON.stringify({ list: Array.from({ length: 1e6 }, (_, at) => at) })],
+  ])("that answers with %s is an error, with policies and without", async (_, body) => {
+    answer("/v1/free/a", body)
+    expect((await send("foreign", "/pass/free/free/a")).status).toBe(502)
+    expect((await send("policed", "/pass/free/free/a")).status).toBe(502)
+  })
+
   it("that answers with what is no JSON, or 40 MiB of it, is an error", async () => {
     answer("/v1/free/a", "{")
     expect((await send("foreign", "/pass/free/free/a")).status).toBe(502)

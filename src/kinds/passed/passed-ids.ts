@@ -4,6 +4,7 @@ import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { ownerOf } from "../../kept-responses/kept-response.ts"
 import type { IdOwner, IdOwners } from "../../pass-through/id-owners.ts"
+import { hasOtherList, listedElements } from "../../pass-through/listed-ids.ts"
 import { type IdSegment, longestId } from "../../pass-through/named-ids.ts"
 import { type ReplyPlace, valuesAt } from "../../pass-through/reply-path.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
@@ -14,6 +15,7 @@ import type { PassedRequest } from "./passed-request.ts"
 /** The same for ids of others and for ids that nobody has: nobody learns which ids exist. */
 const unknownId = serviceError("not_found", "There is no such object")
 const noList = serviceError("not_found", "The owners of this list are not declared: an element's own address works")
+const tooLong = serviceError("upstream_error", "The vendor's list is too long: ask for a shorter page")
 
 export class PassedIds {
   readonly #owners: IdOwners["Service"]
@@ -82,15 +84,19 @@ export class PassedIds {
 
   /** The text of a reply without the elements of lists that are not the caller's. */
   filtered(target: CallTarget, json: unknown, text: string): Effect.Effect<string, ServiceError> {
-    const { listed } = this.#request.route
-    const found = this.#parent === undefined ? listed.flatMap((place) => valuesAt(json, place)) : []
-    if (found.length === 0) return Effect.succeed(text)
-    const ids = found.flatMap(({ value }) => (isId(value) ? [value] : []))
-    return Effect.map(this.#find(target, ids), ({ own }) => {
-      const foreign = found.filter(({ value }) => !isId(value) || !own.has(value))
-      const cuts = foreign.flatMap(({ element }) => (element === undefined ? [] : [cut(...element)]))
-      const names = new Set(foreign.flatMap(({ value }) => (isId(value) ? [value] : [])))
-      return editJsonText(text, [...cuts, ...cursors(json, names)])
+    const { ids, listed } = this.#request.route
+    if (this.#parent !== undefined || listed.length === 0) return Effect.succeed(text)
+    // An object of the caller's may have lists of anything.
+    if (this.isOfAll && idsAt(json, ids).length === 0 && hasOtherList(json, listed)) return Effect.fail(noList)
+    const elements = listedElements(json, listed)
+    if (elements === undefined) return Effect.fail(tooLong)
+    if (elements.length === 0) return Effect.succeed(text)
+    const named = elements.flatMap(({ values }) => values.filter(isId))
+    return Effect.map(this.#find(target, named), ({ own }) => {
+      const isOwn = (value: unknown) => isId(value) && own.has(value)
+      const foreign = elements.filter(({ values }) => values.length === 0 || !values.every(isOwn))
+      const names = new Set(named.filter((id) => !own.has(id)))
+      return editJsonText(text, [...foreign.map(({ path }) => cut(...path)), ...cursors(json, names)])
     })
   }
 

@@ -16,6 +16,7 @@ import { textsOfJson } from "../../policies/json-texts.ts"
 import type { Parts } from "../../policies/parts.ts"
 import { type EditText, editJsonTexts } from "../../policies/reply/reply-blocks.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
+import { exceededLimit, loopLimits } from "../../protocol/json/json-size.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import type { UpstreamHead } from "../../upstream/client.ts"
 import { BodyReader } from "../whole/whole-readers.ts"
@@ -212,6 +213,7 @@ export class PassedTask implements Task<PassedReply> {
     this.#replyBytes = bytes
     this.#text = body.toString("utf8")
     if (form !== "json" || bytes === 0) return undefined
+    if (exceededLimit(body, loopLimits) !== undefined) return malformedReply
     try {
       this.#json = JSON.parse(this.#text)
     } catch {
