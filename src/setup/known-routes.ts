@@ -17,6 +17,8 @@ const patched: Methods = ["GET", "POST", "PATCH", "DELETE"]
 /** The ids of an object, and of the elements of a list. */
 const ids = ["$.id", "$.data[*].id"]
 const names = (list: string) => ["$.name", `$.${list}[*].name`]
+/** A tuned model is in the operation that makes it. */
+const tuned = [...names("tunedModels"), "$.metadata.tunedModel"]
 
 const priced = (call: string): Price => ({ currency: "USD", call })
 /** A call that costs what its vendor does not report: the operator sets the price. */
@@ -105,8 +107,10 @@ const gemini: Readonly<Record<string, Omit<KnownRoute, "id">>> = {
       [`interactions-${version}`, paid(`/${version}/interactions`)],
       [`interactions-made-${version}`, free(`/${version}/interactions/**`)],
       [`file-search-${version}`, free(`/${version}/fileSearchStores/**`, each, names("fileSearchStores"))],
-      [`tuned-models-${version}`, free(`/${version}/tunedModels/**`, patched, names("tunedModels"))],
-      [`new-tuned-models-${version}`, paid(`/${version}/tunedModels`, unknown, make, names("tunedModels"))],
+      [`tuned-models-${version}`, free(`/${version}/tunedModels/**`, patched, tuned)],
+      // Its other methods, such as generateContent, run a model.
+      [`tuned-model-calls-${version}`, paid(`/${version}/tunedModels/*`)],
+      [`new-tuned-models-${version}`, paid(`/${version}/tunedModels`, unknown, make, tuned)],
       [`gemini-agents-${version}`, free(`/${version}/agents/**`, patched, [...ids, "$.agents[*].id"])],
       [
         `gemini-environments-${version}`,

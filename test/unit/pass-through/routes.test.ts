@@ -5,6 +5,7 @@ import { readPlace, valuesAt } from "../../../src/pass-through/reply-path.ts"
 import { matchPath, parsePattern } from "../../../src/pass-through/route-path.ts"
 import { findRoute, readRoute } from "../../../src/pass-through/routes.ts"
 import type { PassThrough } from "../../../src/protocol/catalogue/pass-through.ts"
+import { knownRoutes } from "../../../src/setup/known-routes.ts"
 
 const route = (id: string, path: string, more: Partial<PassThrough> = {}) =>
   readRoute({ id, vendor: "v", path, methods: ["GET"], price: "free", ...more }, undefined)
@@ -71,6 +72,23 @@ describe("the route of a request", () => {
     ["GET", "/pass/allx/a", undefined],
   ])("%s %s", (method, url, found) => {
     expect(idOf(method, url)).toEqual(found)
+  })
+})
+
+describe("a known route", () => {
+  const routes = (["openai", "gemini"] as const).flatMap(knownRoutes).map((each) => readRoute(each, undefined))
+
+  it.each([
+    ["POST", "/gemini/v1beta/tunedModels/mine:generateContent", "tuned-model-calls-v1beta"],
+    ["POST", "/pass/tuned-models-v1beta/v1beta/tunedModels/mine:streamGenerateContent", "tuned-model-calls-v1beta"],
+    ["POST", "/pass/vector-stores/vector_stores/vs_1/search", "vector-store-search"],
+    ["POST", "/pass/threads/threads/runs", "new-thread-runs"],
+  ])("is not free where it runs a model: %s %s", (method, url, id) => {
+    const found = findRoute(routes, method, url)
+    expect(found !== undefined && "route" in found ? [found.route.declared.id, found.route.prices] : found).toEqual([
+      id,
+      expect.anything(),
+    ])
   })
 })
 
