@@ -75,8 +75,8 @@ export const PassThrough = Schema.Struct({
     Schema.Array(
       Schema.String.check(
         Schema.isPattern(
-          /^(?!(?:authorization|cookie|host|connection|content-length|transfer-encoding|api-key|proxy-.*|x-api-key|x-goog-api-key|x-svc-.*|x-forwarded-.*|forwarded|idempotency-key)$)[a-z][a-z0-9-]{0,63}$/,
-          { expected: "the name of a header that carries no credential" },
+          /^(?!(?:authorization|cookie|host|connection|content-length|content-encoding|transfer-encoding|keep-alive|te|trailer|upgrade|expect|accept-encoding|api-key|proxy-.*|x-api-key|x-goog-api-key|x-svc-.*|x-forwarded-.*|forwarded|idempotency-key)$)[a-z][a-z0-9-]{0,63}$/,
+          { expected: "the name of a header that carries no credential and is not of the connection" },
         ),
       ),
     ).check(Schema.isMaxLength(16)),

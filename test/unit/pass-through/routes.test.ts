@@ -1,10 +1,11 @@
 /** The route for a request, the ids that it may name, and the places of a reply. */
+import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { idsInPath, namedIn } from "../../../src/pass-through/named-ids.ts"
 import { readPlace, valuesAt } from "../../../src/pass-through/reply-path.ts"
 import { matchPath, parsePattern } from "../../../src/pass-through/route-path.ts"
 import { findRoute, readRoute } from "../../../src/pass-through/routes.ts"
-import type { PassThrough } from "../../../src/protocol/catalogue/pass-through.ts"
+import { PassThrough as Declared, type PassThrough } from "../../../src/protocol/catalogue/pass-through.ts"
 import { knownRoutes } from "../../../src/setup/known-routes.ts"
 
 const route = (id: string, path: string, more: Partial<PassThrough> = {}) =>
@@ -90,6 +91,20 @@ describe("a known route", () => {
       expect.anything(),
     ])
   })
+})
+
+describe("a header that is passed on", () => {
+  const fits = Schema.is(Declared)
+  it.each(["content-encoding", "accept-encoding", "te", "upgrade", "expect", "keep-alive", "trailer", "cookie"])(
+    "is not %s",
+    (header) => {
+      const declared = { id: "a", vendor: "v", path: "/a/**", methods: ["GET"], price: "free" }
+      expect([fits({ ...declared, headers: ["x-team"] }), fits({ ...declared, headers: [header] })]).toEqual([
+        true,
+        false,
+      ])
+    },
+  )
 })
 
 describe("ids in a path", () => {
