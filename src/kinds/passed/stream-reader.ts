@@ -91,14 +91,28 @@ const eventTexts = (take: (text: string) => void) => {
 }
 
 const lineTexts = (take: (text: string) => void) => {
-  let rest = ""
+  // A line may come in many pieces: they are joined once.
+  let pieces: Array<string> = []
+  let characters = 0
+  const keep = (text: string) => {
+    pieces.push(text)
+    characters += text.length
+  }
+  const end = () => {
+    take(pieces.join(""))
+    pieces = []
+    characters = 0
+  }
   return {
     push: (text: string): boolean => {
-      const lines = `${rest}${text}`.split("\n")
-      rest = lines.pop() ?? ""
-      for (const line of lines) take(line)
-      return rest.length <= maxEventCharacters
+      const [first = "", ...others] = text.split("\n")
+      keep(first)
+      for (const line of others) {
+        end()
+        keep(line)
+      }
+      return characters <= maxEventCharacters
     },
-    end: () => take(rest),
+    end,
   }
 }
