@@ -308,7 +308,15 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     const message = exportProblem(entry)
     if (message !== undefined) problems.push({ path: ["exports", e], message })
   })
+  const taken = new Map<string, string>()
   document.passThrough?.forEach((route, at) => {
+    for (const method of route.methods) {
+      const place = `${method} ${route.vendor} ${route.path.toLowerCase()}`
+      const other = taken.get(place)
+      taken.set(place, route.id)
+      if (other === undefined) continue
+      problems.push({ path: ["passThrough", at, "path"], message: `"${other}" has ${method} of this path already` })
+    }
     known(vendors, route.vendor, "vendor", "passThrough", at, "vendor")
     for (const { path, message } of routeProblems(route)) {
       problems.push({ path: ["passThrough", at, ...path], message })

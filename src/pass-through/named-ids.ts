@@ -97,17 +97,10 @@ class Named {
   }
 }
 
-/** A word of an API, such as `content` or `importFile`; other segments of a path are ids. */
-const word = /^(?:[a-z]+(?:[A-Z][a-z]+)*|[a-z]+(?:_[a-z]+)*|v\d{1,2}(?:alpha|beta)?\d?)$/
-
 /** A segment of a path that may be an id. */
 export interface IdSegment {
   /** The spellings that a vendor may have given it. */
   readonly spellings: ReadonlyArray<string>
-  /** Whether it is no word of an API. */
-  readonly isId: boolean
-  /** Whether a method of an object is behind it, such as `:importFile`. */
-  readonly hasMethod: boolean
 }
 
 /** @param segments of a path */
@@ -118,13 +111,7 @@ export const idsInPath = (segments: ReadonlyArray<PathSegment>): ReadonlyArray<I
     const bare = method > 0 ? text.slice(0, method) : text
     const before = segments.slice(0, at).map((segment) => segment.text)
     const below = (id: string) => before.map((_, from) => [...before.slice(from), id].join("/"))
-    return [
-      {
-        spellings: [...new Set([text, bare, ...below(text), ...below(bare)])],
-        isId: !word.test(bare),
-        hasMethod: method > 0,
-      },
-    ]
+    return [{ spellings: [...new Set([text, bare, ...below(text), ...below(bare)])] }]
   })
 
 export interface SentTexts {

@@ -15,7 +15,7 @@ const each: Methods = ["GET", "POST", "DELETE"]
 const patched: Methods = ["GET", "POST", "PATCH", "DELETE"]
 
 /** The ids of an object, and of the elements of a list. */
-const ids = ["$.id", "$.data[*].id"]
+const ids: ReadonlyArray<string> = ["$.id", "$.data[*].id"]
 const names = (list: string) => ["$.name", `$.${list}[*].name`]
 /** A tuned model is in the operation that makes it. */
 const tuned = [...names("tunedModels"), "$.metadata.tunedModel"]
@@ -31,24 +31,23 @@ interface KnownRoute {
   readonly owners?: ReadonlyArray<string>
   readonly price: Price
   readonly headers?: ReadonlyArray<string>
+  /** Whether it is served below the base of its API too. */
+  readonly isMounted?: false
 }
 
-const free = (
-  path: string,
-  methods = each,
-  owners: ReadonlyArray<string> | undefined = ids,
-): Omit<KnownRoute, "id"> => ({
+/** Replies have no ids. */
+const none: ReadonlyArray<string> = []
+
+const free = (path: string, methods = each, owners = ids): Omit<KnownRoute, "id"> => ({
   path,
   methods,
   price: "free",
-  ...(owners !== undefined && { owners }),
+  ...(owners.length > 0 && { owners }),
 })
-const paid = (
-  path: string,
-  price: Price = unknown,
-  methods = make,
-  owners: ReadonlyArray<string> | undefined = ids,
-): Omit<KnownRoute, "id"> => ({ ...free(path, methods, owners), price })
+const paid = (path: string, price: Price = unknown, methods = make, owners = ids): Omit<KnownRoute, "id"> => ({
+  ...free(path, methods, owners),
+  price,
+})
 
 const openai: Readonly<Record<string, Omit<KnownRoute, "id">>> = {
   "vector-stores": free("/vector_stores/**"),
@@ -58,9 +57,12 @@ const openai: Readonly<Record<string, Omit<KnownRoute, "id">>> = {
   skills: free("/skills/**"),
   evals: free("/evals/**"),
   "eval-runs": paid("/evals/*/runs"),
-  "fine-tuning": free("/fine_tuning/**", each, [...ids, "$.fine_tuned_model"]),
+  "fine-tuning": free("/fine_tuning/jobs/**", each, [...ids, "$.fine_tuned_model"]),
+  checkpoints: free("/fine_tuning/checkpoints/**"),
+  // Files of the vendor's own, for its vector stores and fine-tuning; the gateway's own are at /openai/v1/files.
+  "vendor-files": { ...free("/files/**"), isMounted: false },
   "new-fine-tuning": paid("/fine_tuning/jobs"),
-  graders: paid("/fine_tuning/alpha/graders/**", unknown, make, undefined),
+  graders: paid("/fine_tuning/alpha/graders/**", unknown, make, none),
   "tuned-models": free("/models/*", ["DELETE"]),
   assistants: free("/assistants/**"),
   threads: free("/threads/**"),
@@ -70,18 +72,22 @@ const openai: Readonly<Record<string, Omit<KnownRoute, "id">>> = {
   "chatkit-threads": free("/chatkit/threads/**"),
   "chatkit-sessions": paid("/chatkit/sessions/**"),
   agents: free("/agents/**"),
+  automations: free("/agents/automations/**"),
+  "agent-environments": free("/agents/environments/**"),
+  "environment-templates": free("/agents/environments/templates/**"),
+  "agent-sessions-made": free("/agents/sessions/**"),
   "agent-sessions": paid("/agents/sessions"),
   "agent-events": paid("/agents/sessions/*/events"),
   "agent-invocations": paid("/agents/automations/*/invocations"),
   vaults: free("/vaults/**"),
   voices: free("/audio/voices/**"),
   "voice-consents": free("/audio/voice_consents/**"),
-  "image-variations": paid("/images/variations", priced("0.02"), make, undefined),
+  "image-variations": paid("/images/variations", priced("0.02"), make, none),
   "video-characters": paid("/videos/characters/**", unknown, ["GET", "POST"]),
   "video-edits": paid("/videos/edits"),
   "video-extensions": paid("/videos/extensions"),
   decisions: paid("/decisions"),
-  "provenance-checks": paid("/content_provenance_checks", unknown, make, undefined),
+  "provenance-checks": paid("/content_provenance_checks", unknown, make, none),
   "live-sessions": paid("/live/sessions/**", unknown, ["GET", "POST"]),
 }
 
@@ -136,12 +142,12 @@ const cohere: Readonly<Record<string, Omit<KnownRoute, "id">>> = {
   "new-embed-jobs": paid("/v1/embed-jobs", unknown, make, ["$.job_id"]),
   "cohere-batches": free("/v2/batches/**", each, ["$.batch.id", "$.batches[*].id"]),
   "new-cohere-batches": paid("/v2/batches", unknown, make, ["$.batch.id"]),
-  tokenize: free("/v1/tokenize", make, undefined),
-  detokenize: free("/v1/detokenize", make, undefined),
-  classify: paid("/v1/classify", unknown, make, undefined),
-  generate: paid("/v1/generate", unknown, make, undefined),
-  summarize: paid("/v1/summarize", unknown, make, undefined),
-  parse: paid("/v2/parse", unknown, make, undefined),
+  tokenize: free("/v1/tokenize", make, none),
+  detokenize: free("/v1/detokenize", make, none),
+  classify: paid("/v1/classify", unknown, make, none),
+  generate: paid("/v1/generate", unknown, make, none),
+  summarize: paid("/v1/summarize", unknown, make, none),
+  parse: paid("/v2/parse", unknown, make, none),
 }
 
 const known: Readonly<Record<Mount, Readonly<Record<string, Omit<KnownRoute, "id">>>>> = {
@@ -156,12 +162,12 @@ export const isKnownApi = (name: string): name is Mount => Object.hasOwn(known, 
 
 /** The routes of an API, with a vendor of the same name. A call whose cost is not known costs 1 USD. */
 export const knownRoutes = (api: Mount): ReadonlyArray<PassThrough> =>
-  Object.entries(known[api]).map(([id, { path, methods, owners, price, headers }]) => ({
+  Object.entries(known[api]).map(([id, { path, methods, owners, price, headers, isMounted = true }]) => ({
     id,
     vendor: api,
     path,
     methods,
-    mount: api,
+    ...(isMounted && { mount: api }),
     price,
     ...(price !== "free" && { hold: price["call"] ?? "1" }),
     ...(owners !== undefined && { owners }),

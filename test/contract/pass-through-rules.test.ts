@@ -113,6 +113,7 @@ describe("a caller", () => {
 describe("a policy", () => {
   it("reads requests and whole replies", async () => {
     answer("/v1/free/a", '{"text":"a forbidden word"}')
+    expect((await send("policed", "/pass/free/free/a?q=unspeakable")).status).toBe(403)
     expect((await send("policed", "/pass/free/free/a", { method: "POST", body: '{"a":["unspeakable"]}' })).status).toBe(
       403,
     )
@@ -211,6 +212,20 @@ describe("a vendor", () => {
     answer("/v1/made/made_last_1", "{}")
     await (await send("other", "/pass/made/made", { method: "POST", body: "{}" })).text()
     expect((await send("other", "/pass/made/made/made_last_1")).status).toBe(200)
+  })
+
+  it("gives an object to its maker, also if the maker chose a name that looks like a word", async () => {
+    answer("/v1/made", '{"id":"rivers"}')
+    answer("/v1/made/rivers", '{"id":"rivers"}')
+    answer("/v1/made/archive", '{"id":"archive"}')
+    expect((await send("foreign", "/pass/made/made", { method: "POST", body: '{"id":"rivers"}' })).status).toBe(200)
+    const statuses = []
+    for (const path of ["rivers", "archive"]) {
+      for (const name of ["foreign", "other"] as const) {
+        statuses.push((await send(name, `/pass/made/made/${path}`)).status)
+      }
+    }
+    expect(statuses).toEqual([200, 404, 404, 404])
   })
 
   it("that forgets an object leaves its id to nobody", async () => {

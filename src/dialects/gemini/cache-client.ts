@@ -38,6 +38,13 @@ export const createCache = (nowMs: () => number): WholeClient<CachedContent> => 
     const reader = new FieldReader()
     reader.check(createFields, body, "")
     const named = reader.string(body["model"], "model")
+    for (const [at, tool] of reader.optionalList(body["tools"], "tools").entries()) {
+      for (const name of Object.keys(reader.object(tool, `tools.${at}`))) {
+        // Other tools run at the vendor, which bills them.
+        if (name !== "functionDeclarations")
+          reader.refuse(`tools.${at}.${name}`, "belongs into a request, where it has a price")
+      }
+    }
     return reader.result({
       omitted: reader.omitted,
       model: named.replace(/^models\//, ""),

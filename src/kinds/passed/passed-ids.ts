@@ -37,9 +37,12 @@ export class PassedIds {
     return ids.length > 0 || listed.length > 0
   }
 
-  /** The first id in the path, which must be the caller's: what is below it belongs to it. */
+  /**
+   * The first segment of the path that its declaration does not name: it must be the caller's id, also where it looks like a
+   * word, as names may that tenants choose. Objects below it belong to it.
+   */
   get #parent(): IdSegment | undefined {
-    return this.areGiven ? this.#request.ids.find(({ isId }) => isId) : undefined
+    return this.areGiven ? this.#request.ids[0] : undefined
   }
 
   /** Whether a reply is a list of all that the account of the vendor has. */
@@ -47,32 +50,28 @@ export class PassedIds {
     return this.areGiven && this.#request.method === "GET" && this.#parent === undefined
   }
 
-  /**
-   * Whether something in the path must be the caller's: of a change, and of a method of an object, also where its id is a word,
-   * as names may be that tenants choose. Changes of the whole account are refused.
-   */
-  get #needsOwn(): boolean {
-    const { ids, method } = this.#request
-    const isChange = method === "DELETE" || method === "PUT" || method === "PATCH"
-    return this.areGiven && (isChange || ids.some(({ hasMethod }) => hasMethod))
+  /** Whether everything that the account has would be changed. */
+  get #changesAll(): boolean {
+    const { method } = this.#request
+    return this.areGiven && this.#parent === undefined && method !== "GET" && method !== "POST"
   }
 
   /** Fails if the request names an id that is not its caller's. */
   check(target: CallTarget): Effect.Effect<void, ServiceError> {
     if (this.isOfAll && this.#request.route.listed.length === 0) return Effect.fail(noList)
-    if (this.#named.size === 0) return this.#needsOwn ? Effect.fail(unknownId) : Effect.void
+    if (this.#changesAll) return Effect.fail(unknownId)
+    if (this.#named.size === 0) return Effect.void
     const parent = this.#parent
-    const needed = parent !== undefined ? [parent] : this.#needsOwn ? this.#request.ids : undefined
     return Effect.flatMap(this.#find(target, [...this.#named]), ({ own, others }) => {
-      const isOwn = ({ spellings }: IdSegment) => spellings.some((spelling) => own.has(spelling))
-      const isForeign = needed !== undefined && !needed.some(isOwn)
+      const isForeign = parent !== undefined && !parent.spellings.some((spelling) => own.has(spelling))
       return isForeign || others.size > 0 ? Effect.fail(unknownId) : Effect.void
     })
   }
 
-  /** The ids of a value of a reply that the request has not named. */
+  /** The new ids of a value of a reply. Below an object, an id that the request names is no new one: a file of a store. */
   newIn(json: unknown): ReadonlyArray<string> {
-    return idsAt(json, this.#request.route.ids).filter((id) => !this.#named.has(id))
+    const ids = idsAt(json, this.#request.route.ids)
+    return this.#parent === undefined ? ids : ids.filter((id) => !this.#named.has(id))
   }
 
   /** Gives new ids to the caller. Fails if another has one of them, or if the call made nothing and nobody has it. */

@@ -3,6 +3,7 @@ import { Effect, Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import { modelNotAuthorised, withOwnKeys } from "../../calls/model.ts"
 import type { IdOwners } from "../../pass-through/id-owners.ts"
+import { textOfQuery } from "../../pass-through/query-text.ts"
 import { textsOfJson } from "../../policies/json-texts.ts"
 import type { TextOfParts } from "../../policies/parts.ts"
 import { serviceError } from "../../protocol/error.ts"
@@ -29,9 +30,10 @@ export const makePassed = (owners: IdOwners["Service"]): Kind<PassedRequest, Pas
 const unpriced = serviceError("pricing_guard_tripped", "This route has no price in the organisation's currency")
 
 const textOf =
-  ({ json, body }: PassedRequest): TextOfParts =>
+  ({ path, json, body }: PassedRequest): TextOfParts =>
   (parts) =>
     Effect.sync(() => {
-      if (json !== undefined) return textsOfJson(json, parts).join("\n")
-      return parts.has("text") ? Buffer.from(body).toString("utf8") : ""
+      const query = parts.has("text") ? textOfQuery(path.includes("?") ? path.slice(path.indexOf("?") + 1) : "") : []
+      if (json !== undefined) return [...query, ...textsOfJson(json, parts)].join("\n")
+      return parts.has("text") ? [...query, Buffer.from(body).toString("utf8")].join("\n") : ""
     })

@@ -21,7 +21,7 @@ export const ReplyPath = Schema.String.check(
 
 /** A place in a reply's JSON, or the name of a header: `header:x-pages`. */
 const UsagePlace = Schema.Union([
-  ReplyPath,
+  ReplyPath.check(Schema.isPattern(/^[^[]*$/, { expected: "one place, such as $.usage.total_tokens" })),
   Schema.String.check(Schema.isPattern(/^header:[a-z][a-z0-9-]{0,63}$/, { expected: "header: and a name" })),
 ])
 

@@ -181,5 +181,10 @@ describe("cached content", () => {
     await expect(create("kept", { ttl: "9999999s" })).rejects.toMatchObject({ message: expect.stringContaining("ttl") })
     await expect(create("kept", { expireTime: "2020-01-01T00:00:00Z" })).rejects.toMatchObject({ status: 400 })
     await expect(create("kept", { kmsKeyName: "k" })).rejects.toBeDefined()
+    const searching = { tools: [{ functionDeclarations: [{ name: "f" }] }, { googleSearch: {} }] }
+    await expect(create("kept", searching)).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining("googleSearch"),
+    })
   })
 })

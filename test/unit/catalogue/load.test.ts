@@ -65,6 +65,16 @@ describe("a route with an error", () => {
       fine.replace("free", '{ currency: USD, pages: "1" }, hold: "1"'),
       ["passThrough[0].price.pages"],
     ],
+    [
+      "a count at many places",
+      fine.replace("free", '{ currency: USD, pages: "1" }, hold: "1", usage: { pages: "$.p[*].n" }'),
+      ["passThrough[0].usage.pages"],
+    ],
+    [
+      "a path and a method of another route",
+      `${fine} }\n  - { id: s, vendor: a, ${fine.replace("/x/", "/X/")}`,
+      ["passThrough[1].path"],
+    ],
     ["a place that is none", `${fine}, owners: ["id"]`, ["passThrough[0].owners[0]"]],
     ["a credential that is passed on", `${fine}, headers: [authorization]`, ["passThrough[0].headers[0]"]],
   ])("%s", (_, fields, paths) => {
