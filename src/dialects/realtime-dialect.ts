@@ -4,11 +4,9 @@
  */
 import type { ReviewedPart } from "../protocol/catalogue/policy.ts"
 import type { Stop } from "../protocol/exchange.ts"
+import type { RealtimeApi } from "../protocol/kinds/call-kind.ts"
 import type { VendorUsage } from "./chat-dialect.ts"
 import type { VendorFault } from "./vendor/faults.ts"
-
-/** OpenAI's Realtime API, or Google's Live API. */
-export type RealtimeApi = "openai" | "google"
 
 /** The request for a session to a vendor. */
 export interface RealtimeDialect {

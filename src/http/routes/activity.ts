@@ -5,6 +5,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { OpenCalls } from "../../calls/open-calls.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { CatalogueSnapshot } from "../../catalogue/snapshot.ts"
+import { listedApi } from "../../kinds/realtime/plan.ts"
 import { formatAmount, parseAmount } from "../../money/amount.ts"
 import { cachedDims } from "../../money/cached-replies.ts"
 import { ExchangeLog, type StoredExchange } from "../../money/exchange-log.ts"
@@ -40,7 +41,7 @@ export const activityRoutes = HttpApiBuilder.group(
         currency: org.currency,
         data: handlesOf({ org, limits }, current).flatMap((handle) => {
           const known = current.model(handle)
-          return known === undefined ? [] : [{ handle, kind: known.model.kind ?? "chat" }]
+          return known === undefined ? [] : [{ handle, kind: known.model.kind ?? "chat", ...listedApi(known) }]
         }),
       }
     }

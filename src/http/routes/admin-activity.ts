@@ -8,6 +8,7 @@ import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { CatalogueSnapshot } from "../../catalogue/snapshot.ts"
 import { isWatchedText } from "../../catalogue/watch.ts"
 import { WeirConfig } from "../../config.ts"
+import { listedApi } from "../../kinds/realtime/plan.ts"
 import { ExchangeLog } from "../../money/exchange-log.ts"
 import { UsageSummaries } from "../../money/usage-summary.ts"
 import { Api } from "../../protocol/api.ts"
@@ -194,10 +195,11 @@ const targetsOf = (snapshot: CatalogueSnapshot, health: TargetHealth["Service"])
   }
 }
 
-const modelsOf = ({ document }: CatalogueSnapshot, lists: ReadonlyArray<ModelsOfOrgs>): AdminModels => ({
-  data: (document.models ?? []).map(({ handle, tags, kind = "chat", contextWindow, maxOutput, targets }) => ({
+const modelsOf = (snapshot: CatalogueSnapshot, lists: ReadonlyArray<ModelsOfOrgs>): AdminModels => ({
+  data: (snapshot.document.models ?? []).map(({ handle, tags, kind = "chat", contextWindow, maxOutput, targets }) => ({
     handle,
     kind,
+    ...listedApi(snapshot.model(handle)),
     ...(contextWindow !== undefined && { contextWindow }),
     ...(maxOutput !== undefined && { maxOutput }),
     targets: (targets ?? []).map(({ vendor, model }) => ({ vendor, model })),

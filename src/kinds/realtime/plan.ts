@@ -2,13 +2,14 @@
 import { Result } from "effect"
 import { modelFor, type PricedModel, targetsFor } from "../../calls/model.ts"
 import { mostTokensOf, tokensOfBytes } from "../../calls/tokens/tokens.ts"
-import type { CallTarget, CatalogueSnapshot } from "../../catalogue/snapshot.ts"
+import type { CallTarget, CatalogueSnapshot, ModelEntry } from "../../catalogue/snapshot.ts"
 import { openaiRates } from "../../dialects/openai-realtime/audio.ts"
-import type { RealtimeApi, TokenRates, TranscriptUnit, TranscriptUsage } from "../../dialects/realtime-dialect.ts"
+import type { TokenRates, TranscriptUnit, TranscriptUsage } from "../../dialects/realtime-dialect.ts"
 import type { Caller } from "../../identity/caller.ts"
 import type { Amount } from "../../money/amount.ts"
 import { type Counts, inputTokens, maxCharge, type Price, unitCharge } from "../../money/pricing.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { RealtimeApi } from "../../protocol/kinds/call-kind.ts"
 
 export interface RealtimePlan extends PricedModel {
   readonly handle: string
@@ -53,6 +54,13 @@ export const makeRealtimePlan = (
       rates: session.rates,
     })
   })
+
+/** The API of a model's sessions, as a member of a list; empty for models of other kinds. */
+export const listedApi = (entry: ModelEntry | undefined): { readonly realtimeApi?: RealtimeApi } => {
+  if (entry?.model.kind !== "realtime") return {}
+  const [realtimeApi] = entry.targets.flatMap(({ dialect }) => dialect.realtime?.api ?? [])
+  return realtimeApi === undefined ? {} : { realtimeApi }
+}
 
 /** The refusal of a model whose vendors have another API than the session. */
 const ofOtherApi = {

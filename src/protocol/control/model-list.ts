@@ -1,13 +1,15 @@
 /** The models and plans of the catalogue in force, as lists to choose from. */
 import { Schema } from "effect"
 import { Plan } from "../catalogue/plan.ts"
-import { ModelKind } from "../kinds/call-kind.ts"
+import { ModelKind, RealtimeApi } from "../kinds/call-kind.ts"
 import { Currency } from "../usage.ts"
 
 const named = {
   /** The name that clients use. */
   handle: Schema.String,
   kind: ModelKind,
+  /** The API of its sessions, for models of the kind `realtime`. */
+  realtimeApi: Schema.optionalKey(RealtimeApi),
 }
 
 export const AdminModels = Schema.Struct({

@@ -34,7 +34,15 @@ const gateway = useGateway({
           (role) => `  - { id: ${role}_${tag}, email: ${email(role)}, org: ${ids.org}, role: ${role} }`,
         ),
       ].join("\n"),
-    ),
+    )
+      .replace(
+        "models:\n",
+        `models:
+  - { handle: talk, kind: realtime, targets: [{ vendor: openai, model: x }] }
+  - { handle: live, kind: realtime, targets: [{ vendor: gemini, model: x }] }
+`,
+      )
+      .replace("models: [main,", "models: [talk, live, main,"),
 })
 
 const decode = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) =>
@@ -222,6 +230,14 @@ describe("beside", () => {
     expect(own.currency).toBe("USD")
     expect(own.data).toContainEqual({ handle: "main", kind: "chat" })
     expect((await get("/v1/admin/models", await as("owner"))).status).toBe(401)
+  })
+
+  it("models of the kind realtime have the API of their sessions in both lists", async () => {
+    const apis = ({ data }: AdminModels | OwnModels) =>
+      data.flatMap(({ handle, realtimeApi }) => (realtimeApi === undefined ? [] : [`${handle}: ${realtimeApi}`])).sort()
+    const expected = ["live: google", "talk: openai"]
+    expect(apis(await read(AdminModels, "/v1/admin/models"))).toEqual(expected)
+    expect(apis(await read(OwnModels, "/v1/models", await as("member")))).toEqual(expected)
   })
 
   it("targets tell their health, prices which is in force", async () => {
