@@ -2,6 +2,7 @@
 import type { OrgList } from "../protocol/control/admin-directory.ts"
 import type { AdminModels, AdminPlans, OwnModels } from "../protocol/control/model-list.ts"
 import type { TeamRecord } from "../protocol/control/tenants.ts"
+import type { RealtimeApi } from "../protocol/kinds/call-kind.ts"
 import { get } from "./api.ts"
 import { type Page, useLoad } from "./load.ts"
 import { routeFor, type Viewer } from "./viewer.ts"
@@ -11,6 +12,7 @@ export type Choices = ReadonlyArray<readonly [value: string, name: string]>
 interface NamedModel {
   readonly handle: string
   readonly kind: string
+  readonly realtimeApi?: RealtimeApi
   readonly targets?: ReadonlyArray<{ readonly vendor: string }>
 }
 

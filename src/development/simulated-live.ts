@@ -21,6 +21,8 @@ class SimulatedLiveVoice {
   readonly #session: LiveTwinSession
   /** Whether it answers with text. */
   readonly #writes: boolean
+  /** Whether it sends a transcript of the sound that it has heard. */
+  readonly #transcribes: boolean
   /** Texts since the last answer. */
   #texts: Array<string> = []
   #heardSeconds = 0
@@ -34,6 +36,7 @@ class SimulatedLiveVoice {
     const generation = objectAt(session.setup, "generationConfig") ?? objectAt(session.setup, "generation_config")
     const modalities = generation?.["responseModalities"] ?? generation?.["response_modalities"]
     this.#writes = Array.isArray(modalities) && modalities.includes("TEXT")
+    this.#transcribes = "inputAudioTranscription" in session.setup || "input_audio_transcription" in session.setup
   }
 
   async hear(message: JsonObject): Promise<void> {
@@ -72,6 +75,8 @@ class SimulatedLiveVoice {
     const said = [...this.#texts, ...heard].join(", ") || "nothing"
     const words = `You said: ${said}`.split(/(?<=\s)/)
     const usage = this.#usageOf(words.length)
+    for (const text of this.#transcribes ? heard : [])
+      this.#session.send({ serverContent: { inputTranscription: { text } } })
     for (const [at, text] of words.entries()) {
       if (this.#writes) this.#session.send({ serverContent: { modelTurn: { parts: [{ text }] } } })
       else {

@@ -30,6 +30,7 @@ import { layerOtlp } from "../telemetry/otlp.ts"
 import { Tenants } from "../tenants/tenants.ts"
 import { ResolveHost } from "../upstream/egress.ts"
 import { TargetHealth } from "../upstream/health.ts"
+import type { LiveScript } from "./live-twin.ts"
 import type { RealtimeScript } from "./scripted-realtime.ts"
 import { startScriptedVendor, type VendorScript } from "./scripted-vendor.ts"
 import { configValues, layerTestDatabases, type TestConfig, testStores } from "./stores.ts"
@@ -46,6 +47,8 @@ export interface GatewayOptions {
   readonly script?: VendorScript
   /** How the first vendor answers realtime sessions. */
   readonly realtime?: RealtimeScript
+  /** How it answers sessions with Google's Live API. */
+  readonly live?: LiveScript
   /** Resolves host names for the egress guard; the system's resolver if absent. */
   readonly resolveHost?: (host: string) => Promise<ReadonlyArray<string>>
   /** The factor by which background work comes sooner than usual, for tests that wait for it. */
@@ -170,7 +173,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
   Effect.gen(function* () {
     const ids = options.ids ?? newTestIds()
     const adminKey = "wa_test_secret"
-    const vendor = yield* startScriptedVendor(options.script ?? answering(answer), options.realtime)
+    const vendor = yield* startScriptedVendor(options.script ?? answering(answer), options.realtime, 0, options.live)
     const second = yield* startScriptedVendor(options.script ?? answering(answer))
     // A slow test machine must not cause load shedding, nor make its stores look dead.
     const config = WeirConfig.layerWith({

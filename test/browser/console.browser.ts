@@ -10,6 +10,7 @@ import { Effect, Redacted, Schema } from "effect"
 import type { BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { answerWhole } from "../../src/development/simulated-kinds.ts"
+import { speakLive } from "../../src/development/simulated-live.ts"
 import { answerMedia } from "../../src/development/simulated-media.ts"
 import { speakRealtime } from "../../src/development/simulated-realtime.ts"
 import { AuditEntries } from "../../src/protocol/control/activity.ts"
@@ -17,6 +18,8 @@ import { LedgerResponse } from "../../src/protocol/control/admin.ts"
 import { SearchResults } from "../../src/protocol/control/search.ts"
 import { UsageSummary } from "../../src/protocol/control/usage-summary.ts"
 import { hello, newTestIds, testCatalogue } from "../../src/testing/index.ts"
+import { liveUsage, soundMessage } from "../../src/testing/live-messages.ts"
+import type { LiveTwinSession } from "../../src/testing/live-twin.ts"
 import { answering } from "../../src/testing/vendor-replies.ts"
 import { balanceOf, eventually, useGateway } from "../support/gateway.ts"
 import { useListingVendor } from "../support/listing-vendor.ts"
@@ -33,6 +36,7 @@ afterAll(() => smtp.stop())
 const gateway = useGateway({
   ids,
   realtime: speakRealtime,
+  live: (session) => speakLive(interruptedBy("Stop", session)),
   config: { replyCacheWaitMs: 30_000, smtpUrl: Redacted.make(smtp.url), authPerMinute: 1_000_000 },
   catalogue: (urls) =>
     testCatalogue(
@@ -61,6 +65,7 @@ const gateway = useGateway({
   - { handle: hear, kind: transcription, targets: [{ vendor: openai, model: w }] }
   - { handle: film, kind: video, targets: [{ vendor: openai, model: v }] }
   - { handle: talk, kind: realtime, targets: [{ vendor: openai, model: x }] }
+  - { handle: talk-google, kind: realtime, targets: [{ vendor: gemini, model: simulated-live }] }
 `,
       )
       .replace(
@@ -73,10 +78,26 @@ const gateway = useGateway({
   - { model: hear, currency: USD, dims: { audio_seconds: "1" }, from: 2026-01-01 }
   - { model: film, currency: USD, dims: { video_seconds: "1" }, from: 2026-01-01 }
   - { model: talk, currency: USD, input: "4", output: "16", from: 2026-01-01 }
+  - { model: talk-google, currency: USD, input: "50000", output: "200000", from: 2026-01-01 }
 `,
       )
-      .replace("models: [main,", "models: [embed, rank, draw, say, hear, film, talk, main,"),
+      .replace("models: [main,", "models: [embed, rank, draw, say, hear, film, talk, talk-google, main,"),
 })
+
+/** A session in which the model is interrupted when it hears a word. */
+const interruptedBy = (word: string, session: LiveTwinSession): LiveTwinSession => ({
+  ...session,
+  next: async (kind) => {
+    const message = await session.next(kind)
+    if (!JSON.stringify(message ?? {}).includes(word)) return message
+    session.send({ serverContent: { outputTranscription: { text: "A long story" } } })
+    session.send(soundMessage(Buffer.alloc(480_000)))
+    session.send({ serverContent: { interrupted: true } })
+    session.send({ serverContent: { turnComplete: true }, usageMetadata: liveUsage(1, 0, 3, 10) })
+    return session.next(kind)
+  },
+})
+
 const { newPage, look, complaints } = useChromium()
 const listing = useListingVendor("vendor-credential")
 const priceFile = fileURLToPath(new URL("../support/model_prices.json", import.meta.url))
@@ -773,6 +794,47 @@ describe("what it shows", () => {
     await page.getByText("The session could not be opened").waitFor()
   })
 
+  it("the playground talks with a model of Google's Live API, and shows the transcript and the cost", async () => {
+    const page = await asOperator({ permissions: ["microphone"] })
+    await page.addInitScript(countPlayed)
+    await page.reload()
+    await show(page, "playground", "Playground")
+    const say = async (text: string) => {
+      await page.getByLabel("Say", { exact: true }).fill(text)
+      await page.getByRole("button", { name: "Say it" }).click()
+    }
+    await page.getByLabel("Call as").selectOption(ids.org)
+    await page.getByLabel("Voice of").selectOption("talk-google")
+    await page.getByRole("button", { name: "Type", exact: true }).click()
+    await say("Hello, river")
+    await page.getByText("You said: Hello, river").waitFor()
+    await page.getByText(/Last answer: \d+ tokens in, \d+ out/).waitFor()
+    expect(await page.evaluate("window.playedSeconds")).toBeCloseTo(0.4, 1)
+    await say("Stop")
+    await page.getByText("A long story interrupted").waitFor()
+    expect(await page.evaluate("window.stoppedSounds")).toBeGreaterThan(0)
+    expect(await findings(page)).toEqual([])
+    await page.getByRole("button", { name: "End the session" }).click()
+    expect(await page.getByRole("alert").count()).toBe(0)
+    await page.getByRole("button", { name: "Talk", exact: true }).click()
+    await expect.poll(() => page.evaluate("window.sentSounds"), { timeout: 15_000 }).toBeGreaterThan(8)
+    await say("And?")
+    await page.getByText(/^[\d.]+ seconds of sound/).waitFor()
+    await page.getByText(/You said: And\?, [\d.]+ seconds of sound/).waitFor()
+    await page.getByText("Last event: turnComplete, usageMetadata").waitFor()
+    await page.getByRole("button", { name: "End the session" }).click()
+    await page.getByRole("link", { name: "Cost of each answer" }).click()
+    await page.getByRole("heading", { name: "Exchanges", level: 1 }).waitFor()
+    const costs = page.getByRole("row").filter({ hasText: "talk-google" }).locator("td:last-child")
+    await expect.poll(() => costs.allTextContents()).toEqual(expect.arrayContaining(["3.35 USD", "2.65 USD"]))
+    await show(page, "playground", "Playground")
+    await page.getByLabel("Voice of").selectOption("talk-google")
+    await page.getByLabel("Call as").selectOption({ label: "a key of your own" })
+    await page.getByLabel("Key, as KEY_ID~SECRET").fill("key_none~wrong")
+    await page.getByRole("button", { name: "Type", exact: true }).click()
+    await page.getByText("The application key is not valid").waitFor()
+  })
+
   it("the playground shows a picture, plays sound, writes down a recording, and watches a video", async () => {
     const page = await asOperator()
     await show(page, "playground", "Playground")
@@ -1127,3 +1189,14 @@ describe("the first load", () => {
     proxy.close()
   })
 })
+
+/** Counts the sounds that a page sends, plays and stops. */
+const countPlayed = `
+  window.playedSeconds = 0
+  window.stoppedSounds = 0
+  window.sentSounds = 0
+  const { start, stop } = AudioBufferSourceNode.prototype
+  AudioBufferSourceNode.prototype.start = function (at) { window.playedSeconds += this.buffer.duration; return start.call(this, at) }
+  AudioBufferSourceNode.prototype.stop = function () { window.stoppedSounds++; return stop.call(this) }
+  const { send } = WebSocket.prototype
+  WebSocket.prototype.send = function (text) { if (text.includes("rate=16000")) window.sentSounds++; return send.call(this, text) }`

@@ -1,10 +1,12 @@
 /** The choice of a model of one kind. */
 import { html } from "htm/preact"
 import { useId } from "preact/hooks"
+import type { RealtimeApi } from "../../../protocol/kinds/call-kind.ts"
 
 export interface KnownModel {
   readonly handle: string
   readonly kind: string
+  readonly realtimeApi?: RealtimeApi
 }
 
 export const ofKind = (models: ReadonlyArray<KnownModel>, kind: string): ReadonlyArray<string> =>
