@@ -88,7 +88,8 @@ class Bench {
       const generic = genericArguments(sdk.name, id, recorded)
       route = routeIn(await call(this.#routes, recorded, generic))
       // Its objects were made before.
-      if (prepare === undefined) await this.#own(sdk.client, idsIn(route ?? ""))
+      const [asked = "", path = ""] = decodeURIComponent(route ?? "").split(" ")
+      if (prepare === undefined && this.#isDeclared(asked, path)) await this.#own(sdk.client, idsIn(path))
       // Where the objects that a method needs cannot be made, its own answer says the reason.
       const prepared = await prepare?.().catch(() => undefined)
       called = await call(this.#calls, method, prepared ?? generic)

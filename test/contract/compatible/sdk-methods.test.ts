@@ -11,7 +11,8 @@ beforeAll(async () => {
   tables = await Effect.runPromise(
     Effect.scoped(Effect.flatMap(startCalledGateway, (gateway) => Effect.promise(() => makeTables(gateway)))),
   )
-})
+  // More than 900 methods are called, one after the other.
+}, 300_000)
 
 describe("the methods of the SDKs", () => {
   it("are as their page says: npm run sdk-methods", () => {
