@@ -8,7 +8,7 @@ export interface Recorded {
   /** Without its query. */
   readonly path: string
   readonly status: number
-  /** The reply's text, or its beginning. */
+  /** The reply's text so far, or its beginning. */
   readonly text: string
 }
 
@@ -35,7 +35,14 @@ export const startRecorder = async (gatewayUrl?: string): Promise<Recorder> => {
   const finishOf =
     ({ method = "", url = "", headers }: IncomingMessage): Finish =>
     (status, text) => {
-      recorded.push({ method, path: url.replace(/\?.*/, ""), status, text })
+      recorded.push({
+        method,
+        path: url.replace(/\?.*/, ""),
+        status,
+        get text() {
+          return text()
+        },
+      })
       if (headers.upgrade !== undefined && status !== 101) socketRefused.resolve()
     }
   const server = createServer((request, reply) => {
@@ -58,7 +65,7 @@ export const startRecorder = async (gatewayUrl?: string): Promise<Recorder> => {
   return { url, take, refusedSocket: () => socketRefused.promise, close }
 }
 
-type Finish = (status: number, text: string) => void
+type Finish = (status: number, text: () => string) => void
 
 const listen = (server: Server): Promise<string> =>
   new Promise((resolve) => {
@@ -70,7 +77,7 @@ const listen = (server: Server): Promise<string> =>
 
 const refuse = (request: IncomingMessage, reply: ServerResponse, finish: Finish): void => {
   request.resume().once("end", () => {
-    finish(400, "")
+    finish(400, () => "")
     reply.writeHead(400, { "content-type": "application/json" })
     reply.end(JSON.stringify({ error: { message: "recorded" } }))
   })
@@ -85,8 +92,8 @@ const forward = (gatewayUrl: string, request: IncomingMessage, reply: ServerResp
       if (bytes < recordedBytes) chunks.push(chunk)
       bytes += chunk.length
     })
-    // Recorded before the SDK reads the end.
-    answer.once("end", () => finish(answer.statusCode ?? 0, Buffer.concat(chunks).toString("utf8")))
+    // Recorded before the SDK sees it: it may leave at its first bytes.
+    finish(answer.statusCode ?? 0, () => Buffer.concat(chunks).toString("utf8"))
     reply.writeHead(answer.statusCode ?? 502, answer.headers)
     answer.pipe(reply)
   })
@@ -103,7 +110,7 @@ const forwardSocket = (gatewayUrl: string, request: IncomingMessage, socket: Dup
   onward.write(`${request.method} ${request.url} HTTP/1.1\r\n${headers}\r\n`)
   onward.once("data", (chunk) => {
     const text = chunk.toString("latin1")
-    finish(Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0), text.replace(/^.*?\r\n\r\n/s, ""))
+    finish(Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0), () => text.replace(/^.*?\r\n\r\n/s, ""))
   })
   for (const [from, to] of [
     [socket, onward],
