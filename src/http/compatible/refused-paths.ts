@@ -43,7 +43,7 @@ const cohere = "/cohere"
 const kept = insteadOf(`use /openai/v1/responses and /openai/v1/conversations, or ${passThrough}`)
 
 const unstored =
-  "A list of chat completions is not supported: they are not stored; keep responses, and read them at /openai/v1/responses/ID"
+  "A stored chat completion is not supported: they are not stored; keep responses, and read them at /openai/v1/responses/ID"
 
 const ofOpenai: ReadonlyArray<RefusedPath> = [
   ...["assistants", "threads"].map(at(chatApi, openai, kept)),
