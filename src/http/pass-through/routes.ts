@@ -10,11 +10,14 @@ export const passThroughRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const { answer } = yield* PassThrough
     for (const path of ["/pass/*", "/openai/v1/*", "/anthropic/v1/*", "/gemini/*", "/cohere/*"] as const) {
-      yield* router.add(
-        "*",
-        path,
-        (request) => answer(request) ?? failureAt(request.url)(newRequestId(), routeNotFound),
-      )
+      // A request for the head alone goes to the route of GET: a route of every method would take it from others.
+      for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE"] as const) {
+        yield* router.add(
+          method,
+          path,
+          (request) => answer(request) ?? failureAt(request.url)(newRequestId(), routeNotFound),
+        )
+      }
     }
   }),
 )
