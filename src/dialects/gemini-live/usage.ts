@@ -1,5 +1,6 @@
 /** Usage of one response of a session with Google's Live API. Pure. Source: https://ai.google.dev/api/live#usagemetadata */
 import { countAt, type JsonObject, objectsAt, reportedCountAt, stringAt } from "../parse/json.ts"
+import { realtimeCounts } from "../realtime-counts.ts"
 import type { ResponseUsage } from "../realtime-dialect.ts"
 
 /** The names of the output in both APIs. */
@@ -15,32 +16,24 @@ export const usageOfMetadata = (usage: JsonObject): ResponseUsage | undefined =>
   // Input of Google's own tools counts as input, thoughts count as output.
   const inTokens = (prompt ?? 0) + countAt(usage, "toolUsePromptTokenCount")
   const outTokens = (response ?? 0) + thoughts
-  const cached = Math.min(countAt(usage, "cachedContentTokenCount"), inTokens)
-  const full = inTokens - cached
   const sum = (details: string, ...modalities: ReadonlyArray<string>) =>
     objectsAt(usage, details)
       .filter((detail) => modalities.includes(stringAt(detail, "modality") ?? ""))
       .reduce((total, detail) => total + countAt(detail, "tokenCount"), 0)
   const input = (...modalities: ReadonlyArray<string>) =>
     sum("promptTokensDetails", ...modalities) + sum("toolUsePromptTokensDetails", ...modalities)
-  const cachedAudio = Math.min(sum("cacheTokensDetails", "AUDIO"), cached)
-  const cachedImages = Math.min(sum("cacheTokensDetails", ...pictures), cached - cachedAudio)
-  const audioIn = Math.min(Math.max(0, input("AUDIO") - cachedAudio), full)
-  const dims = {
-    audio_in: audioIn,
-    image_in: Math.min(Math.max(0, input(...pictures) - cachedImages), full - audioIn),
-    cache_read_audio: cachedAudio,
-    audio_out: Math.min(sum(ofGemini.details, "AUDIO") + sum(ofVertex.details, "AUDIO"), outTokens),
-    reasoning: thoughts,
-  }
   return {
-    counts: {
-      inTokens: full,
-      outTokens,
-      cacheReadTokens: cached,
-      cacheWriteTokens: 0,
-      dims: Object.fromEntries(Object.entries(dims).filter(([, count]) => count > 0)),
-    },
+    counts: realtimeCounts({
+      input: inTokens,
+      output: outTokens,
+      cached: countAt(usage, "cachedContentTokenCount"),
+      cachedAudio: sum("cacheTokensDetails", "AUDIO"),
+      cachedImages: sum("cacheTokensDetails", ...pictures),
+      audioIn: input("AUDIO"),
+      imagesIn: input(...pictures),
+      audioOut: sum(ofGemini.details, "AUDIO") + sum(ofVertex.details, "AUDIO"),
+      thoughts,
+    }),
     billedSeconds: 0,
   }
 }

@@ -1,5 +1,6 @@
 /** Usage of one response of a realtime session. Pure. Source: OpenAI API reference, "response.done". */
 import { type JsonObject, objectAt } from "../parse/json.ts"
+import { realtimeCounts } from "../realtime-counts.ts"
 import { noTranscript, type ResponseUsage, type TranscriptUsage } from "../realtime-dialect.ts"
 
 /**
@@ -14,27 +15,17 @@ export const usageOfDone = (event: JsonObject): ResponseUsage | undefined => {
   const input = objectAt(usage, "input_token_details")
   const output = objectAt(usage, "output_token_details")
   const cachedOf = objectAt(input, "cached_tokens_details")
-  const inTokens = countAt(usage, "input_tokens")
-  const outTokens = countAt(usage, "output_tokens")
-  const cached = Math.min(countAt(input, "cached_tokens"), inTokens)
-  const cachedAudio = Math.min(countAt(cachedOf, "audio_tokens"), cached)
-  const cachedImages = Math.min(countAt(cachedOf, "image_tokens"), cached - cachedAudio)
-  const full = inTokens - cached
-  const audioIn = Math.min(Math.max(0, countAt(input, "audio_tokens") - cachedAudio), full)
-  const imageIn = Math.min(Math.max(0, countAt(input, "image_tokens") - cachedImages), full - audioIn)
   return {
-    counts: {
-      inTokens: full,
-      outTokens,
-      cacheReadTokens: cached,
-      cacheWriteTokens: 0,
-      dims: positive({
-        audio_in: audioIn,
-        image_in: imageIn,
-        cache_read_audio: cachedAudio,
-        audio_out: Math.min(countAt(output, "audio_tokens"), outTokens),
-      }),
-    },
+    counts: realtimeCounts({
+      input: countAt(usage, "input_tokens"),
+      output: countAt(usage, "output_tokens"),
+      cached: countAt(input, "cached_tokens"),
+      cachedAudio: countAt(cachedOf, "audio_tokens"),
+      cachedImages: countAt(cachedOf, "image_tokens"),
+      audioIn: countAt(input, "audio_tokens"),
+      imagesIn: countAt(input, "image_tokens"),
+      audioOut: countAt(output, "audio_tokens"),
+    }),
     billedSeconds: Math.ceil(numberAt(usage, "billable_audio_seconds")),
   }
 }
@@ -68,6 +59,3 @@ const numberAt = (from: JsonObject, key: string): number => {
   const value = from[key]
   return typeof value === "number" && value > 0 && value < 1e9 ? value : 0
 }
-
-const positive = (dims: Readonly<Record<string, number>>): Readonly<Record<string, number>> =>
-  Object.fromEntries(Object.entries(dims).filter(([, count]) => count > 0))
