@@ -30,7 +30,6 @@ interface KnownRoute {
   readonly methods: Methods
   readonly owners?: ReadonlyArray<string>
   readonly price: Price
-  readonly headers?: ReadonlyArray<string>
   /** Whether it is served below the base of its API too. */
   readonly isMounted?: false
 }
@@ -162,7 +161,7 @@ export const isKnownApi = (name: string): name is Mount => Object.hasOwn(known, 
 
 /** The routes of an API, with a vendor of the same name. A call whose cost is not known costs 1 USD. */
 export const knownRoutes = (api: Mount): ReadonlyArray<PassThrough> =>
-  Object.entries(known[api]).map(([id, { path, methods, owners, price, headers, isMounted = true }]) => ({
+  Object.entries(known[api]).map(([id, { path, methods, owners, price, isMounted = true }]) => ({
     id,
     vendor: api,
     path,
@@ -171,7 +170,6 @@ export const knownRoutes = (api: Mount): ReadonlyArray<PassThrough> =>
     price,
     ...(price !== "free" && { hold: price["call"] ?? "1" }),
     ...(owners !== undefined && { owners }),
-    ...(headers !== undefined && { headers }),
   }))
 
 /** The routes whose price the operator has to set. */

@@ -8,11 +8,13 @@ import type { Caller } from "../../identity/caller.ts"
 import { Caches, cachedContentOf } from "../../jobs/caches.ts"
 import type { PinnedTarget } from "../../kinds/chat/chat-request.ts"
 import { partsInclude } from "../../media/parts-include.ts"
-import { invalidInput, issuesOf } from "../../protocol/json/issues.ts"
+import { invalidInput } from "../../protocol/json/issues.ts"
 import { parseBody } from "../../protocol/json/json-body.ts"
 import { editJson, set } from "../../protocol/json/json-edit.ts"
 import { type Authenticated, fromRouter } from "../caller-request.ts"
+import { geminiVersions } from "./model-path.ts"
 import { makeAnswerIn } from "./reply.ts"
+import { decodeQuery } from "./responses/list-query.ts"
 
 const mostListed = 100
 
@@ -31,12 +33,9 @@ export const cacheRoutes = HttpRouter.use(
     const answerIn = yield* makeAnswerIn
     const clock = yield* Clock.Clock
 
-    const list = Effect.fnUntraced(function* ({ caller, request }: Authenticated) {
-      const query = Object.fromEntries(new URL(request.url, "http://gateway").searchParams)
-      const { pageSize, pageToken } = yield* Effect.mapError(Schema.decodeUnknownEffect(ListQuery)(query), (error) =>
-        invalidInput(issuesOf(error)),
-      )
-      const { jobs, next } = yield* caches.list(caller, { after: pageToken, most: pageSize })
+    const list = Effect.fnUntraced(function* (call: Authenticated) {
+      const { pageSize, pageToken } = yield* decodeQuery(ListQuery, call)
+      const { jobs, next } = yield* caches.list(call.caller, { after: pageToken, most: pageSize })
       return HttpServerResponse.jsonUnsafe({
         cachedContents: jobs.map((job) => cacheOf(cachedContentOf(job))),
         ...(next !== undefined && { nextPageToken: next }),
@@ -58,7 +57,7 @@ export const cacheRoutes = HttpRouter.use(
       return HttpServerResponse.jsonUnsafe({})
     })
 
-    for (const version of ["v1", "v1beta", "v1alpha"]) {
+    for (const version of geminiVersions) {
       const path = `/gemini/${version}/cachedContents` as const
       yield* router.add("GET", path, (request) => answerIn(generateApi, fromRouter(request), list))
       for (const [method, answer] of [

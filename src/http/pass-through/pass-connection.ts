@@ -4,7 +4,7 @@ import { Option, Schema } from "effect"
 import type { ErrorWords } from "../../dialects/client/whole-client.ts"
 import { PlainText } from "../../dialects/openai-chat/media-client.ts"
 import { PassedReply } from "../../kinds/passed/passed-request.ts"
-import { typeOf } from "../../kinds/passed/reply-form.ts"
+import { lineTypes, typeOf } from "../../kinds/passed/reply-form.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { ApiConnection } from "../compatible/api-connection.ts"
 import { foreignHeaders } from "../foreign-bytes.ts"
@@ -18,10 +18,7 @@ const texts: ReadonlySet<string> = new Set([
   "text/event-stream",
   "text/plain",
   "text/csv",
-  "application/x-ndjson",
-  "application/ndjson",
-  "application/jsonl",
-  "application/x-jsonlines",
+  ...lineTypes,
 ])
 
 /** The headers of a reply with a vendor's bytes, which are on the gateway's own origin. */

@@ -4,7 +4,6 @@ import type { CallRequest } from "../../calls/kind.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { IdSegment } from "../../pass-through/named-ids.ts"
 import type { Route } from "../../pass-through/routes.ts"
-import type { RoutePath } from "../../protocol/catalogue/pass-through.ts"
 
 export type PassedMethod = Route<unknown>["declared"]["methods"][number]
 
@@ -12,7 +11,7 @@ export interface PassedRequest extends CallRequest {
   readonly route: Route<CallTarget>
   readonly method: PassedMethod
   /** Below the vendor's base URL, with its query. */
-  readonly path: typeof RoutePath.Type
+  readonly path: string
   /** The headers that are passed on. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array

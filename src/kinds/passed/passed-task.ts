@@ -113,10 +113,11 @@ export class PassedTask implements Task<PassedReply> {
     this.#units = new ReportedUnits(request.route.usage)
     this.#units.headers(head.headers)
     const form = formOf(head)
-    // A text is read whole where policies review it.
-    this.#isStreamed = !isRead(form, reply.isReviewed) && !(this.#ids.isOfAll && form !== "json")
     // A list that is no JSON cannot be divided among its owners.
-    if (this.#ids.isOfAll && form !== "json")
+    const isUndivided = this.#ids.isOfAll && form !== "json"
+    // A text is read whole where policies review it.
+    this.#isStreamed = !isUndivided && !isRead(form, reply.isReviewed)
+    if (isUndivided)
       return new BodyReader(
         () => {},
         () => malformedReply,

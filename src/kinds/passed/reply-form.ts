@@ -3,12 +3,12 @@ import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
 
 export type ReplyForm = "json" | "events" | "lines" | "text" | "bytes"
 
-const lines: ReadonlySet<string> = new Set([
+/** Types of lines of JSON. */
+export const lineTypes: ReadonlySet<string> = new Set([
   "application/x-ndjson",
   "application/ndjson",
   "application/jsonl",
   "application/x-jsonlines",
-  "application/stream+json",
 ])
 
 export const typeOf = (contentType: string | undefined): string =>
@@ -18,7 +18,7 @@ export const formOf = (head: UpstreamHead): ReplyForm => {
   const type = typeOf(head.headers["content-type"])
   if (type === "application/json" || type.endsWith("+json") || isEmpty(head)) return "json"
   if (type === "text/event-stream" && isEventStream(head)) return "events"
-  if (lines.has(type)) return "lines"
+  if (lineTypes.has(type)) return "lines"
   return type.startsWith("text/") ? "text" : "bytes"
 }
 

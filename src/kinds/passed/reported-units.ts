@@ -20,11 +20,6 @@ export class ReportedUnits {
     return this.#counts
   }
 
-  /** Whether every unit was reported. */
-  get isComplete(): boolean {
-    return this.#counts.size === this.#places.size
-  }
-
   headers(headers: Readonly<Record<string, string>>): void {
     for (const [unit, place] of this.#places) {
       const text = "header" in place ? headers[place.header] : undefined
