@@ -81,7 +81,8 @@ export const allEdits: ReadonlyArray<Edit> = [
   ),
   ...edits(
     "src/calls/vendor/target-loop.ts",
-    ["if (isFinal || !isWorthFailover(error, triesAfterRefusal))", "if (!isWorthFailover(error, triesAfterRefusal))"],
+    ["if (isFinal || !mayAskAnother() || !isWorth", "if (!mayAskAnother() || !isWorth"],
+    ["if (isFinal || !mayAskAnother() || !isWorth", "if (isFinal || !isWorth"],
     ["why === undefined ? Effect.void : health.coolDown(target.key, why, despite)", "Effect.void"],
     ["    despite = nextRound(errors, despite)\n", "    despite = undefined\n"],
     ["if (!isFinal && error._tag", "if (error._tag"],

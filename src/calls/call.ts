@@ -210,6 +210,10 @@ const asked = <Body extends object>(heldCall: HeldCall<Body>) =>
 const answered = <Body extends object>(heldCall: HeldCall<Body>) => {
   const { task, services, hold, conversation, caching } = heldCall
   if (caching?.state === "hit") return follow(heldCall, caching.flight)
+  if (task.isRecordedFirst === true) {
+    const record = Effect.suspend(() => services.ledger.checkpoint([leasedCallOf(heldCall).checkpoint()]))
+    conversation.recorded = Effect.mapError(record, toServiceError)
+  }
   if (task.asksForJob !== true) return converse(conversation)
   const begun = Effect.mapError(services.jobAttempts.begin(hold, task.model), toServiceError)
   return Effect.andThen(begun, converse(conversation))

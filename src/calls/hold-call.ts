@@ -153,7 +153,7 @@ const conversationOf = <Body extends object>(
   health.inForce(current)
   return makeConversation({
     requestId: call.requestId,
-    client,
+    client: task.clientOf?.(client) ?? client,
     health,
     context,
     work: task,

@@ -16,6 +16,7 @@ import type { ReplyCaching } from "../protocol/control/reply-cache.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { ExchangeMeta, Stop } from "../protocol/exchange.ts"
 import type { Timeouts } from "../protocol/timeout-tiers.ts"
+import type { VendorClient } from "../upstream/client.ts"
 import type { CacheableReply } from "./reply/cacheable-reply.ts"
 import type { ClientReply } from "./reply/reply.ts"
 import type { SettledUsage } from "./reply/reply-body.ts"
@@ -93,6 +94,8 @@ export interface Task<Body extends object> extends Work {
    */
   readonly bill: (broken: BrokenReason | undefined) => Bill | undefined
   readonly charge: (bill: Bill) => Charge
+  /** The way to its targets, if it is not that of all vendors. */
+  readonly clientOf?: (client: VendorClient["Service"]) => VendorClient["Service"]
   /** Whether the vendor is asked for a job, which is recorded before. */
   readonly asksForJob?: boolean
   /** The job that the vendor works on after this call; the billed amount moves to its account. */

@@ -92,6 +92,7 @@ const combine = (a: PlatformDocument, b: PlatformDocument, merge: Merge): Platfo
   const webhooks = merge("webhooks", a.webhooks, b.webhooks)
   const exports = merge("exports", a.exports, b.exports)
   const passThrough = merge("passThrough", a.passThrough, b.passThrough)
+  const toolServers = merge("toolServers", a.toolServers, b.toolServers)
   return {
     version,
     ...(timeouts && { timeouts }),
@@ -107,6 +108,7 @@ const combine = (a: PlatformDocument, b: PlatformDocument, merge: Merge): Platfo
     ...(webhooks && { webhooks }),
     ...(exports && { exports }),
     ...(passThrough && { passThrough }),
+    ...(toolServers && { toolServers }),
     ...(files && { files }),
   }
 }

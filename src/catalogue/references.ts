@@ -24,6 +24,7 @@ import {
 import { keptKinds } from "../protocol/control/reply-cache.ts"
 import { isWithinMoney, mostMoney } from "../protocol/values/bounds.ts"
 import { parseNetwork } from "../protocol/values/network.ts"
+import { serverProblems } from "../tools/server-problems.ts"
 import { addressOf } from "./addresses.ts"
 import { lackingPrice } from "./price-of-kind.ts"
 import { thresholdProblems } from "./price-thresholds.ts"
@@ -322,6 +323,11 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
       problems.push({ path: ["passThrough", at, ...path], message })
     }
   })
+  document.toolServers?.forEach((server, at) => {
+    for (const { path, message } of serverProblems(server)) {
+      problems.push({ path: ["toolServers", at, ...path], message })
+    }
+  })
   const filesProblem = document.files && exportProblem(document.files)
   if (filesProblem !== undefined) problems.push({ path: ["files"], message: filesProblem })
   // This check is not in the schema, because stored catalogues must stay readable.
@@ -352,6 +358,7 @@ export const platformSectionsWithId = [
   "webhooks",
   "exports",
   "passThrough",
+  "toolServers",
 ] as const
 
 const sectionsWithId = [...platformSectionsWithId, "orgs", "users", "teams", "apps", "keys", "topups"] as const

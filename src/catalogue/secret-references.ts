@@ -21,12 +21,20 @@ export const secretReferences = (
     webhooks = [],
     exports = [],
     files,
+    toolServers = [],
     orgs = [],
     keys = [],
   } = document
   return new Set([
     ...vendors.flatMap((vendor) => [...entryReferences(vendor), ...identityReferences(vendor)]),
     ...searchProviders.flatMap(entryReferences),
+    ...toolServers.flatMap((server) => [
+      ...entryReferences(server),
+      ...given(server.oauth?.clientSecret),
+      ...[...Object.values(server.headers ?? {}), ...Object.values(server.command?.environment ?? {})].filter(
+        isReference,
+      ),
+    ]),
     ...policies.flatMap(({ match }) => accountReferences(accountOfMatch(match))),
     ...webhooks.flatMap((webhook) => [
       ...given(webhook.url).filter(isReference),

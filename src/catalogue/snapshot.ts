@@ -20,11 +20,14 @@ import type { Model, Target } from "../protocol/catalogue/model.ts"
 import type { Plan } from "../protocol/catalogue/plan.ts"
 import type { PriceEntry } from "../protocol/catalogue/price.ts"
 import type { SearchProvider } from "../protocol/catalogue/search-provider.ts"
+import type { ToolServer } from "../protocol/catalogue/tool-server.ts"
 import type { AddressedVendor, BatchRunner, Vendor } from "../protocol/catalogue/vendor.ts"
 import type { Webhook } from "../protocol/catalogue/webhook.ts"
 import type { WebhookForm } from "../protocol/control/webhook.ts"
 import type { ModelKind } from "../protocol/kinds/call-kind.ts"
 import type { ResolveRef } from "../secrets.ts"
+import { type DeclaredServer, readServer } from "../tools/declared-server.ts"
+import { toolAccess } from "../tools/tool-access.ts"
 import { isReference, type Network, readNetwork } from "../upstream/network.ts"
 import type { Pooled } from "../upstream/pool.ts"
 import { addressOf } from "./addresses.ts"
@@ -172,10 +175,15 @@ export interface CatalogueSnapshot {
   readonly exports: ReadonlyArray<ExportPlace>
   /** Routes of known vendors. */
   readonly passThrough: ReadonlyArray<Route<CallTarget>>
+  /** Servers of tools, in the catalogue's order. */
+  readonly toolServers: ReadonlyMap<string, ToolServerEntry>
   /** Undefined if the catalogue names none. */
   readonly files: FilesPlace | undefined
   /** The timeout profile of an environment. */
 }
+
+/** A server of tools. */
+export type ToolServerEntry = DeclaredServer<CallTarget>
 
 export interface VendorIdentity {
   readonly vendor: string
@@ -241,8 +249,39 @@ export const makeSnapshot = (
       const entry = vendors.get(declared.vendor)
       return entry === undefined ? [] : [readRoute(declared, targetOfRoute(entry, handleOfRoute(declared.id)))]
     }),
+    toolServers: new Map(
+      (document.toolServers ?? []).map((server) => [
+        server.id,
+        readServer(server, targetsOfTools(server, resolve), resolve),
+      ]),
+    ),
     files: document.files && filesPlaceOf(document.files, resolve),
   }
+}
+
+/** A server of tools is asked as a vendor is. */
+const targetsOfTools = (server: ToolServer, resolve: ResolveRef): ReadonlyArray<CallTarget> => {
+  const { id, url, replicas = [], openapi, credential, timeouts } = server
+  const addresses = url === undefined ? [openapi?.baseUrl ?? `process:${id}`] : [url, ...replicas]
+  return addresses.map((baseUrl) => ({
+    vendor: {
+      id,
+      baseUrl,
+      dialect: "mcp",
+      ...(credential !== undefined && { credential }),
+      ...(timeouts !== undefined && { timeouts }),
+    },
+    dialect: toolAccess,
+    credential: redactedOf(credential, resolve),
+    identity: undefined,
+    network: readNetwork(server, resolve),
+    model: id,
+    isOwn: false,
+    isGuarded: false,
+    key: `tools/${id}@${baseUrl}`,
+    tier: 0,
+    weight: 1,
+  }))
 }
 
 const filesPlaceOf = (files: Files, resolve: ResolveRef): FilesPlace => {

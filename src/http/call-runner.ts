@@ -178,6 +178,13 @@ export const makeCallRunner = Effect.gen(function* () {
       return begin(kind, request, requestId, words, identified)
     },
 
+    /** The same for a request whose caller is known, and whose body has been read. */
+    runRead: <Request extends CallRequest, Body extends object>(
+      kind: Kind<Request, Body>,
+      call: Authenticated,
+      words: CallWords<Request, Body>,
+    ): Effect.Effect<void> => begin(kind, call.request, call.requestId, words, readCall(words, call)),
+
     upload: <Request extends CallRequest, Body extends object>(
       kind: Kind<Request, Body>,
       request: UploadRequest,

@@ -28,6 +28,7 @@ const exposedHeaders = [
   "x-goog-upload-status",
   "x-goog-upload-size-received",
   "etag",
+  "mcp-session-id",
   "request-id",
   "retry-after",
   "retry-after-ms",
@@ -48,7 +49,8 @@ const optionsHeaders = {
   "access-control-max-age": "7200",
 }
 
-const isRuntime = (path: string): boolean => path.startsWith("/t1/") || apiBelow(path) !== undefined
+const isRuntime = (path: string): boolean =>
+  path.startsWith("/t1/") || path === "/mcp" || path.startsWith("/mcp/") || apiBelow(path) !== undefined
 
 /** SDKs of other APIs send many headers of their own: below their bases, all headers that a browser asks for are allowed. */
 const allowedFor = ({ url = "", headers }: IncomingMessage): string => {

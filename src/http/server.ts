@@ -15,6 +15,10 @@ import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
+import { CallerTools } from "../tool-servers/caller-tools.ts"
+import { ToolClient } from "../tool-servers/tool-client.ts"
+import { ToolLists } from "../tool-servers/tool-lists.ts"
+import { ToolSessions } from "../tool-servers/tool-sessions.ts"
 import { serveBelow } from "./base-path.ts"
 import { layerLineCalls } from "./compatible/batches/line-calls.ts"
 import { batchRoutes } from "./compatible/batches/routes.ts"
@@ -44,6 +48,8 @@ import {
   type NodeServer,
   trackConnections,
 } from "./listener.ts"
+import { McpEndpoint } from "./mcp/endpoint.ts"
+import { mcpRoutes } from "./mcp/routes.ts"
 import { refuseOddRequests } from "./one-spelling.ts"
 import { trackRequests } from "./open-requests.ts"
 import { PassThrough } from "./pass-through/pass-through.ts"
@@ -133,6 +139,13 @@ const batches = Layer.mergeAll(layerBatchRunner, layerSubmissionRunner.pipe(Laye
   Layer.provide(layerLineCalls),
 )
 
+/** Servers of tools, and their lists. */
+const tools = CallerTools.layer.pipe(
+  Layer.provide(ToolLists.layer),
+  Layer.provideMerge(ToolSessions.layer),
+  Layer.provide(ToolClient.layer),
+)
+
 /** Serves all routes on the configured address; if a port for metrics is set, operators' routes are open there. */
 export const layerServer = Layer.unwrap(
   Effect.gen(function* () {
@@ -153,6 +166,7 @@ export const layerServer = Layer.unwrap(
       uploadRoutes,
       batchRoutes,
       passThroughRoutes,
+      mcpRoutes,
       pageRoutes,
       consoleRoutes,
       guideRoutes(access),
@@ -186,7 +200,8 @@ export const layerServer = Layer.unwrap(
   }),
 ).pipe(
   Layer.provide(batches),
-  Layer.provide(Layer.merge(CompatibleHandlers.layer, PassThrough.layer)),
+  Layer.provide(Layer.mergeAll(CompatibleHandlers.layer, PassThrough.layer, McpEndpoint.layer)),
+  Layer.provide(tools),
   Layer.provide(Layer.merge(OperatorSessions.layer, LargeRequests.layer)),
 )
 

@@ -206,7 +206,9 @@ export class Directory extends Context.Service<
 
 type Known = (typeof KeyList.Encoded)["data"][number]
 type Nullable = "name" | "appName" | "orgId" | "expiresAt" | "madeBy" | "lastUsedAt" | "formerUntil"
-type KeyRow = Omit<Known, Nullable | "models" | "rates"> & { readonly [member in Nullable]: string | null } & {
+type KeyRow = Omit<Known, Nullable | "models" | "rates" | "tools"> & {
+  readonly [member in Nullable]: string | null
+} & {
   readonly hasFormer: boolean | null
   readonly limits: unknown
 }

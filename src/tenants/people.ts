@@ -156,9 +156,10 @@ const teamsOf = (sql: SqlClient.SqlClient) => sql`
 /** The documents of a person `u` and the person's teams, if they have limits. */
 const limitsOf = (sql: SqlClient.SqlClient) => sql`
   array(select jsonb_build_object('scope', case t.kind when 'team' then 'team' else 'person' end, 'id', t.id,
-      'limits', jsonb_strip_nulls(jsonb_build_object('models', t.document -> 'models', 'rates', t.document -> 'rates')))
+      'limits', jsonb_strip_nulls(jsonb_build_object('models', t.document -> 'models', 'rates', t.document -> 'rates',
+        'tools', t.document -> 'tools')))
     from tenants t
-    where t.org_id = u.org_id and t.document ?| array['models', 'rates']
+    where t.org_id = u.org_id and t.document ?| array['models', 'rates', 'tools']
       and (t.kind = 'user' and t.id = u.id
         or t.kind = 'team' and t.status = 'active' and t.document -> 'members' ? u.id)
     order by t.kind, t.id)`
@@ -175,4 +176,4 @@ const readLimits = (rows: ReadonlyArray<unknown>): ReadonlyArray<LimitedSubject>
     }),
   )
 
-const unreadable: LimitedSubject = { scope: "person", id: "", models: [] }
+const unreadable: LimitedSubject = { scope: "person", id: "", models: [], tools: [] }

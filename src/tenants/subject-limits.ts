@@ -1,7 +1,7 @@
 /** Limits of the subjects of a call, and the models that they allow together. Pure. */
 import type { CatalogueSnapshot } from "../catalogue/snapshot.ts"
 import type { SubjectScope } from "../protocol/catalogue/budget.ts"
-import type { ModelList, SubjectLimits } from "../protocol/catalogue/limits.ts"
+import type { ModelList, SubjectLimits, ToolList } from "../protocol/catalogue/limits.ts"
 import type { Org } from "../protocol/catalogue/tenant.ts"
 
 /** The limits that are set at one subject. */
@@ -14,11 +14,19 @@ export interface LimitedSubject extends SubjectLimits {
 export const limitedSubject = (
   scope: SubjectScope,
   id: string,
-  { models, rates }: SubjectLimits,
+  { models, rates, tools }: SubjectLimits,
 ): ReadonlyArray<LimitedSubject> =>
-  models === undefined && rates === undefined
+  models === undefined && rates === undefined && tools === undefined
     ? noSubjects
-    : [{ scope, id, ...(models !== undefined && { models }), ...(rates !== undefined && { rates }) }]
+    : [
+        {
+          scope,
+          id,
+          ...(models !== undefined && { models }),
+          ...(rates !== undefined && { rates }),
+          ...(tools !== undefined && { tools }),
+        },
+      ]
 
 /** The rates of an organisation; its models are a part of it. */
 export const orgRates = ({ id, rates }: Org): ReadonlyArray<LimitedSubject> =>
@@ -58,4 +66,22 @@ export const handlesOf = (holder: ModelHolder, snapshot: CatalogueSnapshot): Rea
     return known === undefined ? all.filter((each) => namesModel(pattern, each)) : [known]
   })
   return [...new Set(listed)].filter((each) => allowsModel(holder, each)).map(({ handle }) => handle)
+}
+
+/** Whether a pattern names a tool: its server, its name, or the start of that. */
+const namesTool = (pattern: string, server: string, tool: string): boolean =>
+  pattern === server || pattern === tool || (pattern.endsWith("*") && tool.startsWith(pattern.slice(0, -1)))
+
+/** An organisation, or a caller with the subjects below it. */
+export interface ToolHolder {
+  readonly org: { readonly tools?: ToolList }
+  readonly limits?: ReadonlyArray<LimitedSubject> | undefined
+}
+
+/** Whether all lists allow a tool. An organisation without a list has none. @param tool with its server, as `weather__forecast` */
+export const allowsTool = ({ org, limits = noSubjects }: ToolHolder, server: string, tool: string): boolean => {
+  const allows = (list: ToolList) => list.some((pattern) => namesTool(pattern, server, tool))
+  return (
+    org.tools !== undefined && allows(org.tools) && limits.every(({ tools }) => tools === undefined || allows(tools))
+  )
 }

@@ -2,7 +2,7 @@
  * The state that the vendor calls of one call share: its work, the destination of the reply, its deadlines and the signal
  * that ends it.
  */
-import { type Context, Data } from "effect"
+import { type Context, Data, type Effect } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { FilesAtTargets } from "../../client-files/vendor-files.ts"
 import type { Watched } from "../../deadlines.ts"
@@ -55,6 +55,8 @@ export interface Conversation {
   readonly attempts: Array<Attempt>
   /** The reason why its last vendor call failed. */
   failure: AttemptError | undefined
+  /** Records the call in the books before a target is asked; undefined if that is not needed. */
+  recorded: Effect.Effect<void, ServiceError> | undefined
   /** Looks at the deadlines no later than at a time; set by the call's watch. */
   lookBy: (dueMs: number) => void
   /** The running vendor call, which has deadlines of its own. */
@@ -72,12 +74,23 @@ export interface Conversation {
 }
 
 /** The values that a conversation begins with. */
-type Begun = "attempts" | "failure" | "lookBy" | "call" | "target" | "namesFiles" | "region" | "opened" | "took"
+type Begun =
+  | "attempts"
+  | "failure"
+  | "recorded"
+  | "lookBy"
+  | "call"
+  | "target"
+  | "namesFiles"
+  | "region"
+  | "opened"
+  | "took"
 
 export const makeConversation = (given: Omit<Conversation, Begun>): Conversation => ({
   ...given,
   attempts: [],
   failure: undefined,
+  recorded: undefined,
   lookBy: () => {},
   call: undefined,
   target: undefined,

@@ -14,9 +14,19 @@ import { VendorCall } from "./vendor-call.ts"
 export const converse = (conversation: Conversation): Effect.Effect<void, ConversationError | EndedEarly> => {
   const { targets, health, nowMs, work, triesAfterRefusal } = conversation
   const { tellsCode } = work
+  const mayAskAnother = work.mayAskAnother?.bind(work)
   const open = (target: CallTarget, despite: Despite | undefined) => askTarget(conversation, target, despite)
   const isCommitted = () => conversation.opened
-  const answer = firstAnswer({ targets, health, nowMs, triesAfterRefusal, tellsCode, open, isCommitted })
+  const answer = firstAnswer({
+    targets,
+    health,
+    nowMs,
+    triesAfterRefusal,
+    tellsCode,
+    open,
+    isCommitted,
+    mayAskAnother,
+  })
   return Effect.flatMap(answer, (answer) => {
     if (Result.isSuccess(answer)) return Effect.void
     conversation.failure = answer.failure.last
@@ -36,6 +46,7 @@ const askTarget = Effect.fnUntraced(function* (
   const startedAt = performance.now()
   const { name, options } = conversation.work.span(target)
   if (conversation.work.prepare !== undefined) yield* conversation.work.prepare(target)
+  if (conversation.recorded !== undefined) yield* conversation.recorded
   conversation.namesFiles = false
   const result = yield* call(conversation, target, despite).pipe(spanned(name, options), Effect.result)
   const { reason } = conversation.signal

@@ -35,6 +35,8 @@ export interface TargetLoop<A, E> {
   readonly open: (target: CallTarget, despite: Despite | undefined) => Effect.Effect<Result.Result<A, AttemptError>, E>
   /** Whether no other target may be asked, because the client has a part of this one's reply; never if absent. */
   readonly isCommitted?: () => boolean
+  /** Whether another target may be asked after a failure; always if absent. */
+  readonly mayAskAnother?: (() => boolean) | undefined
 }
 
 /** The failure of all targets. */
@@ -51,7 +53,7 @@ export interface NoAnswer {
 export const firstAnswer = Effect.fnUntraced(function* <A, E>(
   loop: TargetLoop<A, E>,
 ): Effect.fn.Return<Result.Result<A, NoAnswer>, E> {
-  const { targets, health, open, isCommitted = never, triesAfterRefusal = false } = loop
+  const { targets, health, open, isCommitted = never, mayAskAnother = always, triesAfterRefusal = false } = loop
   let despite: Despite | undefined = "nothing"
   let errors: Array<AttemptError> = []
   while (despite !== undefined) {
@@ -65,7 +67,8 @@ export const firstAnswer = Effect.fnUntraced(function* <A, E>(
       const { failure: error } = answer
       const isFinal = isCommitted()
       if (!isFinal && error._tag !== "TargetCoolingDown") yield* learn(loop, target, error, isSuspect, despite)
-      if (isFinal || !isWorthFailover(error, triesAfterRefusal)) return Result.fail(noAnswer(loop, [error]))
+      if (isFinal || !mayAskAnother() || !isWorthFailover(error, triesAfterRefusal))
+        return Result.fail(noAnswer(loop, [error]))
       errors.push(error)
     }
     despite = nextRound(errors, despite)
@@ -74,6 +77,7 @@ export const firstAnswer = Effect.fnUntraced(function* <A, E>(
 })
 
 const never = () => false
+const always = () => true
 
 /**
  * Runs the beginning of a call of a target whose last calls failed, unless another call tries the target just now.

@@ -54,6 +54,13 @@ export interface Work {
    * @param field that the vendor names @param mentioned names in its text
    */
   readonly clientField?: (field: string | undefined, mentioned: ReadonlyArray<string>) => string | undefined
+  /**
+   * Whether another target may be asked after a failure; always if absent. A request that may have been run is not sent
+   * to another one.
+   */
+  readonly mayAskAnother?: () => boolean
+  /** Whether the books learn of the call before its request is sent, because it must not be sent a second time. */
+  readonly isRecordedFirst?: boolean
   /** Whether clients get the vendor's machine code of a refusal. */
   readonly tellsCode?: boolean
   /** The content that has been received so far. */

@@ -41,7 +41,7 @@ export const passedBill = (
 }
 
 /** Whole counts by their units; parts of a unit in millionths, rounded up. */
-const reportedDims = (reported: ReadonlyMap<string, Amount>): Readonly<Record<string, number>> =>
+export const reportedDims = (reported: ReadonlyMap<string, Amount>): Readonly<Record<string, number>> =>
   Object.fromEntries(
     [...reported].flatMap(([unit, count]) => {
       const isCounted = count % one === 0n

@@ -12,6 +12,7 @@ import { PriceEntry } from "./price.ts"
 import { SearchProvider } from "./search-provider.ts"
 import { App, Key, Org, Team, User } from "./tenant.ts"
 import { TimeoutsOfPlace } from "./timeouts.ts"
+import { ToolServer } from "./tool-server.ts"
 import { Id } from "./values.ts"
 import { Vendor } from "./vendor.ts"
 import { Webhook } from "./webhook.ts"
@@ -47,6 +48,8 @@ export const CatalogueDocument = Schema.Struct({
   exports: list(Export),
   /** Routes of vendors that have no dialect. */
   passThrough: list(PassThrough),
+  /** Servers of tools. */
+  toolServers: list(ToolServer),
   files: Schema.optionalKey(Files),
   topups: list(Topup),
 }).annotate({ identifier: "Catalogue" })

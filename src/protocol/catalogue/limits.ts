@@ -17,6 +17,17 @@ export const ModelPattern = Schema.String.check(
 export const ModelList = Schema.Array(ModelPattern).check(Schema.isMaxLength(1000))
 export type ModelList = typeof ModelList.Type
 
+/** Tools by a server (`weather`), by the name of one (`weather__forecast`), or by the start of names (`wea*`). */
+export const ToolPattern = Schema.String.check(
+  Schema.isPattern(/^(?:[a-z][a-z0-9-]{0,30}(?:__[^\s\p{Cc}*]{1,128})?\*?|\*)$/u, {
+    expected: "a server, a tool such as weather__forecast, or the start of names with * at its end",
+  }),
+)
+
+/** The tools that a subject may use. An empty list is none. */
+export const ToolList = Schema.Array(ToolPattern).check(Schema.isMaxLength(1000))
+export type ToolList = typeof ToolList.Type
+
 /** Whether it names models by their start or a tag, and not one by its handle. */
 export const isPattern = (model: string): boolean => model.endsWith("*") || model.startsWith("tag:")
 
@@ -77,6 +88,11 @@ export const limitFields = {
    * `model: gpt-*`. The subjects above it have their own as well.
    */
   rates: Schema.optionalKey(Rates),
+  /**
+   * The tools that it may use, of those that are allowed above it. An empty list is none. If absent, all of them; an organisation
+   * without a list has none.
+   */
+  tools: Schema.optionalKey(ToolList),
 }
 
 export const SubjectLimits = Schema.Struct(limitFields)

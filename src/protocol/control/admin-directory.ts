@@ -122,6 +122,7 @@ export const KeyUpdate = Schema.Struct({
   name: removable(Key.fields.name.schema),
   models: removable(limitFields.models.schema),
   rates: removable(limitFields.rates.schema),
+  tools: removable(limitFields.tools.schema),
   expiresAt: removable(Instant),
   disabled: Schema.optionalKey(Schema.Boolean),
 }).annotate({ identifier: "KeyUpdate" })

@@ -67,9 +67,9 @@ export const removable = <S extends Schema.Constraint>(schema: S) => Schema.opti
 /** A disabled tenant is refused everything, and keeps its data. */
 const status = Schema.optionalKey(Schema.Literals(["active", "disabled"]))
 const { timeZone, plan, policies, capabilities, hostedTools, aliases, sso, replyCache, keeps } = Org.fields
-const { models, rates } = limitFields
+const { models, rates, tools } = limitFields
 /** Null removes a list, so that what is allowed above holds; an empty one allows nothing. */
-const limits = { models: removable(models.schema), rates: removable(rates.schema) }
+const limits = { models: removable(models.schema), rates: removable(rates.schema), tools: removable(tools.schema) }
 
 /** The currency of an organisation cannot change: its books are in it. */
 export const OrgUpdate = Schema.Struct({

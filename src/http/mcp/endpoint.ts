@@ -1,0 +1,203 @@
+/** The endpoint of the Model Context Protocol: one message a request, for all servers or for one. */
+import { randomUUID } from "node:crypto"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Context, Effect, Layer, Result } from "effect"
+import { newRequestId } from "../../calls/calls.ts"
+import { makeTool } from "../../kinds/tool/tool.ts"
+import type { ToolMethod } from "../../kinds/tool/tool-request.ts"
+import { errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
+import { isNotification, type Message, type RequestMessage } from "../../protocol/mcp/message.ts"
+import { sessionVersions, statelessVersion } from "../../protocol/mcp/versions.ts"
+import { Sealing } from "../../store/seal.ts"
+import { toServiceError } from "../../store/unavailable.ts"
+import { logCause } from "../../telemetry/logs.ts"
+import { sendTo } from "../../tool-servers/ask-server.ts"
+import { CallerTools } from "../../tool-servers/caller-tools.ts"
+import { ToolSessions } from "../../tool-servers/tool-sessions.ts"
+import { unlikeArguments } from "../../tools/header-values.ts"
+import { makeCallRunner } from "../call-runner.ts"
+import { type Authenticated, makeForCaller } from "../caller-request.ts"
+import { withCredential } from "../compatible/credential.ts"
+import { fromNode } from "../hot-routes.ts"
+import { agreedVersion, discovered, initialised, listed, namedList } from "./answers.ts"
+import { type CallPlace, findCall } from "./find-call.ts"
+import {
+  errorOf,
+  errorText,
+  headerMismatch,
+  invalidRequest,
+  methodNotFound,
+  unknownName,
+  unknownSession,
+} from "./mcp-errors.ts"
+import { type McpMessage, readMcp } from "./read-message.ts"
+import { accept, refuse, sendResult, write } from "./replies.ts"
+import { makeRunCall } from "./run-call.ts"
+import { type ClientSession, clientOf, openRequest, openSession, ownerOf, sealSession } from "./session-token.ts"
+
+interface Exchange extends CallPlace {
+  readonly authenticated: Authenticated
+  readonly response: ServerResponse
+  readonly read: McpMessage
+  /** Undefined for a message without one. */
+  readonly session: ClientSession | undefined
+}
+
+export class McpEndpoint extends Context.Service<
+  McpEndpoint,
+  {
+    /** Answers a request by writing to its response. @param server undefined for all of them */
+    readonly serve: (
+      message: IncomingMessage,
+      response: ServerResponse,
+      server: string | undefined,
+    ) => Effect.Effect<void>
+  }
+>()("weir/http/McpEndpoint") {
+  static readonly layer = Layer.effect(
+    McpEndpoint,
+    Effect.gen(function* () {
+      const tools = yield* CallerTools
+      const sessions = yield* ToolSessions
+      const { sealer } = yield* Sealing
+      const { identify } = yield* makeForCaller
+      const runCall = makeRunCall(yield* makeCallRunner, makeTool(sessions), sealer)
+
+      const instructionsOf = ({ isJoined, entries: [entry], owner }: CallPlace) => {
+        const [target] = entry?.targets ?? []
+        if (isJoined || entry === undefined || target === undefined) return Effect.undefined
+        const session = Effect.map(sessions.open(entry, target, owner), ({ instructions }) => instructions)
+        return Effect.orElseSucceed(session, () => undefined)
+      }
+
+      const call = Effect.fnUntraced(function* (
+        exchange: Exchange,
+        message: RequestMessage,
+        method: ToolMethod,
+      ): Effect.fn.Return<void> {
+        const { authenticated, response, read, session } = exchange
+        const { id, params = {} } = message
+        const found = yield* findCall(tools, exchange, method, params)
+        if (found === undefined) return refuse(response, id, unknownName(method, params))
+        const isStateless = read.version === statelessVersion
+        const { headers } = authenticated.request
+        const wrong = isStateless ? unlikeArguments(found.parameters, params["arguments"], headers) : undefined
+        if (wrong !== undefined) return refuse(response, id, headerMismatch(wrong))
+        const takesRequests = session !== undefined
+        yield* runCall({ authenticated, response, message, read, found, place: exchange, takesRequests })
+      })
+
+      const answer = Effect.fnUntraced(function* (
+        exchange: Exchange,
+        message: RequestMessage,
+      ): Effect.fn.Return<void, ServiceError> {
+        const { response, caller, read } = exchange
+        const { id, method, params = {} } = message
+        const isStateless = read.version === statelessVersion
+        const list = namedList(method)
+        if (list !== undefined) {
+          const page = yield* listed(tools, list, { ...exchange, isStateless, cursor: params["cursor"] })
+          return sendResult(response, id, page)
+        }
+        switch (method) {
+          case "tools/call":
+          case "prompts/get":
+          case "resources/read":
+          case "completion/complete":
+            return yield* call(exchange, message, method)
+          case "server/discover":
+            if (isStateless) return sendResult(response, id, discovered(yield* instructionsOf(exchange)))
+            break
+          case "initialize": {
+            const version = agreedVersion(params["protocolVersion"])
+            const session = { version, id: randomUUID(), ...clientOf(params) }
+            const result = initialised(version, yield* instructionsOf(exchange))
+            return sendResult(response, id, result, { "mcp-session-id": sealSession(sealer, caller, session) })
+          }
+          case "ping":
+          case "logging/setLevel":
+            if (!isStateless) return sendResult(response, id, {})
+        }
+        return refuse(response, id, methodNotFound(method, isStateless))
+      })
+
+      /** Gives a client's answer to the server that asked. */
+      const forward = Effect.fnUntraced(function* (
+        { caller, response, entries }: Exchange,
+        message: Message,
+      ): Effect.fn.Return<void> {
+        const id = "id" in message ? message.id : undefined
+        const asked = id == null ? undefined : openRequest(sealer, caller, id)
+        const entry = entries.find(({ server }) => server.id === asked?.server)
+        const target = entry?.targets.find(({ key }) => key === asked?.target)
+        if (asked === undefined || entry === undefined || target === undefined) {
+          return refuse(response, undefined, invalidRequest("The response answers no request"))
+        }
+        const text = JSON.stringify({ ...message, id: asked.id })
+        const session = { version: sessionVersions[0], sessionId: asked.session ?? undefined }
+        const at = { entry, target, account: {} }
+        yield* Effect.catch(sendTo(sessions.asking, at, session, { method: "", text }, undefined), (cause) =>
+          Effect.logWarning("A client's answer did not reach its server", { server: entry.server.id, cause }),
+        )
+        return accept(response)
+      })
+
+      const serve = Effect.fnUntraced(function* (
+        authenticated: Authenticated,
+        response: ServerResponse,
+        server: string | undefined,
+      ): Effect.fn.Return<void, ServiceError> {
+        const { caller, request, body } = authenticated
+        const { headers } = request
+        const result = readMcp(headers, body)
+        if (Result.isFailure(result)) return refuse(response, result.failure.id, result.failure)
+        const read = result.success
+        const { message } = read
+        const entries = tools.servers(caller).filter(({ server: { id } }) => server === undefined || server === id)
+        if (server !== undefined && entries.length === 0) {
+          return yield* serviceError("not_found", "There is no such server of tools")
+        }
+        const token = read.version === statelessVersion ? undefined : headers["mcp-session-id"]
+        const session = token === undefined ? undefined : openSession(sealer, caller, token)
+        if (token !== undefined && session === undefined) return refuse(response, undefined, unknownSession)
+        const owner = ownerOf(caller, session)
+        const exchange = {
+          authenticated,
+          response,
+          read,
+          session,
+          caller,
+          entries,
+          isJoined: server === undefined,
+          owner,
+        }
+        if (!("method" in message)) return yield* forward(exchange, message)
+        if (isNotification(message)) return accept(response)
+        return yield* answer(exchange, message)
+      })
+
+      return McpEndpoint.of({
+        serve: (message, response, server) => {
+          const requestId = newRequestId()
+          const request = withCredential(fromNode(message))
+          const served = Effect.flatMap(identify(request, requestId), (authenticated) =>
+            serve(authenticated, response, server),
+          )
+          return Effect.catch(served, (failure) => {
+            const error = toServiceError(failure)
+            return Effect.map(logCause(error, requestId), () => fail(response, error, requestId))
+          })
+        },
+      })
+    }),
+  )
+}
+
+const fail = (response: ServerResponse, error: ServiceError, requestId: string): void => {
+  if (response.headersSent) return void response.destroy()
+  const status = errorStatus[error.code]
+  write(response, status, errorText(undefined, errorOf(error, requestId)), {
+    "x-svc-request-id": requestId,
+    ...(status === 401 && { "www-authenticate": "Bearer" }),
+  })
+}

@@ -1,0 +1,57 @@
+/** Finds the server and the name that a message is for: of the tools, prompts and resources that its caller may use. */
+import { Effect } from "effect"
+import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
+import { isObject } from "../../dialects/parse/json.ts"
+import type { Caller } from "../../identity/caller.ts"
+import type { ToolMethod, ToolRequest } from "../../kinds/tool/tool-request.ts"
+import type { JsonObject } from "../../protocol/mcp/message.ts"
+import { type CallerTools, mayUsePrompt, mayUseResources } from "../../tool-servers/caller-tools.ts"
+import type { SessionOwner } from "../../tool-servers/tool-sessions.ts"
+import { joinedName, splitName, splitUri } from "../../tools/tool-names.ts"
+
+export type FoundCall = Pick<ToolRequest, "entry" | "method" | "name" | "handle" | "prices" | "parameters">
+
+export interface CallPlace {
+  readonly caller: Caller
+  readonly entries: ReadonlyArray<ToolServerEntry>
+  readonly isJoined: boolean
+  readonly owner: SessionOwner
+}
+
+/** @returns undefined if there is no such tool, prompt or resource for the caller */
+export const findCall = Effect.fnUntraced(function* (
+  tools: CallerTools["Service"],
+  { caller, entries, isJoined, owner }: CallPlace,
+  method: ToolMethod,
+  params: JsonObject,
+): Effect.fn.Return<FoundCall | undefined> {
+  const { isUri, named } = namedIn(method, params)
+  if (named === undefined) return undefined
+  const split = isUri ? splitUri : splitName
+  const place = isJoined ? split(named) : { server: entries[0]?.server.id ?? "", name: named }
+  const entry = place && entries.find(({ server }) => server.id === place.server)
+  if (place === undefined || entry === undefined) return undefined
+  const { id } = entry.server
+  const plain = { entry, method, parameters: [], prices: undefined }
+  if (method === "tools/call") {
+    const offered = yield* Effect.orElseSucceed(tools.toolsOf(caller, entry, owner), () => [])
+    const tool = offered.find(({ name }) => name === place.name)
+    if (tool === undefined) return undefined
+    const { own, parameters } = tool
+    return { entry, method, name: own, handle: joinedName(id, tool.name), prices: entry.priceOf(own), parameters }
+  }
+  const isAllowed = isUri ? mayUseResources(caller, id) : mayUsePrompt(caller, id, place.name)
+  // Usage records do not have addresses of resources, which may be personal.
+  const handle = isUri ? `${id}/resources` : joinedName(id, place.name.slice(0, 128))
+  return isAllowed ? { ...plain, name: place.name, handle } : undefined
+})
+
+const namedIn = (method: ToolMethod, { name, uri, ref }: JsonObject) => {
+  const text = (value: unknown) => (typeof value === "string" ? value : undefined)
+  if (method === "resources/read") return { isUri: true, named: text(uri) }
+  if (method !== "completion/complete") return { isUri: false, named: text(name) }
+  if (!isObject(ref)) return { isUri: false, named: undefined }
+  return ref["type"] === "ref/resource"
+    ? { isUri: true, named: text(ref["uri"]) }
+    : { isUri: false, named: text(ref["name"]) }
+}

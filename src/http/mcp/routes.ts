@@ -1,0 +1,40 @@
+/** The routes of the Model Context Protocol. */
+import { Effect, Fiber } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { makeForkIn } from "../../collections.ts"
+import { routedOf } from "../pass-through/routed-requests.ts"
+import type { Request } from "../request.ts"
+import { McpEndpoint } from "./endpoint.ts"
+
+export const mcpRoutes = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const { serve } = yield* McpEndpoint
+    const forkIn = yield* makeForkIn
+
+    /** The reply is written directly, and a client that leaves does not end the settlement of its call. */
+    const answer = (request: Request, server: string | undefined) => {
+      const routed = routedOf(request.source)
+      if (routed === undefined) return Effect.succeed(HttpServerResponse.empty({ status: 500 }))
+      const { message, response } = routed
+      const fiber = forkIn(serve(message, response, server))
+      return Effect.as(
+        Effect.tap(Fiber.await(fiber), () =>
+          Effect.sync(() => {
+            if (!response.writableEnded) response.destroy()
+          }),
+        ),
+        HttpServerResponse.empty(),
+      )
+    }
+
+    /** Nothing is kept of a session: its end needs no work. There are no streams without a request. */
+    const notTaken = HttpServerResponse.empty({ status: 405, headers: { allow: "POST" } })
+    for (const path of ["/mcp", "/mcp/:server"] as const) {
+      yield* router.add("POST", path, (request) =>
+        Effect.flatMap(HttpRouter.params, ({ server }) => answer(request, server)),
+      )
+      yield* router.add("GET", path, Effect.succeed(notTaken))
+      yield* router.add("DELETE", path, Effect.succeed(notTaken))
+    }
+  }),
+)

@@ -1,0 +1,75 @@
+/** Runs a message that is passed to a server as a call: admitted, held, recorded and settled like any other. */
+import type { ServerResponse } from "node:http"
+import { type Effect, Result } from "effect"
+import type { Kind } from "../../calls/kind.ts"
+import type { ToolReply, ToolRequest } from "../../kinds/tool/tool-request.ts"
+import type { RequestMessage } from "../../protocol/mcp/message.ts"
+import { statelessVersion } from "../../protocol/mcp/versions.ts"
+import { fingerprint } from "../../protocol/values/canonical.ts"
+import type { Sealer } from "../../store/seal.ts"
+import type { CallRunner } from "../call-runner.ts"
+import type { Authenticated } from "../caller-request.ts"
+import { metaOf } from "../compatible/request.ts"
+import type { CallPlace, FoundCall } from "./find-call.ts"
+import { type McpMessage, metaIn, readMcp } from "./read-message.ts"
+import { sealRequest } from "./session-token.ts"
+import { ToolConnection } from "./tool-connection.ts"
+
+export interface ToolCall {
+  readonly authenticated: Authenticated
+  readonly response: ServerResponse
+  readonly message: RequestMessage
+  readonly read: McpMessage
+  readonly found: FoundCall
+  readonly place: CallPlace
+  /** Whether the client takes requests of servers. */
+  readonly takesRequests: boolean
+}
+
+export const makeRunCall =
+  (runner: CallRunner, kind: Kind<ToolRequest, ToolReply>, sealer: Sealer) =>
+  ({ authenticated, response, message, read, found, place, takesRequests }: ToolCall): Effect.Effect<void> => {
+    const { caller, requestId, request } = authenticated
+    const connection = new ToolConnection(response, requestId, message.id)
+    const target = found.entry.targets[0]?.key ?? ""
+    const server = found.entry.server.id
+    const meta = { ...metaOf(request.headers), ...idIn(message) }
+    return runner.runRead(kind, authenticated, {
+      refusedAt: () => connection,
+      status: () => response.statusCode,
+      read: ({ body }) => {
+        // The body has the marks of masks, if there are any.
+        const masked = readMcp(request.headers, body)
+        const { text, message: marked } = Result.isSuccess(masked) ? masked.success : read
+        const params = "method" in marked ? (marked.params ?? {}) : {}
+        const { _meta: _, ...hashed } = params
+        return {
+          connection,
+          decoded: Result.succeed({
+            request: {
+              ...found,
+              text,
+              params,
+              owner: place.owner,
+              client: {
+                isStateless: read.version === statelessVersion,
+                isJoined: place.isJoined,
+                notify: (text) => connection.notify(text),
+                requestIdFor: takesRequests
+                  ? (session, id) => sealRequest(sealer, caller, { server, target, session: session ?? null, id })
+                  : undefined,
+              },
+              ...(Object.keys(meta).length > 0 && { meta }),
+            },
+            payloadHash: meta.requestId === undefined ? undefined : fingerprint([found.handle, found.method, hashed]),
+          }),
+        }
+      },
+    })
+  }
+
+/** The id under which a call is made once. */
+const idIn = (message: RequestMessage): { readonly requestId?: string } => {
+  const id = metaIn(message)["x-svc-request-id"]
+  return typeof id === "string" && /^[\x21-\x7e]{1,128}$/.test(id) ? { requestId: id } : {}
+}

@@ -1,0 +1,288 @@
+/** One call of a tool, or another request that is passed to its server: it is sent once, and its reply is read to the result. */
+import { Effect, Result } from "effect"
+import type { Asked, Task } from "../../calls/kind.ts"
+import type { Bill } from "../../calls/settle/bill.ts"
+import type { BrokenReason } from "../../calls/settle/outcome.ts"
+import { operationSpan } from "../../calls/vendor/operation.ts"
+import type { Reader, Work } from "../../calls/vendor/work.ts"
+import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { VendorFault } from "../../dialects/vendor/faults.ts"
+import type { EncodeRefusal, SentRequest } from "../../dialects/wire.ts"
+import { type Amount, formatAmount } from "../../money/amount.ts"
+import type { Charge } from "../../money/pricing.ts"
+import { textsOfJson } from "../../policies/json-texts.ts"
+import type { Parts } from "../../policies/parts.ts"
+import { type EditText, editJsonTexts } from "../../policies/reply/reply-blocks.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { WarnEvent } from "../../protocol/event.ts"
+import { editJsonText, set } from "../../protocol/json/json-edit.ts"
+import { isRequest, type JsonObject, type ResponseMessage } from "../../protocol/mcp/message.ts"
+import type { Timeouts } from "../../protocol/timeout-tiers.ts"
+import type { ServerFailed } from "../../tool-servers/ask-server.ts"
+import type { ReadMessage } from "../../tool-servers/message-reader.ts"
+import { requestTo } from "../../tool-servers/server-request.ts"
+import { isStateless, type ServerSession } from "../../tool-servers/server-session.ts"
+import type { ToolSessions } from "../../tool-servers/tool-sessions.ts"
+import { headersOfArguments } from "../../tools/header-values.ts"
+import { placesOf } from "../../tools/tool-price.ts"
+import type { UpstreamHead, VendorClient } from "../../upstream/client.ts"
+import { ReportedUnits } from "../passed/reported-units.ts"
+import { type ToolOutcome, toolBill } from "./tool-bill.ts"
+import { messageTo, progressFor, progressTokenOf, resultFor, withId } from "./tool-message.ts"
+import { ToolReader } from "./tool-reader.ts"
+import type { ToolReply, ToolRequest } from "./tool-request.ts"
+
+/** The largest reply of a server. */
+export const mostReplyBytes = 8 * 1024 * 1024
+
+export class ToolTask implements Task<ToolReply> {
+  readonly model: string
+  readonly targets: ReadonlyArray<CallTarget>
+  readonly currency: string
+  readonly holdAmount: Amount
+  readonly holdTokens = 0
+  readonly warnings: Array<WarnEvent> = []
+  readonly estimate = Effect.void
+  readonly opening = undefined
+  readonly #call: Asked<ToolRequest, ToolReply>
+  readonly #sessions: ToolSessions["Service"]
+  readonly #units: ReportedUnits
+  #session: ServerSession | undefined
+  /** Whether the session that it was sent with is unknown to its server. */
+  #isLost = false
+  #hasReopened = false
+  #isSent = false
+  #answer: ResponseMessage | undefined
+  #text = ""
+  #cost: Amount = 0n
+
+  constructor(call: Asked<ToolRequest, ToolReply>, sessions: ToolSessions["Service"]) {
+    const { caller, request } = call
+    const { prices } = request
+    this.#call = call
+    this.#sessions = sessions
+    this.#units = new ReportedUnits(prices === undefined ? new Map() : placesOf(prices))
+    this.model = request.handle
+    this.targets = request.entry.targets
+    this.currency = prices?.currency ?? caller.org.currency
+    this.holdAmount = prices?.hold ?? 0n
+  }
+
+  timeoutsOf(target: CallTarget): Timeouts {
+    const { services, catalogue } = this.#call
+    return services.timeoutsOf(catalogue, target)
+  }
+
+  get received(): Work["received"] {
+    return { outputBytes: this.#text.length, isAnswered: this.#answer !== undefined }
+  }
+
+  /** A call that has a price, or an id under which it is repeated, is in the books before it is sent. */
+  get isRecordedFirst(): boolean {
+    const { request } = this.#call
+    return this.holdAmount > 0n || request.meta?.requestId !== undefined
+  }
+
+  mayAskAnother(): boolean {
+    return !this.#isSent || this.#call.request.entry.server.isReadOnly === true
+  }
+
+  /** Notices when the request leaves. */
+  clientOf(_client: VendorClient["Service"]): VendorClient["Service"] {
+    const { client } = this.#sessions.asking
+    return {
+      start: (request, listener) =>
+        client.start(request, {
+          connected: () => {
+            this.#isSent = true
+            listener.connected()
+          },
+          head: (head) => listener.head(head),
+          bytes: (bytes) => listener.bytes(bytes),
+          ended: () => listener.ended(),
+          broken: (error) => listener.broken(error),
+        }),
+    }
+  }
+
+  prepare(target: CallTarget): Effect.Effect<void, ServiceError> {
+    const { entry, owner } = this.#call.request
+    const lost = this.#isLost ? this.#sessions.lost(entry, target, owner) : Effect.void
+    this.#isLost = false
+    const opened = Effect.andThen(lost, this.#sessions.open(entry, target, owner))
+    return Effect.mapError(
+      Effect.map(opened, (session) => {
+        this.#session = session
+        this.#isSent = false
+        this.#answer = undefined
+      }),
+      serverError,
+    )
+  }
+
+  accepts(status: number): boolean {
+    const isAccepted = (status >= 200 && status < 300) || status === 400 || status === 404
+    // A status of a refusal says that the request was not run.
+    if (!isAccepted) this.#isSent = false
+    return isAccepted
+  }
+
+  encode(target: CallTarget): Result.Result<SentRequest, EncodeRefusal> {
+    const { request, requestId } = this.#call
+    const session = this.#session
+    if (session === undefined) return Result.fail({ capability: "tools", message: "The server has no session" })
+    const { entry, method, name, params, parameters, owner } = request
+    const headers = { ...entry.headers, ...owner.account }
+    return Result.succeed(
+      requestTo(target.vendor.baseUrl, headers, session, {
+        text: messageTo(request, session, requestId),
+        method,
+        ...(method !== "completion/complete" && { name }),
+        headers: headersOfArguments(parameters, params["arguments"]),
+      }),
+    )
+  }
+
+  reader(_target: CallTarget, head: UpstreamHead): Reader {
+    return new ToolReader(head, this.#call.requestId, mostReplyBytes, {
+      answered: (message, text) => this.#take(message, text, head.status),
+      notified: (read) => this.#notify(read),
+      asked: (read) => this.#pass(read),
+      refused: (status) => this.#refused(status),
+    })
+  }
+
+  /** The server does not know the session: a new one is opened, once. */
+  unseal(): boolean {
+    if (this.#hasReopened) return false
+    this.#hasReopened = true
+    this.#isLost = true
+    return true
+  }
+
+  bill(broken: BrokenReason | undefined): Bill | undefined {
+    const outcome = this.#outcome(broken)
+    if (outcome === undefined) return undefined
+    const { bill, cost } = toolBill(this.#call.request.prices, outcome, this.#units, broken)
+    this.#cost = cost
+    return bill
+  }
+
+  charge(): Charge {
+    return { cost: this.#cost, cacheNetSaving: 0n }
+  }
+
+  implausible(): Record<string, unknown> | undefined {
+    const reported = [...this.#units.counts].map(([unit, count]) => [unit, formatAmount(count)])
+    return this.#units.isMalformed || reported.length > 0 ? Object.fromEntries(reported) : undefined
+  }
+
+  span(target: CallTarget): ReturnType<Work["span"]> {
+    const { method, handle } = this.#call.request
+    const attributes = {
+      "mcp.method.name": method,
+      ...(method === "tools/call" && { "gen_ai.tool.name": handle }),
+      ...(this.#session !== undefined && { "mcp.protocol.version": this.#session.version }),
+    }
+    return {
+      name: `${method} ${handle}`,
+      options: () => operationSpan(method === "tools/call" ? "execute_tool" : method, target, attributes, () => ({})),
+    }
+  }
+
+  /** It calls no model, and is not in their metrics. */
+  record(): void {}
+
+  stop(): "end" {
+    return "end"
+  }
+
+  answered(parts: Parts): string {
+    if (!parts.has("toolResults")) return ""
+    const answer = this.#answer
+    return answer !== undefined && "result" in answer ? textsOfJson(answer.result).join("\n") : ""
+  }
+
+  finish({ cost, currency }: { readonly cost: string; readonly currency: string }, edit?: EditText) {
+    const text = edit === undefined ? this.#text : editJsonTexts(this.#text, edit)
+    const isPriced = this.#call.request.prices !== undefined
+    return (balance: string): ToolReply => ({
+      message: isPriced ? withUsage(text, this.#answer, { cost, currency, balance }) : text,
+    })
+  }
+
+  #outcome(broken: BrokenReason | undefined): ToolOutcome | undefined {
+    const answer = this.#answer
+    if (answer !== undefined) return "result" in answer ? "result" : "error"
+    // A node that dies has sent it, or is about to.
+    return this.#isSent || broken === "gateway_lost" ? "unknown" : undefined
+  }
+
+  #take(message: ResponseMessage, text: string, status: number): VendorFault | undefined {
+    const { request } = this.#call
+    if (this.#session?.sessionId !== undefined && "error" in message && isAboutSession(status, message)) {
+      return this.#refused(404)
+    }
+    this.#answer = message
+    if (!("result" in message)) {
+      this.#text = text
+      return undefined
+    }
+    this.#units.json(message.result, JSON.stringify(message.result))
+    this.#text = resultFor(text, message.result, request)
+    return undefined
+  }
+
+  #refused(status: number): VendorFault {
+    this.#isSent = false
+    const isSession = status === 404 && this.#session?.sessionId !== undefined && !this.#hasReopened
+    return { status, code: isSession ? "unknown_session" : "refused", blame: isSession ? "seal" : "request" }
+  }
+
+  #notify({ message, text }: ReadMessage): void {
+    const { client, params } = this.#call.request
+    if (!("method" in message)) return
+    const token = progressTokenOf(params)
+    if (message.method === "notifications/progress") {
+      if (token !== undefined && message.params?.["progressToken"] === this.#call.requestId)
+        client.notify(progressFor(text, token))
+    } else if (message.method === "notifications/message") client.notify(text)
+  }
+
+  /** A request of the server for its client, who answers it in a request of its own. */
+  #pass({ message, text }: ReadMessage): void {
+    const { client } = this.#call.request
+    if (!isRequest(message)) return
+    const id = client.requestIdFor?.(this.#session?.sessionId, message.id)
+    if (id !== undefined && this.#session !== undefined && !isStateless(this.#session)) client.notify(withId(text, id))
+  }
+}
+
+/** Whether an error says that the server does not know the session. */
+const isAboutSession = (status: number, message: ResponseMessage): boolean =>
+  status === 404 || (status === 400 && "error" in message && /session/i.test(message.error.message))
+
+/** The cost of a call, in the metadata of its result. */
+const withUsage = (text: string, answer: ResponseMessage | undefined, usage: JsonObject): string => {
+  if (answer === undefined || !("result" in answer)) return text
+  const { _meta: meta } = answer.result
+  const path = ["result", "_meta"]
+  const given = typeof meta === "object" && meta !== null && !Array.isArray(meta) ? meta : undefined
+  return editJsonText(text, [
+    given === undefined ? set({ "x-svc-usage": usage }, ...path) : set(usage, ...path, "x-svc-usage"),
+  ])
+}
+
+const serverError = ({ reason, status, cause }: ServerFailed): ServiceError => {
+  switch (reason) {
+    case "slow":
+      return serviceError("upstream_ttfb_timeout", "The server of the tool did not answer in time", { cause })
+    case "unreachable":
+      return serviceError("upstream_disconnected", "The server of the tool cannot be reached", { cause })
+    default:
+      return serviceError("upstream_error", "The server of the tool refused", {
+        detail: { upstreamStatus: status },
+        cause,
+      })
+  }
+}

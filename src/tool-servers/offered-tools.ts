@@ -1,0 +1,43 @@
+/** The tools of a server as callers see them: those that the catalogue offers, under its names and descriptions. Pure. */
+import type { ToolServerEntry } from "../catalogue/snapshot.ts"
+import { isObject } from "../dialects/parse/json.ts"
+import type { JsonObject } from "../protocol/mcp/message.ts"
+import { type HeaderParameter, headerParameters } from "../tools/header-values.ts"
+import { isOffered, offeredName } from "../tools/tool-names.ts"
+
+export interface OfferedTool {
+  /** The server's own name. */
+  readonly own: string
+  /** The name under which it is offered, without its server. */
+  readonly name: string
+  /** Its definition under that name. */
+  readonly definition: JsonObject
+  readonly parameters: ReadonlyArray<HeaderParameter>
+}
+
+export const offeredTools = (
+  { server }: Pick<ToolServerEntry, "server">,
+  listed: ReadonlyArray<JsonObject>,
+): ReadonlyArray<OfferedTool> => {
+  const offered = new Map<string, OfferedTool>()
+  for (const definition of listed) {
+    const { name: own, inputSchema } = definition
+    if (typeof own !== "string" || !isName(own) || !isObject(inputSchema) || !isOffered(server, own)) continue
+    const parameters = headerParameters(inputSchema)
+    if (parameters === undefined) continue
+    const name = offeredName(server, own)
+    // The first of two tools of one name counts.
+    if (offered.has(name)) continue
+    const description = server.tools?.describe?.[own]
+    offered.set(name, {
+      own,
+      name,
+      definition: { ...definition, name, ...(description !== undefined && { description }) },
+      parameters,
+    })
+  }
+  return [...offered.values()].toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+}
+
+/** A name that can be shown and sent: no spaces or control characters, at most 128 characters. */
+const isName = (name: string): boolean => /^[^\s\p{C}]{1,128}$/u.test(name)

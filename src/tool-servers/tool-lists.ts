@@ -1,0 +1,191 @@
+/** The lists of servers: their tools, prompts and resources, read whole and kept for a while. */
+import { Cache, Context, Duration, Effect, Equal, Exit, Hash, Layer } from "effect"
+import type { ToolServerEntry } from "../catalogue/snapshot.ts"
+import { isObject } from "../dialects/parse/json.ts"
+import type { JsonObject } from "../protocol/mcp/message.ts"
+import { ask, ServerFailed } from "./ask-server.ts"
+import { isStateless, type ServerSession, statelessMeta } from "./server-session.ts"
+import { type SessionOwner, ToolSessions } from "./tool-sessions.ts"
+
+/** A list by the member of its answers. */
+export const listNames = ["tools", "prompts", "resources", "resourceTemplates"] as const
+export type ListName = (typeof listNames)[number]
+
+const methods: Readonly<Record<ListName, string>> = {
+  tools: "tools/list",
+  prompts: "prompts/list",
+  resources: "resources/list",
+  resourceTemplates: "resources/templates/list",
+}
+
+/** The capability of a server that has a list. */
+const capabilities: Readonly<Record<ListName, string>> = {
+  tools: "tools",
+  prompts: "prompts",
+  resources: "resources",
+  resourceTemplates: "resources",
+}
+
+export interface ServerList {
+  readonly entries: ReadonlyArray<JsonObject>
+  /** Whether the server has more than is read. */
+  readonly isCut: boolean
+}
+
+export class ToolLists extends Context.Service<
+  ToolLists,
+  {
+    /** A list of a server; the last one that is known if the server does not answer now. */
+    readonly read: (
+      entry: ToolServerEntry,
+      list: ListName,
+      owner: SessionOwner,
+    ) => Effect.Effect<ServerList, ServerFailed>
+    /** The next reader asks the server again. */
+    readonly forget: (server: string) => Effect.Effect<void>
+  }
+>()("weir/tools/ToolLists") {
+  static readonly layer = Layer.effect(
+    ToolLists,
+    Effect.gen(function* () {
+      const sessions = yield* ToolSessions
+      const known = new Map<string, ServerList>()
+
+      const fetch = Effect.fnUntraced(function* ({
+        entry,
+        list,
+        owner,
+      }: ListKey): Effect.fn.Return<ServerList, ServerFailed> {
+        let failure: ServerFailed | undefined
+        for (const target of entry.targets) {
+          const read = yield* Effect.result(
+            Effect.flatMap(sessions.open(entry, target, owner), (session) =>
+              session.capabilities[capabilities[list]] === undefined
+                ? Effect.succeed(empty)
+                : pages(
+                    session,
+                    (params) =>
+                      Effect.map(
+                        ask(
+                          sessions.asking,
+                          { entry, target, account: owner.account },
+                          session,
+                          { method: methods[list], params },
+                          "list",
+                        ),
+                        ({ message }) => ("result" in message ? message.result : undefined),
+                      ),
+                    list,
+                  ),
+            ),
+          )
+          if (read._tag === "Success") return read.success
+          failure = read.failure
+          if (failure.status === 404 || failure.status === 400) yield* sessions.lost(entry, target, owner)
+        }
+        return yield* failure ?? new ServerFailed({ reason: "unreachable", status: 0, headers: {} })
+      })
+
+      const lists = yield* Cache.makeWith<ListKey, ServerList, ServerFailed>(
+        (key) => Effect.uninterruptible(fetch(key)),
+        {
+          capacity: mostLists,
+          timeToLive: (exit) => (Exit.isSuccess(exit) ? freshFor : pauseAfterFailure),
+        },
+      )
+
+      return ToolLists.of({
+        read: (entry, list, owner) => {
+          const key = new ListKey(entry, list, owner)
+          return Cache.get(lists, key).pipe(
+            Effect.tap((read) =>
+              Effect.sync(() => {
+                known.delete(key.name)
+                known.set(key.name, read)
+                for (const first of known.keys()) if (known.size > mostLists) known.delete(first)
+              }),
+            ),
+            Effect.catch((failure) => {
+              const last = known.get(key.name)
+              const log = Effect.logWarning("A server of tools did not give its list", {
+                server: entry.server.id,
+                list,
+                reason: failure.reason,
+                status: failure.status,
+              })
+              return Effect.andThen(log, last === undefined ? Effect.fail(failure) : Effect.succeed(last))
+            }),
+          )
+        },
+        forget: (server) =>
+          Effect.flatMap(Cache.keys(lists), (keys) =>
+            Effect.forEach(
+              [...keys].filter(({ entry }) => entry.server.id === server),
+              (key) => Cache.invalidate(lists, key),
+              { discard: true },
+            ),
+          ),
+      })
+    }),
+  )
+}
+
+const empty: ServerList = { entries: [], isCut: false }
+const freshFor = Duration.seconds(60)
+const pauseAfterFailure = Duration.seconds(2)
+const mostLists = 5000
+/** A server that lists without end is read so far. */
+const mostPages = 100
+const mostEntries = 5000
+
+/** Reads all pages. */
+const pages = Effect.fnUntraced(function* (
+  session: ServerSession,
+  page: (params: JsonObject) => Effect.Effect<JsonObject | undefined, ServerFailed>,
+  list: ListName,
+): Effect.fn.Return<ServerList, ServerFailed> {
+  const entries: Array<JsonObject> = []
+  const cursors = new Set<string>()
+  let cursor: string | undefined
+  for (let read = 0; read < mostPages; read++) {
+    const meta = isStateless(session) ? { _meta: statelessMeta() } : {}
+    const result = yield* page({ ...meta, ...(cursor !== undefined && { cursor }) })
+    const found = result?.[list]
+    if (result === undefined || !Array.isArray(found)) {
+      return yield* new ServerFailed({ reason: "malformed", status: 200, headers: {} })
+    }
+    for (const each of found) if (isEntry(each)) entries.push(each)
+    const next = result["nextCursor"]
+    if (typeof next !== "string" || next === "") return { entries, isCut: false }
+    // A server that names a page again would be asked for ever.
+    if (cursors.has(next) || entries.length > mostEntries) break
+    cursors.add(next)
+    cursor = next
+  }
+  return { entries: entries.slice(0, mostEntries), isCut: true }
+})
+
+const isEntry = (json: unknown): json is JsonObject => isObject(json)
+
+/** Keys are equal if their server, list and owner are. The server is another one after a change of the catalogue. */
+class ListKey implements Equal.Equal {
+  readonly entry: ToolServerEntry
+  readonly list: ListName
+  readonly owner: SessionOwner
+  readonly name: string
+
+  constructor(entry: ToolServerEntry, list: ListName, owner: SessionOwner) {
+    this.entry = entry
+    this.list = list
+    this.owner = owner
+    this.name = JSON.stringify([entry.server.id, list, owner.name, entry.targets.map(({ key }) => key)])
+  }
+
+  [Hash.symbol](): number {
+    return Hash.string(this.name)
+  }
+
+  [Equal.symbol](that: Equal.Equal): boolean {
+    return that instanceof ListKey && that.name === this.name
+  }
+}
