@@ -191,17 +191,18 @@ export const layerServer = Layer.unwrap(
     })
     const served = Layer.effectDiscard(interceptors).pipe(Layer.provideMerge(serve(routes, node, { host, port })))
     const server = drainAtShutdown(node).pipe(Layer.provideMerge(served))
-    if (metricsPort === undefined) return Layer.provide(server, Draining.layer)
+    if (metricsPort === undefined) return server
     const inside = Layer.mergeAll(metricsRoute(openAccess), guideRoutes(openAccess), healthRoutes(openAccess))
     const operatorsNode = makePlainServer()
     operatorsNode.on("request", makeSecurityHeaders({ publicUrl: undefined, tls: undefined }))
     const operators = serve(inside, operatorsNode, { host, port: metricsPort })
-    return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators))).pipe(Layer.provide(Draining.layer))
+    return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators)))
   }),
 ).pipe(
   Layer.provide(batches),
   Layer.provide(Layer.mergeAll(CompatibleHandlers.layer, PassThrough.layer, McpEndpoint.layer)),
   Layer.provide(tools),
+  Layer.provide(Draining.layer),
   Layer.provide(Layer.merge(OperatorSessions.layer, LargeRequests.layer)),
 )
 

@@ -6,7 +6,6 @@
 import { Effect } from "effect"
 import { isObject } from "../dialects/parse/json.ts"
 import type { JsonObject } from "../protocol/mcp/message.ts"
-import { errorCodes } from "../protocol/mcp/message.ts"
 import { isSessionVersion, metaNames, sessionVersions, statelessVersion } from "../protocol/mcp/versions.ts"
 import { type Addressed, type Answer, type AskServices, ask, ServerFailed, sendTo } from "./ask-server.ts"
 import { clientInfo, type ServerSession, statelessMeta } from "./server-session.ts"
@@ -23,15 +22,24 @@ export const negotiate = (
   services: AskServices,
   at: Addressed,
   client: SessionClient,
-): Effect.Effect<ServerSession, ServerFailed> =>
-  Effect.flatMap(Effect.result(discover(services, at)), (found) => {
+): Effect.Effect<ServerSession, ServerFailed> => {
+  const stateless = discover(services, at)
+  const withSession = initialize(services, at, client)
+  // Only in a session can a server ask its client something in the middle of a call.
+  const ways = Object.keys(client.capabilities).length > 0 ? [withSession, stateless] : [stateless, withSession]
+  return Effect.flatMap(Effect.result(ways[0] ?? stateless), (found) => {
     if (found._tag === "Success" && found.success !== undefined) return Effect.succeed(found.success)
     // A server that cannot be reached, or wants a credential, is not asked a second time.
-    if (found._tag === "Failure" && !mayHaveSessions(found.failure)) return Effect.fail(found.failure)
-    return initialize(services, at, client)
+    if (found._tag === "Failure" && !maySpeakAnother(found.failure)) return Effect.fail(found.failure)
+    return Effect.flatMap(ways[1] ?? withSession, (session) =>
+      session === undefined
+        ? Effect.fail(new ServerFailed({ reason: "malformed", status: 200, headers: {} }))
+        : Effect.succeed(session),
+    )
   })
+}
 
-const mayHaveSessions = ({ reason, status }: ServerFailed): boolean =>
+const maySpeakAnother = ({ reason, status }: ServerFailed): boolean =>
   reason === "malformed" || (reason === "refused" && status !== 401 && status !== 403 && status !== 429 && status < 500)
 
 /** @returns undefined if the server has answered as one with sessions does */
@@ -88,7 +96,3 @@ const sessionOf = ({ message, headers }: Answer): ServerSession | undefined => {
     instructions: typeof instructions === "string" ? instructions : undefined,
   }
 }
-
-/** Whether an answer says that the server knows no version of the request. */
-export const isUnsupportedVersion = ({ message }: Answer): boolean =>
-  "error" in message && message.error.code === errorCodes.unsupportedVersion

@@ -3,35 +3,45 @@ import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Context, Effect, Layer, Result } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
+import { Catalogue } from "../../catalogue/catalogue.ts"
+import { WeirConfig } from "../../config.ts"
+import type { Caller } from "../../identity/caller.ts"
 import { makeTool } from "../../kinds/tool/tool.ts"
 import type { ToolMethod } from "../../kinds/tool/tool-request.ts"
 import { errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
-import { isNotification, type Message, type RequestMessage } from "../../protocol/mcp/message.ts"
+import { isNotification, type Message, type MessageId, type RequestMessage } from "../../protocol/mcp/message.ts"
 import { sessionVersions, statelessVersion } from "../../protocol/mcp/versions.ts"
 import { Sealing } from "../../store/seal.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
-import { sendTo } from "../../tool-servers/ask-server.ts"
+import { ask, sendTo } from "../../tool-servers/ask-server.ts"
 import { CallerTools } from "../../tool-servers/caller-tools.ts"
+import { isStateless } from "../../tool-servers/server-session.ts"
 import { ToolSessions } from "../../tool-servers/tool-sessions.ts"
 import { unlikeArguments } from "../../tools/header-values.ts"
 import { makeCallRunner } from "../call-runner.ts"
 import { type Authenticated, makeForCaller } from "../caller-request.ts"
 import { withCredential } from "../compatible/credential.ts"
+import { Draining } from "../draining.ts"
 import { fromNode } from "../hot-routes.ts"
+import { makeRevocation } from "../revocation.ts"
 import { agreedVersion, discovered, initialised, listed, namedList } from "./answers.ts"
+import { type ChangeFilter, everything, filterOf, streamChanges } from "./change-stream.ts"
 import { type CallPlace, findCall } from "./find-call.ts"
 import {
   errorOf,
   errorText,
+  foreignOrigin,
   headerMismatch,
+  invalidParams,
   invalidRequest,
   methodNotFound,
   unknownName,
   unknownSession,
 } from "./mcp-errors.ts"
+import { makeOriginCheck } from "./origin.ts"
 import { type McpMessage, readMcp } from "./read-message.ts"
-import { accept, refuse, sendResult, write } from "./replies.ts"
+import { accept, notTaken, refuse, sendResult, write } from "./replies.ts"
 import { makeRunCall } from "./run-call.ts"
 import { type ClientSession, clientOf, openRequest, openSession, ownerOf, sealSession } from "./session-token.ts"
 
@@ -60,7 +70,11 @@ export class McpEndpoint extends Context.Service<
       const tools = yield* CallerTools
       const sessions = yield* ToolSessions
       const { sealer } = yield* Sealing
-      const { identify } = yield* makeForCaller
+      const catalogue = yield* Catalogue
+      const admitsOrigin = makeOriginCheck(yield* WeirConfig)
+      const { isDraining } = yield* Draining
+      const { whileValid } = yield* makeRevocation
+      const { identify, again } = yield* makeForCaller
       const runCall = makeRunCall(yield* makeCallRunner, makeTool(sessions), sealer)
 
       const instructionsOf = ({ isJoined, entries: [entry], owner }: CallPlace) => {
@@ -79,13 +93,51 @@ export class McpEndpoint extends Context.Service<
         const { id, params = {} } = message
         const found = yield* findCall(tools, exchange, method, params)
         if (found === undefined) return refuse(response, id, unknownName(method, params))
-        const isStateless = read.version === statelessVersion
+        const isModern = read.version === statelessVersion
         const { headers } = authenticated.request
-        const wrong = isStateless ? unlikeArguments(found.parameters, params["arguments"], headers) : undefined
+        const wrong = isModern ? unlikeArguments(found.parameters, params["arguments"], headers) : undefined
         if (wrong !== undefined) return refuse(response, id, headerMismatch(wrong))
         const takesRequests = session !== undefined
         yield* runCall({ authenticated, response, message, read, found, place: exchange, takesRequests })
       })
+
+      /** A session asks for the changes of a resource, which come on its stream. */
+      const subscribe = Effect.fnUntraced(function* (
+        exchange: Exchange,
+        { id, method, params = {} }: RequestMessage,
+      ): Effect.fn.Return<void> {
+        const { response, owner } = exchange
+        const found = yield* findCall(tools, exchange, "resources/read", params)
+        const [target] = found?.entry.targets ?? []
+        if (found === undefined || target === undefined)
+          return refuse(response, id, unknownName("resources/read", params))
+        const { entry, name } = found
+        const opened = sessions.open(entry, target, owner)
+        // A server without sessions learns of it when the stream is opened.
+        const asked = Effect.flatMap(opened, (session) =>
+          isStateless(session)
+            ? Effect.void
+            : ask(
+                sessions.asking,
+                { entry, target, account: owner.account },
+                session,
+                { method, params: { uri: name } },
+                "resource",
+              ),
+        )
+        yield* Effect.ignore(asked)
+        return sendResult(response, id, {})
+      })
+
+      const changes = (
+        { authenticated, response, ...place }: Exchange,
+        filter: ChangeFilter,
+        id: MessageId | undefined,
+      ) =>
+        whileValid(
+          () => again(authenticated.request),
+          streamChanges({ catalogue, tools, sessions, isDraining }, { response, place, filter, id }),
+        )
 
       const answer = Effect.fnUntraced(function* (
         exchange: Exchange,
@@ -93,10 +145,10 @@ export class McpEndpoint extends Context.Service<
       ): Effect.fn.Return<void, ServiceError> {
         const { response, caller, read } = exchange
         const { id, method, params = {} } = message
-        const isStateless = read.version === statelessVersion
+        const isModern = read.version === statelessVersion
         const list = namedList(method)
         if (list !== undefined) {
-          const page = yield* listed(tools, list, { ...exchange, isStateless, cursor: params["cursor"] })
+          const page = yield* listed(tools, list, { ...exchange, isStateless: isModern, cursor: params["cursor"] })
           return sendResult(response, id, page)
         }
         switch (method) {
@@ -106,9 +158,16 @@ export class McpEndpoint extends Context.Service<
           case "completion/complete":
             return yield* call(exchange, message, method)
           case "server/discover":
-            if (isStateless) return sendResult(response, id, discovered(yield* instructionsOf(exchange)))
+            if (isModern) return sendResult(response, id, discovered(yield* instructionsOf(exchange)))
             break
+          case "subscriptions/listen": {
+            const filter = filterOf(params)
+            if (!isModern) break
+            if (filter === undefined) return refuse(response, id, invalidParams("notifications is not a filter"))
+            return yield* changes(exchange, filter, id)
+          }
           case "initialize": {
+            if (isModern) break
             const version = agreedVersion(params["protocolVersion"])
             const session = { version, id: randomUUID(), ...clientOf(params) }
             const result = initialised(version, yield* instructionsOf(exchange))
@@ -116,9 +175,13 @@ export class McpEndpoint extends Context.Service<
           }
           case "ping":
           case "logging/setLevel":
-            if (!isStateless) return sendResult(response, id, {})
+            if (!isModern) return sendResult(response, id, {})
+            break
+          case "resources/subscribe":
+          case "resources/unsubscribe":
+            if (!isModern) return yield* subscribe(exchange, message)
         }
-        return refuse(response, id, methodNotFound(method, isStateless))
+        return refuse(response, id, methodNotFound(method, isModern))
       })
 
       /** Gives a client's answer to the server that asked. */
@@ -142,6 +205,35 @@ export class McpEndpoint extends Context.Service<
         return accept(response)
       })
 
+      const entriesFor = (caller: Caller, server: string | undefined) => {
+        const entries = tools.servers(caller).filter(({ server: { id } }) => server === undefined || server === id)
+        return server !== undefined && entries.length === 0
+          ? Effect.fail(serviceError("not_found", "There is no such server of tools"))
+          : Effect.succeed(entries)
+      }
+
+      /** The stream of a session, on which the client gets what belongs to none of its requests. */
+      const watch = Effect.fnUntraced(function* (
+        authenticated: Authenticated,
+        response: ServerResponse,
+        server: string | undefined,
+      ): Effect.fn.Return<void, ServiceError> {
+        const { caller, request } = authenticated
+        const token = request.headers["mcp-session-id"]
+        const session = token === undefined ? undefined : openSession(sealer, caller, token)
+        if (token === undefined) return notTaken(response)
+        if (session === undefined) return refuse(response, undefined, unknownSession)
+        const entries = yield* entriesFor(caller, server)
+        const place = { caller, entries, isJoined: server === undefined, owner: ownerOf(caller, session) }
+        yield* whileValid(
+          () => again(request),
+          streamChanges(
+            { catalogue, tools, sessions, isDraining },
+            { response, place, filter: everything, id: undefined },
+          ),
+        )
+      })
+
       const serve = Effect.fnUntraced(function* (
         authenticated: Authenticated,
         response: ServerResponse,
@@ -149,14 +241,12 @@ export class McpEndpoint extends Context.Service<
       ): Effect.fn.Return<void, ServiceError> {
         const { caller, request, body } = authenticated
         const { headers } = request
+        if (request.method === "GET") return yield* watch(authenticated, response, server)
         const result = readMcp(headers, body)
         if (Result.isFailure(result)) return refuse(response, result.failure.id, result.failure)
         const read = result.success
         const { message } = read
-        const entries = tools.servers(caller).filter(({ server: { id } }) => server === undefined || server === id)
-        if (server !== undefined && entries.length === 0) {
-          return yield* serviceError("not_found", "There is no such server of tools")
-        }
+        const entries = yield* entriesFor(caller, server)
         const token = read.version === statelessVersion ? undefined : headers["mcp-session-id"]
         const session = token === undefined ? undefined : openSession(sealer, caller, token)
         if (token !== undefined && session === undefined) return refuse(response, undefined, unknownSession)
@@ -179,6 +269,8 @@ export class McpEndpoint extends Context.Service<
       return McpEndpoint.of({
         serve: (message, response, server) => {
           const requestId = newRequestId()
+          if (!admitsOrigin(message.headers.origin))
+            return Effect.sync(() => refuse(response, undefined, foreignOrigin))
           const request = withCredential(fromNode(message))
           const served = Effect.flatMap(identify(request, requestId), (authenticated) =>
             serve(authenticated, response, server),

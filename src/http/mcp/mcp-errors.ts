@@ -33,6 +33,16 @@ export const methodNotFound = (method: string, isStateless: boolean): McpRefusal
   error: { code: errorCodes.methodNotFound, message: `Method not found: ${method.slice(0, 100)}` },
 })
 
+export const invalidParams = (message: string): McpRefusal => ({
+  status: 200,
+  error: { code: errorCodes.invalidParams, message },
+})
+
+export const foreignOrigin: McpRefusal = {
+  status: 403,
+  error: { code: errorCodes.invalidRequest, message: "Pages of this origin may not use the gateway" },
+}
+
 export const unknownSession: McpRefusal = {
   status: 404,
   error: { code: errorCodes.invalidRequest, message: "The session is not known: begin a new one" },

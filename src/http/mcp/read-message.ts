@@ -61,7 +61,6 @@ const versionOf = (headers: Headers, message: Message): McpVersion | McpRefusal 
   const inHeader = headers["mcp-protocol-version"]
   const inMessage = metaIn(message)[metaNames.version]
   const method = "method" in message ? message.method : undefined
-  if (method === "initialize") return "2025-03-26"
   const isStateless = inMessage !== undefined || inHeader === statelessVersion
   if (isStateless) {
     if (isResponse(message)) return invalidRequest("This version has no responses of clients")
@@ -71,7 +70,7 @@ const versionOf = (headers: Headers, message: Message): McpVersion | McpRefusal 
     if (inHeader !== statelessVersion) return unsupportedVersion(inHeader)
     return lackingMeta(message) ?? statelessVersion
   }
-  if (inHeader === undefined) return "2025-03-26"
+  if (inHeader === undefined || method === "initialize") return "2025-03-26"
   return isSessionVersion(inHeader) ? inHeader : unsupportedVersion(inHeader)
 }
 

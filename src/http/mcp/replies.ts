@@ -24,3 +24,8 @@ export const refuse = (response: ServerResponse, id: MessageId | undefined, { st
 export const accept = (response: ServerResponse): void => {
   response.writeHead(202, { "content-length": 0 }).end()
 }
+
+/** The answer to a method of HTTP that needs a session, from a client that has none. */
+export const notTaken = (response: ServerResponse): void => {
+  response.writeHead(405, { allow: "POST", "content-length": 0 }).end()
+}

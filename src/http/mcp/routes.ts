@@ -27,14 +27,15 @@ export const mcpRoutes = HttpRouter.use(
       )
     }
 
-    /** Nothing is kept of a session: its end needs no work. There are no streams without a request. */
-    const notTaken = HttpServerResponse.empty({ status: 405, headers: { allow: "POST" } })
+    /** Nothing is kept of a session: its end needs no work. */
+    const ended = HttpServerResponse.empty({ status: 405, headers: { allow: "GET, POST" } })
     for (const path of ["/mcp", "/mcp/:server"] as const) {
-      yield* router.add("POST", path, (request) =>
-        Effect.flatMap(HttpRouter.params, ({ server }) => answer(request, server)),
-      )
-      yield* router.add("GET", path, Effect.succeed(notTaken))
-      yield* router.add("DELETE", path, Effect.succeed(notTaken))
+      for (const method of ["GET", "POST"] as const) {
+        yield* router.add(method, path, (request) =>
+          Effect.flatMap(HttpRouter.params, ({ server }) => answer(request, server)),
+        )
+      }
+      yield* router.add("DELETE", path, Effect.succeed(ended))
     }
   }),
 )

@@ -30,7 +30,7 @@ export const makeRunCall =
   (runner: CallRunner, kind: Kind<ToolRequest, ToolReply>, sealer: Sealer) =>
   ({ authenticated, response, message, read, found, place, takesRequests }: ToolCall): Effect.Effect<void> => {
     const { caller, requestId, request } = authenticated
-    const connection = new ToolConnection(response, requestId, message.id)
+    const connection = new ToolConnection(response, requestId, message.id, read.version === statelessVersion)
     const target = found.entry.targets[0]?.key ?? ""
     const server = found.entry.server.id
     const meta = { ...metaOf(request.headers), ...idIn(message) }

@@ -5,7 +5,7 @@ import type { WholeReply } from "../../calls/connection.ts"
 import { withId } from "../../kinds/tool/tool-message.ts"
 import { ToolReply } from "../../kinds/tool/tool-request.ts"
 import { ErrorEnvelope, errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
-import type { MessageId } from "../../protocol/mcp/message.ts"
+import { errorCodes, type MessageId } from "../../protocol/mcp/message.ts"
 import { inProgress } from "../compatible/error-reply.ts"
 import { NodeConnection } from "../node-connection.ts"
 import { errorOf, errorText } from "./mcp-errors.ts"
@@ -23,8 +23,11 @@ export class ToolConnection extends NodeConnection<ToolReply> {
   readonly #id: MessageId
   #timer: NodeJS.Timeout | undefined
 
-  constructor(response: ServerResponse, requestId: string, id: MessageId) {
+  readonly #isStateless: boolean
+
+  constructor(response: ServerResponse, requestId: string, id: MessageId, isStateless: boolean) {
     super(response, requestId)
+    this.#isStateless = isStateless
     this.#response = response
     this.#requestId = requestId
     this.#id = id
@@ -43,7 +46,8 @@ export class ToolConnection extends NodeConnection<ToolReply> {
 
   override send({ status, headers, body }: WholeReply<ToolReply>): void {
     const reply = typeof body === "string" ? (status === 200 ? Option.getOrUndefined(readKept(body)) : undefined) : body
-    if (reply !== undefined) this.#finish(withId(reply.message, this.#id), headers)
+    if (reply !== undefined)
+      this.#finish(withId(reply.message, this.#id), headers, this.#isStateless ? statusOf(reply) : 200)
     else if (status === 202) this.sendError(inProgress)
     else {
       const kept = typeof body === "string" ? Option.getOrUndefined(readEnvelope(body)) : undefined
@@ -100,3 +104,9 @@ const unreadable = {
 
 /** JSON on one line, as an event has it. */
 const eventOf = (text: string): string => `event: message\ndata: ${text.replace(/[\r\n]+/g, " ")}\n\n`
+
+/** The status of the protocol's own errors, in the version that has one for each. */
+const statusOf = ({ errorCode }: ToolReply): number => {
+  if (errorCode === errorCodes.methodNotFound) return 404
+  return errorCode !== undefined && errorCode <= -32020 && errorCode >= -32099 ? 400 : 200
+}

@@ -39,6 +39,6 @@ export interface ToolClientSide {
   readonly requestIdFor: ((session: string | undefined, id: string | number) => string) | undefined
 }
 
-/** The message that answers a call, as JSON; its id is that of the server's. */
-export const ToolReply = Schema.Struct({ message: Schema.String })
+/** The message that answers a call, as JSON, with the id that it has at the server; and the code of an error. */
+export const ToolReply = Schema.Struct({ message: Schema.String, errorCode: Schema.optionalKey(Schema.Int) })
 export type ToolReply = typeof ToolReply.Type

@@ -206,8 +206,10 @@ export class ToolTask implements Task<ToolReply> {
   finish({ cost, currency }: { readonly cost: string; readonly currency: string }, edit?: EditText) {
     const text = edit === undefined ? this.#text : editJsonTexts(this.#text, edit)
     const isPriced = this.#call.request.prices !== undefined
+    const answer = this.#answer
     return (balance: string): ToolReply => ({
-      message: isPriced ? withUsage(text, this.#answer, { cost, currency, balance }) : text,
+      message: isPriced ? withUsage(text, answer, { cost, currency, balance }) : text,
+      ...(answer !== undefined && "error" in answer && { errorCode: answer.error.code }),
     })
   }
 
@@ -228,7 +230,8 @@ export class ToolTask implements Task<ToolReply> {
       this.#text = text
       return undefined
     }
-    this.#units.json(message.result, JSON.stringify(message.result))
+    if (request.prices !== undefined && request.prices.units.size > 0)
+      this.#units.json(message.result, JSON.stringify(message.result))
     this.#text = resultFor(text, message.result, request)
     return undefined
   }

@@ -1,0 +1,170 @@
+/** The stream on which a client gets changes of its lists and resources. It is open until the client leaves. */
+import type { ServerResponse } from "node:http"
+import { Effect } from "effect"
+import type { Catalogue } from "../../catalogue/catalogue.ts"
+import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
+import { isObject } from "../../dialects/parse/json.ts"
+import type { JsonObject, MessageId, NotificationMessage } from "../../protocol/mcp/message.ts"
+import type { CallerTools } from "../../tool-servers/caller-tools.ts"
+import type { ToolSessions } from "../../tool-servers/tool-sessions.ts"
+import { watchServer } from "../../tool-servers/watch-server.ts"
+import { joinedUri, splitUri } from "../../tools/tool-names.ts"
+import type { CallPlace } from "./find-call.ts"
+import { resultText } from "./mcp-errors.ts"
+
+/** The changes that a client wants. */
+export interface ChangeFilter {
+  readonly tools: boolean
+  readonly prompts: boolean
+  readonly resources: boolean
+  /** URIs, as the client names them; `all` that its session has asked for. */
+  readonly uris: ReadonlyArray<string> | "all"
+}
+
+export const everything: ChangeFilter = { tools: true, prompts: true, resources: true, uris: "all" }
+
+/** The most resources of one stream. */
+const mostUris = 100
+
+export const filterOf = ({ notifications }: JsonObject): ChangeFilter | undefined => {
+  if (!isObject(notifications)) return undefined
+  const { toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions = [] } = notifications
+  const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : undefined
+  if (uris === undefined || uris.length > mostUris || !uris.every((uri) => typeof uri === "string")) return undefined
+  return {
+    tools: toolsListChanged === true,
+    prompts: promptsListChanged === true,
+    resources: resourcesListChanged === true,
+    uris: uris.map(String),
+  }
+}
+
+const subscription = "io.modelcontextprotocol/subscriptionId"
+
+export interface ChangeStream {
+  readonly response: ServerResponse
+  readonly place: CallPlace
+  readonly filter: ChangeFilter
+  /** The id of the request that opened it; undefined in versions that have none. */
+  readonly id: MessageId | undefined
+}
+
+export interface ChangeServices {
+  readonly catalogue: Catalogue["Service"]
+  readonly tools: CallerTools["Service"]
+  readonly sessions: ToolSessions["Service"]
+  readonly isDraining: () => boolean
+}
+
+const beatMs = 15_000
+const lookMs = 1000
+
+export const streamChanges = (
+  services: ChangeServices,
+  { response, place, filter, id }: ChangeStream,
+): Effect.Effect<void> => {
+  const { catalogue, tools, isDraining } = services
+  const meta = id === undefined ? {} : { _meta: { [subscription]: id } }
+  const write = (text: string) => {
+    if (!response.destroyed && !response.writableEnded) response.write(`event: message\ndata: ${text}\n\n`)
+  }
+  const send = (method: string, params: JsonObject = {}) => {
+    const all = { ...params, ...meta }
+    write(JSON.stringify({ jsonrpc: "2.0", method, ...(Object.keys(all).length > 0 && { params: all }) }))
+  }
+  const listsChanged = () => {
+    if (filter.tools) send("notifications/tools/list_changed")
+    if (filter.prompts) send("notifications/prompts/list_changed")
+    if (filter.resources) send("notifications/resources/list_changed")
+  }
+  const changed = (entry: ToolServerEntry, { method, params = {} }: NotificationMessage) => {
+    const { id: server } = entry.server
+    const wanted = wantedBy(filter, method)
+    if (method.endsWith("/list_changed")) {
+      Effect.runFork(
+        Effect.andThen(
+          tools.lists.forget(server),
+          Effect.sync(() => wanted && send(method)),
+        ),
+      )
+    } else if (method === "notifications/resources/updated") {
+      const uri = String(params["uri"])
+      const named = place.isJoined ? joinedUri(server, uri) : uri
+      if (filter.uris === "all" || filter.uris.includes(named)) send(method, { uri: named })
+    }
+  }
+  const wait = Effect.callback<void>((resume) => {
+    let { revision } = catalogue.current()
+    let beatAt = Date.now() + beatMs
+    const look = setInterval(() => {
+      if (catalogue.current().revision !== revision) {
+        ;({ revision } = catalogue.current())
+        listsChanged()
+      }
+      if (isDraining()) resume(Effect.void)
+      else if (Date.now() >= beatAt) {
+        beatAt = Date.now() + beatMs
+        response.write(": \n\n")
+      }
+    }, lookMs)
+    response.once("close", () => resume(Effect.void))
+    if (response.destroyed) resume(Effect.void)
+    return Effect.sync(() => clearInterval(look))
+  })
+  const acknowledged = {
+    ...(filter.tools && { toolsListChanged: true }),
+    ...(filter.prompts && { promptsListChanged: true }),
+    ...(filter.resources && { resourcesListChanged: true }),
+    ...(filter.uris !== "all" && filter.uris.length > 0 && { resourceSubscriptions: filter.uris }),
+  }
+  return Effect.scoped(
+    Effect.gen(function* () {
+      response.writeHead(200, {
+        "content-type": "text/event-stream",
+        "cache-control": "no-store",
+        "x-accel-buffering": "no",
+      })
+      response.flushHeaders()
+      if (id !== undefined) send("notifications/subscriptions/acknowledged", { notifications: acknowledged })
+      const scope = yield* Effect.scope
+      for (const entry of place.entries) {
+        yield* Effect.forkIn(watchOne(services, place, entry, filter, changed), scope)
+      }
+      yield* wait
+      if (id !== undefined && !response.destroyed) write(resultText(id, { resultType: "complete", ...meta }))
+      response.end()
+    }),
+  )
+}
+
+const wantedBy = ({ tools, prompts, resources }: ChangeFilter, method: string): boolean =>
+  (tools && method === "notifications/tools/list_changed") ||
+  (prompts && method === "notifications/prompts/list_changed") ||
+  (resources && method === "notifications/resources/list_changed")
+
+/** A server that cannot be reached announces nothing. */
+const watchOne = (
+  { sessions }: ChangeServices,
+  { owner, isJoined }: CallPlace,
+  entry: ToolServerEntry,
+  filter: ChangeFilter,
+  changed: (entry: ToolServerEntry, message: NotificationMessage) => void,
+): Effect.Effect<void> => {
+  const [target] = entry.targets
+  if (target === undefined || entry.server.url === undefined) return Effect.void
+  const uris = (filter.uris === "all" ? [] : filter.uris).flatMap((uri) => {
+    if (!isJoined) return [uri]
+    const split = splitUri(uri)
+    return split?.server === entry.server.id ? [split.name] : []
+  })
+  return Effect.ignore(
+    Effect.flatMap(sessions.open(entry, target, owner), (session) =>
+      Effect.scoped(
+        watchServer(sessions.asking, { entry, target, account: owner.account }, session, {
+          resources: uris,
+          changed: (message) => changed(entry, message),
+        }),
+      ),
+    ),
+  )
+}
