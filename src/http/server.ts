@@ -18,6 +18,7 @@ import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
 import { CallerTools } from "../tool-servers/caller-tools.ts"
 import { ToolClient } from "../tool-servers/tool-client.ts"
 import { ToolLists } from "../tool-servers/tool-lists.ts"
+import { ToolPins } from "../tool-servers/tool-pins.ts"
 import { ToolSessions } from "../tool-servers/tool-sessions.ts"
 import { serveBelow } from "./base-path.ts"
 import { layerLineCalls } from "./compatible/batches/line-calls.ts"
@@ -141,7 +142,7 @@ const batches = Layer.mergeAll(layerBatchRunner, layerSubmissionRunner.pipe(Laye
 
 /** Servers of tools, and their lists. */
 const tools = CallerTools.layer.pipe(
-  Layer.provide(ToolLists.layer),
+  Layer.provide(ToolLists.layer.pipe(Layer.provideMerge(ToolPins.layer))),
   Layer.provideMerge(ToolSessions.layer),
   Layer.provide(ToolClient.layer),
 )

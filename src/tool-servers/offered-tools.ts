@@ -3,7 +3,7 @@ import type { ToolServerEntry } from "../catalogue/snapshot.ts"
 import { isObject } from "../dialects/parse/json.ts"
 import type { JsonObject } from "../protocol/mcp/message.ts"
 import { type HeaderParameter, headerParameters } from "../tools/header-values.ts"
-import { isOffered, offeredName } from "../tools/tool-names.ts"
+import { isName, isOffered, offeredName } from "../tools/tool-names.ts"
 
 export interface OfferedTool {
   /** The server's own name. */
@@ -22,7 +22,7 @@ export const offeredTools = (
   const offered = new Map<string, OfferedTool>()
   for (const definition of listed) {
     const { name: own, inputSchema } = definition
-    if (typeof own !== "string" || !isName(own) || !isObject(inputSchema) || !isOffered(server, own)) continue
+    if (!isName(own) || !isObject(inputSchema) || !isOffered(server, own)) continue
     const parameters = headerParameters(inputSchema)
     if (parameters === undefined) continue
     const name = offeredName(server, own)
@@ -38,6 +38,3 @@ export const offeredTools = (
   }
   return [...offered.values()].toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
 }
-
-/** A name that can be shown and sent: no spaces or control characters, at most 128 characters. */
-const isName = (name: string): boolean => /^[^\s\p{C}]{1,128}$/u.test(name)

@@ -3,8 +3,11 @@ import { Cache, Context, Duration, Effect, Equal, Exit, Hash, Layer } from "effe
 import type { ToolServerEntry } from "../catalogue/snapshot.ts"
 import { isObject } from "../dialects/parse/json.ts"
 import type { JsonObject } from "../protocol/mcp/message.ts"
+import type { StoreUnavailable } from "../store/unavailable.ts"
+import { isName, isOffered } from "../tools/tool-names.ts"
 import { ask, ServerFailed } from "./ask-server.ts"
 import { isStateless, type ServerSession, statelessMeta } from "./server-session.ts"
+import { ToolPins } from "./tool-pins.ts"
 import { type SessionOwner, ToolSessions } from "./tool-sessions.ts"
 
 /** A list by the member of its answers. */
@@ -49,7 +52,25 @@ export class ToolLists extends Context.Service<
     ToolLists,
     Effect.gen(function* () {
       const sessions = yield* ToolSessions
+      const pins = yield* ToolPins
       const known = new Map<string, ServerList>()
+
+      /** Without the tools whose change waits for an operator. */
+      const pinned = Effect.fnUntraced(function* (
+        { entry, list }: ListKey,
+        read: ServerList,
+      ): Effect.fn.Return<ServerList, StoreUnavailable> {
+        const { id, changes = "hold" } = entry.server
+        if (list !== "tools" || changes === "offer") return read
+        const named = read.entries.filter(({ name }) => isName(name) && isOffered(entry.server, name))
+        const changed = yield* pins.changedIn(id, named)
+        if (changed.size === 0) return read
+        yield* Effect.logWarning("Tools have changed, and are held back until an operator agrees", {
+          server: id,
+          tools: [...changed].slice(0, 20),
+        })
+        return { ...read, entries: read.entries.filter(({ name }) => !changed.has(String(name))) }
+      })
 
       const fetch = Effect.fnUntraced(function* ({
         entry,
@@ -87,7 +108,15 @@ export class ToolLists extends Context.Service<
       })
 
       const lists = yield* Cache.makeWith<ListKey, ServerList, ServerFailed>(
-        (key) => Effect.uninterruptible(fetch(key)),
+        (key) =>
+          Effect.uninterruptible(
+            Effect.flatMap(fetch(key), (read) =>
+              Effect.mapError(
+                pinned(key, read),
+                (cause) => new ServerFailed({ reason: "unreachable", status: 0, headers: {}, cause }),
+              ),
+            ),
+          ),
         {
           capacity: mostLists,
           timeToLive: (exit) => (Exit.isSuccess(exit) ? freshFor : pauseAfterFailure),

@@ -44,3 +44,7 @@ export const ownName = ({ tools }: Pick<ToolServer, "tools">, offered: string): 
   const [own] = renamed.find(([, name]) => name === offered) ?? [offered]
   return own
 }
+
+/** Whether a name can be shown and sent: no spaces or control characters, at most 128 characters. */
+export const isName = (name: unknown): name is string =>
+  typeof name === "string" && name.isWellFormed() && /^[^\s\p{C}]{1,128}$/u.test(name)
