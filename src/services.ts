@@ -105,6 +105,11 @@ import { Directory } from "./tenants/directory.ts"
 import { People } from "./tenants/people.ts"
 import { TenantChanges } from "./tenants/tenant-changes.ts"
 import { Tenants } from "./tenants/tenants.ts"
+import { CallerTools } from "./tool-servers/caller-tools.ts"
+import { ToolClient } from "./tool-servers/tool-client.ts"
+import { ToolLists } from "./tool-servers/tool-lists.ts"
+import { ToolPins } from "./tool-servers/tool-pins.ts"
+import { ToolSessions } from "./tool-servers/tool-sessions.ts"
 import { VendorClient } from "./upstream/client.ts"
 import { Egress } from "./upstream/egress.ts"
 import { TargetHealth } from "./upstream/health.ts"
@@ -219,6 +224,13 @@ const clientFiles = Layer.mergeAll(Uploads.layer, VendorFiles.layer, OperatorsFi
 const realtime = Realtime.layer.pipe(Layer.provide(VendorSockets.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
+/** Servers of tools, and their lists. */
+const tools = CallerTools.layer.pipe(
+  Layer.provideMerge(ToolLists.layer),
+  Layer.provideMerge(Layer.mergeAll(ToolSessions.layer, ToolPins.layer)),
+  Layer.provide(ToolClient.layer),
+)
+
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */
 export const layerServices = Layer.mergeAll(
   OpenCalls.layer,
@@ -231,6 +243,7 @@ export const layerServices = Layer.mergeAll(
   exports,
   clientFiles,
   IdOwners.layer,
+  tools,
   Layer.provideMerge(OperatorsBatches.layer, BatchStore.layer),
   layerIdentityWatch,
 ).pipe(

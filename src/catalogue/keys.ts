@@ -79,12 +79,13 @@ export interface KeyPlan {
   readonly warnings: ReadonlyArray<string>
 }
 
-const limitsOfKey = ({ models, rates, policies }: DeclaredKey): KeyLimits | null =>
-  models === undefined && rates === undefined && policies === undefined
+const limitsOfKey = ({ models, rates, tools, policies }: DeclaredKey): KeyLimits | null =>
+  models === undefined && rates === undefined && tools === undefined && policies === undefined
     ? null
     : {
         ...(models !== undefined && { models }),
         ...(rates !== undefined && { rates }),
+        ...(tools !== undefined && { tools }),
         ...(policies !== undefined && { policies }),
       }
 

@@ -15,11 +15,6 @@ import { OperatorSessions } from "../identity/operator-sessions.ts"
 import { Api } from "../protocol/api.ts"
 import { serviceError } from "../protocol/error.ts"
 import { invalidInput, issuesOf } from "../protocol/json/issues.ts"
-import { CallerTools } from "../tool-servers/caller-tools.ts"
-import { ToolClient } from "../tool-servers/tool-client.ts"
-import { ToolLists } from "../tool-servers/tool-lists.ts"
-import { ToolPins } from "../tool-servers/tool-pins.ts"
-import { ToolSessions } from "../tool-servers/tool-sessions.ts"
 import { serveBelow } from "./base-path.ts"
 import { layerLineCalls } from "./compatible/batches/line-calls.ts"
 import { batchRoutes } from "./compatible/batches/routes.ts"
@@ -140,13 +135,6 @@ const batches = Layer.mergeAll(layerBatchRunner, layerSubmissionRunner.pipe(Laye
   Layer.provide(layerLineCalls),
 )
 
-/** Servers of tools, and their lists. */
-const tools = CallerTools.layer.pipe(
-  Layer.provide(ToolLists.layer.pipe(Layer.provideMerge(ToolPins.layer))),
-  Layer.provideMerge(ToolSessions.layer),
-  Layer.provide(ToolClient.layer),
-)
-
 /** Serves all routes on the configured address; if a port for metrics is set, operators' routes are open there. */
 export const layerServer = Layer.unwrap(
   Effect.gen(function* () {
@@ -202,7 +190,6 @@ export const layerServer = Layer.unwrap(
 ).pipe(
   Layer.provide(batches),
   Layer.provide(Layer.mergeAll(CompatibleHandlers.layer, PassThrough.layer, McpEndpoint.layer)),
-  Layer.provide(tools),
   Layer.provide(Draining.layer),
   Layer.provide(Layer.merge(OperatorSessions.layer, LargeRequests.layer)),
 )

@@ -28,6 +28,8 @@ import { layerLogs } from "../telemetry/logs.ts"
 import { NodeProblems } from "../telemetry/node-problems.ts"
 import { layerOtlp } from "../telemetry/otlp.ts"
 import { Tenants } from "../tenants/tenants.ts"
+import { ToolLists } from "../tool-servers/tool-lists.ts"
+import { ToolPins } from "../tool-servers/tool-pins.ts"
 import { ResolveHost } from "../upstream/egress.ts"
 import { TargetHealth } from "../upstream/health.ts"
 import type { LiveScript } from "./live-twin.ts"
@@ -60,6 +62,7 @@ export interface TestGateway extends Omit<OutsideGateway, "balance"> {
   /** Runs calls of any kind, without a route. */
   readonly calls: Calls["Service"]
   readonly ledger: Ledger["Service"]
+  readonly tools: { readonly lists: ToolLists["Service"]; readonly pins: ToolPins["Service"] }
   readonly gate: Gate["Service"]
   readonly health: TargetHealth["Service"]
   readonly catalogue: Catalogue["Service"]
@@ -223,6 +226,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
       orgId: ids.org,
       calls: Context.get(services, Calls),
       ledger: Context.get(services, Ledger),
+      tools: { lists: Context.get(services, ToolLists), pins: Context.get(services, ToolPins) },
       gate: Context.get(services, Gate),
       health: Context.get(services, TargetHealth),
       catalogue,
