@@ -106,6 +106,7 @@ import { People } from "./tenants/people.ts"
 import { TenantChanges } from "./tenants/tenant-changes.ts"
 import { Tenants } from "./tenants/tenants.ts"
 import { CallerTools } from "./tool-servers/caller-tools.ts"
+import { ToolAccounts } from "./tool-servers/tool-accounts.ts"
 import { ToolClient } from "./tool-servers/tool-client.ts"
 import { ToolLists } from "./tool-servers/tool-lists.ts"
 import { ToolPins } from "./tool-servers/tool-pins.ts"
@@ -228,7 +229,7 @@ const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports
 const tools = CallerTools.layer.pipe(
   Layer.provideMerge(ToolLists.layer),
   Layer.provideMerge(Layer.mergeAll(ToolSessions.layer, ToolPins.layer)),
-  Layer.provide(ToolClient.layer),
+  Layer.provide(Layer.merge(ToolClient.layer, ToolAccounts.layer)),
 )
 
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */

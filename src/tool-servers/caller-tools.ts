@@ -7,8 +7,8 @@ import { allowsTool, type LimitedSubject, noSubjects, type ToolHolder } from "..
 import { joinedName, joinedUri } from "../tools/tool-names.ts"
 import type { ServerFailed } from "./ask-server.ts"
 import { type OfferedTool, offeredTools } from "./offered-tools.ts"
+import type { SessionOwner } from "./session-owner.ts"
 import { type ListName, ToolLists } from "./tool-lists.ts"
-import type { SessionOwner } from "./tool-sessions.ts"
 
 export interface FoundTool extends OfferedTool {
   readonly entry: ToolServerEntry

@@ -7,8 +7,9 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { isName, isOffered } from "../tools/tool-names.ts"
 import { ask, ServerFailed } from "./ask-server.ts"
 import { isStateless, type ServerSession, statelessMeta } from "./server-session.ts"
+import type { SessionOwner } from "./session-owner.ts"
 import { ToolPins } from "./tool-pins.ts"
-import { type SessionOwner, ToolSessions } from "./tool-sessions.ts"
+import { ToolSessions } from "./tool-sessions.ts"
 
 /** A list by the member of its answers. */
 export const listNames = ["tools", "prompts", "resources", "resourceTemplates"] as const
@@ -80,20 +81,14 @@ export class ToolLists extends Context.Service<
         let failure: ServerFailed | undefined
         for (const target of entry.targets) {
           const read = yield* Effect.result(
-            Effect.flatMap(sessions.open(entry, target, owner), (session) =>
+            Effect.flatMap(sessions.open(entry, target, owner), ({ session, at }) =>
               session.capabilities[capabilities[list]] === undefined
                 ? Effect.succeed(empty)
                 : pages(
                     session,
                     (params) =>
                       Effect.map(
-                        ask(
-                          sessions.asking,
-                          { entry, target, account: owner.account },
-                          session,
-                          { method: methods[list], params },
-                          "list",
-                        ),
+                        ask(sessions.asking, at, session, { method: methods[list], params }, "list"),
                         ({ message }) => ("result" in message ? message.result : undefined),
                       ),
                     list,
@@ -102,7 +97,7 @@ export class ToolLists extends Context.Service<
           )
           if (read._tag === "Success") return read.success
           failure = read.failure
-          if (failure.status === 404 || failure.status === 400) yield* sessions.lost(entry, target, owner)
+          if (failure.status === 404 || failure.status === 400) yield* sessions.lost(target, owner)
         }
         return yield* failure ?? new ServerFailed({ reason: "unreachable", status: 0, headers: {} })
       })

@@ -63,7 +63,7 @@ export class ToolPins extends Context.Service<
                 return pin === undefined || (pin.hash === hash ? pin.changed !== null : pin.changed !== hash)
               })
               if (news.length > 0) {
-                // Of two nodes that see a new tool first, one pins it.
+                // Two nodes may see a new tool at the same time: the first one pins it.
                 yield* sql`
                   insert into tool_pins as pin (server, tool, hash, definition)
                   select ${server}, tool, decode(hash, 'hex'), definition from unnest(

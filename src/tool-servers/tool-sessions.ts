@@ -3,16 +3,16 @@ import { Cache, Context, Duration, Effect, Equal, Exit, Hash, Layer } from "effe
 import type { CallTarget, ToolServerEntry } from "../catalogue/snapshot.ts"
 import { CallDeadlines } from "../deadlines.ts"
 import type { Addressed, AskServices, ServerFailed } from "./ask-server.ts"
-import { negotiate, type SessionClient } from "./negotiate.ts"
+import { negotiate } from "./negotiate.ts"
 import type { ServerSession } from "./server-session.ts"
+import type { SessionOwner } from "./session-owner.ts"
+import { ToolAccounts } from "./tool-accounts.ts"
 import { ToolClient } from "./tool-client.ts"
 
-export interface SessionOwner {
-  /** The owner's name: sessions are shared by nobody else. Empty for the gateway's own lists. */
-  readonly name: string
-  readonly client: SessionClient
-  /** Headers that carry its own account at the server. */
-  readonly account: Readonly<Record<string, string>>
+/** A server that can be asked. */
+export interface OpenServer {
+  readonly at: Addressed
+  readonly session: ServerSession
 }
 
 export class ToolSessions extends Context.Service<
@@ -23,9 +23,9 @@ export class ToolSessions extends Context.Service<
       entry: ToolServerEntry,
       target: CallTarget,
       owner: SessionOwner,
-    ) => Effect.Effect<ServerSession, ServerFailed>
+    ) => Effect.Effect<OpenServer, ServerFailed>
     /** The server does not know the session any more. */
-    readonly lost: (entry: ToolServerEntry, target: CallTarget, owner: SessionOwner) => Effect.Effect<void>
+    readonly lost: (target: CallTarget, owner: SessionOwner) => Effect.Effect<void>
     /** The services for messages outside any call. */
     readonly asking: AskServices
   }
@@ -34,6 +34,7 @@ export class ToolSessions extends Context.Service<
     ToolSessions,
     Effect.gen(function* () {
       const client = yield* ToolClient
+      const accounts = yield* ToolAccounts
       const asking: AskServices = {
         client: client.client,
         deadlines: yield* CallDeadlines,
@@ -41,7 +42,8 @@ export class ToolSessions extends Context.Service<
         maxBytes: mostAnswerBytes,
       }
       const sessions = yield* Cache.makeWith<SessionKey, ServerSession, ServerFailed>(
-        ({ at, client }) => Effect.uninterruptible(negotiate(asking, at, client)),
+        ({ at, owner }) =>
+          at === undefined ? Effect.die(noServer) : Effect.uninterruptible(negotiate(asking, at, owner.client)),
         {
           capacity: mostSessions,
           timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.hours(1) : Duration.zero),
@@ -50,14 +52,18 @@ export class ToolSessions extends Context.Service<
       return ToolSessions.of({
         asking,
         open: (entry, target, owner) =>
-          client.sessionOf(entry) ??
-          Cache.get(sessions, new SessionKey({ entry, target, account: owner.account }, owner)),
-        lost: (entry, target, owner) =>
-          Cache.invalidate(sessions, new SessionKey({ entry, target, account: owner.account }, owner)),
+          Effect.flatMap(accounts.headersOf(entry, owner), (account) => {
+            const at = { entry, target, account }
+            const session = client.sessionOf(entry) ?? Cache.get(sessions, new SessionKey(target, owner, at))
+            return Effect.map(session, (session) => ({ at, session }))
+          }),
+        lost: (target, owner) => Cache.invalidate(sessions, new SessionKey(target, owner)),
       })
     }),
   )
 }
+
+const noServer = new Error("a session is opened with a server")
 
 /** The time in which a server must answer outside calls, and the most bytes of an answer. */
 const answerMs = 30_000
@@ -66,14 +72,15 @@ const mostSessions = 10_000
 
 /** Keys are equal if their target and owner are. */
 class SessionKey implements Equal.Equal {
-  readonly at: Addressed
-  readonly client: SessionClient
+  readonly owner: SessionOwner
+  /** The way to the server; undefined for a key that only names a session. */
+  readonly at: Addressed | undefined
   readonly #name: string
 
-  constructor(at: Addressed, owner: SessionOwner) {
+  constructor(target: CallTarget, owner: SessionOwner, at?: Addressed) {
+    this.owner = owner
     this.at = at
-    this.client = owner.client
-    this.#name = JSON.stringify([at.target.key, owner.name])
+    this.#name = JSON.stringify([target.key, owner.name])
   }
 
   [Hash.symbol](): number {

@@ -13,8 +13,8 @@ import {
 } from "../../protocol/mcp/versions.ts"
 import type { ServerFailed } from "../../tool-servers/ask-server.ts"
 import { type CallerTools, joinedEntry } from "../../tool-servers/caller-tools.ts"
+import type { SessionOwner } from "../../tool-servers/session-owner.ts"
 import type { ListName } from "../../tool-servers/tool-lists.ts"
-import type { SessionOwner } from "../../tool-servers/tool-sessions.ts"
 
 export const serverInfo = { name: "weir", title: "Weir", version: "1" }
 

@@ -158,9 +158,9 @@ const watchOne = (
     return split?.server === entry.server.id ? [split.name] : []
   })
   return Effect.ignore(
-    Effect.flatMap(sessions.open(entry, target, owner), (session) =>
+    Effect.flatMap(sessions.open(entry, target, owner), ({ at, session }) =>
       Effect.scoped(
-        watchServer(sessions.asking, { entry, target, account: owner.account }, session, {
+        watchServer(sessions.asking, at, session, {
           resources: uris,
           changed: (message) => changed(entry, message),
         }),

@@ -42,7 +42,7 @@ import {
 import { makeOriginCheck } from "./origin.ts"
 import { type McpMessage, readMcp } from "./read-message.ts"
 import { accept, notTaken, refuse, sendResult, write } from "./replies.ts"
-import { makeRunCall } from "./run-call.ts"
+import { makeRunCall, RunningCalls } from "./run-call.ts"
 import { type ClientSession, clientOf, openRequest, openSession, ownerOf, sealSession } from "./session-token.ts"
 
 interface Exchange extends CallPlace {
@@ -75,12 +75,13 @@ export class McpEndpoint extends Context.Service<
       const { isDraining } = yield* Draining
       const { whileValid } = yield* makeRevocation
       const { identify, again } = yield* makeForCaller
-      const runCall = makeRunCall(yield* makeCallRunner, makeTool(sessions), sealer)
+      const running = new RunningCalls()
+      const runCall = makeRunCall(yield* makeCallRunner, makeTool(sessions), sealer, running)
 
       const instructionsOf = ({ isJoined, entries: [entry], owner }: CallPlace) => {
         const [target] = entry?.targets ?? []
         if (isJoined || entry === undefined || target === undefined) return Effect.undefined
-        const session = Effect.map(sessions.open(entry, target, owner), ({ instructions }) => instructions)
+        const session = Effect.map(sessions.open(entry, target, owner), ({ session }) => session.instructions)
         return Effect.orElseSucceed(session, () => undefined)
       }
 
@@ -114,16 +115,10 @@ export class McpEndpoint extends Context.Service<
         const { entry, name } = found
         const opened = sessions.open(entry, target, owner)
         // A server without sessions learns of it when the stream is opened.
-        const asked = Effect.flatMap(opened, (session) =>
+        const asked = Effect.flatMap(opened, ({ at, session }) =>
           isStateless(session)
             ? Effect.void
-            : ask(
-                sessions.asking,
-                { entry, target, account: owner.account },
-                session,
-                { method, params: { uri: name } },
-                "resource",
-              ),
+            : ask(sessions.asking, at, session, { method, params: { uri: name } }, "resource"),
         )
         yield* Effect.ignore(asked)
         return sendResult(response, id, {})
@@ -186,7 +181,7 @@ export class McpEndpoint extends Context.Service<
 
       /** Gives a client's answer to the server that asked. */
       const forward = Effect.fnUntraced(function* (
-        { caller, response, entries }: Exchange,
+        { caller, response, entries, owner }: Exchange,
         message: Message,
       ): Effect.fn.Return<void> {
         const id = "id" in message ? message.id : undefined
@@ -198,8 +193,10 @@ export class McpEndpoint extends Context.Service<
         }
         const text = JSON.stringify({ ...message, id: asked.id })
         const session = { version: sessionVersions[0], sessionId: asked.session ?? undefined }
-        const at = { entry, target, account: {} }
-        yield* Effect.catch(sendTo(sessions.asking, at, session, { method: "", text }, undefined), (cause) =>
+        const sent = Effect.flatMap(sessions.open(entry, target, owner), ({ at }) =>
+          sendTo(sessions.asking, at, session, { method: "", text }, undefined),
+        )
+        yield* Effect.catch(sent, (cause) =>
           Effect.logWarning("A client's answer did not reach its server", { server: entry.server.id, cause }),
         )
         return accept(response)
@@ -262,7 +259,12 @@ export class McpEndpoint extends Context.Service<
           owner,
         }
         if (!("method" in message)) return yield* forward(exchange, message)
-        if (isNotification(message)) return accept(response)
+        if (isNotification(message)) {
+          const id = message.params?.["requestId"]
+          const isCancel = message.method === "notifications/cancelled"
+          if (isCancel && (typeof id === "string" || typeof id === "number")) running.cancel(owner, id)
+          return accept(response)
+        }
         return yield* answer(exchange, message)
       })
 

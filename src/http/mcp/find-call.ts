@@ -6,7 +6,7 @@ import type { Caller } from "../../identity/caller.ts"
 import type { ToolMethod, ToolRequest } from "../../kinds/tool/tool-request.ts"
 import type { JsonObject } from "../../protocol/mcp/message.ts"
 import { type CallerTools, mayUsePrompt, mayUseResources } from "../../tool-servers/caller-tools.ts"
-import type { SessionOwner } from "../../tool-servers/tool-sessions.ts"
+import type { SessionOwner } from "../../tool-servers/session-owner.ts"
 import { joinedName, splitName, splitUri } from "../../tools/tool-names.ts"
 
 export type FoundCall = Pick<ToolRequest, "entry" | "method" | "name" | "handle" | "prices" | "parameters">

@@ -1,12 +1,13 @@
 /** Runs a message that is passed to a server as a call: admitted, held, recorded and settled like any other. */
 import type { ServerResponse } from "node:http"
-import { type Effect, Result } from "effect"
+import { Effect, Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import type { ToolReply, ToolRequest } from "../../kinds/tool/tool-request.ts"
-import type { RequestMessage } from "../../protocol/mcp/message.ts"
+import type { MessageId, RequestMessage } from "../../protocol/mcp/message.ts"
 import { statelessVersion } from "../../protocol/mcp/versions.ts"
 import { fingerprint } from "../../protocol/values/canonical.ts"
 import type { Sealer } from "../../store/seal.ts"
+import type { SessionOwner } from "../../tool-servers/session-owner.ts"
 import type { CallRunner } from "../call-runner.ts"
 import type { Authenticated } from "../caller-request.ts"
 import { metaOf } from "../compatible/request.ts"
@@ -26,15 +27,36 @@ export interface ToolCall {
   readonly takesRequests: boolean
 }
 
+/** The calls that run on this node, by their clients' names of them. */
+export class RunningCalls {
+  readonly #running = new Map<string, ToolConnection>()
+
+  /** @returns the function that removes it */
+  add(owner: SessionOwner, id: MessageId, connection: ToolConnection): () => void {
+    const key = keyOf(owner, id)
+    this.#running.set(key, connection)
+    return () => {
+      if (this.#running.get(key) === connection) this.#running.delete(key)
+    }
+  }
+
+  cancel(owner: SessionOwner, id: MessageId): void {
+    this.#running.get(keyOf(owner, id))?.cancel()
+  }
+}
+
+const keyOf = ({ name }: SessionOwner, id: MessageId): string => JSON.stringify([name, id])
+
 export const makeRunCall =
-  (runner: CallRunner, kind: Kind<ToolRequest, ToolReply>, sealer: Sealer) =>
+  (runner: CallRunner, kind: Kind<ToolRequest, ToolReply>, sealer: Sealer, running: RunningCalls) =>
   ({ authenticated, response, message, read, found, place, takesRequests }: ToolCall): Effect.Effect<void> => {
     const { caller, requestId, request } = authenticated
     const connection = new ToolConnection(response, requestId, message.id, read.version === statelessVersion)
     const target = found.entry.targets[0]?.key ?? ""
     const server = found.entry.server.id
     const meta = { ...metaOf(request.headers), ...idIn(message) }
-    return runner.runRead(kind, authenticated, {
+    const remove = running.add(place.owner, message.id, connection)
+    const run = runner.runRead(kind, authenticated, {
       refusedAt: () => connection,
       status: () => response.statusCode,
       read: ({ body }) => {
@@ -66,6 +88,7 @@ export const makeRunCall =
         }
       },
     })
+    return Effect.ensuring(run, Effect.sync(remove))
   }
 
 /** The id under which a call is made once. */

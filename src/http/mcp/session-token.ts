@@ -9,7 +9,7 @@ import { type JsonObject, MessageId } from "../../protocol/mcp/message.ts"
 import { sessionVersions } from "../../protocol/mcp/versions.ts"
 import type { Sealer } from "../../store/seal.ts"
 import { gatewayItself } from "../../tool-servers/negotiate.ts"
-import type { SessionOwner } from "../../tool-servers/tool-sessions.ts"
+import type { SessionOwner } from "../../tool-servers/session-owner.ts"
 
 const json = Schema.Record(Schema.String, Schema.Json)
 
@@ -46,7 +46,8 @@ const nameOf = (caller: Caller): string => `${caller.org.id}/${sessionOwner(call
 export const ownerOf = (caller: Caller, session: ClientSession | undefined): SessionOwner => ({
   name: session === undefined ? nameOf(caller) : `${nameOf(caller)} ${session.id}`,
   client: session === undefined ? gatewayItself : { info: session.info, capabilities: session.capabilities },
-  account: {},
+  org: caller.org.id,
+  person: caller.person?.id,
 })
 
 const contextOf = (caller: Caller): string => `mcp-session ${nameOf(caller)}`

@@ -1,7 +1,7 @@
 /** The client's connection of a call of a tool: one message, or events if messages come before it or it takes long. */
 import type { ServerResponse } from "node:http"
 import { Option, Schema } from "effect"
-import type { WholeReply } from "../../calls/connection.ts"
+import type { ConnectionListener, WholeReply } from "../../calls/connection.ts"
 import { withId } from "../../kinds/tool/tool-message.ts"
 import { ToolReply } from "../../kinds/tool/tool-request.ts"
 import { ErrorEnvelope, errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
@@ -21,6 +21,7 @@ export class ToolConnection extends NodeConnection<ToolReply> {
   readonly #response: ServerResponse
   readonly #requestId: string
   readonly #id: MessageId
+  #listener: ConnectionListener | undefined
   #timer: NodeJS.Timeout | undefined
 
   readonly #isStateless: boolean
@@ -33,6 +34,20 @@ export class ToolConnection extends NodeConnection<ToolReply> {
     this.#id = id
     this.#timer = setTimeout(() => this.#beat(), silentMs).unref()
     response.once("close", () => clearTimeout(this.#timer))
+  }
+
+  override listen(listener: ConnectionListener): void {
+    super.listen(listener)
+    this.#listener = listener
+  }
+
+  /** The client does not want the result any more: it gets none. */
+  cancel(): void {
+    this.#listener?.gone()
+    const response = this.#response
+    if (response.destroyed || response.writableEnded) return
+    if (!response.headersSent) this.#open()
+    response.end()
   }
 
   /** Sends a message that comes before the result. */

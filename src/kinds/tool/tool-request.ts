@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import type { CallRequest } from "../../calls/kind.ts"
 import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
 import type { JsonObject } from "../../protocol/mcp/message.ts"
-import type { SessionOwner } from "../../tool-servers/tool-sessions.ts"
+import type { SessionOwner } from "../../tool-servers/session-owner.ts"
 import type { HeaderParameter } from "../../tools/header-values.ts"
 import type { ToolPrices } from "../../tools/tool-price.ts"
 

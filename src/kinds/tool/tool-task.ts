@@ -13,12 +13,11 @@ import type { Charge } from "../../money/pricing.ts"
 import { textsOfJson } from "../../policies/json-texts.ts"
 import type { Parts } from "../../policies/parts.ts"
 import { type EditText, editJsonTexts } from "../../policies/reply/reply-blocks.ts"
-import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { ServiceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
-import { editJsonText, set } from "../../protocol/json/json-edit.ts"
-import { isRequest, type JsonObject, type ResponseMessage } from "../../protocol/mcp/message.ts"
+import { isRequest, type ResponseMessage } from "../../protocol/mcp/message.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
-import type { ServerFailed } from "../../tool-servers/ask-server.ts"
+import { type Addressed, sendTo } from "../../tool-servers/ask-server.ts"
 import type { ReadMessage } from "../../tool-servers/message-reader.ts"
 import { requestTo } from "../../tool-servers/server-request.ts"
 import { isStateless, type ServerSession } from "../../tool-servers/server-session.ts"
@@ -27,6 +26,7 @@ import { headersOfArguments } from "../../tools/header-values.ts"
 import { placesOf } from "../../tools/tool-price.ts"
 import type { UpstreamHead, VendorClient } from "../../upstream/client.ts"
 import { ReportedUnits } from "../passed/reported-units.ts"
+import { isAboutSession, serverError, withUsage } from "./tool-answer.ts"
 import { type ToolOutcome, toolBill } from "./tool-bill.ts"
 import { messageTo, progressFor, progressTokenOf, resultFor, withId } from "./tool-message.ts"
 import { ToolReader } from "./tool-reader.ts"
@@ -48,6 +48,7 @@ export class ToolTask implements Task<ToolReply> {
   readonly #sessions: ToolSessions["Service"]
   readonly #units: ReportedUnits
   #session: ServerSession | undefined
+  #at: Addressed | undefined
   /** Whether the session that it was sent with is unknown to its server. */
   #isLost = false
   #hasReopened = false
@@ -87,12 +88,12 @@ export class ToolTask implements Task<ToolReply> {
     return !this.#isSent || this.#call.request.entry.server.isReadOnly === true
   }
 
-  /** Notices when the request leaves. */
+  /** Notices when the request leaves, and notifies a server with sessions when nobody waits any longer. */
   clientOf(_client: VendorClient["Service"]): VendorClient["Service"] {
     const { client } = this.#sessions.asking
     return {
-      start: (request, listener) =>
-        client.start(request, {
+      start: (request, listener) => {
+        const call = client.start(request, {
           connected: () => {
             this.#isSent = true
             listener.connected()
@@ -101,17 +102,28 @@ export class ToolTask implements Task<ToolReply> {
           bytes: (bytes) => listener.bytes(bytes),
           ended: () => listener.ended(),
           broken: (error) => listener.broken(error),
-        }),
+        })
+        return {
+          pause: () => call.pause(),
+          resume: () => call.resume(),
+          leave: () => call.leave(),
+          abort: () => {
+            call.abort()
+            this.#cancel()
+          },
+        }
+      },
     }
   }
 
   prepare(target: CallTarget): Effect.Effect<void, ServiceError> {
     const { entry, owner } = this.#call.request
-    const lost = this.#isLost ? this.#sessions.lost(entry, target, owner) : Effect.void
+    const lost = this.#isLost ? this.#sessions.lost(target, owner) : Effect.void
     this.#isLost = false
     const opened = Effect.andThen(lost, this.#sessions.open(entry, target, owner))
     return Effect.mapError(
-      Effect.map(opened, (session) => {
+      Effect.map(opened, ({ at, session }) => {
+        this.#at = at
         this.#session = session
         this.#isSent = false
         this.#answer = undefined
@@ -130,9 +142,11 @@ export class ToolTask implements Task<ToolReply> {
   encode(target: CallTarget): Result.Result<SentRequest, EncodeRefusal> {
     const { request, requestId } = this.#call
     const session = this.#session
-    if (session === undefined) return Result.fail({ capability: "tools", message: "The server has no session" })
-    const { entry, method, name, params, parameters, owner } = request
-    const headers = { ...entry.headers, ...owner.account }
+    const at = this.#at
+    if (session === undefined || at === undefined)
+      return Result.fail({ capability: "tools", message: "The server has no session" })
+    const { entry, method, name, params, parameters } = request
+    const headers = { ...entry.headers, ...at.account }
     return Result.succeed(
       requestTo(target.vendor.baseUrl, headers, session, {
         text: messageTo(request, session, requestId),
@@ -213,6 +227,20 @@ export class ToolTask implements Task<ToolReply> {
     })
   }
 
+  /** Without sessions, the end of the connection says it. */
+  #cancel(): void {
+    const { requestId, services } = this.#call
+    const session = this.#session
+    const at = this.#at
+    if (!this.#isSent || this.#answer !== undefined || session === undefined || at === undefined) return
+    if (isStateless(session)) return
+    const method = "notifications/cancelled"
+    const text = JSON.stringify({ jsonrpc: "2.0", method, params: { requestId, reason: "The client has left" } })
+    Effect.runForkWith(services.context)(
+      Effect.ignore(sendTo(this.#sessions.asking, at, session, { method, text }, undefined)),
+    )
+  }
+
   #outcome(broken: BrokenReason | undefined): ToolOutcome | undefined {
     const answer = this.#answer
     if (answer !== undefined) return "result" in answer ? "result" : "error"
@@ -258,34 +286,5 @@ export class ToolTask implements Task<ToolReply> {
     if (!isRequest(message)) return
     const id = client.requestIdFor?.(this.#session?.sessionId, message.id)
     if (id !== undefined && this.#session !== undefined && !isStateless(this.#session)) client.notify(withId(text, id))
-  }
-}
-
-/** Whether an error says that the server does not know the session. */
-const isAboutSession = (status: number, message: ResponseMessage): boolean =>
-  status === 404 || (status === 400 && "error" in message && /session/i.test(message.error.message))
-
-/** The cost of a call, in the metadata of its result. */
-const withUsage = (text: string, answer: ResponseMessage | undefined, usage: JsonObject): string => {
-  if (answer === undefined || !("result" in answer)) return text
-  const { _meta: meta } = answer.result
-  const path = ["result", "_meta"]
-  const given = typeof meta === "object" && meta !== null && !Array.isArray(meta) ? meta : undefined
-  return editJsonText(text, [
-    given === undefined ? set({ "x-svc-usage": usage }, ...path) : set(usage, ...path, "x-svc-usage"),
-  ])
-}
-
-const serverError = ({ reason, status, cause }: ServerFailed): ServiceError => {
-  switch (reason) {
-    case "slow":
-      return serviceError("upstream_ttfb_timeout", "The server of the tool did not answer in time", { cause })
-    case "unreachable":
-      return serviceError("upstream_disconnected", "The server of the tool cannot be reached", { cause })
-    default:
-      return serviceError("upstream_error", "The server of the tool refused", {
-        detail: { upstreamStatus: status },
-        cause,
-      })
   }
 }

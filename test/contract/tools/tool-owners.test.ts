@@ -1,4 +1,4 @@
-/** Who may use which tool: lists at each subject, sessions and answers of others, and tools that change. */
+/** The tools that each subject may use, sessions and answers of others, and tools that change. */
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
 import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
@@ -113,7 +113,9 @@ describe("a session", () => {
     const session = await begin()
     expect((await post({ id: 1, method: "tools/list" }, { session })).status).toBe(200)
     expect((await post({ id: 1, method: "tools/list" }, { session, key: name("narrow") })).status).toBe(404)
-    expect((await post({ id: 1, method: "tools/list" }, { session: session.replace(/.{4}$/, "AAAA") })).status).toBe(404)
+    expect((await post({ id: 1, method: "tools/list" }, { session: session.replace(/.{4}$/, "AAAA") })).status).toBe(
+      404,
+    )
   })
 
   it("takes a question of a server, which its caller alone answers", async () => {

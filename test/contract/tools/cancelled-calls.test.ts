@@ -1,0 +1,57 @@
+/** Calls whose client does not want the result any more: the server learns of it, and the call is paid once. */
+import { afterAll, expect, it } from "vitest"
+import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
+import { balanceOf, eventually, holdsOf, useGateway } from "../../support/gateway.ts"
+import { startToolServer } from "../../support/tool-server.ts"
+
+const tools = { hangs: () => new Promise(() => {}) }
+const legacy = await startToolServer({ isStateless: false, tools })
+const modern = await startToolServer({ isStateless: true, tools })
+afterAll(() => {
+  legacy.stop()
+  modern.stop()
+})
+const ids = newTestIds()
+const gateway = useGateway({
+  ids,
+  catalogue: (urls) =>
+    testCatalogue(
+      urls,
+      ids,
+      `toolServers:
+  - { id: old, url: "${legacy.url}", price: { currency: USD, calls: "1000" } }
+  - { id: new, url: "${modern.url}", price: { currency: USD, calls: "1000" } }
+`,
+    ).replace("unpriced] }", "unpriced], tools: ['*'] }"),
+})
+const post = (server: string, message: object, signal?: AbortSignal) =>
+  fetch(`${gateway().baseUrl}/mcp/${server}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${ids.key}~${testKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", ...message }),
+    ...(signal !== undefined && { signal }),
+  })
+const call = { id: 9, method: "tools/call", params: { name: "hangs", arguments: {} } }
+const settled = async () => !(await holdsOf(gateway())).some(({ state }) => state === "held")
+
+it.each([
+  ["old", legacy, "by a notification"],
+  ["old", legacy, "by leaving"],
+  ["new", modern, "by leaving"],
+] as const)("a call at the %s server is cancelled %s", async (name, server, how) => {
+  const before = await balanceOf(gateway())
+  const runs = server.runs.get("hangs") ?? 0
+  const closed = server.closed.length
+  const cancels = () => server.asked.filter(({ message }) => message.method === "notifications/cancelled").length
+  const told = cancels()
+  const leave = new AbortController()
+  const reply = post(name, call, leave.signal).catch(() => undefined)
+  await eventually(() => server.runs.get("hangs") === runs + 1)
+  if (how === "by leaving") leave.abort()
+  else expect((await post(name, { method: "notifications/cancelled", params: { requestId: 9 } })).status).toBe(202)
+  await reply
+  await eventually(() => server.closed.length > closed)
+  if (name === "old") await eventually(() => cancels() > told)
+  await eventually(settled)
+  expect(before - (await balanceOf(gateway()))).toBe(10_000_000n)
+})
