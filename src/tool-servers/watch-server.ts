@@ -12,6 +12,8 @@ export interface WatchedChanges {
   /** The server's own URIs of resources. */
   readonly resources: ReadonlyArray<string>
   readonly changed: (message: NotificationMessage) => void
+  /** The server has answered: from here on its changes are known, or it announces none. */
+  readonly begun: () => void
 }
 
 /** The most bytes of a stream of changes, after which it is opened again. */
@@ -78,7 +80,7 @@ const requestOf = (
 const listen = (
   { client }: AskServices,
   request: UpstreamRequest,
-  { changed }: WatchedChanges,
+  { changed, begun }: WatchedChanges,
 ): Effect.Effect<void, ServerFailed> =>
   Effect.callback((resume) => {
     let status = 0
@@ -89,6 +91,7 @@ const listen = (
       connected: () => {},
       head: (head) => {
         status = head.status
+        begun()
         reader = new MessageReader(head.headers["content-type"] ?? "", mostBytes, ({ message }) => {
           if (isNotification(message)) changed(message)
         })

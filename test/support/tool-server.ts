@@ -20,7 +20,11 @@ export interface AskedOfServer {
 
 /** A tool answers with a result, an error, or by itself. */
 export interface Answering {
+  /** Its arguments. */
   readonly params: Record<string, unknown>
+  /** Everything that the request says. */
+  readonly asked: Record<string, unknown>
+  readonly meta: Record<string, unknown>
   readonly token: unknown
   readonly send: (message: object) => void
   readonly response: ServerResponse
@@ -30,8 +34,29 @@ export interface Answering {
 
 type Tool = (answering: Answering) => unknown
 
+/** Answers with this error instead of a result. */
+export class ToolRefusal extends Error {
+  readonly code: number
+  readonly status: number
+  readonly data: object | undefined
+
+  constructor(
+    code: number,
+    message: string,
+    { status = 200, data }: { readonly status?: number; readonly data?: object } = {},
+  ) {
+    super(message)
+    this.code = code
+    this.status = status
+    this.data = data
+  }
+}
+
 export interface ToolServerOptions {
-  readonly isStateless: boolean
+  /** `both` speaks each version, as its client begins. */
+  readonly isStateless: boolean | "both"
+  /** Answers to other methods, by their names. */
+  readonly methods?: Readonly<Record<string, (params: Record<string, unknown>) => object>>
   readonly tools: Readonly<Record<string, Tool>>
   /** Members of the definitions of tools. */
   readonly definitions?: Readonly<Record<string, object>>
@@ -50,6 +75,7 @@ export const startToolServer = async (options: ToolServerOptions) => {
   const sessions = new Set<string>()
   const waiting = new Map<string | number, (answer: ToolMessage) => void>()
   const closed: Array<string> = []
+  const listening = new Set<ServerResponse>()
   let definitions = { ...options.definitions }
 
   const listed = () =>
@@ -57,8 +83,10 @@ export const startToolServer = async (options: ToolServerOptions) => {
       .toReversed()
       .map((name) => ({ name, description: `The tool ${name}`, inputSchema: { type: "object" }, ...definitions[name] }))
 
-  const resultOf = (method: string, params: Record<string, unknown>): unknown => {
-    const { isStateless, resources = [], prompts = {} } = options
+  const resultOf = (method: string, params: Record<string, unknown>, isStateless: boolean): unknown => {
+    const { resources = [], prompts = {}, methods = {} } = options
+    const other = methods[method]
+    if (other !== undefined) return other(params)
     switch (method) {
       case "server/discover":
         return isStateless
@@ -95,11 +123,10 @@ export const startToolServer = async (options: ToolServerOptions) => {
     return undefined
   }
 
-  const fail = (response: ServerResponse, status: number, code: number, id?: string | number) => {
+  const fail = (response: ServerResponse, status: number, code: number, id?: string | number, more: object = {}) => {
     response.writeHead(status, { "content-type": "application/json" })
-    response.end(
-      JSON.stringify({ jsonrpc: "2.0", id: id ?? null, error: { code, message: "twin: session or request refused" } }),
-    )
+    const error = { code, message: "twin: session or request refused", ...more }
+    response.end(JSON.stringify({ jsonrpc: "2.0", id: id ?? null, error }))
   }
 
   const wrongHeaders = ({ headers }: IncomingMessage, { method, params = {} }: ToolMessage): boolean => {
@@ -120,7 +147,9 @@ export const startToolServer = async (options: ToolServerOptions) => {
       waiting.get(id ?? "")?.(message)
       return void response.writeHead(202).end()
     }
-    if (options.isStateless) {
+    const isStateless =
+      options.isStateless === "both" ? request.headers["mcp-protocol-version"] === version : options.isStateless
+    if (isStateless) {
       if (method === "initialize") return fail(response, 400, -32022, id)
       if (wrongHeaders(request, message)) return fail(response, 400, -32020, id)
     } else if (method !== "initialize") {
@@ -129,7 +158,20 @@ export const startToolServer = async (options: ToolServerOptions) => {
       if (!sessions.has(String(session))) return fail(response, 404, -32001)
     }
     if (id === undefined) return void response.writeHead(202).end()
-    const result = method === "tools/call" ? undefined : resultOf(method, params)
+    if (method === "subscriptions/listen" && isStateless) {
+      response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders()
+      listening.add(response)
+      response.once("close", () => listening.delete(response))
+      return
+    }
+    let result: unknown
+    try {
+      result = method === "tools/call" ? undefined : resultOf(method, params, isStateless)
+    } catch (error) {
+      if (!(error instanceof ToolRefusal)) throw error
+      const { code, status, message, data } = error
+      return fail(response, status, code, id, { message, ...(data !== undefined && { data }) })
+    }
     if (result !== undefined) {
       const session = randomUUID()
       if (method === "initialize") sessions.add(session)
@@ -158,9 +200,14 @@ export const startToolServer = async (options: ToolServerOptions) => {
       })
     const given = (params["arguments"] ?? {}) as Record<string, unknown>
     const meta = (params["_meta"] ?? {}) as Record<string, unknown>
-    const found = await tool({ params: given, token: meta["progressToken"], send, response, ask })
+    const answering = { params: given, asked: params, meta, token: meta["progressToken"], send, response, ask }
+    const found = await (async () => tool(answering))().catch((error: unknown) => {
+      if (!(error instanceof ToolRefusal)) throw error
+      const { code, status, message, data } = error
+      fail(response, status, code, id, { message, ...(data !== undefined && { data }) })
+    })
     if (response.writableEnded || response.destroyed || found === undefined) return
-    const whole = { ...(options.isStateless && { resultType: "complete" }), ...(found as object) }
+    const whole = { ...(isStateless && { resultType: "complete" }), ...(found as object) }
     if (response.headersSent) {
       send({ id, result: whole })
       return void response.end()
@@ -186,6 +233,12 @@ export const startToolServer = async (options: ToolServerOptions) => {
     runs,
     /** Tools whose request was closed before they answered. */
     closed,
+    /** Announces a change to all who listen. */
+    announce: (method: string) => {
+      for (const response of listening) {
+        response.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", method })}\n\n`)
+      }
+    },
     /** Drops all sessions, as a server does when it starts again. */
     forgetSessions: () => sessions.clear(),
     redefine: (changed: Readonly<Record<string, object>>) => {

@@ -1,6 +1,6 @@
 /** The stream on which a client gets changes of its lists and resources. It is open until the client leaves. */
 import type { ServerResponse } from "node:http"
-import { Effect } from "effect"
+import { Deferred, Effect, Exit } from "effect"
 import type { Catalogue } from "../../catalogue/catalogue.ts"
 import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
 import { isObject } from "../../dialects/parse/json.ts"
@@ -58,6 +58,8 @@ export interface ChangeServices {
 
 const beatMs = 15_000
 const lookMs = 1000
+/** The time in which servers begin to announce. */
+const beginMs = 2000
 
 export const streamChanges = (
   services: ChangeServices,
@@ -125,11 +127,21 @@ export const streamChanges = (
         "x-accel-buffering": "no",
       })
       response.flushHeaders()
-      if (id !== undefined) send("notifications/subscriptions/acknowledged", { notifications: acknowledged })
       const scope = yield* Effect.scope
-      for (const entry of place.entries) {
-        yield* Effect.forkIn(watchOne(services, place, entry, filter, changed), scope)
-      }
+      const begun = yield* Effect.forEach(place.entries, (entry) =>
+        Effect.gen(function* () {
+          const hasBegun = yield* Deferred.make<void>()
+          const begun = () => Deferred.doneUnsafe(hasBegun, Exit.void)
+          yield* Effect.forkIn(
+            Effect.ensuring(watchOne(services, place, entry, filter, { changed, begun }), Effect.sync(begun)),
+            scope,
+          )
+          return Deferred.await(hasBegun)
+        }),
+      )
+      // A change that follows the acknowledgement must not be missed.
+      yield* Effect.timeoutOption(Effect.all(begun, { concurrency: "unbounded" }), beginMs)
+      if (id !== undefined) send("notifications/subscriptions/acknowledged", { notifications: acknowledged })
       yield* wait
       if (id !== undefined && !response.destroyed) write(resultText(id, { resultType: "complete", ...meta }))
       response.end()
@@ -148,7 +160,7 @@ const watchOne = (
   { owner, isJoined }: CallPlace,
   entry: ToolServerEntry,
   filter: ChangeFilter,
-  changed: (entry: ToolServerEntry, message: NotificationMessage) => void,
+  on: { readonly changed: (entry: ToolServerEntry, message: NotificationMessage) => void; readonly begun: () => void },
 ): Effect.Effect<void> => {
   const [target] = entry.targets
   if (target === undefined || entry.server.url === undefined) return Effect.void
@@ -162,7 +174,8 @@ const watchOne = (
       Effect.scoped(
         watchServer(sessions.asking, at, session, {
           resources: uris,
-          changed: (message) => changed(entry, message),
+          changed: (message) => on.changed(entry, message),
+          begun: on.begun,
         }),
       ),
     ),
