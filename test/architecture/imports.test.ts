@@ -21,6 +21,7 @@ const layers = [
   "kinds",
   "tool-servers",
   "calls",
+  "tools",
   "reply-cache",
   "client-files",
   "kept-responses",

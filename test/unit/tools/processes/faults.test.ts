@@ -1,0 +1,188 @@
+/** Processes of tool servers that crash, hang, or write what they may not; and their ends. */
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { Effect, Logger, References } from "effect"
+import { describe, expect, it } from "vitest"
+import { isObject, type JsonObject, objectAt } from "../../../../src/dialects/parse/json.ts"
+import { makeProcesses } from "../../../../src/tools/processes/processes.ts"
+import { callTool, fixture, isRunning, openProcesses } from "../../../support/tools/processes.ts"
+
+/** The members of a tool's result. */
+const membersOf = (received: { readonly value: unknown }): JsonObject =>
+  isObject(received.value) ? received.value : {}
+
+const pidOf = async (processes: Parameters<typeof callTool>[0]): Promise<number> =>
+  Number(membersOf(await callTool(processes, "state").received.done)["pid"])
+
+describe("a process that crashes", () => {
+  it("breaks the calls in flight, which are not repeated, and is replaced", async () => {
+    const { processes } = await openProcesses([fixture()])
+    const before = await pidOf(processes)
+    const slow = callTool(processes, "slow", { ms: 5000 }).received
+    const crash = callTool(processes, "crash").received
+    expect((await crash.done).events).toEqual(["connected", "broken"])
+    expect((await slow.done).error).toMatchObject({ reason: "ended", message: "it has ended with code 3" })
+    const after = await callTool(processes, "state").received.done
+    expect(membersOf(after)).toMatchObject({ seen: ["server/discover", "tools/call"] })
+    expect(membersOf(after)["pid"]).not.toBe(before)
+    expect(processes.stateOf("fixture")?.failures).toBe(1)
+  })
+
+  it("has its last words read", async () => {
+    const { processes } = await openProcesses([fixture()])
+    const { received } = callTool(processes, "last")
+    expect((await received.done).value).toBe("last")
+  })
+
+  it("is started again after pauses that grow, in which calls break at once", async () => {
+    const limits = { firstPauseMs: 100, maxWaitedPauseMs: 250 }
+    const { processes } = await openProcesses([fixture("exits")], { limits })
+    const times: Array<number> = []
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const begin = Date.now()
+      await callTool(processes, "echo").received.done
+      times.push(Date.now() - begin)
+    }
+    expect(processes.stateOf("fixture")?.failures).toBe(3)
+    expect(times[1]).toBeGreaterThanOrEqual(100)
+    expect(times[2]).toBeGreaterThanOrEqual(200)
+    expect(callTool(processes, "echo").received.events).toEqual(["broken"])
+    expect(processes.stateOf("fixture")?.failures).toBe(3)
+  })
+})
+
+describe("output", () => {
+  it("that is no message is skipped and counted", async () => {
+    const { processes } = await openProcesses([fixture()])
+    const { received } = callTool(processes, "garbage", { lines: 99 })
+    expect((await received.done).value).toBe("after")
+    expect(processes.stateOf("fixture")?.skippedLines).toBe(99)
+  })
+
+  it("that has a hundred such lines in a row ends the process", async () => {
+    const { processes } = await openProcesses([fixture()])
+    const { received } = callTool(processes, "garbage", { lines: 100 })
+    expect((await received.done).error).toMatchObject({ message: "its output has no messages" })
+  })
+
+  it.each(["twice", "unknown"])("with answers that no call has asked for is dropped: %s", async (tool) => {
+    const { processes } = await openProcesses([fixture()])
+    const { received } = callTool(processes, tool)
+    expect((await received.done).messages).toHaveLength(1)
+    expect((await callTool(processes, "echo").received.done).messages).toHaveLength(1)
+    expect(processes.stateOf("fixture")?.failures).toBe(0)
+  })
+
+  it.each([
+    ["big", { bytes: 1024 * 1024 }],
+    ["big", { bytes: 15 * 1024 * 1024 }],
+    ["complex", {}],
+  ])("with a reply that is too large breaks its call alone: %s %j", async (tool, args) => {
+    const { processes } = await openProcesses([fixture()])
+    const slow = callTool(processes, "slow", { ms: 500 }).received
+    const { received } = callTool(processes, tool, args)
+    expect((await received.done).error).toMatchObject({ message: "its reply is too large, or too complex" })
+    expect((await slow.done).events.at(-1)).toBe("ended")
+    expect(processes.stateOf("fixture")?.failures).toBe(0)
+  })
+
+  it.each([
+    ["endless", {}],
+    ["big", { bytes: 100 * 1024 * 1024 }],
+  ])("with a line of a hundred megabytes ends the process, in little memory: %s", async (tool, args) => {
+    const { processes } = await openProcesses([fixture()])
+    const pid = await pidOf(processes)
+    const before = process.memoryUsage().rss
+    const { received } = callTool(processes, tool, args)
+    expect((await received.done).error).toMatchObject({ message: "a line of its output has no end" })
+    expect(process.memoryUsage().rss - before).toBeLessThan(80 * 2 ** 20)
+    await expect.poll(() => isRunning(pid)).toBe(false)
+  })
+
+  it("for errors is logged at debug, with a bound", async () => {
+    const lines: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ message, logLevel }) => {
+      lines.push(`${logLevel} ${JSON.stringify(message)}`)
+    })
+    await Effect.gen(function* () {
+      const limits = { maxLoggedLines: 10 }
+      const processes = yield* makeProcesses({ servers: [fixture()], maxMessageBytes: 1024, limits })
+      const noisy = callTool(processes, "noise", { lines: 20_000 }).received
+      yield* Effect.promise(() => noisy.done)
+      expect(noisy.value).toBe("quiet")
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Logger.layer([logger])),
+      Effect.provideService(References.MinimumLogLevel, "Debug"),
+      Effect.runPromise,
+    )
+    expect(lines).toHaveLength(10)
+    expect(lines[0]).toBe('Debug ["Error output of a tool server",{"server":"fixture","line":"noise 0"}]')
+  })
+})
+
+describe("a process", () => {
+  it("has no variables of the gateway, and a folder of its own", async () => {
+    process.env["SVC_SECRET_FOR_TEST"] = "secret"
+    const { processes, close } = await openProcesses([fixture("stateless", { environment: { OWN: "1" } })])
+    const value = membersOf(await callTool(processes, "environment").received.done)
+    delete process.env["SVC_SECRET_FOR_TEST"]
+    const variables = objectAt(value, "variables") ?? {}
+    // Shells add some of their own.
+    const names = Object.keys(variables).filter((name) => !["PWD", "SHLVL", "OLDPWD", "_"].includes(name))
+    expect(names.sort()).toEqual(["HOME", "LANG", "OWN", "PATH"])
+    expect(variables["HOME"]).toBe(value["cwd"])
+    await close()
+    expect(existsSync(String(value["cwd"]))).toBe(false)
+  })
+
+  it("ends when it is idle, with its children, and is started again", async () => {
+    const { processes } = await openProcesses([fixture()], { limits: { idleMs: 100 } })
+    const { child, pid } = membersOf(await callTool(processes, "grandchild").received.done)
+    await expect.poll(() => processes.stateOf("fixture")?.processes).toBe(0)
+    await expect.poll(() => isRunning(Number(pid)) || isRunning(Number(child))).toBe(false)
+    expect(processes.stateOf("fixture")?.failures).toBe(0)
+    expect(await pidOf(processes)).not.toBe(Number(pid))
+  })
+
+  it("that ignores its input's end and SIGTERM is killed with the scope", async () => {
+    const { processes, close } = await openProcesses([fixture("stateless", {}, "", "--stubborn")], {
+      limits: { closeMs: 100, killMs: 300 },
+    })
+    const { child, pid } = membersOf(await callTool(processes, "grandchild").received.done)
+    const slow = callTool(processes, "never").received
+    const begin = Date.now()
+    await close()
+    expect(Date.now() - begin).toBeLessThan(3000)
+    expect(isRunning(Number(pid)) || isRunning(Number(child))).toBe(false)
+    expect(slow.error).toMatchObject({ reason: "closed" })
+    expect(callTool(processes, "echo").received.error).toMatchObject({ reason: "closed" })
+  })
+
+  it.skipIf(process.platform !== "linux")("that takes more memory than it may is ended", async () => {
+    const server = fixture("stateless", { memoryBytes: 200 * 2 ** 20 })
+    const { processes } = await openProcesses([server], { limits: { memoryCheckMs: 50 } })
+    const { received } = callTool(processes, "memory")
+    expect((await received.done).error).toMatchObject({ message: expect.stringContaining("bytes of memory") })
+    expect((await callTool(processes, "echo").received.done).events.at(-1)).toBe("ended")
+  })
+
+  it.each([
+    ["", "SIGKILL"],
+    ["--stubborn", "SIGKILL"],
+    ["--stubborn", "SIGTERM"],
+  ] as const)("ends when the gateway is killed: %s %s", async (option, signal) => {
+    const script = fileURLToPath(new URL("../../../support/tools/gateway-of-processes.ts", import.meta.url))
+    const { program, arguments: args } = fixture("stateless", {}, "", option)
+    const gateway = spawn(process.execPath, [script, program, ...(args ?? [])], {
+      stdio: ["ignore", "pipe", "inherit"],
+    })
+    const pid = await new Promise<number>((resolve) =>
+      gateway.stdout.once("data", (data) => resolve(Number(`${data}`))),
+    )
+    expect(isRunning(pid)).toBe(true)
+    gateway.kill(signal)
+    await expect.poll(() => isRunning(pid)).toBe(false)
+  })
+})
