@@ -1,0 +1,148 @@
+/** The HTTP request of a call to an operation. */
+import { Result } from "effect"
+import { isObject, type JsonObject } from "../../dialects/parse/json.ts"
+import type { OperationBody, OperationMethod, OperationParameter, ToolOperation } from "./operation.ts"
+import { encoded, headerValueOf, pairsOf, pathValueOf, textOf } from "./values.ts"
+
+export interface OperationRequest {
+  readonly method: OperationMethod
+  /** The path and query, to be added to the base URL. */
+  readonly path: string
+  /** Lower-case names. Credentials of the gateway replace those with the same name. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Empty if there is none. */
+  readonly body: string
+}
+
+/** A fault of one argument. */
+export interface ArgumentProblem {
+  readonly argument: string
+  readonly message: string
+}
+
+/** The longest path with its query that servers accept is about this. */
+const maxPathLength = 16 * 1024
+
+/** The request of a call, or the faults of its arguments. */
+export const requestOf = (
+  operation: ToolOperation,
+  args: unknown = {},
+): Result.Result<OperationRequest, ReadonlyArray<ArgumentProblem>> => {
+  if (!isObject(args)) return Result.fail([{ argument: "", message: "the arguments are no object" }])
+  const problems: Array<ArgumentProblem> = [...unknownIn(operation, args)]
+  const valueFor = (parameter: OperationParameter): unknown => {
+    const value = own(args, parameter.argument) ?? (parameter.isRequired ? parameter.default : undefined)
+    if (parameter.isRequired && (value === undefined || value === null))
+      problems.push({ argument: parameter.argument, message: "it is missing" })
+    return value === undefined || value === null ? undefined : parameter.isJson ? JSON.stringify(value) : value
+  }
+  let { path } = operation
+  const query: Array<string> = []
+  const headers: Record<string, string> = {}
+  for (const parameter of operation.parameters) {
+    const value = valueFor(parameter)
+    if (value === undefined) continue
+    const { argument, name, place } = parameter
+    if (place === "query") query.push(...pairsOf(name, parameter, value, parameter.allowsReserved))
+    else if (place === "header") {
+      const text = headerValueOf(parameter, value)
+      if (headerText.test(text)) headers[name.toLowerCase()] = text
+      else problems.push({ argument, message: "it has characters that no header has" })
+    } else {
+      const message = pathProblem(value)
+      if (message !== undefined) problems.push({ argument, message })
+      path = path.replaceAll(`{${name}}`, () => pathValueOf(parameter, value))
+    }
+  }
+  const body = bodyText(operation.body, args, problems)
+  const whole = `${written(path)}${query.length > 0 ? `?${query.join("&")}` : ""}`
+  if (whole.length > maxPathLength) problems.push({ argument: "", message: "the path and query are too long" })
+  if (problems.length > 0) return Result.fail(problems)
+  return Result.succeed({
+    method: operation.method,
+    path: whole,
+    headers: {
+      accept: "application/json, text/*;q=0.9, */*;q=0.8",
+      ...headers,
+      ...(body !== undefined && operation.body !== undefined && { "content-type": operation.body.contentType }),
+    },
+    body: body ?? "",
+  })
+}
+
+const own = (args: JsonObject, name: string): unknown => (Object.hasOwn(args, name) ? args[name] : undefined)
+
+const unknownIn = ({ parameters, body }: ToolOperation, args: JsonObject): ReadonlyArray<ArgumentProblem> => {
+  const known = new Set([
+    ...parameters.map(({ argument }) => argument),
+    ...(body === undefined ? [] : body.argument === undefined ? body.properties : [body.argument]),
+  ])
+  return Object.keys(args)
+    .filter((name) => !known.has(name))
+    .map((argument) => ({ argument, message: "the operation has no such argument" }))
+}
+
+/** Visible characters, spaces and tabs. */
+const headerText = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** Dots that leave the path, also if a server decodes the value, once or twice, before it reads the path. */
+const pathProblem = (value: unknown): string | undefined => {
+  const texts = isObject(value) ? Object.entries(value).flat() : Array.isArray(value) ? value : [value]
+  const isEmpty = texts.length === 0 || texts.every((text) => textOf(text) === "")
+  if (isEmpty) return "it is empty, which would be another path"
+  for (const text of texts.map(textOf)) {
+    for (const form of [text, decodedOnce(text), decodedOnce(decodedOnce(text))]) {
+      if (form.split(/[/\\]/).some((segment) => segment === "." || segment === ".."))
+        return "it has a segment `.` or `..`, which would be another path"
+    }
+  }
+  return undefined
+}
+
+const decodedOnce = (text: string): string =>
+  text.replace(/%(2e|2f|5c|25)/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+
+/** The path of a document may have characters that a URL has not. */
+const written = (path: string): string => path.replace(/[^\w\-.~!$&'()*+,;=:@/%]+/g, (part) => encoded(part))
+
+/** @returns undefined if there is no body */
+const bodyText = (
+  body: OperationBody | undefined,
+  args: JsonObject,
+  problems: Array<ArgumentProblem>,
+): string | undefined => {
+  if (body === undefined) return undefined
+  if (body.argument !== undefined) {
+    const value = own(args, body.argument)
+    if (value === undefined) {
+      if (body.isRequired) problems.push({ argument: body.argument, message: "it is missing" })
+      return undefined
+    }
+    return writtenBody(body, value, problems)
+  }
+  const given = body.properties.filter((name) => own(args, name) !== undefined)
+  if (given.length === 0 && !body.isRequired) return undefined
+  return writtenBody(body, Object.fromEntries(given.map((name) => [name, args[name]])), problems)
+}
+
+const writtenBody = (
+  { argument = "", form, styles }: OperationBody,
+  value: unknown,
+  problems: Array<ArgumentProblem>,
+): string => {
+  if (form === "json") return JSON.stringify(value)
+  if (form === "text" && typeof value === "string") return value
+  if (form === "urlencoded" && isObject(value)) return formOf(value, styles)
+  problems.push({ argument, message: form === "text" ? "it is no text" : "it is no object" })
+  return ""
+}
+
+/** Fields that are objects are JSON, unless the document gives their style. */
+const formOf = (fields: JsonObject, styles: OperationBody["styles"]): string =>
+  Object.entries(fields)
+    .flatMap(([name, value]) => {
+      const style = Object.hasOwn(styles, name) ? styles[name] : undefined
+      if (style !== undefined) return pairsOf(name, style, value)
+      return pairsOf(name, { style: "form", explode: true }, isObject(value) ? JSON.stringify(value) : value)
+    })
+    .join("&")
