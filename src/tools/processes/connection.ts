@@ -12,6 +12,7 @@ import {
   callOf,
   idOfLong,
   lineOf,
+  metaOf,
   notificationOf,
   onOneLine,
   type ReceivedMessage,
@@ -47,6 +48,7 @@ interface Question {
 const maxRequests = 16
 
 const tooLong = new ProcessFailed({ reason: "message", message: "its reply is too large, or too complex" })
+const hangs = new ProcessFailed({ reason: "ended", message: "it does not answer any more" })
 const garbage = new ProcessFailed({ reason: "message", message: "its output has no messages" })
 
 export class Connection {
@@ -59,6 +61,8 @@ export class Connection {
   #requests = 0
   /** Lines in a row that were no message; from its limit on nothing is read. */
   #unreadable = 0
+  /** Ends the process, unless it writes something before. */
+  #silence: NodeJS.Timeout | undefined
   /** Lines that were skipped, in all. */
   skippedLines = 0
   /** Present when the version is negotiated. */
@@ -131,7 +135,22 @@ export class Connection {
     return () => {
       if (this.#calls.take(id) === undefined) return
       this.notify("notifications/cancelled", { requestId: id, reason: "the client has ended the call" })
+      this.#awaitSign(session, capabilities)
     }
+  }
+
+  /** Ends the process if it answers nothing any more. Each message of it is a sign of life. */
+  #awaitSign(session: ServerSession, capabilities: JsonObject): void {
+    if (this.#silence !== undefined) return
+    this.#silence = setTimeout(() => this.#child.kill(hangs), this.#options.limits.silentMs).unref()
+    const id = ++this.#lastId
+    const isStateless = session.isStateless
+    this.#questions.set(id, { answered: () => {}, broken: () => {} })
+    this.#write({
+      id,
+      method: isStateless ? "server/discover" : "ping",
+      ...(isStateless && { params: { _meta: metaOf(session.version, capabilities) } }),
+    })
   }
 
   #write(message: JsonObject): void {
@@ -139,6 +158,8 @@ export class Connection {
   }
 
   #read(text: string): void {
+    clearTimeout(this.#silence)
+    this.#silence = undefined
     const line = text.trim()
     if (line === "" || this.#unreadable >= this.#options.limits.maxUnreadableLines) return
     const batch = readBatch(line)
@@ -224,6 +245,7 @@ export class Connection {
   }
 
   #end(cause: ProcessFailed): void {
+    clearTimeout(this.#silence)
     // The pool learns of it first, so that a call that is repeated for its break does not meet this process.
     this.#listener.ended(cause)
     const waiting = [...this.#questions.values(), ...this.#calls.values()]

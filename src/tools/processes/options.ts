@@ -25,6 +25,8 @@ export interface ProcessLimits {
   readonly startMs: number
   /** The time that a server may take for its answer to `server/discover` before `initialize` is tried. */
   readonly discoverMs: number
+  /** A process from which nothing is read for this time after a call was cancelled is ended: it hangs. */
+  readonly silentMs: number
   /** A process without calls ends after this time. */
   readonly idleMs: number
   /** The time to end after the input was closed, before SIGTERM. */
@@ -51,6 +53,7 @@ export const defaultLimits: ProcessLimits = {
   maxWaiting: 1000,
   startMs: 30_000,
   discoverMs: 5000,
+  silentMs: 60_000,
   idleMs: 300_000,
   closeMs: 500,
   killMs: 2000,

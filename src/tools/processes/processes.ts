@@ -13,7 +13,13 @@ import { join } from "node:path"
 import { Effect, Exit, type Scope } from "effect"
 import { Keyed, makeForkIn } from "../../collections.ts"
 import { makeDirectory } from "../../files/directory.ts"
-import { type ReplyListener, UpstreamBroken, type UpstreamCall, type UpstreamRequest } from "../../upstream/client.ts"
+import {
+  type ReplyListener,
+  UpstreamBroken,
+  type UpstreamCall,
+  type UpstreamRequest,
+  type VendorClient,
+} from "../../upstream/client.ts"
 import { ProcessCall } from "./call.ts"
 import { makeErrorLog } from "./error-log.ts"
 import { readSent } from "./messages.ts"
@@ -43,6 +49,14 @@ export interface Processes {
 export const isProcessUrl = (baseUrl: string): boolean => baseUrl.startsWith(scheme)
 
 export const processUrlOf = (id: string): string => `${scheme}${id}`
+
+/** A client that sends requests for `process:ID` to processes, and all others on. */
+export const clientWith = (
+  client: VendorClient["Service"],
+  processes: Pick<Processes, "start">,
+): VendorClient["Service"] => ({
+  start: (request, listener) => (isProcessUrl(request.baseUrl) ? processes : client).start(request, listener),
+})
 
 const scheme = "process:"
 

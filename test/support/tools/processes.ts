@@ -1,6 +1,6 @@
 /** Processes of tool servers in tests, and calls to them. */
 import { fileURLToPath } from "node:url"
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, References, Scope } from "effect"
 import { afterEach } from "vitest"
 import type { CommandServer, ProcessOptions } from "../../../src/tools/processes/options.ts"
 import { makeProcesses, type Processes, processUrlOf } from "../../../src/tools/processes/processes.ts"
@@ -37,7 +37,11 @@ export const openProcesses = async (
   options: Partial<ProcessOptions> = {},
 ): Promise<Opened> => {
   const scope = Scope.makeUnsafe()
-  const made = makeProcesses({ servers, maxMessageBytes: 1024 * 1024, ...options })
+  const made = Effect.provideService(
+    makeProcesses({ servers, maxMessageBytes: 1024 * 1024, ...options }),
+    References.MinimumLogLevel,
+    "None",
+  )
   const processes = await Effect.runPromise(Scope.provide(made, scope))
   const close = Scope.close(scope, Exit.void)
   open.push(close)

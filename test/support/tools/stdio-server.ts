@@ -35,6 +35,9 @@ const tools: Record<string, (id: string | number, message: Message, line: string
   echo: (id, _message, line) => write({ id, result: text({ line, pid: process.pid }) }),
   slow: (id, { params }) => setTimeout(() => write({ id, result: text("slow") }), Number(params?.arguments?.["ms"])),
   never: () => {},
+  hang: () => {
+    for (;;);
+  },
   state: (id) => write({ id, result: text({ cancelled, seen, answers, pid: process.pid }) }),
   environment: (id) => write({ id, result: text({ variables: process.env, cwd: process.cwd() }) }),
   progress: (id, { params }) => {

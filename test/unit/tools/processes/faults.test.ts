@@ -137,6 +137,21 @@ describe("a process", () => {
     expect(existsSync(String(value["cwd"]))).toBe(false)
   })
 
+  it.each([fixture(), fixture("sessions")])(
+    "that hangs is ended after a call was cancelled, others are not: %j",
+    async (server) => {
+      const { processes } = await openProcesses([server], { limits: { silentMs: 400 } })
+      const pid = await pidOf(processes)
+      callTool(processes, "never").call.abort()
+      await new Promise((resolve) => setTimeout(resolve, 600))
+      expect(await pidOf(processes)).toBe(pid)
+      const { call } = callTool(processes, "hang")
+      call.abort()
+      expect(await pidOf(processes).catch(() => 0)).not.toBe(pid)
+      expect(processes.stateOf("fixture")?.failures).toBe(1)
+    },
+  )
+
   it("ends when it is idle, with its children, and is started again", async () => {
     const { processes } = await openProcesses([fixture()], { limits: { idleMs: 100 } })
     const { child, pid } = membersOf(await callTool(processes, "grandchild").received.done)

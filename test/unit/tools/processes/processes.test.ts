@@ -38,13 +38,13 @@ describe("the protocol version", () => {
   })
 
   it.each([
-    [fixture("newer"), "no protocol version"],
-    [fixture("sessions", {}, "1999-01-01"), "no protocol version"],
-    [fixture("hangs"), "in time"],
-    [fixture("exits"), "ended with code 1"],
-    [{ id: "fixture", program: "no-such-program-here" }, "ended with code 127"],
-  ])("breaks calls before they are connected if there is none: %j", async (server, message) => {
-    const { processes } = await openProcesses([server], { limits: { startMs: 600, discoverMs: 100 } })
+    ["its versions are newer", fixture("newer"), "no protocol version", 20_000],
+    ["its version is unknown", fixture("sessions", {}, "1999-01-01"), "no protocol version", 20_000],
+    ["it does not answer", fixture("hangs"), "in time", 600],
+    ["it ends", fixture("exits"), "ended with code 1", 20_000],
+    ["its program does not exist", { id: "fixture", program: "no-such-program" }, "ended with code 127", 20_000],
+  ])("breaks calls before they are connected if %s", async (_name, server, message, startMs) => {
+    const { processes } = await openProcesses([server], { limits: { startMs, discoverMs: 100 } })
     const ready = Effect.runPromise(Effect.flip(processes.ready("fixture")))
     const { received } = callTool(processes, "echo")
     expect((await ready).message).toContain(message)
