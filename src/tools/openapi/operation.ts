@@ -32,7 +32,7 @@ export interface FieldStyle {
 
 export interface OperationBody {
   readonly contentType: string
-  readonly form: "json" | "urlencoded" | "text"
+  readonly form: "json" | "urlencoded" | "multipart" | "text" | "binary"
   readonly isRequired: boolean
   /** The argument that is the body; undefined if the body's properties are arguments. */
   readonly argument: string | undefined
@@ -40,6 +40,8 @@ export interface OperationBody {
   readonly properties: ReadonlyArray<string>
   /** Styles of a form's fields that differ from the usual one. */
   readonly styles: Readonly<Record<string, FieldStyle>>
+  /** Media types of a form's fields that are files, whose arguments are base64. */
+  readonly files: Readonly<Record<string, string>>
 }
 
 export interface ToolAnnotations {

@@ -5,9 +5,10 @@
  * document's.
  */
 import { isObject, type JsonObject, objectAt, stringAt } from "../../dialects/parse/json.ts"
-import { type Arguments, bodyOf, isUnsupported, parametersOf, type Unsupported } from "./input.ts"
+import { bodyOf } from "./body.ts"
 import { toolNameOf } from "./names.ts"
 import type { OperationMethod, ToolAnnotations, ToolOperation } from "./operation.ts"
+import { type Arguments, isUnsupported, parametersOf, type Unsupported } from "./parameters.ts"
 import { followed } from "./references.ts"
 import { SchemaReader } from "./schemas.ts"
 import { serverUrlOf } from "./servers.ts"

@@ -1,8 +1,11 @@
 /** The HTTP request of a call to an operation. */
 import { Result } from "effect"
 import { isObject, type JsonObject } from "../../dialects/parse/json.ts"
-import type { OperationBody, OperationMethod, OperationParameter, ToolOperation } from "./operation.ts"
-import { encoded, headerValueOf, pairsOf, pathValueOf, textOf } from "./values.ts"
+import type { OperationMethod, OperationParameter, ToolOperation } from "./operation.ts"
+import { encoded, headerValueOf, own, pairsOf, pathValueOf, textOf } from "./values.ts"
+import { type ArgumentProblem, writeBody } from "./written-body.ts"
+
+export type { ArgumentProblem } from "./written-body.ts"
 
 export interface OperationRequest {
   readonly method: OperationMethod
@@ -11,13 +14,7 @@ export interface OperationRequest {
   /** Lower-case names. Credentials of the gateway replace those with the same name. */
   readonly headers: Readonly<Record<string, string>>
   /** Empty if there is none. */
-  readonly body: string
-}
-
-/** A fault of one argument. */
-export interface ArgumentProblem {
-  readonly argument: string
-  readonly message: string
+  readonly body: string | Uint8Array
 }
 
 /** The longest path with its query that servers accept is about this. */
@@ -54,7 +51,7 @@ export const requestOf = (
       path = path.replaceAll(`{${name}}`, () => pathValueOf(parameter, value))
     }
   }
-  const body = bodyText(operation.body, args, problems)
+  const body = writeBody(operation.body, args, problems)
   const whole = `${written(path)}${query.length > 0 ? `?${query.join("&")}` : ""}`
   if (whole.length > maxPathLength) problems.push({ argument: "", message: "the path and query are too long" })
   if (problems.length > 0) return Result.fail(problems)
@@ -64,13 +61,11 @@ export const requestOf = (
     headers: {
       accept: "application/json, text/*;q=0.9, */*;q=0.8",
       ...headers,
-      ...(body !== undefined && operation.body !== undefined && { "content-type": operation.body.contentType }),
+      ...(body !== undefined && { "content-type": body.contentType }),
     },
-    body: body ?? "",
+    body: body?.content ?? "",
   })
 }
-
-const own = (args: JsonObject, name: string): unknown => (Object.hasOwn(args, name) ? args[name] : undefined)
 
 const unknownIn = ({ parameters, body }: ToolOperation, args: JsonObject): ReadonlyArray<ArgumentProblem> => {
   const known = new Set([
@@ -104,45 +99,3 @@ const decodedOnce = (text: string): string =>
 
 /** The path of a document may have characters that a URL has not. */
 const written = (path: string): string => path.replace(/[^\w\-.~!$&'()*+,;=:@/%]+/g, (part) => encoded(part))
-
-/** @returns undefined if there is no body */
-const bodyText = (
-  body: OperationBody | undefined,
-  args: JsonObject,
-  problems: Array<ArgumentProblem>,
-): string | undefined => {
-  if (body === undefined) return undefined
-  if (body.argument !== undefined) {
-    const value = own(args, body.argument)
-    if (value === undefined) {
-      if (body.isRequired) problems.push({ argument: body.argument, message: "it is missing" })
-      return undefined
-    }
-    return writtenBody(body, value, problems)
-  }
-  const given = body.properties.filter((name) => own(args, name) !== undefined)
-  if (given.length === 0 && !body.isRequired) return undefined
-  return writtenBody(body, Object.fromEntries(given.map((name) => [name, args[name]])), problems)
-}
-
-const writtenBody = (
-  { argument = "", form, styles }: OperationBody,
-  value: unknown,
-  problems: Array<ArgumentProblem>,
-): string => {
-  if (form === "json") return JSON.stringify(value)
-  if (form === "text" && typeof value === "string") return value
-  if (form === "urlencoded" && isObject(value)) return formOf(value, styles)
-  problems.push({ argument, message: form === "text" ? "it is no text" : "it is no object" })
-  return ""
-}
-
-/** Fields that are objects are JSON, unless the document gives their style. */
-const formOf = (fields: JsonObject, styles: OperationBody["styles"]): string =>
-  Object.entries(fields)
-    .flatMap(([name, value]) => {
-      const style = Object.hasOwn(styles, name) ? styles[name] : undefined
-      if (style !== undefined) return pairsOf(name, style, value)
-      return pairsOf(name, { style: "form", explode: true }, isObject(value) ? JSON.stringify(value) : value)
-    })
-    .join("&")

@@ -5,6 +5,9 @@
 import { isObject, type JsonObject } from "../../dialects/parse/json.ts"
 import type { FieldStyle, OperationParameter } from "./operation.ts"
 
+/** An argument; undefined if there is none of its own. */
+export const own = (args: JsonObject, name: string): unknown => (Object.hasOwn(args, name) ? args[name] : undefined)
+
 /** Encodes all but unreserved characters; lone surrogates too. */
 export const encoded = (text: string): string =>
   encodeURIComponent(text.toWellFormed()).replace(

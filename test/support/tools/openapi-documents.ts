@@ -56,6 +56,32 @@ export const shop = {
         responses: {},
       },
     },
+    "/imports": {
+      post: {
+        operationId: "import",
+        requestBody: {
+          required: true,
+          content: {
+            "multipart/form-data": {
+              schema: {
+                type: "object",
+                required: ["file"],
+                properties: {
+                  file: { type: "string", format: "binary", description: "The list" },
+                  pictures: { type: "array", items: { type: "string", format: "binary" } },
+                  options: { type: "object" },
+                  note: { type: "string" },
+                },
+              },
+            },
+          },
+        },
+        responses: {},
+      },
+    },
+    "/archives": {
+      post: { operationId: "archive", requestBody: { content: { "application/x-own": {} } }, responses: {} },
+    },
     "/searches/{version}": {
       post: {
         operationId: "search",

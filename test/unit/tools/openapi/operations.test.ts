@@ -36,10 +36,12 @@ describe("a document of 3.0", () => {
       ["get_items_by_id", "GET", "/items/{id}"],
       ["items_replace", "PUT", "/items/{id}"],
       ["items_delete", "DELETE", "/items/{id}"],
+      ["items_picture", "POST", "/items/{id}/picture"],
+      ["import", "POST", "/imports"],
       ["search", "POST", "/searches/{version}"],
     ])
     expect(problems).toEqual([
-      { place: "POST /items/{id}/picture", message: "its body has no form that is supported: image/png" },
+      { place: "POST /archives", message: "its body has no form that is supported: application/x-own" },
     ])
   })
 
@@ -112,6 +114,17 @@ describe("a document of 3.0", () => {
     expect(body).toMatchObject({ argument: "body", properties: [] })
     expect(tool.inputSchema).toMatchObject({ required: ["id", "body"], properties: { body: { allOf: [{}] } } })
     expect(JSON.stringify(tool.inputSchema)).not.toContain("#/components")
+  })
+
+  it("takes files as base64", () => {
+    const file = { type: "string", contentEncoding: "base64" }
+    expect(byPath(operations, "POST", "/imports").tool.inputSchema).toMatchObject({
+      properties: { file: { ...file, description: "The list" }, pictures: { type: "array", items: file }, note: {} },
+      required: ["file"],
+    })
+    expect(byPath(operations, "POST", "/items/{id}/picture").tool.inputSchema).toMatchObject({
+      properties: { body: file },
+    })
   })
 
   it("does not ask for a required parameter that has a default", () => {

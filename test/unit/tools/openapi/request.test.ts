@@ -152,6 +152,22 @@ describe("a request", () => {
     expect(made(name, args)).toMatchObject({ body, headers: { "content-type": contentType } })
   })
 
+  it("has files of base64, and the fields of their form", async () => {
+    const picture = made("items_picture", { id: "1", body: "iVBORw==" })
+    expect([picture.headers["content-type"], Buffer.from(picture.body)]).toEqual([
+      "image/png",
+      Buffer.from("iVBORw==", "base64"),
+    ])
+    const args = { file: "AAEC", pictures: ["AA==", "AQ"], options: { a: 1 }, note: "é\r\n--" }
+    const { headers, body } = made("import", args)
+    const fields = await new Response(Buffer.from(body), { headers }).formData()
+    const bytesAt = async (name: string) =>
+      Promise.all(fields.getAll(name).map(async (each) => (each instanceof File ? [...(await each.bytes())] : each)))
+    expect(await bytesAt("file")).toEqual([[0, 1, 2]])
+    expect(await bytesAt("pictures")).toEqual([[0], [1]])
+    expect([fields.get("options"), fields.get("note")]).toEqual(['{"a":1}', "é\r\n--"])
+  })
+
   it("has no body if it is optional, and a call has nothing of it", () => {
     const { body, headers, path } = made("search", {})
     expect([body, headers["content-type"], path]).toEqual(["", undefined, "/searches/v1"])
@@ -170,6 +186,8 @@ describe("a request", () => {
     ["items_delete", { id: "../orders" }, ["id: it has a segment `.` or `..`, which would be another path"]],
     ["items_delete", { id: null }, ["id: it is missing"]],
     ["note", { body: 1 }, ["body: it is no text"]],
+    ["items_picture", { id: "1", body: "no base64!" }, ["body: it is no base64"]],
+    ["import", { file: 5 }, ["file: it is no base64"]],
     ["items_list", JSON.parse('{"__proto__":1}'), ["__proto__: the operation has no such argument"]],
   ])("is not made of arguments with faults: %s %j", (name, args, expected) => {
     expect(problems(name, args)).toEqual(expected)

@@ -1,116 +1,12 @@
-/** The parameters and the body of an operation as the arguments of a tool. */
+/** The body of an operation as arguments of a tool. */
 import { isObject, type JsonObject, objectAt, stringAt } from "../../dialects/parse/json.ts"
 import { argumentNameOf, isArgumentName } from "./names.ts"
-import type { FieldStyle, OperationBody, OperationParameter, ParameterPlace, ParameterStyle } from "./operation.ts"
+import type { FieldStyle, OperationBody } from "./operation.ts"
+import { type Arguments, explodeOf, isStyle, listAt, type Unsupported } from "./parameters.ts"
 import { followed } from "./references.ts"
 import type { SchemaReader } from "./schemas.ts"
 
-/** Arguments with their schemas, while they are collected. */
-export interface Arguments {
-  readonly properties: Map<string, JsonObject | boolean>
-  readonly required: Array<string>
-}
-
-/** An operation that cannot be called, with the reason. */
-export interface Unsupported {
-  readonly problem: string
-}
-
-export const isUnsupported = (value: object | undefined): value is Unsupported =>
-  value !== undefined && "problem" in value
-
-/** Headers that the gateway writes itself, or that are not a parameter's by the specification. */
-const ownHeaders =
-  /^(accept|accept-encoding|authorization|connection|content-.*|cookie|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|forwarded|x-forwarded-.*)$/i
-
-const headerName = /^[!#$%&'*+\-.^_`|~\w]+$/
-
-const places: ReadonlySet<unknown> = new Set(["path", "query", "header"])
-const isPlace = (value: unknown): value is ParameterPlace => places.has(value)
-
-const styles: ReadonlySet<unknown> = new Set([
-  "simple",
-  "label",
-  "matrix",
-  "form",
-  "spaceDelimited",
-  "pipeDelimited",
-  "deepObject",
-])
-const isStyle = (value: unknown): value is ParameterStyle => styles.has(value)
-
-/** The parameters of an operation and of its path; the operation's replace those with the same name and place. */
-export const parametersOf = (
-  document: JsonObject,
-  pathItem: JsonObject,
-  operation: JsonObject,
-  reader: SchemaReader,
-  collected: Arguments,
-): ReadonlyArray<OperationParameter> | Unsupported => {
-  const found = new Map<string, JsonObject>()
-  for (const each of [...listAt(pathItem, "parameters"), ...listAt(operation, "parameters")]) {
-    const parameter = followed(document, each)
-    if (parameter === undefined) return { problem: "a parameter's reference leads nowhere" }
-    found.set(`${parameter["in"]} ${parameter["name"]}`, parameter)
-  }
-  const parameters: Array<OperationParameter> = []
-  for (const parameter of found.values()) {
-    const read = parameterOf(document, parameter, reader, collected)
-    if (isUnsupported(read)) return read
-    if (read !== undefined) parameters.push(read)
-  }
-  return parameters
-}
-
-const listAt = (value: JsonObject, name: string): ReadonlyArray<unknown> => {
-  const list = value[name]
-  return Array.isArray(list) ? list : []
-}
-
-/** @returns undefined for a parameter that is left out */
-const parameterOf = (
-  document: JsonObject,
-  parameter: JsonObject,
-  reader: SchemaReader,
-  collected: Arguments,
-): OperationParameter | Unsupported | undefined => {
-  const { in: place, name, required } = parameter
-  if (typeof name !== "string" || name === "") return { problem: "a parameter has no name" }
-  const isLeftOut = place === "header" && ownHeaders.test(name)
-  if (!isPlace(place) || isLeftOut || (place === "header" && !headerName.test(name))) {
-    const isNeeded = required === true && !isLeftOut
-    return isNeeded ? { problem: `the parameter ${name} is in a place that is not supported: ${place}` } : undefined
-  }
-  const isRequired = place === "path" || required === true
-  const media = Object.values(objectAt(parameter, "content") ?? {}).find(isObject)
-  const schema = media?.["schema"] ?? parameter["schema"] ?? {}
-  const value = followed(document, schema)?.["default"]
-  const argument = argumentNameOf(name, place, new Set(collected.properties.keys()))
-  const read = reader.read(schema)
-  const description = stringAt(parameter, "description")
-  collected.properties.set(
-    argument,
-    description === undefined || typeof read === "boolean"
-      ? read
-      : { ...read, description: description.slice(0, 2000) },
-  )
-  if (isRequired && value === undefined) collected.required.push(argument)
-  const style = isStyle(parameter["style"]) ? parameter["style"] : place === "query" ? "form" : "simple"
-  return {
-    argument,
-    name,
-    place,
-    style,
-    explode: explodeOf(parameter["explode"], style),
-    isRequired,
-    isJson: media !== undefined,
-    allowsReserved: parameter["allowReserved"] === true,
-    default: value,
-  }
-}
-
-const explodeOf = (explode: unknown, style: ParameterStyle): boolean =>
-  typeof explode === "boolean" ? explode : style === "form" || style === "deepObject"
+const octets = "application/octet-stream"
 
 /** The body of an operation; undefined if it has none. */
 export const bodyOf = (
@@ -129,27 +25,61 @@ export const bodyOf = (
     return types === "" ? undefined : { problem: `its body has no form that is supported: ${types}` }
   }
   const found = { contentType, form, isRequired, styles: stylesOf(media) }
-  const merged = form === "text" ? undefined : propertiesOf(document, media["schema"])
+  const merged = form === "text" || form === "binary" ? undefined : propertiesOf(document, media["schema"])
   if (merged !== undefined && canMerge(merged, collected)) {
     const own: Array<string> = []
-    const asObject = reader.read({ type: "object", properties: merged.properties, required: merged.required })
+    const files = form === "multipart" ? filesIn(document, merged) : {}
+    const properties = { ...merged.properties, ...fileSchemas(merged, files) }
+    const asObject = reader.read({ type: "object", properties, required: merged.required })
     for (const [name, schema] of Object.entries(objectAt(objectOf(asObject), "properties") ?? {})) {
       collected.properties.set(name, isObject(schema) ? schema : true)
       own.push(name)
     }
     if (isRequired) collected.required.push(...merged.required.filter((name) => own.includes(name)))
-    return { ...found, argument: undefined, properties: own }
+    return { ...found, argument: undefined, properties: own, files }
   }
   const argument = argumentNameOf("body", "content", new Set(collected.properties.keys()))
-  const schema = form === "text" ? { type: "string" } : objectOf(reader.read(media["schema"] ?? {}))
+  const schema = argumentSchemas[form] ?? objectOf(reader.read(media["schema"] ?? {}))
   const description = stringAt(body, "description")
   collected.properties.set(argument, {
     ...(description !== undefined && { description: description.slice(0, 2000) }),
     ...schema,
   })
   if (isRequired) collected.required.push(argument)
-  return { ...found, argument, properties: [] }
+  return { ...found, argument, properties: [], files: {} }
 }
+
+/** Schemas of bodies that are no JSON. */
+const argumentSchemas: Readonly<Partial<Record<OperationBody["form"], JsonObject>>> = {
+  text: { type: "string" },
+  binary: { type: "string", contentEncoding: "base64" },
+}
+
+/** The fields of a form that are files, or lists of them, with their media types. */
+const filesIn = (document: JsonObject, { properties }: ObjectSchema): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(properties).flatMap(([name, schema]) => {
+      const own = followed(document, schema)
+      const file = own?.["type"] === "array" ? followed(document, own["items"]) : own
+      const mediaType = stringAt(file, "contentMediaType")
+      if (file?.["format"] === "binary") return [[name, mediaType ?? octets]]
+      return mediaType !== undefined && file?.["contentEncoding"] === undefined ? [[name, mediaType]] : []
+    }),
+  )
+
+/** A tool's input has files as base64. */
+const fileSchemas = ({ properties }: ObjectSchema, files: Readonly<Record<string, string>>): JsonObject =>
+  Object.fromEntries(
+    Object.keys(files).map((name) => {
+      const schema = properties[name]
+      const { description, type } = isObject(schema) ? schema : {}
+      const file = { type: "string", contentEncoding: "base64" }
+      return [
+        name,
+        { ...(type === "array" ? { type, items: file } : file), ...(description !== undefined && { description }) },
+      ]
+    }),
+  )
 
 const objectOf = (schema: JsonObject | boolean): JsonObject => (typeof schema === "boolean" ? {} : schema)
 
@@ -169,7 +99,10 @@ const contentForms = [
   [/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i, "json", "application/json"],
   [/^(?:\*|application)\/\*$/i, "json", "application/json"],
   [/^application\/x-www-form-urlencoded\s*(?:;|$)/i, "urlencoded", "application/x-www-form-urlencoded"],
+  [/^multipart\/form-data\s*(?:;|$)/i, "multipart", "multipart/form-data"],
   [/^text\//i, "text", "text/plain"],
+  [/^(?:image|audio|video|font|model)\//i, "binary", octets],
+  [/^application\/(?:octet-stream|pdf|zip|gzip|x-tar|x-binary|vnd\.|msword)/i, "binary", octets],
 ] as const
 
 const stylesOf = (media: JsonObject): Readonly<Record<string, FieldStyle>> =>
