@@ -6,6 +6,9 @@ import { type Arguments, explodeOf, isStyle, listAt, type Unsupported } from "./
 import { followed } from "./references.ts"
 import type { SchemaReader } from "./schemas.ts"
 
+/** A type that a header may have. */
+const headerText = /^[\t\x20-\x7e]+$/
+
 const octets = "application/octet-stream"
 
 /** The body of an operation; undefined if it has none. */
@@ -87,7 +90,9 @@ const objectOf = (schema: JsonObject | boolean): JsonObject => (typeof schema ==
 const chosenContent = (
   content: JsonObject,
 ): readonly [contentType: string, form: OperationBody["form"], media: JsonObject] | undefined => {
-  const types = Object.entries(content).flatMap(([type, media]) => (isObject(media) ? [[type, media] as const] : []))
+  const types = Object.entries(content).flatMap(([type, media]) =>
+    isObject(media) && headerText.test(type) ? [[type, media] as const] : [],
+  )
   for (const [pattern, form, replacement] of contentForms) {
     const found = types.find(([type]) => pattern.test(type))
     if (found !== undefined) return [found[0].includes("*") ? replacement : found[0], form, found[1]]

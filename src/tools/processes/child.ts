@@ -1,12 +1,12 @@
 /**
  * One process of a tool server, with its streams.
  *
- * **Details**: the process leads a group of its own, so that its children end with it. A small shell in that group waits for the
- * end of a pipe whose other end only the gateway has: if the gateway is killed, the shell ends the group.
+ * **Details**: the process leads a group of its own, so that its children end with it, and a {@link Guard} can end all of them.
  *
  * **Gotchas**: a child that makes a session of its own leaves the group.
  */
 import { type ChildProcess, spawn } from "node:child_process"
+import type { Guard } from "./guard.ts"
 import { LineReader, type LongLine } from "./lines.ts"
 import { memoryOf } from "./memory.ts"
 import { type CommandServer, ProcessFailed, type ProcessLimits } from "./options.ts"
@@ -27,12 +27,8 @@ export interface ChildOptions {
   readonly folder: string
   readonly maxMessageBytes: number
   readonly limits: ProcessLimits
+  readonly guard: Guard
 }
-
-/** Waits for the gateway's end, then for seconds, and ends its group. Then the program replaces the first shell. */
-const guarded = `( ( trap "" TERM INT HUP; read -r line <&3; sleep "$0"; kill -KILL 0 ) </dev/null >/dev/null 2>&1 & )
-exec 3<&-
-exec "$@"`
 
 /** The error output's longest line. */
 const maxErrorLine = 2000
@@ -91,18 +87,15 @@ export class Child {
   }
 
   #start(): void {
-    const { server, folder, maxMessageBytes, limits } = this.#options
-    const child = spawn(
-      "/bin/sh",
-      ["-c", guarded, String(Math.ceil(limits.killMs / 1000)), server.program, ...(server.arguments ?? [])],
-      {
-        cwd: folder,
-        env: { PATH: process.env["PATH"], LANG: process.env["LANG"] ?? "C.UTF-8", HOME: folder, ...server.environment },
-        detached: true,
-        stdio: ["pipe", "pipe", "pipe", "pipe"],
-      },
-    )
+    const { server, folder, maxMessageBytes, guard } = this.#options
+    const child = spawn(server.program, server.arguments ?? [], {
+      cwd: folder,
+      env: { PATH: process.env["PATH"], LANG: process.env["LANG"] ?? "C.UTF-8", HOME: folder, ...server.environment },
+      detached: true,
+      stdio: ["pipe", "pipe", "pipe"],
+    })
     this.#process = child
+    if (child.pid !== undefined) guard.add(child.pid)
     const output = new LineReader(maxMessageBytes, {
       line: this.#listener.line,
       longLine: this.#listener.longLine,
@@ -125,6 +118,7 @@ export class Child {
       clearInterval(this.#memory)
       // Its children may hold its streams open.
       this.#signal("SIGKILL")
+      if (child.pid !== undefined) guard.remove(child.pid)
       this.#ending = setTimeout(() => this.#close(), restMs)
     })
     child.once("close", () => {

@@ -10,6 +10,7 @@ import { type Member, Members } from "../../collections.ts"
 import type { JsonObject } from "../../dialects/parse/json.ts"
 import type { ProcessCall } from "./call.ts"
 import { Connection, type ConnectionListener } from "./connection.ts"
+import type { Guard } from "./guard.ts"
 import { negotiate } from "./handshake.ts"
 import { type CommandServer, ProcessFailed, type ProcessLimits, type ServerSession } from "./options.ts"
 
@@ -18,6 +19,7 @@ export interface PoolOptions {
   readonly folder: string
   readonly maxMessageBytes: number
   readonly limits: ProcessLimits
+  readonly guard: Guard
   readonly capabilities: JsonObject
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   readonly listener: Omit<ConnectionListener, "freed" | "ended">

@@ -22,6 +22,7 @@ import {
 } from "../../upstream/client.ts"
 import { ProcessCall } from "./call.ts"
 import { makeErrorLog } from "./error-log.ts"
+import { Guard } from "./guard.ts"
 import { readSent } from "./messages.ts"
 import {
   type CommandServer,
@@ -72,6 +73,10 @@ export const makeProcesses = Effect.fnUntraced(function* (
   const limits = { ...defaultLimits, ...options.limits }
   const fork = yield* makeForkIn
   const folder = yield* folderOf(options.folder)
+  const guard = yield* Effect.acquireRelease(
+    Effect.sync(() => new Guard(limits.killMs)),
+    (made) => Effect.sync(() => made.close()),
+  )
   const declared = new Keyed<Declared>()
   const retired = new Set<Pool>()
 
@@ -85,6 +90,7 @@ export const makeProcesses = Effect.fnUntraced(function* (
       folder: own,
       maxMessageBytes: options.maxMessageBytes,
       limits,
+      guard,
       capabilities: options.capabilities ?? {},
       fork,
       listener: {

@@ -261,6 +261,11 @@ describe("hostile documents", () => {
     expect(toolsOf(documentOf({ parameters })).operations[0]?.parameters).toHaveLength(1)
   })
 
+  it("set no header by the type of a body", () => {
+    const content = { "application/json;\r\nx: y": {} }
+    expect(toolsOf(documentOf({ requestBody: { content } })).operations).toEqual([])
+  })
+
   it("with references in a circle, and outwards, end", () => {
     const schemas = {
       A: { $ref: "#/components/schemas/B" },

@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import type { ServerNotification } from "../../../../src/tools/processes/options.ts"
-import { callTool, fixture, isRunning, openProcesses, send } from "../../../support/tools/processes.ts"
+import { clientWith, processUrlOf } from "../../../../src/tools/processes/processes.ts"
+import { callTool, fixture, isRunning, openProcesses, Received, send } from "../../../support/tools/processes.ts"
 
 const versions = [
   ["a stateless server", fixture("stateless"), "2026-07-28", "fixture"],
@@ -42,7 +43,7 @@ describe("the protocol version", () => {
     ["its version is unknown", fixture("sessions", {}, "1999-01-01"), "no protocol version", 20_000],
     ["it does not answer", fixture("hangs"), "in time", 600],
     ["it ends", fixture("exits"), "ended with code 1", 20_000],
-    ["its program does not exist", { id: "fixture", program: "no-such-program" }, "ended with code 127", 20_000],
+    ["its program does not exist", { id: "fixture", program: "no-such-program" }, "could not be started", 20_000],
   ])("breaks calls before they are connected if %s", async (_name, server, message, startMs) => {
     const { processes } = await openProcesses([server], { limits: { startMs, discoverMs: 100 } })
     const ready = Effect.runPromise(Effect.flip(processes.ready("fixture")))
@@ -100,6 +101,37 @@ describe("a call", () => {
     expect((await exact.done).text).toBe(
       'data: {"jsonrpc":"2.0","id":4,"result":{"n":12345678901234567890,"m":1.10}}\n\n',
     )
+  })
+
+  it("without parameters, or with an error as its answer, is forwarded too", async () => {
+    const { processes } = await openProcesses([fixture()])
+    for (const params of ["", ',"params":null', ',"params":{"_meta":null}']) {
+      const { received } = send(processes, `{"jsonrpc":"2.0","id":"a"${params},"method":"prompts/list"}`)
+      expect((await received.done).messages).toEqual([
+        { jsonrpc: "2.0", id: "a", error: { code: -32601, message: "Method not found" } },
+      ])
+    }
+  })
+
+  it("is one of a client of vendors, whose other calls go elsewhere", async () => {
+    const { processes } = await openProcesses([fixture()])
+    const others: Array<string> = []
+    const none = { pause: () => {}, resume: () => {}, leave: () => {}, abort: () => {} }
+    const client = clientWith(
+      {
+        start: ({ baseUrl }) => {
+          others.push(baseUrl)
+          return none
+        },
+      },
+      processes,
+    )
+    const received = new Received()
+    const request = { path: "", headers: {}, body: Buffer.from('{"id":1,"method":"tools/list"}') }
+    client.start({ ...request, baseUrl: "http://127.0.0.1:1" }, received)
+    client.start({ ...request, baseUrl: processUrlOf("fixture") }, received)
+    expect((await received.done).messages).toMatchObject([{ id: 1 }])
+    expect(others).toEqual(["http://127.0.0.1:1"])
   })
 
   it("gets its own progress under its own token, beside calls with the same id and token", async () => {
