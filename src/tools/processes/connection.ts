@@ -194,6 +194,8 @@ export class Connection {
   }
 
   #readNotification(json: string, { method, message }: ReceivedMessage & { readonly kind: "notification" }): void {
+    // In a session a server cancels its own requests, whose ids may be those of calls.
+    if (method === "notifications/cancelled" && this.session?.isStateless !== true) return
     const id = callOf(method, message)
     if (typeof id === "number" || typeof id === "string") {
       const call = this.#calls.get(id)

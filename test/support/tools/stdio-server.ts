@@ -95,6 +95,10 @@ const tools: Record<string, (id: string | number, message: Message, line: string
     write({ id: "s-1", method: "sampling/createMessage", params: { maxTokens: 1 } })
     write({ id: 7, method: "ping" })
   },
+  recall: (id) => {
+    write({ method: "notifications/cancelled", params: { requestId: id } })
+    write({ id, result: text("recalled") })
+  },
   changed: (id) => {
     write({ method: "notifications/tools/list_changed" })
     write({ id, result: text("changed") })

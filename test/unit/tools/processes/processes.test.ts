@@ -1,6 +1,7 @@
 /** Calls to tool servers that run as local processes, with real processes. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
+import { objectAt } from "../../../../src/dialects/parse/json.ts"
 import type { ServerNotification } from "../../../../src/tools/processes/options.ts"
 import { clientWith, processUrlOf } from "../../../../src/tools/processes/processes.ts"
 import { callTool, fixture, isRunning, openProcesses, Received, send } from "../../../support/tools/processes.ts"
@@ -157,6 +158,16 @@ describe("a call", () => {
       { method: "notifications/subscriptions/acknowledged", params: { _meta: meta } },
       { id: "sub", result: { _meta: meta } },
     ])
+  })
+
+  it.each([
+    ["stateless", ["a", undefined]],
+    ["sessions", [undefined]],
+  ])("gets a server's cancellation, unless it is of a request of the server: %s", async (mode, ids) => {
+    const { processes } = await openProcesses([fixture(mode)])
+    const { received } = callTool(processes, "recall", {}, { id: "a" })
+    const found = (await received.done).messages.map((each) => objectAt(each, "params")?.["requestId"])
+    expect(found).toEqual(ids)
   })
 
   it("is cancelled in the process when its caller aborts it", async () => {
