@@ -112,6 +112,19 @@ export interface ServerSession {
   readonly result: JsonObject
 }
 
+/** The state of a server's processes. */
+export interface PoolState {
+  readonly processes: number
+  readonly calls: number
+  readonly waiting: number
+  /** Processes that have ended by themselves, or could not be started. */
+  readonly failures: number
+  /** Lines of the output that were no message. */
+  readonly skippedLines: number
+  readonly pids: ReadonlyArray<number>
+  readonly session: ServerSession | undefined
+}
+
 /**
  * A process that does not serve a call.
  *

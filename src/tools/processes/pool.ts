@@ -12,7 +12,8 @@ import type { ProcessCall } from "./call.ts"
 import { Connection, type ConnectionListener } from "./connection.ts"
 import type { Guard } from "./guard.ts"
 import { negotiate } from "./handshake.ts"
-import { type CommandServer, ProcessFailed, type ProcessLimits, type ServerSession } from "./options.ts"
+import { type CommandServer, type PoolState, ProcessFailed, type ProcessLimits, type ServerSession } from "./options.ts"
+import { Pauses } from "./pauses.ts"
 
 export interface PoolOptions {
   readonly server: CommandServer
@@ -27,19 +28,6 @@ export interface PoolOptions {
   readonly failed: (cause: ProcessFailed) => void
 }
 
-/** The state of a server's processes. */
-export interface PoolState {
-  readonly processes: number
-  readonly calls: number
-  readonly waiting: number
-  /** Processes that have ended by themselves, or could not be started. */
-  readonly failures: number
-  /** Lines of the output that were no message. */
-  readonly skippedLines: number
-  readonly pids: ReadonlyArray<number>
-  readonly session: ServerSession | undefined
-}
-
 interface Ready {
   readonly connection: Connection
   readonly session: ServerSession
@@ -48,6 +36,7 @@ interface Ready {
 
 export class Pool {
   readonly #options: PoolOptions
+  readonly #pauses: Pauses
   readonly #connections = new Members<Connection>()
   #ready: Array<Ready> = []
   #waiting: Array<ProcessCall> = []
@@ -57,18 +46,14 @@ export class Pool {
   #idle = new WeakMap<Connection, NodeJS.Timeout>()
   #isStarting = false
   #closed: ProcessFailed | undefined
-  /** Crashes in a row. */
-  #crashes = 0
-  #failures = 0
   #skippedLines = 0
-  #notBeforeMs = 0
   #retry: NodeJS.Timeout | undefined
-  #lastFailure: ProcessFailed | undefined
   /** The session of the last process that was ready. */
   #session: ServerSession | undefined
 
   constructor(options: PoolOptions) {
     this.#options = options
+    this.#pauses = new Pauses(options.limits)
   }
 
   get session(): ServerSession | undefined {
@@ -81,7 +66,7 @@ export class Pool {
       processes: connections.length,
       calls: connections.reduce((sum, { calls }) => sum + calls, 0),
       waiting: this.#waiting.length,
-      failures: this.#failures,
+      failures: this.#pauses.failures,
       skippedLines: connections.reduce((sum, { skippedLines }) => sum + skippedLines, this.#skippedLines),
       pids: connections.flatMap(({ pid }) => (pid === undefined ? [] : [pid])),
       session: this.#session,
@@ -210,13 +195,13 @@ export class Pool {
   }
 
   #startAfterPause(): void {
-    const pauseMs = this.#notBeforeMs - Date.now()
+    const pauseMs = this.#pauses.restMs
     if (pauseMs <= 0) {
       this.#startOne()
       return
     }
     if (this.#ready.length === 0 && pauseMs > this.#options.limits.maxWaitedPauseMs) {
-      this.#breakWaiting(this.#lastFailure ?? new ProcessFailed({ reason: "start", message: "it has crashed" }))
+      this.#breakWaiting(this.#pauses.lastFailure ?? new ProcessFailed({ reason: "start", message: "it has crashed" }))
       return
     }
     clearTimeout(this.#retry)
@@ -273,21 +258,15 @@ export class Pool {
     const ready = this.#ready.find((each) => each.connection === connection)
     this.#ready = this.#ready.filter((each) => each !== ready)
     if (connection.session === undefined) this.#isStarting = false
-    if (cause.reason !== "closed") this.#pause(ready, cause)
+    if (cause.reason !== "closed") this.#crashed(ready, cause)
     if (this.#connections.size === 0) for (const waiter of this.#endWaiters.splice(0)) waiter()
     if (this.#closed !== undefined) return
     if (ready === undefined && this.#ready.length === 0 && cause.reason !== "closed") this.#breakWaiting(cause)
     else this.#advance()
   }
 
-  /** @param ready absent if the process was never ready */
-  #pause(ready: Ready | undefined, cause: ProcessFailed): void {
-    const { firstPauseMs, maxPauseMs, stableMs } = this.#options.limits
-    const nowMs = Date.now()
-    this.#crashes = ready !== undefined && nowMs - ready.sinceMs >= stableMs ? 1 : this.#crashes + 1
-    this.#notBeforeMs = nowMs + Math.min(maxPauseMs, firstPauseMs * 2 ** (this.#crashes - 1))
-    this.#failures++
-    this.#lastFailure = cause
+  #crashed(ready: Ready | undefined, cause: ProcessFailed): void {
+    this.#pauses.crashed(cause, ready?.sinceMs)
     // The next version of the program may have another protocol.
     if (ready === undefined) this.#session = undefined
     this.#options.failed(cause)

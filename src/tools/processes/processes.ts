@@ -27,12 +27,13 @@ import { readSent } from "./messages.ts"
 import {
   type CommandServer,
   defaultLimits,
+  type PoolState,
   ProcessFailed,
   type ProcessOptions,
   type ServerAnswer,
   type ServerSession,
 } from "./options.ts"
-import { Pool, type PoolState } from "./pool.ts"
+import { Pool } from "./pool.ts"
 
 export interface Processes {
   /** Starts a call, as `VendorClient` does. */
