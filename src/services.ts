@@ -229,7 +229,8 @@ const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports
 const tools = CallerTools.layer.pipe(
   Layer.provideMerge(ToolLists.layer),
   Layer.provideMerge(Layer.mergeAll(ToolSessions.layer, ToolPins.layer)),
-  Layer.provide(Layer.merge(ToolClient.layer, ToolAccounts.layer)),
+  Layer.provide(ToolAccounts.layer),
+  Layer.provide(ToolClient.layer),
 )
 
 /** Everything below HTTP, in the order of a request's journey: each line needs only the lines below it. */

@@ -262,7 +262,7 @@ export const makeSnapshot = (
 /** A server of tools is asked as a vendor is. */
 const targetsOfTools = (server: ToolServer, resolve: ResolveRef): ReadonlyArray<CallTarget> => {
   const { id, url, replicas = [], openapi, credential, timeouts } = server
-  const addresses = url === undefined ? [openapi?.baseUrl ?? `process:${id}`] : [url, ...replicas]
+  const addresses = url === undefined ? [openapi === undefined ? `process:${id}` : `openapi:${id}`] : [url, ...replicas]
   return addresses.map((baseUrl) => ({
     vendor: {
       id,

@@ -1,6 +1,7 @@
 /** The lists of servers: their tools, prompts and resources, read whole and kept for a while. */
 import { Cache, Context, Duration, Effect, Equal, Exit, Hash, Layer } from "effect"
 import type { ToolServerEntry } from "../catalogue/snapshot.ts"
+import { makeForkIn } from "../collections.ts"
 import { isObject } from "../dialects/parse/json.ts"
 import type { JsonObject } from "../protocol/mcp/message.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -8,6 +9,7 @@ import { isName, isOffered } from "../tools/tool-names.ts"
 import { ask, ServerFailed } from "./ask-server.ts"
 import { isStateless, type ServerSession, statelessMeta } from "./server-session.ts"
 import type { SessionOwner } from "./session-owner.ts"
+import { ToolClient } from "./tool-client.ts"
 import { ToolPins } from "./tool-pins.ts"
 import { ToolSessions } from "./tool-sessions.ts"
 
@@ -54,6 +56,8 @@ export class ToolLists extends Context.Service<
     Effect.gen(function* () {
       const sessions = yield* ToolSessions
       const pins = yield* ToolPins
+      const { onChange } = yield* ToolClient
+      const fork = yield* makeForkIn
       const known = new Map<string, ServerList>()
 
       /** Without the tools whose change waits for an operator. */
@@ -118,6 +122,17 @@ export class ToolLists extends Context.Service<
         },
       )
 
+      const forget = (server: string) =>
+        Effect.flatMap(Cache.keys(lists), (keys) =>
+          Effect.forEach(
+            [...keys].filter(({ entry }) => entry.server.id === server),
+            (key) => Cache.invalidate(lists, key),
+            { discard: true },
+          ),
+        )
+      onChange((server) => {
+        fork(forget(server))
+      })
       return ToolLists.of({
         read: (entry, list, owner) => {
           const key = new ListKey(entry, list, owner)
@@ -141,14 +156,7 @@ export class ToolLists extends Context.Service<
             }),
           )
         },
-        forget: (server) =>
-          Effect.flatMap(Cache.keys(lists), (keys) =>
-            Effect.forEach(
-              [...keys].filter(({ entry }) => entry.server.id === server),
-              (key) => Cache.invalidate(lists, key),
-              { discard: true },
-            ),
-          ),
+        forget,
       })
     }),
   )

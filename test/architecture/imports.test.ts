@@ -21,7 +21,6 @@ const layers = [
   "kinds",
   "tool-servers",
   "calls",
-  "tools",
   "reply-cache",
   "client-files",
   "kept-responses",

@@ -21,6 +21,7 @@ import { type Addressed, sendTo } from "../../tool-servers/ask-server.ts"
 import type { ReadMessage } from "../../tool-servers/message-reader.ts"
 import { requestTo } from "../../tool-servers/server-request.ts"
 import { isStateless, type ServerSession } from "../../tool-servers/server-session.ts"
+import { mostReplyBytes } from "../../tool-servers/tool-client.ts"
 import type { ToolSessions } from "../../tool-servers/tool-sessions.ts"
 import { headersOfArguments } from "../../tools/header-values.ts"
 import { placesOf } from "../../tools/tool-price.ts"
@@ -31,9 +32,6 @@ import { type ToolOutcome, toolBill } from "./tool-bill.ts"
 import { messageTo, progressFor, progressTokenOf, resultFor, withId } from "./tool-message.ts"
 import { ToolReader } from "./tool-reader.ts"
 import type { ToolReply, ToolRequest } from "./tool-request.ts"
-
-/** The largest reply of a server. */
-export const mostReplyBytes = 8 * 1024 * 1024
 
 export class ToolTask implements Task<ToolReply> {
   readonly model: string

@@ -1,6 +1,6 @@
 /** A program with a process of a tool server that does not end by itself: it prints the process's id, and waits to be killed. */
 import { Effect } from "effect"
-import { makeProcesses } from "../../../src/tools/processes/processes.ts"
+import { makeProcesses } from "../../../src/tool-servers/processes/processes.ts"
 
 const [program = "", ...args] = process.argv.slice(2)
 const server = { id: "fixture", program, arguments: args }

@@ -2,8 +2,8 @@
 import { fileURLToPath } from "node:url"
 import { Effect, Exit, References, Scope } from "effect"
 import { afterEach } from "vitest"
-import type { CommandServer, ProcessOptions } from "../../../src/tools/processes/options.ts"
-import { makeProcesses, type Processes, processUrlOf } from "../../../src/tools/processes/processes.ts"
+import type { CommandServer, ProcessOptions } from "../../../src/tool-servers/processes/options.ts"
+import { makeProcesses, type Processes, processUrlOf } from "../../../src/tool-servers/processes/processes.ts"
 import type { ReplyListener, UpstreamCall } from "../../../src/upstream/client.ts"
 
 const script = fileURLToPath(new URL("./stdio-server.ts", import.meta.url))

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url"
 import { Effect, Logger, References } from "effect"
 import { describe, expect, it } from "vitest"
 import { isObject, type JsonObject, objectAt } from "../../../../src/dialects/parse/json.ts"
-import { makeProcesses } from "../../../../src/tools/processes/processes.ts"
+import { makeProcesses } from "../../../../src/tool-servers/processes/processes.ts"
 import { callTool, fixture, isRunning, openProcesses } from "../../../support/tools/processes.ts"
 
 /** The members of a tool's result. */

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import type { ServerNotification } from "../../../../src/tools/processes/options.ts"
+import type { ServerNotification } from "../../../../src/tool-servers/processes/options.ts"
 import { callTool, openProcesses, send } from "../../../support/tools/processes.ts"
 
 const packaged = (name: string): string =>

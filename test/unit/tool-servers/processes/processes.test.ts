@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { objectAt } from "../../../../src/dialects/parse/json.ts"
-import type { ServerNotification } from "../../../../src/tools/processes/options.ts"
-import { clientWith, processUrlOf } from "../../../../src/tools/processes/processes.ts"
+import type { ServerNotification } from "../../../../src/tool-servers/processes/options.ts"
+import { clientWith, processUrlOf } from "../../../../src/tool-servers/processes/processes.ts"
 import { callTool, fixture, isRunning, openProcesses, Received, send } from "../../../support/tools/processes.ts"
 
 const versions = [

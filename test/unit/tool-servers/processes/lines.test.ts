@@ -1,8 +1,8 @@
 /** Lines of a process's output. */
 import { describe, expect, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { LineReader } from "../../../../src/tools/processes/lines.ts"
-import { idOfLong, readReceived, readSent } from "../../../../src/tools/processes/messages.ts"
+import { LineReader } from "../../../../src/tool-servers/processes/lines.ts"
+import { idOfLong, readReceived, readSent } from "../../../../src/tool-servers/processes/messages.ts"
 
 /** Reads pieces. @returns the lines; a long one is its ends */
 const linesOf = (pieces: ReadonlyArray<Buffer>, maxBytes: number): ReadonlyArray<string> => {
