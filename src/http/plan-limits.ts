@@ -11,13 +11,15 @@ export const makePlanLimits = Effect.gen(function* () {
   return Effect.fnUntraced(function* (org: Pick<Org, "id" | "plan">) {
     const plan = org.plan === undefined ? undefined : catalogue.current().plan(org.plan)
     if (plan === undefined) return {} satisfies PlanLimits
-    const { id, concurrency, perMinute, dailyTokens, testTier } = plan
+    const { id, concurrency, perMinute, dailyTokens, maxFiles, maxFilesBytes, testTier } = plan
     const endUsers = testTier === true ? yield* appTokens.endUsers(org.id) : undefined
     return {
       plan: id,
       ...(concurrency !== undefined && { concurrency }),
       ...(perMinute !== undefined && { perMinute }),
       ...(dailyTokens !== undefined && { dailyTokens }),
+      ...(maxFiles !== undefined && { maxFiles }),
+      ...(maxFilesBytes !== undefined && { maxFilesBytes }),
       ...(endUsers !== undefined && { endUsers }),
     } satisfies PlanLimits
   })

@@ -53,13 +53,15 @@ const Peaks = ({ org }: { readonly org: string }) => {
 }
 
 const Limits = ({ limits }: { readonly limits: PlanLimits }) => {
-  const { plan, concurrency, perMinute, dailyTokens, endUsers } = limits
+  const { plan, concurrency, perMinute, dailyTokens, maxFiles, maxFilesBytes, endUsers } = limits
   const limit = (value: number | undefined) => (value === undefined ? "no limit" : count(value))
   return html`<${Figures} figures=${[
     { name: "Plan", value: plan ?? "none" },
     { name: "Sessions at once", value: limit(concurrency) },
     { name: "Requests per minute", value: limit(perMinute) },
     { name: "Tokens per day", value: limit(dailyTokens) },
+    ...(maxFiles === undefined ? [] : [{ name: "Files kept", value: count(maxFiles) }]),
+    ...(maxFilesBytes === undefined ? [] : [{ name: "Bytes of files kept", value: count(maxFilesBytes) }]),
     ...(endUsers === undefined
       ? []
       : [

@@ -9,6 +9,9 @@ export const PlanLimits = Schema.Struct({
   concurrency: Schema.optionalKey(Schema.Int),
   perMinute: Schema.optionalKey(Schema.Int),
   dailyTokens: Schema.optionalKey(Schema.Int),
+  /** The files that clients of the organisation keep here, and their bytes together. */
+  maxFiles: Schema.optionalKey(Schema.Int),
+  maxFilesBytes: Schema.optionalKey(Schema.Int),
   /** For plans of the test tier: end users of the present month (UTC+8). */
   endUsers: Schema.optionalKey(Schema.Struct({ month: Schema.String, used: Schema.Int, limit: Schema.Int })),
 }).annotate({ identifier: "PlanLimits" })

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import Anthropic, { toFile as toAnthropicFile } from "@anthropic-ai/sdk"
 import { GoogleGenAI } from "@google/genai"
+import { Effect } from "effect"
 import OpenAI, { toFile } from "openai"
 import { afterAll, afterEach, expect, it } from "vitest"
 import { newTestIds, testCatalogue } from "../../../src/testing/index.ts"
@@ -44,6 +45,19 @@ const byParts = async (bytes: number) => {
   }
   return openai().uploads.complete(upload.id, { part_ids })
 }
+
+it("members and operators see the limits of the plan", async () => {
+  const { accessTokens, adminKey, orgId, call } = gateway()
+  const { secret } = await Effect.runPromise(accessTokens.issue({ kind: "pat", orgId, scopes: ["control"] }))
+  const limits = { plan: "small", maxFiles: 3, maxFilesBytes: 1000 }
+  const none = { "x-svc-key-id": undefined, "x-svc-key": undefined }
+  for (const [path, headers] of [
+    ["/v1/plan", { authorization: `Bearer ${secret}` }],
+    [`/v1/admin/orgs/${orgId}/plan`, { "x-svc-admin-key": adminKey }],
+  ] as const) {
+    expect(await (await call("GET", path, undefined, { ...none, ...headers })).json()).toEqual(limits)
+  }
+})
 
 const full =
   "The organisation has no room for this file: it keeps at most 3 files, with 1000 bytes together. Erase some"
