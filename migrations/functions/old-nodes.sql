@@ -1,5 +1,9 @@
 -- Overloads for gateways of older versions.
 
+-- Gateways before 0074: the tokens of an answer are not counted.
+create or replace function batch_result(p_org text, p_batch text, p_line integer, p_state text, p_content bytea)
+returns void language sql as $fn$ select batch_result(p_org, p_batch, p_line, p_state, p_content, 0, 0, 0, 0) $fn$;
+
 -- Gateways before 0068: rows have their contents themselves.
 create or replace function response_end(p_org text, p_id text, p_state text, p_content bytea)
 returns boolean language sql as $fn$ select response_end(p_org, p_id, p_state, p_content, null, null) $fn$;

@@ -28,6 +28,8 @@ export interface SealedResult {
   readonly micros: string
 }
 
+const Big = Schema.Union([Schema.Int, Schema.BigInt, Schema.NumberFromString])
+
 const Chunks = Schema.Array(
   Schema.Struct({
     org_id: Schema.String,
@@ -35,7 +37,7 @@ const Chunks = Schema.Array(
     chunk: Schema.Int,
     first_line: Schema.Int,
     lines: Schema.Int,
-    place: Schema.Union([Schema.Int, Schema.BigInt, Schema.NumberFromString]),
+    place: Big,
     bytes: Schema.Int,
     failures: Schema.Int,
   }),
@@ -76,6 +78,10 @@ const Row = Schema.Struct({
   lines: Schema.Int,
   now_succeeded: Schema.optionalKey(Schema.Int),
   now_errored: Schema.optionalKey(Schema.Int),
+  now_in: Schema.optionalKey(Big),
+  now_cached: Schema.optionalKey(Big),
+  now_out: Schema.optionalKey(Big),
+  now_reasoning: Schema.optionalKey(Big),
   cancelled: Schema.Int,
   expired: Schema.Int,
   day: Schema.String,
@@ -128,6 +134,12 @@ export const makeBatchOf = (sealer: Sealer) => {
             errored: row.now_errored ?? 0,
             cancelled: row.cancelled,
             expired: row.expired,
+          },
+          tokens: {
+            input: Number(row.now_in ?? 0),
+            cached: Number(row.now_cached ?? 0),
+            output: Number(row.now_out ?? 0),
+            reasoning: Number(row.now_reasoning ?? 0),
           },
           money: { id, day: row.day, budgets: row.budgets },
           createdAt: row.created_at,

@@ -1,5 +1,6 @@
 /** Batches in PostgreSQL: their parts are taken by one node at a time, and they end once. */
 import { Context, Effect, Layer } from "effect"
+import type { LineTokens } from "../calls/reply/line-tokens.ts"
 import type { KeptOwner } from "../kept-responses/kept-response.ts"
 import type { MovedNeed, MoveOutcome } from "../money/ledger.ts"
 import { LongQueries } from "../store/connections.ts"
@@ -19,6 +20,11 @@ export interface BatchPage {
   readonly after: string | undefined
   /** Towards newer ones. */
   readonly isBackwards?: boolean
+}
+
+/** An answer to keep. */
+export interface NewResult extends Pick<SealedResult, "line" | "state" | "content"> {
+  readonly tokens: LineTokens
 }
 
 export class BatchStore extends Context.Service<
@@ -42,12 +48,7 @@ export class BatchStore extends Context.Service<
     readonly chunkBack: (chunk: Chunk, node: string, pauseMs: number, isFailed: boolean) => Result<void>
     /** The numbers of the lines from one on that have an answer. */
     readonly answered: (orgId: string, batchId: string, from: number, lines: number) => Result<ReadonlyArray<number>>
-    readonly addResult: (
-      batch: Pick<Batch, "orgId" | "id">,
-      line: number,
-      state: "succeeded" | "errored",
-      content: Uint8Array,
-    ) => Result<void>
+    readonly addResult: (batch: Pick<Batch, "orgId" | "id">, result: NewResult) => Result<void>
     /** A page of answers, in the order in which they came. @param after the last one of the page before */
     readonly results: (
       batch: Pick<Batch, "orgId" | "id">,
@@ -194,12 +195,13 @@ export class BatchStore extends Context.Service<
               Effect.map((rows) => rows.map(({ line }) => line)),
               bounded,
             ),
-        addResult: ({ orgId, id }, line, state, content) =>
+        addResult: ({ orgId, id }, { line, state, content, tokens: { input, cached, output, reasoning } }) =>
           shards
             .of(orgId)
             .run(
               ({ sql, books }) =>
-                sql`select ${books}batch_result(${orgId}, ${id}, ${line}::integer, ${state}, ${content}::bytea)`,
+                sql`select ${books}batch_result(${orgId}, ${id}, ${line}::integer, ${state}, ${content}::bytea,
+                  ${input}::bigint, ${cached}::bigint, ${output}::bigint, ${reasoning}::bigint)`,
             )
             .pipe(Effect.asVoid, bounded),
         results: ({ orgId, id }, after, most) =>

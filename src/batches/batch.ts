@@ -1,5 +1,6 @@
 /** A batch: many requests of one client, answered within a time, with their money held from the beginning. */
 import { Schema } from "effect"
+import type { LineTokens } from "../calls/reply/line-tokens.ts"
 import type { BatchMoney } from "../identity/caller.ts"
 import type { KeptOwner } from "../kept-responses/kept-response.ts"
 
@@ -66,6 +67,8 @@ export interface Batch {
   /** The number of its requests. */
   readonly lines: number
   readonly counts: BatchCounts
+  /** The tokens of its answers so far. */
+  readonly tokens: LineTokens
   readonly money: BatchMoney
   readonly createdAt: Date
   /** The end of the time in which it is answered. */

@@ -1,5 +1,6 @@
 /** The answers to requests of a batch while it runs: sealed rows, each in the form of its file. */
 import { Effect, Option, Stream } from "effect"
+import { tokensIn } from "../calls/reply/line-tokens.ts"
 import { compress, decompressAtMost } from "../files/zstd.ts"
 import { Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
@@ -35,7 +36,9 @@ export const makeResults = Effect.gen(function* () {
     keep: (batch: Batch, line: number, id: string, reply: LineReply): Effect.Effect<void, StoreUnavailable> => {
       const text = resultForms[batch.api].answered(id, reply.headers["x-svc-request-id"] ?? "", reply)
       const content = sealer.sealBytes(compress(text), contextOf(batch, line))
-      return store.addResult(batch, line, isGood(reply) ? "succeeded" : "errored", content)
+      const state = isGood(reply) ? "succeeded" : "errored"
+      const tokens = tokensIn(reply.headers)
+      return store.addResult(batch, { line, state, content, tokens })
     },
     /** In the order in which they came. */
     all: (batch: Batch): Stream.Stream<LineResult, StoreUnavailable> =>

@@ -113,12 +113,13 @@ returns void language sql as $fn$
   update batches set wake_at = greatest(wake_at, now() + p_pause_ms * interval '1 millisecond') where org_id = p_org and id = p_batch
 $fn$;
 
--- Keeps the answer to a request: the first one counts.
-create or replace function batch_result(p_org text, p_batch text, p_line integer, p_state text, p_content bytea)
+-- Keeps the answer to a request, with its tokens: the first one counts.
+create or replace function batch_result(p_org text, p_batch text, p_line integer, p_state text, p_content bytea, p_in bigint,
+  p_cached bigint, p_out bigint, p_reasoning bigint)
 returns void language sql as $fn$
   select books_moved();
-  insert into batch_results (org_id, batch_id, line, state, content)
-  select p_org, p_batch, p_line, p_state, p_content
+  insert into batch_results (org_id, batch_id, line, state, content, in_tokens, cached_tokens, out_tokens, reasoning_tokens)
+  select p_org, p_batch, p_line, p_state, p_content, p_in, p_cached, p_out, p_reasoning
   where exists (select from batches b where b.org_id = p_org and b.id = p_batch and b.ended_at is null)
   on conflict do nothing
 $fn$;
@@ -148,13 +149,18 @@ create or replace function batch_end(p_org text, p_batch text, p_node text, p_st
 returns boolean language plpgsql as $fn$
 declare
   b batches;
+  r record;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
+  select coalesce(sum(x.in_tokens), 0) as in_tokens, coalesce(sum(x.cached_tokens), 0) as cached_tokens,
+    coalesce(sum(x.out_tokens), 0) as out_tokens, coalesce(sum(x.reasoning_tokens), 0) as reasoning_tokens
+  into r from batch_results x where x.org_id = p_org and x.batch_id = p_batch;
   update batches q set state = p_state, ended_at = now(), lease_node = null, lease_until = null, outcome = p_outcome,
     cost = coalesce((select t.spent from allotments t
       where t.org_id = p_org and t.counter = q.currency and t.node = 'batch:' || p_batch), 0),
     succeeded = (p_counts->>'succeeded')::integer, errored = (p_counts->>'errored')::integer,
-    cancelled = (p_counts->>'cancelled')::integer, expired = (p_counts->>'expired')::integer
+    cancelled = (p_counts->>'cancelled')::integer, expired = (p_counts->>'expired')::integer,
+    in_tokens = r.in_tokens, cached_tokens = r.cached_tokens, out_tokens = r.out_tokens, reasoning_tokens = r.reasoning_tokens
   where q.org_id = p_org and q.id = p_batch and q.ended_at is null and q.lease_node = p_node
   returning * into b;
   if not found then
@@ -192,11 +198,16 @@ begin
   end loop;
 end $fn$;
 
--- How many requests of a batch have which answer.
+-- How many requests of a batch have which answer, and the tokens of all answers.
 create or replace function batch_counts(b batches)
-returns table(now_succeeded integer, now_errored integer) language sql stable as $fn$
+returns table(now_succeeded integer, now_errored integer, now_in bigint, now_cached bigint, now_out bigint, now_reasoning bigint)
+language sql stable as $fn$
   select case when b.ended_at is not null then b.succeeded else coalesce(sum((r.state = 'succeeded')::integer)::integer, 0) end,
-    case when b.ended_at is not null then b.errored else coalesce(sum((r.state = 'errored')::integer)::integer, 0) end
+    case when b.ended_at is not null then b.errored else coalesce(sum((r.state = 'errored')::integer)::integer, 0) end,
+    case when b.ended_at is not null then b.in_tokens else coalesce(sum(r.in_tokens)::bigint, 0) end,
+    case when b.ended_at is not null then b.cached_tokens else coalesce(sum(r.cached_tokens)::bigint, 0) end,
+    case when b.ended_at is not null then b.out_tokens else coalesce(sum(r.out_tokens)::bigint, 0) end,
+    case when b.ended_at is not null then b.reasoning_tokens else coalesce(sum(r.reasoning_tokens)::bigint, 0) end
   from batch_results r where b.ended_at is null and r.org_id = b.org_id and r.batch_id = b.id
 $fn$;
 

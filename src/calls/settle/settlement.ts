@@ -20,6 +20,7 @@ import { recordCacheSaving, recordPolicyHits, recordUsageEstimate } from "../../
 import { annotate, spanned } from "../../telemetry/tracing.ts"
 import { callerView, targetView } from "../call-view.ts"
 import type { AdmittedCall, HeldCall } from "../held-call.ts"
+import { tokensHeader } from "../reply/line-tokens.ts"
 import type { RegisteredCall } from "../reply/replay.ts"
 import { sealReply } from "../reply/replay-record.ts"
 import type { ClientReply } from "../reply/reply.ts"
@@ -280,19 +281,29 @@ const reviewOutbound = Effect.fnUntraced(function* <Body extends object>(
 
 /** The reply of a normal end, complete except for the balance; undefined for a stream. */
 const finishReply = <Body extends object>(
-  { call: { requestId }, task, review }: HeldCall<Body>,
+  { call, task, review }: HeldCall<Body>,
   usage: SettledUsage,
   denial: Denial | undefined,
   restores: boolean,
 ): FinishedReply<Body> | undefined => {
   if (task.opening !== undefined) return undefined
+  const { requestId } = call
   // The client gets the error with the usage, also on replay.
-  if (denial !== undefined) return withheldReply(requestId, contentBlocked(denial), usage)
+  if (denial !== undefined) return withTokens(call, withheldReply(requestId, contentBlocked(denial), usage), usage)
   const edit = review && editOf(review, restores)
   const body = task.finish(usage, edit)
   review?.finished()
-  return { ...completedReply(requestId, body, usage, task.warnings), status: task.status ?? 200 }
+  const reply = { ...completedReply(requestId, body, usage, task.warnings), status: task.status ?? 200 }
+  return withTokens(call, reply, usage)
 }
+
+/** The reply with its tokens, if its call is a request of a batch. */
+const withTokens = <Body extends object>(
+  { caller }: HeldCall<Body>["call"],
+  reply: FinishedReply<Body>,
+  usage: SettledUsage,
+): FinishedReply<Body> =>
+  caller.batch === undefined ? reply : { ...reply, headers: { ...reply.headers, ...tokensHeader(usage) } }
 
 const editOf =
   (review: CallReview, restores: boolean): EditText =>

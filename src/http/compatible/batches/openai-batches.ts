@@ -66,7 +66,7 @@ const statusOf = ({ state, cancelledAt, endedAt }: Batch) =>
   cancelledAt !== undefined && endedAt === undefined ? "cancelling" : state
 
 export const batchObject = (batch: Batch) => {
-  const { state, facts, outcome, endedAt, lines, counts } = batch
+  const { state, facts, outcome, endedAt, lines, counts, tokens } = batch
   const at = (wanted: Batch["state"]) => (state === wanted ? time(endedAt) : null)
   return {
     id: writtenBatchId("openai", batch.id),
@@ -103,6 +103,13 @@ export const batchObject = (batch: Batch) => {
       total: lines,
       completed: counts.succeeded,
       failed: counts.errored + counts.expired + counts.cancelled,
+    },
+    usage: {
+      input_tokens: tokens.input,
+      input_tokens_details: { cached_tokens: tokens.cached },
+      output_tokens: tokens.output,
+      output_tokens_details: { reasoning_tokens: tokens.reasoning },
+      total_tokens: tokens.input + tokens.output,
     },
     metadata: facts.metadata ?? null,
   }
