@@ -131,6 +131,14 @@ const booksOverdue = gauge(
   "weir_books_overdue_seconds",
   "How long ago the oldest open month of the books should have been closed; 0 if none should",
 )
+const vendorBatches = gauge(
+  "weir_batches_at_vendors",
+  "Parts of batches that run at vendors, of all nodes, by vendor and state: waiting (not sent), sending (may be there), running",
+)
+const vendorBatchLines = gauge(
+  "weir_batch_lines_at_vendors",
+  "Requests of the parts of batches that run at vendors, of all nodes, by vendor and state",
+)
 const cooldowns = counter(
   "weir_target_cooldowns_total",
   "Cooldowns of targets, by cause: the breaker opened, the vendor asked to wait, is busy, or refuses the target",
@@ -472,6 +480,11 @@ export const recordExported = (
 
 export const recordExportFailure = (services: Services, id: string, records: string): void =>
   exportFailures({ export: id, records }).updateUnsafe(1, services)
+
+/** Parts of batches, by vendor and state. */
+export const vendorBatchSeries = seriesOf(bound((vendor: string, state: string) => vendorBatches({ vendor, state })))
+/** Their requests. */
+export const vendorLineSeries = seriesOf(bound((vendor: string, state: string) => vendorBatchLines({ vendor, state })))
 
 /** Seconds, by export and kind of records. */
 export const exportLagSeries = seriesOf(bound((id: string, records: string) => exportLag({ export: id, records })))

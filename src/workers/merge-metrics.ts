@@ -14,8 +14,8 @@ const sample = /^([a-zA-Z_:][a-zA-Z0-9_:]*(?:\{.*\})?) (\S+)$/
 
 type Merge = (a: number, b: number) => number
 
-/** Limits, and ages and delays of something in the stores: each worker reports the same value. */
-const isShared = /^\w+_(?:limit_ms|seconds)\b/
+/** Limits, and ages, delays and counts of something in the stores: each worker reports the same value. */
+const isShared = /^\w+_(?:limit_ms|seconds|at_vendors)\b/
 /** Conditions that must hold in each worker. */
 const isCondition = /^\w+_valid\b/
 

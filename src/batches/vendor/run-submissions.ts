@@ -6,6 +6,7 @@ import { WeirConfig } from "../../config.ts"
 import { LineCalls } from "../line-calls.ts"
 import { makeRunSubmission } from "./run-submission.ts"
 import { namesOf, type Submission } from "./submission.ts"
+import { watchSubmissions } from "./submission-figures.ts"
 import { SubmissionStore } from "./submission-store.ts"
 
 /** Submissions that a node looks at at once. */
@@ -57,6 +58,7 @@ export const layerSubmissionRunner = Layer.effectDiscard(
       if ((yield* FiberSet.size(running)) > 0) yield* store.renew(node, leaseMs)
     })
     yield* runEvery(checkpointMs, "Leases of batches at vendors", renew)
+    yield* watchSubmissions
   }),
 )
 

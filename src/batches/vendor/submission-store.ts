@@ -1,5 +1,5 @@
 /** Parts of batches that run at vendors, in PostgreSQL: each is looked at by one node at a time, and ends once. */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import type { VendorBatch } from "../../dialects/batch-dialect.ts"
 import { LongQueries } from "../../store/connections.ts"
 import { queryDeadline } from "../../store/database.ts"
@@ -17,10 +17,21 @@ export interface Next extends Pick<Submission, "state" | "isCancelled" | "reads"
   readonly afterMs: number
 }
 
+const OpenSubmissions = Schema.Struct({
+  vendor: Schema.String,
+  state: Schema.String,
+  submissions: Schema.Int,
+  lines: Schema.Int,
+})
+type OpenSubmissions = typeof OpenSubmissions.Type
+const readOpen = Schema.decodeUnknownSync(Schema.Array(OpenSubmissions))
+
 export class SubmissionStore extends Context.Service<
   SubmissionStore,
   {
     readonly take: (node: string, most: number, leaseMs: number) => Result<ReadonlyArray<Submission>>
+    /** The number of submissions that have not ended, and of their lines, by vendor and state. */
+    readonly open: Result<ReadonlyArray<OpenSubmissions>>
     readonly renew: (node: string, leaseMs: number) => Result<void>
     /** Its vendor is asked to make a batch now. @returns false if the node has it no more, or its batch begins nothing more */
     readonly sends: (submission: Submission, node: string, lines: number) => Result<boolean>
@@ -65,6 +76,12 @@ export class SubmissionStore extends Context.Service<
             Effect.map((rows) => readSubmissions(rows).map(submissionOf)),
             bounded,
           ),
+        open: inThoseThatAnswer(
+          shards,
+          ({ sql, books }) => sql`
+            select vendor, state, count(*)::integer as submissions, sum(lines)::integer as lines
+            from ${books}batch_submissions group by vendor, state`,
+        ).pipe(Effect.map(readOpen), bounded),
         renew: (node, leaseMs) =>
           inThoseThatAnswer(
             shards,

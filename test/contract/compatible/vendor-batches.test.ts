@@ -174,6 +174,24 @@ describe.each(places)("a batch at $name", ({ model, make, calls }) => {
   )
 })
 
+it("batches at vendors are counted in the metrics, with their requests, while they are there", async () => {
+  const twin = makeOpenaiBatches(repeating)
+  twin.plan({ polls: 1000 })
+  gateway().vendor.script(serveBatches(twin, serveTwin(openaiTwin, repeating)))
+  const made = await create(["a", "b", "c"].map((name) => chatLine(name)))
+  const figures = async () =>
+    (await (await gateway().call("GET", "/metrics", undefined, { "x-svc-admin-key": gateway().adminKey })).text())
+      .split("\n")
+      .filter((line) => /^weir_batch\w*_at_vendors\{/.test(line))
+      .map((line) => line.replace(/^(\w+)\{.*state="(\w+)".*\} (\d+)$/, "$1 $2 $3"))
+      .sort()
+  const running = ["weir_batch_lines_at_vendors running 3", "weir_batches_at_vendors running 1"]
+  await expect.poll(figures, { timeout: 40_000 }).toEqual(running)
+  await openai().batches.cancel(made.id)
+  await ended(made.id)
+  await expect.poll(figures, { timeout: 40_000 }).toEqual([])
+})
+
 const decodeBody = Schema.decodeUnknownSync(
   Schema.Struct({ choices: Schema.Tuple([Schema.Struct({ message: Schema.Struct({ content: Schema.String }) })]) }),
 )

@@ -26,6 +26,9 @@ describe("merging metrics", () => {
     const late = (value: number) =>
       `# TYPE weir_export_lag_seconds gauge\nweir_export_lag_seconds{export="lake"} ${value}\n`
     expect(mergeMetrics([late(900), late(1200), late(1100)])).toBe(late(1200))
+    const batches = (value: number) =>
+      `# TYPE weir_batches_at_vendors gauge\nweir_batches_at_vendors{vendor="openai"} ${value}\n`
+    expect(mergeMetrics([batches(3), batches(4)])).toBe(batches(4))
     const valid = (value: number) => `# TYPE weir_identity_valid gauge\nweir_identity_valid{vendor="aws"} ${value}\n`
     expect(mergeMetrics([valid(1), valid(1)])).toBe(valid(1))
     expect(mergeMetrics([valid(1), valid(0), valid(1)])).toBe(valid(0))
