@@ -1,4 +1,5 @@
 /** Batches of OpenAI's API, by its SDK: each request is answered and billed once, from money that is held at the beginning. */
+import { toFile } from "openai"
 import { describe, expect, it } from "vitest"
 import { answering } from "../../../src/testing/index.ts"
 import { chatLine as line, useBatches } from "../../support/batches.ts"
@@ -93,7 +94,7 @@ describe("OpenAI's batches", () => {
     expect((await books(made.id)).records).toEqual([])
   })
 
-  it("fail without a file or requests", async () => {
+  it("fail without a file of their purpose, or requests", async () => {
     const unknown = await openai().batches.create({
       input_file_id: "file-none",
       endpoint: "/v1/chat/completions",
@@ -102,6 +103,19 @@ describe("OpenAI's batches", () => {
     expect(unknown).toMatchObject({
       status: "failed",
       errors: { data: [{ code: "invalid_request", param: "file_id" }] },
+    })
+    const file = await toFile(Buffer.from(JSON.stringify(line("a"))), "lines.jsonl")
+    const { id } = await openai().files.create({ file, purpose: "user_data" })
+    const other = await openai().batches.create({
+      input_file_id: id,
+      endpoint: "/v1/chat/completions",
+      completion_window: "24h",
+    })
+    expect(other).toMatchObject({
+      status: "failed",
+      errors: {
+        data: [{ code: "invalid_request", param: "file_id", message: expect.stringContaining("'user_data'") }],
+      },
     })
     const empty = await create(["", " "])
     expect(empty).toMatchObject({ status: "failed", errors: { data: [{ code: "empty_batch" }] } })

@@ -125,7 +125,7 @@ describe("OpenAI's files", () => {
     expect((await send(form)).status).toBe(400)
     const large = new FormData()
     large.set("purpose", "batch")
-    large.set("file", new Blob([Buffer.alloc(limits.fileBytes + 1)]), "large")
+    large.set("file", new Blob([Buffer.alloc(limits.fileBytes + 1)]), "large.jsonl")
     expect((await send(large)).status).toBe(413)
   })
 
@@ -142,6 +142,19 @@ describe("OpenAI's files", () => {
     for (const id of [...made.slice(1), again.id]) await openai().files.delete(id)
   }, 30_000)
 
+  it.each(["lines.csv", "lines.json", "lines"])(
+    "refuse %s for batches, at the upload, as OpenAI does",
+    async (name) => {
+      const refused = { status: 400, message: "400 Invalid file format for Batch API. Must be .jsonl", param: null }
+      const file = await toFile(Buffer.from("a,b"), name)
+      await expect(openai().files.create({ file, purpose: "batch" })).rejects.toMatchObject(refused)
+      const upload = { filename: name, purpose: "batch", bytes: 3, mime_type: "text/csv" } as const
+      await expect(openai().uploads.create(upload)).rejects.toMatchObject(refused)
+      const { id } = await openai().files.create({ file, purpose: "user_data" })
+      await openai().files.delete(id)
+    },
+  )
+
   it("are sealed in storage, of which nothing is left once they are erased", async () => {
     const stored = () =>
       readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) =>
@@ -149,7 +162,7 @@ describe("OpenAI's files", () => {
       )
     const before = stored()
     const text = "a very plain text ".repeat(1000)
-    const { id } = await openai().files.create({ file: await toFile(Buffer.from(text), "plain.txt"), purpose: "batch" })
+    const { id } = await openai().files.create({ file: await toFile(Buffer.from(text), "plain.txt"), purpose: "evals" })
     const parts = stored().filter((path) => !before.includes(path))
     expect(parts).toHaveLength(1)
     for (const part of parts) expect(readFileSync(part).includes("plain text")).toBe(false)

@@ -133,14 +133,14 @@ export const openaiBatchRoutes = HttpRouter.use(
       const { input_file_id: input, endpoint, metadata, output_expires_after: expires } = asked
       const id = readFileId(input)
       const file = id === undefined ? undefined : yield* files.find(caller.org.id, ownerOf(caller), id)
-      const content = file && (yield* files.content(file))
+      const content = file?.purpose === "batch" ? yield* files.content(file) : undefined
       const tags = request.headers["x-svc-tags"]
       const batch = yield* batches.create({
         caller,
         api: "openai",
         lines:
           content === undefined
-            ? noFile(input)
+            ? failing(file === undefined ? noFile(input) : otherPurpose(file.purpose))
             : openaiLines(Stream.toAsyncIterable(Stream.orDie(content)), endpoint, bodyMaxBytes),
         problemOf: openaiFault,
         refuses: false,
@@ -200,8 +200,10 @@ export const openaiBatchRoutes = HttpRouter.use(
   }),
 )
 
-/** A batch whose file is not there fails, as at OpenAI. */
-async function* noFile(id: string) {
-  const message = `Cannot find file ${id.slice(0, 128)}, or the organization does not have access to it.`
+/** A batch whose file is not there, or has another purpose, fails, as at OpenAI. */
+async function* failing(message: string) {
   yield { number: 0, problem: { code: "invalid_request", message, param: "file_id" } }
 }
+const noFile = (id: string) => `Cannot find file ${id.slice(0, 128)}, or the organization does not have access to it.`
+const otherPurpose = (purpose: string) =>
+  `The file must be uploaded with the purpose 'batch'; its purpose is '${purpose}'.`

@@ -19,8 +19,8 @@ export interface FileDoor {
   readonly paths: ReadonlyArray<`/${string}`>
   /** The id in a path, as the API writes it. */
   readonly written: (inPath: string) => string
-  /** @param fields of the form, without the file */
-  readonly upload: (fields: Schema.JsonObject) => Decoded<UploadFields>
+  /** @param fields of the form, without the file @param name of the file */
+  readonly upload: (fields: Schema.JsonObject, name: string) => Decoded<UploadFields>
   readonly query: (call: Authenticated) => Effect.Effect<FilePage, ServiceError<"bad_request">>
   /** @param origin the public address of the gateway */
   readonly object: (file: ClientFile, origin: string) => JsonObject

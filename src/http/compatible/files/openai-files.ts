@@ -45,6 +45,11 @@ const Query = Schema.Struct({
   purpose: Schema.optionalKey(Schema.Literals(purposes)),
 })
 
+/** A file for batches has lines: its name says so, and its content is read when a batch is made of it. */
+export const fitsPurpose = (purpose: (typeof purposes)[number], name: string): boolean =>
+  purpose !== "batch" || name.toLowerCase().endsWith(".jsonl")
+export const noLines = serviceError("bad_request", "Invalid file format for Batch API. Must be .jsonl")
+
 const idOf = ({ id }: Pick<ClientFile, "id">) => writtenFileId("openai", id)
 
 const object: FileDoor["object"] = (file) => ({
@@ -63,15 +68,16 @@ export const openaiFiles: FileDoor = {
   api: chatApi,
   paths: ["/openai/v1/files"],
   written: (id) => id,
-  upload: (fields) =>
-    Result.mapBoth(decodeUpload(fields), {
-      onSuccess: ({ purpose, expires_after }) => ({
-        purpose,
-        keptMs:
-          expires_after === undefined ? (purpose === "batch" ? batchMs : undefined) : expires_after.seconds * 1000,
-      }),
-      onFailure: (error) => invalidInput(issuesOf(error)),
-    }),
+  upload: (fields, name) =>
+    Result.flatMap(
+      Result.mapError(decodeUpload(fields), (error) => invalidInput(issuesOf(error))),
+      ({ purpose, expires_after }) => {
+        if (!fitsPurpose(purpose, name)) return Result.fail(noLines)
+        const keptMs =
+          expires_after === undefined ? (purpose === "batch" ? batchMs : undefined) : expires_after.seconds * 1000
+        return Result.succeed({ purpose, keptMs })
+      },
+    ),
   query: (call) =>
     Effect.flatMap(decodeQuery(Query, call), ({ after, purpose, ...page }) => {
       const last = after === undefined ? undefined : readFileId(after)

@@ -16,7 +16,7 @@ import { decodeJson, parseBody } from "../../../protocol/json/json-body.ts"
 import { type Authenticated, fromRouter } from "../../caller-request.ts"
 import { makeAnswerIn } from "../reply.ts"
 import { secondsOf } from "./file-door.ts"
-import { batchMs, ExpiresAfter, openaiFiles, purposes } from "./openai-files.ts"
+import { batchMs, ExpiresAfter, fitsPurpose, noLines, openaiFiles, purposes } from "./openai-files.ts"
 import { makeUploadShare } from "./upload-share.ts"
 
 const Begin = Schema.Struct({
@@ -83,6 +83,7 @@ export const uploadRoutes = HttpRouter.use(
       const json = yield* Effect.fromResult(parseBody(body))
       const asked = yield* Effect.fromResult(decodeJson(Begin, json))
       const { filename, purpose, bytes, mime_type, expires_after: expires } = asked
+      if (!fitsPurpose(purpose, filename)) return yield* noLines
       const keptMs = expires === undefined ? (purpose === "batch" ? batchMs : undefined) : expires.seconds * 1000
       const named = { name: filename, mime: mime_type, purpose, keptMs, bytes }
       const upload = yield* uploads.begin(caller.org.id, ownerOf(caller), named)

@@ -9,7 +9,6 @@ import { readFileId } from "../../../client-files/file-id.ts"
 import { Uploads } from "../../../client-files/uploads.ts"
 import { WeirConfig } from "../../../config.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
-import type { NamedFile } from "../../../media/media-file.ts"
 import { serviceError } from "../../../protocol/error.ts"
 import { invalidInput } from "../../../protocol/json/issues.ts"
 import { type Authenticated, fromRouter, makeForCaller, type UploadRequest } from "../../caller-request.ts"
@@ -65,7 +64,9 @@ export const makeUploads = Effect.gen(function* () {
       Effect.fnUntraced(function* (request) {
         const { caller, content } = yield* readForm(request, files.mostBytes())
         const file = yield* Effect.fromResult(fileIn(content))
-        const fields = yield* Effect.fromResult(Result.flatMap(content.fields, door.upload))
+        const fields = yield* Effect.fromResult(
+          Result.flatMap(content.fields, (fields) => door.upload(fields, file.name)),
+        )
         const typed = { ...file, mime: yield* typeOfFile(file) }
         const made = yield* files.create(caller.org.id, ownerOf(caller), { ...fields, content: typed })
         return HttpServerResponse.jsonUnsafe(door.object(made, ""))
@@ -110,8 +111,7 @@ const fileIn = ({ files }: Content, field = "file") => {
   if (file === undefined) return refuse(field, "a file is required")
   if (given.length > 1) return refuse(field, "one file is sent at a time")
   const name = basename((file.name ?? "").replaceAll("\\", "/"))
-  const named: NamedFile = { ...file, name: name === "" ? "unnamed" : name }
-  return Result.succeed(named)
+  return Result.succeed({ ...file, name: name === "" ? "unnamed" : name })
 }
 
 const refuse = (path: string, message: string) => Result.fail(invalidInput([{ path, message }]))
