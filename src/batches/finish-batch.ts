@@ -1,7 +1,7 @@
 /** The end of a batch: its results are written into files, and what is left of its money goes back. */
 import { Effect, type Scope, Stream } from "effect"
+import type { ClientFile } from "../client-files/client-file.ts"
 import { ClientFiles } from "../client-files/client-files.ts"
-import type { ClientFile } from "../client-files/file-directory.ts"
 import { Spool } from "../media/spool.ts"
 import { requestsPurpose } from "./admit-batch.ts"
 import type { Batch, BatchCounts } from "./batch.ts"

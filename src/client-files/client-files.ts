@@ -20,14 +20,8 @@ import { Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { Tenants } from "../tenants/tenants.ts"
 import { VendorClient } from "../upstream/client.ts"
-import {
-  type ClientFile,
-  FileDirectory,
-  type FilePage,
-  type FileRoom,
-  mostFiles,
-  type VendorCopy,
-} from "./file-directory.ts"
+import type { ClientFile, VendorCopy } from "./client-file.ts"
+import { FileDirectory, type FilePage, type FileRoom, mostFiles } from "./file-directory.ts"
 import { newFileId } from "./file-id.ts"
 import {
   atVendor,

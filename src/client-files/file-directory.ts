@@ -7,51 +7,8 @@ import { queryDeadline } from "../store/database.ts"
 import { Sealing } from "../store/seal.ts"
 import { inThoseThatAnswer } from "../store/shards/shards.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { type ClientFile, copiesOf, makeFileOf, type NewFile, readRows, type VendorCopy } from "./client-file.ts"
 import { atVendor, partsOf, type StoredFile } from "./file-parts.ts"
-
-/** A file that a client keeps here. */
-export interface ClientFile extends StoredFile {
-  readonly bytes: number
-  /** The purpose that its client named. */
-  readonly purpose: string
-  readonly name: string
-  readonly mime: string
-  /** The place of a part in its upload, in bytes. */
-  readonly offset?: number | undefined
-  /** The copy that a vendor keeps of a file; this is the record of it. */
-  readonly copy?: VendorCopy | undefined
-  /** The file that an upload makes. */
-  readonly makes?: typeof MadeFile.Type | undefined
-  readonly createdAt: Date
-  /** Undefined if it is kept until it is erased. */
-  readonly eraseAt: Date | undefined
-}
-
-/** The file that an upload makes: its length and purpose, and the time for which it is kept. */
-export const MadeFile = Schema.Struct({
-  bytes: Schema.optionalKey(Schema.Finite),
-  purpose: Schema.String,
-  keptMs: Schema.optionalKey(Schema.Finite),
-})
-
-/** A copy of a file at a vendor. */
-export const VendorCopy = Schema.Struct({
-  vendor: Schema.String,
-  /** The hash of the vendor's address and credential: another credential sees other files. */
-  place: Schema.String,
-  /** The id or address by which requests name it there. */
-  reference: Schema.String,
-})
-export type VendorCopy = typeof VendorCopy.Type
-
-/** The purpose of the records of a file's copies. */
-export const copiesOf = (id: string): string => `.vendor:${id}`
-
-export interface NewFile extends Pick<ClientFile, "bytes" | "purpose" | "name" | "mime" | "offset" | "makes" | "copy"> {
-  readonly id: string
-  /** The time for which it is kept, in milliseconds. */
-  readonly keptMs: number | undefined
-}
 
 export interface FilePage {
   readonly purpose: string | undefined
@@ -72,6 +29,10 @@ const storingMs = 3_600_000
 const mostRemoved = 100
 /** The rows of a query that looks for files that can be opened. */
 const rowsAtOnce = 1000
+/** Copies of one file; there is one for each credential of a vendor. */
+export const mostCopies = 1000
+/** Looks at the copies of a file, while others are added to them. */
+const mostLooks = 20
 /** The most files of one organisation. */
 export const mostFiles = 1_000_000
 
@@ -92,6 +53,16 @@ export class FileDirectory extends Context.Service<
       id: string,
       purpose: string,
     ) => Effect.Effect<ClientFile | undefined, StoreUnavailable>
+    /**
+     * The record of a copy at a vendor, which was begun: it is there from now on, unless there is one for the same place.
+     * @returns the one that is there; undefined if the file was erased meanwhile
+     */
+    readonly copyStored: (
+      orgId: string,
+      owner: KeptOwner,
+      fileId: string,
+      copy: { readonly id: string } & VendorCopy,
+    ) => Effect.Effect<{ readonly id: string; readonly reference: string } | undefined, StoreUnavailable>
     /** Uploads and their parts are found by their purpose alone. */
     readonly find: (
       orgId: string,
@@ -132,15 +103,7 @@ export class FileDirectory extends Context.Service<
       const { sealer } = yield* Sealing
       const bounded = yield* queryDeadline
 
-      const reported = yield* makeReportUnopened
-
-      const contextOf = (orgId: string, id: string) => `client file facts ${orgId} ${id}`
-      const fileOf = (orgId: string, row: typeof Row.Type): ReadonlyArray<ClientFile> => {
-        const opened = reported(sealer.openBytes(row.facts, contextOf(orgId, row.id))?.toString("utf8"), row.id)
-        if (opened === undefined) return []
-        const { id, bytes, purpose, parts, created_at: createdAt, erase_at: eraseAt } = row
-        return [{ orgId, id, bytes, purpose, parts, createdAt, eraseAt: eraseAt ?? undefined, ...decodeFacts(opened) }]
-      }
+      const { sealFacts, fileOf } = makeFileOf(sealer, yield* makeReportUnopened)
 
       const rowsOf = (orgId: string, { app, person, endUser }: KeptOwner, page: FilePage) =>
         shards
@@ -176,20 +139,15 @@ export class FileDirectory extends Context.Service<
           )
 
       return FileDirectory.of({
-        begin: (orgId, owner, { id, bytes, purpose, keptMs, ...facts }, most) => {
-          const { name, mime, offset, makes, copy } = facts
-          const more = {
-            ...(offset !== undefined && { offset }),
-            ...(makes !== undefined && { makes }),
-            ...(copy !== undefined && { copy }),
-          }
-          const sealed = sealer.sealBytes(Buffer.from(encodeFacts({ name, mime, ...more })), contextOf(orgId, id))
+        begin: (orgId, owner, file, most) => {
+          const { id, bytes, purpose, keptMs = null, copy } = file
+          const parts = copy === undefined ? partsOf(bytes) : atVendor
           return shards
             .of(orgId)
             .run(
               ({ sql, books }) => sql<{ begun: boolean }>`
                 select ${books}file_begin(${orgId}, ${id}, ${JSON.stringify(owner)}::json, ${purpose}, ${bytes}::bigint,
-                  ${copy === undefined ? partsOf(bytes) : atVendor}::integer, ${keptMs ?? null}::double precision, ${sealed}, ${most.bytes}::bigint,
+                  ${parts}::integer, ${keptMs}::double precision, ${sealFacts(orgId, file)}, ${most.bytes}::bigint,
                   ${most.files}::bigint) as begun`,
             )
             .pipe(
@@ -206,6 +164,25 @@ export class FileDirectory extends Context.Service<
               Effect.flatMap(() => find(orgId, owner, id, purpose)),
             ),
         find,
+        copyStored: Effect.fnUntraced(function* (orgId, owner, fileId, { id, place, reference }) {
+          const page = { purpose: copiesOf(fileId), limit: mostCopies, after: undefined, order: "asc" } as const
+          for (let looks = 0; looks < mostLooks; looks++) {
+            const rows = yield* rowsOf(orgId, owner, page)
+            const same = rows.flatMap((row) => fileOf(orgId, row)).find(({ copy }) => copy?.place === place)
+            if (same?.copy !== undefined) return { id: same.id, reference: same.copy.reference }
+            const known = rows.map((row) => row.id)
+            const [stored] = yield* shards
+              .of(orgId)
+              .run(
+                ({ sql, books }) => sql<{ outcome: "stored" | "other" | "gone" }>`
+                  select ${books}file_copy_stored(${orgId}, ${id}, ${fileId}, ${known}::text[]) as outcome`,
+              )
+              .pipe(bounded)
+            if (stored?.outcome === "stored") return { id, reference }
+            if (stored?.outcome === "gone") return undefined
+          }
+          return undefined
+        }),
         list: Effect.fnUntraced(function* (orgId, owner, page) {
           const files: Array<ClientFile> = []
           let { after } = page
@@ -267,28 +244,6 @@ export class FileDirectory extends Context.Service<
   )
 }
 
-const Facts = Schema.fromJsonString(
-  Schema.Struct({
-    name: Schema.String,
-    mime: Schema.String,
-    offset: Schema.optionalKey(Schema.Finite),
-    makes: Schema.optionalKey(MadeFile),
-    copy: Schema.optionalKey(VendorCopy),
-  }),
-)
-const encodeFacts = Schema.encodeSync(Facts)
-const decodeFacts = Schema.decodeSync(Facts)
-
-const Row = Schema.Struct({
-  id: Schema.String,
-  bytes: Schema.Finite,
-  purpose: Schema.String,
-  parts: Schema.Int,
-  created_at: Schema.Date,
-  erase_at: Schema.NullOr(Schema.Date),
-  facts: Schema.Uint8Array,
-})
-const readRows = Schema.decodeUnknownSync(Schema.Array(Row))
 const readRemoved = Schema.decodeUnknownSync(
   Schema.Array(Schema.Struct({ org: Schema.String, file: Schema.String, parts: Schema.Int })),
 )

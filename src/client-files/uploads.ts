@@ -8,8 +8,9 @@ import type { NamedFile } from "../media/media-file.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
 import { invalidInput } from "../protocol/json/issues.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { ClientFile } from "./client-file.ts"
 import { ClientFiles } from "./client-files.ts"
-import { type ClientFile, FileDirectory } from "./file-directory.ts"
+import { FileDirectory } from "./file-directory.ts"
 
 export interface NewUpload extends Pick<ClientFile, "name" | "mime"> {
   readonly purpose: string

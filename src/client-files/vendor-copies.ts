@@ -7,7 +7,7 @@ import type { WireRequest } from "../dialects/wire.ts"
 import type { MediaBody, NamedFile } from "../media/media-file.ts"
 import { Tenants } from "../tenants/tenants.ts"
 import { fetchWhole, VendorClient } from "../upstream/client.ts"
-import type { VendorCopy } from "./file-directory.ts"
+import type { VendorCopy } from "./client-file.ts"
 import { CopyFailed, fileApiOf, type KeptAtVendor } from "./vendor-file-api.ts"
 
 type Place = Pick<CallTarget, "vendor" | "dialect" | "credential" | "network" | "isGuarded">

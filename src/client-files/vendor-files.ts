@@ -7,8 +7,9 @@ import type { CallTarget } from "../catalogue/snapshot.ts"
 import type { SentRequest } from "../dialects/wire.ts"
 import type { KeptOwner } from "../kept-responses/kept-response.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { type ClientFile, copiesOf } from "./client-file.ts"
 import { ClientFiles } from "./client-files.ts"
-import { type ClientFile, copiesOf, FileDirectory } from "./file-directory.ts"
+import { FileDirectory, mostCopies } from "./file-directory.ts"
 import { newFileId } from "./file-id.ts"
 import { inBuffers } from "./uploads.ts"
 import { makeVendorCopies, placeOf } from "./vendor-copies.ts"
@@ -32,8 +33,6 @@ export interface FilesAtTargets {
   readonly forget: (target: CallTarget) => Effect.Effect<void>
 }
 
-/** Copies of one file; there is one for each credential of a vendor. */
-const mostCopies = 1000
 /** Uploads to vendors of a node at a time. */
 const mostUploads = 8
 /** The time before its end at which a copy is not named any more. */
@@ -84,18 +83,14 @@ export class VendorFiles extends Context.Service<
         const copy = { vendor: target.vendor.id, place, reference }
         const facts = { id, purpose, bytes: 0, name, mime, keptMs: Number.isFinite(keptMs) ? keptMs : undefined, copy }
         const most = { bytes: Number.MAX_SAFE_INTEGER, files: Number.MAX_SAFE_INTEGER }
-        const recorded = Effect.andThen(
-          directory.begin(orgId, owner, facts, most),
-          directory.stored(orgId, owner, id, purpose),
-        )
-        const record = yield* Effect.tapError(recorded, () => Effect.ignore(copies.remove(orgId, copy)))
+        const remove = Effect.ignore(copies.remove(orgId, copy))
+        const begun = yield* Effect.tapError(directory.begin(orgId, owner, facts, most), () => remove)
         // Nobody would remove a copy later that is not recorded.
-        if (record === undefined) return yield* Effect.as(Effect.ignore(copies.remove(orgId, copy)), undefined)
-        const first = yield* copyAt(owner, file, place)
-        const isThere = (yield* directory.find(orgId, owner, fileId)) !== undefined
+        if (!begun) return yield* Effect.as(remove, undefined)
+        const first = yield* directory.copyStored(orgId, owner, fileId, { id, ...copy })
         // Another node was first, or the file was erased meanwhile: this copy is removed at the vendor.
-        if (first?.id !== id || !isThere) yield* directory.erase(orgId, id)
-        return isThere ? first?.copy?.reference : undefined
+        if (first?.id !== id) yield* directory.erase(orgId, id)
+        return first?.reference
       })
 
       /** Uploads a file unless that runs already. */

@@ -67,6 +67,26 @@ returns timestamptz language sql as $fn$
   update client_files set state = 'stored' where org_id = p_org and id = p_id and state = 'storing' returning created_at
 $fn$;
 
+-- A copy of a file at a vendor is recorded: it is there from now on. Outcomes: stored | other (another copy is there that is not
+-- known, which may be at the same vendor) | gone (the file was erased, or the record given up). One at a time.
+create or replace function file_copy_stored(p_org text, p_id text, p_file text, p_known text[])
+returns text language plpgsql as $fn$
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  perform pg_advisory_xact_lock(hashtextextended('client_files ' || p_org, 0));
+  if exists (select from client_files c where c.org_id = p_org and c.purpose = '.vendor:' || p_file and c.state = 'stored'
+    and c.id <> all(p_known)) then
+    return 'other';
+  end if;
+  -- An erasure that has begun ends before.
+  perform from client_files f where f.org_id = p_org and f.id = p_file and f.state = 'stored' for share;
+  if not found then
+    return 'gone';
+  end if;
+  update client_files c set state = 'stored' where c.org_id = p_org and c.id = p_id and c.state = 'storing';
+  return case when found then 'stored' else 'gone' end;
+end $fn$;
+
 -- Erases a file, and its copies at vendors: nobody sees it from now on. Its row goes with its last part.
 create or replace function file_erase(p_org text, p_id text)
 returns void language sql as $fn$

@@ -1,7 +1,7 @@
 /** The requests of a submission, in the gateway's own file: one after the other, or any of them by its number. */
 import { Effect, Option, Stream } from "effect"
+import type { ClientFile } from "../../client-files/client-file.ts"
 import { ClientFiles } from "../../client-files/client-files.ts"
-import type { ClientFile } from "../../client-files/file-directory.ts"
 import { requestsPurpose } from "../admit-batch.ts"
 import type { Batch, NewChunk } from "../batch.ts"
 import { addToChunks } from "../chunks.ts"

@@ -6,7 +6,13 @@ import { Effect, Exit, Redacted, Scope } from "effect"
 import OpenAI, { toFile } from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { startGateway, type TestGateway, testCatalogue } from "../../../src/testing/gateway.ts"
-import { newTestIds } from "../../../src/testing/index.ts"
+import {
+  answering,
+  newTestIds,
+  openaiFilesTwin,
+  startScriptedVendor,
+  type VendorCall,
+} from "../../../src/testing/index.ts"
 import { testStores } from "../../../src/testing/stores.ts"
 import { eventually } from "../../support/gateway.ts"
 
@@ -15,11 +21,16 @@ const ids = newTestIds()
 const folder = mkdtempSync(join(tmpdir(), "weir-nodes-"))
 afterAll(() => rmSync(folder, { recursive: true }))
 
+const twin = openaiFilesTwin()
+
 describe.skipIf(!onServers)("files of two nodes", () => {
   const scope = Scope.makeUnsafe()
   const nodes: Array<TestGateway> = []
   beforeAll(async () => {
     const stores = await Effect.runPromise(Scope.provide(testStores, scope))
+    const answers = answering({ words: ["ok"], inTokens: 10, outTokens: 2 })
+    const script = (call: VendorCall) => (twin.answers(call) ? undefined : answers(call))
+    const { url: vendor } = await Effect.runPromise(Scope.provide(startScriptedVendor(script), scope))
     const options = {
       ids,
       backgroundSpeed: 60,
@@ -30,7 +41,9 @@ describe.skipIf(!onServers)("files of two nodes", () => {
         databaseDeadlineMs: 30_000,
       },
       catalogue: (urls: { readonly vendor: string; readonly second: string }) =>
-        testCatalogue(urls, ids, `files: { to: "file://${folder}", orgBytes: 1000 }\n`),
+        testCatalogue(urls, ids, `files: { to: "file://${folder}", orgBytes: 1000 }\n`)
+          .replaceAll(urls.vendor, vendor)
+          .replace(/(\{ id: responses, dialect.*) \}/, "$1, files: vendor }"),
     }
     for (const _ of [1, 2]) nodes.push(await Effect.runPromise(Scope.provide(startGateway(options), scope)))
   }, 120_000)
@@ -62,6 +75,21 @@ describe.skipIf(!onServers)("files of two nodes", () => {
     const kept = made.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []))
     expect(kept).toHaveLength(10)
     for (const [at, id] of kept.entries()) await client(at).files.delete(id)
+  })
+
+  it("one that both upload to a vendor at once has one copy there", async () => {
+    const made = await Promise.all(Array.from({ length: 8 }, (_, at) => create(at, `a text of its own ${at}`)))
+    const ask = (node: number, file_id: string) =>
+      client(node).responses.create({
+        model: "responses",
+        store: false,
+        input: [{ role: "user", content: [{ type: "input_file", file_id }] }],
+      })
+    await Promise.all(made.flatMap((id) => [ask(0, id), ask(1, id)]))
+    expect(twin.uploads()).toBeGreaterThanOrEqual(8)
+    await eventually(() => twin.files.size === 8)
+    for (const [at, id] of made.entries()) await client(at).files.delete(id)
+    await eventually(() => twin.files.size === 0)
   })
 
   it("an upload goes on at the other node, and is completed once", async () => {

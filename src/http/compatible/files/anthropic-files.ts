@@ -1,6 +1,6 @@
 /** Files of Anthropic's API. Source: https://docs.anthropic.com/en/api/files-create */
 import { Effect, Result, Schema } from "effect"
-import type { ClientFile } from "../../../client-files/file-directory.ts"
+import type { ClientFile } from "../../../client-files/client-file.ts"
 import { readFileId, writtenFileId } from "../../../client-files/file-id.ts"
 import { messagesApi } from "../../../dialects/anthropic/client.ts"
 import { serviceError } from "../../../protocol/error.ts"

@@ -1,6 +1,7 @@
 /** How clients of one API write files: their ids, the fields of an upload, lists, and the objects that they get. */
 import type { Effect, Schema } from "effect"
-import type { ClientFile, FilePage } from "../../../client-files/file-directory.ts"
+import type { ClientFile } from "../../../client-files/client-file.ts"
+import type { FilePage } from "../../../client-files/file-directory.ts"
 import type { ErrorWords } from "../../../dialects/client/whole-client.ts"
 import type { JsonObject } from "../../../dialects/parse/json.ts"
 import type { ServiceError } from "../../../protocol/error.ts"

@@ -1,6 +1,6 @@
 /** Files of OpenAI's API. Source: https://platform.openai.com/docs/api-reference/files */
 import { Effect, Result, Schema } from "effect"
-import type { ClientFile } from "../../../client-files/file-directory.ts"
+import type { ClientFile } from "../../../client-files/client-file.ts"
 import { readFileId, writtenFileId } from "../../../client-files/file-id.ts"
 import { chatApi } from "../../../dialects/openai-chat/client.ts"
 import { serviceError } from "../../../protocol/error.ts"

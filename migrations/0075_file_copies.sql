@@ -1,0 +1,2 @@
+-- Old nodes: may run; two of them that upload a file to a vendor at once may leave two copies there.
+-- Functions: file_copy_stored.
