@@ -98,9 +98,10 @@ export const makeAdmitBatch = Effect.gen(function* () {
 
   const copy = Effect.fnUntraced(function* (asked: BatchAsked) {
     const writer = yield* Effect.mapError(spool.create, () => noDisk)
-    const copied = new CopiedRequests()
+    const copied = new CopiedRequests(services.nowMs())
     // At the price of batches.
-    const asCalled = inBatch(asked.caller, { id: "", day: dayOf(services.nowMs()) })
+    const { pricedAtMs } = copied
+    const asCalled = inBatch(asked.caller, { id: "", day: dayOf(pricedAtMs), pricedAtMs })
     let unwritten = 0
     const flush = Effect.mapError(
       Effect.tryPromise(() => writer.flush()),
@@ -205,6 +206,7 @@ export const makeAdmitBatch = Effect.gen(function* () {
       facts: {
         ...asked.facts,
         requests: requests.id,
+        pricedAtMs: copied.pricedAtMs,
         ...(model !== undefined && others.length === 0 && asked.facts.model === undefined && { model }),
       },
       outcome: undefined,

@@ -141,7 +141,12 @@ export const makeBatchOf = (sealer: Sealer) => {
             output: Number(row.now_out ?? 0),
             reasoning: Number(row.now_reasoning ?? 0),
           },
-          money: { id, day: row.day, budgets: row.budgets },
+          money: {
+            id,
+            day: row.day,
+            budgets: row.budgets,
+            pricedAtMs: facts.pricedAtMs ?? row.created_at.getTime(),
+          },
           createdAt: row.created_at,
           endsAt: row.ends_at,
           cancelledAt: row.cancelled_at ?? undefined,

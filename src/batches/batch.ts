@@ -37,6 +37,8 @@ export const BatchFacts = Schema.Struct({
   hash: Schema.optionalKey(Schema.String),
   /** The header with the tags of its calls. */
   tags: Schema.optionalKey(Schema.String),
+  /** The time at which its requests were priced; that of its beginning if absent. */
+  pricedAtMs: Schema.optionalKey(Schema.Finite),
   /** The time for which its results are kept, in milliseconds. */
   resultsMs: Schema.Finite,
 })
@@ -88,7 +90,7 @@ export interface NewBatch extends Pick<Batch, "orgId" | "id" | "owner" | "keyId"
   readonly currency: string
   /** A decimal. */
   readonly held: string
-  readonly money: Omit<BatchMoney, "id">
+  readonly money: Pick<BatchMoney, "day" | "budgets">
   readonly windowMs: number
   /** The time for which its row is kept. */
   readonly keptMs: number

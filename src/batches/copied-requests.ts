@@ -18,7 +18,13 @@ export class CopiedRequests {
   readonly vendor = new VendorPlan()
   /** The place of the next request in the file. */
   place = 0
+  /** The time whose prices they have. */
+  readonly pricedAtMs: number
   readonly #names = new Set<string>()
+
+  constructor(nowMs: number) {
+    this.pricedAtMs = nowMs
+  }
 
   refuse(problem: Problem): void {
     this.problems.push(problem)

@@ -56,7 +56,7 @@ export const modelFor = (
   if (entry === undefined || kindOf(entry) !== kind) {
     return Result.fail(modelNotAuthorised)
   }
-  const price = catalogue.price(handle, caller.org.currency, nowMs)
+  const price = catalogue.price(handle, caller.org.currency, caller.batch?.pricedAtMs ?? nowMs)
   return price === undefined || lackingPrice(kind, price) !== undefined
     ? Result.fail(serviceError("pricing_guard_tripped", "This model has no valid price"))
     : Result.succeed({ entry, price: caller.batch === undefined ? price : batchPrice(price) })

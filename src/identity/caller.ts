@@ -28,14 +28,20 @@ export interface Caller extends OrgEntry {
 /** The batch whose request a call is: its money is held by the batch. */
 export interface BatchMoney extends Pick<HoldFacts, "day" | "budgets"> {
   readonly id: string
+  /** The time whose prices it has: a price that comes into force later was not held. */
+  readonly pricedAtMs: number
   /** The reply that its vendor's own batch has given to the request; the vendor is asked if absent. */
   readonly given?: GivenReply | undefined
 }
 
 /** A reply that a vendor gave before. */
 export interface GivenReply {
-  /** The key of the target. */
+  /** The key of the target when its vendor was asked; its organisation's own key may have come or gone since. */
   readonly target: string
+  readonly vendor: string
+  readonly targetModel: string
+  /** Whether the organisation's own key was used: then its vendor bills it. */
+  readonly isOwn: boolean
   readonly status: number
   readonly body: string
 }

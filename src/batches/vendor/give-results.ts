@@ -50,7 +50,8 @@ export const makeGiveResults = Effect.gen(function* () {
     { status, body }: Answered,
   ) {
     const line = yield* requests.line(number)
-    const given = { target: submission.target, status, body }
+    const { target, vendor, targetModel, isOwn } = submission
+    const given = { target, vendor, targetModel, isOwn, status, body }
     const { isAnswered, isFailed } = yield* answerLine({ batch, number, line, caller, given, failures: 0 })
     if (isAnswered) return "answered"
     // A reply that failed at the vendor is none; one that the gateway could not take now is taken later.

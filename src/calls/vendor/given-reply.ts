@@ -1,6 +1,6 @@
 /** A call whose vendor has answered before, in a batch of its own: the reply is read as if it came now, and nothing is sent. */
 import { Effect } from "effect"
-import type { CallTarget } from "../../catalogue/snapshot.ts"
+import { type CallTarget, type CatalogueSnapshot, targetOfVendor } from "../../catalogue/snapshot.ts"
 import type { GivenReply } from "../../identity/caller.ts"
 import { VendorClient } from "../../upstream/client.ts"
 import { TargetHealth } from "../../upstream/health.ts"
@@ -8,14 +8,27 @@ import type { CallServices } from "../services.ts"
 import type { Conversation } from "./conversation.ts"
 
 export const answeredBefore = (
-  { health }: Pick<CallServices, "health">,
+  { health, catalogue }: Pick<CallServices, "health" | "catalogue">,
   targets: ReadonlyArray<CallTarget>,
   given: GivenReply,
-): Pick<Conversation, "client" | "health" | "targets"> => ({
-  client: clientWith(given),
-  health: unaffected(health),
-  targets: targets.filter(({ key }) => key === given.target),
-})
+): Pick<Conversation, "client" | "health" | "targets"> => {
+  const target = targetOf(targets, given) ?? earlierTarget(catalogue.current(), given)
+  return {
+    client: clientWith(given),
+    health: unaffected(health),
+    targets: target === undefined ? [] : [{ ...target, isOwn: given.isOwn }],
+  }
+}
+
+const targetOf = (targets: ReadonlyArray<CallTarget>, given: GivenReply): CallTarget | undefined =>
+  targets.find(({ key }) => key === given.target) ??
+  targets.find(({ vendor, model }) => vendor.id === given.vendor && model === given.targetModel)
+
+/** The catalogue may list the target no more. */
+const earlierTarget = (catalogue: CatalogueSnapshot, { vendor, targetModel }: GivenReply): CallTarget | undefined => {
+  const entry = catalogue.vendor(vendor)
+  return entry && targetOfVendor(entry, targetModel)
+}
 
 const clientWith = ({ status, body }: GivenReply): VendorClient["Service"] =>
   VendorClient.of({
