@@ -138,14 +138,20 @@ export const makeAdmitBatch = Effect.gen(function* () {
         }
       }
       const refusal = "status" in priced ? priced : undefined
-      const text = Buffer.from(writeLine({ ...sent.line, refusal }))
-      writer.add(text)
-      unwritten += text.length
-      yield* plan(copied, text.length, priced)
-      copied.add(text.length, "status" in priced ? undefined : priced)
-      if (unwritten < flushBytes) continue
-      yield* flush
-      unwritten = 0
+      const parts = writeLine({ ...sent.line, refusal })
+      const bytes = parts.reduce((sum, { length }) => sum + length, 0)
+      for (const part of parts) {
+        for (let from = 0; from < part.length; from += flushBytes) {
+          const slice = part.subarray(from, from + flushBytes)
+          writer.add(slice)
+          unwritten += slice.length
+          if (unwritten < flushBytes) continue
+          yield* flush
+          unwritten = 0
+        }
+      }
+      yield* plan(copied, bytes, priced)
+      copied.add(bytes, "status" in priced ? undefined : priced)
     }
     yield* flush
     return { copied, file: writer.file() }

@@ -9,6 +9,8 @@ export interface FileLine {
   readonly number: number
   /** Undefined if the line is too long, or no UTF-8. */
   readonly text: string | undefined
+  /** The bytes of a long line, if they were asked for; then there is no text. */
+  readonly parts?: ReadonlyArray<Uint8Array>
 }
 
 const newline = 10
@@ -17,17 +19,31 @@ const lineBytes = 64
 const turn = new EventLoopBudget(256 * 1024)
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Lines without content are left out. @param mostBytes of a line */
-export async function* linesOf(chunks: AsyncIterable<Uint8Array>, mostBytes: number): AsyncGenerator<FileLine> {
+/**
+ * Lines without content are left out.
+ * @param mostBytes of a line
+ * @param longBytes from which a line is given as bytes, for others to read
+ */
+export async function* linesOf(
+  chunks: AsyncIterable<Uint8Array>,
+  mostBytes: number,
+  longBytes = Number.POSITIVE_INFINITY,
+): AsyncGenerator<FileLine> {
   let waiting: Array<Buffer> = []
   let length = 0
   let number = 1
   const line = (): FileLine | undefined => {
     const isTooLong = length > mostBytes
+    if (!isTooLong && length >= longBytes) {
+      const made = { number: number++, text: undefined, parts: waiting }
+      waiting = []
+      length = 0
+      return made
+    }
     const bytes = Buffer.concat(waiting)
     waiting = []
     length = 0
-    const text = isTooLong ? undefined : textOf(number === 1 ? withoutMark(bytes) : bytes)
+    const text = isTooLong ? undefined : textOfLine(bytes)
     const made = { number, text }
     number++
     return text?.trim() === "" ? undefined : made
@@ -60,9 +76,10 @@ const withoutMark = (bytes: Buffer): Buffer =>
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-const textOf = (bytes: Buffer): string | undefined => {
+/** The text of a line, without the mark that a file may begin with; undefined if it is no UTF-8. */
+export const textOfLine = (bytes: Buffer): string | undefined => {
   try {
-    return decoder.decode(bytes)
+    return decoder.decode(withoutMark(bytes))
   } catch {
     return undefined
   }

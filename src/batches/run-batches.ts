@@ -60,7 +60,7 @@ export const layerBatchRunner = Layer.effectDiscard(
     const answer = Effect.fnUntraced(function* (
       { failures }: Chunk,
       current: Current,
-      { number, text }: { readonly number: number; readonly text: string },
+      { number, text }: { readonly number: number; readonly text: Buffer },
     ) {
       yield* spareTime
       const now = yield* current
@@ -91,10 +91,7 @@ export const layerBatchRunner = Layer.effectDiscard(
         return yield* store.chunkBack(chunk, node, 0, false)
       }
       const answered = new Set(yield* store.answered(orgId, batchId, first, lines))
-      const waiting = (yield* files.range(file, chunk.place, chunk.bytes))
-        .toString("utf8")
-        .trimEnd()
-        .split("\n")
+      const waiting = linesIn(yield* files.range(file, chunk.place, chunk.bytes))
         .map((text, at) => ({ text, number: first + at }))
         .filter(({ number }) => !answered.has(number))
       const outcomes = yield* Effect.forEach(
@@ -164,6 +161,20 @@ export const layerBatchRunner = Layer.effectDiscard(
     yield* runEvery(checkpointMs, "Leases of batches", renew)
   }),
 )
+
+const newline = 10
+
+/** A long line is not read as text here. */
+const linesIn = (bytes: Buffer): ReadonlyArray<Buffer> => {
+  const lines: Array<Buffer> = []
+  for (let from = 0; from < bytes.length; ) {
+    const end = bytes.indexOf(newline, from)
+    const to = end === -1 ? bytes.length : end
+    lines.push(bytes.subarray(from, to))
+    from = to + 1
+  }
+  return lines
+}
 
 const isOver = ({ cancelledAt, endsAt }: Batch): boolean => cancelledAt !== undefined || endsAt.getTime() <= Date.now()
 

@@ -86,10 +86,16 @@ export const readRange = (storage: Storage, sealer: Sealer, file: StoredFile, fr
   const first = Math.floor(from / partBytes)
   const last = Math.floor((from + bytes - 1) / partBytes)
   const parts = Array.from({ length: last - first + 1 }, (_, at) => first + at)
-  return Effect.map(
-    Effect.forEach(parts, (part) => readPart(storage, sealer, file, part)),
-    (read) => Buffer.concat(read).subarray(from - first * partBytes, from - first * partBytes + bytes),
-  )
+  return Effect.gen(function* () {
+    // Each part is copied when it is there: all of them at once would take the event loop's time.
+    const read = Buffer.allocUnsafeSlow(bytes)
+    for (const part of parts) {
+      const content = yield* readPart(storage, sealer, file, part)
+      const start = from - part * partBytes
+      read.set(content.subarray(Math.max(0, start), start + bytes), Math.max(0, -start))
+    }
+    return read
+  })
 }
 
 export const removeParts = (storage: Storage, file: StoredFile): Effect.Effect<void, TargetFailed> =>

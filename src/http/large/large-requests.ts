@@ -4,6 +4,7 @@
  */
 import { availableParallelism } from "node:os"
 import { Context, Effect, Layer, Result, type Scope } from "effect"
+import type { BatchLine } from "../../batches/line.ts"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { Keyed } from "../../collections.ts"
@@ -15,7 +16,7 @@ import { type MaskableText, type Masking, sentMasking } from "../../policies/mas
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { Decoded } from "../../protocol/json/json-body.ts"
 import { startThread } from "../../worker-thread.ts"
-import { type Ask, type FromWorker, isAnswer, type Question, type SentIn } from "./protocol.ts"
+import { type Ask, type FromWorker, isAnswer, type LineFault, type Question, type SentIn } from "./protocol.ts"
 import { RemotePrompt, requestLost } from "./remote-prompt.ts"
 import type { Room } from "./room.ts"
 
@@ -48,6 +49,12 @@ export class LargeRequests extends Context.Service<
       masking?: Masking,
       threadFrom?: number,
     ) => Effect.Effect<LargeRead, ServiceError<"internal_error">, Scope.Scope>
+    /** Reads a long line of a file of OpenAI's batches. Its parts are given away. */
+    readonly line: (
+      parts: ReadonlyArray<Uint8Array>,
+      endpoint: string,
+      mostBytes: number,
+    ) => Effect.Effect<Result.Result<BatchLine, LineFault>, ServiceError<"internal_error">>
     /** The texts in which engines look for values, with the marks of its masks. Its parts are given away. */
     readonly texts: (
       parts: ReadonlyArray<Uint8Array>,
@@ -102,6 +109,13 @@ export class LargeRequests extends Context.Service<
             }),
             ({ leave }) => Effect.sync(leave),
           ),
+        line: Effect.fnUntraced(function* (parts, endpoint, mostBytes) {
+          const reply = yield* threadOf().ask({ op: "line", parts: parts.map(wholeOf), endpoint, mostBytes })
+          if (reply.kind === "fault") return Result.fail(reply.fault)
+          if (reply.kind !== "line") return yield* requestLost()
+          const { id, path, body } = reply
+          return Result.succeed({ id, path, body })
+        }),
         texts: Effect.fnUntraced(function* (parts, masking) {
           const sent = masking && sentMasking(masking)
           const reply = yield* threadOf().ask({ op: "texts", parts: parts.map(wholeOf), masking: sent })
@@ -192,7 +206,7 @@ class WorkerThread {
       this.#waiting.set(question.ask, (reply) => resume(Effect.succeed(reply)))
       this.#worker.postMessage(
         question,
-        message.op === "read" || message.op === "texts" ? message.parts.flatMap(givenAway) : [],
+        "parts" in message && message.op !== "text" ? message.parts.flatMap(givenAway) : [],
       )
       return Effect.sync(() => this.#waiting.delete(question.ask))
     })

@@ -5,6 +5,8 @@ import { constants as osConstants, setPriority } from "node:os"
 import { basename } from "node:path"
 import { parentPort } from "node:worker_threads"
 import { Effect, Result } from "effect"
+import { onOneLine } from "../../batches/line.ts"
+import { textOfLine } from "../../batches/lines-of.ts"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import { messagesApi } from "../../dialects/anthropic/client.ts"
 import { converseApi } from "../../dialects/bedrock/converse-client.ts"
@@ -34,6 +36,7 @@ import { everyPart } from "../../policies/parts.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { Decoded } from "../../protocol/json/json-body.ts"
 import { canonicalJson } from "../../protocol/values/canonical.ts"
+import { openaiLine } from "../compatible/batches/openai-lines.ts"
 import { readCompatible } from "../compatible/request.ts"
 import {
   type Answer,
@@ -83,7 +86,7 @@ parentPort?.on("message", (message: unknown) => {
   }
   const reply = answered(asked)
   const told: Answer = { ask, reply }
-  parentPort?.postMessage(told, reply.kind === "encoded" ? givenAway(reply.body) : [])
+  parentPort?.postMessage(told, reply.kind === "encoded" || reply.kind === "line" ? givenAway(reply.body) : [])
 })
 
 /** A short body is a part of memory that Node shares among buffers, and cannot be transferred: it is copied. */
@@ -100,6 +103,7 @@ const answered = (asked: Ask): FromWorker => {
 
 const answer = (asked: Ask): FromWorker => {
   if (asked.op === "read") return readMasked(asked)
+  if (asked.op === "line") return readLine(asked)
   if (asked.op === "texts") {
     const { parts, masking } = asked
     return { kind: "texts", texts: textsWithMarks(joinChunks(parts), masking && maskingIn(masking)) }
@@ -109,6 +113,13 @@ const answer = (asked: Ask): FromWorker => {
   const { prompt, source } = known
   if (asked.op === "encode") return encode(prompt, source, asked.vendor, asked.params)
   return { kind: "text", tokens: 0, ...textOf(prompt, asked.of, asked.parts) }
+}
+
+const readLine = ({ parts, endpoint, mostBytes }: Extract<Ask, { readonly op: "line" }>): FromWorker => {
+  const read = openaiLine(textOfLine(joinChunks(parts)), endpoint, mostBytes)
+  if (Result.isFailure(read)) return { kind: "fault", fault: read.failure }
+  const { id, path, body } = read.success
+  return { kind: "line", id, path, body: typeof body === "string" ? Buffer.from(onOneLine(body)) : body }
 }
 
 /** Reads a request with its marks. */

@@ -1,5 +1,6 @@
 /** Messages between the gateway and a worker that reads and writes large requests. Bodies are transferred, not copied. */
 import { Predicate } from "effect"
+import type { Problem } from "../../batches/batch.ts"
 import type { ClientContext, RequestPlace } from "../../dialects/client/client-api.ts"
 import type { WrittenFields } from "../../dialects/client/client-field.ts"
 import type { EncodeRefusal } from "../../dialects/wire.ts"
@@ -43,6 +44,13 @@ export type ToWorker =
       readonly op: "texts"
       readonly parts: ReadonlyArray<Uint8Array>
       readonly masking: SentMasking | undefined
+    }
+  /** A line of a file of requests, to an endpoint of OpenAI's API. */
+  | {
+      readonly op: "line"
+      readonly parts: ReadonlyArray<Uint8Array>
+      readonly endpoint: string
+      readonly mostBytes: number
     }
   | { readonly op: "end"; readonly id: number }
 
@@ -103,8 +111,14 @@ export type FromWorker =
       readonly omitted: ReadonlyArray<string> | undefined
     }
   | { readonly kind: "text"; readonly text: string; readonly tokens: number }
+  /** Its body is on one line. */
+  | { readonly kind: "line"; readonly id: string; readonly path: string; readonly body: Uint8Array }
+  | { readonly kind: "fault"; readonly fault: LineFault }
   | { readonly kind: "texts"; readonly texts: ReadonlyArray<MaskableText> }
   | { readonly kind: "failed"; readonly message: string }
+
+/** The fault of a line. */
+export type LineFault = Omit<Problem, "line">
 
 /** An answer, with the number of its question. */
 export interface Answer {
@@ -117,7 +131,7 @@ export interface Question {
   readonly message: ToWorker
 }
 
-const kinds: ReadonlySet<unknown> = new Set(["read", "encoded", "unfit", "text", "texts", "failed"])
+const kinds: ReadonlySet<unknown> = new Set(["read", "encoded", "unfit", "text", "texts", "line", "fault", "failed"])
 
 /** Both sides are of one program: only the outermost form is checked. */
 export const isAnswer = (message: unknown): message is Answer =>

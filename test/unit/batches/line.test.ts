@@ -1,7 +1,10 @@
 /** Requests in the gateway's own file, and in files of clients. */
+import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { readLine, writeLine } from "../../../src/batches/line.ts"
+import { type BatchLine, readLine, requestIn, writeLine } from "../../../src/batches/line.ts"
 import { linesOf } from "../../../src/batches/lines-of.ts"
+
+const written = (line: BatchLine) => Buffer.concat(writeLine(line)).toString()
 
 describe("a line", () => {
   it.each([
@@ -10,13 +13,22 @@ describe("a line", () => {
     { id: "", path: "/x", body: '{"a":\t[1,\t2]}' },
     { id: "a", path: "/x", body: "{}", refusal: { status: 400, headers: { a: "b" }, body: '{"error":1}' } },
   ])("is read as it was written: %o", (line) => {
-    const text = writeLine(line)
+    const text = written(line)
     expect(text.match(/\n/g)).toHaveLength(1)
     expect(readLine(text.slice(0, -1))).toEqual(line)
   })
 
   it("has no line breaks of its body", () => {
-    expect(readLine(writeLine({ id: "a", path: "/x", body: '{\n  "a": 1\r\n}' }).trimEnd())?.body).toBe('{   "a": 1 }')
+    expect(readLine(written({ id: "a", path: "/x", body: '{\n  "a": 1\r\n}' }).trimEnd())?.body).toBe('{   "a": 1 }')
+  })
+
+  it("has a long body as bytes", async () => {
+    const body = Buffer.from(JSON.stringify({ text: "ä\t".repeat(200_000) }))
+    const line = { id: "tab\t", path: "/x", body }
+    const text = Buffer.from(written(line)).subarray(0, -1)
+    const read = await Effect.runPromise(requestIn(text))
+    expect(read).toMatchObject({ id: "tab\t", path: "/x" })
+    expect(Buffer.from(read.body).equals(body)).toBe(true)
   })
 
   it("is no line without its head", () => {

@@ -54,7 +54,7 @@ const requestOf = (
   { caller, path, body, tags, requestId }: LineRequest & { readonly requestId?: string },
   priced: ((price: CallPrice) => void) | undefined,
 ): UploadRequest => {
-  const bytes = Buffer.from(body)
+  const bytes = typeof body === "string" ? Buffer.from(body) : body
   return {
     source: {},
     headers: {
@@ -68,10 +68,13 @@ const requestOf = (
     remoteAddress: Option.none(),
     own: { caller, ...(priced !== undefined && { priced }) },
     body: () => Effect.succeed(bytes),
-    chunks: () => once(bytes),
+    chunks: () => inSlices(bytes),
   }
 }
 
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes
+const sliceBytes = 256 * 1024
+
+/** Each slice is copied in a turn of the event loop of its own. */
+async function* inSlices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let from = 0; from < bytes.length; from += sliceBytes) yield bytes.subarray(from, from + sliceBytes)
 }

@@ -16,6 +16,7 @@ import { serviceError } from "../../../protocol/error.ts"
 import { decodeJson, parseBody } from "../../../protocol/json/json-body.ts"
 import { dayMs } from "../../../protocol/values/instant.ts"
 import { type Authenticated, fromRouter } from "../../caller-request.ts"
+import { LargeRequests, largeBytes } from "../../large/large-requests.ts"
 import { secondsOf } from "../files/file-door.ts"
 import { ExpiresAfter } from "../files/openai-files.ts"
 import { makeAnswerIn } from "../reply.ts"
@@ -122,6 +123,8 @@ export const openaiBatchRoutes = HttpRouter.use(
     const gate = yield* Gate
     const { bodyMaxBytes } = yield* WeirConfig
     const answerIn = yield* makeAnswerIn
+    const large = yield* LargeRequests
+    const context = yield* Effect.context<never>()
 
     const find = yield* makeFindBatch("openai", (id) => `No batch found with id '${id}'.`)
 
@@ -141,7 +144,10 @@ export const openaiBatchRoutes = HttpRouter.use(
         lines:
           content === undefined
             ? failing(file === undefined ? noFile(input) : otherPurpose(file.purpose))
-            : openaiLines(Stream.toAsyncIterable(Stream.orDie(content)), endpoint, bodyMaxBytes),
+            : openaiLines(Stream.toAsyncIterable(Stream.orDie(content)), endpoint, bodyMaxBytes, {
+                bytes: largeBytes,
+                read: (parts) => Effect.runPromiseWith(context)(large.line(parts, endpoint, bodyMaxBytes)),
+              }),
         problemOf: openaiFault,
         refuses: false,
         mostLines: mostRequests,

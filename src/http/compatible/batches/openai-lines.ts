@@ -4,7 +4,7 @@ import type { SentLine } from "../../../batches/admit-batch.ts"
 import type { Problem } from "../../../batches/batch.ts"
 import type { BatchLine } from "../../../batches/line.ts"
 import type { LineReply } from "../../../batches/line-calls.ts"
-import { type FileLine, linesOf } from "../../../batches/lines-of.ts"
+import { linesOf } from "../../../batches/lines-of.ts"
 import { isObject } from "../../../dialects/parse/json.ts"
 import { parseBody } from "../../../protocol/json/json-body.ts"
 import { JsonSource } from "../../../protocol/json/json-source.ts"
@@ -14,21 +14,35 @@ const mostNameLength = 512
 
 type Fault = Omit<Problem, "line">
 
+/** A line, or its fault. */
+type ReadLine = Result.Result<BatchLine, Fault>
+
+/** Reads long lines elsewhere. */
+export interface LongLines {
+  /** The bytes from which a line is long. */
+  readonly bytes: number
+  /** Its parts are given away. */
+  readonly read: (parts: ReadonlyArray<Uint8Array>) => Promise<ReadLine>
+}
+
 /** @param endpoint of the batch @param mostBytes of a line */
 export async function* openaiLines(
   chunks: AsyncIterable<Uint8Array>,
   endpoint: string,
   mostBytes: number,
+  long: LongLines,
 ): AsyncGenerator<SentLine> {
-  for await (const line of linesOf(chunks, mostBytes)) {
-    const read = requestIn(line, endpoint, mostBytes)
+  for await (const line of linesOf(chunks, mostBytes, long.bytes)) {
+    const { parts } = line
+    const read = parts === undefined ? openaiLine(line.text, endpoint, mostBytes) : await long.read(parts)
     yield Result.isSuccess(read)
       ? { number: line.number, line: read.success }
       : { number: line.number, problem: read.failure }
   }
 }
 
-const requestIn = ({ text }: FileLine, endpoint: string, mostBytes: number): Result.Result<BatchLine, Fault> => {
+/** @param text undefined if it is too long, or no UTF-8 */
+export const openaiLine = (text: string | undefined, endpoint: string, mostBytes: number): ReadLine => {
   if (text === undefined)
     return refuse("invalid_json_line", `This line is longer than ${mostBytes} bytes, or not UTF-8.`)
   const json = Result.getOrUndefined(parseBody(Buffer.from(text)))
@@ -75,11 +89,12 @@ export const openaiFault = ({ body }: BatchLine, refusal: LineReply): Fault => {
     error: { message: "The request is refused.", code: null, param: null },
   }))
   if (error.code === "model_not_authorized" || error.code === "model_not_found") {
-    const model = Result.getOrUndefined(parseBody(Buffer.from(body)))
-    const name = isObject(model) && typeof model["model"] === "string" ? model["model"].slice(0, 128) : ""
+    // A long body is not read again.
+    const read = typeof body === "string" ? Result.getOrUndefined(parseBody(Buffer.from(body))) : undefined
+    const name = isObject(read) && typeof read["model"] === "string" ? ` '${read["model"].slice(0, 128)}'` : ""
     return {
       code: "model_not_found",
-      message: `The provided model '${name}' is not supported by the Batch API.`,
+      message: `The provided model${name} is not supported by the Batch API.`,
       param: "body.model",
     }
   }
