@@ -156,8 +156,9 @@ export interface BatchDialect {
   /**
    * @param body the text of the reply
    * @param sinceMs the time before which the submission was not sent
+   * @param page the cursor that {@link find} had
    */
-  readonly found: (body: string, submission: Submission, sinceMs: number) => FoundPage | undefined
+  readonly found: (body: string, submission: Submission, sinceMs: number, page?: string) => FoundPage | undefined
   readonly poll: (batch: VendorBatch) => WireRequest
   /** @param body the text of the reply; it may contain all results */
   readonly status: (body: string, batch: VendorBatch) => BatchStatus | undefined

@@ -27,6 +27,7 @@ import { makeBatches } from "./openai-chat/batches.ts"
 import { makeEmbedding } from "./openai-chat/embedding.ts"
 import { makeImage } from "./openai-chat/image.ts"
 import { type KindProfile, kindProfiles } from "./openai-chat/kind-profiles.ts"
+import { mistralBatches } from "./openai-chat/mistral-batches.ts"
 import { makeModeration } from "./openai-chat/moderation.ts"
 import { chatProfiles } from "./openai-chat/profiles.ts"
 import { makeRerank } from "./openai-chat/rerank.ts"
@@ -54,8 +55,9 @@ const openai = (name: ChatProfileName): Dialect => ({
   ...batchesOf(name),
 })
 
-/** The vendor's batches, where it has OpenAI's API of them. */
+/** The vendor's batches, where it has an API of them: OpenAI's, or its own. */
 const batchesOf = (name: ChatProfileName, place?: (path: string) => string): Pick<Dialect, "batch"> => {
+  if (name === "mistral") return { batch: mistralBatches }
   const profile = batchProfiles[name]
   return profile === undefined ? {} : { batch: makeBatches(profile, place) }
 }

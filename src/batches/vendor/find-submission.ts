@@ -27,7 +27,7 @@ export const findSubmission = Effect.fnUntraced(function* (
   let page: string | undefined
   for (let pages = 0; pages < mostPages; pages++) {
     const reply = yield* place.ask(dialect.find(sent, page))
-    const found = reply?.status === 200 ? dialect.found(reply.body, sent, sinceMs) : undefined
+    const found = reply?.status === 200 ? dialect.found(reply.body, sent, sinceMs, page) : undefined
     if (found === undefined) return unknown
     const sure = found.batches.find(({ isSure }) => isSure)
     if (sure !== undefined) return { t: "found", batch: sure.batch }

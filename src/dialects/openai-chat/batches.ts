@@ -42,7 +42,7 @@ import { type BatchEndpoint, type BatchProfile, batchEndpoints } from "./batch-p
 import { faultOf, openaiRefusal } from "./faults.ts"
 
 /** The name of the submission's id in a batch's metadata. */
-const ownKey = "weir_batch"
+export const ownKey = "weir_batch"
 
 /** An id of the vendor that the books can store, and that fits into a path. */
 const vendorId = /^[\x21-\x7e]{1,512}$/
@@ -156,19 +156,22 @@ export const makeBatches = (profile: BatchProfile, place: (path: string) => stri
 
 const filePollMs = 2000
 
-const idAt = (body: JsonObject | undefined, name: string): string | undefined => {
+export const idAt = (body: JsonObject | undefined, name: string): string | undefined => {
   const id = stringAt(body, name)
   return id !== undefined && vendorId.test(id) ? id : undefined
 }
 
 /** The endpoint of a request, at any address. */
-const endpointOf = ({ path }: BatchWire, { endpoints }: BatchProfile): BatchEndpoint | undefined => {
+export const endpointOf = (
+  { path }: BatchWire,
+  { endpoints }: Pick<BatchProfile, "endpoints">,
+): BatchEndpoint | undefined => {
   const [place = ""] = path.split("?")
   return endpoints.find((endpoint) => place.endsWith(endpoint))
 }
 
 /** Texts to embed: a list of numbers is one text in tokens. */
-const textsIn = (body: string): number => {
+export const textsIn = (body: string): number => {
   const input = parseObject(body)?.["input"]
   return Array.isArray(input) && typeof input[0] !== "number" ? Math.max(1, input.length) : 1
 }
@@ -196,7 +199,7 @@ const statuses: Readonly<Record<string, number>> = { token_limit_exceeded: 429, 
 const faultOfLine = (error: JsonObject = {}): VendorFault =>
   faultOf(entryOf(statuses, stringAt(error, "code") ?? "") ?? 400, { error })
 
-const readResult = (line: string): BatchResult => {
+export const readResult = (line: string): BatchResult => {
   const parsed = parseLine(line)
   if (parsed === undefined) return { t: "unreadable" }
   const { json, source } = parsed

@@ -9,6 +9,7 @@ import {
   type LineOutcome,
   makeAnthropicBatches,
   makeGeminiBatches,
+  makeMistralBatches,
   makeOpenaiBatches,
   openaiTwin,
   repeating,
@@ -21,7 +22,17 @@ import { chatLine, useBatches } from "../../support/batches.ts"
 
 const { gateway, openai, create, ended, linesOf, books } = useBatches((text) =>
   text
+    .replace(
+      /( {2}- \{ id: openai, .*)\n/,
+      (entry) => `${entry}${entry.replace("id: openai,", "id: mistral, profile: mistral, batch: vendor,")}`,
+    )
     .replaceAll(/id: (openai|anthropic|gemini), /g, "id: $1, batch: vendor, ")
+    .replace(
+      "models:\n",
+      "models:\n  - { handle: small, maxOutput: 100, targets: [{ vendor: mistral, model: mistral-small-latest }] }\n",
+    )
+    .replace("prices:\n", 'prices:\n  - { model: small, currency: USD, input: "1", output: "2", from: 2026-01-01 }\n')
+    .replace("models: [main,", "models: [small, main,")
     .replaceAll('cacheRead: "0.3", from', 'cacheRead: "0.3", batch: "0.5", from'),
 )
 
@@ -45,6 +56,12 @@ const places: ReadonlyArray<Place> = [
     model: "gemini",
     make: () => makeGeminiBatches(repeating),
     calls: serveTwin(geminiTwin, repeating),
+  },
+  {
+    name: "mistral",
+    model: "small",
+    make: () => makeMistralBatches(repeating),
+    calls: serveTwin(openaiTwin, repeating),
   },
 ]
 
