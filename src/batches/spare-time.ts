@@ -1,6 +1,7 @@
 /** The time that calls leave of this process: requests of batches begin when its event loop is not busy. */
 import { performance } from "node:perf_hooks"
 import { Effect } from "effect"
+import { EventLoopBudget } from "../event-loop-budget.ts"
 
 /** The share of its time in which the loop may work when a request of a batch begins. */
 const busyShare = 0.5
@@ -12,6 +13,8 @@ export const makeSpareTime = () => {
   let since = performance.eventLoopUtilization()
   let lookedAtMs = performance.now()
   let share = 0
+  // One begins in a turn: together, they would hold up the calls that arrive.
+  const turn = new EventLoopBudget(1)
   const isBusy = (): boolean => {
     const nowMs = performance.now()
     if (nowMs - lookedAtMs >= lookMs) {
@@ -29,5 +32,7 @@ export const makeSpareTime = () => {
       yield* Effect.sleep(pauseMs)
       waitedMs += pauseMs
     }
+    const later = turn.take(1)
+    if (later !== undefined) yield* Effect.promise(() => later)
   })
 }
