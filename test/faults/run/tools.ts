@@ -1,0 +1,188 @@
+/**
+ * `npm run faults:tools -- [calls] [seed]`: calls of a tool that counts, through three gateways on one PostgreSQL and one Redis, while
+ * gateways and stores are killed and lines are cut, at random. Each call has an id, and its client repeats it until it has an answer.
+ * Afterwards no call may have run twice, each that ran must be billed once, and the balance must be the money that was paid in less
+ * the sum of the bills, to the tenth digit.
+ */
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { query as ask, startPostgres } from "../../support/faults/databases.ts"
+import { gateway, gatewayEnvironment, redis } from "../../support/faults/processes.ts"
+import { openLine } from "../../support/faults/proxy.ts"
+import { freePort } from "../../support/free-port.ts"
+import { randomOf } from "../../support/random.ts"
+import { startToolServer, textResult } from "../../support/tool-server.ts"
+
+const calls = Number(process.argv[2] ?? 1000)
+const seed = Number(process.argv[3] ?? Date.now() % 1_000_000)
+const gatewayCount = 3
+const atATime = 24
+const faultEveryMs = 1500
+const balance = "1000"
+const price = 0.25
+const random = randomOf(seed)
+const pick = (count: number) => Math.floor(random() * count)
+console.log(`fault run of tools: ${calls} calls, seed ${seed}, ${gatewayCount} gateways`)
+
+const dir = mkdtempSync(join(tmpdir(), "weir-tools-"))
+// PostgreSQL runs as another user.
+chmodSync(dir, 0o755)
+
+const runs = new Map<number, number>()
+const count = async ({ params }: { readonly params: Record<string, unknown> }) => {
+  const at = Number(params["at"])
+  runs.set(at, (runs.get(at) ?? 0) + 1)
+  await sleep(pick(120))
+  return textResult(`counted ${at}`)
+}
+/** Both generations of the protocol: the calls of odd numbers go to the server with sessions. */
+const servers = await Promise.all(
+  [true, false].map((isStateless) => startToolServer({ isStateless, tools: { count } })),
+)
+const catalogue = join(dir, "catalogue.yaml")
+writeFileSync(
+  catalogue,
+  `version: 1
+toolServers:
+${servers.map(({ url }, at) => `  - { id: counter${at}, url: "${url}", price: { currency: USD, calls: "${price * 1e6}" } }`).join("\n")}
+orgs: [{ id: org_tools, name: Tools, currency: USD, tools: ["*"] }]
+apps: [{ id: app_tools, org: org_tools }]
+keys: [{ id: key_tools, app: app_tools, secret: "env:WEIR_TEST_KEY" }]
+topups: [{ id: first, org: org_tools, amount: "${balance}" }]
+`,
+)
+
+const cachePort = await freePort()
+const cache = redis(cachePort)
+await cache.start()
+const redisLine = await openLine(cachePort)
+const databases = await startPostgres(dir)
+const environment = {
+  ...gatewayEnvironment({ catalogue, databaseUrl: databases.url, redisPort: redisLine.port, adminKey: "wa_faults" }),
+  SVC_REDIS_DEADLINE_MS: "500",
+}
+const ports = await Promise.all(Array.from({ length: gatewayCount }, freePort))
+const gateways = ports.map((port, at) => gateway(`gateway${at}`, dir, port, environment))
+for (const each of gateways) await each.start()
+
+const counts = new Map<string, number>()
+const faults: ReadonlyArray<readonly [name: string, act: () => Promise<void>]> = [
+  ["gateway killed", async () => restart(gateways[pick(gateways.length)])],
+  ["gateway killed", async () => restart(gateways[pick(gateways.length)])],
+  ["redis killed", async () => restart(cache)],
+  ["postgres killed", async () => restart(databases.servers[0])],
+  ["postgres lines cut", async () => databases.lines[0]?.cut()],
+  ["redis lines cut", async () => redisLine.cut()],
+  ["postgres silent", async () => databases.lines[0]?.stall(500 + pick(2500))],
+]
+const restart = async (service: { start: () => Promise<void>; kill: () => Promise<void> } | undefined) => {
+  await service?.kill()
+  await sleep(100 + pick(900))
+  await service?.start()
+}
+let running = true
+const chaos = (async () => {
+  while (running) {
+    await sleep(faultEveryMs)
+    const [name, act] = faults[pick(faults.length)] ?? ["", async () => undefined]
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+    await act()
+  }
+})()
+
+/** Repeats a call until it has a result, or until the books say that it was made and its result is lost. */
+const call = async (at: number): Promise<"answered" | "lost"> => {
+  const body = JSON.stringify({
+    jsonrpc: "2.0",
+    id: at,
+    method: "tools/call",
+    params: { name: "count", arguments: { at }, _meta: { "x-svc-request-id": `call-${at}` } },
+  })
+  const headers = {
+    authorization: "Bearer key_tools~secret",
+    "content-type": "application/json",
+    "x-svc-tags": `at=${at}`,
+  }
+  let conflicts = 0
+  for (let tries = 0; tries < 600; tries++) {
+    try {
+      const url = `http://127.0.0.1:${ports[pick(ports.length)]}/mcp/counter${at % 2}`
+      const reply = await fetch(url, { method: "POST", headers, body, signal: AbortSignal.timeout(30_000) })
+      const text = await reply.text()
+      const json = text.startsWith("{") ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? "{}")
+      const message = JSON.parse(json) as {
+        result?: object
+        error?: { message: string; data?: { code?: string; retryAfterMs?: number } }
+      }
+      if (message.result !== undefined) return "answered"
+      const { code, retryAfterMs } = message.error?.data ?? {}
+      // A call that is held has a time after which it may be asked for again; one whose result is lost has none.
+      if (code === "idempotency_conflict" && retryAfterMs === undefined && ++conflicts > 2) return "lost"
+    } catch {
+      // Its gateway was killed.
+    }
+    await sleep(200)
+  }
+  throw new Error(`${at} has no answer (seed ${seed})`)
+}
+
+const startedAt = Date.now()
+const ends = new Map<number, "answered" | "lost">()
+let next = 0
+await Promise.all(
+  Array.from({ length: atATime }, async () => {
+    while (next < calls) {
+      const at = next++
+      ends.set(at, await call(at))
+    }
+  }),
+)
+running = false
+await chaos
+const seconds = ((Date.now() - startedAt) / 1000).toFixed(0)
+
+const problems: Array<string> = []
+const check = (holds: boolean, problem: string) => {
+  if (!holds) problems.push(problem)
+}
+const query = (sql: string) => ask(databases.port, sql)
+// Leases of killed gateways expire, and the holds of their calls are closed; settlements wait in journals.
+for (let tries = 0; tries < 60; tries++) {
+  const [[open] = []] = await query("select count(*) from holds where state = 'open'")
+  if (open === "0" && tries > 10) break
+  await sleep(500)
+}
+const bills = new Map<number, Array<number>>()
+for (const [at = "", cost] of await query("select tags ->> 'at', cost from usage_records")) {
+  bills.set(Number(at), [...(bills.get(Number(at)) ?? []), Number(cost)])
+}
+let unsent = 0
+for (let at = 0; at < calls; at++) {
+  const ran = runs.get(at) ?? 0
+  const billed = bills.get(at) ?? []
+  check(ran <= 1, `${at} ran ${ran} times`)
+  check(billed.length <= 1, `${at} was billed ${billed.length} times`)
+  if (ran === 1) check(billed[0] === price, `${at} ran, and was billed ${billed}`)
+  if (ends.get(at) === "answered") check(ran === 1, `${at} has an answer, and ran ${ran} times`)
+  // Its gateway died after the books knew of it and before it was sent: nobody can tell that from a call that ran.
+  if (ran === 0 && billed.length === 1) unsent++
+}
+const [[sum] = []] = await query("select coalesce(sum(cost), 0) from usage_records")
+const [[left] = []] = await query(`select (select funded - granted from counters where counter = 'USD')
+  + coalesce((select sum(granted - spent) from allotments where counter = 'USD'), 0)`)
+check(Math.abs(Number(left) + Number(sum) - Number(balance)) < 1e-9, `${left} is left, and ${sum} was billed`)
+const answered = [...ends.values()].filter((end) => end === "answered").length
+console.log(
+  `${answered} answered and ${ends.size - answered} lost in ${seconds} s; ${bills.size} billed, ${unsent} of them unsent`,
+)
+console.log([...counts].map(([name, times]) => `${name} ${times}`).join(", "))
+for (const problem of problems.slice(0, 20)) console.error(problem)
+console.log(problems.length === 0 ? "consistent" : `${problems.length} problems (seed ${seed})`)
+
+await Promise.all([...gateways, cache, ...databases.servers].map((service) => service.kill()))
+for (const line of [redisLine, ...databases.lines]) line.close()
+for (const server of servers) server.stop()
+rmSync(dir, { recursive: true, force: true })
+process.exit(problems.length === 0 ? 0 : 1)
