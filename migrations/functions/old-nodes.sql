@@ -1,5 +1,14 @@
 -- Overloads for gateways of older versions.
 
+-- Gateways before 0079: a response is made by the call in its id.
+create or replace function response_end(p_org text, p_id text, p_state text, p_content bytea, p_object text, p_object_bytes bigint)
+returns boolean language sql as $fn$ select response_end(p_org, p_id, p_state, p_content, p_object, p_object_bytes, null) $fn$;
+create or replace function responses_renew(p_orgs text[], p_ids text[], p_lease_ms double precision)
+returns setof text language sql as $fn$
+  select responses_renew(p_orgs, p_ids, array(select response_request(id) from unnest(p_ids) with ordinality as x(id, at) order by at),
+    p_lease_ms)
+$fn$;
+
 -- Gateways before 0074: the tokens of an answer are not counted.
 create or replace function batch_result(p_org text, p_batch text, p_line integer, p_state text, p_content bytea)
 returns void language sql as $fn$ select batch_result(p_org, p_batch, p_line, p_state, p_content, 0, 0, 0, 0) $fn$;

@@ -28,6 +28,8 @@ export interface DecodedCall<Request, Body extends object = object> {
   readonly keep?: KeepReply<Body> | undefined
   /** Runs once the call is held, if nobody waits for its reply: its marks are not replaced in it. */
   readonly begun?: Effect.Effect<void, StoreUnavailable> | undefined
+  /** The request id that its settlement spends, if its caller gave none; absent if it spends none. */
+  readonly spends?: string | undefined
   /** Answers a repeated request with the reply that its caller has already. False if there is none: then it is made. */
   readonly earlier?: Effect.Effect<boolean, ServiceError | StoreUnavailable> | undefined
   /** The marks that replace values of the client's request; absent if nothing was masked. */
@@ -54,11 +56,11 @@ export const withMasked = <Request, Body extends object, E>(
 export const withKeep = <Request extends CallRequest, Body extends object, E>(
   decoded: Result.Result<DecodedCall<Request>, E>,
   keep: KeepReply<Body>,
-  more: { readonly keptAs?: string } & Pick<DecodedCall<Request>, "begun" | "earlier"> = {},
+  more: { readonly keptAs?: string } & Pick<DecodedCall<Request>, "begun" | "earlier" | "spends"> = {},
 ): Result.Result<DecodedCall<Request, Body>, E> =>
   Result.map(decoded, (read) => {
-    const { keptAs, begun, earlier } = more
-    return { ...read, request: { ...read.request, isKept: true, keptAs }, keep, begun, earlier }
+    const { keptAs, ...alone } = more
+    return { ...read, request: { ...read.request, isKept: true, keptAs }, keep, ...alone }
   })
 
 /** A request with the missing verdicts of its masks. */
@@ -107,6 +109,7 @@ export interface AdmittedCall<Body extends object> {
   readonly reply: ClientReply<Body>
   readonly keep: KeepReply<Body> | undefined
   readonly begun: DecodedCall<never>["begun"]
+  readonly spends: DecodedCall<never>["spends"]
   readonly files: DecodedCall<never>["files"]
   readonly limits: CountedLimits
   /** Matches of content policies so far. */

@@ -83,12 +83,12 @@ const begin = Effect.fnUntraced(function* <Body extends object>(
   caching: Caching | undefined,
   nowMs: number,
 ): Effect.fn.Return<HeldCall<Body>, Refusal> {
-  const { services, call, registration, waiting } = admitted
+  const { services, call, registration, spends, waiting } = admitted
   const reserved = yield* spanned("hold")(
     reserve(services, {
       ref: call.requestId,
       caller: call.caller,
-      requestId: registration?.requestId,
+      requestId: registration?.requestId ?? spends,
       currency: task.currency,
       amount: mostOf(task, caching),
       tokens: caching?.state === "hit" ? 0 : task.holdTokens,

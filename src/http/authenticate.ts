@@ -11,6 +11,7 @@ import { awsSignatureIn } from "../identity/aws-signature.ts"
 import type { Caller } from "../identity/caller.ts"
 import { type CallerRequest, Callers, type Verified } from "../identity/callers.ts"
 import type { SignedBody } from "../identity/signature.ts"
+import type { RepeatedResponse } from "../kept-responses/lost-responses.ts"
 import { keepPlace } from "./connection-limit.ts"
 import { makeCallerAddress, type Request } from "./request.ts"
 import type { RouteError } from "./respond.ts"
@@ -25,7 +26,7 @@ export interface SentRequest extends Pick<Request, "remoteAddress"> {
   readonly method: string
   /** Path plus query, as sent. */
   readonly url: string
-  /** The gateway's own request for a caller that it knows: one of a batch. */
+  /** The gateway's own request for a caller that it knows: one of a batch, or one that is made once more. */
   readonly own?: OwnRequest | undefined
 }
 
@@ -33,6 +34,8 @@ export interface OwnRequest {
   readonly caller: Caller
   /** Takes its price, and nothing is asked; absent if it is to be made. */
   readonly priced?: (price: CallPrice) => void
+  /** The response in the background that it makes once more. */
+  readonly repeated?: RepeatedResponse
 }
 
 interface CheckedRequest extends CallerRequest {

@@ -25,6 +25,7 @@ import { uploadRoutes } from "./compatible/files/openai-uploads.ts"
 import { fileRoutes } from "./compatible/files/routes.ts"
 import { failureAt } from "./compatible/reply.ts"
 import { conversationRoutes } from "./compatible/responses/conversation-routes.ts"
+import { layerRepeatLost } from "./compatible/responses/repeat-lost.ts"
 import { responseRoutes } from "./compatible/responses/routes.ts"
 import { compatibleRoutes } from "./compatible/routes.ts"
 import { limitConnections } from "./connection-limit.ts"
@@ -188,7 +189,7 @@ export const layerServer = Layer.unwrap(
     return Layer.mergeAll(server, Layer.effectDiscard(Layer.build(operators)))
   }),
 ).pipe(
-  Layer.provide(batches),
+  Layer.provide(Layer.merge(batches, layerRepeatLost)),
   Layer.provide(Layer.mergeAll(CompatibleHandlers.layer, PassThrough.layer, McpEndpoint.layer)),
   Layer.provide(Draining.layer),
   Layer.provide(Layer.merge(OperatorSessions.layer, LargeRequests.layer)),

@@ -2,7 +2,7 @@
  * Responses that run without their client. The node that runs one has its lease, and writes its events for readers of other
  * nodes. A node that dies leaves it to the others, who end it as failed; its money is settled as that of any call.
  */
-import { Clock, Context, Effect, Exit, Layer, Semaphore } from "effect"
+import { Context, Effect, Exit, Layer, type Scope, Semaphore } from "effect"
 import { forAll, runEvery } from "../background.ts"
 import { compress, decompressAtMost } from "../files/zstd.ts"
 import type { KeptFacts } from "../money/settlement.ts"
@@ -10,15 +10,14 @@ import { editJsonText, set } from "../protocol/json/json-edit.ts"
 import { Sealing } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { recordBackgroundResponses } from "../telemetry/metrics.ts"
-import { BackgroundStore, type SealedResponse } from "./background-store.ts"
+import { BackgroundStore, type CalledResponse, type EventPart, type SealedResponse } from "./background-store.ts"
 import { ContentObjects, type RowContent } from "./content-objects.ts"
 import type { EventLog, EventReader } from "./event-log.ts"
 import { type KeptContent, openResponse, sealContent } from "./kept-response.ts"
+import { makeLostResponses, type Repeat, withState } from "./lost-responses.ts"
 
 /** A response that runs on this node. */
-export interface RunningResponse {
-  readonly orgId: string
-  readonly id: string
+export interface RunningResponse extends CalledResponse {
   readonly log: EventLog
   /** Its content while it runs. */
   readonly content: KeptContent
@@ -42,7 +41,6 @@ interface Written {
 const leaseMs = 15_000
 /** The time for which events can be read after they were written; after that, the response itself is read. */
 export const eventsKeptMs = 3_600_000
-const mostLost = 100
 /** The most bytes of events in one part. */
 const mostPartBytes = 64 * 1024 * 1024
 
@@ -51,6 +49,10 @@ export class BackgroundResponses extends Context.Service<
   {
     /** Begins a response; it is this node's from here on. */
     readonly begin: (response: RunningResponse, facts: KeptFacts) => Effect.Effect<void, StoreUnavailable>
+    /** Goes on with a response that this node has taken. @param part the number of the next part of its events */
+    readonly goOn: (response: RunningResponse, part: number) => void
+    /** From now on, this node makes responses again whose nodes have died, until the scope is closed. */
+    readonly repeatWith: (repeat: Repeat) => Effect.Effect<void, never, Scope.Scope>
     /** A response that runs on this node. */
     readonly running: (orgId: string, id: string) => RunningResponse | undefined
     /**
@@ -85,7 +87,6 @@ export class BackgroundResponses extends Context.Service<
     Effect.gen(function* () {
       const store = yield* BackgroundStore
       const objects = yield* ContentObjects
-      const clock = yield* Clock.Clock
       const { sealer } = yield* Sealing
       const context = yield* Effect.context<never>()
       /** The responses that run here, by their keys. */
@@ -95,7 +96,7 @@ export class BackgroundResponses extends Context.Service<
       const contextOf = (orgId: string, id: string, part: number) => `response events ${orgId} ${id} ${part}`
 
       /** Writes the events that are not written yet. */
-      const write = ({ orgId, id }: RunningResponse): Effect.Effect<void, StoreUnavailable> => {
+      const write = ({ orgId, id, ref }: RunningResponse): Effect.Effect<void, StoreUnavailable> => {
         const written = running.get(keyOf(orgId, id))
         if (written === undefined) return Effect.void
         // The last events are written at the end, when others may be on their way.
@@ -105,7 +106,7 @@ export class BackgroundResponses extends Context.Service<
             if (texts.length === 0) return Effect.void
             const part = written.parts
             const content = sealer.sealBytes(compress(texts.join("")), contextOf(orgId, id, part))
-            return Effect.map(store.addEvents(orgId, id, { part, content }, eventsKeptMs), () => {
+            return Effect.map(store.addEvents({ orgId, id, ref }, { part, content }, eventsKeptMs), () => {
               written.parts++
               written.reader.take(texts.length)
             })
@@ -122,8 +123,8 @@ export class BackgroundResponses extends Context.Service<
       )
 
       /** Writes a failure; one that could not be written is written with the next renewal. */
-      const fail = ({ orgId, id }: RunningResponse, content: KeptContent) =>
-        Effect.onExit(end(orgId, id, "failed", content), (exit) =>
+      const fail = ({ orgId, id, ref }: CalledResponse, content: KeptContent) =>
+        Effect.onExit(end(orgId, id, "failed", content, ref), (exit) =>
           Effect.sync(() => {
             const written = running.get(keyOf(orgId, id))
             if (written !== undefined) written.failure = Exit.isSuccess(exit) ? undefined : content
@@ -154,14 +155,6 @@ export class BackgroundResponses extends Context.Service<
       }
       yield* runEvery("1 second", "Renewing responses", renew)
 
-      const withState = ({ input, response }: KeptContent, status: string, error?: object): KeptContent => ({
-        input,
-        response: editJsonText(response, [
-          set(status, "status"),
-          ...(error === undefined ? [] : [set(error, "error")]),
-        ]),
-      })
-
       /** Writes the content of a response, and gives up its object if the row is not written. */
       const writeRow = Effect.fnUntraced(function* (
         orgId: string,
@@ -175,8 +168,9 @@ export class BackgroundResponses extends Context.Service<
         return isWritten
       })
 
-      const end = (orgId: string, id: string, state: "failed" | "cancelled", content: KeptContent) =>
-        writeRow(orgId, id, content, (sealed) => store.end(sealed, state))
+      /** @param ref the call that makes it; undefined for any */
+      const end = (orgId: string, id: string, state: "failed" | "cancelled", content: KeptContent, ref?: string) =>
+        writeRow(orgId, id, content, (sealed) => store.end(sealed, state, ref))
 
       const read = Effect.fnUntraced(function* (orgId: string, id: string, row: RowContent) {
         const content = yield* objects.read(orgId, row)
@@ -192,38 +186,26 @@ export class BackgroundResponses extends Context.Service<
         yield* writeRow(orgId, id, used, store.amend)
       })
 
-      /** While the database does not answer, no node can renew: after that, all do before one ends the responses of others. */
-      let reachableSinceMs = clock.currentTimeMillisUnsafe()
-      const endLost = Effect.gen(function* () {
-        const lost = yield* store.lost(mostLost)
-        if (clock.currentTimeMillisUnsafe() - reachableSinceMs < leaseMs) return
-        yield* forAll(lost, ({ orgId, id, ...row }) =>
-          Effect.flatMap(read(orgId, id, row), (opened = unreadable(id)) =>
-            end(orgId, id, "failed", withState(opened, "failed", lostError)),
-          ),
-        )
-      }).pipe(
-        Effect.tapError(() =>
-          Effect.sync(() => {
-            reachableSinceMs = clock.currentTimeMillisUnsafe()
-          }),
-        ),
-      )
-      yield* runEvery("5 seconds", "Ending lost responses", endLost)
+      const eventsIn = (orgId: string, id: string, parts: ReadonlyArray<EventPart>) =>
+        parts.flatMap(({ part, content }) => {
+          const opened = sealer.openBytes(content, contextOf(orgId, id, part))
+          const text = opened && decompressAtMost(opened, mostPartBytes)
+          return text === undefined ? [] : [{ part, text }]
+        })
+
+      const lost = yield* makeLostResponses({ store, sealer, read, end, eventsIn, leaseMs })
+      yield* runEvery("5 seconds", "Ending lost responses", lost.look)
+
+      const runs = (response: RunningResponse, parts: number) => {
+        const { orgId, id, log } = response
+        running.set(keyOf(orgId, id), { response, reader: log.read(), writing: Semaphore.makeUnsafe(1), parts })
+        recordBackgroundResponses(context, running.size)
+      }
 
       return BackgroundResponses.of({
-        begin: (response, facts) => {
-          const { orgId, id } = response
-          return Effect.map(store.begin(orgId, facts, leaseMs), () => {
-            running.set(keyOf(orgId, id), {
-              response,
-              reader: response.log.read(),
-              writing: Semaphore.makeUnsafe(1),
-              parts: 0,
-            })
-            recordBackgroundResponses(context, running.size)
-          })
-        },
+        begin: (response, facts) => Effect.map(store.begin(response.orgId, facts, leaseMs), () => runs(response, 0)),
+        goOn: runs,
+        repeatWith: lost.repeatWith,
         running: (orgId, id) => running.get(keyOf(orgId, id))?.response,
         ended: (response, failed, usage) => {
           const { orgId, id, log } = response
@@ -241,24 +223,8 @@ export class BackgroundResponses extends Context.Service<
           running.get(keyOf(orgId, id))?.response.stop()
           return isEnded ? cancelled : undefined
         }),
-        events: (orgId, id, from) =>
-          Effect.map(store.events(orgId, id, from), (parts) =>
-            parts.flatMap(({ part, content }) => {
-              const opened = sealer.openBytes(content, contextOf(orgId, id, part))
-              const text = opened && decompressAtMost(opened, mostPartBytes)
-              return text === undefined ? [] : [{ part, text }]
-            }),
-          ),
+        events: (orgId, id, from) => Effect.map(store.events(orgId, id, from), (parts) => eventsIn(orgId, id, parts)),
       })
     }),
   )
-}
-
-/** A response that was sealed with another key. */
-const unreadable = (id: string): KeptContent => ({ input: [], response: JSON.stringify({ id, object: "response" }) })
-
-const lostError = {
-  code: "server_error",
-  message:
-    "The gateway that ran this response has ended. Send the request again with another Idempotency-Key: it is a new call",
 }

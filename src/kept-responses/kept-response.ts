@@ -74,6 +74,32 @@ export const sealHash = (sealer: Sealer, orgId: string, id: string, hash: string
 export const openHash = (sealer: Sealer, orgId: string, id: string, sealed: Uint8Array): string | undefined =>
   sealer.openBytes(sealed, hashContext(orgId, id))?.toString()
 
+/** A request as its client sent it, without its credential. */
+const RequestJson = Schema.fromJsonString(
+  Schema.Struct({ headers: Schema.Record(Schema.String, Schema.String), body: Schema.String }),
+)
+export type KeptRequest = (typeof RequestJson)["Type"]
+const encodeRequest = Schema.encodeSync(RequestJson)
+const decodeRequest = Schema.decodeUnknownOption(RequestJson)
+
+const requestContext = (orgId: string, id: string): string => `response again ${orgId} ${id}`
+
+/** @returns base64 */
+export const sealRequest = (sealer: Sealer, orgId: string, id: string, request: KeptRequest): string =>
+  sealer.sealBytes(compress(encodeRequest(request)), requestContext(orgId, id)).toString("base64")
+
+/** Undefined if it was sealed with another key. */
+export const openRequest = (
+  sealer: Sealer,
+  orgId: string,
+  { id, sealed }: { readonly id: string; readonly sealed: Uint8Array },
+  mostBytes: number,
+): KeptRequest | undefined => {
+  const opened = sealer.openBytes(sealed, requestContext(orgId, id))
+  const text = opened && decompressAtMost(opened, mostBytes)
+  return text === undefined ? undefined : Option.getOrUndefined(decodeRequest(text))
+}
+
 export const sealContent = (sealer: Sealer, orgId: string, id: string, content: KeptContent): Buffer =>
   sealer.sealBytes(compress(encode(content)), contextOf(orgId, id))
 

@@ -59,6 +59,8 @@ export interface KeptFacts {
   readonly background?: boolean | undefined
   /** The caller's key and request id of one that begins, for a client that repeats the request. */
   readonly asked?: AskedWith | undefined
+  /** The request of one that begins, for another node, if this one dies. */
+  readonly again?: SealedRequest | undefined
   /** Milliseconds since 1970. */
   readonly eraseAt: number
   /** Ids of items that later requests may reference. */
@@ -76,6 +78,14 @@ export interface AskedWith {
   readonly request: string
   /** The sealed hash of its payload: base64. */
   readonly hash: string
+}
+
+/** A request that may be made once more. */
+export interface SealedRequest {
+  /** The caller's key. */
+  readonly key: string
+  /** Base64. */
+  readonly sealed: string
 }
 
 /** Items that a response adds to a conversation. */

@@ -225,10 +225,25 @@ export class MemoryBooks {
       if (stored?.state === "open") stored.settlement = settlement
       if (!isFirst || stored !== undefined) continue
       const key = spentKey(hold)
-      if (key !== undefined && this.spent.has(key)) continue
+      const spentBy = key === undefined ? undefined : this.spent.get(key)
+      // A response that is repeated has spent its own before.
+      const isOwn = spentBy === hold.ref && key !== undefined && !this.#settledAt.has(key)
+      if (spentBy !== undefined && !isOwn) continue
       if (key !== undefined) this.spent.set(key, hold.ref)
       this.holds.set(hold.ref, { hold, settlement, state: "open" })
     }
+  }
+
+  /** Gives the request id of a call to another one, if nothing was billed. @returns whether it did */
+  takeOver({ ref: first, ...named }: Pick<HoldFacts, "ref" | "orgId" | "keyId" | "requestId">, ref: string): boolean {
+    const stored = this.holds.get(first)
+    const key = spentKey(named)
+    if (key === undefined || (stored !== undefined && (stored.state !== "open" || stored.settlement !== undefined)))
+      return false
+    if (this.holds.delete(first) && this.spent.get(key) === first) this.spent.delete(key)
+    if (this.spent.has(key)) return false
+    this.spent.set(key, ref)
+    return true
   }
 
   forbidCheckpoint(hold: HoldFacts): void {
@@ -424,7 +439,7 @@ export const makeStore = (books: MemoryBooks, nowMs: Effect.Effect<number>): Led
 
 const keyOf = (...parts: ReadonlyArray<string>): string => JSON.stringify(parts)
 
-const spentKey = ({ orgId, keyId, requestId }: HoldFacts): string | undefined =>
+const spentKey = ({ orgId, keyId, requestId }: Pick<HoldFacts, "orgId" | "keyId" | "requestId">): string | undefined =>
   requestId === undefined ? undefined : keyOf(orgId, keyId, requestId)
 
 const ensure = <A>(map: Map<string, A>, key: string, make: () => A): A => {

@@ -39,9 +39,10 @@ class Forgetful extends MemoryBooks {
 
 it("a run has all ends, and bills what was cancelled or has failed for no more than came", async () => {
   const [rows, books] = [new ResponseRows(), new MemoryBooks()]
-  expect(await simulateBackground(3, 400, { rows, books })).toBeUndefined()
+  expect(await simulateBackground(3, 600, { rows, books })).toBeUndefined()
   const counts = rows.counts()
   for (const state of ["completed", "failed", "cancelled"] as const) expect(counts[state], state).toBeGreaterThan(10)
+  expect(rows.repeated).toBeGreaterThan(5)
   const costs = Map.groupBy(books.usage.values(), ({ settlement }) => formatAmount(settlement.cost))
   expect([...costs.keys()].toSorted()).toEqual(["1", "2", "5"])
 })

@@ -1,12 +1,16 @@
 /** Rows of responses in memory, with the rules of those in PostgreSQL (`migrations/functions/books/responses.sql`). */
 import { Effect } from "effect"
-import type { BackgroundStore } from "../../src/kept-responses/background-store.ts"
+import type { BackgroundStore, Taken } from "../../src/kept-responses/background-store.ts"
 import type { StoreUnavailable } from "../../src/store/unavailable.ts"
+import type { MemoryBooks } from "../../src/testing/ledger-store-memory.ts"
 
 type State = "in_progress" | "completed" | "failed" | "cancelled"
 
 interface Row {
   state: State
+  /** The call that makes it. */
+  ref: string
+  isRepeated: boolean
   leaseUntilMs: number
   content: Uint8Array
   /** The events of its end, as webhooks get them. */
@@ -31,13 +35,14 @@ export class ResponseRows {
   }
 
   begin(id: string, content: Uint8Array, leaseUntilMs: number): void {
-    if (!this.#rows.has(id)) this.#rows.set(id, { state: "in_progress", leaseUntilMs, content, ends: [] })
+    const row: Row = { state: "in_progress", ref: refOf(id), isRepeated: false, leaseUntilMs, content, ends: [] }
+    if (!this.#rows.has(id)) this.#rows.set(id, row)
   }
 
-  /** Ends a response that runs. @returns whether it ran */
-  end(id: string, state: "completed" | "failed" | "cancelled", content?: Uint8Array): boolean {
+  /** Ends a response that runs. @param ref the call that makes it; undefined for any @returns whether it ran */
+  end(id: string, state: "completed" | "failed" | "cancelled", content?: Uint8Array, ref?: string): boolean {
     const row = this.#rows.get(id)
-    if (row?.state !== "in_progress") return false
+    if (row?.state !== "in_progress" || (ref !== undefined && row.ref !== ref)) return false
     row.state = state
     row.ends.push(state)
     if (content !== undefined) row.content = content
@@ -54,6 +59,22 @@ export class ResponseRows {
   /** Rows whose lease is over. */
   lost(nowMs: number): ReadonlyArray<readonly [id: string, row: Row]> {
     return [...this.#rows].filter(([, { state, leaseUntilMs }]) => state === "in_progress" && leaseUntilMs < nowMs)
+  }
+
+  /** Takes a lost response for another call, once. */
+  repeat(id: string, ref: string, books: MemoryBooks, nowMs: number, leaseMs: number): Taken {
+    const row = this.#rows.get(id)
+    if (row?.state !== "in_progress" || row.isRepeated || row.leaseUntilMs >= nowMs) return { _tag: "Gone" }
+    if (!books.takeOver({ ref: row.ref, orgId: "org", keyId: "key", requestId: row.ref }, ref)) return { _tag: "Spent" }
+    row.ref = ref
+    row.isRepeated = true
+    row.leaseUntilMs = nowMs + leaseMs
+    return { _tag: "Taken", part: 1 }
+  }
+
+  /** The number of responses that were made once more. */
+  get repeated(): number {
+    return [...this.#rows.values()].filter(({ isRepeated }) => isRepeated).length
   }
 
   /** The numbers of responses in each state. */
@@ -78,10 +99,15 @@ export class ResponseRows {
   }
 
   /** The store of a node. */
-  storeOver(send: Send, now: () => number): BackgroundStore["Service"] {
+  storeOver(
+    send: Send,
+    now: () => number,
+    books: MemoryBooks,
+    again: (id: string) => Uint8Array,
+  ): BackgroundStore["Service"] {
     return {
       begin: (_, { id, sealed }, leaseMs) => send(() => this.begin(id, Buffer.from(sealed, "base64"), now() + leaseMs)),
-      end: ({ id, content }, state) => send(() => this.end(id, state, content)),
+      end: ({ id, content }, state, ref) => send(() => this.end(id, state, content, ref)),
       cancelled: (_, id) =>
         send(() => {
           const row = this.#rows.get(id)
@@ -95,11 +121,12 @@ export class ResponseRows {
           return true
         }),
       renew: (running, leaseMs) => {
-        const ids = new Set(running.map(({ id }) => id))
+        const refs = new Map(running.map(({ id, ref }) => [id, ref]))
+        const ids = new Set(refs.keys())
         const renewed = send(() => {
           for (const id of [...ids]) {
             const row = this.#rows.get(id)
-            if (row?.state === "in_progress") row.leaseUntilMs = now() + leaseMs
+            if (row?.state === "in_progress" && row.ref === refs.get(id)) row.leaseUntilMs = now() + leaseMs
             else ids.delete(id)
           }
           return ids
@@ -110,10 +137,25 @@ export class ResponseRows {
         send(() =>
           this.lost(now())
             .slice(0, most)
-            .map(([id, { content }]) => ({ orgId: "org", id, content, object: undefined })),
+            .map(([id, row]) => ({
+              orgId: "org",
+              id,
+              content: row.content,
+              object: undefined,
+              ref: row.ref,
+              owner: { app: "app", person: "", endUser: "" },
+              counts: books.holds.get(row.ref)?.settlement?.record.counts,
+              again: row.isRepeated ? undefined : { keyId: "key", sealed: again(id) },
+              requestId: refOf(id),
+              createdAt: new Date(now()),
+            })),
         ),
+      repeat: ({ id }, ref, leaseMs) => send(() => this.repeat(id, ref, books, now(), leaseMs)),
       addEvents: () => send(() => undefined),
       events: () => send(() => []),
     }
   }
 }
+
+/** The first call of a response. */
+export const refOf = (id: string): string => `req_${id.slice("resp_".length, -4)}`

@@ -10,14 +10,15 @@ begin
     select * from json_to_recordset(items) as x(node text, org text, ref text, cur text, key text, req text, first boolean,
       amount numeric, day date, cost numeric, usage jsonb, budgets jsonb)
   ), fresh as (
-    insert into spent_requests (org_id, key_id, request_id, ref)
+    insert into spent_requests as s (org_id, key_id, request_id, ref)
     select org, key, req, ref from x where first and req is not null and spent_day(req) is null order by 1, 2, 3
-    on conflict do nothing
+    -- A response that is repeated has spent its own before.
+    on conflict (org_id, key_id, request_id) do update set ref = excluded.ref where s.ref = excluded.ref and s.settled_at is null
     returning org_id, ref
   ), fresh_on_days as (
-    insert into spent_days (org_id, key_id, request_id, day, ref)
+    insert into spent_days as s (org_id, key_id, request_id, day, ref)
     select org, key, req, spent_day(req), ref from x where first and spent_day(req) is not null order by 1, 2, 3
-    on conflict do nothing
+    on conflict (org_id, key_id, request_id, day) do update set ref = excluded.ref where s.ref = excluded.ref and s.settled_at is null
     returning org_id, ref
   ), opened as (
     insert into holds (org_id, ref, node, currency, key_id, request_id, spends, amount, day, cost, usage,
@@ -154,7 +155,7 @@ begin
         select from responses q
         where q.org_id = c.org and q.day = (c.kept->>'day')::date and q.id = c.kept->>'id'))
     on conflict (org_id, day, id) do update set state = excluded.state, content = excluded.content, object_id = excluded.object_id,
-      object_bytes = excluded.object_bytes, lease_until = null
+      object_bytes = excluded.object_bytes, lease_until = null, request = null
       where r.state in ('queued', 'in_progress')
     returning r.org_id, r.id, r.is_background, r.state, r.model, r.app_id, r.request_id
   ), ended as (

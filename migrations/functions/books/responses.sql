@@ -152,12 +152,68 @@ create or replace function response_begin(p_org text, p_kept jsonb, p_lease_ms d
 returns void language sql as $fn$
   select books_moved();
   insert into responses (org_id, day, id, previous_id, app_id, person_id, end_user_id, model, state, is_background, lease_until,
-    erase_at, key_id, request_id, request_hash, content)
+    erase_at, key_id, request_id, request_hash, request, content)
   values (p_org, (p_kept->>'day')::date, p_kept->>'id', p_kept->>'previous', p_kept->>'app', p_kept->>'person',
     p_kept->>'endUser', p_kept->>'model', 'in_progress', true, now() + p_lease_ms * interval '1 millisecond',
-    to_timestamp((p_kept->>'eraseAt')::double precision / 1000), p_kept->'asked'->>'key', p_kept->'asked'->>'request',
-    decode(p_kept->'asked'->>'hash', 'base64'), p_content)
+    to_timestamp((p_kept->>'eraseAt')::double precision / 1000), coalesce(p_kept->'asked'->>'key', p_kept->'again'->>'key'),
+    p_kept->'asked'->>'request', decode(p_kept->'asked'->>'hash', 'base64'), decode(p_kept->'again'->>'sealed', 'base64'), p_content)
 $fn$;
+
+-- Takes a response whose node has died for another call, with a new reference, if nothing of it was billed: its request id is spent by
+-- that call from here on, so that a late settlement of the first one bills nothing.
+-- @returns taken, with the number of the next part of its events; spent: it may have been billed; gone: it runs, has ended or was taken
+create or replace function response_repeat(p_org text, p_id text, p_ref text, p_lease_ms double precision)
+returns table(outcome text, part integer) language plpgsql as $fn$
+#variable_conflict use_column
+declare
+  r record;
+  h record;
+  first text := response_request(p_id);
+  asked text;
+  spent_on date;
+  free boolean;
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  part := 0;
+  select q.key_id, q.request_id into r from responses q
+  where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id and q.state = 'in_progress' and q.lease_until < now()
+    and q.ref is null and q.request is not null for update;
+  if not found then
+    outcome := 'gone';
+    return next;
+    return;
+  end if;
+  asked := coalesce(r.request_id, first);
+  spent_on := spent_day(asked);
+  select o.state, o.usage is null as is_unbilled into h from holds o where o.org_id = p_org and o.ref = first for update;
+  -- An open hold without a bill would be released; others mean that the call was billed, or may have been.
+  free := not found or (h.state = 'open' and h.is_unbilled);
+  if free then
+    delete from holds o where o.org_id = p_org and o.ref = first;
+    if found then
+      delete from spent_requests s where s.org_id = p_org and s.key_id = r.key_id and s.request_id = asked and s.ref = first;
+      delete from spent_days s
+      where s.org_id = p_org and s.key_id = r.key_id and s.request_id = asked and s.day = spent_on and s.ref = first;
+    end if;
+    if spent_on is null then
+      insert into spent_requests (org_id, key_id, request_id, ref) values (p_org, r.key_id, asked, p_ref) on conflict do nothing;
+    else
+      insert into spent_days (org_id, key_id, request_id, day, ref) values (p_org, r.key_id, asked, spent_on, p_ref)
+      on conflict do nothing;
+    end if;
+    free := found;
+  end if;
+  if not free then
+    outcome := 'spent';
+    return next;
+    return;
+  end if;
+  update responses q set ref = p_ref, request = null, lease_until = now() + p_lease_ms * interval '1 millisecond'
+  where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id;
+  outcome := 'taken';
+  select coalesce(max(e.part) + 1, 0) into part from response_events e where e.org_id = p_org and e.response_id = p_id;
+  return next;
+end $fn$;
 
 -- The data of the event of a response that has ended, without its content, with the ids that usage records have: that of its
 -- client, or the gateway's, and the gateway's, which is in its own id.
@@ -167,15 +223,18 @@ returns jsonb language sql immutable as $fn$
     'requestId', coalesce(p_request, response_request(p_id)), 'ref', response_request(p_id)))
 $fn$;
 
--- Ends a response that runs, as failed or cancelled. @returns whether it ran
-create or replace function response_end(p_org text, p_id text, p_state text, p_content bytea, p_object text, p_object_bytes bigint)
+-- Ends a response that runs, as failed or cancelled: one that is made by a certain call, or any. @returns whether it ran
+create or replace function response_end(p_org text, p_id text, p_state text, p_content bytea, p_object text, p_object_bytes bigint,
+  p_ref text)
 returns boolean language plpgsql as $fn$
 declare
   r record;
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
-  update responses q set state = p_state, content = p_content, object_id = p_object, object_bytes = p_object_bytes, lease_until = null
+  update responses q set state = p_state, content = p_content, object_id = p_object, object_bytes = p_object_bytes, lease_until = null,
+    request = null
   where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id and q.state in ('queued', 'in_progress')
+    and (p_ref is null or coalesce(q.ref, response_request(p_id)) = p_ref)
   returning q.model, q.app_id, q.request_id into r;
   if not found then return false; end if;
   perform from objects_name(p_org, array[p_object]) where p_object is not null;
@@ -200,14 +259,14 @@ begin
   return true;
 end $fn$;
 
--- Renews the leases of responses that run on a node. @returns those that still run
-create or replace function responses_renew(p_orgs text[], p_ids text[], p_lease_ms double precision)
+-- Renews the leases of responses that calls of a node make. @returns those that still run
+create or replace function responses_renew(p_orgs text[], p_ids text[], p_refs text[], p_lease_ms double precision)
 returns setof text language plpgsql as $fn$
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   return query
   update responses r set lease_until = now() + p_lease_ms * interval '1 millisecond'
-  from unnest(p_orgs, p_ids) as x(org, id)
-  where r.org_id = x.org and r.day = response_day(x.id) and r.id = x.id and r.state = 'in_progress'
+  from unnest(p_orgs, p_ids, p_refs) as x(org, id, ref)
+  where r.org_id = x.org and r.day = response_day(x.id) and r.id = x.id and r.state = 'in_progress' and coalesce(r.ref, response_request(r.id)) = x.ref
   returning r.id;
 end $fn$;

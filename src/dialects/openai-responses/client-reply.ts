@@ -34,7 +34,9 @@ import { ownBlock, typeOfBlock } from "../vendor/vendor-blocks.ts"
 /** A prefix of opaque reasoning, in the field in which a client sends it back. */
 export const redactedMark = "redacted:"
 
-export const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} }: Usage) => {
+type Counts = Pick<Usage, "inTokens" | "outTokens" | "cacheReadTokens" | "cacheWriteTokens" | "dims">
+
+export const usageOf = ({ inTokens, outTokens, cacheReadTokens, cacheWriteTokens, dims = {} }: Counts) => {
   const input = inTokens + cacheReadTokens + cacheWriteTokens
   return {
     input_tokens: input,

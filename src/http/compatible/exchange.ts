@@ -24,7 +24,8 @@ import { keptInput } from "../../dialects/openai-responses/items.ts"
 import { parseObject } from "../../dialects/parse/json.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { JobStore } from "../../jobs/job-store.ts"
-import { ownerOf } from "../../kept-responses/kept-response.ts"
+import { type KeptRequest, ownerOf } from "../../kept-responses/kept-response.ts"
+import { requestOfResponse } from "../../kept-responses/response-id.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import type { PinnedTarget } from "../../kinds/chat/chat-request.ts"
 import { Sealing } from "../../store/seal.ts"
@@ -44,7 +45,7 @@ import { mediaRoutes } from "./media.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
 import { makeAnswerIn } from "./reply.ts"
 import { type CompatibleRequest, readCompatible } from "./request.ts"
-import { makeBackground } from "./responses/background.ts"
+import { makeBackground, repeatable } from "./responses/background.ts"
 import { type Compaction, makeCompactions, makeOpenSummaries, mayCompact } from "./responses/compaction.ts"
 import { type Asked, keepResponse, keptFor, keptNames } from "./responses/keeping.ts"
 import { type ContinuedRequest, makeThreads, namesOthers } from "./responses/thread.ts"
@@ -79,8 +80,11 @@ const makeCompatibleHandlers = Effect.gen(function* () {
   const exchange =
     ({ api, compacts: isAsked = false, ...place }: Place): DirectHandler =>
     (request, response) => {
-      const requestId = newRequestId()
-      const createdMs = Date.now()
+      const repeated = request.own?.repeated
+      const ref = repeated?.ref ?? newRequestId()
+      // One that is made once more has the ids and the time of its first call.
+      const requestId = repeated === undefined ? ref : requestOfResponse(repeated.id)
+      const createdMs = repeated?.createdMs ?? Date.now()
       const unread = { requestId, model: "", createdS: Math.floor(createdMs / 1000), createdMs, includesUsage: false }
       let thread: ContinuedRequest | undefined
       let compaction: Compaction | undefined
@@ -89,6 +93,8 @@ const makeCompatibleHandlers = Effect.gen(function* () {
       /** A request that is read again keeps the connection of its first reading. */
       let detached: ReturnType<typeof inBackground> | undefined
       let pinned: PinnedTarget | undefined
+      /** The request of a response in the background, as it may be made once more. */
+      let again: KeptRequest | undefined
       /** The history of a request that is masked, as its client sent it. */
       let echo: ReplyContext["echo"]
       const inlined: Array<InlinedFile> = []
@@ -114,11 +120,13 @@ const makeCompatibleHandlers = Effect.gen(function* () {
         if (background === undefined) return { decoded: withKeep(decoded, keep, { keptAs }), connection }
         const { isStreamed } = background
         const asked = askedIn(decoded)
-        detached ??= inBackground({ caller, context: named, ms, asked, client: connection, response, isStreamed })
+        const run = { context: named, ms, asked, request: again, repeated, ref, isStreamed }
+        detached ??= inBackground({ ...run, caller, client: connection, response })
+        const spends = repeated?.requestId ?? (again && requestId)
         const { earlier } = detached
         return {
           ...detached,
-          decoded: withKeep(decoded, keep, { keptAs, begun: detached.begin(input, named.echo), earlier }),
+          decoded: withKeep(decoded, keep, { keptAs, begun: detached.begin(input, named.echo), earlier, spends }),
         }
       }
       const joined = () => {
@@ -126,7 +134,7 @@ const makeCompatibleHandlers = Effect.gen(function* () {
         return id === undefined ? undefined : { id, from }
       }
       const isKept = (caller: Caller) => api === responsesApi && keptFor(caller) !== undefined
-      return runner.run(chat, withCredential(request), requestId, {
+      return runner.run(chat, withCredential(request), ref, {
         continued: (caller, parts) => {
           const isContinued =
             api === responsesApi && (isAsked || mayCompact(parts) || (mayBeKept(caller, parts) && namesOthers(parts)))
@@ -148,6 +156,7 @@ const makeCompatibleHandlers = Effect.gen(function* () {
           return Effect.gen(function* () {
             thread = yield* continueThread(caller, only)
             const isBackground = thread.background !== undefined
+            if (isBackground && repeated === undefined) again = repeatable(request, caller, only)
             compaction = yield* compactionOf(caller, thread.body, { isAsked, isBackground })
             const body = compaction?.body ?? thread.body
             return namesFiles(api, [body]) ? yield* inlineFiles(caller, body, found) : body

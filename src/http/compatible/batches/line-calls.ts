@@ -1,5 +1,5 @@
 /** Requests of batches, by the handlers of their routes: what a client may ask for alone, it may ask for in a batch. */
-import { Effect, Layer, Option } from "effect"
+import { Effect, Layer } from "effect"
 import { Overload } from "../../../admission/overload.ts"
 import { LineCalls, type LineReply, type LineRequest } from "../../../batches/line-calls.ts"
 import { Calls, newRequestId } from "../../../calls/calls.ts"
@@ -10,6 +10,7 @@ import { errorReply } from "../error-reply.ts"
 import { CompatibleHandlers } from "../exchange.ts"
 import { apiBelow } from "../reply.ts"
 import { LineResponse } from "./line-response.ts"
+import { ownRequest } from "./own-request.ts"
 
 export const layerLineCalls = Layer.effect(
   LineCalls,
@@ -53,28 +54,13 @@ export const layerLineCalls = Layer.effect(
 const requestOf = (
   { caller, path, body, tags, requestId }: LineRequest & { readonly requestId?: string },
   priced: ((price: CallPrice) => void) | undefined,
-): UploadRequest => {
-  const bytes = typeof body === "string" ? Buffer.from(body) : body
-  return {
-    source: {},
-    headers: {
-      "content-type": "application/json",
-      "content-length": String(bytes.length),
+): UploadRequest =>
+  ownRequest(
+    path,
+    body,
+    {
       ...(requestId !== undefined && { "idempotency-key": requestId }),
       ...(tags !== undefined && { "x-svc-tags": tags }),
     },
-    method: "POST",
-    url: path,
-    remoteAddress: Option.none(),
-    own: { caller, ...(priced !== undefined && { priced }) },
-    body: () => Effect.succeed(bytes),
-    chunks: () => inSlices(bytes),
-  }
-}
-
-const sliceBytes = 256 * 1024
-
-/** Each slice is copied in a turn of the event loop of its own. */
-async function* inSlices(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  for (let from = 0; from < bytes.length; from += sliceBytes) yield bytes.subarray(from, from + sliceBytes)
-}
+    { caller, ...(priced !== undefined && { priced }) },
+  )

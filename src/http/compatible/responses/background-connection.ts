@@ -67,11 +67,16 @@ export class BackgroundConnection implements Connection<ChatReply> {
     return this.#isBegun
   }
 
-  /** The response is held and stored: its client gets it. @param text as it runs */
-  begun(text: string): void {
+  /**
+   * The response is held and stored: its client gets it.
+   * @param text as it runs
+   * @param again whether its first events have been written before
+   */
+  begun(text: string, again = false): void {
     this.#isBegun = true
     const queued = editJsonText(text, [set("queued", "status")])
-    this.log.add(this.#events.begin(queued, text))
+    const first = this.#events.begin(queued, text)
+    if (!again) this.log.add(first)
     const { client, response, isStreamed, requestId, stallMs } = this.#options
     const headers = { "x-svc-request-id": requestId, "x-request-id": requestId }
     if (isStreamed) this.#beat = followLog(this.log, client, stallMs)

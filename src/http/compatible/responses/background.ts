@@ -6,8 +6,11 @@ import { responsesApi } from "../../../dialects/openai-responses/client.ts"
 import { begunResponse } from "../../../dialects/openai-responses/client-reply.ts"
 import type { Caller } from "../../../identity/caller.ts"
 import { BackgroundResponses, type RunningResponse } from "../../../kept-responses/background-responses.ts"
+import type { KeptRequest } from "../../../kept-responses/kept-response.ts"
+import { mostRequestBytes, type RepeatedResponse } from "../../../kept-responses/lost-responses.ts"
 import { writeJson } from "../../../protocol/json/json-text.ts"
 import { Sealing } from "../../../store/seal.ts"
+import type { RuntimeRequest } from "../../caller-request.ts"
 import type { CompatibleConnection } from "../connection.ts"
 import { BackgroundConnection } from "./background-connection.ts"
 import { type Asked, beginResponse, type KeptContext } from "./keeping.ts"
@@ -23,6 +26,12 @@ interface Detached {
   readonly client: CompatibleConnection
   readonly response: ServerResponse
   readonly isStreamed: boolean
+  /** The request, for another node, if this one dies; undefined if it cannot be repeated. */
+  readonly request: KeptRequest | undefined
+  /** The call of a response that is made once more; undefined for a new one. */
+  readonly repeated: RepeatedResponse | undefined
+  /** The gateway's request id of the call. */
+  readonly ref: string
 }
 
 /** The connection of a response that runs without its client, and the steps before and after its call. */
@@ -30,9 +39,9 @@ export const makeBackground = Effect.gen(function* () {
   const { sealer } = yield* Sealing
   const { streamStallMs: stallMs } = yield* WeirConfig
   const responses = yield* BackgroundResponses
-  const repeated = yield* makeRepeated
+  const answerRepeated = yield* makeRepeated
 
-  return ({ caller, context, ms, asked, ...client }: Detached) => {
+  return ({ caller, context, ms, asked, request, repeated, ref, ...client }: Detached) => {
     const { requestId, model, kept } = context
     // A request that is read again, with more marks, has its fields echoed with them, by the connection of the first reading.
     const current: KeptContext & { echo?: KeptContext["echo"] } = { ...context }
@@ -43,7 +52,7 @@ export const makeBackground = Effect.gen(function* () {
       model,
       events: responsesApi.events(current),
     })
-    const named = { orgId: caller.org.id, id: kept.id, log: connection.log, stop: () => connection.stop() }
+    const named = { orgId: caller.org.id, id: kept.id, ref, log: connection.log, stop: () => connection.stop() }
     let running: RunningResponse | undefined
     /** @param input its own items @param echo the fields of the request that it repeats */
     const begin = (input: ReadonlyArray<string>, echo: KeptContext["echo"]) =>
@@ -52,8 +61,13 @@ export const makeBackground = Effect.gen(function* () {
         const content = { input, response: writeJson(begunResponse(current)) }
         const response = { ...named, content }
         running = response
+        if (repeated !== undefined) {
+          responses.goOn(response, repeated.part)
+          connection.begun(content.response, repeated.part > 0)
+          return Effect.void
+        }
         return Effect.map(
-          responses.begin(response, beginResponse(sealer, caller, current, content, { ms, asked })),
+          responses.begin(response, beginResponse(sealer, caller, current, content, { ms, asked, request })),
           () => connection.begun(content.response),
         )
       })
@@ -63,7 +77,34 @@ export const makeBackground = Effect.gen(function* () {
       const { input } = running.content
       return responses.ended(running, failed === undefined ? undefined : { input, response: failed }, usage)
     })
-    const earlier = asked && repeated({ ...client, caller, asked, stallMs })
+    const earlier = asked && answerRepeated({ ...client, caller, asked, stallMs })
     return { connection, begin, after, earlier }
   }
 })
+
+/** Headers that change a call. */
+const kept = [
+  "x-svc-session-id",
+  "x-svc-purpose",
+  "x-svc-tags",
+  "x-svc-cache",
+  "cache-control",
+  "x-session-affinity",
+] as const
+
+/**
+ * A request as it may be made once more. Undefined if it is too large, or if policies read it: values that they mask are in no row.
+ * @param body without its content encoding
+ */
+export const repeatable = (
+  { headers }: Pick<RuntimeRequest, "headers">,
+  caller: Caller,
+  body: Uint8Array,
+): KeptRequest | undefined => {
+  if (caller.policies.inbound.length > 0 || body.length > mostRequestBytes) return undefined
+  const named = kept.flatMap((name) => {
+    const value = headers[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return { headers: Object.fromEntries(named), body: Buffer.from(body).toString("utf8") }
+}

@@ -10,8 +10,10 @@ import { appendedItems } from "../../../kept-responses/conversation.ts"
 import {
   type Keeping,
   type KeptContent,
+  type KeptRequest,
   ownerOf,
   sealHash,
+  sealRequest,
   sealResponse,
 } from "../../../kept-responses/kept-response.ts"
 import { dayOfResponse, keptResponseId } from "../../../kept-responses/response-id.ts"
@@ -87,19 +89,27 @@ export interface Asked {
   readonly payloadHash: string
 }
 
+interface BegunWith {
+  readonly ms: number
+  readonly asked: Asked | undefined
+  /** The request, for another node, if this one dies; undefined if it cannot be repeated. */
+  readonly request: KeptRequest | undefined
+}
+
 /** The facts of a response that begins. */
 export const beginResponse = (
   sealer: Sealer,
   caller: Caller,
   context: KeptContext,
   content: KeptContent,
-  { ms, asked }: { readonly ms: number; readonly asked: Asked | undefined },
+  { ms, asked, request }: BegunWith,
 ) => {
-  const facts = { ...factsOf(caller, context, ms), state: "completed", items: [] } as const
+  const { id } = context.kept
+  const again = request && { key: caller.keyId, sealed: sealRequest(sealer, caller.org.id, id, request) }
+  const facts = { ...factsOf(caller, context, ms), state: "completed", items: [], again } as const
   if (asked === undefined) return sealResponse(sealer, facts, content)
-  const { requestId: request, payloadHash } = asked
-  const hash = sealHash(sealer, caller.org.id, facts.id, payloadHash)
-  return sealResponse(sealer, { ...facts, asked: { key: caller.keyId, request, hash } }, content)
+  const hash = sealHash(sealer, caller.org.id, facts.id, asked.payloadHash)
+  return sealResponse(sealer, { ...facts, asked: { key: caller.keyId, request: asked.requestId, hash } }, content)
 }
 
 /**
