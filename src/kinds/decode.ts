@@ -43,7 +43,7 @@ export const checkExchange = (
     if (issues.length > 0) return Result.fail(invalidInput(issues))
     // A route that knows kept exchanges has replaced it by their thread.
     if (request.after !== undefined)
-      return Result.fail(invalidInput([{ path: `${before}after`, message: "can be used over HTTP only" }]))
+      return Result.fail(invalidInput([{ path: `${before}after`, message: "cannot be used here" }]))
     const exact = placesOfExchange(request, before)
     return Result.succeed({ request: chatRequestOf(request, { ...source, exact }), payloadHash })
   })

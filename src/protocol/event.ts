@@ -102,7 +102,7 @@ export const MediaDelta = Schema.Union([ImageDelta, AudioDelta, SegmentDelta])
 export type MediaDelta = typeof MediaDelta.Type
 
 export const WarnEvent = Schema.Struct({
-  code: Schema.Literals(["params_clamped", "vendor_failover", "settlement_deferred", "budget_near"]),
+  code: Schema.Literals(["params_clamped", "vendor_failover", "settlement_deferred", "budget_near", "not_kept"]),
   message: Schema.String,
   detail: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
 })

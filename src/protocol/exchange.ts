@@ -103,7 +103,7 @@ export const ExchangeRequest = Schema.Struct({
   meta: Schema.optionalKey(ExchangeMeta),
   cache: Schema.optionalKey(ExchangeCache),
   stream: Schema.optionalKey(Schema.Boolean),
-  /** Keeps this exchange, if its organisation keeps responses, so that another one can go on from it. Over HTTP. */
+  /** Keeps this exchange, if its organisation keeps responses, so that another one can go on from it. */
   keep: Schema.optionalKey(Schema.Boolean),
   /** The `requestId` of the reply of a kept exchange, which this one goes on from: its thread comes before this one's. */
   after: Schema.optionalKey(

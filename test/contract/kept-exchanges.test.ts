@@ -113,14 +113,69 @@ describe("a kept exchange", () => {
     expect([reply.status, reply.headers.get("x-svc-warning")]).toEqual([200, "not_kept"])
   })
 
-  it("is refused on a socket, with the way to ask for it", async () => {
-    const { baseUrl, keyId, key } = gateway()
-    const socket = await openSocket(`${baseUrl}/t1/socket`, { "x-svc-key-id": keyId, "x-svc-key": key })
-    socket.send({ id: "a", exchange: { model: "main", thread: say("x"), keep: true } })
-    socket.send({ id: "b", exchange: { model: "main", thread: say("x"), after: "req_AAAAAAAAAAAAAAAA" } })
-    const isRefused = (id: string) =>
-      socket.messages.some((message) => message["id"] === id && JSON.stringify(message).includes("over HTTP only"))
-    await socket.until(() => isRefused("a") && isRefused("b"))
-    socket.ws.close()
+  describe("on a socket", () => {
+    const open = ({ baseUrl, keyId, key }: ReturnType<typeof gateway>) =>
+      openSocket(`${baseUrl}/t1/socket`, { "x-svc-key-id": keyId, "x-svc-key": key })
+    type Socket = Awaited<ReturnType<typeof open>>
+    let sent = 0
+    /** @returns the last message of an exchange, and the gateway's id of it */
+    const ask = async (socket: Socket, exchange: object) => {
+      const id = `exchange-${++sent}`
+      socket.send({ id, exchange: { model: "main", ...exchange } })
+      const last = await socket.until(
+        (message) =>
+          message.id === id && (["t.close", "t.err"].includes(message.event ?? "") || message.status !== undefined),
+      )
+      const opened = socket.messages.find((message) => message.id === id && message.event === "t.open")
+      return {
+        id,
+        last,
+        text: JSON.stringify(last),
+        requestId: String(/"(req_[\w-]{16})"/.exec(JSON.stringify(opened ?? last))?.[1]),
+      }
+    }
+
+    it.each([true, false])("is kept and gone on from, also over HTTP; streamed: %s", async (stream) => {
+      gateway().vendor.script(answering({ words: ["Blue", " it is"], inTokens: 10, outTokens: 5 }))
+      const socket = await open(gateway())
+      const first = await ask(socket, { thread: say("Remember the colour blue"), keep: true, stream })
+      const second = await ask(socket, { thread: say("Which one?"), keep: true, after: first.requestId, stream })
+      expect(second.text).not.toContain("error")
+      await idOf(await exchange("main", "Again?", { after: second.requestId }))
+      expect(JSON.stringify(gateway().vendor.calls.at(-1)?.body)).toMatch(
+        /Remember the colour blue.*Blue it is.*Which one.*Blue it is.*Again/,
+      )
+      const erased = await gateway().call("DELETE", `/openai/v1/responses/${first.requestId}`)
+      expect(erased.status).toBe(200)
+      expect((await ask(socket, { thread: say("x"), after: second.requestId, stream })).text).toContain("not_found")
+      socket.ws.close()
+    })
+
+    it("that another organisation kept is unknown, and so are odd ids", async () => {
+      const first = await idOf(await exchange("main", "x"))
+      const socket = await open(other())
+      expect((await ask(socket, { thread: say("y"), after: first })).text).toContain("not_found")
+      expect((await ask(socket, { thread: say("y"), after: "req_" })).text).toContain("of a kept reply")
+      socket.ws.close()
+    })
+
+    it("of an organisation that keeps nothing is answered, with a warning", async () => {
+      const socket = await open(other())
+      const streamed = await ask(socket, { thread: say("x"), keep: true })
+      const events = socket.messages.filter(({ id }) => id === streamed.id).map(({ event }) => event)
+      expect([events[0], events.includes("t.warn")]).toEqual(["t.open", true])
+      expect(JSON.stringify(socket.messages)).toContain("not_kept")
+      const whole = await ask(socket, { thread: say("x"), keep: true, stream: false })
+      expect(whole.last).toMatchObject({ headers: { "x-svc-warning": "not_kept" } })
+      socket.ws.close()
+    })
+
+    it("is too large with what it goes on from", async () => {
+      gateway().vendor.script(answering({ words: ["ok"], inTokens: 10, outTokens: 5 }))
+      const first = await idOf(await exchange("claude", "a long text ".repeat(100_000), { params: { maxTokens: 10 } }))
+      const socket = await open(gateway())
+      expect((await ask(socket, { thread: say("x"), after: first })).text).toContain("payload_too_large")
+      socket.ws.close()
+    })
   })
 })

@@ -1,4 +1,4 @@
-/** `keep` and `after` of `POST /t1/exchange`: an exchange that is kept, and one that goes on from it. */
+/** `keep` and `after` of twp/1: an exchange that is kept, and one that goes on from it. */
 import { Clock, Effect, Result } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import { withKeep } from "../../calls/held-call.ts"
@@ -13,7 +13,7 @@ import { messagesFrom } from "../../kinds/chat/thread-texts.ts"
 import { partsInclude } from "../../media/parts-include.ts"
 import { bodyTooLarge, serviceError } from "../../protocol/error.ts"
 import { type Decoded, parseBody } from "../../protocol/json/json-body.ts"
-import { cut, editJson } from "../../protocol/json/json-edit.ts"
+import { cut, editJson, type JsonPath } from "../../protocol/json/json-edit.ts"
 import { JsonSource } from "../../protocol/json/json-source.ts"
 import { Sealing } from "../../store/seal.ts"
 import { keepExchange, keptFor } from "../compatible/responses/keeping.ts"
@@ -23,18 +23,27 @@ import type { RouteError } from "../respond.ts"
 
 const mark = '"after"'
 
-export const makeKeptExchanges = Effect.gen(function* () {
+interface Place {
+  /** The path of the exchange in a body. */
+  readonly path: JsonPath
+  /** The largest body of an exchange with the thread that it goes on from. */
+  readonly mostBytes: number
+}
+
+/** @param place of exchanges in their bodies; a body is one, if it is absent */
+export const makeKeptExchanges = Effect.fnUntraced(function* (place?: Place) {
   const kept = yield* KeptResponses
   const { sealer } = yield* Sealing
   const { bodyMaxBytes } = yield* WeirConfig
+  const { path, mostBytes } = place ?? { path: [], mostBytes: bodyMaxBytes }
   const clock = yield* Clock.Clock
 
   /** The messages of a kept exchange and of those that it went on from. */
   const threadOf = Effect.fnUntraced(function* (caller: Caller, after: string) {
     const { org } = caller
     const id = yield* kept.idOf(org, after)
-    const thread = id === undefined ? undefined : yield* kept.thread(org, ownerOf(caller), id, bodyMaxBytes)
-    if (thread?._tag === "TooLong") return yield* bodyTooLarge(bodyMaxBytes)
+    const thread = id === undefined ? undefined : yield* kept.thread(org, ownerOf(caller), id, mostBytes)
+    if (thread?._tag === "TooLong") return yield* bodyTooLarge(mostBytes)
     const responses = thread?._tag === "Found" ? thread.responses : []
     if (id === undefined || responses.length === 0 || responses.some(({ api }) => api !== "twp/1")) {
       return yield* serviceError(
@@ -47,7 +56,7 @@ export const makeKeptExchanges = Effect.gen(function* () {
   })
 
   /** The steps of one exchange. */
-  return (requestId: string, connection: NodeConnection<ChatReply>) => {
+  return (requestId: string, connection: Pick<NodeConnection<ChatReply>, "notice">) => {
     let previous: string | undefined
     let from = 0
     return {
@@ -62,15 +71,15 @@ export const makeKeptExchanges = Effect.gen(function* () {
         const [body = Buffer.concat(parts)] = parts.length === 1 ? parts : []
         return Effect.gen(function* () {
           const parsed = parseBody(body)
-          const after = Result.isSuccess(parsed) && isObject(parsed.success) ? parsed.success["after"] : undefined
+          const after = Result.isSuccess(parsed) ? valueAt(parsed.success, [...path, "after"]) : undefined
           // Another value is refused with the rest of the request.
           if (typeof after !== "string" || !/^req_[\w-]{16}$/.test(after)) return body
           const { id, messages } = yield* threadOf(caller, after)
           previous = id
           from = messages.length
-          const thread = `[${[...messages, ...messagesFrom(body, 0)].join(",")}]`
-          const whole = editJson(body, [cut("after"), { path: ["thread"], json: thread }])
-          return whole.length > bodyMaxBytes ? yield* bodyTooLarge(bodyMaxBytes) : whole
+          const thread = `[${[...messages, ...messagesFrom(body, 0, path)].join(",")}]`
+          const whole = editJson(body, [cut(...path, "after"), { path: [...path, "thread"], json: thread }])
+          return whole.length > mostBytes ? yield* bodyTooLarge(mostBytes) : whole
         })
       },
 
@@ -98,3 +107,7 @@ export const makeKeptExchanges = Effect.gen(function* () {
 /** The message that a kept reply is in the thread. */
 const replyOf = (response: string): string =>
   `{"role":"assistant","blocks":${new JsonSource(response).textAt(["blocks"]) ?? "[]"}}`
+
+/** A member of nested objects; undefined if it is not there. */
+const valueAt = (json: unknown, path: JsonPath): unknown =>
+  path.reduce<unknown>((found, name) => (isObject(found) ? found[name] : undefined), json)

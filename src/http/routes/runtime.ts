@@ -53,7 +53,7 @@ export const makeRuntimeAnswers = Effect.gen(function* () {
   const runtime = yield* makeRuntime
   const videos = yield* makeVideos
   const large = yield* LargeRequests
-  const keptExchange = yield* makeKeptExchanges
+  const keptExchange = yield* makeKeptExchanges()
   const exchange: DirectHandler = (request, response) => {
     const requestId = newRequestId()
     const connection = new NodeConnection<ChatReply>(response, requestId)

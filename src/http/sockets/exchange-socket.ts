@@ -5,16 +5,19 @@
 import { Effect, Result } from "effect"
 import { Overload } from "../../admission/overload.ts"
 import { Calls, newRequestId } from "../../calls/calls.ts"
-import { withMasked } from "../../calls/held-call.ts"
+import { type DecodedCall, withMasked } from "../../calls/held-call.ts"
 import { Keyed, makeForkIn } from "../../collections.ts"
+import { WeirConfig } from "../../config.ts"
+import type { Caller } from "../../identity/caller.ts"
 import { chat } from "../../kinds/chat/chat.ts"
+import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
+import { messagesFrom } from "../../kinds/chat/thread-texts.ts"
 import { checkExchange } from "../../kinds/decode.ts"
 import { type Masking, maskBody, textsWithMarks } from "../../policies/masks/mask-request.ts"
 import { closing } from "../../protocol/closing-code.ts"
 import { errorBody, type ServiceError, serviceError, shuttingDown } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
-import { invalidInput } from "../../protocol/json/issues.ts"
 import { type Decoded, decodeJson, parseBody } from "../../protocol/json/json-body.ts"
 import { ClientMessage, socketProtocol } from "../../protocol/socket.ts"
 import { toServiceError } from "../../store/unavailable.ts"
@@ -23,6 +26,7 @@ import { makeForCaller } from "../caller-request.ts"
 import { makeMaskedReading } from "../masked-reading.ts"
 import { NodeConnection } from "../node-connection.ts"
 import type { RouteError } from "../respond.ts"
+import { makeKeptExchanges } from "../routes/kept-exchanges.ts"
 import { makeRuntime } from "../routes/session.ts"
 import type { ClientSocket } from "./client-socket.ts"
 import { ExchangeStream, tellingRetry } from "./exchange-stream.ts"
@@ -31,7 +35,8 @@ import { makeSocketCallers, type SocketCaller } from "./socket-callers.ts"
 import { SocketEvents } from "./socket-events.ts"
 import type { UpgradeHandler } from "./upgrades.ts"
 
-const notKeptHere = invalidInput([{ path: "exchange.keep", message: "can be used over HTTP only" }])
+/** The place of an exchange in its message. */
+const place = ["exchange"]
 
 type Message<Field extends string> = Extract<ClientMessage, { readonly [F in Field]: unknown }>
 
@@ -47,16 +52,26 @@ export const makeExchangeSocket = Effect.gen(function* () {
   const { traced } = yield* makeForCaller
   const { heartbeat } = yield* makeRuntime
   const run = yield* makeForkIn
+  const { socketFrameBytes } = yield* WeirConfig
+  // A thread is read here as a message is, and has the same limit.
+  const keptExchange = yield* makeKeptExchanges({ path: place, mostBytes: socketFrameBytes })
 
-  /** Reads the exchange of a message, with the marks of its caller's masks. */
-  const read = (exchange: Message<"exchange">["exchange"], text: Buffer, masking: Masking | undefined) => {
+  /**
+   * Reads the exchange of a message, with the marks of its caller's masks.
+   * @param exchange undefined if the text is not the one that the client sent
+   */
+  const read = (
+    exchange: Message<"exchange">["exchange"] | undefined,
+    text: Uint8Array,
+    masking: Masking | undefined,
+  ): { readonly decoded: Decoded<DecodedCall<ChatRequest>>; readonly body: Uint8Array } => {
     const { body, masked } = maskBody(text, masking)
-    const again = masked === undefined ? undefined : readMessage(body)
-    const asked =
-      again !== undefined && Result.isSuccess(again) && "exchange" in again.success ? again.success.exchange : exchange
-    if (asked.keep === true) return Result.fail(notKeptHere)
+    const message = masked === undefined && exchange !== undefined ? undefined : readMessage(body)
+    if (message !== undefined && Result.isFailure(message)) return { decoded: Result.fail(message.failure), body }
+    const again = message?.success
+    const asked = (again !== undefined && "exchange" in again ? again.exchange : exchange) ?? {}
     const decoded = checkExchange({ stream: true, ...asked }, asked, { body, read: promptOf }, "exchange.")
-    return withMasked(decoded, masked)
+    return { decoded: withMasked(decoded, masked), body }
   }
 
   const serve = (socket: ClientSocket, from: SocketCaller) => {
@@ -81,14 +96,24 @@ export const makeExchangeSocket = Effect.gen(function* () {
       running++
       const refused = (error: RouteError) =>
         Effect.map(logCause(toServiceError(error), requestId), () => stream.refuse(error))
-      const admitted = Effect.flatMap(Effect.andThen(overload.check(calls.open()), from.again), (caller) =>
+      const kept = keptExchange(requestId, stream)
+      const readAs = (caller: Caller, whole: Uint8Array, asked?: typeof exchange) =>
         masked.read({
           caller,
           requestId,
-          texts: (masking) => Effect.sync(() => textsWithMarks(text, masking)),
-          read: (masking) => Effect.sync(() => ({ caller, decoded: read(exchange, text, masking) })),
-        }),
-      )
+          texts: (masking) => Effect.sync(() => textsWithMarks(whole, masking)),
+          read: (masking) =>
+            Effect.sync(() => {
+              const { decoded, body } = read(asked, whole, masking)
+              return { caller, decoded: kept.keeping(caller, decoded, () => messagesFrom(body, kept.from(), place)) }
+            }),
+        })
+      const admitted = Effect.flatMap(Effect.andThen(overload.check(calls.open()), from.again), (caller) => {
+        const continued = kept.continued(caller, [text])
+        return continued === undefined
+          ? readAs(caller, text, exchange)
+          : Effect.flatMap(continued, (whole) => readAs(caller, whole))
+      })
       const exchanged = Effect.flatMap(Effect.result(admitted), (read) =>
         Result.isFailure(read) ? refused(read.failure) : calls.run({ requestId, kind: chat, ...read.success }, stream),
       )

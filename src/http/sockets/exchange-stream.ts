@@ -5,6 +5,7 @@
 
 import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "../../calls/connection.ts"
 import { errorBody, type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { WarnEvent } from "../../protocol/event.ts"
 import type { ExchangeResponse } from "../../protocol/exchange.ts"
 import { writeJson } from "../../protocol/json/json-text.ts"
 import { toServiceError } from "../../store/unavailable.ts"
@@ -40,6 +41,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
   #listener: ConnectionListener | undefined
   readonly #ended: () => void
   #isOver = false
+  #isNotKept = false
 
   constructor({ socket, id, requestId, room, ended }: StreamOptions) {
     this.events = new SocketEvents(id)
@@ -62,6 +64,11 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
     this.#tellRoom()
   }
 
+  /** It is to be kept, and its organisation keeps nothing: its client gets a warning. */
+  notice(): void {
+    this.#isNotKept = true
+  }
+
   /** The client has left, or has cancelled the exchange. */
   gone(): void {
     if (this.#isOver) return
@@ -77,7 +84,7 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
 
   send({ status, headers, body }: WholeReply<ExchangeResponse>): void {
     if (this.#isOver) return
-    const told = JSON.stringify(headersOf(headers))
+    const told = JSON.stringify({ ...headersOf(headers), ...(this.#isNotKept && { "x-svc-warning": notKept.code }) })
     const json = typeof body === "string" ? body : writeJson(body)
     this.#socket.sendFrames(this.events.message(`"status":${status},"headers":${told},"body":${json}`))
     this.#ended()
@@ -91,8 +98,10 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
 
   write(part: StreamPart): boolean {
     if (this.#isOver || typeof part !== "string") return true
-    if (this.#room === undefined) return this.#socket.sendFrames(part)
-    const frames = framesIn(part)
+    const warned = this.#isNotKept ? part + this.events.warn(notKept) : part
+    this.#isNotKept = false
+    if (this.#room === undefined) return this.#socket.sendFrames(warned)
+    const frames = framesIn(warned)
     this.#held = [...this.#held, ...frames]
     for (const { bytes } of frames) this.#heldBytes += bytes
     this.#sendHeld()
@@ -153,6 +162,11 @@ export class ExchangeStream implements Connection<ExchangeResponse> {
   #tellRoom(): void {
     if (!this.#isOver && this.#hasRoom()) this.#listener?.room()
   }
+}
+
+const notKept: WarnEvent = {
+  code: "not_kept",
+  message: "The organisation keeps no responses: nothing can go on from this exchange",
 }
 
 const noRoom = serviceError("stream_backpressure", "The client gave the exchange no room in time")
