@@ -129,7 +129,16 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
       isAsked ? maskedByEngines(tagged, engineAccountOf(services, tagged)) : Effect.succeed(decoded.success),
     ),
   )
-  const { request, masked, keep, begun, spends, files, missing = none } = Result.getOrElse(read, () => decoded.success)
+  const {
+    request,
+    masked,
+    keep,
+    begun,
+    spends,
+    atVendor,
+    files,
+    missing = none,
+  } = Result.getOrElse(read, () => decoded.success)
   const review = reviewOf(reply, tagged, begun === undefined ? masked?.marks : undefined, services, about)
   const given = {
     services,
@@ -143,6 +152,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
     keep,
     begun,
     spends,
+    atVendor,
     files,
     limits,
     waiting,

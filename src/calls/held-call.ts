@@ -20,6 +20,7 @@ import type { CallReview } from "./reply/reply-review.ts"
 import type { CallServices } from "./services.ts"
 import type { Reserved } from "./settle/reserve.ts"
 import type { Conversation } from "./vendor/conversation.ts"
+import type { VendorRun } from "./vendor/vendor-run.ts"
 
 /** A request that could be read. */
 export interface DecodedCall<Request, Body extends object = object> {
@@ -30,6 +31,8 @@ export interface DecodedCall<Request, Body extends object = object> {
   readonly begun?: Effect.Effect<void, StoreUnavailable> | undefined
   /** The request id that its settlement spends, if its caller gave none; absent if it spends none. */
   readonly spends?: string | undefined
+  /** Its reply is made in its vendor's background; absent if it is made while the call waits. */
+  readonly atVendor?: VendorRun | undefined
   /** Answers a repeated request with the reply that its caller has already. False if there is none: then it is made. */
   readonly earlier?: Effect.Effect<boolean, ServiceError | StoreUnavailable> | undefined
   /** The marks that replace values of the client's request; absent if nothing was masked. */
@@ -56,7 +59,7 @@ export const withMasked = <Request, Body extends object, E>(
 export const withKeep = <Request extends CallRequest, Body extends object, E>(
   decoded: Result.Result<DecodedCall<Request>, E>,
   keep: KeepReply<Body>,
-  more: { readonly keptAs?: string } & Pick<DecodedCall<Request>, "begun" | "earlier" | "spends"> = {},
+  more: { readonly keptAs?: string } & Pick<DecodedCall<Request>, "begun" | "earlier" | "spends" | "atVendor"> = {},
 ): Result.Result<DecodedCall<Request, Body>, E> =>
   Result.map(decoded, (read) => {
     const { keptAs, ...alone } = more
@@ -110,6 +113,7 @@ export interface AdmittedCall<Body extends object> {
   readonly keep: KeepReply<Body> | undefined
   readonly begun: DecodedCall<never>["begun"]
   readonly spends: DecodedCall<never>["spends"]
+  readonly atVendor: DecodedCall<never>["atVendor"]
   readonly files: DecodedCall<never>["files"]
   readonly limits: CountedLimits
   /** Matches of content policies so far. */

@@ -7,6 +7,7 @@ import { onlyWords } from "../policies/parts.ts"
 import { contentBlocked, nothingFound, type Verdict } from "../policies/review.ts"
 import type { ServiceError } from "../protocol/error.ts"
 import type { WarnEvent } from "../protocol/event.ts"
+import type { Timeouts } from "../protocol/timeout-tiers.ts"
 import type { Caching } from "../reply-cache/outcome.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import { spanned } from "../telemetry/tracing.ts"
@@ -16,12 +17,14 @@ import type { CacheableReply } from "./reply/cacheable-reply.ts"
 import { abandon, lookForReply, placeFor } from "./reply/reply-caching.ts"
 import { type Restore, SharedStream } from "./reply/shared-reply.ts"
 import { earlierParts, endOf } from "./review-about.ts"
+import type { CallServices } from "./services.ts"
 import { cachedCharge } from "./settle/cached-bill.ts"
 import { noteDenial } from "./settle/report.ts"
 import { reserve } from "./settle/reserve.ts"
-import { type EndedEarly, makeConversation } from "./vendor/conversation.ts"
-import { answeredBefore } from "./vendor/given-reply.ts"
+import { type Conversation, type EndedEarly, makeConversation } from "./vendor/conversation.ts"
+import { answeredBefore, unaffected } from "./vendor/given-reply.ts"
 import { Signal } from "./vendor/signal.ts"
+import { longestRunMs, runAtVendor, type VendorRun } from "./vendor/vendor-run.ts"
 
 type Refusal = ServiceError | StoreUnavailable
 
@@ -135,7 +138,7 @@ const nearOf = <Body extends object>(
 }
 
 const conversationOf = <Body extends object>(
-  { services, call, reply, files }: AdmittedCall<Body>,
+  { services, call, reply, files, atVendor }: AdmittedCall<Body>,
   task: Task<Body>,
   caching: Caching | undefined,
   startedAtMs: number,
@@ -148,12 +151,15 @@ const conversationOf = <Body extends object>(
   const { context, config, catalogue, nowMs } = services
   const given = call.caller.batch?.given
   const { client, health, targets } =
-    given === undefined ? { ...services, targets: task.targets } : answeredBefore(services, task.targets, given)
+    given === undefined ? placeOf(services, task, atVendor) : answeredBefore(services, task.targets, given)
   const current = catalogue.current()
   health.inForce(current)
-  return makeConversation({
+  const conversation: Conversation = makeConversation({
     requestId: call.requestId,
-    client: task.clientOf?.(client) ?? client,
+    client:
+      atVendor === undefined
+        ? (task.clientOf?.(client) ?? client)
+        : runAtVendor(atVendor, { ...services, fork: forkIn(services), current: asked }),
     health,
     context,
     work: task,
@@ -164,9 +170,34 @@ const conversationOf = <Body extends object>(
     startedAtMs,
     stream: task.opening === undefined ? undefined : flight === undefined ? reply : new SharedStream(reply, flight),
     maxReplyBytes: config.upstreamMaxBytes,
-    timeoutsOf: (target) => task.timeoutsOf(target),
+    timeoutsOf: (target) => (atVendor === undefined ? task.timeoutsOf(target) : whileAtVendor(task.timeoutsOf(target))),
     signal: new Signal<EndedEarly>(),
   })
+  function asked() {
+    return conversation.target
+  }
+  return conversation
 }
+
+/** A response that runs at a vendor already is followed there, also while that cools down. */
+const placeOf = (
+  services: CallServices,
+  { targets }: Pick<Conversation, "targets">,
+  atVendor: VendorRun | undefined,
+) => {
+  const key = atVendor?.target
+  return key === undefined
+    ? { ...services, targets }
+    : { ...services, health: unaffected(services.health), targets: targets.filter((target) => target.key === key) }
+}
+
+const forkIn = ({ context }: CallServices) => Effect.runForkWith(context)
+
+const whileAtVendor = (timeouts: Timeouts): Timeouts => ({
+  ...timeouts,
+  ttfb: longestRunMs,
+  idle: longestRunMs,
+  total: longestRunMs,
+})
 
 const none: ReadonlyArray<never> = []

@@ -160,7 +160,7 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
   )
 
   document.vendors?.forEach((vendor, v) => {
-    const { dialect, profile, apiVersion, aws, google, azure, credential, batch, files } = vendor
+    const { dialect, profile, apiVersion, aws, google, azure, credential, batch, background, files } = vendor
     if (addressOf(vendor) === undefined) problems.push({ path: ["vendors", v, "baseUrl"], message: "is missing" })
 
     const fits = profile === undefined || profilesOf(dialect).includes(profile)
@@ -183,6 +183,9 @@ export const checkReferences = (document: CatalogueDocument): ReadonlyArray<Prob
     if (azure !== undefined) {
       const message = azureProblem(profile, azure, credential)
       if (message !== undefined) problems.push({ path: ["vendors", v, "azure"], message })
+    }
+    if (background === "vendor" && dialect !== "openai-responses") {
+      problems.push({ path: ["vendors", v, "background"], message: `${nameOf(vendor)} has no background` })
     }
     if (batch === "vendor" && !hasBatches(vendor)) {
       problems.push({ path: ["vendors", v, "batch"], message: `${nameOf(vendor)} has no batches` })

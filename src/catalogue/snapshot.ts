@@ -67,6 +67,7 @@ export interface TargetVendor
     AddressedVendor,
     | "id"
     | "baseUrl"
+    | "background"
     | "credential"
     | "aws"
     | "google"

@@ -13,7 +13,7 @@ import { recordBackgroundResponses } from "../telemetry/metrics.ts"
 import { BackgroundStore, type CalledResponse, type EventPart, type SealedResponse } from "./background-store.ts"
 import { ContentObjects, type RowContent } from "./content-objects.ts"
 import type { EventLog, EventReader } from "./event-log.ts"
-import { type KeptContent, openResponse, sealContent } from "./kept-response.ts"
+import { type KeptContent, type KeptWork, openResponse, sealContent, sealWork } from "./kept-response.ts"
 import { makeLostResponses, type Repeat, withState } from "./lost-responses.ts"
 
 /** A response that runs on this node. */
@@ -53,6 +53,10 @@ export class BackgroundResponses extends Context.Service<
     readonly goOn: (response: RunningResponse, part: number) => void
     /** From now on, this node makes responses again whose nodes have died, until the scope is closed. */
     readonly repeatWith: (repeat: Repeat) => Effect.Effect<void, never, Scope.Scope>
+    /** Notes that a response runs at its vendor. @returns false if it was cancelled or erased */
+    readonly works: (response: RunningResponse, work: KeptWork) => Effect.Effect<boolean, StoreUnavailable>
+    /** Leaves a response that goes on at its vendor to other nodes. */
+    readonly leave: (response: RunningResponse) => Effect.Effect<void>
     /** A response that runs on this node. */
     readonly running: (orgId: string, id: string) => RunningResponse | undefined
     /**
@@ -206,6 +210,12 @@ export class BackgroundResponses extends Context.Service<
         begin: (response, facts) => Effect.map(store.begin(response.orgId, facts, leaseMs), () => runs(response, 0)),
         goOn: runs,
         repeatWith: lost.repeatWith,
+        works: (response, work) => store.works(response, sealWork(sealer, response.orgId, response.id, work)),
+        leave: (response) => {
+          response.log.end()
+          forget(response)
+          return Effect.asVoid(store.renew([response], 0))
+        },
         running: (orgId, id) => running.get(keyOf(orgId, id))?.response,
         ended: (response, failed, usage) => {
           const { orgId, id, log } = response

@@ -29,6 +29,8 @@ export interface LostResponse extends SealedResponse, CalledResponse {
   readonly counts: BilledCounts | undefined
   /** Its request, sealed, and the caller's key; undefined if it cannot be repeated. */
   readonly again: { readonly keyId: string; readonly sealed: Uint8Array } | undefined
+  /** Its work at a vendor, sealed; undefined if it runs at none. */
+  readonly work: Uint8Array | undefined
   /** The request id that its settlement spends. */
   readonly requestId: string
   readonly createdAt: Date
@@ -83,6 +85,8 @@ export class BackgroundStore extends Context.Service<
       ref: string,
       leaseMs: number,
     ) => Effect.Effect<Taken, StoreUnavailable>
+    /** Notes that a response runs at its vendor. @returns false if it has ended, was erased, or another call makes it */
+    readonly works: (response: CalledResponse, work: Uint8Array) => Effect.Effect<boolean, StoreUnavailable>
     /** Adds nothing to a response that was erased, or that another call makes. */
     readonly addEvents: (
       response: CalledResponse,
@@ -175,7 +179,7 @@ export class BackgroundStore extends Context.Service<
             shards,
             ({ sql, books }) => sql`
               select r.org_id, r.id, r.content, r.object_id, r.object_bytes::float8 as object_bytes, r.app_id, r.person_id,
-                r.end_user_id, r.key_id, r.request, r.created_at, coalesce(r.ref, ${books}response_request(r.id)) as ref,
+                r.end_user_id, r.key_id, r.request, r.work, r.created_at, coalesce(r.ref, ${books}response_request(r.id)) as ref,
                 coalesce(r.request_id, ${books}response_request(r.id)) as request_id, h.usage
               from (
                 select * from ${books}responses q
@@ -196,6 +200,16 @@ export class BackgroundStore extends Context.Service<
                 if (row?.outcome === "taken") return { _tag: "Taken", part: row.part }
                 return { _tag: row?.outcome === "spent" ? "Spent" : "Gone" }
               }),
+              bounded,
+            ),
+        works: ({ orgId, id, ref }, work) =>
+          at(orgId)
+            .run(
+              ({ sql, books }) => sql<{ readonly works: boolean }>`
+                select ${books}response_works(${orgId}, ${id}, ${ref}, ${work}::bytea) as works`,
+            )
+            .pipe(
+              Effect.map(([row]) => row?.works === true),
               bounded,
             ),
         addEvents: ({ orgId, id, ref }, { part, content }, keptMs) =>
@@ -247,6 +261,7 @@ const LostRow = Schema.Struct({
   end_user_id: Schema.String,
   key_id: Schema.NullOr(Schema.String),
   request: Schema.NullOr(Schema.Uint8Array),
+  work: Schema.NullOr(Schema.Uint8Array),
   created_at: Schema.Date,
   ref: Schema.String,
   request_id: Schema.String,
@@ -261,6 +276,7 @@ const lostOf = (row: typeof LostRow.Type): LostResponse => ({
   owner: { app: row.app_id, person: row.person_id, endUser: row.end_user_id },
   counts: row.usage === null ? undefined : countsOf(row.usage),
   again: row.key_id === null || row.request === null ? undefined : { keyId: row.key_id, sealed: row.request },
+  work: row.work ?? undefined,
   requestId: row.request_id,
   createdAt: row.created_at,
 })

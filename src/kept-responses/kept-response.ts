@@ -100,6 +100,22 @@ export const openRequest = (
   return text === undefined ? undefined : Option.getOrUndefined(decodeRequest(text))
 }
 
+const WorkJson = Schema.fromJsonString(Schema.Struct({ target: Schema.String, id: Schema.String }))
+export type KeptWork = (typeof WorkJson)["Type"]
+const encodeWork = Schema.encodeSync(WorkJson)
+const decodeWork = Schema.decodeUnknownOption(WorkJson)
+
+const workContext = (orgId: string, id: string): string => `response work ${orgId} ${id}`
+
+export const sealWork = (sealer: Sealer, orgId: string, id: string, work: KeptWork): Buffer =>
+  sealer.sealBytes(Buffer.from(encodeWork(work)), workContext(orgId, id))
+
+/** Undefined if it was sealed with another key. */
+export const openWork = (sealer: Sealer, orgId: string, id: string, sealed: Uint8Array): KeptWork | undefined => {
+  const opened = sealer.openBytes(sealed, workContext(orgId, id))
+  return opened === undefined ? undefined : Option.getOrUndefined(decodeWork(opened.toString("utf8")))
+}
+
 export const sealContent = (sealer: Sealer, orgId: string, id: string, content: KeptContent): Buffer =>
   sealer.sealBytes(compress(encode(content)), contextOf(orgId, id))
 

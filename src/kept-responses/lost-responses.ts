@@ -10,13 +10,22 @@ import type { Sealer } from "../store/seal.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 import type { BackgroundStore, CalledResponse, EventPart, LostResponse } from "./background-store.ts"
 import type { RowContent } from "./content-objects.ts"
-import { type KeptContent, type KeptOwner, type KeptRequest, openRequest } from "./kept-response.ts"
+import {
+  type KeptContent,
+  type KeptOwner,
+  type KeptRequest,
+  type KeptWork,
+  openRequest,
+  openWork,
+} from "./kept-response.ts"
 
 /** A response that another call makes once more. */
 export interface RepeatedResponse extends CalledResponse {
   readonly owner: KeptOwner
   readonly keyId: string
   readonly request: KeptRequest
+  /** Its work at a vendor; undefined if it runs at none. */
+  readonly work: KeptWork | undefined
   /** The request id that its settlement spends. */
   readonly requestId: string
   readonly createdMs: number
@@ -28,7 +37,7 @@ export interface RepeatedResponse extends CalledResponse {
 export interface Repeat {
   /** The gateway's request id of a new call. */
   readonly newRef: () => string
-  /** @returns the error, if the request is refused now; undefined if it has run */
+  /** @returns the error, if the request is refused; undefined if it has run, or is left to a later look */
   readonly run: (response: RepeatedResponse) => Effect.Effect<object | undefined>
 }
 
@@ -74,12 +83,14 @@ export const makeLostResponses = Effect.fnUntraced(function* (services: LostServ
   })
 
   /** The request of a response that may be made once more. */
-  const requestOf = Effect.fnUntraced(function* ({ orgId, id, counts, again }: LostResponse) {
+  const requestOf = Effect.fnUntraced(function* ({ orgId, id, counts, again, ...lost }: LostResponse) {
     if (again === undefined || counts !== undefined) return undefined
+    const work = lost.work && openWork(sealer, orgId, id, lost.work)
+    if (lost.work !== undefined && work === undefined) return undefined
     const request = openRequest(sealer, orgId, { id, sealed: again.sealed }, 2 * mostRequestBytes)
     if (request === undefined) return undefined
     const events = eventsIn(orgId, id, yield* store.events(orgId, id, 0))
-    return events.some(({ text }) => hasAnswer(text)) ? undefined : { request, keyId: again.keyId }
+    return events.some(({ text }) => hasAnswer(text)) ? undefined : { request, work, keyId: again.keyId }
   })
 
   const endOrRepeat = Effect.fnUntraced(function* (lost: LostResponse) {

@@ -51,6 +51,7 @@ export { anthropicFilesTwin, geminiFilesTwin, openaiFilesTwin } from "./twins/fi
 export { makeGeminiBatches } from "./twins/gemini/batches.ts"
 export { geminiTwin } from "./twins/gemini/twin.ts"
 export { makeMistralBatches } from "./twins/mistral-batches.ts"
+export { type BackgroundPlan, type BackgroundTwin, makeOpenaiBackground } from "./twins/openai/background.ts"
 export { makeOpenaiBatches, type OpenaiBatchOptions } from "./twins/openai/batches.ts"
 export { chatTwins, openaiTwin } from "./twins/openai/chat-twin.ts"
 export { responsesTwin } from "./twins/openai/responses-twin.ts"

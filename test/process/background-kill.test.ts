@@ -3,7 +3,14 @@ import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Exit, Schema, Scope } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { answering, type ScriptedVendor, startScriptedVendor, type VendorScript } from "../../src/testing/index.ts"
+import {
+  answering,
+  makeOpenaiBackground,
+  repeating,
+  type ScriptedVendor,
+  startScriptedVendor,
+  type VendorScript,
+} from "../../src/testing/index.ts"
 import { openaiFrames } from "../../src/testing/vendor-replies.ts"
 import { eventually } from "../support/gateway.ts"
 import { useProcesses } from "../support/use-processes.ts"
@@ -26,10 +33,16 @@ const { serve, dir } = useProcesses()
 const key = "wk_of_the_test"
 const catalogue = () => `
 version: 1
-vendors: [{ id: v, dialect: openai-chat, baseUrl: "${vendor.url}/v1" }]
-models: [{ handle: main, targets: [{ vendor: v, model: a }] }]
-prices: [{ model: main, currency: USD, input: "3", output: "15", from: 2026-01-01 }]
-orgs: [{ id: acme, name: Acme, currency: USD, models: [main], keeps: { responses: 1d } }]
+vendors:
+  - { id: v, dialect: openai-chat, baseUrl: "${vendor.url}/v1" }
+  - { id: own, dialect: openai-responses, background: vendor, baseUrl: "${vendor.url}/v1" }
+models:
+  - { handle: main, targets: [{ vendor: v, model: a }] }
+  - { handle: own, targets: [{ vendor: own, model: b }] }
+prices:
+  - { model: main, currency: USD, input: "3", output: "15", from: 2026-01-01 }
+  - { model: own, currency: USD, input: "3", output: "15", from: 2026-01-01 }
+orgs: [{ id: acme, name: Acme, currency: USD, models: [main, own], keeps: { responses: 1d } }]
 apps: [{ id: app, org: acme }]
 keys: [{ id: key, app: app, secret: "env:KILL_KEY" }]
 topups: [{ id: first, org: acme, amount: "10" }]
@@ -56,7 +69,7 @@ const read = Schema.decodeUnknownSync(Schema.fromJsonString(Read))
 const startNode = () => {
   const file = join(dir(), "weir.yaml")
   writeFileSync(file, catalogue())
-  const times = { SVC_LEASE_MS: "2000", SVC_CHECKPOINT_MS: "200" }
+  const times = { SVC_LEASE_MS: "2000", SVC_CHECKPOINT_MS: "200", SVC_DRAIN_TIMEOUT_MS: "1000" }
   return serve({ SVC_CATALOGUE: file, KILL_KEY: key, SVC_MASTER_KEY: "master", ...times })
 }
 type Node = Awaited<ReturnType<typeof startNode>>
@@ -71,13 +84,15 @@ const askOf =
     return reply.text()
   }
 const bills = async (node: Node) =>
-  (await node.run("usage", "acme")).text.split("\n").filter((line) => line.includes("main"))
+  (await node.run("usage", "acme")).text
+    .split("\n")
+    .filter((line) => /\b(main|own)\b/.test(line) && /req_|once-only/.test(line))
 /** After a checkpoint. */
-const killed = async ({ child, exit }: Node) => {
+const killed = async ({ child, exit }: Node, signal: NodeJS.Signals = "SIGKILL") => {
   await new Promise((resolve) => setTimeout(resolve, 2500))
-  child.kill("SIGKILL")
+  child.kill(signal)
   await exit
-  rmSync(join(dir(), "ready"))
+  rmSync(join(dir(), "ready"), { force: true })
 }
 
 it.each([
@@ -140,3 +155,31 @@ it("a part of an answer is billed: the response has failed, with the usage of it
   expect(vendor.calls.length).toBe(before + 1)
   expect((await second.run("doctor")).text).toContain("consistent")
 }, 180_000)
+
+it("what runs at its vendor is followed by the next nodes, killed or shut down: one response there, one bill", async () => {
+  const twin = makeOpenaiBackground(repeating)
+  twin.plan({ polls: 1_000_000 })
+  script = async (call) => twin.serve(call)
+  const first = await startNode()
+  const begun = read(await askOf(first)("", { model: "own", input: "Work", background: true }))
+  await eventually(() => twin.made() === 1)
+  await killed(first)
+  const second = await startNode()
+  // Its polls come again.
+  const polled = () => vendor.calls.filter(({ method }) => method === "GET").length
+  const before = polled()
+  await eventually(() => polled() > before + 1, 60_000)
+  await killed(second, "SIGTERM")
+  const third = await startNode()
+  const now = async () => read(await askOf(third)(`/${begun.id}`))
+  expect((await now()).status).not.toBe("failed")
+  twin.plan({ polls: 0 })
+  await eventually(async () => (await now()).status === "completed", 90_000)
+  expect(await askOf(third)(`/${begun.id}`)).toContain("You said: Work")
+  expect(twin.made()).toBe(1)
+  expect(twin.cancelled()).toEqual([])
+  await new Promise((resolve) => setTimeout(resolve, 3000))
+  expect(await bills(third)).toHaveLength(1)
+  expect((await third.run("ledger", "acme")).text).toContain("0 held")
+  expect((await third.run("doctor")).text).toContain("consistent")
+}, 240_000)

@@ -146,11 +146,13 @@ export class ResponseRows {
               owner: { app: "app", person: "", endUser: "" },
               counts: books.holds.get(row.ref)?.settlement?.record.counts,
               again: row.isRepeated ? undefined : { keyId: "key", sealed: again(id) },
+              work: undefined,
               requestId: refOf(id),
               createdAt: new Date(now()),
             })),
         ),
       repeat: ({ id }, ref, leaseMs) => send(() => this.repeat(id, ref, books, now(), leaseMs)),
+      works: () => send(() => false),
       addEvents: () => send(() => undefined),
       events: () => send(() => []),
     }

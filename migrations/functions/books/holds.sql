@@ -155,7 +155,8 @@ begin
         select from responses q
         where q.org_id = c.org and q.day = (c.kept->>'day')::date and q.id = c.kept->>'id'))
     on conflict (org_id, day, id) do update set state = excluded.state, content = excluded.content, object_id = excluded.object_id,
-      object_bytes = excluded.object_bytes, lease_until = null, request = null
+      object_bytes = excluded.object_bytes, lease_until = null, request = null,
+      work = null
       where r.state in ('queued', 'in_progress')
     returning r.org_id, r.id, r.is_background, r.state, r.model, r.app_id, r.request_id
   ), ended as (

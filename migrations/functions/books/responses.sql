@@ -159,7 +159,8 @@ returns void language sql as $fn$
     p_kept->'asked'->>'request', decode(p_kept->'asked'->>'hash', 'base64'), decode(p_kept->'again'->>'sealed', 'base64'), p_content)
 $fn$;
 
--- Takes a response whose node has died for another call, with a new reference, if nothing of it was billed: its request id is spent by
+-- Takes a response whose node has died for another call, with a new reference, if nothing of it was billed: once, or any number of times
+-- if it runs at its vendor. Its request id is spent by
 -- that call from here on, so that a late settlement of the first one bills nothing.
 -- @returns taken, with the number of the next part of its events; spent: it may have been billed; gone: it runs, has ended or was taken
 create or replace function response_repeat(p_org text, p_id text, p_ref text, p_lease_ms double precision)
@@ -175,25 +176,29 @@ declare
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   part := 0;
-  select q.key_id, q.request_id into r from responses q
+  select q.key_id, q.request_id, coalesce(q.ref, first) as ref, q.work is not null as is_at_vendor into r from responses q
   where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id and q.state = 'in_progress' and q.lease_until < now()
-    and q.ref is null and q.request is not null for update;
+    and (q.ref is null or q.work is not null) and q.request is not null for update;
   if not found then
     outcome := 'gone';
     return next;
     return;
   end if;
   asked := coalesce(r.request_id, first);
+  first := r.ref;
   spent_on := spent_day(asked);
   select o.state, o.usage is null as is_unbilled into h from holds o where o.org_id = p_org and o.ref = first for update;
   -- An open hold without a bill would be released; others mean that the call was billed, or may have been.
   free := not found or (h.state = 'open' and h.is_unbilled);
   if free then
     delete from holds o where o.org_id = p_org and o.ref = first;
-    if found then
-      delete from spent_requests s where s.org_id = p_org and s.key_id = r.key_id and s.request_id = asked and s.ref = first;
+    -- A call that only follows its vendor's work may have left its request id without a hold.
+    if found or r.is_at_vendor then
+      delete from spent_requests s where s.org_id = p_org and s.key_id = r.key_id and s.request_id = asked and s.ref = first
+        and s.settled_at is null;
       delete from spent_days s
-      where s.org_id = p_org and s.key_id = r.key_id and s.request_id = asked and s.day = spent_on and s.ref = first;
+      where s.org_id = p_org and s.key_id = r.key_id and s.request_id = asked and s.day = spent_on and s.ref = first
+        and s.settled_at is null;
     end if;
     if spent_on is null then
       insert into spent_requests (org_id, key_id, request_id, ref) values (p_org, r.key_id, asked, p_ref) on conflict do nothing;
@@ -208,7 +213,7 @@ begin
     return next;
     return;
   end if;
-  update responses q set ref = p_ref, request = null, lease_until = now() + p_lease_ms * interval '1 millisecond'
+  update responses q set ref = p_ref, request = case when r.is_at_vendor then q.request end, lease_until = now() + p_lease_ms * interval '1 millisecond'
   where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id;
   outcome := 'taken';
   select coalesce(max(e.part) + 1, 0) into part from response_events e where e.org_id = p_org and e.response_id = p_id;
@@ -223,6 +228,17 @@ returns jsonb language sql immutable as $fn$
     'requestId', coalesce(p_request, response_request(p_id)), 'ref', response_request(p_id)))
 $fn$;
 
+-- Notes that a response runs at its vendor. @returns false if it has ended, was erased, or another call makes it
+create or replace function response_works(p_org text, p_id text, p_ref text, p_work bytea)
+returns boolean language plpgsql as $fn$
+begin
+  if books_moved() then raise exception 'the books have moved'; end if;
+  update responses q set work = p_work
+  where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id and q.state = 'in_progress'
+    and coalesce(q.ref, response_request(p_id)) = p_ref;
+  return found;
+end $fn$;
+
 -- Ends a response that runs, as failed or cancelled: one that is made by a certain call, or any. @returns whether it ran
 create or replace function response_end(p_org text, p_id text, p_state text, p_content bytea, p_object text, p_object_bytes bigint,
   p_ref text)
@@ -232,7 +248,7 @@ declare
 begin
   if books_moved() then raise exception 'the books have moved'; end if;
   update responses q set state = p_state, content = p_content, object_id = p_object, object_bytes = p_object_bytes, lease_until = null,
-    request = null
+    request = null, work = null
   where q.org_id = p_org and q.day = response_day(p_id) and q.id = p_id and q.state in ('queued', 'in_progress')
     and (p_ref is null or coalesce(q.ref, response_request(p_id)) = p_ref)
   returning q.model, q.app_id, q.request_id into r;

@@ -49,7 +49,7 @@ const clientWith = ({ status, body }: GivenReply): VendorClient["Service"] =>
   })
 
 /** The reply says nothing of the target's state now, and its state is no reason not to read the reply. */
-const unaffected = (health: TargetHealth["Service"]): TargetHealth["Service"] =>
+export const unaffected = (health: TargetHealth["Service"]): TargetHealth["Service"] =>
   TargetHealth.of({
     ...health,
     coolingDown: () => undefined,

@@ -22,6 +22,12 @@ export class NumberedEvents {
     )
   }
 
+  /** The last event of a response that came whole. @param response JSON */
+  end(response: string): string {
+    const { status } = parseObject(response) ?? {}
+    return this.#event(status === "incomplete" ? "response.incomplete" : "response.completed", response)
+  }
+
   /** Events of a vendor, or of a translated reply, without the first ones. */
   renumbered(events: string): string {
     return messagesOf(events)

@@ -28,6 +28,7 @@ import { type KeptRequest, ownerOf } from "../../kept-responses/kept-response.ts
 import { requestOfResponse } from "../../kept-responses/response-id.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import type { PinnedTarget } from "../../kinds/chat/chat-request.ts"
+import { cut, editJson } from "../../protocol/json/json-edit.ts"
 import { Sealing } from "../../store/seal.ts"
 import { makeCallRunner } from "../call-runner.ts"
 import type { RuntimeRequest } from "../caller-request.ts"
@@ -45,7 +46,7 @@ import { mediaRoutes } from "./media.ts"
 import { handleInPath, modelPattern } from "./model-path.ts"
 import { makeAnswerIn } from "./reply.ts"
 import { type CompatibleRequest, readCompatible } from "./request.ts"
-import { makeBackground, repeatable } from "./responses/background.ts"
+import { makeBackground, makeRunsAtVendor, repeatable } from "./responses/background.ts"
 import { type Compaction, makeCompactions, makeOpenSummaries, mayCompact } from "./responses/compaction.ts"
 import { type Asked, keepResponse, keptFor, keptNames } from "./responses/keeping.ts"
 import { type ContinuedRequest, makeThreads, namesOthers } from "./responses/thread.ts"
@@ -76,6 +77,7 @@ const makeCompatibleHandlers = Effect.gen(function* () {
   const inlineFiles = yield* makeInlineFiles
   const vendorFiles = yield* VendorFiles
   const namedCaches = yield* makeNamedCaches
+  const runsAtVendor = yield* makeRunsAtVendor
 
   const exchange =
     ({ api, compacts: isAsked = false, ...place }: Place): DirectHandler =>
@@ -95,6 +97,7 @@ const makeCompatibleHandlers = Effect.gen(function* () {
       let pinned: PinnedTarget | undefined
       /** The request of a response in the background, as it may be made once more. */
       let again: KeptRequest | undefined
+      let isAtVendor = false
       /** The history of a request that is masked, as its client sent it. */
       let echo: ReplyContext["echo"]
       const inlined: Array<InlinedFile> = []
@@ -120,13 +123,20 @@ const makeCompatibleHandlers = Effect.gen(function* () {
         if (background === undefined) return { decoded: withKeep(decoded, keep, { keptAs }), connection }
         const { isStreamed } = background
         const asked = askedIn(decoded)
-        const run = { context: named, ms, asked, request: again, repeated, ref, isStreamed }
-        detached ??= inBackground({ ...run, caller, client: connection, response })
+        const given = { context: named, ms, asked, request: again, repeated, ref, isStreamed, isAtVendor }
+        detached ??= inBackground({ ...given, caller, client: connection, response })
+        const { run: atVendor } = detached
         const spends = repeated?.requestId ?? (again && requestId)
         const { earlier } = detached
         return {
           ...detached,
-          decoded: withKeep(decoded, keep, { keptAs, begun: detached.begin(input, named.echo), earlier, spends }),
+          decoded: withKeep(decoded, keep, {
+            keptAs,
+            begun: detached.begin(input, named.echo),
+            earlier,
+            spends,
+            atVendor,
+          }),
         }
       }
       const joined = () => {
@@ -157,6 +167,8 @@ const makeCompatibleHandlers = Effect.gen(function* () {
             thread = yield* continueThread(caller, only)
             const isBackground = thread.background !== undefined
             if (isBackground && repeated === undefined) again = repeatable(request, caller, only)
+            isAtVendor = repeated?.work !== undefined || (again !== undefined && runsAtVendor(caller, thread))
+            if (isAtVendor) thread = { ...thread, body: editJson(thread.body, [cut("stream")]) }
             compaction = yield* compactionOf(caller, thread.body, { isAsked, isBackground })
             const body = compaction?.body ?? thread.body
             return namesFiles(api, [body]) ? yield* inlineFiles(caller, body, found) : body

@@ -138,6 +138,10 @@ export type AzureAccess = typeof AzureAccess.Type
 export const BatchRunner = Schema.Literals(["vendor", "gateway"])
 export type BatchRunner = typeof BatchRunner.Type
 
+/** The place where responses in the background run. */
+export const BackgroundRunner = Schema.Literals(["vendor", "gateway"])
+export type BackgroundRunner = typeof BackgroundRunner.Type
+
 export const Vendor = Schema.Struct({
   id: Id,
   /** The API that the vendor speaks. */
@@ -164,6 +168,11 @@ export const Vendor = Schema.Struct({
   weight: Schema.optionalKey(Int),
   /** The runner of batches of its targets that state none, for kinds that its API of batches has; `gateway` if absent. */
   batch: Schema.optionalKey(BatchRunner),
+  /**
+   * The runner of responses in the background of its targets: the vendor's own background, which its API of responses has and
+   * which stores them until they have ended, or the gateway; `gateway` if absent.
+   */
+  background: Schema.optionalKey(BackgroundRunner),
   /** The action at the vendor when a client leaves a stream: abort, or drain for the exact usage. */
   clientGone: Schema.optionalKey(Schema.Literals(["abort", "drain"])),
   /**

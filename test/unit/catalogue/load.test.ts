@@ -200,6 +200,12 @@ describe("a catalogue with an error", () => {
       "vendors[0].batch",
       5,
     ],
+    [
+      "a background of a vendor without one",
+      good.replace("dialect: openai-chat", "dialect: openai-chat, background: vendor"),
+      "vendors[0].background",
+      5,
+    ],
     ["batches of an unknown runner", good.replace("tier: 2", "tier: 2, batch: both"), "models[0].targets[0].batch", 9],
     ["a share of a batch above 1", good.replace('input: "2"', 'batch: "1.1", input: "2"'), "prices[1].batch", 13],
     [

@@ -3,15 +3,17 @@
  * asked for it gets the response as it begins, or follows the log.
  */
 import type { ServerResponse } from "node:http"
+import { Option, Schema } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type { Connection, ConnectionListener, ReplyError, StreamPart, WholeReply } from "../../../calls/connection.ts"
+import type { VendorRun } from "../../../calls/vendor/vendor-run.ts"
 import type { EventEncoder } from "../../../dialects/client/client-api.ts"
 import { usageOf } from "../../../dialects/openai-responses/client-reply.ts"
 import { NumberedEvents } from "../../../dialects/openai-responses/numbered-events.ts"
 import { messagesOf } from "../../../dialects/openai-responses/socket.ts"
 import { EventLog } from "../../../kept-responses/event-log.ts"
 import type { ChatReply } from "../../../kinds/chat/chat-reply.ts"
-import { errorBody } from "../../../protocol/error.ts"
+import { type ErrorBody, ErrorEnvelope, errorBody, serviceError } from "../../../protocol/error.ts"
 import { protocolLabel } from "../../../protocol/event.ts"
 import { editJsonText, set } from "../../../protocol/json/json-edit.ts"
 import { JsonSource } from "../../../protocol/json/json-source.ts"
@@ -31,6 +33,10 @@ export interface BackgroundOptions {
   readonly isStreamed: boolean
   /** The time in which a client that follows it may take nothing. */
   readonly stallMs: number
+  /** Its run at a vendor; undefined if the gateway runs it. */
+  readonly run: VendorRun | undefined
+  /** A whole reply as JSON of the API. */
+  readonly textOf: (reply: ChatReply) => string
 }
 
 export class BackgroundConnection implements Connection<ChatReply> {
@@ -45,6 +51,7 @@ export class BackgroundConnection implements Connection<ChatReply> {
   #beat: ((heartbeat: string) => void) | undefined
 
   #usage: Usage | undefined
+  #isLeft = false
 
   constructor(options: BackgroundOptions) {
     this.events = notingUsage(options.events, (usage) => {
@@ -61,6 +68,11 @@ export class BackgroundConnection implements Connection<ChatReply> {
   /** The usage for which it was billed, if it broke off: its own events may have left nobody to write them to. */
   get usage(): object | undefined {
     return this.#usage && usageOf(this.#usage)
+  }
+
+  /** Whether this node ends, and the response goes on at its vendor. */
+  get isLeft(): boolean {
+    return this.#isLeft
   }
 
   get isBegun(): boolean {
@@ -87,26 +99,39 @@ export class BackgroundConnection implements Connection<ChatReply> {
   /** Ends its call. */
   stop(): void {
     this.#isStopped = true
-    this.#listener?.gone()
+    const { run } = this.#options
+    if (run === undefined) this.#listener?.gone()
+    else run.cancel()
   }
 
   listen(listener: ConnectionListener): void {
     this.#listener = listener
-    if (this.#isStopped) listener.gone()
+    const { run } = this.#options
+    const gone = () => listener.gone()
+    if (run !== undefined) run.onNothing = gone
+    else if (this.#isStopped) listener.gone()
   }
 
-  /** A reply that was stored for the same request id. */
+  /** The reply of a vendor that ran it, or one that was stored for the same request id. */
   send(reply: WholeReply<ChatReply>): void {
-    this.#options.client.send(reply)
+    if (!this.#isBegun) this.#options.client.send(reply)
+    else if (typeof reply.body === "string") this.#fail(errorIn(reply.body, this.#options.requestId))
+    else {
+      const { usage } = reply.body
+      if (this.#isStopped) this.#usage = usage
+      this.log.add(this.#events.end(this.#options.textOf(reply.body)))
+    }
   }
 
   refuse(error: ReplyError): void {
-    const { requestId, model, client } = this.#options
-    if (!this.#isBegun) {
-      client.refuse(error)
-      return
-    }
-    const told = errorBody(toServiceError(error), requestId)
+    const { requestId, client, run } = this.#options
+    if (!this.#isBegun) client.refuse(error)
+    else if (run?.isOpen === true) this.#isLeft = true
+    else this.#fail(errorBody(toServiceError(error), requestId))
+  }
+
+  #fail(told: ErrorBody): void {
+    const { requestId, model } = this.#options
     this.write(this.events.open({ requestId, model, protocol: protocolLabel }) + this.events.error(told))
   }
 
@@ -139,6 +164,14 @@ export class BackgroundConnection implements Connection<ChatReply> {
     return 0
   }
 }
+
+const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))
+/** The error of a reply that was withheld. */
+const errorIn = (body: string, requestId: string): ErrorBody =>
+  Option.match(readEnvelope(body), {
+    onNone: () => errorBody(serviceError("internal_error", "The service could not complete the request"), requestId),
+    onSome: ({ error }) => error,
+  })
 
 /** Events whose usage is noted, also where they are not written any more. */
 const notingUsage = (events: EventEncoder, note: (usage: Usage) => void): EventEncoder => {

@@ -1,6 +1,8 @@
 /** `background: true`: a response whose client does not wait. Its call runs as others do; its reply goes into its log. */
 import type { ServerResponse } from "node:http"
 import { Effect } from "effect"
+import { VendorRun, type VendorWork } from "../../../calls/vendor/vendor-run.ts"
+import { Catalogue } from "../../../catalogue/catalogue.ts"
 import { WeirConfig } from "../../../config.ts"
 import { responsesApi } from "../../../dialects/openai-responses/client.ts"
 import { begunResponse } from "../../../dialects/openai-responses/client-reply.ts"
@@ -8,13 +10,16 @@ import type { Caller } from "../../../identity/caller.ts"
 import { BackgroundResponses, type RunningResponse } from "../../../kept-responses/background-responses.ts"
 import type { KeptRequest } from "../../../kept-responses/kept-response.ts"
 import { mostRequestBytes, type RepeatedResponse } from "../../../kept-responses/lost-responses.ts"
+import { JsonSource } from "../../../protocol/json/json-source.ts"
 import { writeJson } from "../../../protocol/json/json-text.ts"
 import { Sealing } from "../../../store/seal.ts"
 import type { RuntimeRequest } from "../../caller-request.ts"
 import type { CompatibleConnection } from "../connection.ts"
+import { handleOf } from "../request.ts"
 import { BackgroundConnection } from "./background-connection.ts"
-import { type Asked, beginResponse, type KeptContext } from "./keeping.ts"
+import { type Asked, beginResponse, type KeptContext, responseText } from "./keeping.ts"
 import { makeRepeated } from "./repeated.ts"
+import type { ContinuedRequest } from "./thread.ts"
 
 interface Detached {
   readonly caller: Caller
@@ -32,6 +37,8 @@ interface Detached {
   readonly repeated: RepeatedResponse | undefined
   /** The gateway's request id of the call. */
   readonly ref: string
+  /** Whether its vendor runs it. */
+  readonly isAtVendor: boolean
 }
 
 /** The connection of a response that runs without its client, and the steps before and after its call. */
@@ -41,12 +48,16 @@ export const makeBackground = Effect.gen(function* () {
   const responses = yield* BackgroundResponses
   const answerRepeated = yield* makeRepeated
 
-  return ({ caller, context, ms, asked, request, repeated, ref, ...client }: Detached) => {
+  return ({ caller, context, ms, asked, request, repeated, ref, isAtVendor, ...client }: Detached) => {
     const { requestId, model, kept } = context
     // A request that is read again, with more marks, has its fields echoed with them, by the connection of the first reading.
     const current: KeptContext & { echo?: KeptContext["echo"] } = { ...context }
+    const note = (work: VendorWork) => (running === undefined ? Effect.succeed(false) : responses.works(running, work))
+    const run = isAtVendor ? new VendorRun(repeated?.work, note) : undefined
     const connection = new BackgroundConnection({
       ...client,
+      run,
+      textOf: (reply) => responseText(current, reply),
       stallMs,
       requestId,
       model,
@@ -73,12 +84,14 @@ export const makeBackground = Effect.gen(function* () {
       })
     const after = Effect.suspend(() => {
       if (running === undefined || !connection.isBegun) return Effect.void
+      if (connection.isLeft) return responses.leave(running)
+      if (run !== undefined) Effect.runFork(run.removal)
       const { failed, usage } = connection
       const { input } = running.content
       return responses.ended(running, failed === undefined ? undefined : { input, response: failed }, usage)
     })
     const earlier = asked && answerRepeated({ ...client, caller, asked, stallMs })
-    return { connection, begin, after, earlier }
+    return { connection, begin, after, earlier, run }
   }
 })
 
@@ -108,3 +121,15 @@ export const repeatable = (
   })
   return { headers: Object.fromEntries(named), body: Buffer.from(body).toString("utf8") }
 }
+
+/** Whether a response in the background runs at its vendor: at each target of its model, and unless its client follows it. */
+export const makeRunsAtVendor = Effect.gen(function* () {
+  const catalogue = yield* Catalogue
+  return ({ org }: Caller, { body, background }: Pick<ContinuedRequest, "body" | "background">): boolean => {
+    const model = new JsonSource(body).textAt(["model"])
+    const named: unknown = model === undefined ? undefined : JSON.parse(model)
+    if (background?.isStreamed !== false || typeof named !== "string") return false
+    const { targets = [] } = catalogue.current().model(handleOf(named, org.aliases)) ?? {}
+    return targets.length > 0 && targets.every(({ vendor }) => vendor.background === "vendor")
+  }
+})

@@ -147,7 +147,8 @@ export const keepResponse =
     )
   }
 
-const responseText = (context: ReplyContext, reply: ChatReply): string => {
+/** The reply as its client gets it: JSON. */
+export const responseText = (context: ReplyContext, reply: ChatReply): string => {
   const { carried } = reply
   if (carried === undefined) return writeJson(wholeResponse(context, reply))
   // A stream's last frame has the response.

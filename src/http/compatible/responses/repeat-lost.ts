@@ -29,13 +29,17 @@ export const layerRepeatLost = Layer.effectDiscard(
       const response = new LineResponse()
       yield* handler(ownRequest(path, request.body, request.headers, { caller, repeated }), response)
       const { status, body } = response.reply
-      return status < 400 ? undefined : failureIn(body)
+      // Work that goes on at a vendor is followed later, if this node or its caller has no room now.
+      const isLater = repeated.work !== undefined && (status === 429 || status >= 500)
+      return status < 400 || isLater ? undefined : failureIn(body)
     })
     yield* background.repeatWith({
       newRef: newRequestId,
       run: (repeated) =>
         Effect.catch(run(repeated), (error) =>
-          Effect.succeed(failureIn(errorReply(responsesApi, toServiceError(error), repeated.ref).body)),
+          error._tag === "StoreUnavailable" && repeated.work !== undefined
+            ? Effect.undefined
+            : Effect.succeed(failureIn(errorReply(responsesApi, toServiceError(error), repeated.ref).body)),
         ),
     })
   }),
