@@ -283,8 +283,7 @@ const variables = {
    */
   masterKey: secret("SVC_MASTER_KEY"),
   /**
-   * The previous master key, during a rotation: it opens what it sealed; upstream keys are sealed again with the new
-   * one.
+   * The previous master keys, one in each line: they open what they sealed; upstream keys are sealed again with the new one.
    */
   masterKeyPrevious: secret("SVC_MASTER_KEY_PREVIOUS"),
   /**

@@ -95,6 +95,7 @@ import { VendorCheck } from "./setup/vendor-check.ts"
 import { AuditLog } from "./store/audit-log.ts"
 import { ChangeFeed } from "./store/change-feed.ts"
 import { layerDatabase } from "./store/database.ts"
+import { layerMasterKeys } from "./store/master-keys.ts"
 import { Redis } from "./store/redis.ts"
 import { Sealing } from "./store/seal.ts"
 import { ExchangeReports } from "./telemetry/exchange-reports.ts"
@@ -131,7 +132,11 @@ const shared = Layer.unwrap(
   ),
 )
 
-const store = Layer.mergeAll(Sealing.layer, AuditLog.layer, ChangeFeed.layer).pipe(Layer.provideMerge(layerDatabase))
+const store = Layer.mergeAll(
+  layerMasterKeys.pipe(Layer.provideMerge(Sealing.layer)),
+  AuditLog.layer,
+  ChangeFeed.layer,
+).pipe(Layer.provideMerge(layerDatabase))
 
 /** Identification of callers. */
 const identity = Layer.mergeAll(

@@ -44,7 +44,7 @@ export const meanings: Readonly<Record<string, string>> = {
   masterKey:
     "Seals stored replies and organisations' upstream keys; all nodes need the same key. Development makes one and keeps it in the data directory.",
   masterKeyPrevious:
-    "The previous master key, during a rotation: it opens what it sealed; upstream keys are sealed again with the new one.",
+    "The previous master keys, one in each line: they open what they sealed; upstream keys are sealed again with the new one.",
   tokenKeys:
     "Signing keys of end-user tokens as `id:secret`, separated by commas: the first signs, all verify. Derived from the master key if absent.",
   smtpUrl: "SMTP server, e.g. `smtps://user:password@mail.example.com`; in development, codes are printed without one.",

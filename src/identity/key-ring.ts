@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { WeirConfig } from "../config.ts"
 import { sha256 } from "../secrets.ts"
+import { previousKeys } from "../store/seal.ts"
 
 export interface RingKey {
   readonly id: string
@@ -22,9 +23,8 @@ export class KeyRing extends Context.Service<KeyRing, Ring>()("weir/identity/Key
 /** The configured keys; otherwise keys derived from the master key; otherwise a random key of this process. */
 function ringOf({ tokenKeys, masterKey, masterKeyPrevious }: WeirConfig["Service"]): Ring {
   const configured = tokenKeys === undefined ? [] : Redacted.value(tokenKeys).split(",").map(readKey)
-  const made = [masterKey, masterKeyPrevious].flatMap((key) =>
-    key === undefined ? [] : [makeKey(undefined, Redacted.value(key))],
-  )
+  const secrets = [...(masterKey === undefined ? [] : [Redacted.value(masterKey)]), ...previousKeys(masterKeyPrevious)]
+  const made = secrets.map((secret) => makeKey(undefined, secret))
   const [first = makeKey(undefined, randomBytes(32).toString("hex")), ...rest] =
     configured.length > 0 ? configured : made
   return [first, ...rest]

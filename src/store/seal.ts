@@ -17,6 +17,8 @@ export interface Sealer {
   readonly deriveKey: (purpose: string) => Buffer
   /** Whether this was sealed with the current key, not the previous one. */
   readonly isCurrent: (sealed: string) => boolean
+  /** The names of its keys, the current one first: hashes, which are in sealed text too. */
+  readonly keyIds: ReadonlyArray<string>
 }
 
 /** The server's sealer, with `SVC_MASTER_KEY`, or with a key of this process. */
@@ -31,13 +33,21 @@ export class Sealing extends Context.Service<
   static readonly layer = Layer.effect(
     Sealing,
     Effect.map(WeirConfig, ({ masterKey, masterKeyPrevious }) => ({
-      sealer: makeSealer(
-        masterKey && Redacted.value(masterKey),
-        masterKeyPrevious && Redacted.value(masterKeyPrevious),
-      ),
+      sealer: makeSealer(masterKey && Redacted.value(masterKey), ...previousKeys(masterKeyPrevious)),
       isDurable: masterKey !== undefined,
     })),
   )
+}
+
+/**
+ * The previous master keys: one in each line, or one in all, because a key may have any characters.
+ * @param all as they are configured
+ */
+export const previousKeys = (all: Redacted.Redacted | undefined): ReadonlyArray<string> => {
+  if (all === undefined) return []
+  const text = Redacted.value(all)
+  const lines = text.split(/\r?\n/).flatMap((line) => line.trim() || [])
+  return [...new Set([...lines, text])]
 }
 
 interface Key {
@@ -52,14 +62,14 @@ const tagBytes = 16
 
 /**
  * @param secret the server's master key, of any length; if absent, a random key of this process
- * @param previous the previous key, which only opens
+ * @param previous earlier keys, which only open
  */
-export const makeSealer = (secret: string | undefined, previous?: string): Sealer => {
+export const makeSealer = (secret: string | undefined, ...previous: ReadonlyArray<string>): Sealer => {
   const current = makeKey(secret === undefined ? randomBytes(32) : digest(secret))
   const keys = new Map([[current.id, current]])
-  if (previous !== undefined) {
-    const key = makeKey(digest(previous))
-    keys.set(key.id, key)
+  for (const each of previous) {
+    const key = makeKey(digest(each))
+    if (!keys.has(key.id)) keys.set(key.id, key)
   }
   const encrypt = (bytes: Uint8Array, context: string): Buffer => {
     const iv = randomBytes(ivBytes)
@@ -84,6 +94,7 @@ export const makeSealer = (secret: string | undefined, previous?: string): Seale
 
   return {
     deriveKey: (purpose) => Buffer.from(hkdfSync("sha256", current.bytes, "", purpose, 32)),
+    keyIds: [...keys.keys()],
     isCurrent: (sealed) => keyOf(sealed) === current,
     seal: (text, context = "") => `${current.id}.${encrypt(Buffer.from(text), context).toString("base64")}`,
     open: (sealed, context = "") => {
