@@ -1,4 +1,4 @@
-/** Kept responses are read, listed and retired by index: what a statement reads does not grow with what is kept. */
+/** Kept responses are read, listed and retired by index: what a statement reads, and a node has in memory, does not grow with what is kept. */
 import { expect, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -22,6 +22,7 @@ const onServers = process.env["SVC_TEST_DATABASE_URL"] !== undefined
 const rows = onServers ? 1_000_000 : 40_000
 const days = 20
 const orgs = 7
+const mostGrownMb = 48
 /** Each continues one of its day, organisation and owner. */
 const toPrevious = days * orgs * 3
 
@@ -173,6 +174,23 @@ layer(services, { excludeTestServices: true, timeout: "240 seconds" })("of very 
             expect(inSequence).toBeLessThan(rows / 100)
           }),
         )
+        // What a node has in memory does not grow with the rows that it lists and removes.
+        const pages = 100
+        const residentMb = () => process.memoryUsage().rss / 1024 / 1024
+        const work = Effect.gen(function* () {
+          let cursor: string | undefined
+          for (let page = 0; page < pages; page++) {
+            const { nextCursor } = yield* directory.list(org.id, {}, { limit: 100, cursor })
+            cursor = nextCursor ?? undefined
+            yield* sql`select retain_responses(${most})`
+          }
+        })
+        yield* work
+        const beforeMb = residentMb()
+        yield* work
+        const grownMb = residentMb() - beforeMb
+        if (onServers) expect(grownMb).toBeLessThan(mostGrownMb)
+        yield* Effect.logInfo("Memory while a million rows are listed and retired", { beforeMb, grownMb })
       }),
     240_000,
   )
