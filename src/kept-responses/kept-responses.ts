@@ -133,9 +133,11 @@ export class KeptResponses extends Context.Service<
             ({ sql, books }) => sql`
               select id, previous_id, state, is_background, created_at, conversation_place::text,
                 ${sql.literal(column)} as content, object_id, object_bytes::float8 as object_bytes
-              from ${books}responses
-              where org_id = ${org.id} and day = ${day}::text::date and id = ${id} and app_id = ${app}
-                and person_id = ${person} and end_user_id = ${endUser} and erase_at > now() and created_at > ${oldest}`,
+              from (
+                -- It is found by its key: a partition of today has no statistics yet, and an index by owner.
+                select * from ${books}responses
+                where org_id = ${org.id} and day = ${day}::text::date and id = ${id} offset 0) found
+              where app_id = ${app} and person_id = ${person} and end_user_id = ${endUser} and erase_at > now() and created_at > ${oldest}`,
           )
           .pipe(bounded)
         return readRows(rows)[0]
@@ -227,8 +229,10 @@ export class KeptResponses extends Context.Service<
                 .run(
                   ({ sql, books }) => sql<{ id: string; response_id: string }>`
                     select i.id, i.response_id from ${books}response_items i
-                    join ${books}responses r on r.org_id = i.org_id and r.day = ${books}response_day(i.response_id)
-                      and r.id = i.response_id
+                    cross join lateral (
+                      select * from ${books}responses q
+                      where q.org_id = i.org_id and q.day = ${books}response_day(i.response_id) and q.id = i.response_id
+                      offset 0) r
                     where i.org_id = ${org.id} and i.id = any(${ids}::text[]) and i.erase_at > now() and r.app_id = ${app}
                       and r.person_id = ${person} and r.end_user_id = ${endUser}
                     order by r.created_at`,

@@ -1,0 +1,2 @@
+-- Old nodes: may run.
+-- Functions: response_thread makes one plan for all turns, and finds each by its key.
