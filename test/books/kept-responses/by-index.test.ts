@@ -174,7 +174,7 @@ layer(services, { excludeTestServices: true, timeout: "240 seconds" })("of very 
             expect(inSequence).toBeLessThan(rows / 100)
           }),
         )
-        // What a node has in memory does not grow with the rows that it lists and removes.
+        // The memory of a node does not grow with the rows that it lists and removes.
         const pages = 100
         const residentMb = () => process.memoryUsage().rss / 1024 / 1024
         const work = Effect.gen(function* () {
