@@ -166,7 +166,7 @@ for (let at = 0; at < calls; at++) {
   check(billed.length <= 1, `${at} was billed ${billed.length} times`)
   if (ran === 1) check(billed[0] === price, `${at} ran, and was billed ${billed}`)
   if (ends.get(at) === "answered") check(ran === 1, `${at} has an answer, and ran ${ran} times`)
-  // Its gateway died after the books knew of it and before it was sent: nobody can tell that from a call that ran.
+  // Its gateway died after the books knew of it and before it was sent, which looks like a call that ran.
   if (ran === 0 && billed.length === 1) unsent++
 }
 const [[sum] = []] = await query("select coalesce(sum(cost), 0) from usage_records")
