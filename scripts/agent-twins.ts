@@ -1,4 +1,6 @@
 /** Strict twins of vendors beside a started gateway, each behind a model, for agents that speak another API than the vendor. */
+import { tmpdir } from "node:os"
+import { fileURLToPath } from "node:url"
 import { Effect, Schema, type Scope } from "effect"
 import { CatalogueText } from "../src/protocol/control/activity.ts"
 import { startScriptedVendor } from "../src/testing/scripted-vendor.ts"
@@ -93,7 +95,15 @@ const withEntries = (text: string, entries: ReadonlyArray<Entry>): string =>
       "aliases: {",
       (map) => `${map} ${entries.map(({ handle }) => `${patchingName(handle)}: ${handle}`).join(", ")},`,
     )
+    // A server of tools that writes files, for agents that use the gateway's tools.
+    .replace("orgs:\n", (list) => `toolServers:\n  - { id: files, ${filesServer} }\n${list}`)
+    .replace("keeps: {", (map) => `tools: [files], ${map}`)
     .replace("models: [main,", (list) => `${list} ${entries.map(({ handle }) => handle).join(", ")},`)
+
+const serverModule = fileURLToPath(
+  new URL("../node_modules/@modelcontextprotocol/server-filesystem/dist/index.js", import.meta.url),
+)
+const filesServer = `command: { program: "${process.execPath}", arguments: ["${serverModule}", "${tmpdir()}"] }`
 
 const lines = (entries: ReadonlyArray<Entry>, line: (entry: Entry) => string): string =>
   entries.map((entry) => `  - { ${line(entry)} }\n`).join("")

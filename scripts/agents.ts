@@ -1,12 +1,12 @@
 /**
  * `npm run agents`: Claude Code, Codex (over SSE and over a WebSocket) and opencode, as the npm registry has them, complete a
  * task with a tool call against a gateway with the simulated vendor, and against strict twins of vendors with another API
- * than the agent's. Each writes or edits a file, and prints the result of its tool. An argument names the agents to run, by a
+ * than the agent's. Each writes or edits a file, and prints the result of its tool; two do that by a tool of the gateway's. An argument names the agents to run, by a
  * part of their name.
  */
 import { execFileSync, type SpawnOptions, spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
 import { text } from "node:stream/consumers"
@@ -81,6 +81,32 @@ const claudeCode = (name: string, model?: TwinModel): Agent => ({
   ...(model !== undefined && { twin: model }),
 })
 
+/** Writes the file by a tool of the gateway's: the agent is its client as well. */
+const claudeCodeWithTools: Agent = {
+  ...claudeCode("Claude Code with a server of tools"),
+  task: (path, content) => `mcp__weir__files__write_file ${JSON.stringify({ path, content })}`,
+  settings: (baseUrl, apiKey, home) => {
+    const headers = { Authorization: `Bearer ${apiKey}` }
+    const mcpServers = { weir: { type: "http", url: `${baseUrl}/mcp`, headers } }
+    writeFileSync(join(home, "tools.json"), JSON.stringify({ mcpServers }))
+    return claudeCode("").settings(baseUrl, apiKey, home)
+  },
+  command: ["claude", "--mcp-config", "../tools.json", "--print", "--dangerously-skip-permissions"],
+}
+
+const codexWithTools: Agent = {
+  ...codex("Codex with a server of tools"),
+  task: (path, content) => `mcp__weir__files__write_file ${JSON.stringify({ path, content })}`,
+  settings: (baseUrl, apiKey, home) => {
+    const settings = codex("").settings(baseUrl, apiKey, home)
+    appendFileSync(
+      join(home, ".codex/config.toml"),
+      `\n[mcp_servers.weir]\nurl = "${baseUrl}/mcp"\nbearer_token_env_var = "WEIR_KEY"\n`,
+    )
+    return settings
+  },
+}
+
 /** @param provider the AI SDK's package, and the path of its API */
 const opencode = (
   name: string,
@@ -115,6 +141,8 @@ const agents: ReadonlyArray<Agent> = [
     ...codex("Codex over a WebSocket", main, ", supports_websockets = true"),
     seen: 'weir_sockets_open{kind="responses"}',
   },
+  claudeCodeWithTools,
+  codexWithTools,
   patchingCodex("deepseek"),
   patchingCodex("mistral"),
   patchingCodex("claude"),
