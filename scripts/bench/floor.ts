@@ -12,7 +12,7 @@ const server = createServer((request, response) => {
     {
       host: "127.0.0.1",
       port: upstreamPort,
-      path: "/v1/chat/completions",
+      path: request.url === "/mcp" ? "/mcp" : "/v1/chat/completions",
       method: "POST",
       agent,
       headers: { "content-type": "application/json" },

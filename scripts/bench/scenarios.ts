@@ -35,6 +35,7 @@ import { socketMemory, sockets } from "./sockets.ts"
 import { measureStored, type Stored } from "./stored-tenants.ts"
 import { type Answer, guarded, limited, type Subject, type Subjects, type Weir } from "./subjects.ts"
 import { measureDeclared } from "./tenants.ts"
+import { tools } from "./tools.ts"
 import { start, system } from "./whole-system.ts"
 
 const both = ({ floor, weir }: Subjects, answer: Answer) =>
@@ -646,6 +647,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   longRequests,
   media,
   replyCache,
+  tools,
   shards,
   exports,
   signing,

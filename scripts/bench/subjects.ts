@@ -83,9 +83,12 @@ prices:
   - { model: say, currency: USD, dims: { characters: "0.1" }, from: 2026-01-01 }
 ${answers.map((model) => `  - { model: ${model}, currency: USD, input: "0.03", output: "0.15", from: 2026-01-01 }`).join("\n")}
 searchProviders: [{ id: s, name: S, vendor: searxng, baseUrl: "${vendor}", currency: USD, pricePerCall: "0.00001" }]
+toolServers:
+  - { id: paid, url: "${vendor}/mcp", price: { currency: USD, calls: "0.1" } }
+  - { id: free, url: "${vendor}/mcp" }
 plans: [{ id: bench, perMinute: 1000000000, concurrency: 100000, dailyTokens: 1000000000, websearchDaily: 1000000000 }]
 orgs:
-  - { id: ${ids.org}, name: Bench, plan: bench, currency: USD, models: [agent, kept, kept-200, embed, hear, say, draw, talk, ${answers.join(", ")}] }
+  - { id: ${ids.org}, name: Bench, plan: bench, currency: USD, tools: [paid, free], models: [agent, kept, kept-200, embed, hear, say, draw, talk, ${answers.join(", ")}] }
   - { id: org_keeping, name: Keeping, plan: bench, currency: USD, models: [short], keeps: { responses: 1d } }
 apps:
   - { id: app_keeping, org: org_keeping }

@@ -133,6 +133,18 @@ function* picture(): Generator<Buffer> {
   yield Buffer.from('"}],"usage":{"input_tokens":20,"output_tokens":1000,"total_tokens":1020}}')
 }
 
+/** A server of tools without sessions, with one tool. */
+const toolAnswer = (text: string): string => {
+  const { id, method } = JSON.parse(text)
+  const resultOf = () => {
+    if (method === "server/discover") return { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } }
+    if (method === "tools/list")
+      return { tools: [{ name: "look", description: "Looks", inputSchema: { type: "object" } }] }
+    return { content: [{ type: "text", text: "The river is high. ".repeat(50) }], isError: false }
+  }
+  return JSON.stringify({ jsonrpc: "2.0", id, result: { resultType: "complete", ...resultOf() } })
+}
+
 const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
   if (request.method === "GET") {
     response.writeHead(200, { "content-type": "application/json" }).end(searchBody)
@@ -160,6 +172,11 @@ const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) =>
     text += chunk
   })
   request.on("end", () => {
+    if (request.url === "/mcp") {
+      response.writeHead(200, { "content-type": "application/json" })
+      response.end(toolAnswer(text))
+      return
+    }
     if (request.url === "/v1/embeddings") {
       response.writeHead(200, { "content-type": "application/json" })
       response.end(embeddingsOf(inputsOf(text), text.includes(`"base64"`)))

@@ -46,7 +46,7 @@ import {
   trackConnections,
 } from "./listener.ts"
 import { McpEndpoint } from "./mcp/endpoint.ts"
-import { mcpRoutes } from "./mcp/routes.ts"
+import { mcpAnswers, mcpRoutes } from "./mcp/routes.ts"
 import { refuseOddRequests } from "./one-spelling.ts"
 import { trackRequests } from "./open-requests.ts"
 import { PassThrough } from "./pass-through/pass-through.ts"
@@ -167,6 +167,7 @@ export const layerServer = Layer.unwrap(
     const interceptors = Effect.gen(function* () {
       yield* keepRouted(node)
       yield* answerDirectly(node, yield* hotAnswers)
+      yield* answerDirectly(node, yield* mcpAnswers)
       yield* admitOrigins(node, corsOrigins)
       yield* refuseOddRequests(node)
       yield* answerUpgrades(node, yield* socketRoutes, limit.upgrade)

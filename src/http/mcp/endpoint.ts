@@ -1,6 +1,6 @@
 /** The endpoint of the Model Context Protocol: one message a request, for all servers or for one. */
 import { randomUUID } from "node:crypto"
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { ServerResponse } from "node:http"
 import { Context, Effect, Layer, Result } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
@@ -20,10 +20,9 @@ import { isStateless } from "../../tool-servers/server-session.ts"
 import { ToolSessions } from "../../tool-servers/tool-sessions.ts"
 import { unlikeArguments } from "../../tools/header-values.ts"
 import { makeCallRunner } from "../call-runner.ts"
-import { type Authenticated, makeForCaller } from "../caller-request.ts"
+import { type Authenticated, makeForCaller, type UploadRequest } from "../caller-request.ts"
 import { withCredential } from "../compatible/credential.ts"
 import { Draining } from "../draining.ts"
-import { fromNode } from "../hot-routes.ts"
 import { makeRevocation } from "../revocation.ts"
 import { agreedVersion, discovered, initialised, listed, namedList } from "./answers.ts"
 import { type ChangeFilter, everything, filterOf, streamChanges } from "./change-stream.ts"
@@ -58,7 +57,7 @@ export class McpEndpoint extends Context.Service<
   {
     /** Answers a request by writing to its response. @param server undefined for all of them */
     readonly serve: (
-      message: IncomingMessage,
+      request: UploadRequest,
       response: ServerResponse,
       server: string | undefined,
     ) => Effect.Effect<void>
@@ -269,11 +268,12 @@ export class McpEndpoint extends Context.Service<
       })
 
       return McpEndpoint.of({
-        serve: (message, response, server) => {
+        serve: (sent, response, server) => {
           const requestId = newRequestId()
-          if (!admitsOrigin(message.headers.origin))
+          if (!admitsOrigin(sent.headers["origin"])) {
             return Effect.sync(() => refuse(response, undefined, foreignOrigin))
-          const request = withCredential(fromNode(message))
+          }
+          const request = withCredential(sent)
           const served = Effect.flatMap(identify(request, requestId), (authenticated) =>
             serve(authenticated, response, server),
           )

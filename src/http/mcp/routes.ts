@@ -2,9 +2,20 @@
 import { Effect, Fiber } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { makeForkIn } from "../../collections.ts"
+import { type DirectHandler, fromNode } from "../hot-routes.ts"
 import { routedOf } from "../pass-through/routed-requests.ts"
 import type { Request } from "../request.ts"
 import { McpEndpoint } from "./endpoint.ts"
+
+/** Messages are answered directly from Node's socket. */
+export const mcpAnswers = Effect.map(McpEndpoint, ({ serve }) => {
+  const all: DirectHandler = (request, response) => serve(request, response, undefined)
+  return (path: string): DirectHandler | undefined => {
+    if (path === "/mcp") return all
+    const [, server] = /^\/mcp\/([a-z][a-z0-9-]*)$/.exec(path) ?? []
+    return server === undefined ? undefined : (request, response) => serve(request, response, server)
+  }
+})
 
 export const mcpRoutes = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
@@ -16,7 +27,7 @@ export const mcpRoutes = HttpRouter.use(
       const routed = routedOf(request.source)
       if (routed === undefined) return Effect.succeed(HttpServerResponse.empty({ status: 500 }))
       const { message, response } = routed
-      const fiber = forkIn(serve(message, response, server))
+      const fiber = forkIn(serve(fromNode(message), response, server))
       return Effect.as(
         Effect.tap(Fiber.await(fiber), () =>
           Effect.sync(() => {
