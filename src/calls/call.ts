@@ -222,7 +222,7 @@ const answered = <Body extends object>(heldCall: HeldCall<Body>) => {
   const { task, services, hold, conversation, caching } = heldCall
   if (caching?.state === "hit") return follow(heldCall, caching.flight)
   if (task.isRecordedFirst === true) {
-    const record = Effect.suspend(() => services.ledger.checkpoint([leasedCallOf(heldCall).checkpoint()]))
+    const record = Effect.suspend(() => services.firstRecords.record(leasedCallOf(heldCall).checkpoint()))
     conversation.recorded = Effect.mapError(record, toServiceError)
   }
   if (task.asksForJob !== true) return converse(conversation)

@@ -35,6 +35,7 @@ import { type CallPrice, priceCall } from "./price-call.ts"
 import { ClientReply } from "./reply/reply.ts"
 import type { WaitingBytes } from "./reply/reply-buffer.ts"
 import type { CallServices, OpenCall, OpenSession } from "./services.ts"
+import { FirstRecords } from "./settle/first-records.ts"
 import { keepLeases } from "./settle/leases.ts"
 import { Tokenizer } from "./tokens/tokenizer.ts"
 import { UsualOutputs } from "./tokens/usual-outputs.ts"
@@ -77,6 +78,7 @@ export class Calls extends Context.Service<
       const config = yield* WeirConfig
       const context = yield* Effect.context<never>()
       const clock = yield* Clock.Clock
+      const books = yield* Ledger
       const services: CallServices = {
         config,
         context,
@@ -88,7 +90,8 @@ export class Calls extends Context.Service<
         balanceWarnings: yield* BalanceWarnings,
         budgetWarnings: yield* BudgetWarnings,
         denials: yield* PolicyDenials,
-        ledger: yield* Ledger,
+        ledger: books,
+        firstRecords: new FirstRecords(books),
         settler: yield* Settler,
         jobAttempts: yield* JobAttempts,
         client: yield* VendorClient,

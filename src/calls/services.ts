@@ -23,6 +23,7 @@ import type { Sealer } from "../store/seal.ts"
 import type { ExchangeReports } from "../telemetry/exchange-reports.ts"
 import type { VendorClient } from "../upstream/client.ts"
 import type { TargetHealth } from "../upstream/health.ts"
+import type { FirstRecords } from "./settle/first-records.ts"
 import type { LeasedCall } from "./settle/leases.ts"
 import type { Tokenizer } from "./tokens/tokenizer.ts"
 import type { UsualOutputs } from "./tokens/usual-outputs.ts"
@@ -52,6 +53,7 @@ export interface CallServices {
   readonly ledger: Ledger["Service"]
   readonly settler: Settler["Service"]
   readonly jobAttempts: JobAttempts["Service"]
+  readonly firstRecords: FirstRecords
   readonly client: VendorClient["Service"]
   readonly spool: Spool["Service"]
   readonly health: TargetHealth["Service"]

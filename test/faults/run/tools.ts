@@ -19,7 +19,7 @@ const calls = Number(process.argv[2] ?? 1000)
 const seed = Number(process.argv[3] ?? Date.now() % 1_000_000)
 const gatewayCount = 3
 const atATime = 24
-const faultEveryMs = 1500
+const faultEveryMs = 1000
 const balance = "1000"
 const price = 0.25
 const random = randomOf(seed)
@@ -34,7 +34,7 @@ const runs = new Map<number, number>()
 const count = async ({ params }: { readonly params: Record<string, unknown> }) => {
   const at = Number(params["at"])
   runs.set(at, (runs.get(at) ?? 0) + 1)
-  await sleep(pick(120))
+  await sleep(pick(500))
   return textResult(`counted ${at}`)
 }
 /** Both generations of the protocol: the calls of odd numbers go to the server with sessions. */
