@@ -1,5 +1,5 @@
 /** The lists of servers: their tools, prompts and resources, read whole and kept for a while. */
-import { Cache, Context, Duration, Effect, Equal, Exit, Hash, Layer } from "effect"
+import { Cache, Context, Duration, Effect, Equal, Exit, Fiber, Hash, Layer, Option } from "effect"
 import type { ToolServerEntry } from "../catalogue/snapshot.ts"
 import { makeForkIn } from "../collections.ts"
 import { isObject } from "../dialects/parse/json.ts"
@@ -118,7 +118,7 @@ export class ToolLists extends Context.Service<
           ),
         {
           capacity: mostLists,
-          timeToLive: (exit) => (Exit.isSuccess(exit) ? freshFor : pauseAfterFailure),
+          timeToLive: (exit) => (Exit.isSuccess(exit) ? freshFor : pauseAfter(exit)),
         },
       )
 
@@ -136,7 +136,9 @@ export class ToolLists extends Context.Service<
       return ToolLists.of({
         read: (entry, list, owner) => {
           const key = new ListKey(entry, list, owner)
-          return Cache.get(lists, key).pipe(
+          // A reader that does not wait any longer leaves the others their list.
+          return Effect.forkDetach(Cache.get(lists, key)).pipe(
+            Effect.flatMap(Fiber.join),
             Effect.tap((read) =>
               Effect.sync(() => {
                 known.delete(key.name)
@@ -164,7 +166,11 @@ export class ToolLists extends Context.Service<
 
 const empty: ServerList = { entries: [], isCut: false }
 const freshFor = Duration.seconds(60)
-const pauseAfterFailure = Duration.seconds(2)
+/** A server that does not answer is not waited for by each reader. */
+const pauseAfter = (exit: Exit.Exit<ServerList, ServerFailed>) => {
+  const failure = Option.getOrUndefined(Exit.findErrorOption(exit))
+  return failure?.reason === "slow" ? Duration.seconds(30) : Duration.seconds(2)
+}
 const mostLists = 5000
 /** A server that lists without end is read so far. */
 const mostPages = 100

@@ -1,5 +1,5 @@
 /** Answers of the endpoint itself: what it is, and the lists of everything that the caller may use. */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
@@ -58,6 +58,9 @@ const lists: Readonly<Record<string, ListName>> = {
 export const namedList = (method: string): ListName | undefined =>
   Object.hasOwn(lists, method) ? lists[method] : undefined
 
+/** The time that a list of several servers waits for one of them. */
+const longestMs = 5000
+
 /** Entries of a page. */
 const pageSize = 500
 
@@ -91,7 +94,9 @@ export const listed = Effect.fnUntraced(function* (
         isJoined ? found.map((each) => joinedEntry(entry.server.id, list, each)) : found,
       )
       return isJoined
-        ? Effect.orElseSucceed(own, (): ReadonlyArray<JsonObject> => [])
+        ? Effect.map(Effect.timeoutOption(Effect.option(own), longestMs), (found) =>
+            Option.getOrElse(Option.flatten(found), (): ReadonlyArray<JsonObject> => []),
+          )
         : Effect.mapError(own, (cause) =>
             serviceError("upstream_error", "The server does not give its list", { cause }),
           )

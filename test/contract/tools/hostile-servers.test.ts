@@ -1,4 +1,6 @@
 /** Servers of tools that lie, change, answer without end or not at all: each is bounded, and the client learns of it. */
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { afterAll, describe, expect, it } from "vitest"
 import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
 import { balanceOf, eventually, holdsOf, useGateway } from "../../support/gateway.ts"
@@ -37,6 +39,13 @@ const server = await startToolServer({
 })
 afterAll(() => server.stop())
 
+/** A server that accepts connections and says nothing. */
+const silent = createServer(() => {})
+await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve))
+afterAll(() => silent.closeAllConnections())
+afterAll(() => silent.close())
+const hung = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/mcp`
+
 const ids = newTestIds()
 const gateway = useGateway({
   ids,
@@ -47,12 +56,13 @@ const gateway = useGateway({
       ids,
       `toolServers:
   - { id: bad, url: "${server.url}", price: { currency: USD, calls: "1000" } }
+  - { id: hung, url: "${hung}" }
 `,
-    ).replace("unpriced] }", "unpriced], tools: [bad] }"),
+    ).replace("unpriced] }", "unpriced], tools: [bad, hung] }"),
 })
 
-const send = async (method: string, params: object = {}) => {
-  const reply = await fetch(`${gateway().baseUrl}/mcp/bad`, {
+const send = async (method: string, params: object = {}, path = "/bad") => {
+  const reply = await fetch(`${gateway().baseUrl}/mcp${path}`, {
     method: "POST",
     headers: { authorization: `Bearer ${ids.key}~${testKey}`, "content-type": "application/json" },
     body: JSON.stringify({ jsonrpc: "2.0", id: 7, method, params }),
@@ -108,6 +118,22 @@ describe("a call of a tool", () => {
 })
 
 describe("a list", () => {
+  it("of several servers does not wait for one that hangs, and calls ask their server once", async () => {
+    const startedAt = Date.now()
+    const listed = async () => {
+      const { message } = await send("tools/list", {}, "")
+      return message.result?.tools.map(({ name }) => name) ?? []
+    }
+    const names = await listed()
+    expect(names).toContain("bad__good")
+    expect(names.filter((name) => name.startsWith("hung"))).toEqual([])
+    expect(Date.now() - startedAt).toBeLessThan(15_000)
+    const before = server.asked.length
+    await call("good")
+    await call("good")
+    expect(server.asked.slice(before).map(({ message: { method } }) => method)).toEqual(["tools/call", "tools/call"])
+  }, 40_000)
+
   it("has no names with control characters", async () => {
     const { message } = await send("tools/list")
     const names = message.result?.tools.map(({ name }) => name) ?? []

@@ -67,6 +67,18 @@ const ports = await Promise.all(Array.from({ length: gatewayCount }, freePort))
 const gateways = ports.map((port, at) => gateway(`gateway${at}`, dir, port, environment))
 for (const each of gateways) await each.start()
 
+const begun = await fetch(`http://127.0.0.1:${ports[0]}/mcp`, {
+  method: "POST",
+  headers: { authorization: "Bearer key_tools~secret", "content-type": "application/json" },
+  body: JSON.stringify({
+    jsonrpc: "2.0",
+    id: 0,
+    method: "initialize",
+    params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "faults", version: "1" } },
+  }),
+})
+const session = begun.headers.get("mcp-session-id") ?? ""
+
 const counts = new Map<string, number>()
 const faults: ReadonlyArray<readonly [name: string, act: () => Promise<void>]> = [
   ["gateway killed", async () => restart(gateways[pick(gateways.length)])],
@@ -106,10 +118,17 @@ const call = async (at: number): Promise<"answered" | "lost"> => {
     "x-svc-tags": `at=${at}`,
   }
   let conflicts = 0
+  // Each third call is of a session, which every gateway knows.
+  const ofSession = at % 3 === 0 ? { "mcp-session-id": session, "mcp-protocol-version": "2025-11-25" } : {}
   for (let tries = 0; tries < 600; tries++) {
     try {
       const url = `http://127.0.0.1:${ports[pick(ports.length)]}/mcp/counter${at % 2}`
-      const reply = await fetch(url, { method: "POST", headers, body, signal: AbortSignal.timeout(30_000) })
+      const reply = await fetch(url, {
+        method: "POST",
+        headers: { ...headers, ...ofSession },
+        body,
+        signal: AbortSignal.timeout(30_000),
+      })
       const text = await reply.text()
       const json = text.startsWith("{") ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? "{}")
       const message = JSON.parse(json) as {
