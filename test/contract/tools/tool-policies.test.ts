@@ -1,0 +1,102 @@
+/** Policies, limits and budgets hold for calls of tools as for all others. */
+import { afterAll, describe, expect, it } from "vitest"
+import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
+import { balanceOf, eventually, holdsOf, useGateway } from "../../support/gateway.ts"
+import { startToolServer, textResult } from "../../support/tool-server.ts"
+
+const server = await startToolServer({
+  isStateless: true,
+  tools: {
+    echo: ({ params }) => textResult(`You sent ${String(params["text"])}`),
+    leak: () => textResult("The project is Bluebird"),
+  },
+})
+afterAll(() => server.stop())
+
+const ids = newTestIds()
+const name = (suffix: string) => `${ids.org}-${suffix}`
+const gateway = useGateway({
+  ids,
+  catalogue: (urls) =>
+    testCatalogue(
+      urls,
+      ids,
+      `toolServers:
+  - { id: srv, url: "${server.url}", price: { currency: USD, calls: "1000000" } }
+policies:
+  - { id: no-secrets, direction: inbound, match: { keywords: [classified] }, parts: [toolArguments], reason: classified }
+  - { id: no-names, direction: outbound, match: { keywords: [Bluebird] }, parts: [toolResults], reason: project }
+  - { id: hide, direction: both, match: { entities: [email] }, action: mask, parts: [toolArguments, toolResults], reason: personal }
+budgets:
+  - { id: three, scope: key, subject: ${name("poor")}, unit: money, period: month, limit: "3" }
+`,
+    )
+      .replace("unpriced] }", "unpriced], tools: [srv], policies: [no-secrets, no-names, hide] }")
+      .replace("apps:\n", `apps:\n  - { id: ${name("slow")}, org: ${ids.org}, rates: [{ requests: 2, per: 60s }] }\n`)
+      .replace(
+        "keys:\n",
+        `keys:
+  - { id: ${name("poor")}, app: ${ids.app}, secret: "env:WEIR_TEST_KEY" }
+  - { id: ${name("slow")}, app: ${name("slow")}, secret: "env:WEIR_TEST_KEY" }
+`,
+      ),
+})
+
+const call = async (tool: string, given: object, key = ids.key) => {
+  const reply = await fetch(`${gateway().baseUrl}/mcp/srv`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}~${testKey}`, "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool, arguments: given } }),
+  })
+  return reply.json() as Promise<{
+    result?: { content: ReadonlyArray<{ text: string }> }
+    error?: { code: number; data: { code: string; detail?: object } }
+  }>
+}
+const settled = async () => !(await holdsOf(gateway())).some(({ state }) => state === "held")
+
+describe("a policy", () => {
+  it("of arguments refuses a call before it is sent", async () => {
+    const before = server.runs.get("echo") ?? 0
+    const balance = await balanceOf(gateway())
+    expect((await call("echo", { text: "It is classified" })).error?.data.code).toBe("content_blocked")
+    expect(server.runs.get("echo") ?? 0).toBe(before)
+    expect(await balanceOf(gateway())).toBe(balance)
+  })
+
+  it("of results withholds one, and the call is paid", async () => {
+    const balance = await balanceOf(gateway())
+    const { result, error } = await call("leak", {})
+    expect(result).toBeUndefined()
+    expect(error?.data.code).toBe("content_blocked")
+    await eventually(settled)
+    expect(balance - (await balanceOf(gateway()))).toBe(10_000_000_000n)
+  })
+
+  it("masks values for the server, and shows them to the client again", async () => {
+    const { result } = await call("echo", { text: "ann@example.com" })
+    const sent = server.asked.at(-1)?.message.params?.["arguments"] as { text: string }
+    expect(sent.text).not.toContain("ann@example.com")
+    expect(result?.content[0]?.text).toBe("You sent ann@example.com")
+  })
+})
+
+describe("a limit", () => {
+  it("of calls refuses the next one, with its code and time", async () => {
+    const key = name("slow")
+    await call("echo", { text: "1" }, key)
+    await call("echo", { text: "2" }, key)
+    expect(await call("echo", { text: "3" }, key)).toMatchObject({
+      error: { code: 429, data: { code: "rate_limited" } },
+    })
+  })
+
+  it("of money refuses a call that would exceed it", async () => {
+    const key = name("poor")
+    for (const text of ["1", "2", "3"]) expect((await call("echo", { text }, key)).result).toBeDefined()
+    await eventually(settled)
+    const before = server.runs.get("echo")
+    expect((await call("echo", { text: "4" }, key)).error?.data.code).toBe("org_ceiling_exceeded")
+    expect(server.runs.get("echo")).toBe(before)
+  })
+})
