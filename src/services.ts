@@ -45,6 +45,9 @@ import { Logins } from "./identity/logins.ts"
 import { MailLogin } from "./identity/mail-login.ts"
 import { MailedCodes } from "./identity/mailed-codes.ts"
 import { Mailer } from "./identity/mailer.ts"
+import { ClientGrants } from "./identity/oauth/client-grants.ts"
+import { OauthClients } from "./identity/oauth/oauth-clients.ts"
+import { OauthRequests } from "./identity/oauth/oauth-requests.ts"
 import { OneTimeCodes } from "./identity/one-time-codes.ts"
 import { layerOwnerMail } from "./identity/owner-mail.ts"
 import { ScimGroups } from "./identity/scim/scim-groups.ts"
@@ -145,6 +148,9 @@ const identity = Layer.mergeAll(
   DeviceLogin.layer,
   SsoLogin.layer,
   MailLogin.layer,
+  OauthClients.layer,
+  OauthRequests.layer,
+  ClientGrants.layer,
   ScimTokens.layer,
   ScimUsers.layer,
   ScimGroups.layer,

@@ -17,6 +17,9 @@ const hourMs = 3_600_000
 /** Codes that one source may have sent to one address in an hour. */
 const maxHourAsked = 10
 
+/** The requests of clients that an address has for each request of a person. */
+const clientsPerAddress = 20
+
 /** Maximum body of a login request. */
 export const maxLoginBytes = 16 * 1024
 
@@ -37,6 +40,13 @@ export const makeAnonymousRoutes = Effect.gen(function* () {
     return Effect.asVoid(gate.admit({ owner: "login", keyId: bucket, rates }))
   }
 
+  /** Counts a request of a client's program, of which many may share an address. */
+  const admitClient = (request: Request) => {
+    const bucket = `clients:${sourceOf(request)}`
+    const rates = [{ bucket, limit: authPerMinute * clientsPerAddress, windowMs }]
+    return Effect.asVoid(gate.admit({ owner: "login", keyId: bucket, rates }))
+  }
+
   /**
    * Whether a code may be sent to an address, counted by the caller's source: with a limit of the address alone, anybody
    * could use it up and lock its owner out.
@@ -54,7 +64,7 @@ export const makeAnonymousRoutes = Effect.gen(function* () {
   const respondAnonymous = <A, R>(request: Request, answer: Effect.Effect<A, RouteError, R>, status?: number) =>
     respondJson(Effect.andThen(admitAddress(request), answer), status)
 
-  return { admitAddress, mayAskFor, respondAnonymous }
+  return { admitAddress, admitClient, mayAskFor, respondAnonymous }
 })
 
 const isRateLimited = (error: AdmissionError): error is ServiceError<"rate_limited"> =>

@@ -9,7 +9,7 @@ import type { CallPrice } from "../calls/price-call.ts"
 import { WeirConfig } from "../config.ts"
 import { awsSignatureIn } from "../identity/aws-signature.ts"
 import type { Caller } from "../identity/caller.ts"
-import { type CallerRequest, Callers, type Verified } from "../identity/callers.ts"
+import { type CallerRequest, Callers, type ToolsPlace, type Verified } from "../identity/callers.ts"
 import type { SignedBody } from "../identity/signature.ts"
 import type { RepeatedResponse } from "../kept-responses/lost-responses.ts"
 import { keepPlace } from "./connection-limit.ts"
@@ -28,6 +28,8 @@ export interface SentRequest extends Pick<Request, "remoteAddress"> {
   readonly url: string
   /** The gateway's own request for a caller that it knows: one of a batch, or one that is made once more. */
   readonly own?: OwnRequest | undefined
+  /** The place at the endpoint of tools that is asked. */
+  readonly tools?: ToolsPlace | undefined
 }
 
 export interface OwnRequest {
@@ -53,9 +55,9 @@ export const makeAuthenticate = Effect.gen(function* () {
   const callerAddress = makeCallerAddress(trustedProxies)
 
   const checked = <C extends Caller>(check: Check<C>, request: SentRequest, body: SignedBody) => {
-    const { headers, method, own } = request
+    const { headers, method, own, tools } = request
     const target = sentUrl(request)
-    return check({ headers, address: () => callerAddress(request), method, target, body, own: own?.caller })
+    return check({ headers, address: () => callerAddress(request), method, target, body, own: own?.caller, tools })
   }
 
   const anyCaller: Check<Caller> = (request) =>

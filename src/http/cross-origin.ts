@@ -29,6 +29,7 @@ const exposedHeaders = [
   "x-goog-upload-size-received",
   "etag",
   "mcp-session-id",
+  "www-authenticate",
   "request-id",
   "retry-after",
   "retry-after-ms",
@@ -50,7 +51,14 @@ const optionsHeaders = {
 }
 
 const isRuntime = (path: string): boolean =>
-  path.startsWith("/t1/") || path === "/mcp" || path.startsWith("/mcp/") || apiBelow(path) !== undefined
+  path.startsWith("/t1/") ||
+  path === "/mcp" ||
+  path.startsWith("/mcp/") ||
+  clientPaths.test(path) ||
+  apiBelow(path) !== undefined
+
+/** Paths of the authorization server that clients in browsers call themselves. */
+const clientPaths = /^\/(oauth\/(token|register|revoke)$|\.well-known\/(oauth-|openid-configuration))/
 
 /** SDKs of other APIs send many headers of their own: below their bases, all headers that a browser asks for are allowed. */
 const allowedFor = ({ url = "", headers }: IncomingMessage): string => {

@@ -47,6 +47,7 @@ import {
 } from "./listener.ts"
 import { McpEndpoint } from "./mcp/endpoint.ts"
 import { mcpAnswers, mcpRoutes } from "./mcp/routes.ts"
+import { oauthRoutes } from "./oauth/routes.ts"
 import { refuseOddRequests } from "./one-spelling.ts"
 import { trackRequests } from "./open-requests.ts"
 import { PassThrough } from "./pass-through/pass-through.ts"
@@ -157,6 +158,7 @@ export const layerServer = Layer.unwrap(
       batchRoutes,
       passThroughRoutes,
       mcpRoutes,
+      oauthRoutes,
       pageRoutes,
       consoleRoutes,
       guideRoutes(access),

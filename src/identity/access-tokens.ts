@@ -10,7 +10,8 @@ import { CallQueries } from "../store/connections.ts"
 import { queryDeadline } from "../store/database.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
 
-export type AccessTokenKind = "pat" | "device"
+/** A token of the kind `oauth` is the connection of a client, see `oauth/client-grants.ts`. */
+export type AccessTokenKind = "pat" | "device" | "oauth"
 
 /** The owner of a bearer token. */
 export interface Bearer {
@@ -28,6 +29,7 @@ export type OrgTokenRole = Exclude<Role, "member">
 /** A token without its secret. */
 export interface KnownToken {
   readonly id: string
+  readonly kind: AccessTokenKind
   readonly name: string
   readonly orgId: string
   /** Absent if the token belongs to the organisation itself. */
@@ -44,11 +46,20 @@ export class AccessTokens extends Context.Service<
   {
     /** Authenticates a token that has the scope. @param authorization the whole header value */
     readonly authenticate: (authorization: string | undefined, scope: KeyScope) => Effect.Effect<Bearer, BearerError>
+    /**
+     * Authenticates a client that a person has connected, at the endpoint of tools.
+     * @param authorization the whole header value
+     * @param server the server of tools that it asks; undefined for all of them
+     */
+    readonly authenticateClient: (
+      authorization: string,
+      server: string | undefined,
+    ) => Effect.Effect<Bearer, BearerError>
     /** The owner of a token that asked for something before, as it is now. */
     readonly known: (id: string, scope: KeyScope) => Effect.Effect<Bearer, BearerError>
     /** Creates a token. The secret is returned once. */
     readonly issue: (token: {
-      readonly kind: AccessTokenKind
+      readonly kind: Exclude<AccessTokenKind, "oauth">
       readonly orgId: string
       readonly userId?: string | undefined
       /** The role of an organisation's own token; `owner` if absent. */
@@ -57,7 +68,7 @@ export class AccessTokens extends Context.Service<
       readonly scopes: ReadonlyArray<KeyScope>
       readonly expiresAt?: Date | undefined
     }) => Effect.Effect<{ readonly id: string; readonly secret: string }, StoreUnavailable>
-    /** Active personal access tokens, newest first. */
+    /** Active personal access tokens and connections of clients, newest first. */
     readonly list: (orgId: string) => Effect.Effect<ReadonlyArray<KnownToken>, StoreUnavailable>
     readonly find: (id: string) => Effect.Effect<KnownToken | undefined, StoreUnavailable>
     readonly revoke: (id: string) => Effect.Effect<void, StoreUnavailable>
@@ -80,7 +91,16 @@ export class AccessTokens extends Context.Service<
           ),
         authStaleMs,
       )
-      const judge = Effect.fnUntraced(function* (row: TokenRow | undefined, scope: KeyScope) {
+      const clientOf = yield* makeCachedLookup<TokenRow & { readonly tool_server: string | null }>(
+        (hash) =>
+          bounded(sql<TokenRow & { readonly tool_server: string | null }>`
+            select t.id, t.kind, t.org_id, t.user_id, t.role, t.scopes, t.status, s.expires_at, t.tool_server,
+              u.email, u.status = 'disabled' as is_disabled
+            from client_secrets s join access_tokens t on t.id = s.token_id left join users u on u.id = t.user_id
+            where s.secret_sha256 = decode(${hash}, 'hex') and s.kind = 'access'`).pipe(Effect.map((rows) => rows[0])),
+        authStaleMs,
+      )
+      const judge = Effect.fnUntraced(function* (row: TokenRow | undefined, scope: KeyScope | typeof toolScope) {
         if (row === undefined || row.status === "revoked" || row.is_disabled === true) return yield* unauthorized
         if (row.expires_at !== null && row.expires_at.getTime() <= (yield* Clock.currentTimeMillis)) {
           return yield* serviceError("token_expired", "The token has expired")
@@ -97,6 +117,14 @@ export class AccessTokens extends Context.Service<
           if (secret === undefined) return yield* unauthorized
           return yield* judge(yield* rowOf(sha256(secret).toString("hex")), scope)
         }),
+        authenticateClient: Effect.fnUntraced(function* (authorization, server) {
+          const secret = clientPattern.exec(authorization)?.[1]
+          if (secret === undefined) return yield* unauthorized
+          const row = yield* clientOf(sha256(secret).toString("hex"))
+          // A token for one server is not for the others, nor for all of them.
+          if (row !== undefined && row.tool_server !== null && row.tool_server !== server) return yield* unauthorized
+          return yield* judge(row, toolScope)
+        }),
         known: Effect.fnUntraced(function* (id, scope) {
           const [row] = yield* bounded(sql<TokenRow>`${tokens} where t.id = ${id}`)
           return yield* judge(row, scope)
@@ -112,14 +140,14 @@ export class AccessTokens extends Context.Service<
         }),
         list: (orgId) =>
           bounded(sql<ListedRow>`
-            select id, org_id, user_id, name, scopes, created_at, expires_at from access_tokens
-            where org_id = ${orgId} and kind = 'pat' and status = 'active' and (expires_at is null or expires_at > now())
+            select id, kind, org_id, user_id, name, scopes, created_at, expires_at from access_tokens
+            where org_id = ${orgId} and kind in ('pat', 'oauth') and status = 'active' and (expires_at is null or expires_at > now())
             order by created_at desc, id`).pipe(Effect.map((rows) => rows.map(known))),
         find: (id) =>
           bounded(sql<ListedRow>`
-            select id, org_id, user_id, name, scopes, created_at, expires_at from access_tokens
-            where id = ${id} and kind = 'pat'`).pipe(Effect.map(([row]) => row && known(row))),
-        revoke: (id) => Effect.asVoid(bounded(sql`update access_tokens set status = 'revoked' where id = ${id}`)),
+            select id, kind, org_id, user_id, name, scopes, created_at, expires_at from access_tokens
+            where id = ${id} and kind in ('pat', 'oauth')`).pipe(Effect.map(([row]) => row && known(row))),
+        revoke: (id) => Effect.asVoid(bounded(sql`select access_token_end(${id}, 'revoked')`)),
       })
     }),
   )
@@ -138,13 +166,14 @@ interface TokenRow {
   readonly expires_at: Date | null
 }
 
-interface ListedRow extends Omit<TokenRow, "kind" | "status" | "email" | "role" | "is_disabled"> {
+interface ListedRow extends Omit<TokenRow, "status" | "email" | "role" | "is_disabled"> {
   readonly name: string
   readonly created_at: Date
 }
 
-const known = ({ id, name, org_id, user_id, scopes, created_at, expires_at }: ListedRow): KnownToken => ({
+const known = ({ id, kind, name, org_id, user_id, scopes, created_at, expires_at }: ListedRow): KnownToken => ({
   id,
+  kind,
   name,
   orgId: org_id,
   userId: user_id ?? undefined,
@@ -155,5 +184,14 @@ const known = ({ id, name, org_id, user_id, scopes, created_at, expires_at }: Li
 
 /** `Bearer ` and a secret in the form of {@link mintSecret}. */
 const bearerPattern = /^Bearer ((?:pat|dev)_[A-Za-z0-9_-]{20,200})$/i
+
+/** `Bearer ` and the access token of a client. */
+const clientPattern = /^Bearer (oat_[A-Za-z0-9_-]{43})$/i
+
+/** Whether a header has the access token of a client. */
+export const isClientToken = (authorization: string): boolean => clientPattern.test(authorization)
+
+/** The scope of clients' tokens. */
+const toolScope = "tools"
 
 const unauthorized = serviceError("unauthorized", "A valid bearer token is required")

@@ -9,7 +9,7 @@ import type { StoreUnavailable } from "../store/unavailable.ts"
 import { People } from "../tenants/people.ts"
 import { limitedSubject, orgRates } from "../tenants/subject-limits.ts"
 import { Tenants } from "../tenants/tenants.ts"
-import { AccessTokens, type Bearer } from "./access-tokens.ts"
+import { AccessTokens, type Bearer, isClientToken } from "./access-tokens.ts"
 import { type AppCaller, AppKeys, type AuthenticationError, type Verified } from "./app-keys.ts"
 import { awsSignatureIn } from "./aws-signature.ts"
 import { type Caller, endUserName } from "./caller.ts"
@@ -26,6 +26,13 @@ export interface CallerRequest {
   /** Path plus query, as sent. */
   readonly target: string
   readonly body: SignedBody
+  /** The place at the endpoint of tools that is asked; absent elsewhere, where tokens of clients are not valid. */
+  readonly tools?: ToolsPlace | undefined
+}
+
+export interface ToolsPlace {
+  /** Undefined for all servers. */
+  readonly server: string | undefined
 }
 
 export type CallerError =
@@ -84,11 +91,13 @@ export class Callers extends Context.Service<
         const ids = { keyId: tokenId, app: undefined, endUserId: undefined, person }
         return { ...entry, ...ids, ...(limits.length > 0 && { limits }) }
       })
-      const bearer = (authorization: string) =>
-        Effect.map(Effect.flatMap(accessTokens.authenticate(authorization, "runtime"), callerOf), (caller) => ({
-          caller,
-          nonce: undefined,
-        }))
+      const bearer = (authorization: string, tools: ToolsPlace | undefined) => {
+        const owner =
+          tools !== undefined && isClientToken(authorization)
+            ? accessTokens.authenticateClient(authorization, tools.server)
+            : accessTokens.authenticate(authorization, "runtime")
+        return Effect.map(Effect.flatMap(owner, callerOf), (caller) => ({ caller, nonce: undefined }))
+      }
 
       return Callers.of({
         application,
@@ -102,7 +111,7 @@ export class Callers extends Context.Service<
           const { "x-svc-app-token": token, authorization } = request.headers
           if (request.headers["x-svc-key-id"] !== undefined) return application(request)
           if (token !== undefined) return endUser(request, token)
-          return authorization === undefined ? application(request) : bearer(authorization)
+          return authorization === undefined ? application(request) : bearer(authorization, request.tools)
         },
       })
     }),

@@ -30,6 +30,8 @@ export interface Onward {
   readonly clientState: string | undefined
   /** The device that the person wants to approve, for Weir's own pages. */
   readonly userCode: string | undefined
+  /** The request of a client that the person wants to decide on, for Weir's own pages. */
+  readonly oauthRequest: string | undefined
 }
 
 /** A one-time login code, and its destination. */
@@ -92,7 +94,7 @@ export class SsoLogin extends Context.Service<
         if (secrets === undefined || state !== secrets.state) return yield* noSuchFlow
         const [flow] = yield* bounded(sql<OnwardRow>`
           delete from sso_flows where state_sha256 = ${sha256(secrets.state)} and expires_at > now()
-          returning org_id, return_to, client_state, user_code`)
+          returning org_id, return_to, client_state, user_code, oauth_request`)
         return flow ?? (yield* noSuchFlow)
       })
 
@@ -153,9 +155,9 @@ export class SsoLogin extends Context.Service<
         const linkToken = mintSecret("lk")
         yield* bounded(sql`
           insert into sso_links
-            (link_sha256, org_id, issuer, subject, email, return_to, client_state, user_code, expires_at)
+            (link_sha256, org_id, issuer, subject, email, return_to, client_state, user_code, oauth_request, expires_at)
           values (${sha256(linkToken)}, ${orgId}, ${issuer}, ${subject}, ${email}, ${flow.return_to},
-            ${flow.client_state}, ${flow.user_code}, ${afterNow(sql, codeTtlMs)})`)
+            ${flow.client_state}, ${flow.user_code}, ${flow.oauth_request}, ${afterNow(sql, codeTtlMs)})`)
         return linkToken
       })
 
@@ -214,9 +216,9 @@ export class SsoLogin extends Context.Service<
           const secrets = flowSecrets(browserSecret)
           const url = yield* providers.authorizationUrl(entry, secrets, redirectUri)
           yield* bounded(sql`
-            insert into sso_flows (state_sha256, org_id, return_to, client_state, user_code, expires_at)
+            insert into sso_flows (state_sha256, org_id, return_to, client_state, user_code, oauth_request, expires_at)
             values (${sha256(secrets.state)}, ${orgId}, ${onward.returnTo ?? null}, ${onward.clientState ?? null},
-              ${onward.userCode ?? null}, ${afterNow(sql, flowTtlMs)})`)
+              ${onward.userCode ?? null}, ${onward.oauthRequest ?? null}, ${afterNow(sql, flowTtlMs)})`)
           return { url, browserSecret }
         }),
         answer: Effect.fnUntraced(function* (answer, browserSecret) {
@@ -228,7 +230,7 @@ export class SsoLogin extends Context.Service<
         confirm: Effect.fnUntraced(function* (linkToken, code) {
           const hash = sha256(linkToken)
           const [link] = yield* bounded(sql<LinkRow>`
-            select org_id, email, return_to, client_state, user_code from sso_links
+            select org_id, email, return_to, client_state, user_code, oauth_request from sso_links
             where link_sha256 = ${hash} and expires_at > now()`)
           if (link === undefined) return yield* noSuchLink
           yield* codes.spend("sso-link", link.email, code.trim(), hash.toString("hex"))
@@ -259,16 +261,18 @@ interface OnwardRow {
   readonly return_to: string | null
   readonly client_state: string | null
   readonly user_code: string | null
+  readonly oauth_request: string | null
 }
 
 interface LinkRow extends OnwardRow {
   readonly email: string
 }
 
-const onwardOf = ({ return_to, client_state, user_code }: OnwardRow): Onward => ({
+const onwardOf = ({ return_to, client_state, user_code, oauth_request }: OnwardRow): Onward => ({
   returnTo: return_to ?? undefined,
   clientState: client_state ?? undefined,
   userCode: user_code ?? undefined,
+  oauthRequest: oauth_request ?? undefined,
 })
 
 /** A person who was disabled there, or a plan that is full. */

@@ -272,6 +272,16 @@ begin
   delete from sso_links where expires_at < now() - interval '1 day';
   get diagnostics gone = row_count;
   removed := removed + gone;
+  delete from oauth_requests where expires_at < now() - interval '1 day';
+  get diagnostics gone = row_count;
+  removed := removed + gone;
+  -- A used refresh token is kept until it expires: it is noticed when it comes again.
+  delete from client_secrets where expires_at < now() - interval '1 day';
+  get diagnostics gone = row_count;
+  removed := removed + gone;
+  delete from oauth_clients where coalesce(used_at, made_at) < now() - case when used_at is null then interval '1 day' else interval '90 days' end;
+  get diagnostics gone = row_count;
+  removed := removed + gone;
   delete from login_codes where expires_at < now() - interval '1 day';
   get diagnostics gone = row_count;
   removed := removed + gone;

@@ -62,6 +62,8 @@ declare
 begin
   update access_tokens set status = 'revoked'
     where org_id = p_org_id and status = 'active' and (user_id = any(v_users) or user_id = p_id);
+  delete from oauth_consents where org_id = p_org_id and user_id = any(v_users);
+  delete from oauth_requests where org_id = p_org_id and user_id = any(v_users);
   delete from login_codes where org_id = p_org_id and user_id = any(v_users);
   update logins set ended_at = now() where user_id = any(v_users) and ended_at is null
     and (org_id = p_org_id or not exists (select from members where email = lower(p_email)));

@@ -23,6 +23,8 @@ import { makeCallRunner } from "../call-runner.ts"
 import { type Authenticated, makeForCaller, type UploadRequest } from "../caller-request.ts"
 import { withCredential } from "../compatible/credential.ts"
 import { Draining } from "../draining.ts"
+import { challengeOf } from "../oauth/resources.ts"
+import { originOf } from "../request.ts"
 import { makeRevocation } from "../revocation.ts"
 import { agreedVersion, discovered, initialised, listed, namedList } from "./answers.ts"
 import { type ChangeFilter, everything, filterOf, streamChanges } from "./change-stream.ts"
@@ -70,7 +72,8 @@ export class McpEndpoint extends Context.Service<
       const sessions = yield* ToolSessions
       const { sealer } = yield* Sealing
       const catalogue = yield* Catalogue
-      const admitsOrigin = makeOriginCheck(yield* WeirConfig)
+      const config = yield* WeirConfig
+      const admitsOrigin = makeOriginCheck(config)
       const { isDraining } = yield* Draining
       const { whileValid } = yield* makeRevocation
       const { identify, again } = yield* makeForCaller
@@ -273,13 +276,15 @@ export class McpEndpoint extends Context.Service<
           if (!admitsOrigin(sent.headers["origin"])) {
             return Effect.sync(() => refuse(response, undefined, foreignOrigin))
           }
-          const request = withCredential(sent)
+          const request = { ...withCredential(sent), tools: { server } }
           const served = Effect.flatMap(identify(request, requestId), (authenticated) =>
             serve(authenticated, response, server),
           )
           return Effect.catch(served, (failure) => {
             const error = toServiceError(failure)
-            return Effect.map(logCause(error, requestId), () => fail(response, error, requestId))
+            return Effect.map(logCause(error, requestId), () =>
+              fail(response, error, requestId, challengeOf(originOf(config, request), server, request.headers)),
+            )
           })
         },
       })
@@ -287,11 +292,11 @@ export class McpEndpoint extends Context.Service<
   )
 }
 
-const fail = (response: ServerResponse, error: ServiceError, requestId: string): void => {
+const fail = (response: ServerResponse, error: ServiceError, requestId: string, challenge: string): void => {
   if (response.headersSent) return void response.destroy()
   const status = errorStatus[error.code]
   write(response, status, errorText(undefined, errorOf(error, requestId)), {
     "x-svc-request-id": requestId,
-    ...(status === 401 && { "www-authenticate": "Bearer" }),
+    ...(status === 401 && { "www-authenticate": challenge }),
   })
 }

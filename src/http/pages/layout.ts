@@ -13,7 +13,7 @@ form + .hint { margin-top: 1.25rem }
 form + form { padding-top: 1.25rem; border-top: 1px solid var(--line) }
 label { display: block; font-weight: 600 }
 .hint { margin: 0; color: var(--soft); font-size: .9rem }
-input { width: 100%; margin: .35rem 0 1rem; padding: .6rem .7rem; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--field); border-radius: var(--radius) }
+input, select { width: 100%; margin: .35rem 0 1rem; padding: .6rem .7rem; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--field); border-radius: var(--radius) }
 .code { font-family: ui-monospace, monospace; font-size: 1.25rem; letter-spacing: .15em }
 button, .button { display: inline-block; margin-right: .5rem; padding: .6rem 1.1rem; font: inherit; font-weight: 600; color: var(--on-accent); background: var(--accent); border: 1px solid var(--accent); border-radius: var(--radius); cursor: pointer; text-decoration: none }
 button.quiet { color: var(--accent); background: transparent }

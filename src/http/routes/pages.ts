@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 import { WeirConfig } from "../../config.ts"
 import { DeviceLogin } from "../../identity/device-login.ts"
-import { type LoggedIn, Logins } from "../../identity/logins.ts"
+import { Logins } from "../../identity/logins.ts"
 import { MailLogin } from "../../identity/mail-login.ts"
 import { SsoLogin } from "../../identity/sso-login.ts"
 import { Email } from "../../protocol/control/login.ts"
@@ -12,18 +12,20 @@ import { StoredText } from "../../protocol/values/text.ts"
 import { Directory } from "../../tenants/directory.ts"
 import { Tenants } from "../../tenants/tenants.ts"
 import { makeAnonymousRoutes } from "../anonymous.ts"
-import { sessionOf, withoutSession, withSession } from "../browser-cookies.ts"
+import { withoutSession, withSession } from "../browser-cookies.ts"
 import { goTo, pageReply, readForm, respondPage, rootOf } from "../page.ts"
 import { decidedPage, decisionPage, userCodePage } from "../pages/activate.ts"
 import { codePage, loggedInPage, loginPage, onwardPage } from "../pages/login.ts"
 import { linkPage } from "../pages/sso-link.ts"
 import { originOf, type Request } from "../request.ts"
 import type { RouteError } from "../respond.ts"
-import { activatePath, backEndUrl, ownPage } from "./sso.ts"
+import { makeVisitor } from "../visitor.ts"
+import { backEndUrl, ownPage, pageAfter } from "./sso.ts"
 
 const Text = StoredText.check(Schema.isMaxLength(512))
 const UserCode = StoredText.check(Schema.isMaxLength(16))
-const bound = { device: Schema.optionalKey(UserCode) }
+const RequestId = StoredText.check(Schema.isMaxLength(64))
+const bound = { device: Schema.optionalKey(UserCode), request: Schema.optionalKey(RequestId) }
 const EmailForm = Schema.Struct({ email: Email, ...bound })
 const CodeForm = Schema.Struct({ email: Email, code: Text, ...bound })
 const OrgForm = Schema.Struct({ org: Text, ...bound })
@@ -39,55 +41,46 @@ export const pageRoutes = HttpRouter.use(
     const sso = yield* SsoLogin
     const devices = yield* DeviceLogin
     const logins = yield* Logins
+    const visitor = yield* makeVisitor
     const tenants = yield* Tenants
     const directory = yield* Directory
     const origin = (request: Request) => originOf(config, request)
 
-    /** The person who is logged in with this browser; undefined if none. */
-    const visitor = (request: Request): Effect.Effect<LoggedIn | undefined, RouteError> => {
-      const token = sessionOf(request, origin(request))
-      return token === undefined
-        ? Effect.succeed(undefined)
-        : allowing(logins.authenticate(token, "browser"), notLoggedIn)
-    }
-
     const showLogin = Effect.fnUntraced(function* (request: Request) {
-      const device = queryOf(request, "device")
+      const onward = { device: queryOf(request, "device"), request: queryOf(request, "request") }
       const who = yield* visitor(request)
-      if (who === undefined) return pageReply(request, loginPage({ device }, yield* directory.hasSso))
-      return device === undefined
+      if (who === undefined) return pageReply(request, loginPage(onward, yield* directory.hasSso))
+      return onward.device === undefined && onward.request === undefined
         ? pageReply(request, loggedInPage(who.account.email))
-        : goTo(request, activatePath(device))
+        : goTo(request, pageAfter(onward))
     })
 
     const sendCode = Effect.fnUntraced(function* (request: Request) {
-      const { email, device } = yield* readForm(EmailForm, request, origin(request))
+      const { email, ...onward } = yield* readForm(EmailForm, request, origin(request))
       yield* admitAddress(request)
       yield* mailLogin.request(email, mayAskFor(request, email))
-      return pageReply(request, codePage({ device }, email))
+      return pageReply(request, codePage(onward, email))
     })
 
     const enterCode = Effect.fnUntraced(function* (request: Request) {
-      const { email, code, device } = yield* readForm(CodeForm, request, origin(request))
+      const { email, code, ...onward } = yield* readForm(CodeForm, request, origin(request))
       yield* admitAddress(request)
       const verified = yield* mailLogin.verify(email, code).pipe(orMessage(wrongCode))
-      if (verified._tag === "Refused")
-        return pageReply(request, codePage({ device }, email, verified.why), verified.status)
-      const page = device === undefined ? "/login" : activatePath(device)
-      return withSession(goTo(request, page), yield* logins.browserToken(verified.value), origin(request))
+      if (verified._tag === "Refused") return pageReply(request, codePage(onward, email, verified.why), verified.status)
+      return withSession(goTo(request, pageAfter(onward)), yield* logins.browserToken(verified.value), origin(request))
     })
 
     const chooseOrg = Effect.fnUntraced(function* (request: Request) {
-      const { org, device } = yield* readForm(OrgForm, request, origin(request))
+      const { org, ...onward } = yield* readForm(OrgForm, request, origin(request))
       yield* admitAddress(request)
       if ((yield* tenants.sso(org.trim())) === undefined) {
         return pageReply(
           request,
-          loginPage({ device }, true, "The organisation does not exist or has no login of its own."),
+          loginPage(onward, true, "The organisation does not exist or has no login of its own."),
           404,
         )
       }
-      const query = new URLSearchParams({ org: org.trim(), ...(device && { device }) })
+      const query = new URLSearchParams({ org: org.trim(), ...onward })
       return pageReply(request, onwardPage(`${rootOf(request)}v1/auth/sso/start?${query}`))
     })
 
@@ -156,8 +149,6 @@ const wrongCode = {
   otp_rate_limited: "Too many wrong codes. Request another one, or wait an hour.",
 }
 
-const notLoggedIn = { unauthorized: "", token_expired: "" }
-
 type Messages = { readonly [code in ErrorCode]?: string }
 
 /** Turns refusals with these codes into values with their text. */
@@ -173,10 +164,6 @@ const orMessage =
           : Effect.succeed({ _tag: "Refused", why, status: errorStatus[error.code] } as const)
       },
     )
-
-/** Turns refusals with these codes into undefined. */
-const allowing = <A, E extends RouteError, R>(effect: Effect.Effect<A, E, R>, messages: Messages) =>
-  Effect.map(orMessage(messages)(effect), (result) => (result._tag === "Done" ? result.value : undefined))
 
 const queryOf = (request: Request, name: string): string | undefined =>
   URL.parse(request.url, "http://localhost")?.searchParams.get(name) ?? undefined

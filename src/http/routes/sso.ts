@@ -10,7 +10,9 @@ import { SsoCode, SsoLinkConfirm, SsoStart } from "../../protocol/control/sso.ts
 import { decodeJson } from "../../protocol/json/json-body.ts"
 import { makeAnonymousRoutes, maxLoginBytes, tokenReply } from "../anonymous.ts"
 import { flowOf, withFlow, withoutFlow, withSession } from "../browser-cookies.ts"
+import { consentPath } from "../oauth/person-routes.ts"
 import { failureReply, goTo, wantsPage } from "../page.ts"
+import type { Bound } from "../pages/login.ts"
 import { originOf, type Request, readJson } from "../request.ts"
 import { envelope, respond } from "../respond.ts"
 
@@ -29,8 +31,14 @@ export const ssoRoutes = HttpApiBuilder.group(
 
     const start = Effect.fnUntraced(function* (request: Request) {
       yield* admitAddress(request)
-      const { org, returnTo, state, device } = yield* decodeStart(Object.fromEntries(queryOf(request)))
-      const onward = { returnTo, clientState: state, userCode: device }
+      const {
+        org,
+        returnTo,
+        state,
+        device,
+        request: oauthRequest,
+      } = yield* decodeStart(Object.fromEntries(queryOf(request)))
+      const onward = { returnTo, clientState: state, userCode: device, oauthRequest }
       const { url, browserSecret } = yield* sso.start(org, callback(request), onward)
       const flowState = url.searchParams.get("state") ?? ""
       return withFlow(goTo(request, url.href, 302), flowState, browserSecret, flowTtlMs, originOf(config, request))
@@ -84,9 +92,15 @@ export const backEndUrl = ({ code, onward: { returnTo, clientState } }: LoginCod
 }
 
 /** The address to which a login that our own pages started returns. */
-export const ownPage = ({ onward: { userCode } }: Pick<LoginCode, "onward">): string =>
-  userCode === undefined ? "/login" : activatePath(userCode)
+export const ownPage = ({ onward: { userCode, oauthRequest } }: Pick<LoginCode, "onward">): string =>
+  pageAfter({ device: userCode, request: oauthRequest })
+
+/** The page on which a login goes on: the decision about a client or a device, if it has one. */
+export const pageAfter = ({ device, request }: Bound): string => {
+  if (request !== undefined) return consentPath(request)
+  return device === undefined ? "/login" : activatePath(device)
+}
 
 /** @param userCode empty if the person has not entered it yet */
-export const activatePath = (userCode: string): string =>
+const activatePath = (userCode: string): string =>
   userCode === "" ? "/activate" : `/activate?code=${encodeURIComponent(userCode)}`

@@ -44,7 +44,7 @@ export const tokenRoutes = HttpApiBuilder.group(
       if (owner === "org") yield* requireAdmin(member)
       const orgId = member.org.org.id
       const userId = owner === "org" ? undefined : person.id
-      const active = (yield* tokens.list(orgId)).filter((token) => token.userId === userId)
+      const active = (yield* tokens.list(orgId)).filter((token) => token.kind === "pat" && token.userId === userId)
       if (active.length >= maxTokens) {
         return yield* serviceError("limit_exceeded", "The maximum number of tokens is reached: revoke one first", {
           detail: { limit: maxTokens },
@@ -56,7 +56,16 @@ export const tokenRoutes = HttpApiBuilder.group(
       // A token never has more rights than its creator.
       const role = owner === "person" ? undefined : member.role === "owner" ? "owner" : "admin"
       const { id, secret } = yield* tokens.issue({ kind: "pat", orgId, userId, role, name, scopes: unique, expiresAt })
-      const known = { id, name, orgId, userId, scopes: unique, createdAt: new Date(nowMs), expiresAt }
+      const known = {
+        id,
+        kind: "pat" as const,
+        name,
+        orgId,
+        userId,
+        scopes: unique,
+        createdAt: new Date(nowMs),
+        expiresAt,
+      }
       return { ...shown(known), secret } satisfies AccessTokenMinted
     })
 

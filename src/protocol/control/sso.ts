@@ -14,6 +14,8 @@ export const SsoStart = Schema.Struct({
   state: Schema.optionalKey(storedName(512)),
   /** The device that the person wants to approve. */
   device: Schema.optionalKey(storedName(16)),
+  /** The request of a client that the person wants to decide on. */
+  request: Schema.optionalKey(storedName(64)),
 }).annotate({ identifier: "SsoStart" })
 
 /** Confirms a provider's new subject with a mailed code. */
