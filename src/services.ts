@@ -110,6 +110,7 @@ import { People } from "./tenants/people.ts"
 import { TenantChanges } from "./tenants/tenant-changes.ts"
 import { Tenants } from "./tenants/tenants.ts"
 import { CallerTools } from "./tool-servers/caller-tools.ts"
+import { OperatorsTools } from "./tool-servers/operators-tools.ts"
 import { ToolAccounts } from "./tool-servers/tool-accounts.ts"
 import { ToolClient } from "./tool-servers/tool-client.ts"
 import { ToolLists } from "./tool-servers/tool-lists.ts"
@@ -237,7 +238,7 @@ const realtime = Realtime.layer.pipe(Layer.provide(VendorSockets.layer))
 const telemetry = Layer.mergeAll(Tracing.layer, TierTimes.layer, ExchangeReports.layer)
 
 /** Servers of tools, and their lists. */
-const tools = CallerTools.layer.pipe(
+const tools = Layer.merge(CallerTools.layer, OperatorsTools.layer).pipe(
   Layer.provideMerge(ToolLists.layer),
   Layer.provideMerge(Layer.mergeAll(ToolSessions.layer, ToolPins.layer)),
   Layer.provide(ToolAccounts.layer),

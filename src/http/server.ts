@@ -69,6 +69,7 @@ import { adminPolicyRoutes } from "./routes/admin-policies.ts"
 import { adminReplyCacheRoutes } from "./routes/admin-reply-cache.ts"
 import { adminResponseRoutes } from "./routes/admin-responses.ts"
 import { adminTenantRoutes } from "./routes/admin-tenants.ts"
+import { adminToolServerRoutes } from "./routes/admin-tool-servers.ts"
 import { adminVendorRoutes } from "./routes/admin-vendors.ts"
 import { adminWebhookRoutes } from "./routes/admin-webhooks.ts"
 import { applicationRoutes } from "./routes/applications.ts"
@@ -123,6 +124,7 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
     adminFileRoutes,
     adminBatchRoutes,
     adminPolicyRoutes,
+    adminToolServerRoutes,
     adminDraftRoutes,
     adminScimRoutes,
     activityRoutes,

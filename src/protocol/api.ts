@@ -13,6 +13,7 @@ import { AdminPolicies } from "./api/admin-policies.ts"
 import { AdminReplyCache } from "./api/admin-reply-cache.ts"
 import { AdminResponses } from "./api/admin-responses.ts"
 import { AdminTenants } from "./api/admin-tenants.ts"
+import { AdminToolServers } from "./api/admin-tool-servers.ts"
 import { AdminVendors } from "./api/admin-vendors.ts"
 import { Applications } from "./api/applications.ts"
 import { Browser } from "./api/browser.ts"
@@ -59,6 +60,7 @@ export class Api extends HttpApi.make("weir")
   .add(AdminFiles)
   .add(AdminBatches)
   .add(AdminPolicies)
+  .add(AdminToolServers)
   .add(AdminDrafts)
   .add(AdminScim)
   .add(Activity)

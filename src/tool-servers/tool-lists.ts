@@ -4,7 +4,7 @@ import type { ToolServerEntry } from "../catalogue/snapshot.ts"
 import { makeForkIn } from "../collections.ts"
 import { isObject } from "../dialects/parse/json.ts"
 import type { JsonObject } from "../protocol/mcp/message.ts"
-import type { StoreUnavailable } from "../store/unavailable.ts"
+import type { McpVersion } from "../protocol/mcp/versions.ts"
 import { isName, isOffered } from "../tools/tool-names.ts"
 import { ask, ServerFailed } from "./ask-server.ts"
 import { isStateless, type ServerSession, statelessMeta } from "./server-session.ts"
@@ -38,6 +38,13 @@ export interface ServerList {
   readonly isCut: boolean
 }
 
+/** The tools of a server at this moment. */
+export interface PresentTools extends ServerList {
+  readonly version: McpVersion
+  /** The names of tools whose change waits for an operator; their entries are the changed ones. */
+  readonly heldBack: ReadonlySet<string>
+}
+
 export class ToolLists extends Context.Service<
   ToolLists,
   {
@@ -47,6 +54,8 @@ export class ToolLists extends Context.Service<
       list: ListName,
       owner: SessionOwner,
     ) => Effect.Effect<ServerList, ServerFailed>
+    /** Asks a server for its tools now, without those that are kept. */
+    readonly look: (entry: ToolServerEntry, owner: SessionOwner) => Effect.Effect<PresentTools, ServerFailed>
     /** The next reader asks the server again. */
     readonly forget: (server: string) => Effect.Effect<void>
   }
@@ -60,16 +69,28 @@ export class ToolLists extends Context.Service<
       const fork = yield* makeForkIn
       const known = new Map<string, ServerList>()
 
+      /** The tools whose change waits for an operator. */
+      const changedOf = (
+        { server }: ToolServerEntry,
+        { entries }: ServerList,
+      ): Effect.Effect<ReadonlySet<string>, ServerFailed> => {
+        if (server.changes === "offer") return Effect.succeed(new Set())
+        const named = entries.filter(({ name }) => isName(name) && isOffered(server, name))
+        return Effect.mapError(
+          pins.changedIn(server.id, named),
+          (cause) => new ServerFailed({ reason: "unreachable", status: 0, headers: {}, cause }),
+        )
+      }
+
       /** Without the tools whose change waits for an operator. */
       const pinned = Effect.fnUntraced(function* (
         { entry, list }: ListKey,
         read: ServerList,
-      ): Effect.fn.Return<ServerList, StoreUnavailable> {
-        const { id, changes = "hold" } = entry.server
-        if (list !== "tools" || changes === "offer") return read
-        const named = read.entries.filter(({ name }) => isName(name) && isOffered(entry.server, name))
-        const changed = yield* pins.changedIn(id, named)
+      ): Effect.fn.Return<ServerList, ServerFailed> {
+        if (list !== "tools") return read
+        const changed = yield* changedOf(entry, read)
         if (changed.size === 0) return read
+        const { id } = entry.server
         yield* Effect.logWarning("Tools have changed, and are held back until an operator agrees", {
           server: id,
           tools: [...changed].slice(0, 20),
@@ -81,23 +102,20 @@ export class ToolLists extends Context.Service<
         entry,
         list,
         owner,
-      }: ListKey): Effect.fn.Return<ServerList, ServerFailed> {
+      }: ListKey): Effect.fn.Return<ServerList & Pick<PresentTools, "version">, ServerFailed> {
         let failure: ServerFailed | undefined
         for (const target of entry.targets) {
           const read = yield* Effect.result(
-            Effect.flatMap(sessions.open(entry, target, owner), ({ session, at }) =>
-              session.capabilities[capabilities[list]] === undefined
-                ? Effect.succeed(empty)
-                : pages(
-                    session,
-                    (params) =>
-                      Effect.map(
-                        ask(sessions.asking, at, session, { method: methods[list], params }, "list"),
-                        ({ message }) => ("result" in message ? message.result : undefined),
-                      ),
-                    list,
-                  ),
-            ),
+            Effect.flatMap(sessions.open(entry, target, owner), ({ session, at }) => {
+              const page = (params: JsonObject) =>
+                Effect.map(
+                  ask(sessions.asking, at, session, { method: methods[list], params }, "list"),
+                  ({ message }) => ("result" in message ? message.result : undefined),
+                )
+              const hasList = session.capabilities[capabilities[list]] !== undefined
+              const read = hasList ? pages(session, page, list) : Effect.succeed(empty)
+              return Effect.map(read, (found) => ({ ...found, version: session.version }))
+            }),
           )
           if (read._tag === "Success") return read.success
           failure = read.failure
@@ -107,15 +125,7 @@ export class ToolLists extends Context.Service<
       })
 
       const lists = yield* Cache.makeWith<ListKey, ServerList, ServerFailed>(
-        (key) =>
-          Effect.uninterruptible(
-            Effect.flatMap(fetch(key), (read) =>
-              Effect.mapError(
-                pinned(key, read),
-                (cause) => new ServerFailed({ reason: "unreachable", status: 0, headers: {}, cause }),
-              ),
-            ),
-          ),
+        (key) => Effect.uninterruptible(Effect.flatMap(fetch(key), (read) => pinned(key, read))),
         {
           capacity: mostLists,
           timeToLive: (exit) => (Exit.isSuccess(exit) ? freshFor : pauseAfter(exit)),
@@ -158,6 +168,10 @@ export class ToolLists extends Context.Service<
             }),
           )
         },
+        look: Effect.fnUntraced(function* (entry, owner) {
+          const read = yield* fetch(new ListKey(entry, "tools", owner))
+          return { ...read, heldBack: yield* changedOf(entry, read) }
+        }),
         forget,
       })
     }),

@@ -17,6 +17,15 @@ export interface ChangedTool {
   readonly agreed: JsonObject
   readonly changed: JsonObject
   readonly changedAt: Date
+  /** Names the changed definition. */
+  readonly hash: string
+}
+
+/** A tool to whose change an operator agrees. */
+export interface AgreedTool {
+  readonly tool: string
+  /** The definition that was seen; the present one if absent. */
+  readonly hash?: string | undefined
 }
 
 export class ToolPins extends Context.Service<
@@ -29,10 +38,14 @@ export class ToolPins extends Context.Service<
     ) => Effect.Effect<ReadonlySet<string>, StoreUnavailable>
     /** The tools that wait for agreement, of one server or of all. */
     readonly waiting: (server?: string) => Effect.Effect<ReadonlyArray<ChangedTool>, StoreUnavailable>
-    /** Agrees to the changes of a server's tools. @returns their names @param tools all that wait if absent */
+    /**
+     * Agrees to the changes of a server's tools.
+     * @returns their names; not those that have changed again since they were seen
+     * @param tools all that wait if absent
+     */
     readonly agree: (
       server: string,
-      tools?: ReadonlyArray<string>,
+      tools?: ReadonlyArray<AgreedTool>,
     ) => Effect.Effect<ReadonlyArray<string>, StoreUnavailable>
   }
 >()("weir/tools/ToolPins") {
@@ -83,7 +96,8 @@ export class ToolPins extends Context.Service<
           bounded(
             Effect.map(
               sql`
-                select server, tool, definition as agreed, changed_definition as changed, changed_at as "changedAt"
+                select server, tool, definition as agreed, changed_definition as changed, changed_at as "changedAt",
+                  encode(changed_hash, 'hex') as hash
                 from tool_pins where changed_hash is not null and (${server ?? null}::text is null or server = ${server ?? null})
                 order by server, tool limit 1000`,
               decodeChanged,
@@ -97,7 +111,10 @@ export class ToolPins extends Context.Service<
                   update tool_pins set hash = changed_hash, definition = changed_definition, changed_hash = null,
                     changed_definition = null, changed_at = null
                   where server = ${server} and changed_hash is not null
-                    and (${tools === undefined} or tool = any(${tools ?? []}::text[]))
+                    and (${tools === undefined} or exists (
+                      select from unnest(${(tools ?? []).map(({ tool }) => tool)}::text[],
+                        ${(tools ?? []).map(({ hash = "" }) => hash)}::text[]) as each(tool, hash)
+                      where each.tool = tool_pins.tool and each.hash in ('', encode(changed_hash, 'hex'))))
                   returning tool`,
                 decodeNames,
               ),
@@ -130,6 +147,7 @@ const decodeChanged = Schema.decodeUnknownSync(
       agreed: Definition,
       changed: Definition,
       changedAt: Schema.Date,
+      hash: Schema.String,
     }),
   ),
 )
