@@ -76,7 +76,7 @@ const commands = {
     async () => (await import("./commands/scim.ts")).scim,
   ),
   limits: command(
-    "Set the models that subjects may call, and their rates",
+    "Set the models and tools that subjects may call, and their rates",
     'weir limits set app acme_app --rate "600 requests per 60s"',
     async () => (await import("./commands/limits.ts")).limits,
   ),
@@ -159,6 +159,11 @@ const commands = {
     "List the routes of vendors that are passed through, with their prices",
     "weir routes",
     async () => (await import("./commands/routes.ts")).routes,
+  ),
+  tools: command(
+    "List servers of tools, agree to changed tools, and try one",
+    "weir tools list",
+    async () => (await import("./commands/tools.ts")).tools,
   ),
   vendors: command(
     "List and check vendors, and manage organisations' upstream keys",

@@ -44,10 +44,13 @@ prices:
   - { model: main, currency: USD, input: "3", output: "15", cacheRead: "0.3", cacheWrite: "3.75", from: 2026-01-01 }
 passThrough:
   - { id: vector-stores, vendor: simulated, path: /vector_stores/**, methods: [GET, POST, DELETE], mount: openai, price: { currency: USD, call: "0.001" }, hold: "0.001", owners: [$.id, "$.data[*].id"] }
+toolServers:
+  - { id: river, name: Rivers, url: "${vendorUrl}/tools", isReadOnly: true, price: { currency: USD, calls: "1000" },
+      tools: { price: { words: { currency: USD, calls: "500", units: { words: { at: $.structuredContent.words, price: "10" } }, hold: "0.01" } } } }
 plans:
   - { id: development, concurrency: 20, perMinute: 600, dailyTokens: 10000000 }
 orgs:
-  - { id: org_development, name: Development, keeps: { responses: 30d }, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film, talk, talk-google, pass/*],
+  - { id: org_development, name: Development, keeps: { responses: 30d }, plan: development, currency: USD, models: [main, embed, rank, moderate, draw, say, hear, film, talk, talk-google, pass/*], tools: [river],
       capabilities: { imageGen: true, speechToText: true, textToSpeech: true, videoGen: true },
       aliases: { "claude-*": main, "gpt-*": main, "gemini-*": main } }
 users:

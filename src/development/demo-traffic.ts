@@ -4,6 +4,8 @@
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import type { JsonObject } from "../protocol/mcp/message.ts"
+import { toolCallRequest } from "../protocol/mcp/tool-call.ts"
 import type { DevelopmentHandout } from "./start.ts"
 
 const messages = [
@@ -26,6 +28,8 @@ export const makeDemoTraffic = Effect.fnUntraced(function* (
   for (const [index, text] of messages.entries()) {
     yield* call(baseUrl, { "x-svc-key-id": id, "x-svc-key": secret }, { text, model: "main", stream: index % 2 === 0 })
   }
+  yield* callTool(baseUrl, `${id}~${secret}`, "level", { river: "Aare" })
+  yield* callTool(baseUrl, `${id}~${secret}`, "words", { text: "Still waters run deep" })
   // A call that fails, so that errors are seen too.
   yield* call(
     baseUrl,
@@ -33,6 +37,14 @@ export const makeDemoTraffic = Effect.fnUntraced(function* (
     { text: "Hello", model: "not-there", stream: false },
   )
 })
+
+const callTool = (baseUrl: string, credential: string, tool: string, given: JsonObject) =>
+  Effect.tryPromise(async (signal) => {
+    const { path, headers, body } = toolCallRequest("river", tool, given)
+    const authorization = `Bearer ${credential}`
+    const init = { method: "POST", headers: { ...headers, authorization }, body: JSON.stringify(body), signal }
+    await (await fetch(`${baseUrl}/${path}`, init)).text()
+  })
 
 interface Demo {
   readonly text: string

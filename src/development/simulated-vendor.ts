@@ -1,7 +1,7 @@
 /**
  * The simulated vendor, on loopback: a twin of chat completions that repeats the question, calls a tool that the question
  * names, and refuses the requests that vendors refuse. It answers SearXNG searches, embeds, ranks and moderates texts by
- * their words, speaks in realtime sessions, keeps vector stores by name, and lists its models.
+ * their words, speaks in realtime sessions, keeps vector stores by name, has a server of tools, and lists its models.
  */
 import type { Effect, Scope } from "effect"
 import {
@@ -19,6 +19,7 @@ import { answerMedia } from "./simulated-media.ts"
 import { answerWithParameters, refusedField, refuseField, showsParameters } from "./simulated-parameters.ts"
 import { speakRealtime } from "./simulated-realtime.ts"
 import { answerStores } from "./simulated-stores.ts"
+import { answerTools } from "./simulated-tools.ts"
 
 const pauseMs = 40
 
@@ -33,6 +34,8 @@ const answer: VendorScript = (call) => {
   if (call.path.startsWith("/search?")) return find(call)
   const stores = answerStores(call)
   if (stores !== undefined) return json(call, stores.json, stores.status)
+  const tools = answerTools(call)
+  if (tools !== undefined) return json(call, tools.json, tools.status)
   const whole = answerWhole(call)
   if (whole !== undefined) return json(call, whole)
   const media = answerMedia(call)

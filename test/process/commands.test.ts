@@ -26,14 +26,24 @@ describe("the commands", () => {
     expect(await commandsOf(["constructor"])).toHaveLength(listed.length)
   })
 
-  it.each(["apps", "exports", "jobs", "keys", "models", "orgs", "responses", "teams", "users", "vendors", "webhooks"])(
-    "%s has the verb list",
-    async (command) => {
-      const { text } = await run([command, "list", "--admin-key", "x", "--unheard"])
-      expect(text).toContain("Unrecognized flag: --unheard")
-      expect(text).not.toContain("Unknown subcommand")
-    },
-  )
+  it.each([
+    "apps",
+    "exports",
+    "jobs",
+    "keys",
+    "models",
+    "orgs",
+    "responses",
+    "teams",
+    "tools",
+    "users",
+    "vendors",
+    "webhooks",
+  ])("%s has the verb list", async (command) => {
+    const { text } = await run([command, "list", "--admin-key", "x", "--unheard"])
+    expect(text).toContain("Unrecognized flag: --unheard")
+    expect(text).not.toContain("Unknown subcommand")
+  })
 
   it("say that a key cannot be sent, without the key", async () => {
     const { code, text } = await run(["orgs", "--url", "http://127.0.0.1:9", "--admin-key", "ключ"])

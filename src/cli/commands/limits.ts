@@ -1,4 +1,4 @@
-/** `weir limits`: the models that a subject may call, and its rates. */
+/** `weir limits`: the models and tools that a subject may call, and its rates. */
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -19,6 +19,7 @@ const subject = {
 interface Change {
   readonly models?: NonNullable<SubjectLimits["models"]> | null
   readonly rates?: NonNullable<SubjectLimits["rates"]> | null
+  readonly tools?: NonNullable<SubjectLimits["tools"]> | null
 }
 
 const update = (target: Operator, kind: Kind, id: string, payload: Change) => {
@@ -51,36 +52,51 @@ const set = Command.make(
       Flag.withDescription("A model that it may call: a handle, gpt-*, or tag:cheap; may be repeated; `none` for none"),
       Flag.atMost(100),
     ),
+    tools: Flag.String("tool").pipe(
+      Flag.withDescription(
+        "A tool that it may call: a server, weather__forecast, or the start of names with *; may be repeated; `none` for none",
+      ),
+      Flag.atMost(100),
+    ),
     rates: Flag.String("rate").pipe(
       Flag.withDescription(`A rate, such as "600 requests per 60s"; may be repeated`),
       Flag.atMost(16),
     ),
     ...operator,
   },
-  Effect.fn(function* ({ kind, id, models, rates, ...target }) {
+  Effect.fn(function* ({ kind, id, models, tools, rates, ...target }) {
     const sent: Array<SentRate> = []
     for (const text of rates) {
       const rate = readRate(text)
       if (rate === undefined) return yield* failed(`"${text}" is no rate: write ${rateForm}`)
       sent.push(rate)
     }
-    if (models.length === 0 && sent.length === 0) return yield* failed("Name a --model or a --rate")
-    const listed = models.length === 1 && models[0] === "none" ? [] : models
-    const limits = { ...(models.length > 0 && { models: listed }), ...(sent.length > 0 && { rates: sent }) }
+    if (models.length === 0 && tools.length === 0 && sent.length === 0) {
+      return yield* failed("Name a --model, a --tool or a --rate")
+    }
+    const limits = {
+      ...(models.length > 0 && { models: listed(models) }),
+      ...(tools.length > 0 && { tools: listed(tools) }),
+      ...(sent.length > 0 && { rates: sent }),
+    }
     const payload = yield* decoded(SubjectLimits, limits)
     yield* update(target, kind, id, payload)
     yield* print(target, { kind, id, ...limits }, () => described(id, limits))
   }),
 ).pipe(
-  Command.withDescription("Set the models that a subject may call, and its rates; what is not named stays"),
+  Command.withDescription("Set the models and tools that a subject may call, and its rates; what is not named stays"),
   Command.withExamples([
     { command: 'weir limits set app acme_app --model "gpt-*" --rate "600 requests per 60s" --rate "20 at a time"' },
+    { command: "weir limits set team acme_research --tool weather --tool search__find" },
   ]),
 )
 
+const listed = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
+  names.length === 1 && names[0] === "none" ? [] : names
+
 const clear = Command.make("clear", { ...subject, ...operator }, ({ kind, id, ...target }) =>
   Effect.andThen(
-    update(target, kind, id, { models: null, rates: null }),
+    update(target, kind, id, { models: null, rates: null, tools: null }),
     print(target, { kind, id }, () => `${id} has no limits of its own`),
   ),
 ).pipe(
@@ -90,17 +106,19 @@ const clear = Command.make("clear", { ...subject, ...operator }, ({ kind, id, ..
 
 interface Described {
   readonly models?: ReadonlyArray<string>
+  readonly tools?: ReadonlyArray<string>
   readonly rates?: ReadonlyArray<SentRate>
 }
 
-const described = (id: string, { models, rates = [] }: Described) =>
+const described = (id: string, { models, tools, rates = [] }: Described) =>
   [
     ...(models === undefined ? [] : [`${id} may call ${models.join(", ") || "no models"}`]),
+    ...(tools === undefined ? [] : [`${id} may call ${tools.join(", ") || "no tools"}`]),
     ...rates.map((rate) => `${id} may make ${rateText(rate)}`),
   ].join("\n")
 
 export const limits = Command.make("limits").pipe(
-  Command.withDescription("Set the models that subjects may call, and their rates"),
+  Command.withDescription("Set the models and tools that subjects may call, and their rates"),
   Command.withSubcommands([set, clear]),
   Command.provide(NodeHttpClient.layerNodeHttp),
 )

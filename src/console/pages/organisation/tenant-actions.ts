@@ -17,6 +17,7 @@ export interface TenantActionsProps {
     readonly declared: boolean
     readonly models?: ReadonlyArray<string>
     readonly rates?: ReadonlyArray<SentRate>
+    readonly tools?: ReadonlyArray<string>
   }
   readonly fields: ReadonlyArray<Field>
   readonly edit: Act
