@@ -65,6 +65,12 @@ const callTokens = histogram(
   [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864],
 )
 
+const toolSeconds = histogram(
+  "weir_tool_call_seconds",
+  "Duration of calls of tools, in seconds, by server, tool and outcome (result, failed, or an error); beyond 1000 tools they are `other`",
+  [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 163.84, 327.68],
+)
+
 const gateFailures = counter(
   "weir_gate_failures_total",
   "Admissions without an answer of the gate's store, by mode: enforce refuses them, shadow and off admit them",
@@ -339,6 +345,26 @@ export const recordModelCall = (
   if (usage.outTokens !== undefined)
     callTokensMetric(operation, provider, model, "output").updateUnsafe(usage.outTokens, services)
 }
+
+const toolMetric = bound((server: string, tool: string, outcome: string) => toolSeconds({ server, tool, outcome }))
+
+/** Names of tools that have been counted: servers choose them, and each is a series. */
+const chartedTools = new Set<string>()
+const mostChartedTools = 1000
+
+/** The name of a tool, with its server's, as the value of a label. */
+const chartedTool = (handle: string): string => {
+  if (chartedTools.has(handle)) return handle
+  if (chartedTools.size >= mostChartedTools) return "other"
+  chartedTools.add(handle)
+  return handle
+}
+
+/** Records a call of a tool. @param outcome `result`, `failed` if the tool says so, or the kind of error */
+export const recordToolCall = (
+  services: Services,
+  call: { readonly server: string; readonly handle: string; readonly outcome: string; readonly millis: number },
+): void => toolMetric(call.server, chartedTool(call.handle), call.outcome).updateUnsafe(call.millis / 1000, services)
 
 /** Counts an exchange by its outcome. Unknown handles are not label values: pass `unknown`. */
 export const recordOutcome = (services: Services, outcome: string, model: string): void =>

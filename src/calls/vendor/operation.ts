@@ -43,7 +43,7 @@ export const recordOperation = (
       provider: providerOf(target),
       model: target.model,
       millis,
-      ...(error !== undefined && { error: error._tag === "ServiceError" ? (error.code ?? error._tag) : error._tag }),
+      ...(error !== undefined && { error: failureName(error) }),
     },
     error === undefined && usage !== undefined && usage.inTokens + (usage.outTokens ?? 0) < maxChartedTokens
       ? usage
@@ -55,6 +55,9 @@ export interface CallFailure {
   readonly _tag: string
   readonly code?: string
 }
+
+/** A failure as the value of a label. */
+export const failureName = ({ _tag, code }: CallFailure): string => (_tag === "ServiceError" ? (code ?? _tag) : _tag)
 
 export const operationSpan = (
   operation: string,

@@ -41,8 +41,8 @@ export const findCall = Effect.fnUntraced(function* (
     return { entry, method, name: own, handle: joinedName(id, tool.name), prices: entry.priceOf(own), parameters }
   }
   const isAllowed = isUri ? mayUseResources(caller, id) : mayUsePrompt(caller, id, place.name)
-  // Usage records do not have addresses of resources, which may be personal.
-  const handle = isUri ? `${id}/resources` : joinedName(id, place.name.slice(0, 128))
+  // Addresses of resources may be personal, and clients may invent names of prompts: usage records have neither.
+  const handle = `${id}/${isUri ? "resources" : "prompts"}`
   return isAllowed ? { ...plain, name: place.name, handle } : undefined
 })
 

@@ -9,6 +9,12 @@ import type { ServerFailed } from "../../tool-servers/ask-server.ts"
 export const isAboutSession = (status: number, message: ResponseMessage): boolean =>
   status === 404 || (status === 400 && "error" in message && /session/i.test(message.error.message))
 
+/** An answer in metrics: `result`, `failed` if the tool says that it has failed, or `error` of its server. */
+export const answerOutcome = (answer: ResponseMessage | undefined): string => {
+  if (answer === undefined || !("result" in answer)) return "error"
+  return answer.result["isError"] === true ? "failed" : "result"
+}
+
 /** The cost of a call, in the metadata of its result. */
 export const withUsage = (text: string, answer: ResponseMessage | undefined, usage: JsonObject): string => {
   if (answer === undefined || !("result" in answer)) return text

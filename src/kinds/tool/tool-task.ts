@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import type { Asked, Task } from "../../calls/kind.ts"
 import type { Bill } from "../../calls/settle/bill.ts"
 import type { BrokenReason } from "../../calls/settle/outcome.ts"
-import { operationSpan } from "../../calls/vendor/operation.ts"
+import { type CallFailure, failureName, operationSpan } from "../../calls/vendor/operation.ts"
 import type { Reader, Work } from "../../calls/vendor/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { VendorFault } from "../../dialects/vendor/faults.ts"
@@ -17,6 +17,7 @@ import type { ServiceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import { isRequest, type ResponseMessage } from "../../protocol/mcp/message.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
+import { recordToolCall } from "../../telemetry/metrics.ts"
 import { type Addressed, sendTo } from "../../tool-servers/ask-server.ts"
 import type { ReadMessage } from "../../tool-servers/message-reader.ts"
 import { requestTo } from "../../tool-servers/server-request.ts"
@@ -27,7 +28,7 @@ import { headersOfArguments } from "../../tools/header-values.ts"
 import { placesOf } from "../../tools/tool-price.ts"
 import type { UpstreamHead, VendorClient } from "../../upstream/client.ts"
 import { ReportedUnits } from "../passed/reported-units.ts"
-import { isAboutSession, serverError, withUsage } from "./tool-answer.ts"
+import { answerOutcome, isAboutSession, serverError, withUsage } from "./tool-answer.ts"
 import { type ToolOutcome, toolBill } from "./tool-bill.ts"
 import { messageTo, progressFor, progressTokenOf, resultFor, withId } from "./tool-message.ts"
 import { ToolReader } from "./tool-reader.ts"
@@ -203,7 +204,13 @@ export class ToolTask implements Task<ToolReply> {
   }
 
   /** It calls no model, and is not in their metrics. */
-  record(): void {}
+  record(_target: CallTarget, millis: number, error: CallFailure | undefined): void {
+    const { services, request } = this.#call
+    if (request.method !== "tools/call") return
+    const { entry, handle } = request
+    const outcome = error === undefined ? answerOutcome(this.#answer) : failureName(error)
+    recordToolCall(services.context, { server: entry.server.id, handle, outcome, millis })
+  }
 
   stop(): "end" {
     return "end"

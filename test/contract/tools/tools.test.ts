@@ -163,3 +163,16 @@ describe("an id of a request", () => {
     await client.close()
   })
 })
+
+describe("the metrics of tools", () => {
+  it("have the calls by server, tool and outcome, and no names that clients invent", async () => {
+    const client = await first()
+    await client.callTool({ name: "old__echo", arguments: {} })
+    await client.getPrompt({ name: "old__invented" }).catch(() => undefined)
+    await client.close()
+    const text = await (await fetch(`${gateway().baseUrl}/metrics`)).text()
+    expect(text).toMatch(/^weir_tool_call_seconds_count\{[^}]*outcome="result"[^}]*\} \d+$/m)
+    expect(text).toContain('tool="old__echo"')
+    expect(text).not.toContain("invented")
+  })
+})
