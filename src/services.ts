@@ -109,6 +109,8 @@ import { Directory } from "./tenants/directory.ts"
 import { People } from "./tenants/people.ts"
 import { TenantChanges } from "./tenants/tenant-changes.ts"
 import { Tenants } from "./tenants/tenants.ts"
+import { AccountStore } from "./tool-servers/accounts/account-store.ts"
+import { AccountConnections } from "./tool-servers/accounts/connections.ts"
 import { CallerTools } from "./tool-servers/caller-tools.ts"
 import { OperatorsTools } from "./tool-servers/operators-tools.ts"
 import { ToolAccounts } from "./tool-servers/tool-accounts.ts"
@@ -242,6 +244,8 @@ const tools = Layer.merge(CallerTools.layer, OperatorsTools.layer).pipe(
   Layer.provideMerge(ToolLists.layer),
   Layer.provideMerge(Layer.mergeAll(ToolSessions.layer, ToolPins.layer)),
   Layer.provide(ToolAccounts.layer),
+  Layer.provideMerge(AccountConnections.layer),
+  Layer.provide(AccountStore.layer),
   Layer.provide(ToolClient.layer),
 )
 

@@ -88,6 +88,8 @@ import { settingRoutes } from "./routes/settings.ts"
 import { ssoRoutes } from "./routes/sso.ts"
 import { statementRoutes } from "./routes/statements.ts"
 import { tokenRoutes } from "./routes/tokens.ts"
+import { toolAccountPages } from "./routes/tool-account-pages.ts"
+import { adminToolAccountRoutes, toolAccountRoutes } from "./routes/tool-accounts.ts"
 import { webhookRoutes } from "./routes/webhooks.ts"
 import { scimRoutes } from "./scim/routes.ts"
 import { makeSecurityHeaders } from "./security-headers.ts"
@@ -104,6 +106,8 @@ const apiRoutes = HttpApiBuilder.layer(Api).pipe(
     ssoRoutes,
     deviceRoutes,
     tokenRoutes,
+    toolAccountRoutes,
+    adminToolAccountRoutes,
     settingRoutes,
     licenceRoutes,
     statementRoutes,
@@ -162,6 +166,7 @@ export const layerServer = Layer.unwrap(
       mcpRoutes,
       oauthRoutes,
       pageRoutes,
+      toolAccountPages,
       consoleRoutes,
       guideRoutes(access),
       healthRoutes(access),

@@ -29,6 +29,7 @@ import { SettingRoutes } from "./api/settings.ts"
 import { Sso } from "./api/sso.ts"
 import { StatementRoutes } from "./api/statements.ts"
 import { Tokens } from "./api/tokens.ts"
+import { AdminToolAccounts, ToolAccountRoutes } from "./api/tool-accounts.ts"
 import { AdminWebhooks, WebhookRoutes } from "./api/webhooks.ts"
 import { completeOpenApi } from "./openapi.ts"
 import { version } from "./version.ts"
@@ -40,6 +41,7 @@ export class Api extends HttpApi.make("weir")
   .add(Sso)
   .add(Device)
   .add(Tokens)
+  .add(ToolAccountRoutes)
   .add(SettingRoutes)
   .add(LicenceRoutes)
   .add(StatementRoutes)
@@ -63,6 +65,7 @@ export class Api extends HttpApi.make("weir")
   .add(AdminToolServers)
   .add(AdminDrafts)
   .add(AdminScim)
+  .add(AdminToolAccounts)
   .add(Activity)
   .add(AdminActivity)
   .add(Browser)

@@ -11,12 +11,22 @@ import type { ServerSession } from "./server-session.ts"
 
 /** A server that did not answer with a message. */
 export class ServerFailed extends Data.TaggedError("ServerFailed")<{
-  readonly reason: "unreachable" | "refused" | "malformed" | "slow"
+  readonly reason: "unreachable" | "refused" | "malformed" | "slow" | "account"
   /** The status of its reply; 0 if there is none. */
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly cause?: unknown
+  /** The account that is missing. */
+  readonly needed?: NeededAccount
 }> {}
+
+/** An account without which a server is not asked. */
+export interface NeededAccount {
+  readonly server: string
+  readonly message: string
+  /** The path of the gateway's page that makes the account; absent if the caller cannot make it. */
+  readonly path?: string
+}
 
 export interface Answer extends UpstreamHead {
   readonly message: ResponseMessage

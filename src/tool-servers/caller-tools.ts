@@ -71,7 +71,7 @@ export const mayUseResources = (holder: ToolHolder, server: string): boolean =>
   allowsTool(holder, server, joinedName(server, ""))
 
 /** Whether every list names something of a server. */
-const mayUse = ({ org, limits = noSubjects }: ToolHolder, server: string): boolean => {
+export const mayUse = ({ org, limits = noSubjects }: ToolHolder, server: string): boolean => {
   const begins = joinedName(server, "")
   const names = (pattern: string) => {
     if (pattern === server || pattern.startsWith(begins)) return true

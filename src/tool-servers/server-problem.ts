@@ -9,6 +9,8 @@ export const problemOf = ({ reason, status, cause }: ServerFailed): string => {
       return "It does not answer in time"
     case "unreachable":
       return `It cannot be reached${because}`
+    case "account":
+      return `No account is connected${because}`
     case "malformed":
       return "Its answer is no message of the protocol"
     case "refused":

@@ -106,7 +106,7 @@ export class ToolLists extends Context.Service<
         let failure: ServerFailed | undefined
         for (const target of entry.targets) {
           const read = yield* Effect.result(
-            Effect.flatMap(sessions.open(entry, target, owner), ({ session, at }) => {
+            sessions.using(entry, target, owner, ({ session, at }) => {
               const page = (params: JsonObject) =>
                 Effect.map(
                   ask(sessions.asking, at, session, { method: methods[list], params }, "list"),
@@ -119,7 +119,6 @@ export class ToolLists extends Context.Service<
           )
           if (read._tag === "Success") return read.success
           failure = read.failure
-          if (failure.status === 404 || failure.status === 400) yield* sessions.lost(target, owner)
         }
         return yield* failure ?? new ServerFailed({ reason: "unreachable", status: 0, headers: {} })
       })
@@ -144,10 +143,11 @@ export class ToolLists extends Context.Service<
         fork(forget(server))
       })
       return ToolLists.of({
-        read: (entry, list, owner) => {
-          const key = new ListKey(entry, list, owner)
+        read: Effect.fnUntraced(function* (entry, list, owner) {
+          const account = yield* sessions.accountOf(entry, owner)
+          const key = new ListKey(entry, list, owner, account.id)
           // A reader that does not wait any longer leaves the others their list.
-          return Effect.forkDetach(Cache.get(lists, key)).pipe(
+          return yield* Effect.forkDetach(Cache.get(lists, key)).pipe(
             Effect.flatMap(Fiber.join),
             Effect.tap((read) =>
               Effect.sync(() => {
@@ -167,9 +167,10 @@ export class ToolLists extends Context.Service<
               return Effect.andThen(log, last === undefined ? Effect.fail(failure) : Effect.succeed(last))
             }),
           )
-        },
+        }),
         look: Effect.fnUntraced(function* (entry, owner) {
-          const read = yield* fetch(new ListKey(entry, "tools", owner))
+          const account = yield* sessions.accountOf(entry, owner)
+          const read = yield* fetch(new ListKey(entry, "tools", owner, account.id))
           return { ...read, heldBack: yield* changedOf(entry, read) }
         }),
         forget,
@@ -219,18 +220,19 @@ const pages = Effect.fnUntraced(function* (
 
 const isEntry = (json: unknown): json is JsonObject => isObject(json)
 
-/** Keys are equal if their server, list and owner are. The server is another one after a change of the catalogue. */
+/** Keys are equal if their server, list, owner and account are. The server is another one after a change of the catalogue. */
 class ListKey implements Equal.Equal {
   readonly entry: ToolServerEntry
   readonly list: ListName
   readonly owner: SessionOwner
   readonly name: string
 
-  constructor(entry: ToolServerEntry, list: ListName, owner: SessionOwner) {
+  /** @param account the id of the account with which it is read */
+  constructor(entry: ToolServerEntry, list: ListName, owner: SessionOwner, account: string) {
     this.entry = entry
     this.list = list
     this.owner = owner
-    this.name = JSON.stringify([entry.server.id, list, owner.name, entry.targets.map(({ key }) => key)])
+    this.name = JSON.stringify([entry.server.id, list, owner.name, account, entry.targets.map(({ key }) => key)])
   }
 
   [Hash.symbol](): number {

@@ -6,13 +6,14 @@ import type { Addressed, AskServices, ServerFailed } from "./ask-server.ts"
 import { negotiate } from "./negotiate.ts"
 import type { ServerSession } from "./server-session.ts"
 import type { SessionOwner } from "./session-owner.ts"
-import { ToolAccounts } from "./tool-accounts.ts"
+import { type Refusal, type ToolAccount, ToolAccounts } from "./tool-accounts.ts"
 import { ToolClient } from "./tool-client.ts"
 
 /** A server that can be asked. */
 export interface OpenServer {
   readonly at: Addressed
   readonly session: ServerSession
+  readonly account: ToolAccount
 }
 
 export class ToolSessions extends Context.Service<
@@ -24,8 +25,19 @@ export class ToolSessions extends Context.Service<
       target: CallTarget,
       owner: SessionOwner,
     ) => Effect.Effect<OpenServer, ServerFailed>
+    /** Opens a session and asks in it, once more if the server refuses the account and there is a newer one. */
+    readonly using: <A>(
+      entry: ToolServerEntry,
+      target: CallTarget,
+      owner: SessionOwner,
+      use: (open: OpenServer) => Effect.Effect<A, ServerFailed>,
+    ) => Effect.Effect<A, ServerFailed>
     /** The server does not know the session any more. */
-    readonly lost: (target: CallTarget, owner: SessionOwner) => Effect.Effect<void>
+    readonly lost: (target: CallTarget, owner: SessionOwner, account: Pick<ToolAccount, "id">) => Effect.Effect<void>
+    /** The account with which an owner asks a server. */
+    readonly accountOf: ToolAccounts["Service"]["accountOf"]
+    /** The server has refused an account. @returns whether the request should be sent again */
+    readonly refused: ToolAccounts["Service"]["refused"]
     /** The services for messages outside any call. */
     readonly asking: AskServices
   }
@@ -49,19 +61,52 @@ export class ToolSessions extends Context.Service<
           timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.hours(1) : Duration.zero),
         },
       )
+      const lost = (target: CallTarget, owner: SessionOwner, account: Pick<ToolAccount, "id">) =>
+        Cache.invalidate(sessions, new SessionKey(target, owner, account))
+
+      const openWith = (entry: ToolServerEntry, target: CallTarget, owner: SessionOwner, account: ToolAccount) => {
+        const at = { entry, target, account: account.headers }
+        const session = client.sessionOf(entry) ?? Cache.get(sessions, new SessionKey(target, owner, account, at))
+        return Effect.map(session, (session) => ({ at, session, account }))
+      }
+
+      /** @param mayRepeat whether it is done once more with a newer account */
+      const using = <A>(
+        entry: ToolServerEntry,
+        target: CallTarget,
+        owner: SessionOwner,
+        use: (open: OpenServer) => Effect.Effect<A, ServerFailed>,
+        mayRepeat = true,
+      ): Effect.Effect<A, ServerFailed> =>
+        Effect.flatMap(accounts.accountOf(entry, owner), (account) =>
+          Effect.catch(Effect.flatMap(openWith(entry, target, owner, account), use), (failure) => {
+            const { status } = failure
+            if (status === 404 || status === 400)
+              return Effect.andThen(lost(target, owner, account), Effect.fail(failure))
+            if (!mayRepeat || !isRefusal(entry, failure)) return Effect.fail(failure)
+            return Effect.flatMap(accounts.refused(entry, owner, account, failure), (isNewer) =>
+              isNewer ? using(entry, target, owner, use, false) : Effect.fail(failure),
+            )
+          }),
+        )
+
       return ToolSessions.of({
         asking,
-        open: (entry, target, owner) =>
-          Effect.flatMap(accounts.headersOf(entry, owner), (account) => {
-            const at = { entry, target, account }
-            const session = client.sessionOf(entry) ?? Cache.get(sessions, new SessionKey(target, owner, at))
-            return Effect.map(session, (session) => ({ at, session }))
-          }),
-        lost: (target, owner) => Cache.invalidate(sessions, new SessionKey(target, owner)),
+        using,
+        open: (entry, target, owner) => using(entry, target, owner, Effect.succeed),
+        lost,
+        accountOf: accounts.accountOf,
+        refused: accounts.refused,
       })
     }),
   )
 }
+
+/** Whether a server refuses the account, or what it may do. */
+const isRefusal = (
+  { server: { oauth } }: ToolServerEntry,
+  { reason, status }: Pick<ServerFailed, "reason"> & Refusal,
+) => oauth !== undefined && reason === "refused" && (status === 401 || status === 403)
 
 const noServer = new Error("a session is opened with a server")
 
@@ -70,17 +115,17 @@ const answerMs = 30_000
 const mostAnswerBytes = 8 * 1024 * 1024
 const mostSessions = 10_000
 
-/** Keys are equal if their target and owner are. */
+/** Keys are equal if their target, owner and account are. */
 class SessionKey implements Equal.Equal {
   readonly owner: SessionOwner
   /** The way to the server; undefined for a key that only names a session. */
   readonly at: Addressed | undefined
   readonly #name: string
 
-  constructor(target: CallTarget, owner: SessionOwner, at?: Addressed) {
+  constructor(target: CallTarget, owner: SessionOwner, account: Pick<ToolAccount, "id">, at?: Addressed) {
     this.owner = owner
     this.at = at
-    this.#name = JSON.stringify([target.key, owner.name])
+    this.#name = JSON.stringify([target.key, owner.name, account.id])
   }
 
   [Hash.symbol](): number {

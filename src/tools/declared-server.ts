@@ -1,4 +1,5 @@
 /** Servers of tools of a catalogue, ready for use. */
+import { Redacted } from "effect"
 import type { ToolServer } from "../protocol/catalogue/tool-server.ts"
 import { isReference } from "../upstream/network.ts"
 import { readToolPrice, type ToolPrices } from "./tool-price.ts"
@@ -11,6 +12,8 @@ export interface DeclaredServer<Target> {
   readonly headers: Readonly<Record<string, string>>
   /** The environment of its process. */
   readonly environment: Readonly<Record<string, string>>
+  /** The secret of the client that the gateway is at its authorisation server. */
+  readonly clientSecret: Redacted.Redacted | undefined
   /** Names of headers and variables whose secret is not set. */
   readonly missing: ReadonlyArray<string>
   /** The price of a tool by the server's own name of it; undefined if it is free. */
@@ -33,12 +36,16 @@ export const readServer = <Target>(
       }),
     )
   const prices = new Map(Object.entries(server.tools?.price ?? {}).map(([tool, price]) => [tool, readToolPrice(price)]))
+  const secretRef = server.oauth?.clientSecret
+  const clientSecret = secretRef === undefined ? undefined : resolve(secretRef)
+  if (secretRef !== undefined && clientSecret === undefined) missing.push("clientSecret")
   const usual = readToolPrice(server.price)
   return {
     server,
     targets,
     headers: resolved(server.headers),
     environment: resolved(server.command?.environment),
+    clientSecret: clientSecret === undefined ? undefined : Redacted.make(clientSecret),
     missing,
     priceOf: (tool) => (prices.has(tool) ? prices.get(tool) : usual),
   }

@@ -17,6 +17,8 @@ export const serverProblems = ({ url, replicas, command, openapi, oauth, credent
   if (oauth !== undefined && url === undefined) refuse("is for servers with a url", "oauth")
   if (oauth?.clientSecret !== undefined && oauth.clientId === undefined)
     refuse("needs clientId", "oauth", "clientSecret")
+  // A server could otherwise send the secret to an authorisation server of its own choice.
+  if (oauth?.clientId !== undefined && oauth.issuer === undefined) refuse("needs issuer", "oauth", "clientId")
   if (command !== undefined && credential !== undefined) {
     refuse("a process gets its secrets in its environment", "credential")
   }

@@ -285,6 +285,12 @@ begin
   delete from login_codes where expires_at < now() - interval '1 day';
   get diagnostics gone = row_count;
   removed := removed + gone;
+  delete from tool_flows where expires_at < now() - interval '1 day';
+  get diagnostics gone = row_count;
+  removed := removed + gone;
+  delete from tool_clients where expires_at < now();
+  get diagnostics gone = row_count;
+  removed := removed + gone;
   delete from logins l where l.started_at < now() - interval '1 day'
     and not exists (select from refresh_tokens t where t.login_id = l.id and t.expires_at > now() - interval '1 day');
   get diagnostics gone = row_count;

@@ -15,6 +15,7 @@ import type { ServerFailed } from "../../tool-servers/ask-server.ts"
 import { type CallerTools, joinedEntry } from "../../tool-servers/caller-tools.ts"
 import type { SessionOwner } from "../../tool-servers/session-owner.ts"
 import type { ListName } from "../../tool-servers/tool-lists.ts"
+import { connectTool } from "./account-needed.ts"
 
 export const serverInfo = { name: "weir", title: "Weir", version: "1" }
 
@@ -90,7 +91,12 @@ export const listed = Effect.fnUntraced(function* (
   const parts = yield* Effect.forEach(
     entries,
     (entry) => {
-      const own = Effect.map(read(entry), (found) =>
+      const offered = Effect.catch(read(entry), (failure) =>
+        list === "tools" && failure.needed?.path !== undefined
+          ? Effect.succeed([connectTool(failure.needed, entry.server.name ?? entry.server.id)])
+          : Effect.fail(failure),
+      )
+      const own = Effect.map(offered, (found) =>
         isJoined ? found.map((each) => joinedEntry(entry.server.id, list, each)) : found,
       )
       return isJoined
@@ -98,7 +104,9 @@ export const listed = Effect.fnUntraced(function* (
             Option.getOrElse(Option.flatten(found), (): ReadonlyArray<JsonObject> => []),
           )
         : Effect.mapError(own, (cause) =>
-            serviceError("upstream_error", "The server does not give its list", { cause }),
+            cause.needed === undefined
+              ? serviceError("upstream_error", "The server does not give its list", { cause })
+              : serviceError("forbidden", cause.needed.message),
           )
     },
     { concurrency: 8 },

@@ -26,6 +26,7 @@ import { Draining } from "../draining.ts"
 import { challengeOf } from "../oauth/resources.ts"
 import { originOf } from "../request.ts"
 import { makeRevocation } from "../revocation.ts"
+import { accountAnswer, askingOf } from "./account-needed.ts"
 import { agreedVersion, discovered, initialised, listed, namedList } from "./answers.ts"
 import { type ChangeFilter, everything, filterOf, streamChanges } from "./change-stream.ts"
 import { type CallPlace, findCall } from "./find-call.ts"
@@ -42,7 +43,7 @@ import {
 } from "./mcp-errors.ts"
 import { makeOriginCheck } from "./origin.ts"
 import { type McpMessage, readMcp } from "./read-message.ts"
-import { accept, notTaken, refuse, sendResult, write } from "./replies.ts"
+import { accept, answerWith, notTaken, refuse, sendResult, write } from "./replies.ts"
 import { makeRunCall, RunningCalls } from "./run-call.ts"
 import { type ClientSession, clientOf, openRequest, openSession, ownerOf, sealSession } from "./session-token.ts"
 
@@ -98,10 +99,12 @@ export class McpEndpoint extends Context.Service<
         if (found === undefined) return refuse(response, id, unknownName(method, params))
         const isModern = read.version === statelessVersion
         const { headers } = authenticated.request
+        const asking = askingOf(originOf(config, authenticated.request), isModern, message, session)
+        if ("needed" in found) return answerWith(response, id, accountAnswer(found.needed, asking))
         const wrong = isModern ? unlikeArguments(found.parameters, params["arguments"], headers) : undefined
         if (wrong !== undefined) return refuse(response, id, headerMismatch(wrong))
         const takesRequests = session !== undefined
-        yield* runCall({ authenticated, response, message, read, found, place: exchange, takesRequests })
+        yield* runCall({ authenticated, response, message, read, found, place: exchange, takesRequests, asking })
       })
 
       /** A session asks for the changes of a resource, which come on its stream. */
@@ -111,8 +114,8 @@ export class McpEndpoint extends Context.Service<
       ): Effect.fn.Return<void> {
         const { response, owner } = exchange
         const found = yield* findCall(tools, exchange, "resources/read", params)
-        const [target] = found?.entry.targets ?? []
-        if (found === undefined || target === undefined)
+        const [target] = found !== undefined && "entry" in found ? found.entry.targets : []
+        if (found === undefined || "needed" in found || target === undefined)
           return refuse(response, id, unknownName("resources/read", params))
         const { entry, name } = found
         const opened = sessions.open(entry, target, owner)

@@ -5,11 +5,17 @@ import { isObject } from "../../dialects/parse/json.ts"
 import type { Caller } from "../../identity/caller.ts"
 import type { ToolMethod, ToolRequest } from "../../kinds/tool/tool-request.ts"
 import type { JsonObject } from "../../protocol/mcp/message.ts"
+import type { NeededAccount } from "../../tool-servers/ask-server.ts"
 import { type CallerTools, mayUsePrompt, mayUseResources } from "../../tool-servers/caller-tools.ts"
 import type { SessionOwner } from "../../tool-servers/session-owner.ts"
 import { joinedName, splitName, splitUri } from "../../tools/tool-names.ts"
 
 export type FoundCall = Pick<ToolRequest, "entry" | "method" | "name" | "handle" | "prices" | "parameters">
+
+/** The caller has no account at the server. */
+export interface NoAccount {
+  readonly needed: NeededAccount
+}
 
 export interface CallPlace {
   readonly caller: Caller
@@ -24,7 +30,7 @@ export const findCall = Effect.fnUntraced(function* (
   { caller, entries, isJoined, owner }: CallPlace,
   method: ToolMethod,
   params: JsonObject,
-): Effect.fn.Return<FoundCall | undefined> {
+): Effect.fn.Return<FoundCall | NoAccount | undefined> {
   const { isUri, named } = namedIn(method, params)
   if (named === undefined) return undefined
   const split = isUri ? splitUri : splitName
@@ -34,7 +40,10 @@ export const findCall = Effect.fnUntraced(function* (
   const { id } = entry.server
   const plain = { entry, method, parameters: [], prices: undefined }
   if (method === "tools/call") {
-    const offered = yield* Effect.orElseSucceed(tools.toolsOf(caller, entry, owner), () => [])
+    const offered = yield* Effect.catch(tools.toolsOf(caller, entry, owner), ({ needed }) =>
+      Effect.succeed(needed === undefined ? [] : { needed }),
+    )
+    if ("needed" in offered) return offered
     const tool = offered.find(({ name }) => name === place.name)
     if (tool === undefined) return undefined
     const { own, parameters } = tool

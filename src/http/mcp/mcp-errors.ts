@@ -78,3 +78,8 @@ export const errorText = (id: MessageId | undefined, error: MessageError): strin
   JSON.stringify({ jsonrpc: "2.0", ...(id !== undefined && { id }), error })
 
 export const resultText = (id: MessageId, result: object): string => JSON.stringify({ jsonrpc: "2.0", id, result })
+
+export const answerText = (
+  id: MessageId,
+  answer: { readonly result: JsonObject } | { readonly error: MessageError },
+): string => ("result" in answer ? resultText(id, answer.result) : errorText(id, answer.error))

@@ -1,7 +1,7 @@
 /** Replies of the endpoint that are one message, or none. */
 import type { ServerResponse } from "node:http"
 import type { MessageId } from "../../protocol/mcp/message.ts"
-import { errorText, type McpRefusal, resultText } from "./mcp-errors.ts"
+import { answerText, errorText, type McpRefusal, resultText } from "./mcp-errors.ts"
 
 type Headers = Readonly<Record<string, string>>
 
@@ -16,6 +16,9 @@ export const write = (response: ServerResponse, status: number, text: string, he
 
 export const sendResult = (response: ServerResponse, id: MessageId, result: object, headers: Headers = {}): void =>
   write(response, 200, resultText(id, result), headers)
+
+export const answerWith = (response: ServerResponse, id: MessageId, answer: Parameters<typeof answerText>[1]): void =>
+  write(response, 200, answerText(id, answer))
 
 export const refuse = (response: ServerResponse, id: MessageId | undefined, { status, error }: McpRefusal): void =>
   write(response, status, errorText(id, error))

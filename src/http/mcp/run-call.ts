@@ -11,6 +11,7 @@ import type { SessionOwner } from "../../tool-servers/session-owner.ts"
 import type { CallRunner } from "../call-runner.ts"
 import type { Authenticated } from "../caller-request.ts"
 import { metaOf } from "../compatible/request.ts"
+import type { AccountAsking } from "./account-needed.ts"
 import type { CallPlace, FoundCall } from "./find-call.ts"
 import { type McpMessage, metaIn, readMcp } from "./read-message.ts"
 import { sealRequest } from "./session-token.ts"
@@ -25,6 +26,8 @@ export interface ToolCall {
   readonly place: CallPlace
   /** Whether the client takes requests of servers. */
   readonly takesRequests: boolean
+  /** The way in which the client is asked for an account. */
+  readonly asking: AccountAsking
 }
 
 /** The calls that run on this node, by their clients' names of them. */
@@ -49,9 +52,9 @@ const keyOf = ({ name }: SessionOwner, id: MessageId): string => JSON.stringify(
 
 export const makeRunCall =
   (runner: CallRunner, kind: Kind<ToolRequest, ToolReply>, sealer: Sealer, running: RunningCalls) =>
-  ({ authenticated, response, message, read, found, place, takesRequests }: ToolCall): Effect.Effect<void> => {
+  ({ authenticated, response, message, read, found, place, takesRequests, asking }: ToolCall): Effect.Effect<void> => {
     const { caller, requestId, request } = authenticated
-    const connection = new ToolConnection(response, requestId, message.id, read.version === statelessVersion)
+    const connection = new ToolConnection(response, requestId, message.id, asking)
     const target = found.entry.targets[0]?.key ?? ""
     const server = found.entry.server.id
     const meta = { ...metaOf(request.headers), ...idIn(message) }

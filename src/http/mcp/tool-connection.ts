@@ -8,7 +8,8 @@ import { ErrorEnvelope, errorStatus, type ServiceError, serviceError } from "../
 import { errorCodes, type MessageId } from "../../protocol/mcp/message.ts"
 import { inProgress } from "../compatible/error-reply.ts"
 import { NodeConnection } from "../node-connection.ts"
-import { errorOf, errorText } from "./mcp-errors.ts"
+import { type AccountAsking, accountAnswer, neededIn } from "./account-needed.ts"
+import { answerText, errorOf, errorText } from "./mcp-errors.ts"
 
 const readKept = Schema.decodeUnknownOption(Schema.fromJsonString(ToolReply))
 const readEnvelope = Schema.decodeUnknownOption(Schema.fromJsonString(ErrorEnvelope))
@@ -24,11 +25,11 @@ export class ToolConnection extends NodeConnection<ToolReply> {
   #listener: ConnectionListener | undefined
   #timer: NodeJS.Timeout | undefined
 
-  readonly #isStateless: boolean
+  readonly #asking: AccountAsking
 
-  constructor(response: ServerResponse, requestId: string, id: MessageId, isStateless: boolean) {
+  constructor(response: ServerResponse, requestId: string, id: MessageId, asking: AccountAsking) {
     super(response, requestId)
-    this.#isStateless = isStateless
+    this.#asking = asking
     this.#response = response
     this.#requestId = requestId
     this.#id = id
@@ -62,7 +63,7 @@ export class ToolConnection extends NodeConnection<ToolReply> {
   override send({ status, headers, body }: WholeReply<ToolReply>): void {
     const reply = typeof body === "string" ? (status === 200 ? Option.getOrUndefined(readKept(body)) : undefined) : body
     if (reply !== undefined)
-      this.#finish(withId(reply.message, this.#id), headers, this.#isStateless ? statusOf(reply) : 200)
+      this.#finish(withId(reply.message, this.#id), headers, this.#asking.isStateless ? statusOf(reply) : 200)
     else if (status === 202) this.sendError(inProgress)
     else {
       const kept = typeof body === "string" ? Option.getOrUndefined(readEnvelope(body)) : undefined
@@ -73,6 +74,11 @@ export class ToolConnection extends NodeConnection<ToolReply> {
 
   protected override sendError(error: ServiceError): void {
     const { retryAfterMs } = error
+    const needed = neededIn(error)
+    if (needed !== undefined) {
+      this.#finish(answerText(this.#id, accountAnswer(needed, this.#asking)), {})
+      return
+    }
     const later = retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1000)) }
     // Clients take a status for a failure of the connection, and try again: only a wrong credential has its own.
     const status = errorStatus[error.code] === 401 ? 401 : 200

@@ -26,7 +26,13 @@ export const withUsage = (text: string, answer: ResponseMessage | undefined, usa
   ])
 }
 
-export const serverError = ({ reason, status, cause }: ServerFailed): ServiceError => {
+export const serverError = ({ reason, status, cause, needed }: ServerFailed): ServiceError => {
+  if (needed !== undefined) {
+    const { message, server, path } = needed
+    return serviceError("forbidden", message, {
+      detail: { reason: "account_needed", server, ...(path !== undefined && { path }) },
+    })
+  }
   switch (reason) {
     case "slow":
       return serviceError("upstream_ttfb_timeout", "The server of the tool did not answer in time", { cause })

@@ -7,6 +7,9 @@ import { isStateless, type ServerSession, statelessMeta } from "../../tool-serve
 import { joinedUri } from "../../tools/tool-names.ts"
 import type { ToolRequest } from "./tool-request.ts"
 
+/** The gateway's own name among the inputs that it asks a client for. */
+export const ownInput = "weir_account"
+
 const isJsonObject = (json: unknown): json is JsonObject => isObject(json)
 
 /** The members of `_meta` that are for the gateway. */
@@ -34,6 +37,12 @@ export const messageTo = (
       statelessMeta(objectIn(given, metaNames.capabilities), objectIn(given, metaNames.client))),
   }
   const edits: Array<JsonEdit> = [set(id, "id"), ...namedAt(method, params, name)]
+  const { inputResponses } = params
+  if (isJsonObject(inputResponses) && inputResponses[ownInput] !== undefined) {
+    const { [ownInput]: _, ...others } = inputResponses
+    const path = ["params", "inputResponses"]
+    edits.push(Object.keys(others).length > 0 ? set(others, ...path) : { path, json: undefined })
+  }
   if (Object.keys(meta).length > 0) edits.push(set(meta, "params", "_meta"))
   else if (sent !== undefined) edits.push({ path: ["params", "_meta"], json: undefined })
   return editJsonText(text, edits)

@@ -18,10 +18,11 @@ import type { WarnEvent } from "../../protocol/event.ts"
 import { isRequest, type ResponseMessage } from "../../protocol/mcp/message.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import { recordToolCall } from "../../telemetry/metrics.ts"
-import { type Addressed, sendTo } from "../../tool-servers/ask-server.ts"
+import { type Addressed, ServerFailed, sendTo } from "../../tool-servers/ask-server.ts"
 import type { ReadMessage } from "../../tool-servers/message-reader.ts"
 import { requestTo } from "../../tool-servers/server-request.ts"
 import { isStateless, type ServerSession } from "../../tool-servers/server-session.ts"
+import type { ToolAccount } from "../../tool-servers/tool-accounts.ts"
 import { mostReplyBytes } from "../../tool-servers/tool-client.ts"
 import type { ToolSessions } from "../../tool-servers/tool-sessions.ts"
 import { headersOfArguments } from "../../tools/header-values.ts"
@@ -51,6 +52,10 @@ export class ToolTask implements Task<ToolReply> {
   /** Whether the session that it was sent with is unknown to its server. */
   #isLost = false
   #hasReopened = false
+  #account: ToolAccount | undefined
+  /** The refusal of the account that it was sent with. */
+  #refusal: UpstreamHead | undefined
+  #hasRenewed = false
   #isSent = false
   #answer: ResponseMessage | undefined
   #text = ""
@@ -117,12 +122,15 @@ export class ToolTask implements Task<ToolReply> {
 
   prepare(target: CallTarget): Effect.Effect<void, ServiceError> {
     const { entry, owner } = this.#call.request
-    const lost = this.#isLost ? this.#sessions.lost(target, owner) : Effect.void
+    const account = this.#account
+    const lost = this.#isLost && account !== undefined ? this.#sessions.lost(target, owner, account) : Effect.void
     this.#isLost = false
-    const opened = Effect.andThen(lost, this.#sessions.open(entry, target, owner))
+    const renewed = this.#renewed()
+    const opened = Effect.andThen(lost, Effect.andThen(renewed, this.#sessions.open(entry, target, owner)))
     return Effect.mapError(
-      Effect.map(opened, ({ at, session }) => {
+      Effect.map(opened, ({ at, session, account }) => {
         this.#at = at
+        this.#account = account
         this.#session = session
         this.#isSent = false
         this.#answer = undefined
@@ -131,8 +139,25 @@ export class ToolTask implements Task<ToolReply> {
     )
   }
 
+  /** A new account in the place of one that the server has refused. */
+  #renewed(): Effect.Effect<void, ServerFailed> {
+    const { entry, owner } = this.#call.request
+    const [refusal, account] = [this.#refusal, this.#account]
+    this.#refusal = undefined
+    if (refusal === undefined || account === undefined) return Effect.void
+    return Effect.flatMap(this.#sessions.refused(entry, owner, account, refusal), (isNewer) =>
+      isNewer ? Effect.void : Effect.fail(new ServerFailed({ reason: "refused", ...refusal })),
+    )
+  }
+
+  /** Whether a status is about the account of the call. */
+  #isAboutAccount(status: number): boolean {
+    return this.#call.request.entry.server.oauth !== undefined && (status === 401 || status === 403)
+  }
+
   accepts(status: number): boolean {
-    const isAccepted = (status >= 200 && status < 300) || status === 400 || status === 404
+    const isRead = status === 400 || status === 404 || this.#isAboutAccount(status)
+    const isAccepted = (status >= 200 && status < 300) || isRead
     // A status of a refusal says that the request was not run.
     if (!isAccepted) this.#isSent = false
     return isAccepted
@@ -158,15 +183,21 @@ export class ToolTask implements Task<ToolReply> {
 
   reader(_target: CallTarget, head: UpstreamHead): Reader {
     return new ToolReader(head, this.#call.requestId, mostReplyBytes, {
-      answered: (message, text) => this.#take(message, text, head.status),
+      answered: (message, text) =>
+        this.#isAboutAccount(head.status) ? this.#refused(head) : this.#take(message, text, head.status),
       notified: (read) => this.#notify(read),
       asked: (read) => this.#pass(read),
-      refused: (status) => this.#refused(status),
+      refused: () => this.#refused(head),
     })
   }
 
-  /** The server does not know the session: a new one is opened, once. */
+  /** The server does not know the session, or does not take the account: there is a new one, once. */
   unseal(): boolean {
+    if (this.#refusal !== undefined) {
+      const isFirst = !this.#hasRenewed
+      this.#hasRenewed = true
+      return isFirst
+    }
     if (this.#hasReopened) return false
     this.#hasReopened = true
     this.#isLost = true
@@ -256,7 +287,7 @@ export class ToolTask implements Task<ToolReply> {
   #take(message: ResponseMessage, text: string, status: number): VendorFault | undefined {
     const { request } = this.#call
     if (this.#session?.sessionId !== undefined && "error" in message && isAboutSession(status, message)) {
-      return this.#refused(404)
+      return this.#refused({ status: 404, headers: {} })
     }
     this.#answer = message
     if (!("result" in message)) {
@@ -269,8 +300,13 @@ export class ToolTask implements Task<ToolReply> {
     return undefined
   }
 
-  #refused(status: number): VendorFault {
+  #refused(head: UpstreamHead): VendorFault {
+    const { status } = head
     this.#isSent = false
+    if (this.#isAboutAccount(status) && !this.#hasRenewed) {
+      this.#refusal = head
+      return { status, code: "account_refused", blame: "seal" }
+    }
     const isSession = status === 404 && this.#session?.sessionId !== undefined && !this.#hasReopened
     return { status, code: isSession ? "unknown_session" : "refused", blame: isSession ? "seal" : "request" }
   }

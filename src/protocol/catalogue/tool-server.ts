@@ -90,6 +90,8 @@ export type ToolApi = typeof ToolApi.Type
 export const ToolOAuth = Schema.Struct({
   /** `platform`: one account for all callers. `person`: each person gives consent, and end users have no account. */
   of: Schema.Literals(["platform", "person"]),
+  /** The authorisation server. The only one that is used, and an address that the egress guard lets through; needed with `clientId`. */
+  issuer: Schema.optionalKey(HttpUrl),
   /** The id of a client that the server's authorisation server knows; the gateway registers itself if absent. */
   clientId: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(2048))),
   clientSecret: Schema.optionalKey(SecretRef),
