@@ -58,7 +58,7 @@ const adminErrors = [...everywhere, "admin_key_invalid", "not_found", "upstream_
 
 export class AdminToolAccounts extends HttpApiGroup.make("adminToolAccounts")
   .add(
-    HttpApiEndpoint.get("platformToolServers", "/v1/admin/tool-servers", {
+    HttpApiEndpoint.get("platformToolServers", "/v1/admin/tool-accounts", {
       headers: adminHeaders,
       success: ToolServerStates,
       error: errorsOf(adminErrors),
@@ -67,7 +67,7 @@ export class AdminToolAccounts extends HttpApiGroup.make("adminToolAccounts")
     ),
   )
   .add(
-    HttpApiEndpoint.post("connectPlatformToolServer", "/v1/admin/tool-servers/:id/connect", {
+    HttpApiEndpoint.post("connectPlatformToolServer", "/v1/admin/tool-accounts/:id/connect", {
       headers: adminHeaders,
       params,
       success: ConsentAddress,
@@ -80,7 +80,7 @@ export class AdminToolAccounts extends HttpApiGroup.make("adminToolAccounts")
     ),
   )
   .add(
-    HttpApiEndpoint.delete("disconnectPlatformToolServer", "/v1/admin/tool-servers/:id/account", {
+    HttpApiEndpoint.delete("disconnectPlatformToolServer", "/v1/admin/tool-accounts/:id", {
       headers: adminHeaders,
       params,
       success: HttpApiSchema.NoContent,

@@ -19,7 +19,7 @@ import {
 import { type IssuerMetadata, methodOf, type OAuthClient } from "../../tools/oauth/metadata.ts"
 import { OAuthFailed, type Reach } from "./reach.ts"
 
-/** What an authorisation server has given. */
+/** The tokens that an authorisation server has given. */
 export interface Tokens {
   readonly accessToken: string
   readonly refreshToken: string | undefined
