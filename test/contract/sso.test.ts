@@ -67,6 +67,10 @@ beforeEach(() => {
   if (callbacks.length === 0) callbacks.push(`${gateway().baseUrl}/v1/auth/sso/callback`)
 })
 
+const registered = async (): Promise<string> => {
+  const reply = await post("/oauth/register", { redirect_uris: ["http://127.0.0.1/back"] })
+  return JSON.parse(await reply.text()).client_id
+}
 const nobody = { "x-svc-key-id": undefined, "x-svc-key": undefined }
 const post = (path: string, body: unknown) => gateway().call("POST", path, body, nobody)
 const confirm = (linkToken: string, code: string) => post("/v1/auth/sso/link/confirm", { linkToken, code })
@@ -441,5 +445,19 @@ describe("beginning", () => {
     expect(browser.cookies.some(({ name }) => name === "weir_session")).toBe(true)
     expect(browser.cookies.some(({ name }) => name.startsWith("weir_sso_"))).toBe(false)
     await eventually(async () => (await browser.visit(`${gateway().baseUrl}/login`)).html.includes(at("ada")))
+  })
+
+  it("Weir's own pages: a client's request waits until the person is logged in, for the provider's organisation", async () => {
+    const client_id = await registered()
+    const asked = { response_type: "code", client_id, redirect_uri: "http://127.0.0.1:1/back", state: "s" }
+    const query = new URLSearchParams({ ...asked, code_challenge: "x".repeat(43), code_challenge_method: "S256" })
+    const browser = newBrowser()
+    await browser.visit(`${gateway().baseUrl}/oauth/authorize?${query}`)
+    await browser.submit("login/sso", { org: ids.org })
+    const shown = await oidc.logIn(browser, "ada")
+    expect(shown.url.pathname).toBe("/oauth/consent")
+    // Her other organisation is not offered.
+    expect(shown.html).not.toContain("<select")
+    expect(shown.html).toContain(`value="${ids.org}"`)
   })
 })

@@ -279,7 +279,8 @@ begin
   delete from client_secrets where expires_at < now() - interval '1 day';
   get diagnostics gone = row_count;
   removed := removed + gone;
-  delete from oauth_clients where coalesce(used_at, made_at) < now() - case when used_at is null then interval '1 day' else interval '90 days' end;
+  -- Clients keep what they registered, and some cannot register again.
+  delete from oauth_clients where coalesce(used_at, made_at) < now() - case when used_at is null then interval '1 day' else interval '1 year' end;
   get diagnostics gone = row_count;
   removed := removed + gone;
   delete from login_codes where expires_at < now() - interval '1 day';

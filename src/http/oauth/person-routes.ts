@@ -22,7 +22,7 @@ import {
 import { originOf, type Request } from "../request.ts"
 import { makeVisitor } from "../visitor.ts"
 import { type AuthorizationAnswer, answerUri } from "./answer-uri.ts"
-import { parametersOf } from "./oauth-reply.ts"
+import { type Parameters, parametersOf } from "./oauth-reply.ts"
 import { readAuthorization } from "./read-authorization.ts"
 
 const ConsentForm = Schema.Struct({
@@ -42,6 +42,16 @@ export const oauthPersonRoutes = HttpRouter.use(
     const origin = (request: Request) => originOf(config, request)
     const refuse = (request: Request, why: string, status = 400) => pageReply(request, refusedClientPage(why), status)
 
+    /** A program on the person's computer may learn that its registration has expired, so that it registers again. */
+    const unknownClient = (request: Request, parameters: Parameters) => {
+      const [redirectUri = "", state] = [parameters.get("redirect_uri"), parameters.get("state")]
+      const why = "The application is not known, or its registration has expired"
+      if (placeOf(redirectUri) !== "loopback") return refuse(request, `${why}.`)
+      const answer = { iss: origin(request), state, error: "invalid_client", description: why }
+      const page = invalidRequestPage(answerUri(redirectUri, answer), shownHost(redirectUri), why)
+      return pageReply(request, page, 400)
+    }
+
     /** The client and its address are checked first: until they are known, nobody is sent anywhere. */
     const authorize = Effect.fnUntraced(function* (request: Request) {
       yield* admitAddress(request)
@@ -53,7 +63,7 @@ export const oauthPersonRoutes = HttpRouter.use(
         Effect.succeed(message),
       )
       if (typeof found === "string") return refuse(request, `${found}.`)
-      if (found === undefined) return refuse(request, "The application is not known, or its registration has expired.")
+      if (found === undefined) return unknownClient(request, parameters)
       if (redirectUri === undefined || !mayRedirect(found.redirectUris, redirectUri))
         return refuse(request, "The application has not registered the address at which it wants to continue.")
       const asked = readAuthorization(parameters, origin(request))

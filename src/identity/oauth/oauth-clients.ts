@@ -1,6 +1,6 @@
 /**
  * The clients of the authorization server: those that registered themselves (RFC 7591), and those whose id is the address of
- * their document. A registration that nobody approves expires after a day, and a used one when it is idle for 90 days.
+ * their document. A registration that nobody approves expires after a day, and a used one when it is idle for a year.
  */
 import { timingSafeEqual } from "node:crypto"
 import { Context, Effect, Layer } from "effect"

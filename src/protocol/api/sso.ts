@@ -19,6 +19,7 @@ export class Sso extends HttpApiGroup.make("sso")
         returnTo: parameter("An address that the catalogue allows; Weir's own pages if absent"),
         state: parameter("Returned to `returnTo` with the code"),
         device: parameter("A device's user code, to approve on Weir's own pages"),
+        request: parameter("A client's request, to decide on at Weir's own pages"),
       },
       success: Redirect,
       error: errorsOf([...strictErrors, ...providerErrors]),
