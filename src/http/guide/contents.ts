@@ -23,6 +23,7 @@ export const contents: ReadonlyArray<Group> = [
       "how-to/typed-client",
       "how-to/testing",
       "how-to/web-search",
+      "how-to/tools",
       "how-to/pass-through",
       "how-to/reply-cache",
     ],
