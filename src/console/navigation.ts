@@ -62,6 +62,7 @@ export const pages: ReadonlyArray<PageEntry> = [
     load: () => import("./pages/models/models.ts"),
   },
   { path: "vendors", name: "Vendors", group: "Configure", for: "operator", load: () => import("./pages/vendors.ts") },
+  { path: "tools", name: "Tools", group: "Configure", for: "operator", load: () => import("./pages/tools/tools.ts") },
   {
     path: "catalogue",
     name: "Catalogue",

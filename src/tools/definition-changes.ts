@@ -1,6 +1,5 @@
 /** The differences between two definitions of a tool, for operators who agree to them. Pure. */
-import { Equal, type Schema } from "effect"
-import { isObject } from "../dialects/parse/json.ts"
+import type { Schema } from "effect"
 
 export interface DefinitionChange {
   /** The members that lead to it, e.g. `inputSchema.properties.city.description`. */
@@ -12,7 +11,8 @@ export interface DefinitionChange {
 }
 
 type Definition = Readonly<Record<string, Schema.Json>>
-const isDefinition = (value: Schema.Json | undefined): value is Definition => isObject(value)
+const isDefinition = (value: Schema.Json | undefined): value is Definition =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Lists and texts are compared whole. */
 export const definitionChanges = (
@@ -24,7 +24,9 @@ export const definitionChanges = (
     const [before, after] = [agreed[name], changed[name]]
     const at = [...path, name]
     if (isDefinition(before) && isDefinition(after)) return definitionChanges(before, after, at)
-    return Equal.equals(before, after) ? [] : [{ path: at.join("."), agreed: before, changed: after }]
+    return JSON.stringify(before) === JSON.stringify(after)
+      ? []
+      : [{ path: at.join("."), agreed: before, changed: after }]
   })
 
 /** A text as it is, and any other value as JSON. */

@@ -1,13 +1,11 @@
 /** `weir tools try`: calls a tool as a caller does, with its key, and is billed like it. */
-import { Console, Effect, Option, Schema } from "effect"
+import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { credentialHeaders } from "../../client/credentials.ts"
-import { shownError, shownResult, toolCallReply, toolCallRequest } from "../../protocol/mcp/tool-call.ts"
+import { readObject, shownOutcome, toolCallRequest } from "../../protocol/mcp/tool-call.ts"
 import { caller, credentialsOf } from "../caller.ts"
 import { failed, json, print, refused } from "../target.ts"
-
-const readArguments = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json)))
 
 export const tryTool = Command.make(
   "try",
@@ -22,10 +20,10 @@ export const tryTool = Command.make(
     json,
   },
   Effect.fn(function* ({ server, tool, given, url, json, ...flags }) {
-    const read = readArguments(given)
-    if (Option.isNone(read)) return yield* failed("--arguments is no JSON object")
+    const read = readObject(given)
+    if (read === undefined) return yield* failed("--arguments is no JSON object")
     const credentials = yield* credentialsOf(flags)
-    const { path, headers, body } = toolCallRequest(server, tool, read.value)
+    const { path, headers, body } = toolCallRequest(server, tool, read)
     const bytes = new TextEncoder().encode(JSON.stringify(body))
     const own = yield* Effect.promise(() =>
       credentialHeaders(credentials, { method: "POST", target: `/${path}`, body: bytes }),
@@ -37,13 +35,12 @@ export const tryTool = Command.make(
       Effect.flatMap((reply) => reply.text),
       refused(url),
     )
-    const answer = toolCallReply(text)
-    if (answer === undefined) return yield* failed(`The reply of ${url} is no message of the protocol`)
-    if ("error" in answer) return yield* failed(shownError(answer.error))
-    const shown = shownResult(answer.result)
-    yield* print({ json }, answer.result, () => printable(shown.text))
-    if (shown.cost !== undefined && !json) yield* Console.error(`Cost: ${shown.cost.cost} ${shown.cost.currency}`)
-    if (shown.isError) yield* failed("The tool says that it has failed")
+    const outcome = shownOutcome(text)
+    if (outcome === undefined) return yield* failed(`The reply of ${url} is no message of the protocol`)
+    if ("error" in outcome) return yield* failed(outcome.error)
+    yield* print({ json }, outcome.result, () => printable(outcome.text))
+    if (outcome.cost !== undefined && !json) yield* Console.error(`Cost: ${outcome.cost}`)
+    if (outcome.isError) yield* failed("The tool says that it has failed")
   }),
 ).pipe(
   Command.withDescription("Call a tool with a key or token, as its clients do. The call is billed"),

@@ -1,7 +1,8 @@
-/** One call of a tool at the gateway's endpoint, in a version without a session that needs no headers of its own. Pure. */
-import { Option, Schema } from "effect"
-import { isResponse, type JsonObject, type MessageError, type ResponseMessage, readMessage } from "./message.ts"
-import { sessionVersions } from "./versions.ts"
+/**
+ * One call of a tool at the gateway's endpoint, in a version without a session that needs no headers of its own. Pure; the console
+ * uses it too, which has no schemas.
+ */
+import type { JsonObject } from "./message.ts"
 
 export interface ToolCallRequest {
   /** The path at the gateway, without a slash at its start. */
@@ -16,56 +17,71 @@ export const toolCallRequest = (server: string, name: string, given: JsonObject)
   headers: {
     accept: "application/json, text/event-stream",
     "content-type": "application/json",
-    "mcp-protocol-version": sessionVersions[0],
+    "mcp-protocol-version": "2025-11-25",
   },
   body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: given } },
 })
 
-const readJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const isJsonObject = (json: unknown): json is JsonObject =>
+  typeof json === "object" && json !== null && !Array.isArray(json)
 
-/** The response in a reply of JSON or of events; undefined if it has none. */
-export const toolCallReply = (text: string): ResponseMessage | undefined => {
-  const events = text.startsWith("{") ? [text] : text.split(/\r?\n/).flatMap(dataOf)
-  const messages = events.flatMap((event) => {
-    const message = readMessage(Option.getOrUndefined(readJson(event)))
-    return message !== undefined && isResponse(message) ? [message] : []
-  })
-  return messages.at(-1)
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A text as a JSON object; undefined if it is none. */
+export const readObject = (text: string): JsonObject | undefined => {
+  const json = parsed(text)
+  return isJsonObject(json) ? json : undefined
+}
+
+/** The outcome of a call for people. */
+export type ShownOutcome =
+  | {
+      readonly result: JsonObject
+      /** Its texts; other content is named by its type. */
+      readonly text: string
+      /** Whether the tool says that it has failed. */
+      readonly isError: boolean
+      /** The cost with its currency, if it has one. */
+      readonly cost: string | undefined
+    }
+  /** The gateway's own code, if it has one, and the message. */
+  | { readonly error: string }
+
+/** @param text a reply of JSON or of events @returns undefined if it has no response */
+export const shownOutcome = (text: string): ShownOutcome | undefined => {
+  const texts = text.startsWith("{") ? [text] : text.split(/\r?\n/).flatMap(dataOf)
+  const response = texts.map(readObject).findLast((message) => message !== undefined && !("method" in message))
+  const { result, error } = response ?? {}
+  if (isJsonObject(result)) return shownResult(result)
+  return isJsonObject(error) ? { error: shownError(error) } : undefined
 }
 
 const dataOf = (line: string): ReadonlyArray<string> => (line.startsWith("data: ") ? [line.slice(6)] : [])
 
-const Content = Schema.Struct({
-  content: Schema.Array(Schema.Struct({ type: Schema.String, text: Schema.optionalKey(Schema.String) })),
-  isError: Schema.optionalKey(Schema.Boolean),
-})
-const readContent = Schema.decodeUnknownOption(Content)
-const Meta = Schema.Struct({
-  _meta: Schema.Struct({ "x-svc-usage": Schema.Struct({ cost: Schema.String, currency: Schema.String }) }),
-})
-const readMeta = Schema.decodeUnknownOption(Meta)
-const readData = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))
-
-export interface ShownResult {
-  /** Its texts; other content is named by its type. */
-  readonly text: string
-  /** Whether the tool says that it has failed. */
-  readonly isError: boolean
-  readonly cost: { readonly cost: string; readonly currency: string } | undefined
-}
-
-/** A result for people. */
-export const shownResult = (result: JsonObject): ShownResult => {
-  const { content = [], isError = false } = Option.getOrUndefined(readContent(result)) ?? {}
+const shownResult = (result: JsonObject): ShownOutcome => {
+  const { content, isError, _meta: meta } = result
+  const usage = isJsonObject(meta) ? meta["x-svc-usage"] : undefined
   return {
-    text: content.map(({ type, text }) => text ?? `[${type}]`).join("\n"),
-    isError,
-    cost: Option.getOrUndefined(readMeta(result))?._meta["x-svc-usage"],
+    result,
+    text: (Array.isArray(content) ? content : []).map(contentText).join("\n"),
+    isError: isError === true,
+    cost: isJsonObject(usage) ? `${usage["cost"]} ${usage["currency"]}` : undefined,
   }
 }
 
-/** An error for people, with the gateway's own code if it has one. */
-export const shownError = ({ message, data }: typeof MessageError.Type): string => {
-  const code = Option.getOrUndefined(readData(data))?.code
-  return code === undefined ? message : `${code}: ${message}`
+const contentText = (content: unknown): string => {
+  if (!isJsonObject(content)) return ""
+  const { type, text } = content
+  return typeof text === "string" ? text : `[${type}]`
+}
+
+const shownError = ({ message, data }: JsonObject): string => {
+  const code = isJsonObject(data) ? data["code"] : undefined
+  return typeof code === "string" ? `${code}: ${message}` : String(message)
 }
