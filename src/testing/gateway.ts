@@ -71,6 +71,8 @@ export interface TestGateway extends Omit<OutsideGateway, "balance"> {
   readonly planCurve: PlanCurve["Service"]
   /** Logs a person in without a mailed code. */
   readonly logIn: (email: string) => Promise<LoginTokens>
+  /** The value of the cookie of a browser in which a person is logged in. */
+  readonly browserToken: (login: LoginTokens) => Promise<string>
   readonly sql: SqlClient.SqlClient
   readonly shards: Shards["Service"]
   readonly retention: Retention["Service"]
@@ -241,6 +243,7 @@ export const startGateway = (options: GatewayOptions = {}): Effect.Effect<TestGa
             ),
           ),
         ),
+      browserToken: (login) => Effect.runPromise(Context.get(services, Logins).browserToken(login)),
       sql: Context.get(services, SqlClient.SqlClient),
       shards: Context.get(services, Shards),
       retention: Context.get(services, Retention),

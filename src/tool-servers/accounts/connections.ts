@@ -1,13 +1,6 @@
 /** Connects accounts: an owner consents once in the browser; and ends them, here and at their authorisation server. */
 import { Context, Effect, Layer } from "effect"
-import {
-  buildAuthorizationUrl,
-  Configuration,
-  calculatePKCECodeChallenge,
-  None,
-  randomPKCECodeVerifier,
-  randomState,
-} from "openid-client"
+import { calculatePKCECodeChallenge, randomPKCECodeVerifier, randomState } from "openid-client"
 import { runEvery } from "../../background.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
@@ -24,7 +17,7 @@ import { type AccountKey, AccountStore, type Flow, type StoredAccount } from "./
 import { type Discovered, discover } from "./discovery.ts"
 import { revoke, tokensForCode } from "./grants.ts"
 import { platform } from "./needed.ts"
-import { OAuthFailed, type ReachServices, reachFor } from "./reach.ts"
+import { OAuthFailed, ownOrigins, type ReachServices, reachFor } from "./reach.ts"
 import { type ClientPlace, clientAt } from "./registration.ts"
 import { issuerMetadata } from "./renewals.ts"
 
@@ -90,7 +83,7 @@ export class AccountConnections extends Context.Service<
             redirectUri: place.redirectUri,
           }
           const state = randomState()
-          const url = yield* addressOf(flow, state)
+          const url = yield* addressOf(entry, flow, state)
           yield* store.beginFlow(state, key, flow)
           return url
         })
@@ -200,32 +193,35 @@ const scopesFor = (
   return union(asked, wanted, offline)
 }
 
+/** A browser is sent to a place with TLS, or to one that the catalogue names. RFC 6749 section 4.1.1, RFC 7636, RFC 8707. */
 const addressOf = (
+  entry: ToolServerEntry,
   { issuer, client, resource, scopes, verifier, redirectUri }: Flow,
   state: string,
 ): Effect.Effect<URL, OAuthFailed> =>
-  Effect.tryPromise({
-    try: async () => {
-      const { authorization_endpoint = "", token_endpoint } = issuer
-      if (!/^https?:\/\//.test(authorization_endpoint)) throw new Error("no web address")
-      const configuration = new Configuration(
-        { issuer: issuer.issuer, authorization_endpoint, token_endpoint },
-        client.id,
-        {},
-        None(),
-      )
-      return buildAuthorizationUrl(configuration, {
-        redirect_uri: redirectUri,
-        resource,
-        state,
-        code_challenge: await calculatePKCECodeChallenge(verifier),
-        code_challenge_method: "S256",
-        ...(scopes.length > 0 && { scope: scopes.join(" ") }),
-        ...(scopes.includes("offline_access") && scopes.includes("openid") && { prompt: "consent" }),
+  Effect.gen(function* () {
+    const url = URL.parse(issuer.authorization_endpoint ?? "")
+    const isFit = url !== null && (url.protocol === "https:" || ownOrigins(entry).has(url.origin))
+    if (!isFit || url.username !== "" || url.password !== "") {
+      return yield* new OAuthFailed({
+        message: "the authorisation server's address for consents is not allowed",
+        isPassing: false,
       })
-    },
-    catch: () =>
-      new OAuthFailed({ message: "the authorisation server's address for consents is invalid", isPassing: false }),
+    }
+    const challenge = yield* Effect.promise(() => calculatePKCECodeChallenge(verifier))
+    const query = {
+      response_type: "code",
+      client_id: client.id,
+      redirect_uri: redirectUri,
+      resource,
+      state,
+      code_challenge: challenge,
+      code_challenge_method: "S256",
+      ...(scopes.length > 0 && { scope: scopes.join(" ") }),
+      ...(scopes.includes("offline_access") && scopes.includes("openid") && { prompt: "consent" }),
+    }
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
+    return url
   })
 
 /** Asks a server without an account, for the challenge of its refusal. */

@@ -5,7 +5,6 @@ import {
   allowInsecureRequests,
   authorizationCodeGrant,
   type ClientAuth,
-  ClientSecretBasic,
   ClientSecretPost,
   Configuration,
   clientCredentialsGrant,
@@ -38,8 +37,18 @@ export interface Party {
 const authOf = (client: OAuthClient, issuer: IssuerMetadata): ClientAuth => {
   const method = methodOf(client, issuer)
   if (method === "none") return None()
-  return method === "client_secret_post" ? ClientSecretPost(client.secret) : ClientSecretBasic(client.secret)
+  return method === "client_secret_post" ? ClientSecretPost(client.secret) : basic(client)
 }
+
+/** Servers that read the header without decoding it are many: only characters that must be are encoded. RFC 6749 section 2.3.1. */
+const basic =
+  ({ id, secret = "" }: OAuthClient): ClientAuth =>
+  (_server, _client, _body, headers) => {
+    const pair = `${encoded(id)}:${encoded(secret)}`
+    headers.set("authorization", `Basic ${Buffer.from(pair).toString("base64")}`)
+  }
+
+const encoded = (text: string): string => new URLSearchParams([["", text]]).toString().slice(1)
 
 const configurationOf = ({ reach, issuer, client }: Party): Configuration => {
   const { issuer: name, authorization_endpoint, token_endpoint, revocation_endpoint } = issuer

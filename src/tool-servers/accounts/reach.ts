@@ -41,7 +41,7 @@ export interface ReachServices {
 }
 
 /** The origins that an operator has written into the catalogue for a server. */
-const ownOrigins = ({ server: { url, oauth } }: ToolServerEntry): ReadonlySet<string> =>
+export const ownOrigins = ({ server: { url, oauth } }: ToolServerEntry): ReadonlySet<string> =>
   new Set([url, oauth?.issuer].flatMap((each) => URL.parse(each ?? "")?.origin ?? []))
 
 export const reachFor = ({ client, deadlines }: ReachServices, entry: ToolServerEntry): Reach => {
