@@ -5,7 +5,7 @@
  */
 import { Effect } from "effect"
 import { isObject } from "../dialects/parse/json.ts"
-import type { JsonObject } from "../protocol/mcp/message.ts"
+import { errorCodes, type JsonObject } from "../protocol/mcp/message.ts"
 import { isSessionVersion, metaNames, sessionVersions, statelessVersion } from "../protocol/mcp/versions.ts"
 import { type Addressed, type Answer, type AskServices, ask, ServerFailed, sendTo } from "./ask-server.ts"
 import { clientInfo, type ServerSession, statelessMeta } from "./server-session.ts"
@@ -52,7 +52,9 @@ const discover = (services: AskServices, at: Addressed): Effect.Effect<ServerSes
     { method: "server/discover", params: { _meta: statelessMeta() } },
     "discover",
   )
-  return Effect.map(asked, ({ message }) => {
+  // A server that refuses the version, and names it among those that it supports, is asked once more.
+  const again = Effect.flatMap(asked, (answer) => (isWronglyRefused(answer) ? asked : Effect.succeed(answer)))
+  return Effect.map(again, ({ message }) => {
     if (!("result" in message)) return undefined
     const { supportedVersions, capabilities, instructions, _meta } = message.result
     if (!Array.isArray(supportedVersions) || !supportedVersions.includes(statelessVersion)) return undefined
@@ -63,6 +65,13 @@ const discover = (services: AskServices, at: Addressed): Effect.Effect<ServerSes
       instructions: typeof instructions === "string" ? instructions : undefined,
     }
   })
+}
+
+const isWronglyRefused = ({ message }: Answer): boolean => {
+  if (!("error" in message) || message.error.code !== errorCodes.unsupportedVersion) return false
+  const { data } = message.error
+  const supported = isJsonObject(data) ? data["supported"] : undefined
+  return Array.isArray(supported) && supported.includes(statelessVersion)
 }
 
 const objectOf = (json: unknown): JsonObject => (isJsonObject(json) ? json : {})

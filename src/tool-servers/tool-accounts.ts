@@ -4,6 +4,7 @@ import type { ToolServerEntry } from "../catalogue/snapshot.ts"
 import { makeForkIn } from "../collections.ts"
 import { CallDeadlines } from "../deadlines.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { isSameIssuer } from "../tools/oauth/addresses.ts"
 import { readChallenge } from "../tools/oauth/challenge.ts"
 import { union } from "../tools/oauth/metadata.ts"
 import { VendorClient } from "../upstream/client.ts"
@@ -77,7 +78,7 @@ export class ToolAccounts extends Context.Service<
       const hasMoved = (entry: ToolServerEntry, account: StoredAccount, resourceMetadata: string | undefined) =>
         Effect.match(discoverResource(reachFor(services, entry), account.url, { resourceMetadata }), {
           onFailure: () => false,
-          onSuccess: (found) => found !== undefined && issuerOf(entry, found) !== account.issuer,
+          onSuccess: (found) => found !== undefined && !isSameIssuer(issuerOf(entry, found) ?? "", account.issuer),
         })
 
       const refused = Effect.fnUntraced(function* (

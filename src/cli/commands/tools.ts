@@ -9,6 +9,7 @@ import { priceText } from "../../tools/price-text.ts"
 import { givenOf } from "../lists.ts"
 import { table } from "../table.ts"
 import { operator, show } from "../target.ts"
+import { toolAccounts } from "./tool-accounts.ts"
 import { tryTool } from "./try-tool.ts"
 
 const server = Argument.String("server").pipe(Argument.withDescription("The server's id"))
@@ -155,6 +156,6 @@ const refresh = Command.make("refresh", { server, ...operator }, ({ server, ...t
 )
 
 export const tools = Command.make("tools").pipe(
-  Command.withSubcommands([list, showOne, changes, agree, refresh, tryTool]),
+  Command.withSubcommands([list, showOne, changes, agree, refresh, tryTool, ...toolAccounts]),
   Command.provide(NodeHttpClient.layerNodeHttp),
 )

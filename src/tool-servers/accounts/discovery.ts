@@ -8,6 +8,7 @@ import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
 import {
   isIssuer,
   isResourceOf,
+  isSameIssuer,
   issuerMetadataUrls,
   resourceMetadataUrls,
   resourceOf,
@@ -55,7 +56,10 @@ export const discoverResource = Effect.fnUntraced(function* (
 export const issuerOf = (
   { server: { oauth } }: ToolServerEntry,
   { authorization_servers: named = [] }: ResourceMetadata,
-): string | undefined => (oauth?.issuer === undefined ? named[0] : named.find((each) => each === oauth.issuer))
+): string | undefined => {
+  const declared = oauth?.issuer
+  return declared === undefined ? named[0] : named.find((each) => isSameIssuer(each, declared))
+}
 
 export const discover = Effect.fnUntraced(function* (
   reach: Reach,
@@ -92,7 +96,8 @@ export const discoverIssuer = Effect.fnUntraced(function* (
     }
     const found = documentOf(IssuerMetadata, reply)
     if (found === undefined) continue
-    if (found.issuer !== issuer) return yield* refuse("the authorisation server's metadata has another issuer")
+    if (!isSameIssuer(found.issuer, issuer))
+      return yield* refuse("the authorisation server's metadata has another issuer")
     if (found.code_challenge_methods_supported?.includes("S256") !== true && !isWithoutCodes(found))
       return yield* refuse("the authorisation server does not support PKCE")
     return found

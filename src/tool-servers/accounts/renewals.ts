@@ -5,6 +5,7 @@
 import { Effect, Fiber } from "effect"
 import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
+import { isSameIssuer } from "../../tools/oauth/addresses.ts"
 import type { IssuerMetadata } from "../../tools/oauth/metadata.ts"
 import type { ServerFailed } from "../ask-server.ts"
 import { type AccountKey, type AccountStore, leaseMs, type RenewedTokens, type StoredAccount } from "./account-store.ts"
@@ -155,7 +156,7 @@ export const issuerMetadata = Effect.fnUntraced(function* (
   const found = yield* discoverIssuer(reach, issuer)
   if (found !== undefined) return found
   const discovered = yield* discover(reach, entry, { resourceMetadata: undefined })
-  if (discovered.issuer.issuer === issuer) return discovered.issuer
+  if (isSameIssuer(discovered.issuer.issuer, issuer)) return discovered.issuer
   return yield* new OAuthFailed({ message: "the authorisation server has changed", isPassing: false })
 })
 

@@ -49,6 +49,15 @@ export const isIssuer = (text: string): boolean => {
 }
 
 /**
+ * Whether two texts name one authorisation server: they are equal, or differ in the slash after a host only. Google's servers of
+ * tools name theirs with it, and its metadata is without; both are found at the same address.
+ */
+export const isSameIssuer = (one: string, other: string): boolean =>
+  one === other || (isHost(one) && isHost(other) && one.replace(/\/$/, "") === other.replace(/\/$/, ""))
+
+const isHost = (issuer: string): boolean => /^https?:\/\/[^/?#]+\/?$/.test(issuer)
+
+/**
  * The endpoints of a server that describes itself nowhere.
  * Source: https://modelcontextprotocol.io/specification/2025-03-26/basic/authorization#fallbacks-for-servers-without-metadata-discovery
  */
