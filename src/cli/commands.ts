@@ -75,11 +75,6 @@ const commands = {
     "weir scim enable acme",
     async () => (await import("./commands/scim.ts")).scim,
   ),
-  tools: command(
-    "Connect the platform's accounts at servers of tools",
-    "weir tools connect github",
-    async () => (await import("./commands/tools.ts")).tools,
-  ),
   limits: command(
     "Set the models and tools that subjects may call, and their rates",
     'weir limits set app acme_app --rate "600 requests per 60s"',

@@ -26,7 +26,7 @@ const AccountSecret = Schema.Struct({
   refreshToken: Schema.optionalKey(Schema.String),
   /** The address of return that its client is registered for. */
   redirectUri: Schema.optionalKey(Schema.String),
-  /** Whether it is the gateway's own, without anybody's consent. */
+  /** Whether the gateway itself has it, with no consent of a person. */
   isMachine: Schema.optionalKey(Schema.Boolean),
 })
 export type AccountSecret = typeof AccountSecret.Type

@@ -18,7 +18,7 @@ import {
 import { type IssuerMetadata, methodOf, type OAuthClient } from "../../tools/oauth/metadata.ts"
 import { OAuthFailed, type Reach } from "./reach.ts"
 
-/** The tokens that an authorisation server has given. */
+/** Tokens of an authorisation server. */
 export interface Tokens {
   readonly accessToken: string
   readonly refreshToken: string | undefined

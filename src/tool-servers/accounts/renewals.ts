@@ -19,7 +19,7 @@ type Fork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 
 /** Error codes with which an authorisation server says that an account has ended. RFC 6749 section 5.2. */
 const ends: ReadonlySet<string | undefined> = new Set(["invalid_grant", "invalid_client", "unauthorized_client"])
-/** Codes with which it says that it knows no accounts of the gateway itself. */
+/** Error codes with which it says that the gateway itself can have no account. */
 const foreign: ReadonlySet<string | undefined> = new Set(["unauthorized_client", "unsupported_grant_type"])
 
 export const makeRenewals = (store: AccountStore["Service"], services: ReachServices, fork: Fork) => {
