@@ -112,6 +112,18 @@ describe("an open redirect", () => {
       expect((await client.register({ redirect_uris: [uri] })).status).toBe(201)
   })
 
+  it("of an editor with several addresses is registered", async () => {
+    const redirect_uris = [
+      "https://insiders.vscode.dev/redirect",
+      "https://vscode.dev/redirect",
+      "http://127.0.0.1/",
+      "http://127.0.0.1:33418/",
+    ]
+    const { client_id } = await client.registered({ redirect_uris })
+    for (const redirect_uri of [...redirect_uris, "http://127.0.0.1:51000/"])
+      expect((await client.newBrowser().visit(client.newRequest(client_id, { redirect_uri }).url)).status).toBe(200)
+  })
+
   it("of a program may have any port of this computer", async () => {
     const { client_id } = await client.registered()
     const asked = client.newRequest(client_id, { redirect_uri: "http://127.0.0.1:50123/callback" })
