@@ -27,7 +27,13 @@ export type Operations = ReadonlyMap<string, ToolOperation>
 const mostBytes = 16 * 1024 * 1024
 const withinMs = 30_000
 
-/** @returns the reader of the operations of an API, by the names of their tools */
+export interface Documents {
+  /** The operations of an API, by the names of their tools. */
+  readonly operationsOf: (api: DescribedApi) => Effect.Effect<Operations, DocumentUnread>
+  /** The next reader reads the document of a server again. */
+  readonly forget: (server: string) => Effect.Effect<void>
+}
+
 export const makeDocuments = Effect.fnUntraced(function* (client: VendorClient["Service"], deadlines: Deadlines) {
   const read = Effect.fnUntraced(function* (api: DescribedApi): Effect.fn.Return<Operations, DocumentUnread> {
     const text = yield* /^https?:/.test(api.document) ? fetched(api) : fromFile(api.document)
@@ -69,12 +75,20 @@ export const makeDocuments = Effect.fnUntraced(function* (client: VendorClient["
     },
   )
   const apis = new Map<string, DescribedApi>()
-  return (api: DescribedApi): Effect.Effect<Operations, DocumentUnread> => {
-    const { id, document, baseUrl, tags, operations } = api
-    const key = JSON.stringify([id, document, baseUrl, tags, operations])
-    apis.set(key, api)
-    return Cache.get(documents, key)
-  }
+  return {
+    operationsOf: (api) => {
+      const { id, document, baseUrl, tags, operations } = api
+      const key = JSON.stringify([id, document, baseUrl, tags, operations])
+      apis.set(key, api)
+      return Cache.get(documents, key)
+    },
+    forget: (server) =>
+      Effect.forEach(
+        [...apis].filter(([, { id }]) => id === server),
+        ([key]) => Cache.invalidate(documents, key),
+        { discard: true },
+      ),
+  } satisfies Documents
 })
 
 const nothing: DescribedApi = {

@@ -19,6 +19,8 @@ export class ToolClient extends Context.Service<
     readonly client: VendorClient["Service"]
     /** The session with a process, which its pool opens itself; undefined for other servers. */
     readonly sessionOf: (entry: ToolServerEntry) => Effect.Effect<ServerSession, ServerFailed> | undefined
+    /** The next reader of the tools of an HTTP API reads its document again. */
+    readonly forget: (server: string) => Effect.Effect<void>
     /** Calls when a process announces that a list has changed. */
     readonly onChange: (changed: (server: string) => void) => void
   }
@@ -46,10 +48,11 @@ export class ToolClient extends Context.Service<
         processes.declare([...current.toolServers.values()].flatMap(commandOf))
         return processes
       }
+      const documents = yield* makeDocuments(remote, yield* CallDeadlines)
       const apis: ApiServices = {
         client: remote,
         apiOf: (id) => apiOf(catalogue.current().toolServers.get(id)),
-        operationsOf: yield* makeDocuments(remote, yield* CallDeadlines),
+        operationsOf: documents.operationsOf,
         fork,
         maxBytes: mostReplyBytes,
       }
@@ -63,6 +66,7 @@ export class ToolClient extends Context.Service<
           entry.server.command === undefined
             ? undefined
             : Effect.mapBoth(inForce().ready(entry.server.id), { onFailure: failureOf, onSuccess: sessionOf }),
+        forget: documents.forget,
         onChange: (changed) => {
           listeners.push(changed)
         },

@@ -65,7 +65,7 @@ export class ToolLists extends Context.Service<
     Effect.gen(function* () {
       const sessions = yield* ToolSessions
       const pins = yield* ToolPins
-      const { onChange } = yield* ToolClient
+      const { onChange, forget: forgetDocument } = yield* ToolClient
       const fork = yield* makeForkIn
       const known = new Map<string, ServerList>()
 
@@ -132,7 +132,7 @@ export class ToolLists extends Context.Service<
       )
 
       const forget = (server: string) =>
-        Effect.flatMap(Cache.keys(lists), (keys) =>
+        Effect.flatMap(Effect.andThen(forgetDocument(server), Cache.keys(lists)), (keys) =>
           Effect.forEach(
             [...keys].filter(({ entry }) => entry.server.id === server),
             (key) => Cache.invalidate(lists, key),
