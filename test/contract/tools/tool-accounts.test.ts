@@ -194,6 +194,24 @@ describe("a person's account", () => {
     expect(authority.seen.reused).toBe(0)
   })
 
+  it("waits while another node renews it", async () => {
+    const { runtime } = await person("ada")
+    await consent("ada")
+    const before = authority.seen.grants.length
+    await sql(
+      "update tool_accounts set expires_at = now(), renew_at = now(), lease = gen_random_uuid(), lease_until = now() + interval '10 seconds' where owner <> ''",
+    )
+    await new Promise((resolve) => setTimeout(resolve, 2100))
+    const called = call(runtime)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect(authority.seen.grants).toHaveLength(before)
+    await sql(
+      "update tool_accounts set expires_at = null, renew_at = null, lease = null, lease_until = null, revision = revision + 1 where owner <> ''",
+    )
+    expect(await called).toMatchObject({ result: { content: [{ text: "me" }] } })
+    expect(authority.seen.grants).toHaveLength(before)
+  })
+
   it("is renewed after a refusal of the server, and the call is sent again", async () => {
     const { runtime } = await person("ada")
     expect(await call(runtime)).toMatchObject({ result: { content: [{ text: "me" }] } })
