@@ -282,9 +282,9 @@ describe("the platform's account", () => {
 
   it("can be seen and removed by an operator", async () => {
     const headers = { "x-svc-admin-key": gateway().adminKey }
-    const listed = await gateway().call("GET", "/v1/admin/tool-servers", undefined, headers)
+    const listed = await gateway().call("GET", "/v1/admin/tool-accounts", undefined, headers)
     expect(await listed.json()).toMatchObject({ data: [{ id: "ours", state: "connected" }] })
-    const gone = await gateway().call("DELETE", "/v1/admin/tool-servers/ours/account", undefined, headers)
+    const gone = await gateway().call("DELETE", "/v1/admin/tool-accounts/ours", undefined, headers)
     expect(gone.status).toBe(204)
   })
 })
