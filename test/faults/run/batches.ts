@@ -19,10 +19,7 @@ import { serveBatches } from "../../../src/testing/twins/batch-twin.ts"
 import { makeOpenaiBatches } from "../../../src/testing/twins/openai/batches.ts"
 import type { TwinScript } from "../../../src/testing/twins/twin.ts"
 import { answering } from "../../../src/testing/vendor-replies.ts"
-import { query as ask, startPostgres } from "../../support/faults/databases.ts"
-import { gateway, gatewayEnvironment, redis } from "../../support/faults/processes.ts"
-import { openLine } from "../../support/faults/proxy.ts"
-import { freePort } from "../../support/free-port.ts"
+import { startFleet } from "../../support/faults/fleet.ts"
 import { randomOf } from "../../support/random.ts"
 
 const isAtVendor = process.argv.includes("--vendor")
@@ -107,20 +104,9 @@ budgets:
     .replace('cacheRead: "0.3", from', 'cacheRead: "0.3", batch: "0.5", from'),
 )
 
-const cachePort = await freePort()
-const cache = redis(cachePort)
-await cache.start()
-const redisLine = await openLine(cachePort)
-const databases = await startPostgres(dir)
 const adminKey = "wa_faults"
-const environment = {
-  ...gatewayEnvironment({ catalogue, databaseUrl: databases.url, redisPort: redisLine.port, adminKey }),
-  SVC_REDIS_DEADLINE_MS: "500",
-}
-const ports = await Promise.all(Array.from({ length: gatewayCount }, freePort))
-const gateways = ports.map((port, at) => gateway(`gateway${at}`, dir, port, environment))
-for (const each of gateways) await each.start()
-const url = () => `http://127.0.0.1:${ports[pick(ports.length)]}/openai/v1`
+const fleet = await startFleet({ dir, catalogue, gateways: gatewayCount, adminKey, pick, faultEveryMs })
+const url = () => `${fleet.any()}/openai/v1`
 const headers = { authorization: `Bearer ${ids.key}~secret` }
 
 /** Asks until it is answered. @returns the JSON, or the text of a file */
@@ -189,30 +175,7 @@ const create = async (batch: number): Promise<string> => {
 const batches = await Promise.all(Array.from({ length: batchCount }, (_, at) => create(at)))
 console.log(`${batches.length} batches have begun`)
 
-const counts = new Map<string, number>()
-const faults: ReadonlyArray<readonly [name: string, act: () => Promise<void>]> = [
-  ["gateway killed", async () => restart(gateways[pick(gateways.length)])],
-  ["gateway killed", async () => restart(gateways[pick(gateways.length)])],
-  ["redis killed", async () => restart(cache)],
-  ["postgres killed", async () => restart(databases.servers[0])],
-  ["postgres lines cut", async () => databases.lines[0]?.cut()],
-  ["redis lines cut", async () => redisLine.cut()],
-  ["postgres silent", async () => databases.lines[0]?.stall(500 + pick(2500))],
-]
-const restart = async (service: { start: () => Promise<void>; kill: () => Promise<void> } | undefined) => {
-  await service?.kill()
-  await sleep(100 + pick(900))
-  await service?.start()
-}
-let running = true
-const chaos = (async () => {
-  while (running) {
-    await sleep(faultEveryMs)
-    const [name, act] = faults[pick(faults.length)] ?? ["", async () => undefined]
-    counts.set(name, (counts.get(name) ?? 0) + 1)
-    await act()
-  }
-})()
+const endFaults = fleet.beginFaults()
 
 const startedAt = Date.now()
 const patienceMs = 120_000 + requests * 100
@@ -228,15 +191,14 @@ for (const id of batches) {
     await sleep(300)
   }
 }
-running = false
-await chaos
+const faults = await endFaults()
 const seconds = ((Date.now() - startedAt) / 1000).toFixed(0)
 
 const problems: Array<string> = []
 const check = (holds: boolean, problem: string) => {
   if (!holds) problems.push(problem)
 }
-const query = (sql: string) => ask(databases.port, sql)
+const { query } = fleet
 const answers = new Map<number, { readonly status: number; readonly tokens: number | undefined }>()
 for (const { id, output_file_id, error_file_id, request_counts } of ended) {
   let [good, bad] = [0, 0]
@@ -256,12 +218,8 @@ for (const { id, output_file_id, error_file_id, request_counts } of ended) {
     `${id} has counted ${JSON.stringify(request_counts)}: ${good}, ${bad}`,
   )
 }
-// Leases of killed gateways expire, and what they had goes back; settlements wait in journals.
-for (let tries = 0; tries < 60; tries++) {
-  const [[open] = []] = await query("select count(*) from holds where state = 'open'")
-  if (open === "0" && tries > 10) break
-  await sleep(500)
-}
+// Settlements wait in journals, too.
+await fleet.settled()
 const records = new Map<number, Array<number>>()
 for (const [tokens = "", cost] of await query("select in_tokens, cost from usage_records where batch_id is not null")) {
   const at = Number(tokens) - 1000
@@ -289,9 +247,8 @@ const [[accounts] = []] = await query(
     - sum(case when debit_account like 'batch:%' then amount else 0 end), 0) from transfers`,
 )
 check(Number(accounts) === 0, `${accounts} is left in accounts of batches`)
-const [[left] = []] = await query(`select (select funded - granted from counters where counter = 'USD')
-  + coalesce((select sum(granted - spent) from allotments where counter = 'USD'), 0)`)
-check(Math.abs(Number(left) + Number(sum) - Number(balance)) < 1e-9, `${left} is left, and ${sum} was billed`)
+const left = await fleet.left("USD")
+check(Math.abs(left + Number(sum) - Number(balance)) < 1e-9, `${left} is left, and ${sum} was billed`)
 const [[budget] = []] =
   await query(`select coalesce((select sum(granted) from counters where counter like 'budget:money:%'), 0)
   - coalesce((select sum(granted - spent) from allotments where counter like 'budget:money:%'), 0)`)
@@ -304,26 +261,18 @@ const made = twin.batches().length
 check(made === (isAtVendor ? batchCount : 0), `the vendor has made ${made} batches`)
 // Not synchronously: the gateways' lines to their stores run through this process.
 const doctor = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
-await promisify(execFile)(process.execPath, [
-  doctor,
-  "doctor",
-  "--url",
-  `http://127.0.0.1:${ports[0]}`,
-  "--admin-key",
-  adminKey,
-]).then(
+await promisify(execFile)(process.execPath, [doctor, "doctor", "--url", fleet.first, "--admin-key", adminKey]).then(
   ({ stdout }) => console.log(stdout.trim()),
   (error) => problems.push(`doctor: ${error.stderr}`),
 )
 console.log(
   `${answers.size} answers in ${seconds} s, ${records.size} billed, ${twice} requests asked for more than once; ${left} left`,
 )
-console.log([...counts].map(([name, times]) => `${name} ${times}`).join(", "))
+console.log(faults)
 for (const problem of problems.slice(0, 20)) console.error(problem)
 console.log(problems.length === 0 ? "consistent" : `${problems.length} problems (seed ${seed})`)
 
-await Promise.all([...gateways, cache, ...databases.servers].map((service) => service.kill()))
-for (const line of [redisLine, ...databases.lines]) line.close()
+await fleet.stop()
 await Effect.runPromise(Scope.close(scope, Exit.void))
 rmSync(dir, { recursive: true, force: true })
 process.exit(problems.length === 0 ? 0 : 1)

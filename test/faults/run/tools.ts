@@ -8,10 +8,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { query as ask, startPostgres } from "../../support/faults/databases.ts"
-import { gateway, gatewayEnvironment, redis } from "../../support/faults/processes.ts"
-import { openLine } from "../../support/faults/proxy.ts"
-import { freePort } from "../../support/free-port.ts"
+import { startFleet } from "../../support/faults/fleet.ts"
 import { randomOf } from "../../support/random.ts"
 import { startToolServer, textResult } from "../../support/tool-server.ts"
 
@@ -54,20 +51,9 @@ topups: [{ id: first, org: org_tools, amount: "${balance}" }]
 `,
 )
 
-const cachePort = await freePort()
-const cache = redis(cachePort)
-await cache.start()
-const redisLine = await openLine(cachePort)
-const databases = await startPostgres(dir)
-const environment = {
-  ...gatewayEnvironment({ catalogue, databaseUrl: databases.url, redisPort: redisLine.port, adminKey: "wa_faults" }),
-  SVC_REDIS_DEADLINE_MS: "500",
-}
-const ports = await Promise.all(Array.from({ length: gatewayCount }, freePort))
-const gateways = ports.map((port, at) => gateway(`gateway${at}`, dir, port, environment))
-for (const each of gateways) await each.start()
+const fleet = await startFleet({ dir, catalogue, gateways: gatewayCount, adminKey: "wa_faults", pick, faultEveryMs })
 
-const begun = await fetch(`http://127.0.0.1:${ports[0]}/mcp`, {
+const begun = await fetch(`${fleet.first}/mcp`, {
   method: "POST",
   headers: { authorization: "Bearer key_tools~secret", "content-type": "application/json" },
   body: JSON.stringify({
@@ -79,30 +65,7 @@ const begun = await fetch(`http://127.0.0.1:${ports[0]}/mcp`, {
 })
 const session = begun.headers.get("mcp-session-id") ?? ""
 
-const counts = new Map<string, number>()
-const faults: ReadonlyArray<readonly [name: string, act: () => Promise<void>]> = [
-  ["gateway killed", async () => restart(gateways[pick(gateways.length)])],
-  ["gateway killed", async () => restart(gateways[pick(gateways.length)])],
-  ["redis killed", async () => restart(cache)],
-  ["postgres killed", async () => restart(databases.servers[0])],
-  ["postgres lines cut", async () => databases.lines[0]?.cut()],
-  ["redis lines cut", async () => redisLine.cut()],
-  ["postgres silent", async () => databases.lines[0]?.stall(500 + pick(2500))],
-]
-const restart = async (service: { start: () => Promise<void>; kill: () => Promise<void> } | undefined) => {
-  await service?.kill()
-  await sleep(100 + pick(900))
-  await service?.start()
-}
-let running = true
-const chaos = (async () => {
-  while (running) {
-    await sleep(faultEveryMs)
-    const [name, act] = faults[pick(faults.length)] ?? ["", async () => undefined]
-    counts.set(name, (counts.get(name) ?? 0) + 1)
-    await act()
-  }
-})()
+const endFaults = fleet.beginFaults()
 
 /** Repeats a call until it has a result, or until the books say that it was made and its result is lost. */
 const call = async (at: number): Promise<"answered" | "lost"> => {
@@ -122,7 +85,7 @@ const call = async (at: number): Promise<"answered" | "lost"> => {
   const ofSession = at % 3 === 0 ? { "mcp-session-id": session, "mcp-protocol-version": "2025-11-25" } : {}
   for (let tries = 0; tries < 600; tries++) {
     try {
-      const url = `http://127.0.0.1:${ports[pick(ports.length)]}/mcp/counter${at % 2}`
+      const url = `${fleet.any()}/mcp/counter${at % 2}`
       const reply = await fetch(url, {
         method: "POST",
         headers: { ...headers, ...ofSession },
@@ -158,23 +121,16 @@ await Promise.all(
     }
   }),
 )
-running = false
-await chaos
+const faults = await endFaults()
 const seconds = ((Date.now() - startedAt) / 1000).toFixed(0)
 
 const problems: Array<string> = []
 const check = (holds: boolean, problem: string) => {
   if (!holds) problems.push(problem)
 }
-const query = (sql: string) => ask(databases.port, sql)
-// Leases of killed gateways expire, and the holds of their calls are closed; settlements wait in journals.
-for (let tries = 0; tries < 60; tries++) {
-  const [[open] = []] = await query("select count(*) from holds where state = 'open'")
-  if (open === "0" && tries > 10) break
-  await sleep(500)
-}
+await fleet.settled()
 const bills = new Map<number, Array<number>>()
-for (const [at = "", cost] of await query("select tags ->> 'at', cost from usage_records")) {
+for (const [at = "", cost] of await fleet.query("select tags ->> 'at', cost from usage_records")) {
   bills.set(Number(at), [...(bills.get(Number(at)) ?? []), Number(cost)])
 }
 let unsent = 0
@@ -188,20 +144,18 @@ for (let at = 0; at < calls; at++) {
   // Its gateway died after the books knew of it and before it was sent, which looks like a call that ran.
   if (ran === 0 && billed.length === 1) unsent++
 }
-const [[sum] = []] = await query("select coalesce(sum(cost), 0) from usage_records")
-const [[left] = []] = await query(`select (select funded - granted from counters where counter = 'USD')
-  + coalesce((select sum(granted - spent) from allotments where counter = 'USD'), 0)`)
-check(Math.abs(Number(left) + Number(sum) - Number(balance)) < 1e-9, `${left} is left, and ${sum} was billed`)
+const [[sum] = []] = await fleet.query("select coalesce(sum(cost), 0) from usage_records")
+const left = await fleet.left("USD")
+check(Math.abs(left + Number(sum) - Number(balance)) < 1e-9, `${left} is left, and ${sum} was billed`)
 const answered = [...ends.values()].filter((end) => end === "answered").length
 console.log(
   `${answered} answered and ${ends.size - answered} lost in ${seconds} s; ${bills.size} billed, ${unsent} of them unsent`,
 )
-console.log([...counts].map(([name, times]) => `${name} ${times}`).join(", "))
+console.log(faults)
 for (const problem of problems.slice(0, 20)) console.error(problem)
 console.log(problems.length === 0 ? "consistent" : `${problems.length} problems (seed ${seed})`)
 
-await Promise.all([...gateways, cache, ...databases.servers].map((service) => service.kill()))
-for (const line of [redisLine, ...databases.lines]) line.close()
+await fleet.stop()
 for (const server of servers) server.stop()
 rmSync(dir, { recursive: true, force: true })
 process.exit(problems.length === 0 ? 0 : 1)
