@@ -9,18 +9,16 @@ import type { Caller } from "../../identity/caller.ts"
 import { makeTool } from "../../kinds/tool/tool.ts"
 import type { ToolMethod } from "../../kinds/tool/tool-request.ts"
 import { errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
-import { isNotification, type Message, type MessageId, type RequestMessage } from "../../protocol/mcp/message.ts"
-import { sessionVersions, statelessVersion } from "../../protocol/mcp/versions.ts"
+import { isNotification, type RequestMessage } from "../../protocol/mcp/message.ts"
+import { statelessVersion } from "../../protocol/mcp/versions.ts"
 import { Sealing } from "../../store/seal.ts"
 import { toServiceError } from "../../store/unavailable.ts"
 import { logCause } from "../../telemetry/logs.ts"
-import { ask, sendTo } from "../../tool-servers/ask-server.ts"
 import { CallerTools } from "../../tool-servers/caller-tools.ts"
-import { isStateless } from "../../tool-servers/server-session.ts"
 import { ToolSessions } from "../../tool-servers/tool-sessions.ts"
 import { unlikeArguments } from "../../tools/header-values.ts"
 import { makeCallRunner } from "../call-runner.ts"
-import { type Authenticated, makeForCaller, type UploadRequest } from "../caller-request.ts"
+import { type Authenticated, makeForCaller, type RuntimeRequest, type UploadRequest } from "../caller-request.ts"
 import { withCredential } from "../compatible/credential.ts"
 import { Draining } from "../draining.ts"
 import { challengeOf } from "../oauth/resources.ts"
@@ -28,7 +26,7 @@ import { originOf } from "../request.ts"
 import { makeRevocation } from "../revocation.ts"
 import { accountAnswer, askingOf } from "./account-needed.ts"
 import { agreedVersion, discovered, initialised, listed, namedList } from "./answers.ts"
-import { type ChangeFilter, everything, filterOf, streamChanges } from "./change-stream.ts"
+import { type ChangeStream, everything, filterOf, streamChanges } from "./change-stream.ts"
 import { type CallPlace, findCall } from "./find-call.ts"
 import {
   errorOf,
@@ -36,7 +34,6 @@ import {
   foreignOrigin,
   headerMismatch,
   invalidParams,
-  invalidRequest,
   methodNotFound,
   unknownName,
   unknownSession,
@@ -45,7 +42,8 @@ import { makeOriginCheck } from "./origin.ts"
 import { type McpMessage, readMcp } from "./read-message.ts"
 import { accept, answerWith, notTaken, refuse, sendResult, write } from "./replies.ts"
 import { makeRunCall, RunningCalls } from "./run-call.ts"
-import { type ClientSession, clientOf, openRequest, openSession, ownerOf, sealSession } from "./session-token.ts"
+import { makeSessionMessages } from "./session-messages.ts"
+import { type ClientSession, clientOf, openSession, ownerOf, sealSession } from "./session-token.ts"
 
 interface Exchange extends CallPlace {
   readonly authenticated: Authenticated
@@ -79,6 +77,9 @@ export class McpEndpoint extends Context.Service<
       const { whileValid } = yield* makeRevocation
       const { identify, again } = yield* makeForCaller
       const running = new RunningCalls()
+      const { subscribe, forward } = makeSessionMessages({ tools, sessions, sealer })
+      const changes = (request: RuntimeRequest, stream: ChangeStream) =>
+        whileValid(() => again(request), streamChanges({ catalogue, tools, sessions, isDraining }, stream))
       const runCall = makeRunCall(yield* makeCallRunner, makeTool(sessions), sealer, running)
 
       const instructionsOf = ({ isJoined, entries: [entry], owner }: CallPlace) => {
@@ -107,38 +108,6 @@ export class McpEndpoint extends Context.Service<
         yield* runCall({ authenticated, response, message, read, found, place: exchange, takesRequests, asking })
       })
 
-      /** A session asks for the changes of a resource, which come on its stream. */
-      const subscribe = Effect.fnUntraced(function* (
-        exchange: Exchange,
-        { id, method, params = {} }: RequestMessage,
-      ): Effect.fn.Return<void> {
-        const { response, owner } = exchange
-        const found = yield* findCall(tools, exchange, "resources/read", params)
-        const [target] = found !== undefined && "entry" in found ? found.entry.targets : []
-        if (found === undefined || "needed" in found || target === undefined)
-          return refuse(response, id, unknownName("resources/read", params))
-        const { entry, name } = found
-        const opened = sessions.open(entry, target, owner)
-        // A server without sessions learns of it when the stream is opened.
-        const asked = Effect.flatMap(opened, ({ at, session }) =>
-          isStateless(session)
-            ? Effect.void
-            : ask(sessions.asking, at, session, { method, params: { uri: name } }, "resource"),
-        )
-        yield* Effect.ignore(asked)
-        return sendResult(response, id, {})
-      })
-
-      const changes = (
-        { authenticated, response, ...place }: Exchange,
-        filter: ChangeFilter,
-        id: MessageId | undefined,
-      ) =>
-        whileValid(
-          () => again(authenticated.request),
-          streamChanges({ catalogue, tools, sessions, isDraining }, { response, place, filter, id }),
-        )
-
       const answer = Effect.fnUntraced(function* (
         exchange: Exchange,
         message: RequestMessage,
@@ -164,7 +133,7 @@ export class McpEndpoint extends Context.Service<
             const filter = filterOf(params)
             if (!isModern) break
             if (filter === undefined) return refuse(response, id, invalidParams("notifications is not a filter"))
-            return yield* changes(exchange, filter, id)
+            return yield* changes(exchange.authenticated.request, { response, place: exchange, filter, id })
           }
           case "initialize": {
             if (isModern) break
@@ -182,29 +151,6 @@ export class McpEndpoint extends Context.Service<
             if (!isModern) return yield* subscribe(exchange, message)
         }
         return refuse(response, id, methodNotFound(method, isModern))
-      })
-
-      /** Gives a client's answer to the server that asked. */
-      const forward = Effect.fnUntraced(function* (
-        { caller, response, entries, owner }: Exchange,
-        message: Message,
-      ): Effect.fn.Return<void> {
-        const id = "id" in message ? message.id : undefined
-        const asked = id == null ? undefined : openRequest(sealer, caller, id)
-        const entry = entries.find(({ server }) => server.id === asked?.server)
-        const target = entry?.targets.find(({ key }) => key === asked?.target)
-        if (asked === undefined || entry === undefined || target === undefined) {
-          return refuse(response, undefined, invalidRequest("The response answers no request"))
-        }
-        const text = JSON.stringify({ ...message, id: asked.id })
-        const session = { version: sessionVersions[0], sessionId: asked.session ?? undefined }
-        const sent = Effect.flatMap(sessions.open(entry, target, owner), ({ at }) =>
-          sendTo(sessions.asking, at, session, { method: "", text }, undefined),
-        )
-        yield* Effect.catch(sent, (cause) =>
-          Effect.logWarning("A client's answer did not reach its server", { server: entry.server.id, cause }),
-        )
-        return accept(response)
       })
 
       const entriesFor = (caller: Caller, server: string | undefined) => {
@@ -227,13 +173,7 @@ export class McpEndpoint extends Context.Service<
         if (session === undefined) return refuse(response, undefined, unknownSession)
         const entries = yield* entriesFor(caller, server)
         const place = { caller, entries, isJoined: server === undefined, owner: ownerOf(caller, session) }
-        yield* whileValid(
-          () => again(request),
-          streamChanges(
-            { catalogue, tools, sessions, isDraining },
-            { response, place, filter: everything, id: undefined },
-          ),
-        )
+        yield* changes(request, { response, place, filter: everything, id: undefined })
       })
 
       const serve = Effect.fnUntraced(function* (

@@ -1,16 +1,15 @@
 /** Reads the reply of a server of tools: messages before the result are passed on, and the result ends it. */
 import type { Delivered, Reader } from "../../calls/vendor/work.ts"
 import { malformedReply, type VendorFault } from "../../dialects/vendor/faults.ts"
-import { isNotification, isRequest, isResponse, type ResponseMessage } from "../../protocol/mcp/message.ts"
+import { isResponse, type ResponseMessage } from "../../protocol/mcp/message.ts"
 import { MessageReader, type ReadMessage } from "../../tool-servers/message-reader.ts"
 import type { UpstreamHead } from "../../upstream/client.ts"
 
 export interface ToolReplyListener {
   /** The answer to the request. @returns the fault, if it says that the request was not even looked at */
   readonly answered: (message: ResponseMessage, text: string) => VendorFault | undefined
-  readonly notified: (read: ReadMessage) => void
-  /** A request of the server. */
-  readonly asked: (read: ReadMessage) => void
+  /** A notification, or a request of the server. */
+  readonly between: (read: ReadMessage) => void
   /** The fault of a reply with a status of a refusal that has no message. */
   readonly refused: (status: number) => VendorFault
 }
@@ -67,7 +66,6 @@ export class ToolReader implements Reader {
       if (message.id !== this.#id && !(isError && (message.id ?? null) === null)) return
       this.#isWhole = true
       this.fault ??= this.#listener.answered(message, read.text)
-    } else if (isRequest(message)) this.#listener.asked(read)
-    else if (isNotification(message)) this.#listener.notified(read)
+    } else this.#listener.between(read)
   }
 }

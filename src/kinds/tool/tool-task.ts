@@ -15,13 +15,12 @@ import type { Parts } from "../../policies/parts.ts"
 import { type EditText, editJsonTexts } from "../../policies/reply/reply-blocks.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
-import { isRequest, type ResponseMessage } from "../../protocol/mcp/message.ts"
+import type { ResponseMessage } from "../../protocol/mcp/message.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import { recordToolCall } from "../../telemetry/metrics.ts"
-import { type Addressed, ServerFailed, sendTo } from "../../tool-servers/ask-server.ts"
-import type { ReadMessage } from "../../tool-servers/message-reader.ts"
+import { type Addressed, ServerFailed } from "../../tool-servers/ask-server.ts"
 import { requestTo } from "../../tool-servers/server-request.ts"
-import { isStateless, type ServerSession } from "../../tool-servers/server-session.ts"
+import type { ServerSession } from "../../tool-servers/server-session.ts"
 import type { ToolAccount } from "../../tool-servers/tool-accounts.ts"
 import { mostReplyBytes } from "../../tool-servers/tool-client.ts"
 import type { ToolSessions } from "../../tool-servers/tool-sessions.ts"
@@ -29,9 +28,10 @@ import { headersOfArguments } from "../../tools/header-values.ts"
 import { placesOf } from "../../tools/tool-price.ts"
 import type { UpstreamHead, VendorClient } from "../../upstream/client.ts"
 import { ReportedUnits } from "../passed/reported-units.ts"
+import { cancelAt, passOn } from "./between-messages.ts"
 import { answerOutcome, isAboutSession, serverError, withUsage } from "./tool-answer.ts"
 import { type ToolOutcome, toolBill } from "./tool-bill.ts"
-import { messageTo, progressFor, progressTokenOf, resultFor, withId } from "./tool-message.ts"
+import { messageTo, resultFor } from "./tool-message.ts"
 import { ToolReader } from "./tool-reader.ts"
 import type { ToolReply, ToolRequest } from "./tool-request.ts"
 
@@ -185,8 +185,9 @@ export class ToolTask implements Task<ToolReply> {
     return new ToolReader(head, this.#call.requestId, mostReplyBytes, {
       answered: (message, text) =>
         this.#isAboutAccount(head.status) ? this.#refused(head) : this.#take(message, text, head.status),
-      notified: (read) => this.#notify(read),
-      asked: (read) => this.#pass(read),
+      between: (read) => {
+        passOn(read, { call: this.#call, session: this.#session })
+      },
       refused: () => this.#refused(head),
     })
   }
@@ -263,18 +264,9 @@ export class ToolTask implements Task<ToolReply> {
     })
   }
 
-  /** Without sessions, the end of the connection says it. */
   #cancel(): void {
-    const { requestId, services } = this.#call
-    const session = this.#session
-    const at = this.#at
-    if (!this.#isSent || this.#answer !== undefined || session === undefined || at === undefined) return
-    if (isStateless(session)) return
-    const method = "notifications/cancelled"
-    const text = JSON.stringify({ jsonrpc: "2.0", method, params: { requestId, reason: "The client has left" } })
-    Effect.runForkWith(services.context)(
-      Effect.ignore(sendTo(this.#sessions.asking, at, session, { method, text }, undefined)),
-    )
+    if (this.#isSent && this.#answer === undefined && this.#session !== undefined && this.#at !== undefined)
+      cancelAt(this.#sessions.asking, this.#at, this.#session, this.#call)
   }
 
   #outcome(broken: BrokenReason | undefined): ToolOutcome | undefined {
@@ -309,23 +301,5 @@ export class ToolTask implements Task<ToolReply> {
     }
     const isSession = status === 404 && this.#session?.sessionId !== undefined && !this.#hasReopened
     return { status, code: isSession ? "unknown_session" : "refused", blame: isSession ? "seal" : "request" }
-  }
-
-  #notify({ message, text }: ReadMessage): void {
-    const { client, params } = this.#call.request
-    if (!("method" in message)) return
-    const token = progressTokenOf(params)
-    if (message.method === "notifications/progress") {
-      if (token !== undefined && message.params?.["progressToken"] === this.#call.requestId)
-        client.notify(progressFor(text, token))
-    } else if (message.method === "notifications/message") client.notify(text)
-  }
-
-  /** A request of the server for its client, who answers it in a request of its own. */
-  #pass({ message, text }: ReadMessage): void {
-    const { client } = this.#call.request
-    if (!isRequest(message)) return
-    const id = client.requestIdFor?.(this.#session?.sessionId, message.id)
-    if (id !== undefined && this.#session !== undefined && !isStateless(this.#session)) client.notify(withId(text, id))
   }
 }

@@ -8,6 +8,14 @@ const server = await startToolServer({
   isStateless: true,
   tools: {
     echo: ({ params }) => textResult(`You sent ${String(params["text"])}`),
+    chatty: ({ send, token }) => {
+      send({ method: "notifications/message", params: { level: "info", data: "Bluebird begins" } })
+      send({
+        method: "notifications/progress",
+        params: { progressToken: token, progress: 1, message: "Bluebird runs" },
+      })
+      return textResult("done")
+    },
     leak: () => textResult("The project is Bluebird"),
   },
 })
@@ -71,6 +79,23 @@ describe("a policy", () => {
     expect(error?.data.code).toBe("content_blocked")
     await eventually(settled)
     expect(balance - (await balanceOf(gateway()))).toBe(10_000_000_000n)
+  })
+
+  it("of results is not passed by messages before the result", async () => {
+    const reply = await fetch(`${gateway().baseUrl}/mcp/srv`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${ids.key}~${testKey}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name: "chatty", arguments: {}, _meta: { progressToken: "p" } },
+      }),
+    })
+    const text = await reply.text()
+    expect(text).toContain('"progress":1')
+    expect(text).toContain("done")
+    expect(text).not.toContain("Bluebird")
   })
 
   it("masks values for the server, and shows them to the client again", async () => {
