@@ -9,7 +9,12 @@ const line = { custom_id: "a", method: "POST", url: "/v1/chat/completions", body
 
 export const openaiUses = (client: OpenAI): Uses => {
   const file = async (text = "Hello, river", purpose: OpenAI.FilePurpose = "user_data") =>
-    (await client.files.create({ file: await toFile(Buffer.from(text), "river.txt"), purpose })).id
+    (
+      await client.files.create({
+        file: await toFile(Buffer.from(text), `river.${purpose === "batch" ? "jsonl" : "txt"}`),
+        purpose,
+      })
+    ).id
   const batchOf = async () => ({
     input_file_id: await file(JSON.stringify(line), "batch"),
     endpoint: "/v1/chat/completions" as const,
