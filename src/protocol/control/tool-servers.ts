@@ -1,6 +1,7 @@
 /** Servers of tools as operators see them: whether they can be reached, their tools with prices, and tools that have changed. */
 import { Schema } from "effect"
 import { ToolPrice } from "../catalogue/tool-server.ts"
+import { storedName } from "../values/text.ts"
 
 /** `url`: a remote server. `command`: a process of the gateway's machine. `openapi`: an HTTP API. */
 export const ToolServerKind = Schema.Literals(["url", "command", "openapi"])
@@ -65,6 +66,9 @@ export const ToolServerDetail = Schema.Struct({ ...serverFields, tools: Schema.A
 })
 export type ToolServerDetail = typeof ToolServerDetail.Type
 
+/** SHA-256, in hexadecimal. */
+const Hash = Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/, { expected: "a hash of 64 hexadecimal digits" }))
+
 /** A tool whose definition is another one than was agreed to. */
 export const ChangedTool = Schema.Struct({
   server: Schema.String,
@@ -74,7 +78,7 @@ export const ChangedTool = Schema.Struct({
   changed: Definition,
   changedAt: Schema.String,
   /** Names the changed definition. */
-  hash: Schema.String,
+  hash: Hash,
 }).annotate({ identifier: "ChangedTool" })
 export type ChangedTool = typeof ChangedTool.Type
 
@@ -89,9 +93,9 @@ export const AgreeTerms = Schema.Struct({
   tools: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({
-        tool: Schema.String,
+        tool: storedName(128),
         /** The changed definition that was seen: if the tool has changed again since, it goes on to wait. */
-        hash: Schema.optionalKey(Schema.String),
+        hash: Schema.optionalKey(Hash),
       }),
     ).check(Schema.isMinLength(1), Schema.isMaxLength(1000)),
   ),
