@@ -203,11 +203,11 @@ it("batches at vendors are counted in the metrics, with their requests, while th
       .map((line) => line.replace(/^(\w+)\{.*state="(\w+)".*\} (\d+)$/, "$1 $2 $3"))
       .sort()
   const running = ["weir_batch_lines_at_vendors running 3", "weir_batches_at_vendors running 1"]
-  await expect.poll(figures, { timeout: 40_000 }).toEqual(running)
+  await expect.poll(figures, { timeout: 100_000 }).toEqual(running)
   await openai().batches.cancel(made.id)
   await ended(made.id)
-  await expect.poll(figures, { timeout: 40_000 }).toEqual([])
-})
+  await expect.poll(figures, { timeout: 100_000 }).toEqual([])
+}, 240_000)
 
 const decodeBody = Schema.decodeUnknownSync(
   Schema.Struct({ choices: Schema.Tuple([Schema.Struct({ message: Schema.Struct({ content: Schema.String }) })]) }),

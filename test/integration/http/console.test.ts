@@ -47,11 +47,16 @@ describe("its files", () => {
       expect(text, name).not.toMatch(/^(?:export )?(?:interface|type) /m)
     }
     expect(
-      [...assets.files.keys()].filter((name) => !/^(console|lib|telemetry|protocol)\/|^console\.css$/.test(name)),
+      [...assets.files.keys()].filter((name) => !/^(console|lib|telemetry|protocol|tools)\/|^console\.css$/.test(name)),
     ).toEqual([])
     expect([...assets.files.keys()].filter((name) => name.startsWith("protocol/"))).toEqual([
       "protocol/timeout-tiers.ts",
       "protocol/values/rate-text.ts",
+      "protocol/mcp/tool-call.ts",
+    ])
+    expect([...assets.files.keys()].filter((name) => name.startsWith("tools/")).toSorted()).toEqual([
+      "tools/definition-changes.ts",
+      "tools/price-text.ts",
     ])
   })
 

@@ -66,24 +66,14 @@ it("a long line has the faults of a short one", async () => {
   ])
 })
 
-it("a line of 30 MB keeps the event loop for less time than its parsing would take", async () => {
+it("a line of 30 MB is read in many turns of the event loop", async () => {
   const text = line("x y ".repeat(7_500_000))
-  const startedMs = performance.now()
-  JSON.parse(text)
-  const parseMs = performance.now() - startedMs
-  await read(line(long))
   let isRead = false
   const reading = read(text).finally(() => {
     isRead = true
   })
-  // The file is made in one turn.
-  await setImmediate()
-  await setImmediate()
-  let longestMs = 0
-  for (let lastMs = performance.now(); !isRead; lastMs = performance.now()) {
-    await setImmediate()
-    longestMs = Math.max(longestMs, performance.now() - lastMs)
-  }
+  let turns = 0
+  for (; !isRead; turns++) await setImmediate()
   expect(await reading).toHaveLength(1)
-  expect(longestMs).toBeLessThan(Math.max(30, parseMs))
+  expect(turns).toBeGreaterThan(20)
 }, 30_000)
