@@ -3,11 +3,18 @@ import { Data, Effect } from "effect"
 import { authorize } from "../calls/vendor/credential.ts"
 import type { CallTarget, ToolServerEntry } from "../catalogue/snapshot.ts"
 import type { Deadlines } from "../deadlines.ts"
-import { isResponse, type JsonObject, type MessageId, type ResponseMessage } from "../protocol/mcp/message.ts"
+import {
+  isRequest,
+  isResponse,
+  type JsonObject,
+  type MessageId,
+  type ResponseMessage,
+} from "../protocol/mcp/message.ts"
 import type { UpstreamBroken, UpstreamCall, UpstreamHead, VendorClient } from "../upstream/client.ts"
 import { MessageReader } from "./message-reader.ts"
+import { OwnAnswers } from "./own-answers.ts"
 import { type Outgoing, requestTo } from "./server-request.ts"
-import type { ServerSession } from "./server-session.ts"
+import { isStateless, type ServerSession } from "./server-session.ts"
 
 /** A server that did not answer with a message. */
 export class ServerFailed extends Data.TaggedError("ServerFailed")<{
@@ -81,6 +88,7 @@ export const sendTo = (
       const fail = (reason: ServerFailed["reason"], cause?: unknown) =>
         end(Effect.fail(new ServerFailed({ reason, ...head, cause })))
       const watch = deadlines.after(timeoutMs, () => fail("slow"))
+      const answers = ownAnswersAt(services, { entry, target, account }, session)
       const take = (message: ResponseMessage) => {
         const isError = "error" in message
         if (message.id === id || (isError && (message.id ?? null) === null)) {
@@ -101,6 +109,7 @@ export const sendTo = (
             }
             reader = new MessageReader(head.headers["content-type"] ?? "", maxBytes, ({ message }) => {
               if (isResponse(message)) take(message)
+              else if (isRequest(message)) answers?.answer(message)
             })
           },
           bytes: (bytes) => {
@@ -123,6 +132,16 @@ export const sendTo = (
     }),
   )
 }
+
+/** Answers to the requests of a server. @returns undefined without a session, where a server has none */
+export const ownAnswersAt = (
+  services: AskServices,
+  at: Addressed,
+  session: Pick<ServerSession, "version" | "sessionId"> | undefined,
+): OwnAnswers | undefined =>
+  session === undefined || isStateless(session)
+    ? undefined
+    : new OwnAnswers((text) => sendTo(services, at, session, { method: "", text }, undefined))
 
 /** Asks, and returns the answer. @param params without the members that the server's version needs */
 export const ask = (

@@ -1,10 +1,11 @@
 /** Listens to the changes that a server of tools announces, until the scope closes. */
 import { Effect, Schedule, type Scope } from "effect"
 import { authorize } from "../calls/vendor/credential.ts"
-import { isNotification, type NotificationMessage } from "../protocol/mcp/message.ts"
+import { isNotification, isRequest, type NotificationMessage } from "../protocol/mcp/message.ts"
 import type { UpstreamRequest } from "../upstream/client.ts"
-import { type Addressed, type AskServices, ask, ServerFailed } from "./ask-server.ts"
+import { type Addressed, type AskServices, ask, ownAnswersAt, ServerFailed } from "./ask-server.ts"
 import { MessageReader } from "./message-reader.ts"
+import type { OwnAnswers } from "./own-answers.ts"
 import { lastSlash, requestTo } from "./server-request.ts"
 import { isStateless, type ServerSession, statelessMeta } from "./server-session.ts"
 
@@ -34,8 +35,9 @@ export const watchServer = (
         )
       }
     }
+    const answers = ownAnswersAt(services, at, session)
     const once = Effect.flatMap(authorize(services.client, at.target, { path: "", body: "" }), (authorization) =>
-      listen(services, requestOf(at, session, changes, authorization), changes),
+      listen(services, requestOf(at, session, changes, authorization), changes, answers),
     )
     yield* Effect.ignore(Effect.repeat(Effect.ignore(once), pauses))
   })
@@ -81,6 +83,7 @@ const listen = (
   { client }: AskServices,
   request: UpstreamRequest,
   { changed, begun }: WatchedChanges,
+  answers: OwnAnswers | undefined,
 ): Effect.Effect<void, ServerFailed> =>
   Effect.callback((resume) => {
     let status = 0
@@ -94,6 +97,7 @@ const listen = (
         begun()
         reader = new MessageReader(head.headers["content-type"] ?? "", mostBytes, ({ message }) => {
           if (isNotification(message)) changed(message)
+          else if (isRequest(message)) answers?.answer(message)
         })
       },
       bytes: (bytes) => {

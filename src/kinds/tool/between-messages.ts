@@ -2,43 +2,71 @@
 import { Effect } from "effect"
 import type { Asked } from "../../calls/kind.ts"
 import { cut, editJsonText } from "../../protocol/json/json-edit.ts"
-import { isNotification, isRequest } from "../../protocol/mcp/message.ts"
+import { isNotification, isRequest, type NotificationMessage, type RequestMessage } from "../../protocol/mcp/message.ts"
 import { type Addressed, type AskServices, sendTo } from "../../tool-servers/ask-server.ts"
 import type { ReadMessage } from "../../tool-servers/message-reader.ts"
+import type { OwnAnswers } from "../../tool-servers/own-answers.ts"
 import { isStateless, type ServerSession } from "../../tool-servers/server-session.ts"
 import { progressFor, progressTokenOf, withId } from "./tool-message.ts"
 import type { ToolReply, ToolRequest } from "./tool-request.ts"
 
-type Call = Asked<ToolRequest, ToolReply>
-
-/**
- * Gives the client what belongs to its call. Where policies review results, texts of a server come in its result only: of progress, the
- * client gets the numbers.
- */
-export const passOn = (
-  { message, text }: ReadMessage,
-  { call, session }: { readonly call: Call; readonly session: ServerSession | undefined },
-): void => {
-  const { client, params } = call.request
-  const isReviewed = call.caller.policies.outbound.length > 0
-  if (isRequest(message)) {
-    const id = isReviewed ? undefined : client.requestIdFor?.(session?.sessionId, message.id)
-    if (id !== undefined && session !== undefined && !isStateless(session)) client.notify(withId(text, id))
-    return
-  }
-  if (!isNotification(message)) return
-  const token = progressTokenOf(params)
-  if (message.method === "notifications/message" && !isReviewed) client.notify(text)
-  if (message.method !== "notifications/progress" || token === undefined) return
-  if (message.params?.["progressToken"] !== call.requestId) return
-  client.notify(progressFor(isReviewed ? editJsonText(text, [cut("params", "message")]) : text, token))
+/** The place that a call was sent to. */
+export interface SentTo {
+  readonly at: Addressed
+  readonly session: ServerSession
+  /** Undefined without a session. */
+  readonly answers: OwnAnswers | undefined
 }
 
-/** Notifies a server with sessions that nobody waits any longer; without sessions, the end of the connection says it. */
-export const cancelAt = (asking: AskServices, at: Addressed, session: ServerSession, call: Call): void => {
-  if (isStateless(session)) return
-  const { requestId, services } = call
-  const method = "notifications/cancelled"
-  const text = JSON.stringify({ jsonrpc: "2.0", method, params: { requestId, reason: "The client has left" } })
-  Effect.runForkWith(services.context)(Effect.ignore(sendTo(asking, at, session, { method, text }, undefined)))
+export class BetweenMessages {
+  readonly #asking: AskServices
+  readonly #call: Asked<ToolRequest, ToolReply>
+  readonly #isReviewed: boolean
+
+  constructor(asking: AskServices, call: Asked<ToolRequest, ToolReply>) {
+    this.#asking = asking
+    this.#call = call
+    this.#isReviewed = call.caller.policies.outbound.length > 0
+  }
+
+  /**
+   * Gives the client what belongs to its call. Where policies review results, texts of a server come in its result only: of progress,
+   * the client gets the numbers.
+   */
+  take({ message, text }: ReadMessage, place: SentTo): void {
+    if (isRequest(message)) this.#request(message, text, place)
+    else if (isNotification(message)) this.#notification(message, text)
+  }
+
+  /** Notifies a server with sessions that nobody waits any longer; without sessions, the end of the connection says it. */
+  cancel(place: SentTo): void {
+    if (isStateless(place.session)) return
+    const { requestId, services } = this.#call
+    const params = { requestId, reason: "The client has left" }
+    const text = JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params })
+    const sent = sendTo(this.#asking, place.at, place.session, { method: "", text }, undefined)
+    Effect.runForkWith(services.context)(Effect.ignore(sent))
+  }
+
+  /** A server that asks waits for an answer: the client's, or the gateway's if the client does not get the request. */
+  #request(message: RequestMessage, text: string, place: SentTo): void {
+    if (isStateless(place.session)) return
+    const { client } = this.#call.request
+    const isPassed = message.method !== "ping" && !this.#isReviewed
+    const id = isPassed ? client.requestIdFor?.(place.session.sessionId, message.id) : undefined
+    if (id !== undefined) {
+      client.notify(withId(text, id))
+      return
+    }
+    place.answers?.answer(message)
+  }
+
+  #notification({ method, params: given }: NotificationMessage, text: string): void {
+    const { requestId, request } = this.#call
+    const { client, params } = request
+    if (method === "notifications/message" && !this.#isReviewed) client.notify(text)
+    const token = progressTokenOf(params)
+    if (method !== "notifications/progress" || token === undefined || given?.["progressToken"] !== requestId) return
+    client.notify(progressFor(this.#isReviewed ? editJsonText(text, [cut("params", "message")]) : text, token))
+  }
 }

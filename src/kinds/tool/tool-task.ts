@@ -18,9 +18,8 @@ import type { WarnEvent } from "../../protocol/event.ts"
 import type { ResponseMessage } from "../../protocol/mcp/message.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import { recordToolCall } from "../../telemetry/metrics.ts"
-import { type Addressed, ServerFailed } from "../../tool-servers/ask-server.ts"
+import { ownAnswersAt, ServerFailed } from "../../tool-servers/ask-server.ts"
 import { requestTo } from "../../tool-servers/server-request.ts"
-import type { ServerSession } from "../../tool-servers/server-session.ts"
 import type { ToolAccount } from "../../tool-servers/tool-accounts.ts"
 import { mostReplyBytes } from "../../tool-servers/tool-client.ts"
 import type { ToolSessions } from "../../tool-servers/tool-sessions.ts"
@@ -28,7 +27,7 @@ import { headersOfArguments } from "../../tools/header-values.ts"
 import { placesOf } from "../../tools/tool-price.ts"
 import type { UpstreamHead, VendorClient } from "../../upstream/client.ts"
 import { ReportedUnits } from "../passed/reported-units.ts"
-import { cancelAt, passOn } from "./between-messages.ts"
+import { BetweenMessages, type SentTo } from "./between-messages.ts"
 import { answerOutcome, isAboutSession, serverError, withUsage } from "./tool-answer.ts"
 import { type ToolOutcome, toolBill } from "./tool-bill.ts"
 import { messageTo, resultFor } from "./tool-message.ts"
@@ -47,8 +46,8 @@ export class ToolTask implements Task<ToolReply> {
   readonly #call: Asked<ToolRequest, ToolReply>
   readonly #sessions: ToolSessions["Service"]
   readonly #units: ReportedUnits
-  #session: ServerSession | undefined
-  #at: Addressed | undefined
+  readonly #between: BetweenMessages
+  #sentTo: SentTo | undefined
   /** Whether the session that it was sent with is unknown to its server. */
   #isLost = false
   #hasReopened = false
@@ -66,6 +65,7 @@ export class ToolTask implements Task<ToolReply> {
     const { prices } = request
     this.#call = call
     this.#sessions = sessions
+    this.#between = new BetweenMessages(sessions.asking, call)
     this.#units = new ReportedUnits(prices === undefined ? new Map() : placesOf(prices))
     this.model = request.handle
     this.targets = request.entry.targets
@@ -129,9 +129,8 @@ export class ToolTask implements Task<ToolReply> {
     const opened = Effect.andThen(lost, Effect.andThen(renewed, this.#sessions.open(entry, target, owner)))
     return Effect.mapError(
       Effect.map(opened, ({ at, session, account }) => {
-        this.#at = at
+        this.#sentTo = { at, session, answers: ownAnswersAt(this.#sessions.asking, at, session) }
         this.#account = account
-        this.#session = session
         this.#isSent = false
         this.#answer = undefined
       }),
@@ -165,10 +164,8 @@ export class ToolTask implements Task<ToolReply> {
 
   encode(target: CallTarget): Result.Result<SentRequest, EncodeRefusal> {
     const { request, requestId } = this.#call
-    const session = this.#session
-    const at = this.#at
-    if (session === undefined || at === undefined)
-      return Result.fail({ capability: "tools", message: "The server has no session" })
+    if (this.#sentTo === undefined) return Result.fail({ capability: "tools", message: "The server has no session" })
+    const { at, session } = this.#sentTo
     const { entry, method, name, params, parameters } = request
     const headers = { ...entry.headers, ...at.account }
     return Result.succeed(
@@ -186,7 +183,7 @@ export class ToolTask implements Task<ToolReply> {
       answered: (message, text) =>
         this.#isAboutAccount(head.status) ? this.#refused(head) : this.#take(message, text, head.status),
       between: (read) => {
-        passOn(read, { call: this.#call, session: this.#session })
+        if (this.#sentTo !== undefined) this.#between.take(read, this.#sentTo)
       },
       refused: () => this.#refused(head),
     })
@@ -227,7 +224,7 @@ export class ToolTask implements Task<ToolReply> {
     const attributes = {
       "mcp.method.name": method,
       ...(method === "tools/call" && { "gen_ai.tool.name": handle }),
-      ...(this.#session !== undefined && { "mcp.protocol.version": this.#session.version }),
+      ...(this.#sentTo !== undefined && { "mcp.protocol.version": this.#sentTo.session.version }),
     }
     return {
       name: `${method} ${handle}`,
@@ -265,8 +262,7 @@ export class ToolTask implements Task<ToolReply> {
   }
 
   #cancel(): void {
-    if (this.#isSent && this.#answer === undefined && this.#session !== undefined && this.#at !== undefined)
-      cancelAt(this.#sessions.asking, this.#at, this.#session, this.#call)
+    if (this.#isSent && this.#answer === undefined && this.#sentTo !== undefined) this.#between.cancel(this.#sentTo)
   }
 
   #outcome(broken: BrokenReason | undefined): ToolOutcome | undefined {
@@ -278,7 +274,7 @@ export class ToolTask implements Task<ToolReply> {
 
   #take(message: ResponseMessage, text: string, status: number): VendorFault | undefined {
     const { request } = this.#call
-    if (this.#session?.sessionId !== undefined && "error" in message && isAboutSession(status, message)) {
+    if (this.#sentTo?.session.sessionId !== undefined && "error" in message && isAboutSession(status, message)) {
       return this.#refused({ status: 404, headers: {} })
     }
     this.#answer = message
@@ -299,7 +295,7 @@ export class ToolTask implements Task<ToolReply> {
       this.#refusal = head
       return { status, code: "account_refused", blame: "seal" }
     }
-    const isSession = status === 404 && this.#session?.sessionId !== undefined && !this.#hasReopened
+    const isSession = status === 404 && this.#sentTo?.session.sessionId !== undefined && !this.#hasReopened
     return { status, code: isSession ? "unknown_session" : "refused", blame: isSession ? "seal" : "request" }
   }
 }

@@ -2,7 +2,7 @@
  * Attacks on the authorization server, each refused. Rules: OAuth 2.1 section 7, RFC 9700, RFC 8252 section 8, OAuth Client ID
  * Metadata Document section 6.
  */
-import { randomUUID } from "node:crypto"
+import { randomBytes, randomUUID } from "node:crypto"
 import { Effect, Redacted } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
 import { newTestIds, testCatalogue } from "../../../src/testing/gateway.ts"
@@ -26,7 +26,7 @@ const gateway = useGateway({
       `users:\n  - { id: ada_${tag}, email: ${email}, org: ${ids.org}, role: member, tools: ['*'] }\n`,
     ),
 })
-const limited = useGateway({ config: { authPerMinute: 3 } })
+const limited = useGateway({ config: { authPerMinute: 3, trustedProxies: ["127.0.0.0/8"] } })
 const baseUrl = () => gateway().baseUrl
 const client = makeOauthClient(baseUrl, smtp)
 const run = (statement: string) => Effect.runPromise(gateway().sql.unsafe(statement))
@@ -310,16 +310,21 @@ describe("a client", () => {
   })
 
   it("registers and asks within a rate for its address", async () => {
+    // An address of its own: the counts of others at the same stores are not its.
+    const headers = {
+      "x-forwarded-for": `2001:db8:${randomBytes(2).toString("hex")}:${randomBytes(2).toString("hex")}::1`,
+    }
     const register = () =>
       fetch(`${limited().baseUrl}/oauth/register`, {
         method: "POST",
+        headers,
         body: JSON.stringify({ redirect_uris: [callback] }),
       })
     const statuses = [await register(), await register(), await register(), await register()].map(
       ({ status }) => status,
     )
     expect(statuses).toEqual([201, 201, 201, 429])
-    expect((await fetch(`${limited().baseUrl}/oauth/authorize?client_id=x`)).status).toBe(429)
+    expect((await fetch(`${limited().baseUrl}/oauth/authorize?client_id=x`, { headers })).status).toBe(429)
     const refused = await register()
     expect(refused.headers.get("retry-after")).not.toBeNull()
   })
