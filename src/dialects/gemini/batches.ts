@@ -19,6 +19,7 @@ import {
   contentRequest,
   countsOf,
   deleteRequest,
+  filesOfBatch,
   getRequest,
   lineBody,
   madeStep,
@@ -94,10 +95,8 @@ export const geminiBatches: BatchDialect = {
   status: readStatus,
   result: geminiResult,
   cancel: ({ id }) => ({ headers: { accept: "application/json" }, body: "{}", path: `/v1beta/${id}:cancel` }),
-  removals: ({ id, inputFile }, { files }) => {
-    const names = new Set([...(inputFile === undefined ? [] : [inputFile]), ...files])
-    return [`/v1beta/${id}`, ...[...names].map((file) => `/v1beta/${file}`)].map(deleteRequest)
-  },
+  removals: ({ id, inputFile }, { files }) =>
+    [id, ...filesOfBatch(inputFile, files)].map((name) => deleteRequest(`/v1beta/${name}`)),
 }
 
 /** The step that sends the content, at the path that the start has returned. */

@@ -26,6 +26,7 @@ import {
   contentRequest,
   countsOf,
   deleteRequest,
+  filesOfBatch,
   getRequest,
   lineBody,
   madeStep,
@@ -147,10 +148,7 @@ export const makeBatches = (profile: BatchProfile, place: (path: string) => stri
     },
     result: readResult,
     cancel: ({ id }) => ({ headers: { accept: "application/json" }, body: "", path: at(id, "/cancel") }),
-    removals: ({ inputFile }, { files }) =>
-      [...new Set([...(inputFile === undefined ? [] : [inputFile]), ...files])].map((file) =>
-        deleteRequest(fileAt(file)),
-      ),
+    removals: ({ inputFile }, { files }) => filesOfBatch(inputFile, files).map((file) => deleteRequest(fileAt(file))),
   }
 }
 

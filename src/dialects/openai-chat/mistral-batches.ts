@@ -22,6 +22,7 @@ import {
   contentRequest,
   countsOf,
   deleteRequest,
+  filesOfBatch,
   getRequest,
   lineBody,
   madeStep,
@@ -130,10 +131,7 @@ export const mistralBatches: BatchDialect = {
   },
   result: readResult,
   cancel: ({ id }) => ({ headers: { accept: "application/json" }, body: "", path: jobAt(id, "/cancel") }),
-  removals: ({ inputFile }, { files }) =>
-    [...new Set([...(inputFile === undefined ? [] : [inputFile]), ...files])].map((file) =>
-      deleteRequest(fileAt(file)),
-    ),
+  removals: ({ inputFile }, { files }) => filesOfBatch(inputFile, files).map((file) => deleteRequest(fileAt(file))),
 }
 
 const inputFileOf = (job: JsonObject): string | undefined => {

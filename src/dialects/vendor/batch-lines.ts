@@ -32,6 +32,12 @@ const textOf = (body: unknown): string | undefined =>
 
 export const getRequest = (path: string): WireRequest => ({ ...withoutBody, method: "GET", path })
 export const deleteRequest = (path: string): WireRequest => ({ ...withoutBody, method: "DELETE", path })
+
+/** The files of a batch at its vendor, each once: the uploaded one, and those that the batch has made. */
+export const filesOfBatch = (inputFile: string | undefined, files: ReadonlyArray<string>): ReadonlyArray<string> => [
+  ...new Set([...(inputFile === undefined ? [] : [inputFile]), ...files]),
+]
+
 /** The content of a file of any type. */
 export const contentRequest = (path: string): WireRequest => ({ ...getRequest(path), headers: { accept: "*/*" } })
 

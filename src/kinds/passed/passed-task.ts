@@ -9,7 +9,7 @@ import type { CallTarget } from "../../catalogue/snapshot.ts"
 import { isObject } from "../../dialects/parse/json.ts"
 import { malformedReply, type VendorFault } from "../../dialects/vendor/faults.ts"
 import type { EncodeRefusal, SentRequest } from "../../dialects/wire.ts"
-import { type Amount, formatAmount } from "../../money/amount.ts"
+import type { Amount } from "../../money/amount.ts"
 import type { Charge } from "../../money/pricing.ts"
 import { costOf } from "../../pass-through/route-price.ts"
 import { textsOfJson } from "../../policies/json-texts.ts"
@@ -176,8 +176,7 @@ export class PassedTask implements Task<PassedReply> {
   }
 
   implausible(): Record<string, unknown> | undefined {
-    const reported = [...this.#units.counts].map(([unit, count]) => [unit, formatAmount(count)])
-    return this.#units.isMalformed || reported.length > 0 ? Object.fromEntries(reported) : undefined
+    return this.#units.reported()
   }
 
   span(target: CallTarget): ReturnType<Work["span"]> {

@@ -1,6 +1,6 @@
 /** The counts that a vendor reports in a reply, exact. Pure. */
 
-import { type Amount, parseAmount } from "../../money/amount.ts"
+import { type Amount, formatAmount, parseAmount } from "../../money/amount.ts"
 import { valuesAt } from "../../pass-through/reply-path.ts"
 import type { UsagePlace } from "../../pass-through/routes.ts"
 import { JsonSource } from "../../protocol/json/json-source.ts"
@@ -18,6 +18,12 @@ export class ReportedUnits {
 
   get counts(): ReadonlyMap<string, Amount> {
     return this.#counts
+  }
+
+  /** The counts as decimal texts; undefined if the vendor reported none at all. */
+  reported(): Record<string, string> | undefined {
+    const texts = [...this.#counts].map(([unit, count]): [string, string] => [unit, formatAmount(count)])
+    return this.isMalformed || texts.length > 0 ? Object.fromEntries(texts) : undefined
   }
 
   headers(headers: Readonly<Record<string, string>>): void {

@@ -8,7 +8,7 @@ import type { Reader, Work } from "../../calls/vendor/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { VendorFault } from "../../dialects/vendor/faults.ts"
 import type { EncodeRefusal, SentRequest } from "../../dialects/wire.ts"
-import { type Amount, formatAmount } from "../../money/amount.ts"
+import type { Amount } from "../../money/amount.ts"
 import type { Charge } from "../../money/pricing.ts"
 import { textsOfJson } from "../../policies/json-texts.ts"
 import type { Parts } from "../../policies/parts.ts"
@@ -215,8 +215,7 @@ export class ToolTask implements Task<ToolReply> {
   }
 
   implausible(): Record<string, unknown> | undefined {
-    const reported = [...this.#units.counts].map(([unit, count]) => [unit, formatAmount(count)])
-    return this.#units.isMalformed || reported.length > 0 ? Object.fromEntries(reported) : undefined
+    return this.#units.reported()
   }
 
   span(target: CallTarget): ReturnType<Work["span"]> {
