@@ -300,6 +300,7 @@ export const words: Readonly<Record<string, string>> = {
   features: "platform-audio",
   finding: "a hold has outlived its lease",
   handle: "main",
+  hash: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
   head: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
   hint: "cdef",
   id: ulid,
