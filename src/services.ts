@@ -66,6 +66,7 @@ import { KeptResponses } from "./kept-responses/kept-responses.ts"
 import { ObjectRecords } from "./kept-responses/object-records.ts"
 import { ResponseDirectory } from "./kept-responses/response-directory.ts"
 import { Realtime } from "./kinds/realtime/realtime.ts"
+import { layerModelTools } from "./kinds/tool/model-tools.ts"
 import { Spool } from "./media/spool.ts"
 import { Books } from "./money/books.ts"
 import { BalanceWarnings } from "./money/budgets/balance-warnings.ts"
@@ -261,11 +262,11 @@ export const layerServices = Layer.mergeAll(
   exports,
   clientFiles,
   IdOwners.layer,
-  tools,
   Layer.provideMerge(OperatorsBatches.layer, BatchStore.layer),
   layerIdentityWatch,
 ).pipe(
   Layer.provideMerge(Calls.layer),
+  Layer.provideMerge(Layer.provideMerge(layerModelTools, tools)),
   Layer.provideMerge(Layer.mergeAll(admission, review, settings, keptResponses, Tokenizer.layer, ReplyCache.layer)),
   Layer.provideMerge(Layer.mergeAll(identity, upstream)),
   Layer.provideMerge(tenants),

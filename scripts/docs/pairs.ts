@@ -12,6 +12,7 @@ import { makeChatDialect } from "../../src/dialects/openai-chat/vendor.ts"
 import { parseObject } from "../../src/dialects/parse/json.ts"
 import { signFor } from "../../src/dialects/vendor/signature.ts"
 import { extrasOf, levelOf, vendorRequestOf } from "../../src/kinds/chat/plan.ts"
+import { promptOf } from "../../src/kinds/chat/sent-prompt.ts"
 import { checkCall } from "../../src/kinds/decode.ts"
 import type { Cacheable, MediaBlock, Message, ToolResultBlock } from "../../src/protocol/block.ts"
 import { ExchangeRequest } from "../../src/protocol/exchange.ts"
@@ -200,6 +201,7 @@ const through = (client: ClientApiName, body: string): VendorRequest | undefined
   if (Result.isFailure(checked)) return undefined
   const { request } = checked.success
   const { params = {} } = request
+  const { thread, tools = [] } = promptOf(request)
   const reasoning = levelOf(params)
   const allowed = {
     ...params,
@@ -209,8 +211,8 @@ const through = (client: ClientApiName, body: string): VendorRequest | undefined
   }
   return {
     model: "main",
-    thread: request.thread,
-    tools: (request.tools ?? []).filter(isFunctionTool),
+    thread,
+    tools: tools.filter(isFunctionTool),
     ...vendorRequestOf(
       request,
       allowed,

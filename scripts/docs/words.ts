@@ -11,6 +11,7 @@ import { pathOf } from "../../src/dialects/parse/exact-places.ts"
 import { isObject, parseObject } from "../../src/dialects/parse/json.ts"
 import { extrasOf, levelOf, vendorRequestOf } from "../../src/kinds/chat/plan.ts"
 import { encodePrompt } from "../../src/kinds/chat/prompt.ts"
+import { promptOf } from "../../src/kinds/chat/sent-prompt.ts"
 import { UsageMeter } from "../../src/kinds/chat/usage-meter.ts"
 import { writeJson } from "../../src/protocol/json/json-text.ts"
 import { textsAt } from "../../src/protocol/json/json-texts.ts"
@@ -33,7 +34,8 @@ const isClientApi = (name: DialectName): name is ClientApiName => clientApiNames
 const capabilities = new Set(["tools", "images", "files", "videos", "audio", "reasoning", "cache"] as const)
 
 /** The body that a vendor gets; undefined if it takes none. */
-const bodyFor = (name: DialectName, { thread, tools = [], params = {} }: Asked): string | undefined => {
+const bodyFor = (name: DialectName, { params = {}, ...asked }: Asked): string | undefined => {
+  const { thread, tools = [] } = promptOf(asked)
   const level = levelOf(params)
   const { reasoning: _, ...others } = params
   const allowed = {

@@ -127,7 +127,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   const read = yield* Effect.result(
     Effect.flatMap(Effect.fromResult(withItsTags), () =>
       isAsked ? maskedByEngines(tagged, engineAccountOf(services, tagged)) : Effect.succeed(decoded.success),
-    ),
+    ).pipe(Effect.flatMap((known) => completed(services, kind, known, tagged))),
   )
   const {
     request,
@@ -170,6 +170,19 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
   recordPolicyHits(services.context, summed(admitted.hits))
   yield* failCall(admitted, held.failure)
 })
+
+/** A request with the parts that other services know, for a model that its caller may use. */
+const completed = <Request extends CallRequest, Body extends object>(
+  services: CallServices,
+  kind: Kind<Request, Body>,
+  decoded: DecodedCall<Request, Body>,
+  caller: Caller,
+): Effect.Effect<DecodedCall<Request, Body>, ServiceError> => {
+  const catalogue = services.catalogue.current()
+  if (isForbidden(kind.modelOf(decoded.request), caller, catalogue)) return Effect.succeed(decoded)
+  const more = kind.completed?.(decoded.request, { services, caller, catalogue })
+  return more === undefined ? Effect.succeed(decoded) : Effect.map(more, (request) => ({ ...decoded, request }))
+}
 
 const none: ReadonlyArray<never> = []
 

@@ -34,7 +34,8 @@ import type { CallRequest } from "./kind.ts"
 import { type CallPrice, priceCall } from "./price-call.ts"
 import { ClientReply } from "./reply/reply.ts"
 import type { WaitingBytes } from "./reply/reply-buffer.ts"
-import type { CallServices, OpenCall, OpenSession } from "./services.ts"
+import { ServerTools } from "./server-tools.ts"
+import type { CallServices, OpenCall, OpenSession, RunCall } from "./services.ts"
 import { FirstRecords } from "./settle/first-records.ts"
 import { keepLeases } from "./settle/leases.ts"
 import { Tokenizer } from "./tokens/tokenizer.ts"
@@ -45,10 +46,7 @@ export class Calls extends Context.Service<
   Calls,
   {
     /** Runs a call in this fiber, to its last event. Interrupted, it settles before it ends. */
-    readonly run: <Request extends CallRequest, Body extends object>(
-      call: Call<Request, Body>,
-      connection: Connection<Body>,
-    ) => Effect.Effect<void>
+    readonly run: RunCall
     /** Prices a call; nothing is held or asked. A call that is refused is refused on its connection. */
     readonly price: <Request extends CallRequest, Body extends object>(
       call: Call<Request, Body>,
@@ -79,7 +77,10 @@ export class Calls extends Context.Service<
       const context = yield* Effect.context<never>()
       const clock = yield* Clock.Clock
       const books = yield* Ledger
+      const serverTools = yield* ServerTools
       const services: CallServices = {
+        run: (call, connection) => run(call, connection),
+        serverTools,
         config,
         context,
         catalogue: yield* Catalogue,
@@ -129,6 +130,22 @@ export class Calls extends Context.Service<
         return whenEmpty
       })
       yield* Effect.addFinalizer(() => endAll)
+      const run: RunCall = (call, connection) =>
+        Effect.withFiber((fiber) => {
+          const reply = replyTo(connection)
+          const traceId = traceIdOf(fiber)
+          const member = running.add(fiber)
+          hasRun = true
+          recordOpenExchanges(context, running.size)
+          return Effect.ensuring(
+            runCall(services, traceId === undefined ? call : { ...call, traceId }, reply),
+            Effect.sync(() => {
+              running.remove(member)
+              recordOpenExchanges(context, running.size)
+              if (running.size === 0) emptied?.()
+            }),
+          )
+        })
       yield* keepLeases({
         ledger,
         gate,
@@ -157,22 +174,7 @@ export class Calls extends Context.Service<
             onSuccess: priced,
             onFailure: (error) => connection.refuse(error),
           }),
-        run: (call, connection) =>
-          Effect.withFiber((fiber) => {
-            const reply = replyTo(connection)
-            const traceId = traceIdOf(fiber)
-            const member = running.add(fiber)
-            hasRun = true
-            recordOpenExchanges(context, running.size)
-            return Effect.ensuring(
-              runCall(services, traceId === undefined ? call : { ...call, traceId }, reply),
-              Effect.sync(() => {
-                running.remove(member)
-                recordOpenExchanges(context, running.size)
-                if (running.size === 0) emptied?.()
-              }),
-            )
-          }),
+        run,
       })
     }),
   )

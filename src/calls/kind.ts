@@ -66,6 +66,11 @@ export interface Kind<Request extends CallRequest, Body extends object> {
   readonly tokensAsked?: (request: Request) => { readonly prompt: number; readonly output: number | undefined }
   /** The text that inbound policies read; a string if all of it is words. */
   readonly reviewed: (request: Request) => string | TextOfParts
+  /** The request with what only other services know, after its admission; absent if a request has all. */
+  readonly completed?: (
+    request: Request,
+    asked: Pick<Asked<Request, Body>, "services" | "caller" | "catalogue">,
+  ) => Effect.Effect<Request, ServiceError> | undefined
   /** Decides the model, price, targets and hold, before money or vendors are involved. */
   readonly plan: (asked: Asked<Request, Body>) => Result.Result<Task<Body>, PlanError>
 }

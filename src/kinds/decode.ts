@@ -10,6 +10,7 @@ import { findCallTextIssues } from "./chat/call-text.ts"
 import { type ChatRequest, chatRequestOf, type RequestSource } from "./chat/chat-request.ts"
 import { placesOfExchange } from "./chat/exact-content.ts"
 import type { PromptContent } from "./chat/prompt.ts"
+import { promptOf } from "./chat/sent-prompt.ts"
 
 /** @param sent the body that a second call with the same idempotency key must repeat */
 export const checkCall = <S extends Schema.Decoder<CallRequest>>(
@@ -49,7 +50,8 @@ export const checkExchange = (
   })
 
 export const decodeExchange = (body: Uint8Array): Decoded<DecodedCall<ChatRequest>> =>
-  Result.flatMap(parseBody(body), (json) => checkExchange(json, json, { body, read: promptOf }))
+  Result.flatMap(parseBody(body), (json) => checkExchange(json, json, { body, read: promptIn }))
 
 /** The prompt of an exchange that was read before. */
-const promptOf = (body: Uint8Array): PromptContent => Result.getOrThrow(decodeCall(ExchangeRequest, body)).request
+const promptIn = (body: Uint8Array): PromptContent =>
+  promptOf(Result.getOrThrow(decodeCall(ExchangeRequest, body)).request)

@@ -134,6 +134,11 @@ export const priceUsage = (list: Price, counts: Counts): Charge => {
   return { cost: perMillion(total), cacheNetSaving: perMillion(cached * price.input - cachedCost) }
 }
 
+export const sumOfCharges = (charges: ReadonlyArray<Charge>): Charge => ({
+  cost: charges.reduce((sum, { cost }) => sum + cost, 0n),
+  cacheNetSaving: charges.reduce((sum, { cacheNetSaving }) => sum + cacheNetSaving, 0n),
+})
+
 const cacheDimensions: ReadonlySet<string> = new Set([
   "cache_read",
   "cache_read_audio",

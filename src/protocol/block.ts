@@ -200,26 +200,51 @@ export type VendorBlock = typeof VendorBlock.Type
 export const ReplyBlock = Schema.Union([TextBlock, ReasoningBlock, ToolCallBlock, VendorBlock])
 export type ReplyBlock = typeof ReplyBlock.Type
 
+/** Blocks of a reply: the model's own, and the results of calls that the gateway made for it. */
+export const AnswerBlock = Schema.Union([TextBlock, ReasoningBlock, ToolCallBlock, VendorBlock, ToolResultBlock])
+export type AnswerBlock = typeof AnswerBlock.Type
+
+/** Whether a block is the model's own. */
+export const isOwnBlock = (block: AnswerBlock): block is ReplyBlock => block.t !== "tool_result"
+
+/** The client's answer to a call that must be approved; `reason` is for the model, if the client refuses. */
+export const ApprovalBlock = Schema.Struct({
+  t: Schema.Literal("approval"),
+  id: CallId,
+  approve: Schema.Boolean,
+  reason: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(10_000))),
+})
+export type ApprovalBlock = typeof ApprovalBlock.Type
+
 export const Role = Schema.Literals(["system", "user", "assistant", "tool"])
 export type Role = typeof Role.Type
 
 const blocksOf = <B extends Schema.Constraint>(block: B) =>
   Schema.Array(block).check(Schema.isMinLength(1), Schema.isMaxLength(1000))
 
-/** A message; each role allows certain blocks. */
-export const Message = Schema.Union([
-  Schema.Struct({ role: Schema.Literal("system"), blocks: blocksOf(TextBlock) }),
-  Schema.Struct({
-    role: Schema.Literal("user"),
-    blocks: blocksOf(
-      Schema.Union([TextBlock, ImageBlock, FileBlock, VideoBlock, AudioBlock, ToolResultBlock, VendorBlock]),
-    ),
-  }),
-  /** The phase of all texts of the message that have none. */
-  Schema.Struct({ role: Schema.Literal("assistant"), phase, blocks: blocksOf(ReplyBlock) }),
-  Schema.Struct({ role: Schema.Literal("tool"), blocks: blocksOf(ToolResultBlock) }),
-])
+const SystemMessage = Schema.Struct({ role: Schema.Literal("system"), blocks: blocksOf(TextBlock) })
+const UserMessage = Schema.Struct({
+  role: Schema.Literal("user"),
+  blocks: blocksOf(
+    Schema.Union([TextBlock, ImageBlock, FileBlock, VideoBlock, AudioBlock, ToolResultBlock, VendorBlock]),
+  ),
+})
+/** The phase of all texts of the message that have none. */
+const AssistantMessage = Schema.Struct({ role: Schema.Literal("assistant"), phase, blocks: blocksOf(ReplyBlock) })
+const ToolMessage = Schema.Struct({ role: Schema.Literal("tool"), blocks: blocksOf(ToolResultBlock) })
+
+/** A message as vendors get it; each role allows certain blocks. */
+export const Message = Schema.Union([SystemMessage, UserMessage, AssistantMessage, ToolMessage])
 export type Message = typeof Message.Type
+
+/** A message as clients send it: a reply may have results of calls that the gateway made, and calls may be approved. */
+export const SentMessage = Schema.Union([
+  SystemMessage,
+  UserMessage,
+  Schema.Struct({ ...AssistantMessage.fields, blocks: blocksOf(AnswerBlock) }),
+  Schema.Struct({ ...ToolMessage.fields, blocks: blocksOf(Schema.Union([ToolResultBlock, ApprovalBlock])) }),
+])
+export type SentMessage = typeof SentMessage.Type
 
 /** The blocks of a thread, and those in results of tools: a list, because a generator takes five times as long. */
 export const everyBlock = (thread: ReadonlyArray<Message>): ReadonlyArray<Block> => {

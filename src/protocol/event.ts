@@ -1,6 +1,6 @@
 /** The events of a streamed exchange. Exactly one of `t.close` and `t.err` ends every stream. */
 import { Schema } from "effect"
-import { phase, SealingDialect } from "./block.ts"
+import { phase, SealingDialect, ToolResultBlock } from "./block.ts"
 import { citations } from "./citation.ts"
 import { CacheState } from "./control/reply-cache.ts"
 import { ErrorBody } from "./error.ts"
@@ -76,6 +76,17 @@ export const VendorDelta = Schema.Struct({
   reply,
 })
 
+/** The result of a call that the gateway made for the model, whole. */
+export const ToolResultDelta = Schema.Struct({
+  i: BlockIndex,
+  t: Schema.Literal("tool_result"),
+  id: ToolResultBlock.fields.id,
+  v: ToolResultBlock.fields.v,
+  blocks: ToolResultBlock.fields.blocks,
+  isError: ToolResultBlock.fields.isError,
+})
+export type ToolResultDelta = typeof ToolResultDelta.Type
+
 /** A part of one block; the parts of index `i`, concatenated, are that block of the non-streaming reply. */
 export const Delta = Schema.Union([TextDelta, ReasoningDelta, ToolCallDelta, VendorDelta])
 export type Delta = typeof Delta.Type
@@ -119,7 +130,7 @@ export const CloseEvent = Schema.Struct({
 /** Every event kind with the schema of its `data`. */
 export const eventData = {
   "t.open": OpenEvent,
-  "t.delta": Schema.Union([...Delta.members, ...MediaDelta.members]),
+  "t.delta": Schema.Union([...Delta.members, ...MediaDelta.members, ToolResultDelta]),
   "t.usage": Usage,
   "t.warn": WarnEvent,
   "t.close": CloseEvent,

@@ -1,10 +1,10 @@
 /** The exchange: a request to a chat model and its reply. */
 import { Schema } from "effect"
-import { Message, ReplyBlock, ToolName } from "./block.ts"
+import { AnswerBlock, SentMessage, ToolName } from "./block.ts"
 import { RequestCache } from "./control/reply-cache.ts"
 import { ExtraParams } from "./extra-params.ts"
 import { ModelHandle } from "./model-handle.ts"
-import { Tool } from "./tool.ts"
+import { AskedTool } from "./tool.ts"
 import { Usage } from "./usage.ts"
 import { Tags } from "./values/tags.ts"
 import { storedName } from "./values/text.ts"
@@ -56,6 +56,8 @@ export const ExchangeParams = Schema.Struct({
   toolChoice: Schema.optionalKey(ToolChoice),
   /** Whether one reply may have several tool calls; the vendor's own default if absent. */
   parallelToolCalls: Schema.optionalKey(Schema.Boolean),
+  /** The most rounds of calls that the gateway makes for the model, from 1 to 32; 8 if absent. Then it must answer without. */
+  maxRounds: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 32 }))),
   /** `json` asks for any JSON object. */
   output: Schema.optionalKey(Schema.Union([Schema.Literal("json"), StructuredOutput])),
   ...ExtraParams.fields,
@@ -97,8 +99,8 @@ export const ExchangeCache = Schema.Struct({
 /** Unknown fields are refused: dropping a parameter silently would cost its user money. */
 export const ExchangeRequest = Schema.Struct({
   model: ModelHandle,
-  thread: Schema.Array(Message).check(Schema.isMinLength(1), Schema.isMaxLength(10_000)),
-  tools: Schema.optionalKey(Schema.Array(Tool).check(Schema.isMaxLength(512))),
+  thread: Schema.Array(SentMessage).check(Schema.isMinLength(1), Schema.isMaxLength(10_000)),
+  tools: Schema.optionalKey(Schema.Array(AskedTool).check(Schema.isMaxLength(512))),
   params: Schema.optionalKey(ExchangeParams),
   meta: Schema.optionalKey(ExchangeMeta),
   cache: Schema.optionalKey(ExchangeCache),
@@ -135,7 +137,7 @@ export type Stop = typeof Stop.Type
 export const stopSequence = Schema.optionalKey(Schema.String)
 
 /** One of several replies. */
-export const Reply = Schema.Struct({ blocks: Schema.Array(ReplyBlock), stop: Stop, stopSequence })
+export const Reply = Schema.Struct({ blocks: Schema.Array(AnswerBlock), stop: Stop, stopSequence })
 export type Reply = typeof Reply.Type
 
 /** The non-streaming reply; `requestId` equals the header `x-svc-request-id`. */
@@ -143,7 +145,7 @@ export const ExchangeResponse = Schema.Struct({
   requestId: Schema.String,
   clientRequestId: Schema.optionalKey(ClientRequestId),
   model: Schema.String,
-  blocks: Schema.Array(ReplyBlock),
+  blocks: Schema.Array(AnswerBlock),
   stop: Stop,
   stopSequence,
   /** All replies, including the first, if several were asked for with `params.n`. */

@@ -1,6 +1,7 @@
-/** Tools that a model may call and its client runs. */
+/** Tools that a model may call: its client runs them, its vendor, or the gateway. */
 import { Schema } from "effect"
 import { cacheable, SealingDialect, ToolName } from "./block.ts"
+import { storedName } from "./values/text.ts"
 
 /** Its input is a JSON object. */
 export const FunctionTool = Schema.Struct({
@@ -38,8 +39,30 @@ export const VendorTool = Schema.Struct({
 })
 export type VendorTool = typeof VendorTool.Type
 
-export const Tool = Schema.Union([FunctionTool, TextTool, VendorTool])
-export type Tool = typeof Tool.Type
+/** A tool that a model gets as it is. */
+export type Tool = FunctionTool | TextTool | VendorTool
+
+/**
+ * Tools of a server of the catalogue: the gateway lists them for the model, makes its calls, and gives it their results, in one
+ * exchange.
+ */
+export const ServerTools = Schema.Struct({
+  kind: Schema.Literal("mcp"),
+  /** The id of the server. */
+  server: Schema.NonEmptyString.check(Schema.isMaxLength(64)),
+  /** Names of its tools, without the server; all that the caller may use if absent. */
+  allow: Schema.optionalKey(Schema.Array(storedName(128)).check(Schema.isMaxLength(512))),
+  /** The calls that end the exchange until its client approves them: of all tools, of none, or of those that are named. */
+  approval: Schema.optionalKey(
+    Schema.Union([Schema.Literals(["always", "never"]), Schema.Array(storedName(128)).check(Schema.isMaxLength(512))]),
+  ),
+})
+export type ServerTools = typeof ServerTools.Type
+
+export const AskedTool = Schema.Union([FunctionTool, TextTool, VendorTool, ServerTools])
+export type AskedTool = typeof AskedTool.Type
+
+export const isServerTools = (tool: AskedTool): tool is ServerTools => tool.kind === "mcp"
 
 export const isTextTool = (tool: Tool): tool is TextTool => tool.kind === "text"
 

@@ -60,6 +60,7 @@ const askTarget = Effect.fnUntraced(function* (
   conversation.work.record(target, performance.now() - startedAt, error)
   if (error === undefined) {
     if (conversation.work.concluded !== undefined) yield* conversation.work.concluded(target)
+    if (yield* goesOn(conversation)) return yield* askTarget(conversation, target, undefined)
     return Result.succeed(undefined)
   }
   yield* report(conversation, target, error, startedAt)
@@ -73,6 +74,16 @@ const askTarget = Effect.fnUntraced(function* (
   }
   return Result.fail(error)
 })
+
+/** The end of the call ends the work between its requests. */
+const goesOn = ({ work, signal }: Conversation): Effect.Effect<boolean, EndedEarly> => {
+  if (work.goesOn === undefined) return Effect.succeed(false)
+  const ended = Effect.callback<never, EndedEarly>((resume) => {
+    signal.listen((reason) => resume(Effect.fail(reason)))
+    return Effect.sync(() => signal.listen(undefined))
+  })
+  return Effect.raceFirst(work.goesOn(), ended)
+}
 
 /** The statuses of vendors that do not know the id of a file. */
 const mayMissFiles = (error: CallError): boolean =>

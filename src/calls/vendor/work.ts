@@ -35,6 +35,11 @@ export interface Work {
   readonly prepare?: ((target: CallTarget) => Effect.Effect<void, ServiceError>) | undefined
   /** The work after a whole reply, before it is sent, if it takes time. */
   readonly concluded?: (target: CallTarget) => Effect.Effect<void, ServiceError>
+  /**
+   * Called after each whole reply, for work between requests of one call; absent if one request is all.
+   * @returns whether the target is asked once more
+   */
+  readonly goesOn?: (() => Effect.Effect<boolean, ServiceError>) | undefined
   /** Whether a status is a success; 200 alone if absent. */
   readonly accepts?: (status: number) => boolean
   readonly encode: (target: CallTarget, part: number) => Result.Result<SentRequest, EncodeRefusal>

@@ -2,9 +2,9 @@
  * Anthropic's messages as clients read them, streamed and whole. Source: https://docs.anthropic.com/en/api/messages,
  * /en/api/messages-streaming and /en/api/errors
  */
-import type { ReplyBlock, VendorBlock } from "../../protocol/block.ts"
+import type { AnswerBlock, VendorBlock } from "../../protocol/block.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
-import type { CloseEvent, Delta } from "../../protocol/event.ts"
+import type { CloseEvent, Delta, ToolResultDelta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import { editJsonText, set } from "../../protocol/json/json-edit.ts"
 import { JsonSource } from "../../protocol/json/json-source.ts"
@@ -25,6 +25,7 @@ import {
 import { inputOf } from "../parse/exact-json.ts"
 import { isObject, parseObject } from "../parse/json.ts"
 import { dataOf } from "../parse/sse-frames.ts"
+import { toolOfServer } from "../vendor/server-tools.ts"
 import { ownBlock, typeOfBlock } from "../vendor/vendor-blocks.ts"
 import { foreignCitation } from "./citations.ts"
 
@@ -115,7 +116,13 @@ export class MessagesEvents extends ClientEvents implements EventEncoder {
   #begin(delta: Delta): string {
     const end = this.#end()
     const index = this.#indexes.begin(delta.i)
-    return end + frame("content_block_start", { index, content_block: emptyBlock(delta) })
+    return end + frame("content_block_start", { index, content_block: emptyBlock(this.#context, delta) })
+  }
+
+  toolResult(delta: ToolResultDelta): string {
+    const end = this.#end()
+    const index = this.#indexes.begin(delta.i)
+    return end + frame("content_block_start", { index, content_block: mcpResultOf(delta) })
   }
 
   #end(): string {
@@ -124,11 +131,31 @@ export class MessagesEvents extends ClientEvents implements EventEncoder {
   }
 }
 
+/** A call: of the client's tool, or of a server's that the gateway makes. */
+const callOf = (
+  { servers }: ReplyContext,
+  { id = "", name = "" }: { readonly id?: string; readonly name?: string },
+) => {
+  const tool = servers === undefined ? undefined : toolOfServer(servers, name)
+  return tool === undefined
+    ? { type: "tool_use", id, name }
+    : { type: "mcp_tool_use", id, name: tool.name, server_name: tool.label }
+}
+
+const mcpResultOf = ({ id, v, blocks = [], isError = false }: Omit<ToolResultDelta, "i" | "t">) => ({
+  type: "mcp_tool_result",
+  tool_use_id: id,
+  is_error: isError,
+  content: (v === undefined ? blocks : [{ t: "text", v } as const]).map((block) =>
+    block.t === "text" ? { type: "text", text: block.v } : { type: "text", text: `[${block.t}]` },
+  ),
+})
+
 function frame(type: string, data: object): string {
   return `event: ${type}\ndata: ${dataOf(writeJson({ type, ...data }))}\n\n`
 }
 
-const emptyBlock = (delta: Delta): object => {
+const emptyBlock = (context: ReplyContext, delta: Delta): object => {
   switch (delta.t) {
     case "text":
       return { type: "text", text: "" }
@@ -137,7 +164,7 @@ const emptyBlock = (delta: Delta): object => {
         ? { type: "redacted_thinking", data: delta.v }
         : { type: "thinking", thinking: "", signature: "" }
     case "tool_call":
-      return { type: "tool_use", id: delta.id ?? "", name: delta.name ?? "", input: {} }
+      return { ...callOf(context, delta), input: {} }
     case "vendor": {
       const block = parseObject(delta.v)
       if (block === undefined) return {}
@@ -175,14 +202,14 @@ export const wholeMessage = (context: ReplyContext, reply: ExchangeResponse) => 
   type: "message",
   role: "assistant",
   model: context.model,
-  content: reply.blocks.flatMap(contentOf),
+  content: reply.blocks.flatMap((block) => contentOf(context, block)),
   stop_reason: stopReasons[reply.stop],
   stop_sequence: reply.stopSequence ?? null,
   usage: usageOf(reply.usage),
   ...toldIn(notesOf(unnamed(reply.stop), omittedOf(reply, hasWords))),
 })
 
-const contentOf = (block: ReplyBlock): ReadonlyArray<object> => {
+const contentOf = (context: ReplyContext, block: AnswerBlock): ReadonlyArray<object> => {
   switch (block.t) {
     case "text":
       return [
@@ -193,7 +220,9 @@ const contentOf = (block: ReplyBlock): ReadonlyArray<object> => {
         ? [{ type: "redacted_thinking", data: block.v }]
         : [{ type: "thinking", thinking: block.v, signature: block.signature ?? "" }]
     case "tool_call":
-      return [{ type: "tool_use", id: block.id, name: block.name, input: inputOf(block) }]
+      return [{ ...callOf(context, block), input: inputOf(block) }]
+    case "tool_result":
+      return [mcpResultOf(block)]
     case "vendor": {
       return ownBlock("anthropic", block) === undefined ? [] : [new JsonText(block.v)]
     }

@@ -2,7 +2,7 @@
  * Converse's replies as clients read them, whole and streamed. Source:
  * https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
  */
-import type { ReplyBlock } from "../../protocol/block.ts"
+import { isOwnBlock, type ReplyBlock } from "../../protocol/block.ts"
 import type { Citation } from "../../protocol/citation.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
@@ -121,7 +121,7 @@ const partsOf = (delta: Exclude<Delta, { readonly t: "vendor" }>): ReadonlyArray
 }
 
 export const wholeConverse = (context: ReplyContext, reply: ExchangeResponse) => ({
-  output: { message: { role: "assistant", content: reply.blocks.flatMap(contentOf) } },
+  output: { message: { role: "assistant", content: reply.blocks.filter(isOwnBlock).flatMap(contentOf) } },
   stopReason: stopReasons[reply.stop],
   usage: usageOf(reply.usage),
   metrics: metricsOf(context),

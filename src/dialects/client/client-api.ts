@@ -6,7 +6,7 @@
 import type { Result } from "effect"
 import type { VendorBlock } from "../../protocol/block.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
-import type { CloseEvent, Delta, ImageDelta, OpenEvent, WarnEvent } from "../../protocol/event.ts"
+import type { CloseEvent, Delta, ImageDelta, OpenEvent, ToolResultDelta, WarnEvent } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { Segment } from "../../protocol/kinds/transcription.ts"
 import type { Usage } from "../../protocol/usage.ts"
@@ -30,6 +30,8 @@ export interface EventEncoder {
    * @param events with the frame, at a position; its meaning follows it
    */
   readonly frame?: (frame: VendorFrame, events: ReadonlyArray<VendorEvent>, at: number) => string
+  /** The result of a call that the gateway made; absent if the API has no form for it. */
+  readonly toolResult?: (delta: ToolResultDelta) => string
   /** Words of one speaker. */
   readonly segment?: (segment: Segment) => string
   readonly picture?: (delta: typeof ImageDelta.Type) => string
@@ -65,7 +67,7 @@ export interface ClientRequest {
   /** The fields, to be checked by the schema of twp/1; `meta` is added by the HTTP layer. */
   readonly exchange: JsonObject
   /** The facts that its reply needs. */
-  readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups" | "echo" | "features">
+  readonly context: Pick<ReplyContext, "model" | "includesUsage" | "groups" | "servers" | "echo" | "features">
   /** The positions of JSON in the body that is forwarded as its text. */
   readonly exact?: ExactPlaces | undefined
   /** The client's names of messages and blocks, for errors. */
@@ -96,6 +98,8 @@ export interface ReplyContext {
   /** Whether a stream reports its usage in an event of its own. */
   readonly includesUsage: boolean
   readonly groups?: ToolGroups
+  /** The client's names of servers of tools, by their ids; absent if it names none. */
+  readonly servers?: ReadonlyMap<string, string> | undefined
   /** The fields of the request that its reply repeats, as the client sent them. */
   readonly echo?: JsonObject | undefined
   /** Features that its body asks for, where the API has them there. */

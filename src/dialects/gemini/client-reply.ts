@@ -79,7 +79,7 @@ const wholeCandidate = ({ blocks, stop }: Reply, index: number) => {
   for (const [i, block] of blocks.entries()) {
     if (block.t === "tool_call")
       parts.add({ i, t: "tool_call", id: block.id, name: block.name, args: inputText(block) })
-    else parts.add({ i, ...block })
+    else if (block.t !== "tool_result") parts.add({ i, ...block })
   }
   return candidateOf(index, parts.finish(), {
     finishReason: finishReasons[stop],

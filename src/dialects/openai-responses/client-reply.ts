@@ -2,7 +2,7 @@
  * OpenAI's responses as clients read them, streamed and whole. Source:
  * https://platform.openai.com/docs/api-reference/responses/object and /responses-streaming
  */
-import type { ReplyBlock } from "../../protocol/block.ts"
+import { isOwnBlock, type ReplyBlock } from "../../protocol/block.ts"
 import type { Citation } from "../../protocol/citation.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
 import type { CloseEvent, Delta } from "../../protocol/event.ts"
@@ -110,7 +110,10 @@ export const wholeResponse = (context: ReplyContext, reply: ExchangeResponse) =>
   const incompleteReason = incomplete[stop]
   const response = responseOf(context, {
     status: incompleteReason === undefined ? "completed" : "incomplete",
-    output: blocks.filter(hasWords).map((block, index) => itemOf(context, block, index, "completed")),
+    output: blocks
+      .filter(isOwnBlock)
+      .filter(hasWords)
+      .map((block, index) => itemOf(context, block, index, "completed")),
     usage: usageOf(usage),
     incompleteReason,
   })

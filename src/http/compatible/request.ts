@@ -9,6 +9,7 @@ import type { WholeClient } from "../../dialects/client/whole-client.ts"
 import { isObject } from "../../dialects/parse/json.ts"
 import { type ChatRequest, carriedRequestOf, chatRequestOf } from "../../kinds/chat/chat-request.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
+import { promptOf } from "../../kinds/chat/sent-prompt.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { ExchangeRequest } from "../../protocol/exchange.ts"
@@ -115,10 +116,12 @@ const sentIn = (
 const promptReader =
   (api: ClientApi, place: RequestPlace, model: string) =>
   (body: Uint8Array): PromptContent =>
-    Result.getOrThrow(
-      Result.flatMap(parseBody(body), (json) =>
-        Result.flatMap(api.decode(asObject(withSaid(json, place)), place), ({ exchange }) =>
-          decodeJson(ExchangeRequest, { ...exchange, model }),
+    promptOf(
+      Result.getOrThrow(
+        Result.flatMap(parseBody(body), (json) =>
+          Result.flatMap(api.decode(asObject(withSaid(json, place)), place), ({ exchange }) =>
+            decodeJson(ExchangeRequest, { ...exchange, model }),
+          ),
         ),
       ),
     )

@@ -4,12 +4,11 @@
  */
 import { Option, Schema } from "effect"
 import { isObject } from "../../dialects/parse/json.ts"
-import { type Caller, sessionOwner } from "../../identity/caller.ts"
+import type { Caller } from "../../identity/caller.ts"
 import { type JsonObject, MessageId } from "../../protocol/mcp/message.ts"
 import { sessionVersions } from "../../protocol/mcp/versions.ts"
 import type { Sealer } from "../../store/seal.ts"
-import { gatewayItself } from "../../tool-servers/negotiate.ts"
-import type { SessionOwner } from "../../tool-servers/session-owner.ts"
+import { callerAsOwner, type SessionOwner } from "../../tool-servers/session-owner.ts"
 
 const json = Schema.Record(Schema.String, Schema.Json)
 
@@ -39,16 +38,15 @@ export const clientOf = ({ clientInfo, capabilities }: JsonObject): Pick<ClientS
 
 const isJsonObject = (value: unknown): value is JsonObject => isObject(value)
 
-/** The organisation, the key and the end user. */
-const nameOf = (caller: Caller): string => `${caller.org.id}/${sessionOwner(caller)}`
+const nameOf = (caller: Caller): string => callerAsOwner(caller).name
 
 /** The owner of sessions with servers: of a client's own session, or of all calls of its caller that have none. */
-export const ownerOf = (caller: Caller, session: ClientSession | undefined): SessionOwner => ({
-  name: session === undefined ? nameOf(caller) : `${nameOf(caller)} ${session.id}`,
-  client: session === undefined ? gatewayItself : { info: session.info, capabilities: session.capabilities },
-  org: caller.org.id,
-  person: caller.person?.id,
-})
+export const ownerOf = (caller: Caller, session: ClientSession | undefined): SessionOwner => {
+  const owner = callerAsOwner(caller)
+  if (session === undefined) return owner
+  const { id, info, capabilities } = session
+  return { ...owner, name: `${owner.name} ${id}`, client: { info, capabilities } }
+}
 
 const contextOf = (caller: Caller): string => `mcp-session ${nameOf(caller)}`
 

@@ -12,6 +12,7 @@ import type { Caller } from "../../identity/caller.ts"
 import { chat } from "../../kinds/chat/chat.ts"
 import type { ChatRequest } from "../../kinds/chat/chat-request.ts"
 import type { PromptContent } from "../../kinds/chat/prompt.ts"
+import { promptOf } from "../../kinds/chat/sent-prompt.ts"
 import { messagesFrom } from "../../kinds/chat/thread-texts.ts"
 import { checkExchange } from "../../kinds/decode.ts"
 import { type Masking, maskBody, textsWithMarks } from "../../policies/masks/mask-request.ts"
@@ -70,7 +71,7 @@ export const makeExchangeSocket = Effect.gen(function* () {
     if (message !== undefined && Result.isFailure(message)) return { decoded: Result.fail(message.failure), body }
     const again = message?.success
     const asked = (again !== undefined && "exchange" in again ? again.exchange : exchange) ?? {}
-    const decoded = checkExchange({ stream: true, ...asked }, asked, { body, read: promptOf }, "exchange.")
+    const decoded = checkExchange({ stream: true, ...asked }, asked, { body, read: promptIn }, "exchange.")
     return { decoded: withMasked(decoded, masked), body }
   }
 
@@ -221,10 +222,12 @@ const readMessage = (text: Uint8Array): Decoded<ClientMessage> =>
   Result.flatMap(parseBody(text), (json) => decodeJson(ClientMessage, json))
 
 /** The prompt of an exchange that was read before. */
-const promptOf = (text: Uint8Array): PromptContent =>
-  Result.getOrThrow(
-    Result.flatMap(readMessage(text), (message) =>
-      decodeJson(ExchangeRequest, "exchange" in message ? message.exchange : message),
+const promptIn = (text: Uint8Array): PromptContent =>
+  promptOf(
+    Result.getOrThrow(
+      Result.flatMap(readMessage(text), (message) =>
+        decodeJson(ExchangeRequest, "exchange" in message ? message.exchange : message),
+      ),
     ),
   )
 

@@ -90,6 +90,27 @@ export const makeBill = (
   return { counts, estimatedReason: reasonOf(done || isFinal, broken, isFalse) }
 }
 
+/** The bill of several requests. */
+export const sumOfBills = (bills: ReadonlyArray<Bill>): Bill => {
+  const requests = bills.map(({ counts }) => counts)
+  const sum = (of: (counts: Counts) => number) => requests.reduce((total, counts) => total + of(counts), 0)
+  const names = [...new Set(requests.flatMap(({ dims }) => Object.keys(dims)))]
+  const estimatedReason = bills.find((bill) => bill.estimatedReason !== undefined)?.estimatedReason
+  const region = bills.findLast((bill) => bill.region !== undefined)?.region
+  return {
+    counts: {
+      inTokens: sum(({ inTokens }) => inTokens),
+      outTokens: sum(({ outTokens }) => outTokens),
+      cacheReadTokens: sum(({ cacheReadTokens }) => cacheReadTokens),
+      cacheWriteTokens: sum(({ cacheWriteTokens }) => cacheWriteTokens),
+      dims: Object.fromEntries(names.map((name) => [name, sum(({ dims }) => dims[name] ?? 0)])),
+    },
+    requests,
+    ...(estimatedReason !== undefined && { estimatedReason }),
+    ...(region !== undefined && { region }),
+  }
+}
+
 /** Counts up to the limits: output beyond them was not asked for, and is not billed. */
 const within = ({ promptTokens, outTokens }: Estimated, limits: UsageLimits): Estimated => ({
   promptTokens: Math.min(promptTokens, limits.inTokens),

@@ -2,14 +2,14 @@
  * The field `json` of a call in a thread: the text of its input. It goes to vendors instead of the input, so it must mean the
  * same.
  */
-import type { Message } from "../../protocol/block.ts"
+import type { SentMessage } from "../../protocol/block.ts"
 import { type InputIssue, maxIssues } from "../../protocol/json/find-issues.ts"
 import { countJson, loopLimits } from "../../protocol/json/json-size.ts"
 import { namesIn, overflows } from "../../protocol/json/json-text.ts"
 import { isRecord } from "../../protocol/json/plain-check.ts"
 import { canonicalJson } from "../../protocol/values/canonical.ts"
 
-export const findCallTextIssues = (thread: ReadonlyArray<Message>): ReadonlyArray<InputIssue> => {
+export const findCallTextIssues = (thread: ReadonlyArray<SentMessage>): ReadonlyArray<InputIssue> => {
   const issues: Array<InputIssue> = []
   for (const [at, { blocks }] of thread.entries()) {
     for (const [index, block] of blocks.entries()) {

@@ -82,7 +82,7 @@ export class CarriedPrompt extends OwnPrompt {
     const { chat } = target.dialect
     const { lack, newFields } = own
     // The unchanged request would be refused again: without its seals it is written again.
-    if (chat?.carry?.api === api && params.isUnsealed !== true) {
+    if (chat?.carry?.api === api && params.isUnsealed !== true && params.added === undefined) {
       const [newField] = newFields
       if (newField !== undefined && target.vendor?.newFields === "refuse") return unfit(newField, unknownField)
       let made: ReadonlyArray<JsonEdit> = []

@@ -1,16 +1,24 @@
 /** An exchange as the client's API asked for it. */
 
+import type { OfferedTools } from "../../calls/server-tools.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { ClientApiName } from "../../dialects/carry/carried-request.ts"
 import type { FieldRefusal } from "../../dialects/client/fields.ts"
 import type { ExactPlaces } from "../../dialects/parse/exact-places.ts"
 import type { HostedTool } from "../../dialects/vendor/hosted-tools.ts"
+import type { ToolCallBlock } from "../../protocol/block.ts"
 import type { ExchangeRequest } from "../../protocol/exchange.ts"
+import type { ServerTools } from "../../protocol/tool.ts"
 import { CarriedPrompt, type SentPrompt } from "./carried-prompt.ts"
 import { OwnPrompt, type Prompt, type PromptContent, type PromptSource } from "./prompt.ts"
+import { approvedCalls, placesInPrompt, promptOf, serversOf } from "./sent-prompt.ts"
 
 export interface ChatRequest extends Omit<ExchangeRequest, "thread" | "tools"> {
   readonly prompt: Prompt
+  /** Servers whose tools the gateway calls for the model; absent if it names none. */
+  readonly servers?: AskedServers | undefined
+  /** Their tools, once they are known. */
+  readonly offered?: OfferedTools | undefined
   /** Present if a vendor of the same API gets the request unchanged. */
   readonly carried?: CarriedRequest | undefined
   readonly isKept?: boolean | undefined
@@ -18,6 +26,13 @@ export interface ChatRequest extends Omit<ExchangeRequest, "thread" | "tools"> {
   readonly keptAs?: string | undefined
   /** The only target that has what the request names; absent if any may answer. */
   readonly pinned?: PinnedTarget | undefined
+}
+
+/** Tools of servers, as a client asks for them. */
+export interface AskedServers {
+  readonly tools: ReadonlyArray<ServerTools>
+  /** Calls of an earlier exchange that the client has approved. */
+  readonly approved: ReadonlyArray<ToolCallBlock>
 }
 
 /** A target, and whether it has the organisation's own key. */
@@ -61,10 +76,19 @@ export interface RequestSource {
 }
 
 /** @param source absent if its prompt must stay as it is */
-export const chatRequestOf = ({ thread, tools, ...request }: ExchangeRequest, source?: RequestSource): ChatRequest => ({
-  ...request,
-  prompt: new OwnPrompt({ thread, ...(tools !== undefined && { tools }) }, source && promptSource(source, request)),
-})
+export const chatRequestOf = ({ thread, tools, ...request }: ExchangeRequest, source?: RequestSource): ChatRequest => {
+  const sent = { thread, ...(tools !== undefined && { tools }) }
+  return {
+    ...request,
+    ...askedServers(sent),
+    prompt: new OwnPrompt(promptOf(sent), source && promptSource(source, request, sent)),
+  }
+}
+
+const askedServers = (sent: Pick<ExchangeRequest, "thread" | "tools">): Pick<ChatRequest, "servers"> => {
+  const tools = serversOf(sent)
+  return tools.length === 0 ? {} : { servers: { tools, approved: approvedCalls(sent) } }
+}
 
 /** A request that a vendor of the same API gets unchanged. */
 export const carriedRequestOf = (
@@ -79,16 +103,21 @@ export const carriedRequestOf = (
   const content = { thread, ...(tools !== undefined && { tools }) }
   return {
     ...request,
-    prompt: new CarriedPrompt(whole, content, promptSource(source, request)),
+    ...askedServers(content),
+    prompt: new CarriedPrompt(whole, promptOf(content), promptSource(source, request, content)),
     carried: { api, lack, hosted, maxHostedUses, compacts, endUsers: [...new Set(endUsers.map(({ id }) => id))] },
   }
 }
 
 const promptSource = (
-  { body, exact: places, read }: RequestSource,
+  { body, exact, read }: RequestSource,
   { params }: Pick<ExchangeRequest, "params">,
-): PromptSource => ({
-  readAgain: body.length < longBytes ? undefined : () => read(body),
-  exact: places && { body, places },
-  output: params?.output === "json" ? undefined : params?.output,
-})
+  prompt: Pick<ExchangeRequest, "thread" | "tools">,
+): PromptSource => {
+  const places = placesInPrompt(prompt, exact)
+  return {
+    readAgain: body.length < longBytes ? undefined : () => read(body),
+    exact: places && { body, places },
+    output: params?.output === "json" ? undefined : params?.output,
+  }
+}

@@ -9,23 +9,26 @@ import type { Bill } from "../../calls/settle/bill.ts"
 import type { BrokenReason } from "../../calls/settle/outcome.ts"
 import { tokensOfBytes } from "../../calls/tokens/tokens.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
-import { type Charge, priceUsage, tierDimension } from "../../money/pricing.ts"
+import { type Charge, priceUsage, sumOfCharges, tierDimension } from "../../money/pricing.ts"
 import type { Parts, TextReader } from "../../policies/parts.ts"
 import { type EditText, editBlock, editJsonTexts } from "../../policies/reply/reply-blocks.ts"
 import { textOfReply } from "../../policies/texts.ts"
 import { textOfReplyOnce } from "../../policies/texts-once.ts"
+import { type AnswerBlock, isOwnBlock, type ToolResultBlock } from "../../protocol/block.ts"
 import { protocolLabel } from "../../protocol/event.ts"
 import type { Stop } from "../../protocol/exchange.ts"
 import { hostedUnits } from "../../protocol/hosted-unit.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import { entryOf } from "../../protocol/values/entry.ts"
-import { type Estimated, isImplausible, makeBill, needsEstimate } from "./bill.ts"
+import { type Estimated, isImplausible, makeBill, needsEstimate, sumOfBills } from "./bill.ts"
 import type { ChatReply } from "./chat-reply.ts"
 import { type ChatRequest, isPinned } from "./chat-request.ts"
 import { countExchange } from "./count.ts"
 import { endUsersOf } from "./end-users.ts"
 import { makePlan, type Plan } from "./plan.ts"
+import { tokensOfPrompt } from "./prompt-tokens.ts"
 import { samenessOf } from "./sameness.ts"
+import { ToolRounds, usualRounds } from "./tool-rounds.ts"
 import { ChatWork } from "./work.ts"
 
 type ChatAsked = Asked<ChatRequest, ChatReply>
@@ -49,11 +52,29 @@ export const chat: Kind<ChatRequest, ChatReply> = {
       return isWhole || !parts.has("text") ? text : Effect.map(text, (read) => [read, ...more].join("\n"))
     }
   },
+  completed: ({ servers, ...request }, { services, caller }) =>
+    servers &&
+    Effect.map(services.serverTools.open(servers.tools, caller, services.run), (offered) => ({
+      ...request,
+      servers,
+      offered,
+    })),
   plan: (asked) => {
     const { request, caller, catalogue, nowMs } = asked
     return Result.map(makePlan(request, caller, catalogue, nowMs), (plan) => new ChatTask(asked, plan))
   },
 }
+
+const roundsOf = ({ servers, offered, params, meta }: ChatRequest, requestId: string): ToolRounds | undefined =>
+  servers &&
+  offered &&
+  new ToolRounds({
+    offered,
+    asked: servers,
+    maxRounds: params?.maxRounds ?? usualRounds,
+    requestId,
+    approvedId: meta?.requestId ?? requestId,
+  })
 
 class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
   readonly model: string
@@ -66,6 +87,11 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
   readonly #plan: Plan
   /** An exact count if the vendor reported none; until there is one, an estimate by bytes. */
   #estimated: Estimated | undefined
+  readonly #rounds: ToolRounds | undefined
+  /** The bills of the requests before this one. */
+  readonly #earlier: Array<Bill> = []
+  /** Results of approved calls, which the reply begins with. */
+  #first: ReadonlyArray<ToolResultBlock> = []
 
   constructor(asked: ChatAsked, plan: Plan) {
     const { request, requestId, services, caller, reply } = asked
@@ -79,8 +105,10 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
         ...(sessionId !== undefined && { sessionId }),
         ...(reply.cacheState !== undefined && { cache: reply.cacheState }),
       })
-      return this.warnings.length === 0 ? open : open + this.warnings.map((each) => reply.events.warn(each)).join("")
+      const begun = this.#first.length === 0 ? open : open + this.#resultEvents(this.#first, 0)
+      return this.warnings.length === 0 ? begun : begun + this.warnings.map((each) => reply.events.warn(each)).join("")
     }
+    const rounds = roundsOf(request, requestId)
     const { vendorRequest } = plan
     super({
       prompt: request.prompt,
@@ -98,8 +126,10 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
       maxReplyBytes: services.config.upstreamMaxBytes,
       maxOutputBytes: plan.usageLimits.outTokens * services.config.outputTokenBytes,
       replies: plan.n,
+      added: rounds?.added,
       context: services.context,
     })
+    this.#rounds = rounds
     this.#asked = asked
     this.#plan = plan
     this.model = request.model
@@ -107,12 +137,60 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
     this.targets = targets.filter((target) => isPinned(target, request.pinned))
     this.currency = plan.price.currency
     this.holdAmount = plan.holdAmount
-    this.holdTokens = plan.promptTokens + plan.outTokens
+    this.holdTokens = plan.holdTokens
     this.opening = vendorRequest.stream ? opening : undefined
   }
 
-  get cacheableReply(): CacheableReply {
-    return this
+  /** Calls of tools have effects: a reply with them is not kept for others. */
+  get cacheableReply(): CacheableReply | undefined {
+    return this.#rounds === undefined ? this : undefined
+  }
+
+  override get prepare(): ChatWork["prepare"] {
+    const rounds = this.#rounds
+    const prepare = super.prepare
+    if (rounds === undefined) return prepare
+    const prepared = (target: CallTarget) => prepare?.(target) ?? Effect.void
+    return (target) =>
+      Effect.flatMap(rounds.approved, (results) => {
+        if (results.length > 0) {
+          this.#first = results
+          this.beginWith(rounds.added, results.length)
+        }
+        return prepared(target)
+      })
+  }
+
+  get goesOn(): Task<ChatReply>["goesOn"] {
+    const rounds = this.#rounds
+    return rounds && (() => this.#nextRound(rounds))
+  }
+
+  /** Makes the model's calls, and gives their results to the client and to the next request. */
+  #nextRound(rounds: ToolRounds): Effect.Effect<boolean> {
+    const blocks = this.meter.blocks()
+    const from = rounds.blocks.length + blocks.length
+    return Effect.flatMap(rounds.make(blocks), (made) => {
+      if (made === undefined) return Effect.succeed(false)
+      const { reply } = this.#asked
+      if (this.opening !== undefined) reply.write(this.#resultEvents(made.results, from))
+      if (!made.goesOn) return Effect.succeed(false)
+      return Effect.map(this.estimate, () => {
+        const bill = this.#ownBill(undefined)
+        if (bill !== undefined) this.#earlier.push(bill)
+        this.#estimated = undefined
+        this.goOn(rounds.added, rounds.blocks.length, rounds.toolChoice)
+        return true
+      })
+    })
+  }
+
+  /** @param from the number of the first one's block */
+  #resultEvents(results: ReadonlyArray<ToolResultBlock>, from: number): string {
+    const { events } = this.#asked.reply
+    return results
+      .map(({ cacheable: _, ...result }, at) => events.toolResult?.({ i: from + at, ...result }) ?? "")
+      .join("")
   }
 
   get share(): bigint {
@@ -134,7 +212,8 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
   get estimate(): Effect.Effect<void> {
     if (!needsEstimate(this.meter, this.#plan.usageLimits)) return Effect.void
     const { services, request } = this.#asked
-    return Effect.map(countExchange(services.tokenizer, request.prompt, this.meter), (estimated) => {
+    const { added } = this.#rounds ?? {}
+    return Effect.map(countExchange(services.tokenizer, request.prompt, this.meter, added), (estimated) => {
       this.#estimated = estimated
     })
   }
@@ -151,8 +230,17 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
   }
 
   bill(broken: BrokenReason | undefined): Bill | undefined {
+    const bill = this.#ownBill(broken)
+    return this.#earlier.length === 0 ? bill : sumOfBills(bill === undefined ? this.#earlier : [...this.#earlier, bill])
+  }
+
+  /** The bill of the present request. */
+  #ownBill(broken: BrokenReason | undefined): Bill | undefined {
     const { promptTokens, usageLimits } = this.#plan
-    const estimated = this.#estimated ?? { promptTokens, outTokens: tokensOfBytes(this.meter.outputBytes) }
+    const estimated = this.#estimated ?? {
+      promptTokens: promptTokens + tokensOfPrompt(this.#rounds?.added.thread ?? [], []),
+      outTokens: tokensOfBytes(this.meter.outputBytes),
+    }
     const made = this.#asAsked(makeBill(this.meter, broken, estimated, usageLimits))
     const { region } = this.meter
     const bill = made && region !== undefined ? { ...made, region } : made
@@ -170,8 +258,11 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
     return entryOf(this.#plan.price.tiers ?? {}, served) === undefined ? undefined : served
   }
 
-  charge({ counts }: Bill): Charge {
-    return priceUsage(this.#plan.price, counts)
+  charge({ counts, requests }: Bill): Charge {
+    const { price } = this.#plan
+    return requests === undefined
+      ? priceUsage(price, counts)
+      : sumOfCharges(requests.map((each) => priceUsage(price, each)))
   }
 
   implausible(): Record<string, unknown> | undefined {
@@ -200,10 +291,13 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
 
   /** The kept text of a stream has all parts. */
   answered(parts: Parts, reader: TextReader = "rules"): string {
-    if (this.opening !== undefined) return this.meter.keptText()
-    const { replies } = this.meter
     const textOf = reader === "rules" ? textOfReply : textOfReplyOnce
-    return Array.from({ length: replies }, (_, reply) => textOf(this.meter.blocks(reply), parts)).join("\n")
+    const earlier = (this.#rounds?.blocks ?? []).filter(isOwnBlock)
+    const before = earlier.length === 0 ? [] : [textOf(earlier, parts)]
+    if (this.opening !== undefined) return [...before, this.meter.keptText()].join("\n")
+    const { replies } = this.meter
+    const texts = Array.from({ length: replies }, (_, reply) => textOf(this.meter.blocks(reply), parts))
+    return [...before, ...texts].join("\n")
   }
 
   finish(usage: SettledUsage, edit?: EditText): (balance: string) => ChatReply {
@@ -212,10 +306,10 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
     const stops = this.stops()
     const whole = this.meter.carried
     const carried = whole === undefined || edit === undefined ? whole : editJsonTexts(whole, edit)
-    const blocksOf = (reply = 0) => {
-      const blocks = this.meter.blocks(reply)
-      return edit === undefined ? blocks : blocks.map((block) => editBlock(block, edit))
-    }
+    const { blocks: earlier = [], trailing = [] } = this.#rounds ?? {}
+    const edited = (block: AnswerBlock): AnswerBlock =>
+      edit === undefined || block.t === "tool_result" ? block : editBlock(block, edit)
+    const blocksOf = (reply = 0) => [...earlier, ...this.meter.blocks(reply), ...trailing].map(edited)
     const blocks = carried === undefined ? blocksOf() : []
     const replies =
       carried === undefined ? stops?.map((_, reply) => ({ blocks: blocksOf(reply), ...this.#endOf(reply) })) : undefined

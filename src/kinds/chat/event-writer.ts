@@ -1,7 +1,16 @@
 /** Encodes t.* events: as server-sent events here; other streams frame them in their own way. */
 import type { EventEncoder } from "../../dialects/client/client-api.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
-import type { CloseEvent, Delta, EventName, ImageDelta, OpenEvent, TextDelta, WarnEvent } from "../../protocol/event.ts"
+import type {
+  CloseEvent,
+  Delta,
+  EventName,
+  ImageDelta,
+  OpenEvent,
+  TextDelta,
+  ToolResultDelta,
+  WarnEvent,
+} from "../../protocol/event.ts"
 import type { Segment } from "../../protocol/kinds/transcription.ts"
 import type { Usage } from "../../protocol/usage.ts"
 
@@ -16,6 +25,10 @@ export abstract class TwpEvents implements EventEncoder {
 
   open(data: typeof OpenEvent.Type): string {
     return this.event("t.open", JSON.stringify(data))
+  }
+
+  toolResult(delta: ToolResultDelta): string {
+    return this.event("t.delta", JSON.stringify(delta))
   }
 
   picture(delta: typeof ImageDelta.Type): string {

@@ -6,7 +6,7 @@ import type { Block, Message } from "../../protocol/block.ts"
 import type { ExchangeRequest } from "../../protocol/exchange.ts"
 import { textUnlike } from "../../protocol/json/json-text.ts"
 import { textsAt } from "../../protocol/json/json-texts.ts"
-import { isFunctionTool, type TextTool, type VendorTool } from "../../protocol/tool.ts"
+import { isFunctionTool, isServerTools, type TextTool, type VendorTool } from "../../protocol/tool.ts"
 
 /** The body of a request, and the positions of such texts in it. */
 export interface ExactSource {
@@ -41,7 +41,7 @@ export const placesOfExchange = (
   return {
     blocks,
     tools: tools.flatMap((each, tool) =>
-      isFunctionTool(each) ? [{ tool, path: `${before}tools.${tool}.inputSchema` }] : [],
+      !isServerTools(each) && isFunctionTool(each) ? [{ tool, path: `${before}tools.${tool}.inputSchema` }] : [],
     ),
     output,
   }

@@ -22,6 +22,9 @@ import type { OrgEntry } from "../../tenants/tenants.ts"
 import type { UsageLimits } from "./bill.ts"
 import { type ChatRequest, isPinned } from "./chat-request.ts"
 import type { PromptParams } from "./prompt.ts"
+import { tokensOfPrompt } from "./prompt-tokens.ts"
+import { tokensOfRound } from "./round-results.ts"
+import { usualRounds } from "./tool-rounds.ts"
 
 export interface Plan {
   readonly entry: ModelEntry
@@ -31,6 +34,8 @@ export interface Plan {
   readonly promptTokens: number
   /** The most tokens of all replies. */
   readonly outTokens: number
+  /** The most tokens of all requests. */
+  readonly holdTokens: number
   /** The number of replies to the prompt. */
   readonly n: number
   readonly holdAmount: Amount
@@ -60,6 +65,7 @@ export const makePlan = (
       untranslatable(request, entry) ??
       pinRefusal(request, caller, entry) ??
       lackOf(request, capabilities) ??
+      severalReplies(request) ??
       tierRefusal(serviceTier, price) ??
       overflowOf(request.params?.promptTokensEstimate, params.maxTokens, entry.model.contextWindow)
     if (refusal !== undefined) return Result.fail(refusal)
@@ -74,13 +80,23 @@ export const makePlan = (
     const inTokens = promptTokens + compacted.inTokens + tokensOfUse * (uses?.most ?? 0)
     // Predicted text that the reply does not have is billed as output.
     const outTokens = (params.maxTokens + tokensOfBytes(Buffer.byteLength(prediction))) * n + compacted.outTokens
-    const mostInTokens = Math.min(mostTokensOf(inTokens), entry.model.contextWindow ?? largestContextWindow)
-    const charged = (each: Price) => maxCharge(each, inTokens, outTokens, uses, mostInTokens)
+    const rounds = roundsOf(request)
+    const charged = (each: Price) =>
+      heldOverRounds(rounds, inTokens, outTokens, (most) =>
+        maxCharge(
+          each,
+          most,
+          outTokens,
+          uses,
+          Math.min(mostTokensOf(most), entry.model.contextWindow ?? largestContextWindow),
+        ),
+      )
     return Result.succeed({
       entry,
       price,
       promptTokens,
       outTokens,
+      holdTokens: (promptTokens + outTokens) * rounds + ((rounds * (rounds - 1)) / 2) * (outTokens + tokensOfRound),
       n,
       warnings,
       // A vendor may answer at its usual tier.
@@ -93,6 +109,22 @@ export const makePlan = (
       },
     })
   })
+
+/** The most requests of an exchange: one, and one after each round of calls that the gateway makes. */
+const roundsOf = ({ offered, params }: ChatRequest): number =>
+  offered === undefined ? 1 : 1 + (params?.maxRounds ?? usualRounds)
+
+/** The prompt of each request has the replies and the results of those before it. */
+const heldOverRounds = (
+  rounds: number,
+  inTokens: number,
+  outTokens: number,
+  charged: (inTokens: number) => Amount,
+): Amount => {
+  let sum = 0n
+  for (let round = 0; round < rounds; round++) sum += charged(inTokens + round * (outTokens + tokensOfRound))
+  return sum
+}
 
 /** Refuses a field that only a vendor of the client's own API supports, if the model has no such target. */
 const untranslatable = ({ carried }: ChatRequest, { targets }: ModelEntry): PlanError | undefined =>
@@ -110,18 +142,26 @@ const pinRefusal = (
     ? undefined
     : invalidInput([{ path: "cachedContent", message: "was made for another model" }])
 
+/** The gateway makes the calls of one reply. */
+const severalReplies = ({ servers, params }: ChatRequest): PlanError | undefined =>
+  servers === undefined || (params?.n ?? 1) === 1
+    ? undefined
+    : invalidInput([{ path: "params.n", message: "must be 1 with tools of servers" }])
+
 /** A vendor counts the schema of an output as input. */
 const tokensOfSchema = (schema: object): number => tokensOfBytes(Buffer.byteLength(JSON.stringify(schema)))
 
 /** The tokens of the prompt that are held: the caller's estimate can only raise the gateway's own count. */
 const heldPromptTokens = (
-  { params, prompt }: ChatRequest,
+  { params, prompt, offered }: ChatRequest,
   { model: { contextWindow = largestContextWindow } }: ModelEntry,
   maxTokens: number,
 ): number =>
   Math.max(
     params?.promptTokensEstimate ?? 0,
-    prompt.tokens + (typeof params?.output === "object" ? tokensOfSchema(params.output.schema) : 0),
+    prompt.tokens +
+      (offered === undefined ? 0 : tokensOfPrompt([], offered.functions)) +
+      (typeof params?.output === "object" ? tokensOfSchema(params.output.schema) : 0),
     // Media and stored contents of unknown size can fill the model's context window.
     prompt.hasRemoteMedia || params?.vendorOptions?.gemini?.cachedContent !== undefined ? contextWindow - maxTokens : 0,
   )
@@ -200,7 +240,10 @@ export const vendorRequestOf = (
 })
 
 /** Refuses what the model does not support. */
-function lackOf({ prompt, params }: ChatRequest, capabilities: ReadonlySet<Capability>): PlanError | undefined {
+function lackOf(
+  { prompt, params, offered }: ChatRequest,
+  capabilities: ReadonlySet<Capability>,
+): PlanError | undefined {
   const uses = (kind: Block["t"]) => prompt.kinds.has(kind)
   const lacks = (capability: Capability) =>
     serviceError("bad_request", `This model does not support ${capability}`, { detail: { capability } })
@@ -211,7 +254,7 @@ function lackOf({ prompt, params }: ChatRequest, capabilities: ReadonlySet<Capab
   // Sound and video are files to a model that takes files.
   if (uses("video") && !capabilities.has("videos") && !capabilities.has("files")) return lacks("videos")
   if (uses("audio") && !capabilities.has("audio") && !capabilities.has("files")) return lacks("audio")
-  const usesTools = prompt.hasTools || uses("tool_call") || uses("tool_result")
+  const usesTools = prompt.hasTools || (offered?.functions.length ?? 0) > 0 || uses("tool_call") || uses("tool_result")
   if (usesTools && !capabilities.has("tools")) return lacks("tools")
   const reasoning = params === undefined ? "off" : (levelOf(params) ?? "off")
   return reasoning !== "off" && !capabilities.has("reasoning") ? lacks("reasoning") : undefined

@@ -18,7 +18,8 @@ import { type Block, everyBlock, type Message, type ReplyBlock } from "../../pro
 import type { Org } from "../../protocol/catalogue/tenant.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { ServiceError } from "../../protocol/error.ts"
-import type { ExchangeRequest, StructuredOutput } from "../../protocol/exchange.ts"
+import type { StructuredOutput } from "../../protocol/exchange.ts"
+import type { FunctionTool, Tool } from "../../protocol/tool.ts"
 import { type ExactContent, type ExactSource, exactContent } from "./exact-content.ts"
 import { offerTo } from "./offer.ts"
 import { hasRemoteMedia, type PromptParts, partsOfPrompt, tokensOfPrompt } from "./prompt-tokens.ts"
@@ -30,6 +31,14 @@ export interface PromptParams extends Omit<VendorRequest, "thread" | "tools"> {
   readonly isUnsealed?: true
   /** The organisation's rule for tools that vendors run, if the target does not have them. */
   readonly lostTools?: Org["hostedTools"]
+  /** The part of the prompt that the gateway adds; absent if there is none. */
+  readonly added?: AddedPrompt | undefined
+}
+
+/** Tools of servers, and the rounds of their calls, after the client's own thread and tools. */
+export interface AddedPrompt {
+  readonly thread: ReadonlyArray<Message>
+  readonly tools: ReadonlyArray<FunctionTool>
 }
 
 /** The part of a target that a prompt needs to be written for it. */
@@ -89,7 +98,10 @@ export interface PromptSource {
   readonly output?: StructuredOutput | undefined
 }
 
-export type PromptContent = Pick<ExchangeRequest, "thread" | "tools">
+export interface PromptContent {
+  readonly thread: ReadonlyArray<Message>
+  readonly tools?: ReadonlyArray<Tool>
+}
 
 /**
  * A prompt in memory. A prompt that can be read again is released when it has been written for a target: it is needed again
@@ -167,7 +179,11 @@ export class OwnPrompt implements Prompt {
 
   encode({ dialect: { chat } }: EncodingTarget, params: PromptParams): EncodedPrompt {
     if (chat === undefined) throw new Error("A target without chat was called")
-    const encoded = encodePrompt(chat, this.#exact(params.output), params, this.kinds.has("vendor"))
+    const { added, ...asked } = params
+    const content = this.#exact(params.output)
+    const whole = added === undefined ? content : withAdded(content, added)
+    const hasOwnBlocks = this.kinds.has("vendor") || (added !== undefined && kindsOf(added.thread).has("vendor"))
+    const encoded = encodePrompt(chat, whole, asked, hasOwnBlocks)
     this.letGo()
     return encoded
   }
@@ -187,11 +203,17 @@ export const kindsOf = (thread: ReadonlyArray<Message>): ReadonlySet<Block["t"]>
   return kinds
 }
 
+const withAdded = ({ thread, tools, ...content }: ExactContent, added: AddedPrompt): ExactContent => ({
+  ...content,
+  thread: [...thread, ...added.thread],
+  tools: [...tools, ...added.tools],
+})
+
 /** @param hasOwnBlocks whether there are blocks of vendors' tools */
 export const encodePrompt = (
   chat: ChatDialect,
   { thread, tools, outputJson }: ExactContent,
-  params: PromptParams,
+  params: Omit<PromptParams, "added">,
   hasOwnBlocks: boolean,
 ): EncodedPrompt => {
   const { isUnsealed, lostTools: _, ...asked } = params

@@ -13,7 +13,7 @@ import type { UsageMeter } from "./usage-meter.ts"
 
 /** The client of a stream. */
 export interface ChatClient {
-  readonly events: EventEncoder
+  readonly events: Pick<EventEncoder, "delta" | "frame">
   readonly write: (events: string) => void
 }
 

@@ -11,10 +11,11 @@ import type { EncodeRefusal, SentRequest } from "../../dialects/wire.ts"
 import { inputTokens } from "../../money/pricing.ts"
 import type { Vendor } from "../../protocol/catalogue/vendor.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
+import type { ToolChoice } from "../../protocol/exchange.ts"
 import { recordNewFields } from "../../telemetry/metrics.ts"
 import { isEventStream, type UpstreamHead } from "../../upstream/client.ts"
-import type { EncodedPrompt, Prompt, PromptParams } from "./prompt.ts"
-import { ChatReader, type ReaderOptions, takeEvents } from "./reader.ts"
+import type { AddedPrompt, EncodedPrompt, Prompt, PromptParams } from "./prompt.ts"
+import { type ChatClient, ChatReader, type ReaderOptions, takeEvents } from "./reader.ts"
 import { lineOf, type ReplyNotes, readLine } from "./reply-lines.ts"
 import { chatSpan } from "./span.ts"
 import { UsageMeter } from "./usage-meter.ts"
@@ -37,15 +38,23 @@ export interface ChatWorkOptions extends ReaderOptions {
   readonly endUsersAt?: ((vendor: Pick<Vendor, "endUser">) => PromptParams["endUsers"]) | undefined
   /** Whether the reply is kept whole, also where it is a stream. */
   readonly isKept?: boolean
+  /** The part of the prompt that the gateway adds; absent if there is none. */
+  readonly added?: AddedPrompt | undefined
   readonly context: Context.Context<never>
 }
 
 export class ChatWork implements Work {
   /** Receives the lines of the reply as they arrive. */
   tap: CacheableReply["tap"]
-  readonly meter: UsageMeter
+  /** Of the request that is made now. */
+  meter: UsageMeter
   readonly warnings: Array<WarnEvent>
   readonly #options: ChatWorkOptions
+  /** Blocks of the reply before this request's, and whether the client has its beginning. */
+  #earlierBlocks = 0
+  #hasBegun = false
+  #added: AddedPrompt | undefined
+  #toolChoice: ToolChoice | undefined
   /** Whether the target that was asked last got the client's own request. */
   #carries = false
   /** The fields of the client's own request, if that target got it. */
@@ -59,8 +68,33 @@ export class ChatWork implements Work {
 
   constructor(options: ChatWorkOptions) {
     this.#options = options
-    this.meter = new UsageMeter({ keepsBlocks: options.client === undefined || options.isKept === true })
+    this.#added = options.added
+    this.#toolChoice = options.vendorRequest.toolChoice
+    this.meter = this.#newMeter()
     this.warnings = [...options.warnings]
+  }
+
+  #newMeter(): UsageMeter {
+    const { client, isKept, added } = this.#options
+    return new UsageMeter({ keepsBlocks: client === undefined || isKept === true || added !== undefined })
+  }
+
+  /** The reply begins with blocks that no request has made. */
+  protected beginWith(added: AddedPrompt, blocks: number): void {
+    this.#added = added
+    this.#earlierBlocks = blocks
+  }
+
+  /**
+   * The next request goes on from here.
+   * @param blocks of the reply so far
+   */
+  protected goOn(added: AddedPrompt, blocks: number, toolChoice: ToolChoice | undefined): void {
+    this.beginWith(added, blocks)
+    this.#hasBegun = true
+    this.#toolChoice = toolChoice
+    this.#unsealedFor = undefined
+    this.meter = this.#newMeter()
   }
 
   unseal(target: CallTarget): boolean {
@@ -94,6 +128,8 @@ export class ChatWork implements Work {
       ...(endUsers !== undefined && { endUsers }),
       ...(this.#unsealedFor === target.key && { isUnsealed: true }),
       ...(lostTools !== undefined && { lostTools }),
+      toolChoice: this.#toolChoice,
+      ...(this.#added !== undefined && { added: this.#added }),
     }
   }
 
@@ -119,7 +155,14 @@ export class ChatWork implements Work {
     // A vendor may stream although the client asked for a whole reply, or the reverse: that is translated.
     const carries = this.#carries && isEventStream(head) === (this.#options.client !== undefined)
     const functionsOfTexts = this.#functionsOfTexts
-    const options = { ...this.#options, carries, functionsOfTexts, ...(tap !== undefined && { tap: told }) }
+    const options = {
+      ...this.#options,
+      carries,
+      functionsOfTexts,
+      ...(tap !== undefined && { tap: told }),
+      ...(this.#hasBegun && { opening: none }),
+      ...(this.#earlierBlocks > 0 && { client: laterClient(this.#options.client, this.#earlierBlocks) }),
+    }
     return new ChatReader(chat, isEventStream(head), this.meter, options)
   }
 
@@ -152,6 +195,17 @@ export class ChatWork implements Work {
     recordOperation(this.#options.context, "chat", target, millis, used, error)
   }
 }
+
+const none = () => ""
+
+/** The client of a later request, whose blocks have numbers of their own. */
+const laterClient = (client: ChatClient | undefined, earlierBlocks: number): ChatClient | undefined =>
+  client && {
+    write: client.write.bind(client),
+    events: {
+      delta: (delta, json) => client.events.delta({ ...delta, i: delta.i + earlierBlocks }, json),
+    },
+  }
 
 /** The catalogue refuses such targets. */
 const noChat: EncodeRefusal = { capability: "chat", message: "this vendor has no chat" }

@@ -9,7 +9,7 @@ import type { VendorEvent } from "../../dialects/chat-dialect.ts"
 import type { EventEncoder } from "../../dialects/client/client-api.ts"
 import type { JsonObject } from "../../dialects/parse/json.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
-import type { CloseEvent, Delta, ImageDelta, OpenEvent, WarnEvent } from "../../protocol/event.ts"
+import type { CloseEvent, Delta, ImageDelta, OpenEvent, ToolResultDelta, WarnEvent } from "../../protocol/event.ts"
 import type { JsonPath } from "../../protocol/json/json-edit.ts"
 import type { Segment } from "../../protocol/kinds/transcription.ts"
 import type { Usage } from "../../protocol/usage.ts"
@@ -36,6 +36,7 @@ export class ReviewedEvents implements EventEncoder {
   readonly heartbeat: string
   readonly contentType?: string
   readonly trailers?: NonNullable<EventEncoder["trailers"]>
+  readonly toolResult?: (delta: ToolResultDelta) => string
   readonly segment?: (segment: Segment) => string
   readonly picture?: (delta: typeof ImageDelta.Type) => string
   readonly sound?: NonNullable<EventEncoder["sound"]>
@@ -58,6 +59,8 @@ export class ReviewedEvents implements EventEncoder {
     const picture: EventEncoder["picture"] = (delta) => inner.picture?.(delta) ?? ""
     const segment = (each: Segment) => this.#segment(each)
     const frame: EventEncoder["frame"] = (each, events, at) => this.#frame(each, events, at)
+    const toolResult = (delta: ToolResultDelta) => this.#toolResult(delta)
+    if (inner.toolResult !== undefined) this.toolResult = toolResult
     if (inner.sound !== undefined) this.sound = sound
     if (inner.picture !== undefined) this.picture = picture
     if (inner.segment !== undefined) this.segment = segment
@@ -199,6 +202,13 @@ export class ReviewedEvents implements EventEncoder {
     return v === delta.v ? delta : { ...delta, v }
   }
 
+  /** The result of a call ends the texts before it. It has been reviewed in a call of its own. */
+  #toolResult(delta: ToolResultDelta): string {
+    if (this.#isDenied) return ""
+    this.#channels.end()
+    return this.#after({ kind: "result", delta, piece: undefined })
+  }
+
   #segment(segment: Segment): string {
     if (this.#isDenied) return ""
     const text = this.#review.whole(segment.text, "text", false)
@@ -222,7 +232,7 @@ export class ReviewedEvents implements EventEncoder {
     for (let at = 0; at < this.#waiting.length; at++) {
       const first = this.#waiting[at]
       if (first === undefined) break
-      const made = first.kind === "frame" ? this.#madeFrame(first) : this.#madeDelta(first, at)
+      const made = this.#made(first, at)
       if (made === undefined) break
       if (typeof made === "string") {
         flush()
@@ -242,6 +252,11 @@ export class ReviewedEvents implements EventEncoder {
     else if (count === this.#waiting.length) this.#waiting.length = 0
     else if (count > 0) this.#waiting.splice(0, count)
     return text
+  }
+
+  #made(waiting: Waiting, at: number): Delta | string | undefined {
+    if (waiting.kind === "result") return this.#inner.toolResult?.(waiting.delta) ?? ""
+    return waiting.kind === "frame" ? this.#madeFrame(waiting) : this.#madeDelta(waiting, at)
   }
 
   /**

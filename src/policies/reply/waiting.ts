@@ -1,6 +1,6 @@
 /** Events of a stream that wait until their text is clear. */
 import type { VendorFrame } from "../../dialects/carry/vendor-frame.ts"
-import type { Delta } from "../../protocol/event.ts"
+import type { Delta, ToolResultDelta } from "../../protocol/event.ts"
 import type { JsonPath } from "../../protocol/json/json-edit.ts"
 import type { Channel } from "./channel.ts"
 
@@ -23,6 +23,7 @@ export interface WaitingDelta {
 /** An event that waits until its text is clear. */
 export type Waiting =
   | WaitingDelta
+  | { readonly kind: "result"; readonly delta: ToolResultDelta; readonly piece: undefined }
   | { readonly kind: "frame"; readonly frame: VendorFrame; readonly pieces: ReadonlyArray<Piece> }
 
 /** Adds a text to its channel. */

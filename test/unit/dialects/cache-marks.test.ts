@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest"
 import { decodeMessagesRequest } from "../../../src/dialects/anthropic/client-request.ts"
 import type { VendorRequest } from "../../../src/dialects/chat-dialect.ts"
 import { type JsonObject, objectAt, objectsAt, parseObject } from "../../../src/dialects/parse/json.ts"
+import { promptOf } from "../../../src/kinds/chat/sent-prompt.ts"
 import { ExchangeRequest } from "../../../src/protocol/exchange.ts"
 import { isFunctionTool } from "../../../src/protocol/tool.ts"
 import { chatOf } from "../../support/chat-of.ts"
@@ -37,7 +38,7 @@ const bodies: ReadonlyArray<readonly [marked: string, converse: string, body: ob
 const requestOf = (body: object, model: string): VendorRequest => {
   const place = { model: "", stream: false, isArray: false, counts: false }
   const { exchange } = Result.getOrThrow(decodeMessagesRequest({ model: "m", max_tokens: 9, ...body }, place))
-  const { thread, tools = [] } = Schema.decodeUnknownSync(ExchangeRequest)(exchange)
+  const { thread, tools = [] } = promptOf(Schema.decodeUnknownSync(ExchangeRequest)(exchange))
   return {
     model,
     thread,

@@ -10,6 +10,7 @@ import type { ReplyContext } from "../../../src/dialects/client/client-api.ts"
 import { clientApis } from "../../../src/dialects/client/client-apis.ts"
 import { chatDialects } from "../../../src/dialects/index.ts"
 import { parseObject } from "../../../src/dialects/parse/json.ts"
+import { promptOf } from "../../../src/kinds/chat/sent-prompt.ts"
 import { checkCall } from "../../../src/kinds/decode.ts"
 import type { Block, Message } from "../../../src/protocol/block.ts"
 import type { Delta } from "../../../src/protocol/event.ts"
@@ -94,7 +95,7 @@ const same = (thread: ReadonlyArray<Message>, { choice, ...asked }: typeof Asked
 })
 
 const readBack = ({ thread, tools, params }: ExchangeRequest) => ({
-  said: said(thread),
+  said: said(promptOf({ thread }).thread),
   maxTokens: params?.maxTokens,
   temperature: params?.temperature,
   stop: params?.stop,

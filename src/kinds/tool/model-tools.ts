@@ -1,0 +1,145 @@
+/** Tools of servers for models: listed for an exchange, and called for it, each call a call of its own. */
+import { Effect, Layer, Result, Schema } from "effect"
+import { newRequestId } from "../../calls/calls.ts"
+import { type OfferedTools, ServerTools, unknownServer } from "../../calls/server-tools.ts"
+import type { RunCall } from "../../calls/services.ts"
+import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
+import { parseObject } from "../../dialects/parse/json.ts"
+import type { Caller } from "../../identity/caller.ts"
+import type { ToolCallBlock, ToolResultBlock } from "../../protocol/block.ts"
+import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { JsonObject } from "../../protocol/mcp/message.ts"
+import type { ServerTools as AskedTools, FunctionTool } from "../../protocol/tool.ts"
+import { fingerprint } from "../../protocol/values/canonical.ts"
+import { CallerTools, type FoundTool } from "../../tool-servers/caller-tools.ts"
+import { callerAsOwner, type SessionOwner } from "../../tool-servers/session-owner.ts"
+import { ToolSessions } from "../../tool-servers/tool-sessions.ts"
+import { joinedName } from "../../tools/tool-names.ts"
+import { CapturedReply } from "./captured-reply.ts"
+import { modelNames } from "./model-names.ts"
+import { resultOfCall } from "./result-of-call.ts"
+import { makeTool } from "./tool.ts"
+
+/** A tool as a model knows it. */
+interface ModelTool {
+  readonly found: FoundTool
+  readonly needsApproval: boolean
+}
+
+const needsApproval = ({ approval = "never" }: AskedTools, name: string): boolean =>
+  typeof approval === "string" ? approval === "always" : approval.includes(name)
+
+const readInput = Schema.decodeUnknownResult(Schema.Record(Schema.String, Schema.Json))
+
+export const layerModelTools = Layer.effect(
+  ServerTools,
+  Effect.gen(function* () {
+    const tools = yield* CallerTools
+    const kind = makeTool(yield* ToolSessions)
+
+    const toolsOf = Effect.fnUntraced(function* (
+      asked: AskedTools,
+      entries: ReadonlyArray<ToolServerEntry>,
+      caller: Caller,
+      owner: SessionOwner,
+    ): Effect.fn.Return<ReadonlyArray<ModelTool>, ServiceError> {
+      const entry = entries.find(({ server }) => server.id === asked.server)
+      if (entry === undefined) return yield* unknownServer(asked.server)
+      const found = yield* Effect.mapError(tools.toolsOf(caller, entry, owner), ({ needed, cause }) =>
+        needed === undefined
+          ? serviceError("upstream_error", `The server of tools ${asked.server} does not list its tools`, { cause })
+          : serviceError("forbidden", needed.message, {
+              detail: {
+                reason: "account_needed",
+                server: needed.server,
+                ...(needed.path !== undefined && { path: needed.path }),
+              },
+            }),
+      )
+      return found.flatMap((each) =>
+        asked.allow === undefined || asked.allow.includes(each.name)
+          ? [{ found: each, needsApproval: needsApproval(asked, each.name) }]
+          : [],
+      )
+    })
+
+    const call = Effect.fnUntraced(function* (
+      { found: { entry, own, name, parameters } }: ModelTool,
+      { id, input }: ToolCallBlock,
+      requestId: string,
+      { caller, owner, run }: { readonly caller: Caller; readonly owner: SessionOwner; readonly run: RunCall },
+    ): Effect.fn.Return<ToolResultBlock> {
+      const read = readInput(input)
+      if (Result.isFailure(read) || "$raw" in input) return failed(id, "The arguments are no JSON object.")
+      const params: JsonObject = { name: own, arguments: read.success }
+      const handle = joinedName(entry.server.id, name)
+      const reply = new CapturedReply()
+      yield* run(
+        {
+          requestId: newRequestId(),
+          caller,
+          kind,
+          decoded: Result.succeed({
+            request: {
+              entry,
+              method: "tools/call" as const,
+              name: own,
+              handle,
+              prices: entry.priceOf(own),
+              parameters,
+              text: JSON.stringify({ jsonrpc: "2.0", id: requestId, method: "tools/call", params }),
+              params,
+              owner,
+              client: { isStateless: true, isJoined: false, notify: () => {}, requestIdFor: undefined },
+              meta: { requestId },
+            },
+            payloadHash: fingerprint([handle, "tools/call", params]),
+          }),
+        },
+        reply,
+      )
+      const { captured } = reply
+      if (captured.t === "error") return failed(id, `The call has failed: ${captured.message}`)
+      return resultOfCall(id, parseObject(captured.text) ?? {})
+    })
+
+    return {
+      open: Effect.fnUntraced(function* (
+        asked: ReadonlyArray<AskedTools>,
+        caller: Caller,
+        run: RunCall,
+      ): Effect.fn.Return<OfferedTools, ServiceError> {
+        const owner = callerAsOwner(caller)
+        const entries = tools.servers(caller)
+        const listed = yield* Effect.forEach(asked, (each) => toolsOf(each, entries, caller, owner), {
+          concurrency: "unbounded",
+        })
+        const named = modelNames(listed.flat(), ({ found }) => joinedName(found.entry.server.id, found.name))
+        return {
+          functions: [...named].map(([name, { found }]) => functionOf(name, found)),
+          has: (name) => named.has(name),
+          needsApproval: (name) => named.get(name)?.needsApproval === true,
+          call: (block, requestId) => {
+            const tool = named.get(block.name)
+            return tool === undefined
+              ? Effect.succeed(failed(block.id, "There is no such tool."))
+              : call(tool, block, requestId, { caller, owner, run })
+          },
+        }
+      }),
+    }
+  }),
+)
+
+const failed = (id: string, v: string): ToolResultBlock => ({ t: "tool_result", id, v, isError: true })
+
+const functionOf = (name: string, { definition }: FoundTool): FunctionTool => {
+  const { description, inputSchema } = definition
+  return {
+    name,
+    ...(typeof description === "string" && { description }),
+    inputSchema: isJsonObject(inputSchema) ? inputSchema : { type: "object" },
+  }
+}
+
+const isJsonObject = Schema.is(Schema.JsonObject)
