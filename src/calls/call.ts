@@ -173,14 +173,14 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
 
 /** A request with the parts that other services know, for a model that its caller may use. */
 const completed = <Request extends CallRequest, Body extends object>(
-  services: CallServices,
+  { catalogue, openTools }: CallServices,
   kind: Kind<Request, Body>,
   decoded: DecodedCall<Request, Body>,
   caller: Caller,
 ): Effect.Effect<DecodedCall<Request, Body>, ServiceError> => {
-  const catalogue = services.catalogue.current()
-  if (isForbidden(kind.modelOf(decoded.request), caller, catalogue)) return Effect.succeed(decoded)
-  const more = kind.completed?.(decoded.request, { services, caller, catalogue })
+  if (kind.completed === undefined || isForbidden(kind.modelOf(decoded.request), caller, catalogue.current()))
+    return Effect.succeed(decoded)
+  const more = kind.completed(decoded.request, { openTools, caller, marks: decoded.masked?.marks })
   return more === undefined ? Effect.succeed(decoded) : Effect.map(more, (request) => ({ ...decoded, request }))
 }
 

@@ -34,8 +34,9 @@ import type { CallRequest } from "./kind.ts"
 import { type CallPrice, priceCall } from "./price-call.ts"
 import { ClientReply } from "./reply/reply.ts"
 import type { WaitingBytes } from "./reply/reply-buffer.ts"
-import { ServerTools } from "./server-tools.ts"
-import type { CallServices, OpenCall, OpenSession, RunCall } from "./services.ts"
+import { type CallsWithin, ServerTools } from "./server-tools.ts"
+import type { CallServices, OpenCall, OpenSession } from "./services.ts"
+import { engineAccountOf } from "./settle/engine-account.ts"
 import { FirstRecords } from "./settle/first-records.ts"
 import { keepLeases } from "./settle/leases.ts"
 import { Tokenizer } from "./tokens/tokenizer.ts"
@@ -46,7 +47,7 @@ export class Calls extends Context.Service<
   Calls,
   {
     /** Runs a call in this fiber, to its last event. Interrupted, it settles before it ends. */
-    readonly run: RunCall
+    readonly run: CallsWithin["run"]
     /** Prices a call; nothing is held or asked. A call that is refused is refused on its connection. */
     readonly price: <Request extends CallRequest, Body extends object>(
       call: Call<Request, Body>,
@@ -79,8 +80,7 @@ export class Calls extends Context.Service<
       const books = yield* Ledger
       const serverTools = yield* ServerTools
       const services: CallServices = {
-        run: (call, connection) => run(call, connection),
-        serverTools,
+        openTools: (asked, caller, marks) => serverTools.open(within, asked, caller, marks),
         config,
         context,
         catalogue: yield* Catalogue,
@@ -130,7 +130,7 @@ export class Calls extends Context.Service<
         return whenEmpty
       })
       yield* Effect.addFinalizer(() => endAll)
-      const run: RunCall = (call, connection) =>
+      const run: CallsWithin["run"] = (call, connection) =>
         Effect.withFiber((fiber) => {
           const reply = replyTo(connection)
           const traceId = traceIdOf(fiber)
@@ -146,6 +146,7 @@ export class Calls extends Context.Service<
             }),
           )
         })
+      const within: CallsWithin = { run, engineAccount: (caller) => engineAccountOf(services, caller) }
       yield* keepLeases({
         ledger,
         gate,

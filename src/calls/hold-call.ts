@@ -157,7 +157,8 @@ const conversationOf = <Body extends object>(
   const conversation: Conversation = makeConversation({
     requestId: call.requestId,
     client:
-      atVendor === undefined
+      // Rounds of calls are made here.
+      atVendor === undefined || task.goesOn !== undefined
         ? (task.clientOf?.(client) ?? client)
         : runAtVendor(atVendor, { ...services, fork: forkIn(services), current: asked }),
     health,

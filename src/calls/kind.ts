@@ -10,6 +10,7 @@ import type { Marked } from "../media/marked.ts"
 import type { Amount } from "../money/amount.ts"
 import type { Charge } from "../money/pricing.ts"
 import type { JobFacts } from "../money/settlement.ts"
+import type { Marks } from "../policies/masks/marks.ts"
 import type { Parts, TextOfParts, TextReader } from "../policies/parts.ts"
 import type { EditText } from "../policies/reply/reply-blocks.ts"
 import type { ReplyCaching } from "../protocol/control/reply-cache.ts"
@@ -17,6 +18,7 @@ import type { ServiceError } from "../protocol/error.ts"
 import type { ExchangeMeta, Stop } from "../protocol/exchange.ts"
 import type { Timeouts } from "../protocol/timeout-tiers.ts"
 import type { VendorClient } from "../upstream/client.ts"
+import type { OpenTools } from "./offered-tools.ts"
 import type { CacheableReply } from "./reply/cacheable-reply.ts"
 import type { ClientReply } from "./reply/reply.ts"
 import type { SettledUsage } from "./reply/reply-body.ts"
@@ -51,6 +53,14 @@ export interface Asked<Request, Body extends object> {
   readonly reply: ClientReply<Body>
 }
 
+/** The sources of a request's missing parts. */
+export interface CompletingFrom {
+  readonly openTools: OpenTools
+  readonly caller: Caller
+  /** The marks in the request; undefined if it has none. */
+  readonly marks: Marks | undefined
+}
+
 /** @typeParam Body the body of a reply that is not streamed */
 export interface Kind<Request extends CallRequest, Body extends object> {
   readonly name: string
@@ -67,10 +77,7 @@ export interface Kind<Request extends CallRequest, Body extends object> {
   /** The text that inbound policies read; a string if all of it is words. */
   readonly reviewed: (request: Request) => string | TextOfParts
   /** The request with what only other services know, after its admission; absent if a request has all. */
-  readonly completed?: (
-    request: Request,
-    asked: Pick<Asked<Request, Body>, "services" | "caller" | "catalogue">,
-  ) => Effect.Effect<Request, ServiceError> | undefined
+  readonly completed?: (request: Request, asked: CompletingFrom) => Effect.Effect<Request, ServiceError> | undefined
   /** Decides the model, price, targets and hold, before money or vendors are involved. */
   readonly plan: (asked: Asked<Request, Body>) => Result.Result<Task<Body>, PlanError>
 }

@@ -32,9 +32,12 @@ export const priceCall = Effect.fnUntraced(function* <Request extends CallReques
   const { kind, requestId } = call
   const lacking = lackingCapability(call)
   if (lacking !== undefined) return yield* lacking
-  const { request, begun } = yield* Effect.fromResult(call.decoded)
-  const caller = yield* Effect.fromResult(withTags(call.caller, request.meta?.tags))
+  const { request: asked, begun, masked } = yield* Effect.fromResult(call.decoded)
+  const caller = yield* Effect.fromResult(withTags(call.caller, asked.meta?.tags))
   const catalogue = services.catalogue.current()
+  const { openTools } = services
+  const more = kind.completed?.(asked, { openTools, caller, marks: masked?.marks })
+  const request = more === undefined ? asked : yield* more
   const nowMs = services.nowMs()
   const task = yield* Effect.fromResult(kind.plan({ services, requestId, request, caller, catalogue, nowMs, reply }))
   yield* Effect.promise(async () => task.marked?.close?.())

@@ -1,39 +1,28 @@
-/** Tools of the catalogue's servers in exchanges: the model calls them, and the gateway makes the calls. */
+/** The way to the tools of the catalogue's servers, for exchanges. */
 import { Context, Effect } from "effect"
 import type { Caller } from "../identity/caller.ts"
-import type { ToolCallBlock, ToolResultBlock } from "../protocol/block.ts"
+import type { EngineAccount } from "../policies/engines/engine-price.ts"
 import { type ServiceError, serviceError } from "../protocol/error.ts"
-import type { ServerTools as AskedTools, FunctionTool } from "../protocol/tool.ts"
-import type { RunCall } from "./services.ts"
+import type { Connection } from "./connection.ts"
+import type { Call } from "./held-call.ts"
+import type { CallRequest } from "./kind.ts"
+import type { OfferedTools, OpenTools } from "./offered-tools.ts"
 
-/** The tools of one exchange. */
-export interface OfferedTools {
-  /** The tools, as the model gets them. */
-  readonly functions: ReadonlyArray<FunctionTool>
-  /** Whether the model's name of a tool is one of them. */
-  readonly has: (name: string) => boolean
-  /** Whether its calls end the exchange until the client approves them. */
-  readonly needsApproval: (name: string) => boolean
-  /**
-   * Makes a call of the model: it is admitted, held, settled and recorded as a call of its own. A call that fails has a result that
-   * says so.
-   * @param requestId under which it is made once
-   */
-  readonly call: (call: ToolCallBlock, requestId: string) => Effect.Effect<ToolResultBlock>
-}
-
-interface ToolsInExchanges {
-  /** Fails if the caller may use none of a server's tools, or a server does not list them. */
-  readonly open: (
-    asked: ReadonlyArray<AskedTools>,
-    caller: Caller,
-    run: RunCall,
-  ) => Effect.Effect<OfferedTools, ServiceError>
+/** The supervisor of calls, as a call that makes others knows it. */
+export interface CallsWithin {
+  readonly run: <Request extends CallRequest, Body extends object>(
+    call: Call<Request, Body>,
+    connection: Connection<Body>,
+  ) => Effect.Effect<void>
+  /** The account of engines that mask for a caller. */
+  readonly engineAccount: (caller: Caller) => EngineAccount
 }
 
 /** Without servers, none is known. */
-export const ServerTools = Context.Reference<ToolsInExchanges>("weir/calls/ServerTools", {
-  defaultValue: () => ({ open: ([asked]) => Effect.fail(unknownServer(asked?.server ?? "")) }),
+export const ServerTools = Context.Reference<{
+  readonly open: (within: CallsWithin, ...asked: Parameters<OpenTools>) => Effect.Effect<OfferedTools, ServiceError>
+}>("weir/calls/ServerTools", {
+  defaultValue: () => ({ open: (_, [asked]) => Effect.fail(unknownServer(asked?.server ?? "")) }),
 })
 
 export const unknownServer = (server: string): ServiceError =>

@@ -1,5 +1,5 @@
 /** The services that calls of every kind need, and the calls that run. */
-import type { Context, Effect } from "effect"
+import type { Context } from "effect"
 import type { Gate } from "../admission/gate.ts"
 import type { Overload } from "../admission/overload.ts"
 import type { Sessions } from "../admission/sessions.ts"
@@ -23,10 +23,7 @@ import type { Sealer } from "../store/seal.ts"
 import type { ExchangeReports } from "../telemetry/exchange-reports.ts"
 import type { VendorClient } from "../upstream/client.ts"
 import type { TargetHealth } from "../upstream/health.ts"
-import type { Connection } from "./connection.ts"
-import type { Call } from "./held-call.ts"
-import type { CallRequest } from "./kind.ts"
-import type { ServerTools } from "./server-tools.ts"
+import type { OpenTools } from "./offered-tools.ts"
 import type { FirstRecords } from "./settle/first-records.ts"
 import type { LeasedCall } from "./settle/leases.ts"
 import type { Tokenizer } from "./tokens/tokenizer.ts"
@@ -45,17 +42,9 @@ export interface RunningCall extends LeasedCall {
   readonly view: () => OpenCall
 }
 
-/** Runs a call in this fiber, to its last event; see `Calls`. */
-export type RunCall = <Request extends CallRequest, Body extends object>(
-  call: Call<Request, Body>,
-  connection: Connection<Body>,
-) => Effect.Effect<void>
-
 export interface CallServices {
-  /** Runs a call that another one makes. */
-  readonly run: RunCall
   /** The tools of servers, for exchanges that name them. */
-  readonly serverTools: typeof ServerTools.Service
+  readonly openTools: OpenTools
   readonly config: WeirConfig["Service"]
   readonly catalogue: Catalogue["Service"]
   readonly gate: Gate["Service"]

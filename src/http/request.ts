@@ -144,6 +144,13 @@ export const originOf = (
   return `${tls === undefined ? "http" : "https"}://${host}${basePath}`
 }
 
+/** The addresses under which clients may know this service: the public one, and the one that the request was sent to. */
+export const originsOf = (places: Places, request: Parameters<typeof originOf>[1]): ReadonlyArray<string> => {
+  const own = originOf(places, request)
+  const asked = places.publicUrl === undefined ? own : originOf({ ...places, publicUrl: undefined }, request)
+  return asked === own ? [own] : [own, asked]
+}
+
 /**
  * The origin for links in mails, which reach other people than the sender of the request. Outside development, undefined if
  * only the request's `Host` has it, because everybody can send any `Host`.

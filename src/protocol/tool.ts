@@ -42,6 +42,8 @@ export type VendorTool = typeof VendorTool.Type
 /** A tool that a model gets as it is. */
 export type Tool = FunctionTool | TextTool | VendorTool
 
+const names = Schema.Array(storedName(128)).check(Schema.isMaxLength(512))
+
 /**
  * Tools of a server of the catalogue: the gateway lists them for the model, makes its calls, and gives it their results, in one
  * exchange.
@@ -51,13 +53,28 @@ export const ServerTools = Schema.Struct({
   /** The id of the server. */
   server: Schema.NonEmptyString.check(Schema.isMaxLength(64)),
   /** Names of its tools, without the server; all that the caller may use if absent. */
-  allow: Schema.optionalKey(Schema.Array(storedName(128)).check(Schema.isMaxLength(512))),
-  /** The calls that end the exchange until its client approves them: of all tools, of none, or of those that are named. */
+  allow: Schema.optionalKey(names),
+  /** Names of tools that are left out. */
+  deny: Schema.optionalKey(names),
+  /**
+   * The calls that end the exchange until its client approves them: of all tools, of none (the default), of those in `always`, or
+   * of all but those in `never`.
+   */
   approval: Schema.optionalKey(
-    Schema.Union([Schema.Literals(["always", "never"]), Schema.Array(storedName(128)).check(Schema.isMaxLength(512))]),
+    Schema.Union([
+      Schema.Literals(["always", "never"]),
+      Schema.Struct({ always: Schema.optionalKey(names), never: Schema.optionalKey(names) }),
+    ]),
   ),
 })
 export type ServerTools = typeof ServerTools.Type
+
+/** Whether calls of a tool wait until the client approves them. @param name without its server */
+export const needsApproval = ({ approval = "never" }: Pick<ServerTools, "approval">, name: string): boolean => {
+  if (typeof approval === "string") return approval === "always"
+  const { always = [], never } = approval
+  return always.includes(name) || (never !== undefined && !never.includes(name))
+}
 
 export const AskedTool = Schema.Union([FunctionTool, TextTool, VendorTool, ServerTools])
 export type AskedTool = typeof AskedTool.Type

@@ -20,8 +20,9 @@ import {
   present,
   withoutEffect,
 } from "../client/fields.ts"
-import { type JsonObject, objectsAt, stringAt } from "../parse/json.ts"
+import { isObject, type JsonObject, objectsAt, stringAt } from "../parse/json.ts"
 import { markWithin, resultOf } from "../vendor/results.ts"
+import type { ServersInRequest } from "../vendor/server-tools.ts"
 import { signatureFor } from "../vendor/signature.ts"
 import { isAnthropicOwn, sealedBlock } from "../vendor/vendor-blocks.ts"
 import { isForeignCitation } from "./citations.ts"
@@ -65,7 +66,12 @@ const sourceFields: Readonly<Record<string, FieldTable>> = {
   file: all(carried, "type", "file_id"),
 }
 
-export const messageOf = (reader: FieldReader, message: JsonObject, path: string): ReadonlyArray<JsonObject> => {
+export const messageOf = (
+  reader: FieldReader,
+  message: JsonObject,
+  path: string,
+  servers: ServersInRequest,
+): ReadonlyArray<JsonObject> => {
   reader.check(all(carried, "role", "content"), message, path)
   const { role, content } = message
   if (role !== "user" && role !== "assistant" && role !== "system") {
@@ -76,9 +82,28 @@ export const messageOf = (reader: FieldReader, message: JsonObject, path: string
       ? nonEmptyText(content)
       : reader.list(content, `${path}.content`).flatMap((block, index) => {
           const at = `${path}.content.${index}`
-          return blockOf(reader, reader.object(block, at), at).map((read) => reader.placed(read, at))
+          const sent = reader.object(block, at)
+          const read = callAtServer(servers, sent) ?? blockOf(reader, sent, at)
+          return read.map((each) => reader.placed(each, at))
         })
   return blocks.length === 0 ? [] : reader.placedMessages([{ role, blocks }], path)
+}
+
+/** A call of a server's tool that the gateway has made, or its result; undefined if it is another block. */
+const callAtServer = (servers: ServersInRequest, block: JsonObject): ReadonlyArray<JsonObject> | undefined => {
+  const { type, id, name, server_name: label, input } = block
+  if (type === "mcp_tool_use") {
+    const named = servers.nameOf(label, name)
+    if (named === undefined) return undefined
+    servers.made.add(id)
+    return [{ t: "tool_call", id, name: named, input: isObject(input) ? input : {} }]
+  }
+  const { tool_use_id: of } = block
+  if (type !== "mcp_tool_result" || !servers.made.has(of)) return undefined
+  const v = objectsAt(block, "content")
+    .map((part) => stringAt(part, "text") ?? "")
+    .join("\n")
+  return [{ t: "tool_result", id: of, v, ...(block["is_error"] === true && { isError: true }) }]
 }
 
 const markIn = (reader: FieldReader, block: JsonObject, path: string): Cacheable =>

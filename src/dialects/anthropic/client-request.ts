@@ -19,6 +19,7 @@ import {
 } from "../client/fields.ts"
 import { type JsonObject, objectAt, objectsAt, stringAt } from "../parse/json.ts"
 import { messageOf, textsOf } from "./client-blocks.ts"
+import { isToolsetOf, serversIn } from "./client-servers.ts"
 import { reasoningOf } from "./client-thinking.ts"
 import { choiceOf, toolsIn, toolsOf } from "./client-tools.ts"
 import { sentInstructions } from "./instructions.ts"
@@ -44,7 +45,7 @@ export const messagesFields: FieldTable = {
   metadata: withoutEffect("it labels a request for its vendor"),
   context_management: withoutEffect("the client's thread is what counts"),
   cache_control: withoutEffect("the end of the thread is a cache breakpoint already"),
-  mcp_servers: withoutEffect("it belongs to tools that its vendor runs"),
+  mcp_servers: withoutEffect("it belongs to tools that its vendor runs, where it does not name one of the gateway's"),
   betas: withoutEffect("it switches features of its vendor"),
   anthropic_version: withoutEffect("the target says which version of the API it speaks"),
   anthropic_beta: refused("send the header anthropic-beta"),
@@ -66,19 +67,20 @@ const formatFields: FieldTable = { ...all(carried, "type", "schema"), name: with
 
 export const decodeMessagesRequest = (
   body: JsonObject,
-  { counts }: RequestPlace,
+  { counts, origins }: RequestPlace,
 ): Result.Result<ClientRequest, FieldRefusal> => {
   const reader = new FieldReader()
   reader.check(messagesFields, body, "")
   const listed = reader.optionalList(body["tools"], "tools")
-  const { tools, hosted } = toolsOf(reader, listed, toolsIn(body["messages"]), body["tool_choice"])
-  if (Array.isArray(body["mcp_servers"]) && body["mcp_servers"].length > 0) {
-    hosted.add("mcp", {}, "mcp_servers", ["mcp_servers"])
-  }
+  const { servers, isOnlyOurs } = serversIn(reader, body, origins)
+  const others = servers.named === undefined ? listed : listed.filter((tool) => !isToolsetOf(servers, tool))
+  const { tools: own, hosted } = toolsOf(reader, others, toolsIn(body["messages"]), body["tool_choice"])
+  if (!isOnlyOurs) hosted.add("mcp", {}, "mcp_servers", ["mcp_servers"])
+  const tools: ReadonlyArray<unknown> = [...own, ...servers.tools]
   const system = isAbsent(body["system"]) ? [] : textsOf(reader, body["system"], "system")
   const thread = reader.list(body["messages"], "messages").flatMap((message, index) => {
     const path = `messages.${index}`
-    return messageOf(reader, reader.object(message, path), path)
+    return messageOf(reader, reader.object(message, path), path, servers)
   })
   const config = reader.optionalObject(body["output_config"], "output_config")
   reader.check(all(carried, "effort", "format", "task_budget"), config, "output_config")
@@ -104,12 +106,12 @@ export const decodeMessagesRequest = (
   })
   const model = reader.string(body["model"], "model")
   if (isAbsent(body["max_tokens"]) && !counts) reader.refuse("max_tokens", "is required")
-  const own = ownRequest(reader, endUsersAt(body, ["metadata", "user_id"]), { hosted, listed: body["tools"] })
+  const carriedOn = ownRequest(reader, endUsersAt(body, ["metadata", "user_id"]), { hosted, listed: body["tools"] })
   const instructions = sentInstructions(body)
   return reader.carriedResult({
     exchange,
-    context: { model, includesUsage: true },
-    own: { ...own, compacts: compacts(body), ...(instructions !== undefined && { instructions }) },
+    context: { model, includesUsage: true, servers: servers.named },
+    own: { ...carriedOn, compacts: compacts(body), ...(instructions !== undefined && { instructions }) },
   })
 }
 

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto"
 import { Sse } from "effect/encoding"
 import type { ErrorBody } from "../../protocol/error.ts"
-import type { CloseEvent, Delta, OpenEvent, WarnEvent } from "../../protocol/event.ts"
+import type { CloseEvent, Delta, OpenEvent, ToolResultDelta, WarnEvent } from "../../protocol/event.ts"
 import { cut, editJsonText, type JsonEdit, type JsonPath, set } from "../../protocol/json/json-edit.ts"
 import type { Usage } from "../../protocol/usage.ts"
 import { chargeOf, type EventEncoder, type ReplyContext } from "../client/client-api.ts"
@@ -58,6 +58,7 @@ export const replyEdits = (names: Readonly<Record<string, string>>, ...path: Jso
 export class CarriedEvents implements EventEncoder {
   readonly heartbeat: string
   readonly contentType?: string
+  readonly toolResult?: NonNullable<EventEncoder["toolResult"]>
   readonly #translated: EventEncoder
   readonly #makeRules: () => FrameRules
   /** They are made with the first frame: a translated reply, and a whole one, need none. */
@@ -72,6 +73,8 @@ export class CarriedEvents implements EventEncoder {
     this.#makeRules = makeRules
     this.heartbeat = translated.heartbeat
     if (translated.contentType !== undefined) this.contentType = translated.contentType
+    const toolResult = (delta: ToolResultDelta) => translated.toolResult?.(delta) ?? ""
+    if (translated.toolResult !== undefined) this.toolResult = toolResult
   }
 
   open(data: typeof OpenEvent.Type): string {

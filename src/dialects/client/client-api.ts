@@ -15,6 +15,7 @@ import type { VendorFrame } from "../carry/vendor-frame.ts"
 import type { VendorEvent } from "../chat-dialect.ts"
 import type { ExactPlaces } from "../parse/exact-places.ts"
 import type { JsonObject } from "../parse/json.ts"
+import type { NamedServers } from "../vendor/server-tools.ts"
 import { typeOfBlock } from "../vendor/vendor-blocks.ts"
 import type { ClientPlaces, FieldRefusal, FieldTable } from "./fields.ts"
 import type { LimitHeaders } from "./limit-headers.ts"
@@ -58,6 +59,8 @@ export interface RequestPlace {
   readonly isArray: boolean
   /** Whether only the prompt's tokens are asked for. */
   readonly counts: boolean
+  /** The gateway's own addresses, as its clients know them. */
+  readonly origins?: ReadonlyArray<string> | undefined
   /** Absent for the API's own paths. */
   readonly said?: SaidByPath | undefined
 }
@@ -98,8 +101,8 @@ export interface ReplyContext {
   /** Whether a stream reports its usage in an event of its own. */
   readonly includesUsage: boolean
   readonly groups?: ToolGroups
-  /** The client's names of servers of tools, by their ids; absent if it names none. */
-  readonly servers?: ReadonlyMap<string, string> | undefined
+  /** The gateway's servers of tools; absent if it names none. */
+  readonly servers?: NamedServers | undefined
   /** The fields of the request that its reply repeats, as the client sent them. */
   readonly echo?: JsonObject | undefined
   /** Features that its body asks for, where the API has them there. */

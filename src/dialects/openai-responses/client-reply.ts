@@ -2,10 +2,10 @@
  * OpenAI's responses as clients read them, streamed and whole. Source:
  * https://platform.openai.com/docs/api-reference/responses/object and /responses-streaming
  */
-import { isOwnBlock, type ReplyBlock } from "../../protocol/block.ts"
+import { type AnswerBlock, isOwnBlock, type ReplyBlock } from "../../protocol/block.ts"
 import type { Citation } from "../../protocol/citation.ts"
 import type { ErrorBody } from "../../protocol/error.ts"
-import type { CloseEvent, Delta } from "../../protocol/event.ts"
+import type { CloseEvent, Delta, ToolResultDelta } from "../../protocol/event.ts"
 import type { ExchangeResponse, Stop } from "../../protocol/exchange.ts"
 import type { TokenLogprob } from "../../protocol/extra-params.ts"
 import { JsonText, writeJson } from "../../protocol/json/json-text.ts"
@@ -30,6 +30,8 @@ import { openaiLogprobs } from "../vendor/logprobs.ts"
 import { pictureIn } from "../vendor/reply-pictures.ts"
 import { signatureToResponses } from "../vendor/signature.ts"
 import { ownBlock, typeOfBlock } from "../vendor/vendor-blocks.ts"
+import { ServerCalls } from "./server-calls.ts"
+import { serverItem } from "./server-items.ts"
 
 /** A prefix of opaque reasoning, in the field in which a client sends it back. */
 export const redactedMark = "redacted:"
@@ -110,14 +112,21 @@ export const wholeResponse = (context: ReplyContext, reply: ExchangeResponse) =>
   const incompleteReason = incomplete[stop]
   const response = responseOf(context, {
     status: incompleteReason === undefined ? "completed" : "incomplete",
-    output: blocks
-      .filter(isOwnBlock)
-      .filter(hasWords)
-      .map((block, index) => itemOf(context, block, index, "completed")),
+    output: itemsOf(context, blocks),
     usage: usageOf(usage),
     incompleteReason,
   })
   return { ...response, ...toldIn(notesOf(unnamed(stop), omittedOf(reply, hasWords))) }
+}
+
+const itemsOf = (context: ReplyContext, blocks: ReadonlyArray<AnswerBlock>): ReadonlyArray<object> => {
+  const items: Array<object> = []
+  for (const block of blocks) {
+    const made = serverItem(context, block, blocks)
+    if (made !== undefined) items.push(...(made === null ? [] : [made]))
+    else if (isOwnBlock(block) && hasWords(block)) items.push(itemOf(context, block, items.length, "completed"))
+  }
+  return items
 }
 
 /** Pictures are the only blocks of other vendors' tools that have a form here. */
@@ -209,6 +218,9 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   readonly #context: ReplyContext
   /** Items in order, by their block's number in twp/1. */
   readonly #items = new Map<number, OpenItem>()
+  /** The items so far, in order. */
+  readonly #made: Array<() => object> = []
+  readonly #calls: ServerCalls | undefined
   readonly #omitted = new Set<string>()
   #sequence = 0
   /** The usage of a reply that breaks off. */
@@ -219,6 +231,13 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   constructor(context: ReplyContext) {
     super()
     this.#context = context
+    this.#calls =
+      context.servers &&
+      new ServerCalls(context.servers, {
+        event: (type, data) => this.#event(type, data),
+        add: (item) => this.#made.push(item) - 1,
+        endOthers: () => this.#end(),
+      })
   }
 
   open(): string {
@@ -227,6 +246,8 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   }
 
   delta(delta: Delta, json?: string): string {
+    const called = delta.t === "tool_call" ? this.#calls?.take(delta) : undefined
+    if (called !== undefined) return called
     const known = this.#items.get(delta.i)
     if (delta.t === "vendor" && !hasWords(delta)) {
       this.#omitted.add(typeOfBlock(delta))
@@ -256,8 +277,12 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     }
   }
 
+  toolResult(delta: ToolResultDelta): string {
+    return this.#calls?.answer(delta) ?? ""
+  }
+
   close({ stop, usage }: typeof CloseEvent.Type): string {
-    const end = this.#end()
+    const end = this.#end() + (this.#calls?.end() ?? "")
     const incompleteReason = incomplete[stop]
     const status = incompleteReason === undefined ? "completed" : "incomplete"
     const response = responseOf(this.#context, {
@@ -290,11 +315,11 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
   }
 
   #output(): ReadonlyArray<object> {
-    return [...this.#items.values()].map((item) => itemOf(this.#context, blockOf(item), item.index, "completed"))
+    return this.#made.map((item) => item())
   }
 
   #add(delta: Delta): OpenItem {
-    const index = this.#items.size
+    const index = this.#made.length
     const isText = delta.t === "tool_call" && delta.text !== undefined
     const kind = isText ? "ctc" : { text: "msg", reasoning: "rs", tool_call: "fc", vendor: "ig" }[delta.t]
     const redacted = delta.t === "reasoning" && delta.redacted === true
@@ -303,6 +328,7 @@ export class ResponsesEvents extends ClientEvents implements EventEncoder {
     const text = redacted || delta.t === "vendor" ? delta.v : ""
     const item: OpenItem = { index, id, text, delta, signature: undefined, logprobs: [], citations: [], told: 0 }
     this.#items.set(delta.i, item)
+    this.#made.push(() => itemOf(this.#context, blockOf(item), index, "completed"))
     return item
   }
 

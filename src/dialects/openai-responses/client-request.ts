@@ -2,7 +2,7 @@
 
 import type { Result } from "effect"
 import { endUsersAt, ownRequest } from "../carry/own-request.ts"
-import type { ClientRequest } from "../client/client-api.ts"
+import type { ClientRequest, RequestPlace } from "../client/client-api.ts"
 import { onlyAllowed, openaiEfforts, openaiOutput, textBlock, tierOf, unless } from "../client/client-parts.ts"
 import {
   all,
@@ -20,7 +20,9 @@ import {
 } from "../client/fields.ts"
 import { schemaFields } from "../openai-chat/client-request.ts"
 import { isObject, type JsonObject } from "../parse/json.ts"
+import { ServersInRequest } from "../vendor/server-tools.ts"
 import { itemOf, merged } from "./client-items.ts"
+import { addServer, callAtServer } from "./client-servers.ts"
 import { toolChoiceOf, toolsIn, toolsOf } from "./client-tools.ts"
 import { metadataRefusal } from "./metadata.ts"
 
@@ -60,15 +62,20 @@ export const responsesFields: FieldTable = {
   moderation: own(),
 }
 
-export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRequest, FieldRefusal> => {
+export const decodeResponsesRequest = (
+  body: JsonObject,
+  { origins }: Pick<RequestPlace, "origins"> = {},
+): Result.Result<ClientRequest, FieldRefusal> => {
   const reader = new FieldReader()
   reader.check(responsesFields, body, "")
   const { instructions, input } = body
   const items = typeof input === "string" ? [{ role: "user", content: input }] : reader.list(input, "input")
   const listed = reader.optionalList(body["tools"], "tools")
-  const { tools: offered, hosted, groups } = toolsOf(reader, listed, toolsIn(items), body["tool_choice"])
+  const servers = new ServersInRequest()
+  const others = listed.filter((tool, index) => !addServer(reader, servers, tool, `tools.${index}`, origins))
+  const { tools: offered, hosted, groups } = toolsOf(reader, others, toolsIn(items), body["tool_choice"])
   const choice = toolChoiceOf(reader, body["tool_choice"])
-  const tools = onlyAllowed(offered, choice.allowed)
+  const tools: ReadonlyArray<unknown> = [...onlyAllowed(offered, choice.allowed), ...servers.tools]
   // Vendors' other extras belong to tools that they host.
   const includesLogprobs = Array.isArray(body["include"]) && body["include"].includes("message.output_text.logprobs")
   const isTopAsked = !isAbsent(body["top_logprobs"]) && body["top_logprobs"] !== 0
@@ -78,7 +85,8 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
       : [{ role: "system", blocks: [textBlock(reader.string(instructions, "instructions"))] }]),
     ...items.flatMap((item, index) => {
       const path = `input.${index}`
-      return reader.placedMessages(itemOf(reader, reader.object(item, path), path), path)
+      const sent = reader.object(item, path)
+      return reader.placedMessages(callAtServer(reader, servers, sent, path) ?? itemOf(reader, sent, path), path)
     }),
   ])
   const reasoning = reader.optionalObject(body["reasoning"], "reasoning")
@@ -93,6 +101,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
       temperature: body["temperature"],
       topP: body["top_p"],
       reasoning: reader.word(openaiEfforts, reasoning["effort"], "reasoning.effort"),
+      maxRounds: servers.named === undefined ? undefined : roundsOf(body["max_tool_calls"]),
       toolChoice: hasTools ? choice.toolChoice : undefined,
       parallelToolCalls: hasTools ? body["parallel_tool_calls"] : undefined,
       output: outputOf(reader, body["text"]),
@@ -118,7 +127,7 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
   const { max_tool_calls: most } = body
   return reader.carriedResult({
     exchange,
-    context: { model, includesUsage: true, groups, echo: echoIn(body) },
+    context: { model, includesUsage: true, groups, servers: servers.named, echo: echoIn(body) },
     own: {
       ...ownRequest(reader, endUsersAt(body, ["user"], ["safety_identifier"]), { hosted, listed: body["tools"] }),
       // It counts calls of tools that the vendor hosts.
@@ -126,6 +135,10 @@ export const decodeResponsesRequest = (body: JsonObject): Result.Result<ClientRe
     },
   })
 }
+
+/** A round has one call or more. */
+const roundsOf = (calls: unknown): number | undefined =>
+  Number.isSafeInteger(calls) && Number(calls) > 0 ? Math.min(Number(calls), 32) : undefined
 
 /** The fields of a request that its response repeats. */
 const echoed = [

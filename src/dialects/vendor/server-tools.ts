@@ -1,4 +1,5 @@
 /** Tools of the gateway's own servers in requests and replies of other APIs. Pure. */
+import { needsApproval, type ServerTools } from "../../protocol/tool.ts"
 
 /** Between the id of a server and the name of its tool, as in lists of several servers. */
 const separator = "__"
@@ -9,15 +10,67 @@ export interface ToolOfServer {
   readonly name: string
 }
 
-/** The tool that the model's name of it means; undefined if it is the client's own. @param servers the client's names, by their ids */
-export const toolOfServer = (servers: ReadonlyMap<string, string>, named: string): ToolOfServer | undefined => {
-  const at = named.indexOf(separator)
-  const label = servers.get(named.slice(0, Math.max(0, at)))
-  return label === undefined ? undefined : { label, name: named.slice(at + separator.length) }
+/** The same, for a call of it. */
+export interface CalledTool extends ToolOfServer {
+  readonly needsApproval: boolean
 }
 
-/** The model's name of a tool, for a client that names its server. */
-export const nameAtServer = (servers: ReadonlyMap<string, string>, label: string, name: string): string | undefined => {
-  const [id] = [...servers].find(([, each]) => each === label) ?? []
-  return id === undefined ? undefined : `${id}${separator}${name}`
+/** A call that its client approves, and its arguments as JSON. */
+export interface ApprovedCall extends ToolOfServer {
+  readonly args: string
+}
+
+/** The servers that a request names. */
+export interface NamedServers {
+  readonly tools: ReadonlyArray<ServerTools>
+  /** The client's names of them, by their ids. */
+  readonly labels: ReadonlyMap<string, string>
+  /** The calls that the client approves, by their ids. */
+  readonly approved: ReadonlyMap<string, ApprovedCall>
+}
+
+/** The servers of a request while it is read. */
+export class ServersInRequest implements NamedServers {
+  readonly labels = new Map<string, string>()
+  readonly approved = new Map<string, ApprovedCall>()
+  readonly tools: Array<ServerTools> = []
+  /** The ids of the calls in its thread. */
+  readonly made = new Set<unknown>()
+  /** The calls in its thread for which its client was asked. */
+  readonly asked = new Map<string, ApprovedCall>()
+
+  add(label: string, tools: ServerTools): void {
+    this.labels.set(tools.server, label)
+    this.tools.push(tools)
+  }
+
+  /** The model's name of a tool; undefined if its server is not one of the gateway's. */
+  nameOf(label: unknown, name: unknown): string | undefined {
+    const [id] = [...this.labels].find(([, each]) => each === label) ?? []
+    return id === undefined ? undefined : `${id}${separator}${String(name)}`
+  }
+
+  /** Undefined if it names none. */
+  get named(): NamedServers | undefined {
+    const { labels, approved, tools } = this
+    return labels.size === 0 ? undefined : { labels, approved, tools }
+  }
+}
+
+/** The tool that the model's name of it means; undefined if it is the client's own. */
+export const toolOfServer = ({ labels, tools }: NamedServers, named: string): CalledTool | undefined => {
+  const at = named.indexOf(separator)
+  const id = named.slice(0, Math.max(0, at))
+  const label = labels.get(id)
+  if (label === undefined) return undefined
+  const name = named.slice(at + separator.length)
+  return { label, name, needsApproval: tools.some((each) => each.server === id && needsApproval(each, name)) }
+}
+
+/** The id of the server at an address of the gateway; undefined if it is another's. @param origins of the gateway */
+export const serverAt = (url: unknown, origins: ReadonlyArray<string> = []): string | undefined => {
+  const origin = typeof url === "string" ? origins.find((each) => url.startsWith(`${each}/mcp/`)) : undefined
+  if (origin === undefined || typeof url !== "string") return undefined
+  const id = url.slice(`${origin}/mcp/`.length).replace(/\/$/, "")
+  return /^[a-z][a-z0-9-]{0,30}$/.test(id) ? id : undefined
 }

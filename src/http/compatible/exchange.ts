@@ -35,6 +35,7 @@ import type { RuntimeRequest } from "../caller-request.ts"
 import { type DirectHandler, replying } from "../hot-routes.ts"
 import { isLarge, LargeRequests, largeBytes } from "../large/large-requests.ts"
 import { takeRoom } from "../large/take-room.ts"
+import { originsOf } from "../request.ts"
 import { makeNamedCaches, namesCache } from "./caches.ts"
 import { CompatibleConnection } from "./connection.ts"
 import { withCredential } from "./credential.ts"
@@ -65,7 +66,8 @@ interface Place extends RequestPlace {
 
 const makeCompatibleHandlers = Effect.gen(function* () {
   const runner = yield* makeCallRunner
-  const { bodyMaxBytes } = yield* WeirConfig
+  const config = yield* WeirConfig
+  const { bodyMaxBytes } = config
   const tokenizer = yield* Tokenizer
   const large = yield* LargeRequests
   const answerIn = yield* makeAnswerIn
@@ -80,8 +82,9 @@ const makeCompatibleHandlers = Effect.gen(function* () {
   const runsAtVendor = yield* makeRunsAtVendor
 
   const exchange =
-    ({ api, compacts: isAsked = false, ...place }: Place): DirectHandler =>
+    ({ api, compacts: isAsked = false, ...asked }: Place): DirectHandler =>
     (request, response) => {
+      const place = { ...asked, origins: originsOf(config, request) }
       const repeated = request.own?.repeated
       const ref = repeated?.ref ?? newRequestId()
       // One that is made once more has the ids and the time of its first call.

@@ -1,6 +1,6 @@
 /** An exchange as the client's API asked for it. */
 
-import type { OfferedTools } from "../../calls/server-tools.ts"
+import type { OfferedTools } from "../../calls/offered-tools.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { ClientApiName } from "../../dialects/carry/carried-request.ts"
 import type { FieldRefusal } from "../../dialects/client/fields.ts"

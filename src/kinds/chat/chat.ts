@@ -52,9 +52,9 @@ export const chat: Kind<ChatRequest, ChatReply> = {
       return isWhole || !parts.has("text") ? text : Effect.map(text, (read) => [read, ...more].join("\n"))
     }
   },
-  completed: ({ servers, ...request }, { services, caller }) =>
+  completed: ({ servers, ...request }, { openTools, caller, marks }) =>
     servers &&
-    Effect.map(services.serverTools.open(servers.tools, caller, services.run), (offered) => ({
+    Effect.map(openTools(servers.tools, caller, marks), (offered) => ({
       ...request,
       servers,
       offered,

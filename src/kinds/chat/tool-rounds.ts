@@ -1,6 +1,6 @@
 /** The rounds of an exchange with tools of servers: the calls that the gateway makes for the model, and their results. */
 import { Effect } from "effect"
-import type { OfferedTools } from "../../calls/server-tools.ts"
+import type { OfferedTools } from "../../calls/offered-tools.ts"
 import type { AnswerBlock, Message, ReplyBlock, ToolCallBlock, ToolResultBlock } from "../../protocol/block.ts"
 import type { ToolChoice } from "../../protocol/exchange.ts"
 import type { AskedServers } from "./chat-request.ts"

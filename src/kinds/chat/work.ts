@@ -46,7 +46,7 @@ export interface ChatWorkOptions extends ReaderOptions {
 export class ChatWork implements Work {
   /** Receives the lines of the reply as they arrive. */
   tap: CacheableReply["tap"]
-  /** Of the request that is made now. */
+  /** Counts the request that is made now. */
   meter: UsageMeter
   readonly warnings: Array<WarnEvent>
   readonly #options: ChatWorkOptions

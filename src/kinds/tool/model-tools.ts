@@ -1,15 +1,16 @@
 /** Tools of servers for models: listed for an exchange, and called for it, each call a call of its own. */
 import { Effect, Layer, Result, Schema } from "effect"
 import { newRequestId } from "../../calls/calls.ts"
-import { type OfferedTools, ServerTools, unknownServer } from "../../calls/server-tools.ts"
-import type { RunCall } from "../../calls/services.ts"
+import type { OfferedTools } from "../../calls/offered-tools.ts"
+import { type CallsWithin, ServerTools, unknownServer } from "../../calls/server-tools.ts"
 import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
 import { parseObject } from "../../dialects/parse/json.ts"
 import type { Caller } from "../../identity/caller.ts"
+import type { Marks } from "../../policies/masks/marks.ts"
 import type { ToolCallBlock, ToolResultBlock } from "../../protocol/block.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import type { JsonObject } from "../../protocol/mcp/message.ts"
-import type { ServerTools as AskedTools, FunctionTool } from "../../protocol/tool.ts"
+import { type ServerTools as AskedTools, type FunctionTool, needsApproval } from "../../protocol/tool.ts"
 import { fingerprint } from "../../protocol/values/canonical.ts"
 import { CallerTools, type FoundTool } from "../../tool-servers/caller-tools.ts"
 import { callerAsOwner, type SessionOwner } from "../../tool-servers/session-owner.ts"
@@ -18,6 +19,7 @@ import { joinedName } from "../../tools/tool-names.ts"
 import { CapturedReply } from "./captured-reply.ts"
 import { modelNames } from "./model-names.ts"
 import { resultOfCall } from "./result-of-call.ts"
+import { makeReviewedResult } from "./reviewed-result.ts"
 import { makeTool } from "./tool.ts"
 
 /** A tool as a model knows it. */
@@ -26,8 +28,16 @@ interface ModelTool {
   readonly needsApproval: boolean
 }
 
-const needsApproval = ({ approval = "never" }: AskedTools, name: string): boolean =>
-  typeof approval === "string" ? approval === "always" : approval.includes(name)
+/** The exchange that makes calls. */
+interface Calling {
+  readonly caller: Caller
+  readonly owner: SessionOwner
+  readonly within: CallsWithin
+  readonly marks: Marks | undefined
+}
+
+const isAsked = ({ allow, deny = [] }: AskedTools, name: string): boolean =>
+  (allow === undefined || allow.includes(name)) && !deny.includes(name)
 
 const readInput = Schema.decodeUnknownResult(Schema.Record(Schema.String, Schema.Json))
 
@@ -36,6 +46,7 @@ export const layerModelTools = Layer.effect(
   Effect.gen(function* () {
     const tools = yield* CallerTools
     const kind = makeTool(yield* ToolSessions)
+    const reviewed = yield* makeReviewedResult
 
     const toolsOf = Effect.fnUntraced(function* (
       asked: AskedTools,
@@ -57,9 +68,7 @@ export const layerModelTools = Layer.effect(
             }),
       )
       return found.flatMap((each) =>
-        asked.allow === undefined || asked.allow.includes(each.name)
-          ? [{ found: each, needsApproval: needsApproval(asked, each.name) }]
-          : [],
+        isAsked(asked, each.name) ? [{ found: each, needsApproval: needsApproval(asked, each.name) }] : [],
       )
     })
 
@@ -67,14 +76,14 @@ export const layerModelTools = Layer.effect(
       { found: { entry, own, name, parameters } }: ModelTool,
       { id, input }: ToolCallBlock,
       requestId: string,
-      { caller, owner, run }: { readonly caller: Caller; readonly owner: SessionOwner; readonly run: RunCall },
+      { caller, owner, within, marks }: Calling,
     ): Effect.fn.Return<ToolResultBlock> {
       const read = readInput(input)
       if (Result.isFailure(read) || "$raw" in input) return failed(id, "The arguments are no JSON object.")
       const params: JsonObject = { name: own, arguments: read.success }
       const handle = joinedName(entry.server.id, name)
       const reply = new CapturedReply()
-      yield* run(
+      yield* within.run(
         {
           requestId: newRequestId(),
           caller,
@@ -100,14 +109,16 @@ export const layerModelTools = Layer.effect(
       )
       const { captured } = reply
       if (captured.t === "error") return failed(id, `The call has failed: ${captured.message}`)
-      return resultOfCall(id, parseObject(captured.text) ?? {})
+      const result = resultOfCall(id, parseObject(captured.text) ?? {})
+      return yield* reviewed(result, { caller, requestId, account: within.engineAccount(caller), marks })
     })
 
     return {
       open: Effect.fnUntraced(function* (
+        within: CallsWithin,
         asked: ReadonlyArray<AskedTools>,
         caller: Caller,
-        run: RunCall,
+        marks: Marks | undefined,
       ): Effect.fn.Return<OfferedTools, ServiceError> {
         const owner = callerAsOwner(caller)
         const entries = tools.servers(caller)
@@ -123,7 +134,7 @@ export const layerModelTools = Layer.effect(
             const tool = named.get(block.name)
             return tool === undefined
               ? Effect.succeed(failed(block.id, "There is no such tool."))
-              : call(tool, block, requestId, { caller, owner, run })
+              : call(tool, block, requestId, { caller, owner, within, marks })
           },
         }
       }),
