@@ -24,6 +24,7 @@ export const contents: ReadonlyArray<Group> = [
       "how-to/testing",
       "how-to/web-search",
       "how-to/tools",
+      "how-to/model-tools",
       "how-to/pass-through",
       "how-to/reply-cache",
     ],

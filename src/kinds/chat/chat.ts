@@ -161,6 +161,12 @@ class ChatTask extends ChatWork implements Task<ChatReply>, CacheableReply {
       })
   }
 
+  /** While calls are made, no reply waits for its usage. */
+  override get received(): ChatWork["received"] {
+    const { outputBytes, isAnswered } = super.received
+    return { outputBytes, isAnswered: isAnswered && this.#rounds?.isCalling !== true }
+  }
+
   get goesOn(): Task<ChatReply>["goesOn"] {
     const rounds = this.#rounds
     return rounds && (() => this.#nextRound(rounds))

@@ -31,6 +31,7 @@ export class ToolRounds {
   #rounds = 0
   #calls = 0
   #hasApproved = false
+  #isCalling = false
   #trailing: ReadonlyArray<ToolResultBlock> = []
 
   constructor(options: RoundsOptions) {
@@ -44,6 +45,11 @@ export class ToolRounds {
   /** The blocks of the reply before the present request's. */
   get blocks(): ReadonlyArray<AnswerBlock> {
     return this.#blocks
+  }
+
+  /** Whether calls are made now. */
+  get isCalling(): boolean {
+    return this.#isCalling
   }
 
   /** Results after the last request's blocks, where its other calls are the client's. */
@@ -88,11 +94,13 @@ export class ToolRounds {
     const own = calls.filter(({ name }) => offered.has(name) && !offered.needsApproval(name))
     if (own.length === 0 || this.#rounds >= maxRounds) return Effect.succeed(undefined)
     this.#rounds++
+    this.#isCalling = true
     return Effect.map(
       Effect.forEach([...own.entries()], ([at, call]) => (at < mostCalls ? this.#call(call) : tooMany(call)), {
         concurrency: atOnce,
       }),
       (made) => {
+        this.#isCalling = false
         const results = withinRound(made)
         const goesOn = own.length === calls.length
         if (goesOn) {

@@ -10,6 +10,7 @@ import {
   type ScriptedVendor,
   serveTwin,
   type Twin,
+  type TwinAsked,
   type TwinScript,
   testCatalogue,
   type VendorScript,
@@ -62,8 +63,15 @@ const modelLine = ([name, { model }]: Entry): string =>
 const priceLine = ([name]: Entry): string =>
   `  - { model: twin-${name}, currency: USD, input: "3", output: "15", cacheRead: "0.3", from: 2026-01-01 }\n`
 
-/** Lets the vendors answer by a script, and holds that no twin refuses a request. */
-export const answerBy = (vendor: ScriptedVendor, script: TwinScript): void => {
+/**
+ * Lets the vendors answer by a script, and holds that no twin refuses a request.
+ * @param fails whether a request gets a failure of its vendor
+ */
+export const answerBy = (
+  vendor: ScriptedVendor,
+  script: TwinScript,
+  fails: (asked: TwinAsked) => boolean = () => false,
+): void => {
   const serve: VendorScript = (call) => {
     const [, name = ""] = call.path.split("/")
     const twin = entries.find(([known]) => known === name)?.[1].twin
@@ -72,6 +80,10 @@ export const answerBy = (vendor: ScriptedVendor, script: TwinScript): void => {
     // The connection is not left open where the expectation fails.
     if (refusal !== undefined) call.reset()
     expect(refusal, call.sent.toString("utf8")).toBeUndefined()
+    if (fails(twin.asked(call))) {
+      call.head(500)
+      return call.end("{}")
+    }
     return serveTwin(twin, script)(call)
   }
   vendor.script(serve)

@@ -257,6 +257,8 @@ const vendorOptions: typeof exchanges = {
 }
 const optionPath = "params.vendorOptions"
 
+const notKept = "is of a reply with calls of tools, which is not kept"
+
 /** The reasons why a field cannot change the answer, or is elsewhere in the place. */
 const unchanging: Readonly<Record<string, string>> = {
   model: "is a part of the place",
@@ -276,6 +278,15 @@ const unchanging: Readonly<Record<string, string>> = {
   keep: "is for later exchanges",
   after: "is replaced by the thread that it names",
   "params.promptTokensEstimate": "is for the hold",
+  "params.maxRounds": notKept,
+  "thread.blocks.approve": notKept,
+  "thread.blocks.reason": notKept,
+  "tools.server": notKept,
+  "tools.allow": notKept,
+  "tools.deny": notKept,
+  "tools.approval": notKept,
+  "tools.approval.always": notKept,
+  "tools.approval.never": notKept,
   "thread.blocks.cacheable": "marks the vendor's cache",
   "thread.blocks.blocks.cacheable": "marks the vendor's cache",
   "tools.cacheable": "marks the vendor's cache",
