@@ -36,7 +36,9 @@ import { namingField, readCompatible } from "../compatible/request.ts"
 import { keepResponse, keptFor, keptNames } from "../compatible/responses/keeping.ts"
 import { makeThreads } from "../compatible/responses/thread.ts"
 import { LargeRequests, largeBytes } from "../large/large-requests.ts"
+import type { SentIn } from "../large/protocol.ts"
 import { makeMaskedReading } from "../masked-reading.ts"
+import { originsOf } from "../request.ts"
 import type { RouteError } from "../respond.ts"
 import type { ClientSocket } from "./client-socket.ts"
 import { OpenSockets } from "./open-sockets.ts"
@@ -51,7 +53,7 @@ import { makeWaitingEvents, mostWaiting } from "./waiting-events.ts"
 const waitingOfSocket = 4
 const waitingOfKey = 16
 
-const place = { model: "", stream: true, isArray: false, counts: false }
+const anyPlace = { model: "", stream: true, isArray: false, counts: false }
 
 export const makeResponsesSocket = Effect.gen(function* () {
   const calls = yield* Calls
@@ -59,7 +61,8 @@ export const makeResponsesSocket = Effect.gen(function* () {
   const large = yield* LargeRequests
   const openSockets = yield* OpenSockets
   const callers = yield* makeSocketCallers
-  const { bodyMaxBytes, largeBodyBytes, socketFrameBytes } = yield* WeirConfig
+  const config = yield* WeirConfig
+  const { bodyMaxBytes, largeBodyBytes, socketFrameBytes } = config
   const masked = yield* makeMaskedReading
   const continueThread = yield* makeThreads
   const inlineFiles = yield* makeInlineFiles
@@ -81,7 +84,7 @@ export const makeResponsesSocket = Effect.gen(function* () {
     headers: RuntimeRequest["headers"],
     caller: Caller,
     masking: Masking | undefined,
-    inputFrom: number | undefined,
+    { place, inputFrom }: Pick<SentIn, "place" | "inputFrom">,
   ) => {
     const { body, masked } = maskBody(bytes, masking)
     const { sent, decoded } = readCompatible(responsesApi, { headers }, body, caller.org.aliases, place)
@@ -138,13 +141,14 @@ export const makeResponsesSocket = Effect.gen(function* () {
       const { "idempotency-key": _, ...headers } = from.request.headers
       const { aliases } = caller.org
       const ms = keptFor(caller)
+      const place = { ...anyPlace, origins: originsOf(config, from.request) }
       const sentIn = { api: responsesApi.name, place, headers, aliases, inputFrom: ms && inputFrom }
       const isLarge = bytes.length >= largeBytes
       const unread = { requestId, model: "", createdS: Math.floor(Date.now() / 1000), includesUsage: false }
       const readNow = (masking: Masking | undefined) =>
         isLarge
           ? large.read([new Uint8Array(bytes)], sentIn, masking)
-          : Effect.sync(() => readMasked(bytes, headers, caller, masking, sentIn.inputFrom))
+          : Effect.sync(() => readMasked(bytes, headers, caller, masking, sentIn))
       const { maskedByEngines, decoded, context, named, isKept } = yield* masked.read({
         caller,
         requestId,

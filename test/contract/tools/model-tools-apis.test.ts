@@ -4,6 +4,7 @@ import OpenAI from "openai"
 import { afterAll, describe, expect, it } from "vitest"
 import type { TwinScript } from "../../../src/testing/index.ts"
 import { useGateway } from "../../support/gateway.ts"
+import { openSocket } from "../../support/socket-client.ts"
 import { startToolServer, textResult } from "../../support/tool-server.ts"
 import { answerBy, onTwins, twinModels } from "../compatible/twin-vendors.ts"
 
@@ -176,5 +177,18 @@ describe("servers that are not the gateway's", () => {
     expect(gateway().vendor.calls.at(-1)?.body).toMatchObject({ tools: [{ server_url: other.server_url }] })
     const refused = openai().responses.create({ model: "twin-openai", input: "Hi", tools: [other] })
     await expect(refused).rejects.toThrow("400 tools.0.type: is mcp")
+  })
+})
+
+describe("sockets", () => {
+  it("have the same rounds", async () => {
+    answerBy(gateway().vendor, cities)
+    const socket = await openSocket(`${gateway().baseUrl}/openai/v1/responses`, { authorization: `Bearer ${apiKey()}` })
+    const input = [{ type: "message", role: "user", content: "Weather?" }]
+    socket.send({ type: "response.create", model: "twin-openai", input, tools: [mcp()] })
+    const { type, response } = await socket.until(({ type }) => type === "response.completed" || type === "error")
+    expect(type).toBe("response.completed")
+    expect(JSON.stringify(response)).toContain(last)
+    socket.ws.close()
   })
 })
