@@ -24,11 +24,17 @@ const parts: ReadonlyArray<readonly [name: string, file: string, about: string]>
   ["keys", "tenant", "Keys of applications."],
   ["budgets", "budget", "Limits of what a subject may spend in a period."],
   ["webhooks", "webhook", "Receivers of events."],
+  ["files", "files", "The place of the files that clients keep; [Files](../how-to/files.md) shows it."],
   ["exports", "export", "Records that are written to files elsewhere."],
   [
     "passThrough",
     "pass-through",
     "Routes of vendors that have no dialect; [Pass routes through](../how-to/pass-through.md) shows them.",
+  ],
+  [
+    "toolServers",
+    "tool-server",
+    "Servers of tools; [Tools](../how-to/tools.md) shows them. Names of `headers` are lower-case.",
   ],
   ["topups", "document", "Credits of organisations, each once by its id."],
 ]
@@ -111,8 +117,13 @@ const rowsOf = (
   })
 }
 
+/** Members that are not lists of entries. */
+const others: ReadonlySet<string> = new Set(["version", "deliverableSettings", "defaultSearchProvider"])
+
 export const cataloguePage = (): string => {
   const document = propertiesOf(Schema.decodeUnknownSync(Schema.Json)(schemas.schema)) ?? {}
+  const missing = Object.keys(document).filter((name) => !others.has(name) && !parts.some(([part]) => part === name))
+  if (missing.length > 0) throw new Error(`The page of the catalogue lacks ${missing.join(", ")}`)
   return [
     "# Members of the catalogue",
     "",

@@ -115,7 +115,7 @@ const prepare = Effect.fnUntraced(function* <Request extends CallRequest, Body e
     return undefined
   }
   const { meta } = decoded.success.request
-  const model = kind.modelOf(decoded.success.request) ?? kind.purpose
+  const model = kind.modelOf(decoded.success.request) ?? kind.recordedAs?.(decoded.success.request) ?? kind.purpose
   const withItsTags = withTags(caller, meta?.tags)
   const tagged = Result.getOrElse(withItsTags, () => caller)
   if (tagged.tags !== undefined) yield* annotate(() => tagAttributes(tagged.tags))

@@ -102,7 +102,7 @@ export type MaskedByEngines<Request, Body extends object> = (
 export interface AdmittedCall<Body extends object> {
   readonly services: CallServices
   readonly call: CallOrigin
-  readonly kind: Pick<Kind<never, Body>, "name" | "purpose">
+  readonly kind: Pick<Kind<never, Body>, "name" | "purpose" | "recordedAs">
   readonly meta: CallRequest["meta"]
   /** The caller's name of the model; the kind's purpose if it has no models. */
   readonly model: string

@@ -68,6 +68,8 @@ export interface Kind<Request extends CallRequest, Body extends object> {
   readonly purpose: string
   /** The handle that the request names; undefined if its kind has no models. */
   readonly modelOf: (request: Request) => string | undefined
+  /** The name in records of a request whose kind has no models; its purpose if absent. */
+  readonly recordedAs?: (request: Request) => string
   /** The capability that an organisation needs for calls of its end users. */
   readonly capability?: string
   /** The daily counts that a call uses; a call that fails is not counted. */

@@ -47,7 +47,7 @@ export const makeRevisions = (
     list: (limit, before) =>
       bounded(sql<RevisionRow>`
         select ${columns} from catalogue_revisions where revision < ${String(before)}::text::bigint
-        order by revision desc limit ${limit}::int`),
+        order by catalogue_revisions.revision desc limit ${limit}::int`),
     find,
   }
 }

@@ -184,7 +184,14 @@ const freshFor = Duration.seconds(60)
 /** A server that does not answer is not waited for by each reader. */
 const pauseAfter = (exit: Exit.Exit<ServerList, ServerFailed>) => {
   const failure = Option.getOrUndefined(Exit.findErrorOption(exit))
-  return failure?.reason === "slow" ? Duration.seconds(30) : Duration.seconds(2)
+  switch (failure?.reason) {
+    case "slow":
+      return Duration.seconds(30)
+    case "unreachable":
+      return Duration.seconds(10)
+    default:
+      return Duration.seconds(2)
+  }
 }
 const mostLists = 5000
 /** A server that lists without end is read so far. */

@@ -44,7 +44,8 @@ export const reportEnd = <Body extends object>(
 ): void => {
   const { services, call, meta, kind } = admitted
   const model = "task" in admitted || isKnown(admitted) ? admitted.model : unknownModel
-  recordOutcome(services.context, stop ?? outcome, model)
+  // Names that a catalogue does not list would be values of a label without end.
+  recordOutcome(services.context, stop ?? outcome, kind.recordedAs === undefined ? model : kind.purpose)
   const conversation = "conversation" in admitted ? admitted.conversation : undefined
   const attempts = conversation?.attempts ?? []
   if (stop !== undefined && attempts.length === 0 && call.traceId === undefined) return
@@ -74,7 +75,7 @@ const unknownModel = "unknown"
 
 /** Whether the catalogue knows the model; a kind without models is called by its purpose. */
 const isKnown = ({ services, model, kind }: Pick<AdmittedCall<never>, "services" | "model" | "kind">): boolean =>
-  model === kind.purpose || services.catalogue.current().model(model) !== undefined
+  model === kind.purpose || kind.recordedAs !== undefined || services.catalogue.current().model(model) !== undefined
 
 /** A vendor call that failed. @param message for the log */
 export const reportFailedCall = (

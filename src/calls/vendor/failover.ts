@@ -51,7 +51,10 @@ const askTarget = Effect.fnUntraced(function* (
   const result = yield* call(conversation, target, despite).pipe(spanned(name, options), Effect.result)
   const { reason } = conversation.signal
   if (reason !== undefined) {
-    if (isTierTimeout(reason)) yield* report(conversation, target, reason, startedAt)
+    if (isTierTimeout(reason)) {
+      conversation.work.record(target, performance.now() - startedAt, reason)
+      yield* report(conversation, target, reason, startedAt)
+    }
     return yield* Effect.fail(reason)
   }
   const error = Result.isFailure(result) ? result.failure : undefined

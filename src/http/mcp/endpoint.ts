@@ -41,7 +41,8 @@ import {
 import { makeOriginCheck } from "./origin.ts"
 import { type McpMessage, readMcp } from "./read-message.ts"
 import { accept, answerWith, notTaken, refuse, sendResult, write } from "./replies.ts"
-import { makeRunCall, RunningCalls } from "./run-call.ts"
+import { hasWrongId, makeRunCall } from "./run-call.ts"
+import { makeCancelCall, RunningCalls } from "./running-calls.ts"
 import { makeSessionMessages } from "./session-messages.ts"
 import { type ClientSession, clientOf, openSession, ownerOf, sealSession } from "./session-token.ts"
 
@@ -77,6 +78,7 @@ export class McpEndpoint extends Context.Service<
       const { whileValid } = yield* makeRevocation
       const { identify, again } = yield* makeForCaller
       const running = new RunningCalls()
+      const cancelCall = yield* makeCancelCall(running)
       const { subscribe, forward } = makeSessionMessages({ tools, sessions, sealer })
       const changes = (request: RuntimeRequest, stream: ChangeStream) =>
         whileValid(() => again(request), streamChanges({ catalogue, tools, sessions, isDraining }, stream))
@@ -96,6 +98,8 @@ export class McpEndpoint extends Context.Service<
       ): Effect.fn.Return<void> {
         const { authenticated, response, read, session } = exchange
         const { id, params = {} } = message
+        // A client that is not told would take its repeat for safe.
+        if (hasWrongId(message)) return refuse(response, id, invalidParams(wrongId))
         const found = yield* findCall(tools, exchange, method, params)
         if (found === undefined) return refuse(response, id, unknownName(method, params))
         const isModern = read.version === statelessVersion
@@ -207,7 +211,7 @@ export class McpEndpoint extends Context.Service<
         if (isNotification(message)) {
           const id = message.params?.["requestId"]
           const isCancel = message.method === "notifications/cancelled"
-          if (isCancel && (typeof id === "string" || typeof id === "number")) running.cancel(owner, id)
+          if (isCancel && (typeof id === "string" || typeof id === "number")) yield* cancelCall(owner, id)
           return accept(response)
         }
         return yield* answer(exchange, message)
@@ -243,3 +247,5 @@ const fail = (response: ServerResponse, error: ServiceError, requestId: string, 
     ...(status === 401 && { "www-authenticate": challenge }),
   })
 }
+
+const wrongId = "_meta.x-svc-request-id is a text of 1 to 128 visible characters of ASCII"

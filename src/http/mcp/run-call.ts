@@ -3,17 +3,17 @@ import type { ServerResponse } from "node:http"
 import { Effect, Result } from "effect"
 import type { Kind } from "../../calls/kind.ts"
 import type { ToolReply, ToolRequest } from "../../kinds/tool/tool-request.ts"
-import type { MessageId, RequestMessage } from "../../protocol/mcp/message.ts"
+import type { RequestMessage } from "../../protocol/mcp/message.ts"
 import { statelessVersion } from "../../protocol/mcp/versions.ts"
 import { fingerprint } from "../../protocol/values/canonical.ts"
 import type { Sealer } from "../../store/seal.ts"
-import type { SessionOwner } from "../../tool-servers/session-owner.ts"
 import type { CallRunner } from "../call-runner.ts"
 import type { Authenticated } from "../caller-request.ts"
 import { metaOf } from "../compatible/request.ts"
 import type { AccountAsking } from "./account-needed.ts"
 import type { CallPlace, FoundCall } from "./find-call.ts"
 import { type McpMessage, metaIn, readMcp } from "./read-message.ts"
+import type { RunningCalls } from "./running-calls.ts"
 import { sealRequest } from "./session-token.ts"
 import { ToolConnection } from "./tool-connection.ts"
 
@@ -29,26 +29,6 @@ export interface ToolCall {
   /** The way in which the client is asked for an account. */
   readonly asking: AccountAsking
 }
-
-/** The calls that run on this node, by their clients' names of them. */
-export class RunningCalls {
-  readonly #running = new Map<string, ToolConnection>()
-
-  /** @returns the function that removes it */
-  add(owner: SessionOwner, id: MessageId, connection: ToolConnection): () => void {
-    const key = keyOf(owner, id)
-    this.#running.set(key, connection)
-    return () => {
-      if (this.#running.get(key) === connection) this.#running.delete(key)
-    }
-  }
-
-  cancel(owner: SessionOwner, id: MessageId): void {
-    this.#running.get(keyOf(owner, id))?.cancel()
-  }
-}
-
-const keyOf = ({ name }: SessionOwner, id: MessageId): string => JSON.stringify([name, id])
 
 export const makeRunCall =
   (runner: CallRunner, kind: Kind<ToolRequest, ToolReply>, sealer: Sealer, running: RunningCalls) =>
@@ -97,5 +77,11 @@ export const makeRunCall =
 /** The id under which a call is made once. */
 const idIn = (message: RequestMessage): { readonly requestId?: string } => {
   const id = metaIn(message)["x-svc-request-id"]
-  return typeof id === "string" && /^[\x21-\x7e]{1,128}$/.test(id) ? { requestId: id } : {}
+  return typeof id === "string" ? { requestId: id } : {}
+}
+
+/** Whether its id is none under which a call can be made once. */
+export const hasWrongId = (message: RequestMessage): boolean => {
+  const id = metaIn(message)["x-svc-request-id"]
+  return id !== undefined && !(typeof id === "string" && /^[\x21-\x7e]{1,128}$/.test(id))
 }

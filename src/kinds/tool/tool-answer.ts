@@ -1,5 +1,6 @@
 /** Answers and failures of servers of tools, as a call understands them. Pure. */
 
+import { type CallFailure, failureName } from "../../calls/vendor/operation.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
 import { editJsonText, set } from "../../protocol/json/json-edit.ts"
 import type { JsonObject, ResponseMessage } from "../../protocol/mcp/message.ts"
@@ -13,6 +14,12 @@ export const isAboutSession = (status: number, message: ResponseMessage): boolea
 export const answerOutcome = (answer: ResponseMessage | undefined): string => {
   if (answer === undefined || !("result" in answer)) return "error"
   return answer.result["isError"] === true ? "failed" : "result"
+}
+
+/** The failure of a call in metrics, as the code of its error. */
+export const failedOutcome = (failure: CallFailure): string => {
+  if (failure._tag === "VendorRejected") return "upstream_error"
+  return failure._tag === "UpstreamBroken" ? "upstream_disconnected" : failureName(failure)
 }
 
 /** The cost of a call, in the metadata of its result. */

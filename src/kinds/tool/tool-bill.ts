@@ -9,10 +9,11 @@ import type { ReportedUnits } from "../passed/reported-units.ts"
 
 /**
  * - `result`: the tool has run.
+ * - `failed`: it has run, and says that it has failed. Units that it does not report are none.
  * - `error`: its server says that it has not run it.
  * - `unknown`: the request was sent, and nothing came back: it may have run, and is not sent again.
  */
-export type ToolOutcome = "result" | "error" | "unknown"
+export type ToolOutcome = "result" | "failed" | "error" | "unknown"
 
 export const toolBill = (
   prices: ToolPrices | undefined,
@@ -20,10 +21,13 @@ export const toolBill = (
   units: Pick<ReportedUnits, "isMalformed" | "counts">,
   broken: BrokenReason | undefined,
 ): { readonly bill: Bill; readonly cost: Amount } => {
-  const counted = { ...noTokens, dims: { calls: 1, ...(outcome === "result" && reportedDims(units.counts)) } }
+  const counted = {
+    ...noTokens,
+    dims: { calls: 1, ...((outcome === "result" || outcome === "failed") && reportedDims(units.counts)) },
+  }
   if (prices === undefined || outcome === "error") return { bill: { counts: counted }, cost: 0n }
   const cost = costOfTool(prices, units.counts)
-  const isMissing = [...prices.units.keys()].some((unit) => !units.counts.has(unit))
+  const isMissing = outcome !== "failed" && [...prices.units.keys()].some((unit) => !units.counts.has(unit))
   const isImplausible = units.isMalformed || cost > prices.hold
   const reason =
     outcome === "unknown"

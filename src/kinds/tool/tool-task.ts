@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import type { Asked, Task } from "../../calls/kind.ts"
 import type { Bill } from "../../calls/settle/bill.ts"
 import type { BrokenReason } from "../../calls/settle/outcome.ts"
-import { type CallFailure, failureName, operationSpan } from "../../calls/vendor/operation.ts"
+import { type CallFailure, operationSpan } from "../../calls/vendor/operation.ts"
 import type { Reader, Work } from "../../calls/vendor/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { VendorFault } from "../../dialects/vendor/faults.ts"
@@ -28,7 +28,7 @@ import { placesOf } from "../../tools/tool-price.ts"
 import type { UpstreamHead, VendorClient } from "../../upstream/client.ts"
 import { ReportedUnits } from "../passed/reported-units.ts"
 import { BetweenMessages, type SentTo } from "./between-messages.ts"
-import { answerOutcome, isAboutSession, serverError, withUsage } from "./tool-answer.ts"
+import { answerOutcome, failedOutcome, isAboutSession, serverError, withUsage } from "./tool-answer.ts"
 import { type ToolOutcome, toolBill } from "./tool-bill.ts"
 import { messageTo, resultFor } from "./tool-message.ts"
 import { ToolReader } from "./tool-reader.ts"
@@ -236,7 +236,7 @@ export class ToolTask implements Task<ToolReply> {
     const { services, request } = this.#call
     if (request.method !== "tools/call") return
     const { entry, handle } = request
-    const outcome = error === undefined ? answerOutcome(this.#answer) : failureName(error)
+    const outcome = error === undefined ? answerOutcome(this.#answer) : failedOutcome(error)
     recordToolCall(services.context, { server: entry.server.id, handle, outcome, millis })
   }
 
@@ -251,7 +251,10 @@ export class ToolTask implements Task<ToolReply> {
   }
 
   finish({ cost, currency }: { readonly cost: string; readonly currency: string }, edit?: EditText) {
-    const text = edit === undefined ? this.#text : editJsonTexts(this.#text, edit)
+    // All texts of an answer are a result, also those that look like arguments.
+    const ofResult: EditText = (text, part, isJson) =>
+      edit?.(text, part === "own" ? part : "toolResults", isJson) ?? text
+    const text = edit === undefined ? this.#text : editJsonTexts(this.#text, ofResult)
     const isPriced = this.#call.request.prices !== undefined
     const answer = this.#answer
     return (balance: string): ToolReply => ({
@@ -266,7 +269,10 @@ export class ToolTask implements Task<ToolReply> {
 
   #outcome(broken: BrokenReason | undefined): ToolOutcome | undefined {
     const answer = this.#answer
-    if (answer !== undefined) return "result" in answer ? "result" : "error"
+    if (answer !== undefined) {
+      if (!("result" in answer)) return "error"
+      return answer.result["isError"] === true ? "failed" : "result"
+    }
     // A node that dies has sent it, or is about to.
     return this.#isSent || broken === "gateway_lost" ? "unknown" : undefined
   }

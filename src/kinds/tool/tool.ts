@@ -12,6 +12,7 @@ export const makeTool = (sessions: ToolSessions["Service"]): Kind<ToolRequest, T
   name: "tool",
   purpose: "tool",
   modelOf: () => undefined,
+  recordedAs: ({ handle }) => handle,
   reviewed: argumentsOf,
   plan: (asked) => {
     const { request, caller } = asked

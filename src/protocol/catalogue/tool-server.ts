@@ -55,7 +55,9 @@ const Headers = Schema.Record(
 
 /** A process of the gateway's machine that speaks the protocol over its input and output. */
 export const ToolCommand = Schema.Struct({
+  /** The program: a name in `PATH`, or a path. */
   program: Schema.NonEmptyString.check(Schema.isMaxLength(4096)),
+  /** Its arguments. */
   arguments: Schema.optionalKey(
     Schema.Array(Schema.String.check(Schema.isMaxLength(8192))).check(Schema.isMaxLength(256)),
   ),
@@ -94,7 +96,9 @@ export const ToolOAuth = Schema.Struct({
   issuer: Schema.optionalKey(HttpUrl),
   /** The id of a client that the server's authorisation server knows; the gateway registers itself if absent. */
   clientId: Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(2048))),
+  /** The secret of that client; absent if it has none. */
   clientSecret: Schema.optionalKey(SecretRef),
+  /** Scopes that are asked for; those that the server names if absent. */
   scopes: Schema.optionalKey(Schema.Array(Schema.NonEmptyString).check(Schema.isMaxLength(100))),
 })
 export type ToolOAuth = typeof ToolOAuth.Type
@@ -107,14 +111,19 @@ export const ToolServer = Schema.Struct({
   url: Schema.optionalKey(HttpUrl),
   /** Addresses of servers that are equal to it: they are asked if it cannot be reached. */
   replicas: Schema.optionalKey(Schema.Array(HttpUrl).check(Schema.isMaxLength(8))),
+  /** A process of the gateway's machine that speaks the protocol over its input and output. */
   command: Schema.optionalKey(ToolCommand),
+  /** An HTTP API whose operations become tools. */
   openapi: Schema.optionalKey(ToolApi),
   /** Sent as a bearer token. */
   credential: Schema.optionalKey(SecretRef),
+  /** The account at a server that asks for OAuth. */
   oauth: Schema.optionalKey(ToolOAuth),
+  /** Headers of each request to it: texts, or references to secrets. */
   headers: Schema.optionalKey(Headers),
   ...network,
   timeouts: Schema.optionalKey(TimeoutsOfPlace),
+  /** The choice among its tools, by its own names of them. */
   tools: Schema.optionalKey(
     Schema.Struct({
       /** The tools that it offers here; all if absent. Names may end in *. */
@@ -132,11 +141,10 @@ export const ToolServer = Schema.Struct({
       ),
       /** Other descriptions, by a server's own names. */
       describe: Schema.optionalKey(Schema.Record(ToolName, Schema.String.check(Schema.isMaxLength(16_384)))),
-      /** Prices that differ from the server's, by its own names. */
+      /** Prices of calls: of each of its tools, or in `tools` of those that are named; free if absent. */
       price: Schema.optionalKey(prices),
     }),
   ),
-  /** The price of each of its tools; free if absent. */
   price: Schema.optionalKey(ToolPrice),
   /** Whether its tools only read: then a call may be sent to another server after it failed at the first. */
   isReadOnly: Schema.optionalKey(Schema.Boolean),

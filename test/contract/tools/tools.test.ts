@@ -15,6 +15,7 @@ const tools = {
   echo: ({ params }: { params: Record<string, unknown> }) => textResult(JSON.stringify(params)),
   rows: () => textResult("three", { structuredContent: { rows: 3 } }),
   secret: () => textResult("hidden"),
+  hang: () => new Promise(() => {}),
   steps: async ({ send, token }: { send: (message: object) => void; token: unknown }) => {
     for (const progress of [1, 2])
       send({ method: "notifications/progress", params: { progressToken: token, progress, total: 2 } })
@@ -42,9 +43,10 @@ const gateway = useGateway({
       ids,
       `toolServers:
   - { id: new, url: "${modern.url}", price: { currency: USD, calls: "1000" },
-      tools: { deny: [secret], rename: { echo: say }, describe: { echo: Says it again },
+      tools: { deny: [secret, hang], rename: { echo: say }, describe: { echo: Says it again },
         price: { rows: { currency: USD, calls: "1000", units: { rows: { at: $.structuredContent.rows, price: "500" } }, hold: "0.1" } } } }
-  - { id: old, url: "${legacy.url}" }
+  - { id: old, url: "${legacy.url}", tools: { deny: [hang] } }
+  - { id: brief, url: "${modern.url}", timeouts: { total: 700ms }, tools: { allow: [hang] } }
 `,
     ).replace("unpriced] }", "unpriced], tools: ['*'] }"),
 })
@@ -78,6 +80,7 @@ describe.each([
       "old__rows",
       "old__secret",
       "old__steps",
+      "brief__hang",
     ])
     expect(tools[1]?.description).toBe("Says it again")
     const before = await balanceOf(gateway())
@@ -112,7 +115,7 @@ describe.each([
     expect(result).toMatchObject({ content: [{ text: "done" }] })
     expect(seen).toEqual([1, 2])
     const { resources } = await client.listResources()
-    expect(resources.map(({ uri }) => uri)).toEqual(["new+file:///a.txt", "old+file:///b.txt"])
+    expect(resources.map(({ uri }) => uri)).toEqual(["new+file:///a.txt", "old+file:///b.txt", "brief+file:///a.txt"])
     expect(await client.readResource({ uri: "new+file:///a.txt" })).toMatchObject({
       contents: [{ uri: "new+file:///a.txt", text: "A" }],
     })
@@ -161,6 +164,39 @@ describe("an id of a request", () => {
     expect(modern.runs.get("echo")).toBe(before + 1)
     expect(formatAmount(balance - (await balanceOf(gateway())))).toBe("0.001")
     await client.close()
+  })
+})
+
+it.each(["has space", "", "x".repeat(129), 7])(
+  "an id under which no call can be made once is refused: %j",
+  async (id) => {
+    const before = modern.runs.get("echo")
+    const reply = await fetch(url(), {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: { name: "new__say", arguments: {}, _meta: { "x-svc-request-id": id } },
+      }),
+    })
+    expect(await reply.json()).toMatchObject({ error: { code: -32602 } })
+    expect(modern.runs.get("echo")).toBe(before)
+  },
+)
+
+describe("a call that does not end in time", () => {
+  it("is in the metrics and the log under its tool, with the code of its error", async () => {
+    const client = await first()
+    await expect(client.callTool({ name: "brief__hang", arguments: {} })).rejects.toThrow()
+    await client.close()
+    const text = await (await fetch(`${gateway().baseUrl}/metrics`)).text()
+    expect(text).toContain('{server="brief",tool="brief__hang",outcome="upstream_total_timeout"} 1')
+    const admin = { "x-svc-admin-key": gateway().adminKey }
+    const found = async () =>
+      (await gateway().call("GET", "/v1/admin/exchanges?model=brief__hang", undefined, admin)).text()
+    await expect.poll(found).toContain('"code":"upstream_total_timeout"')
   })
 })
 

@@ -225,6 +225,19 @@ apps:
     await eventually(async () => (await call()).status === 401)
   })
 
+  it("lists its revisions from the newest on, also beyond nine", async () => {
+    const { sql, call, adminKey } = gateway()
+    await Effect.runPromise(
+      sql`insert into catalogue_revisions (applied_by, fingerprint, document)
+        select 'test', n::text, (select document from catalogue_revisions order by catalogue_revisions.revision desc limit 1)
+        from generate_series(1, 12) n`,
+    )
+    const reply = await call("GET", "/v1/admin/catalogue/revisions", undefined, { "x-svc-admin-key": adminKey })
+    const listed = Array.from((await reply.text()).matchAll(/"revision":"?(\d+)/g), ([, revision]) => Number(revision))
+    expect(listed.length).toBeGreaterThan(12)
+    expect(listed).toEqual(listed.toSorted((a, b) => b - a))
+  })
+
   it("stores configurations in the database, for every node", async () => {
     const rows = await Effect.runPromise(gateway().sql<{ n: bigint }>`select count(*) as n from catalogue_revisions`)
     expect(rows[0]?.n).toBeGreaterThan(1n)
