@@ -61,7 +61,11 @@ export const adminRoutes = HttpApiBuilder.group(
       const snapshot = catalogue.current()
       const model = snapshot.model(handle)
       const platform = snapshot.document.timeouts
-      const vendor = model?.targets.find(({ vendor }) => vendor.id === vendorId)?.vendor.timeouts
+      const { vendors = [], toolServers = [] } = snapshot.document
+      // One that no model names has passed routes through, or is a server of tools.
+      const vendor =
+        model?.targets.find(({ vendor }) => vendor.id === vendorId)?.vendor.timeouts ??
+        [...vendors, ...toolServers].find(({ id }) => id === vendorId)?.timeouts
       const inForce = (environment: string) =>
         resolveTimeout(tier, {
           environment,

@@ -197,6 +197,10 @@ describe("a call that does not end in time", () => {
     const found = async () =>
       (await gateway().call("GET", "/v1/admin/exchanges?model=brief__hang", undefined, admin)).text()
     await expect.poll(found).toContain('"code":"upstream_total_timeout"')
+    const query = "from=2020-01-01&to=2099-01-01"
+    const times = async (): Promise<string> =>
+      (await gateway().call("GET", `/v1/admin/tier-times?${query}`, undefined, admin)).text()
+    await expect.poll(times).toMatch(/"vendor":"brief"[^{}]*(\{[^{}]*\}[^{}]*)*"limitMs":700/)
   })
 })
 
