@@ -26,8 +26,9 @@ export const makeFinishBatch = Effect.gen(function* () {
     const requests = yield* files.find(orgId, owner, facts.requests ?? "", requestsPurpose)
     if (requests === undefined) return
     const why = cancelledAt === undefined ? "expired" : "cancelled"
-    const chunks = Stream.toAsyncIterable(Stream.orDie(yield* files.content(requests)))
-    const lines = linesOf(chunks, Number.MAX_SAFE_INTEGER)
+    // The names of requests whose content is lost are lost too: they have no lines, and the batch ends.
+    const content = Stream.catchTag(yield* files.content(requests), "PartLost", () => Stream.empty)
+    const lines = linesOf(Stream.toAsyncIterable(Stream.orDie(content)), Number.MAX_SAFE_INTEGER)
     for (let number = 1; ; number++) {
       const next = yield* Effect.promise(() => lines.next())
       if (next.done === true) return

@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto"
 import { Effect, FiberSet, Layer, Semaphore } from "effect"
 import { lookForWork, runEvery } from "../background.ts"
 import { ClientFiles } from "../client-files/client-files.ts"
+import type { PartLost } from "../client-files/file-parts.ts"
 import { WeirConfig } from "../config.ts"
 import type { Caller } from "../identity/caller.ts"
 import { Callers } from "../identity/callers.ts"
@@ -85,13 +86,15 @@ export const layerBatchRunner = Layer.effectDiscard(
       const requests = batch?.facts.requests
       if (batch === undefined || requests === undefined) return
       const file = yield* files.find(orgId, batch.owner, requests, requestsPurpose)
+      const content =
+        file && (yield* Effect.catchTag(files.range(file, chunk.place, chunk.bytes), "PartLost", lostRequests))
       // They were erased, with their owner or by its operator: nothing can be asked, and the money goes back.
-      if (file === undefined) {
+      if (content === undefined) {
         yield* store.cancel(orgId, batchId)
         return yield* store.chunkBack(chunk, node, 0, false)
       }
       const answered = new Set(yield* store.answered(orgId, batchId, first, lines))
-      const waiting = linesIn(yield* files.range(file, chunk.place, chunk.bytes))
+      const waiting = linesIn(content)
         .map((text, at) => ({ text, number: first + at }))
         .filter(({ number }) => !answered.has(number))
       const outcomes = yield* Effect.forEach(
@@ -161,6 +164,9 @@ export const layerBatchRunner = Layer.effectDiscard(
     yield* runEvery(checkpointMs, "Leases of batches", renew)
   }),
 )
+
+const lostRequests = (lost: PartLost): Effect.Effect<undefined> =>
+  Effect.as(Effect.logError("Requests of a batch are lost: it is cancelled", lost), undefined)
 
 const newline = 10
 

@@ -43,6 +43,8 @@ export const useBatches = (
   return {
     ids,
     gateway,
+    /** Loses the content of all files of the organisation. */
+    loseFiles: () => rmSync(join(folder, ids.org), { recursive: true }),
     openai,
     anthropic: (of = "") =>
       new Anthropic({ baseURL: `${gateway().baseUrl}/anthropic`, apiKey: key(of), maxRetries: 0 }),

@@ -19,7 +19,7 @@ export interface PlacedLine {
 /** Bytes that are read at once. */
 const windowBytes = 1024 * 1024
 
-export type Requests = Effect.Success<ReturnType<Effect.Success<typeof makeRequests>>>
+export type Requests = NonNullable<Effect.Success<ReturnType<Effect.Success<typeof makeRequests>>>>
 
 export const makeRequests = Effect.gen(function* () {
   const files = yield* ClientFiles
@@ -51,11 +51,12 @@ export const makeRequests = Effect.gen(function* () {
     )
   }
 
+  /** Undefined if they are gone. */
   return Effect.fnUntraced(function* (submission: Submission, batch: Batch) {
     const { first, place, bytes } = submission
     const end = place + bytes
     const found = yield* files.find(batch.orgId, batch.owner, batch.facts.requests ?? "", requestsPurpose)
-    if (found === undefined) return yield* Effect.die(new Error("The requests of a batch are gone"))
+    if (found === undefined) return undefined
     const file = found
     // Each reading is one of its own.
     const all = Stream.suspend(() => inOrder(file, submission))

@@ -38,6 +38,7 @@ export const makeRunSubmission = Effect.gen(function* () {
     if (found === undefined || found.endedAt !== undefined)
       return yield* Effect.asVoid(store.done(submission, node, []))
     const batch: Batch = found
+    const requests = yield* requestsOf(submission, batch)
     const place = yield* placeOf(submission)
     const { state, polls, reads } = submission
 
@@ -53,8 +54,8 @@ export const makeRunSubmission = Effect.gen(function* () {
     const end = Effect.gen(function* () {
       const { orgId, batchId, first, lines } = submission
       const answered = new Set(yield* batches.answered(orgId, batchId, first, lines))
-      const isWhole = answered.size === lines || submission.isOver
-      const rest = isWhole ? [] : yield* (yield* requestsOf(submission, batch)).rest(answered)
+      const isWhole = answered.size === lines || submission.isOver || requests === undefined
+      const rest = isWhole ? [] : yield* requests.rest(answered)
       return yield* store.done(submission, node, rest)
     })
 
@@ -68,10 +69,9 @@ export const makeRunSubmission = Effect.gen(function* () {
         : goOn(next)
 
     const wait = Effect.gen(function* () {
-      if (submission.isOver || place === undefined) return yield* end
+      if (submission.isOver || place === undefined || requests === undefined) return yield* end
       const caller = yield* callerOf(batch)
       if (caller instanceof ServiceError) return yield* end
-      const requests = yield* requestsOf(submission, batch)
       const begins = (lines: number) => store.sends(submission, node, lines)
       const sent = yield* send({ submission, batch, caller, place, requests, begins })
       return yield* Match.value(sent).pipe(
@@ -123,19 +123,25 @@ export const makeRunSubmission = Effect.gen(function* () {
 
     const close = Effect.fnUntraced(function* (place: VendorPlace, vendorBatch: VendorBatch, status: BatchStatus) {
       if (status.fault !== undefined) yield* logRefused(status.fault)
-      const requests = yield* requestsOf(submission, batch)
-      const caller = yield* callerOf(batch)
-      const given = yield* giveResults({ submission, batch, caller, place, requests }, status.results)
-      const isRead = status.state === "failed" || given.answered.size === submission.lines
-      // Results that are not all there may be later.
-      const isAgain = given.isBroken ? reads < mostBroken : given.missing > 0 && reads < 1 && submission.sentLines > 0
-      if (given.postponed > 0 || (!isRead && isAgain)) return yield* goOnOrGiveUp({ reads: reads + 1 })
+      if (requests !== undefined) {
+        const caller = yield* callerOf(batch)
+        const given = yield* giveResults({ submission, batch, caller, place, requests }, status.results)
+        const isRead = status.state === "failed" || given.answered.size === submission.lines
+        // Results that are not all there may be later.
+        const isAgain = given.isBroken ? reads < mostBroken : given.missing > 0 && reads < 1 && submission.sentLines > 0
+        if (given.postponed > 0 || (!isRead && isAgain)) return yield* goOnOrGiveUp({ reads: reads + 1 })
+      }
       if (!(yield* end)) return
       yield* Effect.forEach(place.dialect.removals(vendorBatch, status), (wire) => place.ask(wire), { discard: true })
     })
 
     const callerOf = (of: Batch) => Effect.catchTag(callers.known(earlierCaller(of)), "ServiceError", Effect.succeed)
 
+    // They were erased, with their owner or by its operator: no result has a request any more, and the money goes back.
+    if (requests === undefined && !submission.isOver) {
+      yield* batches.cancel(submission.orgId, submission.batchId)
+      return yield* Effect.asVoid(goOn({ afterMs: 0 }))
+    }
     if (state === "waiting") return yield* Effect.asVoid(wait)
     const { vendorBatch } = submission
     return yield* Effect.asVoid(state === "running" && vendorBatch !== undefined ? follow(vendorBatch) : look)

@@ -28,17 +28,26 @@ export const layerSubmissionRunner = Layer.effectDiscard(
       return Effect.ignore(Effect.timeout(FiberSet.awaitEmpty(running), drainMs))
     })
 
-    /** One whose look fails is looked at again later. */
+    /** One whose look fails is looked at again later, but not for ever: its batch cannot end before, and holds its money. */
     const runLeased = (submission: Submission): Effect.Effect<void> =>
       Effect.catchCause(run(submission, node), (cause) =>
-        Effect.andThen(
-          Effect.logWarning(
-            "A batch at a vendor could not be followed; it is tried again later",
-            namesOf(submission),
-            cause,
-          ),
-          Effect.ignore(store.back(submission, node, failedPauseMs)),
-        ),
+        submission.isLastTry
+          ? Effect.andThen(
+              Effect.logError(
+                "A batch at a vendor could not be followed, and is given up; the vendor may bill it",
+                namesOf(submission),
+                cause,
+              ),
+              Effect.ignore(store.done(submission, node, [])),
+            )
+          : Effect.andThen(
+              Effect.logWarning(
+                "A batch at a vendor could not be followed; it is tried again later",
+                namesOf(submission),
+                cause,
+              ),
+              Effect.ignore(store.back(submission, node, failedPauseMs)),
+            ),
       )
 
     const look = Effect.gen(function* () {

@@ -6,7 +6,7 @@ import { queryDeadline } from "../../store/database.ts"
 import { inThoseThatAnswer } from "../../store/shards/shards.ts"
 import type { StoreUnavailable } from "../../store/unavailable.ts"
 import type { NewChunk } from "../batch.ts"
-import { endingMs, listedMs, readSubmissions, type Submission, submissionOf } from "./submission.ts"
+import { endingMs, failingMs, listedMs, readSubmissions, type Submission, submissionOf } from "./submission.ts"
 
 type Result<A> = Effect.Effect<A, StoreUnavailable>
 
@@ -67,6 +67,7 @@ export class SubmissionStore extends Context.Service<
             ({ sql, books }) => sql`
               select s.*, coalesce(b.end_at <= now(), true) as is_over,
                 coalesce(b.end_at <= now() - ${endingMs}::double precision * interval '1 millisecond', true) as is_given_up,
+                coalesce(b.end_at <= now() - ${failingMs}::double precision * interval '1 millisecond', true) as is_last_try,
                 coalesce(s.sent_at <= now() - ${listedMs}::double precision * interval '1 millisecond', false) as is_long_sent
               from ${books}batch_submissions_take(${node}, ${most}::integer, ${leaseMs}::double precision) s
               left join lateral (

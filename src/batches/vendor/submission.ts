@@ -24,12 +24,16 @@ export interface Submission extends Omit<Chunk, "chunk" | "failures"> {
   readonly isOver: boolean
   /** Whether {@link endingMs} were over too. */
   readonly isGivenUp: boolean
+  /** Whether a look that fails is the last one: {@link failingMs} were over too. */
+  readonly isLastTry: boolean
   /** Whether it was sent so long ago that its vendor would list it. */
   readonly isLongSent: boolean
 }
 
 /** The time that a vendor may take to end its batch after the end of the gateway's. Until then its money stays held. */
 export const endingMs = 15 * 60_000
+/** The time for which a look that fails is tried again after the end of the gateway's batch. */
+export const failingMs = 75 * 60_000
 /** The time after which a batch that its vendor does not list was not made. */
 export const listedMs = 2 * 60_000
 
@@ -58,6 +62,7 @@ const Row = Schema.Struct({
   reads: Schema.Int,
   is_over: Schema.Boolean,
   is_given_up: Schema.Boolean,
+  is_last_try: Schema.Boolean,
   is_long_sent: Schema.Boolean,
 })
 export const readSubmissions = Schema.decodeUnknownSync(Schema.Array(Row))
@@ -84,6 +89,7 @@ export const submissionOf = (row: typeof Row.Type): Submission => ({
   reads: row.reads,
   isOver: row.is_over,
   isGivenUp: row.is_given_up,
+  isLastTry: row.is_last_try,
   isLongSent: row.is_long_sent,
 })
 

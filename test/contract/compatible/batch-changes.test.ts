@@ -24,7 +24,7 @@ const change = (text: string) => {
   return catalogue
 }
 const config = { masterKey: Redacted.make("a master key of tests") }
-const { ids, gateway, create, ended, linesOf, books } = useBatches(change, config)
+const { ids, gateway, loseFiles, create, ended, linesOf, books } = useBatches(change, config)
 
 const admin = async (method: string, path: string, body?: object) => {
   const { adminKey, call } = gateway()
@@ -109,6 +109,16 @@ describe("a batch that the gateway runs", () => {
     expect(await costs(made.id)).toEqual(Array.from({ length: 16 }, () => cost))
     await expectBooks(made.id, before)
   })
+
+  it("is cancelled when the content of its requests is lost, and what runs is answered and billed", async () => {
+    const { made, before } = await changing(async () => loseFiles())
+    expect(await ended(made.id)).toMatchObject({
+      status: "cancelled",
+      request_counts: { completed: 16, failed: 1 },
+      error_file_id: null,
+    })
+    await expectBooks(made.id, before)
+  })
 })
 
 describe("a batch at a vendor", () => {
@@ -183,6 +193,25 @@ describe("a batch at a vendor", () => {
   it("ends a quarter of an hour after its window, though its vendor does not end it", async () => {
     const { made, before } = await begin({ polls: 1000 }, { cancels: false })
     await setEnd(made.id, 16)
+    expect(await ended(made.id)).toMatchObject({ status: "expired", request_counts: { completed: 0, failed: 4 } })
+    await expectBooks(made.id, before)
+  })
+
+  it.each([1, 1000])(
+    "is cancelled where its requests are erased, and costs nothing (its vendor ends after %i polls)",
+    async (polls) => {
+      const { twin, made, before } = await begin({ polls })
+      await admin("DELETE", `orgs/${ids.org}/files?all=true`)
+      expect(await ended(made.id)).toMatchObject({ status: "cancelled", request_counts: { completed: 0 } })
+      await expectBooks(made.id, before)
+      await expect.poll(() => twin.files()).toEqual([])
+    },
+  )
+
+  it("ends an hour after that, though the content of its requests is lost", async () => {
+    const { made, before } = await begin({ polls: 1 })
+    loseFiles()
+    await setEnd(made.id, 76)
     expect(await ended(made.id)).toMatchObject({ status: "expired", request_counts: { completed: 0, failed: 4 } })
     await expectBooks(made.id, before)
   })
