@@ -3,9 +3,8 @@
  * request is a call of its own, made once by its request id. A part that a dead node has left is taken by another, which
  * asks for what has no answer yet.
  */
-import { randomUUID } from "node:crypto"
 import { Effect, FiberSet, Layer, Semaphore } from "effect"
-import { lookForWork, runEvery } from "../background.ts"
+import { forAll, lookForWork, runEvery } from "../background.ts"
 import { ClientFiles } from "../client-files/client-files.ts"
 import type { PartLost } from "../client-files/file-parts.ts"
 import { WeirConfig } from "../config.ts"
@@ -19,6 +18,7 @@ import { type Batch, earlierCaller } from "./batch.ts"
 import type { Chunk } from "./batch-rows.ts"
 import { BatchStore } from "./batch-store.ts"
 import { makeFinishBatch } from "./finish-batch.ts"
+import { Leases } from "./leases.ts"
 import { requestIn } from "./line.ts"
 import { LineCalls } from "./line-calls.ts"
 import type { LineOutcome } from "./line-outcome.ts"
@@ -44,7 +44,7 @@ export const layerBatchRunner = Layer.effectDiscard(
     const finish = yield* makeFinishBatch
     // The lease of a part: after it, another node takes the part of a node that died.
     const { batchCalls, leaseMs, checkpointMs } = yield* WeirConfig
-    const node = randomUUID()
+    const leases = new Leases()
     const permits = yield* Semaphore.make(batchCalls)
     const spareTime = makeSpareTime()
     const chunks = yield* FiberSet.make<void>()
@@ -78,7 +78,7 @@ export const layerBatchRunner = Layer.effectDiscard(
       return { batch, caller }
     })
 
-    const run = Effect.fnUntraced(function* (chunk: Chunk) {
+    const run = Effect.fnUntraced(function* (chunk: Chunk, lease: string) {
       const { orgId, batchId, first, lines } = chunk
       // It may be cancelled, and its caller disabled, while its requests wait.
       const current = yield* Effect.cachedWithTTL(read(chunk), "1 second")
@@ -91,7 +91,7 @@ export const layerBatchRunner = Layer.effectDiscard(
       // They were erased, with their owner or by its operator: nothing can be asked, and the money goes back.
       if (content === undefined) {
         yield* store.cancel(orgId, batchId)
-        return yield* store.chunkBack(chunk, node, 0, false)
+        return yield* store.chunkBack(chunk, lease, 0, false)
       }
       const answered = new Set(yield* store.answered(orgId, batchId, first, lines))
       const waiting = linesIn(content)
@@ -102,26 +102,26 @@ export const layerBatchRunner = Layer.effectDiscard(
         (request) => permits.withPermit(answer(chunk, current, request)),
         { concurrency: "unbounded" },
       )
-      yield* giveBack(chunk, outcomes)
+      yield* giveBack(chunk, lease, outcomes)
     })
 
-    const giveBack = Effect.fnUntraced(function* (chunk: Chunk, outcomes: ReadonlyArray<LineOutcome>) {
+    const giveBack = Effect.fnUntraced(function* (chunk: Chunk, lease: string, outcomes: ReadonlyArray<LineOutcome>) {
       if (outcomes.every(({ isAnswered }) => isAnswered)) yield* store.chunkDone(chunk)
       const pauseMs = outcomes.reduce((longest, outcome) => Math.max(longest, outcome.pauseMs), 0)
       const isFailed = outcomes.some((outcome) => outcome.isFailed)
       if (pauseMs > 0 || outcomes.some(({ isAnswered }) => !isAnswered)) {
-        yield* store.chunkBack(chunk, node, pauseMs, isFailed)
+        yield* store.chunkBack(chunk, lease, pauseMs, isFailed)
       }
     })
 
     /** A part whose run fails is taken again later. */
-    const runLeased = (chunk: Chunk): Effect.Effect<void> => {
+    const runLeased = (chunk: Chunk, lease: string): Effect.Effect<void> => {
       inHand += chunk.lines
-      return run(chunk).pipe(
+      return run(chunk, lease).pipe(
         Effect.catchCause((cause) =>
           Effect.andThen(
             Effect.logWarning("Requests of a batch could not be answered; they are asked again later", cause),
-            Effect.ignore(store.chunkBack(chunk, node, failedPauseMs, false)),
+            Effect.ignore(store.chunkBack(chunk, lease, failedPauseMs, false)),
           ),
         ),
         Effect.ensuring(
@@ -136,31 +136,37 @@ export const layerBatchRunner = Layer.effectDiscard(
       const room = batchCalls - inHand
       if (isEnding || room <= 0 || !(yield* calls.hasRoom)) return true
       // A part that was taken is run, even if the node ends now.
+      const lease = leases.newName()
       const taken = yield* Effect.uninterruptibleMask((restore) =>
-        Effect.tap(restore(store.take(node, room, leaseMs)), (taken) =>
-          Effect.forEach(taken, (chunk) => FiberSet.run(chunks, runLeased(chunk)), { discard: true }),
+        Effect.tap(restore(store.take(lease, room, leaseMs)), (taken) =>
+          Effect.forEach(taken, (chunk) => FiberSet.run(chunks, leases.during(lease, runLeased(chunk, lease))), {
+            discard: true,
+          }),
         ),
       )
       return taken.length + inHand > 0
     })
     yield* lookForWork("250 millis", "Batches", look)
 
-    const finishLeased = (batch: Batch): Effect.Effect<void> =>
-      Effect.catchCause(finish(batch, node), (cause) =>
+    const finishLeased = (batch: Batch, lease: string): Effect.Effect<void> =>
+      Effect.catchCause(finish(batch, lease), (cause) =>
         Effect.logWarning("The results of a batch could not be written; it is tried again later", cause),
       )
     const lookForEnded = Effect.gen(function* () {
       const room = mostFinishing - (yield* FiberSet.size(finishing))
       if (isEnding || room <= 0) return true
-      const ended = yield* store.toFinish(node, room, leaseMs)
-      yield* Effect.forEach(ended, (batch) => FiberSet.run(finishing, finishLeased(batch)), { discard: true })
+      const lease = leases.newName()
+      const ended = yield* store.toFinish(lease, room, leaseMs)
+      yield* Effect.forEach(
+        ended,
+        (batch) => FiberSet.run(finishing, leases.during(lease, finishLeased(batch, lease))),
+        { discard: true },
+      )
       return ended.length + inHand > 0
     })
     yield* lookForWork("500 millis", "Results of batches", lookForEnded)
 
-    const renew = Effect.gen(function* () {
-      if ((yield* FiberSet.size(chunks)) + (yield* FiberSet.size(finishing)) > 0) yield* store.renew(node, leaseMs)
-    })
+    const renew = Effect.suspend(() => forAll(leases.names, (lease) => store.renew(lease, leaseMs)))
     yield* runEvery(checkpointMs, "Leases of batches", renew)
   }),
 )

@@ -1,8 +1,8 @@
 /** Runs the parts of batches that run at vendors: each node takes those that are due, under a lease. A part outlives every node. */
-import { randomUUID } from "node:crypto"
 import { Effect, FiberSet, Layer } from "effect"
-import { lookForWork, runEvery } from "../../background.ts"
+import { forAll, lookForWork, runEvery } from "../../background.ts"
 import { WeirConfig } from "../../config.ts"
+import { Leases } from "../leases.ts"
 import { LineCalls } from "../line-calls.ts"
 import { makeRunSubmission } from "./run-submission.ts"
 import { namesOf, type Submission } from "./submission.ts"
@@ -19,7 +19,7 @@ export const layerSubmissionRunner = Layer.effectDiscard(
     const calls = yield* LineCalls
     const run = yield* makeRunSubmission
     const { leaseMs, checkpointMs } = yield* WeirConfig
-    const node = randomUUID()
+    const leases = new Leases()
     const running = yield* FiberSet.make<void>()
     let isEnding = false
     // A result that is settled now is kept; the rest is left to other nodes.
@@ -29,8 +29,8 @@ export const layerSubmissionRunner = Layer.effectDiscard(
     })
 
     /** One whose look fails is looked at again later, but not for ever: its batch cannot end before, and holds its money. */
-    const runLeased = (submission: Submission): Effect.Effect<void> =>
-      Effect.catchCause(run(submission, node), (cause) =>
+    const runLeased = (submission: Submission, lease: string): Effect.Effect<void> =>
+      Effect.catchCause(run(submission, lease), (cause) =>
         submission.isLastTry
           ? Effect.andThen(
               Effect.logError(
@@ -38,7 +38,7 @@ export const layerSubmissionRunner = Layer.effectDiscard(
                 namesOf(submission),
                 cause,
               ),
-              Effect.ignore(store.done(submission, node, [])),
+              Effect.ignore(store.done(submission, lease, [])),
             )
           : Effect.andThen(
               Effect.logWarning(
@@ -46,7 +46,7 @@ export const layerSubmissionRunner = Layer.effectDiscard(
                 namesOf(submission),
                 cause,
               ),
-              Effect.ignore(store.back(submission, node, failedPauseMs)),
+              Effect.ignore(store.back(submission, lease, failedPauseMs)),
             ),
       )
 
@@ -54,18 +54,21 @@ export const layerSubmissionRunner = Layer.effectDiscard(
       const room = mostAtOnce - (yield* FiberSet.size(running))
       if (isEnding || room <= 0 || !(yield* calls.hasRoom)) return true
       // One that was taken is looked at, even if the node ends now.
+      const lease = leases.newName()
       const taken = yield* Effect.uninterruptibleMask((restore) =>
-        Effect.tap(restore(store.take(node, room, leaseMs)), (taken) =>
-          Effect.forEach(taken, (submission) => FiberSet.run(running, runLeased(submission)), { discard: true }),
+        Effect.tap(restore(store.take(lease, room, leaseMs)), (taken) =>
+          Effect.forEach(
+            taken,
+            (submission) => FiberSet.run(running, leases.during(lease, runLeased(submission, lease))),
+            { discard: true },
+          ),
         ),
       )
       return taken.length > 0
     })
     yield* lookForWork("500 millis", "Batches at vendors", look)
 
-    const renew = Effect.gen(function* () {
-      if ((yield* FiberSet.size(running)) > 0) yield* store.renew(node, leaseMs)
-    })
+    const renew = Effect.suspend(() => forAll(leases.names, (lease) => store.renew(lease, leaseMs)))
     yield* runEvery(checkpointMs, "Leases of batches at vendors", renew)
     yield* watchSubmissions
   }),
