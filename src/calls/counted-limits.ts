@@ -10,7 +10,7 @@ import { allTokens, type Counts } from "../money/pricing.ts"
 import type { CallRequest, Kind } from "./kind.ts"
 import type { UsualOutputs } from "./tokens/usual-outputs.ts"
 
-const noRooms: ReadonlyArray<never> = []
+const none: ReadonlyArray<never> = []
 const units = ["requests", "tokens"] as const
 
 export class CountedLimits {
@@ -27,7 +27,7 @@ export class CountedLimits {
   get rooms(): ReadonlyArray<RateRoom> {
     const { rates } = this.#limited ?? { rates: [] }
     const counted = this.#counted?.rates
-    if (counted === undefined || rates.length === 0) return noRooms
+    if (counted === undefined || rates.length === 0) return none
     const rooms = rates.map(({ unit = "requests", limit, windowMs }, at) => {
       const remaining = Math.max(0, counted[at]?.room ?? 0)
       return { unit, limit, remaining, resetMs: remaining === limit ? 0 : windowMs }
@@ -69,6 +69,8 @@ export const limitsOfRequest = <Request extends CallRequest>(
   catalogue: CatalogueSnapshot,
   usualOutputs: UsualOutputs,
 ): Limited => {
+  // Its vendor has answered it, and bills it: it is no call that could wait for a rate.
+  if (caller.batch?.given !== undefined) return { owner: caller.org.id, rates: none }
   // Nothing is estimated where nothing is limited.
   if (request === undefined || caller.limits === undefined) return callerLimits(caller, noDemand)
   const handle = kind.modelOf(request)
