@@ -9,7 +9,7 @@ const every = "2 seconds"
 export const layerIdentityWatch = Layer.effectDiscard(
   Effect.gen(function* () {
     const catalogue = yield* Catalogue
-    const tellValid = identitySeries(yield* Effect.context<never>())
+    const tellValid = yield* identitySeries
     let known: ReadonlyMap<string, string | undefined> = new Map()
     yield* runEvery(
       every,

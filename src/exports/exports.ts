@@ -151,7 +151,7 @@ export class Exports extends Context.Service<
         }
       })
 
-      const tellLags = exportLagSeries(context)
+      const tellLags = yield* exportLagSeries
       const look = Effect.gen(function* () {
         const known = yield* store.positions
         tellLags(lags(known, Date.now()).map(({ name, records, seconds }) => [[name, records], seconds]))

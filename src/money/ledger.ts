@@ -127,7 +127,7 @@ const makeLedger = Effect.gen(function* () {
   const [only] = ledgers
   if (only === undefined) return yield* Effect.die("The books have no shard")
   const of = (orgId: string): OneLedger => ledgers[indexOf(orgId)] ?? only
-  const tellSums = allottedSeries(yield* Effect.context<never>())
+  const tellSums = yield* allottedSeries
   const record = Effect.sync(() => tellSums(sumsOf(ledgers.flatMap(({ nodes }) => nodes.all()))))
   const parts = ledgers.map((ledger) => ({
     ...ledger,

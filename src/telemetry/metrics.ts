@@ -1,5 +1,5 @@
 /** Every metric of Weir. `/metrics` exposes them in Prometheus format. */
-import { type Context, Metric } from "effect"
+import { type Context, Effect, Metric, type Scope } from "effect"
 import type { PolicyHit } from "../protocol/control/usage-record.ts"
 import { type Tier, type TimeoutInForce, tiers } from "../protocol/timeout-tiers.ts"
 import type { EstimatedReason } from "../protocol/usage.ts"
@@ -249,23 +249,33 @@ const bound = <Labels extends ReadonlyArray<string>, M>(make: (...labels: Labels
 
 /**
  * Gauges of things that come and go, such as webhooks. Each update has the values of all, and a thing that is not among
- * them has no series any more: its last value, and the alert about it, would stay until the process ends.
+ * them has no series any more: its last value, and the alert about it, would stay until the process ends. So do all of them
+ * when the scope closes: a process may have another gateway after this one.
  */
-const seriesOf =
-  <Labels extends ReadonlyArray<string>>(gaugeOf: (...labels: Labels) => Metric.Gauge<number>) =>
-  (services: Services) => {
+const seriesOf = <Labels extends ReadonlyArray<string>>(
+  gaugeOf: (...labels: Labels) => Metric.Gauge<number>,
+): Effect.Effect<SetSeries<Labels>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const services = yield* Effect.context<never>()
     let known: ReadonlySet<Metric.Gauge<number>> = new Set()
-    return (values: Iterable<readonly [labels: Labels, value: number]>): void => {
-      const told = new Set<Metric.Gauge<number>>()
+    const set: SetSeries<Labels> = (values) => {
+      const updated = new Set<Metric.Gauge<number>>()
       for (const [labels, value] of values) {
         const series = gaugeOf(...labels)
         series.updateUnsafe(value, services)
-        told.add(series)
+        updated.add(series)
       }
-      for (const series of known) if (!told.has(series)) Metric.removeUnsafe(series, services)
-      known = told
+      for (const series of known) if (!updated.has(series)) Metric.removeUnsafe(series, services)
+      known = updated
     }
-  }
+    yield* Effect.addFinalizer(() => Effect.sync(() => set([])))
+    return set
+  })
+
+/** Sets the values of all series of a gauge. */
+type SetSeries<Labels extends ReadonlyArray<string>> = (
+  values: Iterable<readonly [labels: Labels, value: number]>,
+) => void
 
 const tierMetric = bound((tier: Tier, vendor: string, model: string) => tierMillis({ tier, vendor, model }))
 const concurrencyMetric = bound((decision: string) => concurrency({ decision }))

@@ -20,7 +20,7 @@ export class NodeProblems extends Context.Service<
     NodeProblems,
     Effect.gen(function* () {
       const services = yield* Effect.context<never>()
-      const tell = problemSeries(services)
+      const tell = yield* problemSeries
       const known = new Map<string, NodeProblem>()
       const tellAll = () => tell([...known.keys()].map((what) => [[what], 1]))
       return NodeProblems.of({

@@ -158,7 +158,7 @@ export class Webhooks extends Context.Service<
         yield* Effect.forEach(due, start, { discard: true })
       })
 
-      const tellLags = deliveryLagSeries(context)
+      const tellLags = yield* deliveryLagSeries
       const watch = Effect.map(store.counts, (counts) => {
         const known = new Map(platform().map(({ id }) => [id, 0]))
         let ofOrganisations = 0

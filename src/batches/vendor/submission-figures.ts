@@ -6,9 +6,8 @@ import { SubmissionStore } from "./submission-store.ts"
 
 export const watchSubmissions = Effect.gen(function* () {
   const store = yield* SubmissionStore
-  const context = yield* Effect.context<never>()
-  const reportSubmissions = vendorBatchSeries(context)
-  const reportLines = vendorLineSeries(context)
+  const reportSubmissions = yield* vendorBatchSeries
+  const reportLines = yield* vendorLineSeries
 
   const watch = Effect.map(store.open, (open) => {
     // Each shard has its own.
