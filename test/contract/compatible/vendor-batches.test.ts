@@ -200,7 +200,7 @@ it("batches at vendors are counted in the metrics, with their requests, while th
     (await (await gateway().call("GET", "/metrics", undefined, { "x-svc-admin-key": gateway().adminKey })).text())
       .split("\n")
       .filter((line) => /^weir_batch\w*_at_vendors\{/.test(line))
-      .map((line) => line.replace(/^(\w+)\{.*state="(\w+)".*vendor="(\w+)".*\} (\d+)$/, "$1 $2 $3 $4"))
+      .map((line) => line.replace(/^(\w+)\{vendor="(\w+)",state="(\w+)"\} (\d+)$/, "$1 $3 $2 $4"))
       .sort()
   const running = ["weir_batch_lines_at_vendors running openai 3", "weir_batches_at_vendors running openai 1"]
   await expect.poll(figures, { timeout: 100_000 }).toEqual(running)
