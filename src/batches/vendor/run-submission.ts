@@ -114,7 +114,9 @@ export const makeRunSubmission = Effect.gen(function* () {
         )
       }
       if (status.state !== "running") return yield* close(place, vendorBatch, status)
-      if (!submission.isOver || submission.isCancelled) return yield* goOnOrGiveUp()
+      // The answers of a caller that may make no requests any more are refusals, and its vendor's are not billed.
+      const isWanted = !submission.isOver && !((yield* callerOf(batch)) instanceof ServiceError)
+      if (isWanted || submission.isCancelled) return yield* goOnOrGiveUp()
       // An accepted request to cancel is no proof: the next look reads whether the vendor has ended it.
       const cancelled = yield* place.ask(place.dialect.cancel(vendorBatch))
       const isTaken = cancelled !== undefined && cancelled.status < 500 && cancelled.status !== 429

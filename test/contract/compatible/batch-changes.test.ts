@@ -208,6 +208,17 @@ describe("a batch at a vendor", () => {
     },
   )
 
+  it("is cancelled at its vendor when its organisation is disabled", async () => {
+    const { twin, made, before } = await begin({ polls: 1000 })
+    await admin("PATCH", `orgs/${ids.org}`, { status: "disabled" })
+    const isCancelled = () => calls().some(({ path }) => path.endsWith("/cancel"))
+    await expect.poll(isCancelled, { timeout: 15_000 }).toBe(true)
+    await expect.poll(() => twin.files(), { timeout: 15_000 }).toEqual([])
+    await admin("PATCH", `orgs/${ids.org}`, { status: "active" })
+    expect(await ended(made.id)).toMatchObject({ status: "completed", request_counts: { total: 4 } })
+    await expectBooks(made.id, before)
+  })
+
   it("ends an hour after that, though the content of its requests is lost", async () => {
     const { made, before } = await begin({ polls: 1 })
     loseFiles()
