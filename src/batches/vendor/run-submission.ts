@@ -23,6 +23,8 @@ const mostSends = 8
 /** Times that results are read which break off. */
 const mostBroken = 8
 const cancelPollMs = 1000
+/** The time until a submission is looked at again whose batch this node cannot read. */
+const unreadableMs = 1000
 
 export const makeRunSubmission = Effect.gen(function* () {
   const store = yield* SubmissionStore
@@ -35,6 +37,8 @@ export const makeRunSubmission = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (submission: Submission, node: string): Effect.fn.Return<void, unknown> {
     const found = yield* batches.find(submission.orgId, undefined, submission.batchId)
+    // A node with another master key reads it, while keys are rotated.
+    if (found === undefined && !submission.isGivenUp) return yield* store.back(submission, node, unreadableMs)
     if (found === undefined || found.endedAt !== undefined)
       return yield* Effect.asVoid(store.done(submission, node, []))
     const batch: Batch = found

@@ -219,6 +219,22 @@ describe("a batch at a vendor", () => {
     await expectBooks(made.id, before)
   })
 
+  it("is left to other nodes by one that has not the master key with which it was sealed", async () => {
+    const { made, before } = await begin({ polls: 4 })
+    const id = made.id.replace("batch_", "")
+    const setFacts = (facts: Uint8Array) =>
+      Effect.runPromise(gateway().sql`update batches set facts = ${facts} where id = ${id}`)
+    const [row] = await Effect.runPromise(
+      gateway().sql<{ facts: Uint8Array }>`select facts from batches where id = ${id}`,
+    )
+    await setFacts(Buffer.from("sealed with another key"))
+    await new Promise((resolve) => setTimeout(resolve, 3000))
+    await setFacts(row?.facts ?? Buffer.of())
+    expect(await ended(made.id)).toMatchObject({ status: "completed", request_counts: { completed: 4 } })
+    expect(calls().filter(({ path }) => path.endsWith("/chat/completions"))).toEqual([])
+    await expectBooks(made.id, before)
+  })
+
   it("ends an hour after that, though the content of its requests is lost", async () => {
     const { made, before } = await begin({ polls: 1 })
     loseFiles()
