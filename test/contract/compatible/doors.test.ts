@@ -113,6 +113,20 @@ describe("the client of Azure OpenAI", () => {
     })
   })
 
+  it("has batches, whose endpoints have no version there", async () => {
+    gateway().vendor.script(answering(answer))
+    const url = "/chat/completions"
+    const line = { custom_id: "a", method: "POST", url, body: { model: "main", messages: hello } }
+    const file = await toFile(Buffer.from(JSON.stringify(line)), "lines.jsonl")
+    const { id } = await azure().files.create({ file, purpose: "batch" })
+    // The type of OpenAI's own API has versions alone.
+    const asked = { input_file_id: id, endpoint: url, completion_window: "24h" }
+    const made = await azure().post<OpenAI.Batch>("/batches", { body: asked })
+    expect(made).toMatchObject({ endpoint: url, errors: null })
+    const status = async () => (await azure().batches.retrieve(made.id)).status
+    await expect.poll(status).toBe("completed")
+  })
+
   it("signs the path that it sends", async () => {
     gateway().vendor.script(answering(answer))
     const target = "/azure/openai/v1/chat/completions"

@@ -115,10 +115,13 @@ it("an upload goes on where it was, and takes no piece twice", async () => {
   expect(file).toMatchObject({ displayName: "by hand", mimeType: "text/plain", sizeBytes: "9" })
   const again = await give(url, 6, "six", "upload, finalize")
   expect(readDone(await again.json()).file.name).toBe(file.name)
-  const content = await fetch(`${gateway().baseUrl}/gemini/v1beta/${file.name}:download?alt=media`, {
-    headers: { "x-goog-api-key": apiKey() },
-  })
-  expect(await content.text()).toBe("onetwosix")
+  const contentAt = async (path: string) => {
+    const headers = { "x-goog-api-key": apiKey() }
+    return (await fetch(`${gateway().baseUrl}/gemini/${path}/${file.name}:download?alt=media`, { headers })).text()
+  }
+  expect(await contentAt("v1beta")).toBe("onetwosix")
+  // The address in Google's guide of batches.
+  expect(await contentAt("download/v1beta")).toBe("onetwosix")
 })
 
 it("an upload needs no key at its address, as Google's SDK for Python sends none, and another address is none", async () => {

@@ -11,6 +11,7 @@ import { ClientFiles } from "../../../client-files/client-files.ts"
 import { readFileId, writtenFileId } from "../../../client-files/file-id.ts"
 import { WeirConfig } from "../../../config.ts"
 import { chatApi as api } from "../../../dialects/openai-chat/client.ts"
+import { isObject } from "../../../dialects/parse/json.ts"
 import { ownerOf } from "../../../kept-responses/kept-response.ts"
 import { serviceError } from "../../../protocol/error.ts"
 import { decodeJson, parseBody } from "../../../protocol/json/json-body.ts"
@@ -132,8 +133,9 @@ export const openaiBatchRoutes = HttpRouter.use(
       const { caller, body, request } = call
       yield* gate.admit(plainRequest(caller))
       const json = yield* Effect.fromResult(parseBody(body))
-      const asked = yield* Effect.fromResult(decodeJson(Create, json))
-      const { input_file_id: input, endpoint, metadata, output_expires_after: expires } = asked
+      const asked = yield* Effect.fromResult(decodeJson(Create, withVersion(json)))
+      const { input_file_id: input, metadata, output_expires_after: expires } = asked
+      const endpoint = isObject(json) ? String(json["endpoint"]) : asked.endpoint
       const id = readFileId(input)
       const file = id === undefined ? undefined : yield* files.find(caller.org.id, ownerOf(caller), id)
       const content = file?.purpose === "batch" ? yield* files.content(file) : undefined
@@ -205,6 +207,12 @@ export const openaiBatchRoutes = HttpRouter.use(
     yield* withId("POST", "/openai/v1/batches/:id/cancel", cancel)
   }),
 )
+
+/** A request whose endpoint is as Azure writes it: without the version. Its lines write it in the same way. */
+const withVersion = (json: Schema.Json): Schema.Json => {
+  const known = isObject(json) ? endpoints.find((endpoint) => endpoint === `/v1${json["endpoint"]}`) : undefined
+  return known === undefined || !isObject(json) ? json : { ...json, endpoint: known }
+}
 
 /** A batch whose file is not there, or has another purpose, fails, as at OpenAI. */
 async function* failing(message: string) {

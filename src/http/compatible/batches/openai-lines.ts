@@ -66,7 +66,7 @@ export const openaiLine = (text: string | undefined, endpoint: string, mostBytes
   }
   const source = new JsonSource(text).textAt(["body"])
   if (source === undefined) return refuse("invalid_json_line", "This line is not parseable as valid JSON.")
-  return Result.succeed({ id, path: `/openai${endpoint}`, body: source })
+  return Result.succeed({ id, path: `/openai/v1${endpoint.replace(/^\/v1/, "")}`, body: source })
 }
 
 const refuse = (code: string, message: string, param?: string): Result.Result<never, Fault> =>

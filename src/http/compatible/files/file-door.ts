@@ -18,6 +18,8 @@ export interface FileDoor {
   readonly api: ErrorWords
   /** The paths of its versions. */
   readonly paths: ReadonlyArray<`/${string}`>
+  /** Further paths at which content is read. */
+  readonly downloadPaths?: ReadonlyArray<`/${string}`>
   /** The id in a path, as the API writes it. */
   readonly written: (inPath: string) => string
   /** @param fields of the form, without the file @param name of the file */

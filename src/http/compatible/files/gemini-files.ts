@@ -37,6 +37,8 @@ const object: FileDoor["object"] = (file, origin) => {
 export const geminiFiles: FileDoor = {
   api: generateApi,
   paths: geminiVersions.map((version) => `/gemini/${version}/files` as const),
+  /** Source: https://ai.google.dev/gemini-api/docs/batch-api */
+  downloadPaths: geminiVersions.map((version) => `/gemini/download/${version}/files` as const),
   written: (name) => `files/${name}`,
   upload: () => Result.fail(invalidInput([{ path: "", message: "is no form" }])),
   query: (call) =>

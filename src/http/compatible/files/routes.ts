@@ -179,6 +179,7 @@ export const fileRoutes = HttpRouter.use(
         yield* add("GET", `${path}/:id/content`, content)
         yield* add("DELETE", `${path}/:id`, remove)
       }
+      for (const path of door.downloadPaths ?? []) yield* add("GET", `${path}/:id`, retrieve)
     }
   }),
 )
