@@ -5,14 +5,19 @@ import { UpstreamBroken, type UpstreamRequest, type VendorClient } from "../../u
 const mostWaiting = 1024 * 1024
 /** The time in which a reply must go on. */
 const silenceMs = 60_000
+/** The time that its reader waits for it altogether: so long, and as long as its bytes take at the slowest rate. */
+const mostWaitMs = 10 * 60_000
+const slowestBytesPerMs = 16
 
-/** Throws {@link UpstreamBroken} where the reply breaks off, stalls, or has an error status. */
+/** Throws {@link UpstreamBroken} where the reply breaks off, stalls, goes on too slowly to end, or has an error status. */
 export async function* chunksOfReply(
   client: VendorClient["Service"],
   request: UpstreamRequest,
 ): AsyncGenerator<Uint8Array> {
   let waiting: Array<Uint8Array> = []
   let bytes = 0
+  let received = 0
+  let waitedMs = 0
   let end: { readonly error?: UpstreamBroken } | undefined
   let wake = () => {}
   const finish = (error?: UpstreamBroken) => {
@@ -27,6 +32,7 @@ export async function* chunksOfReply(
     bytes: (chunk) => {
       waiting.push(chunk)
       bytes += chunk.length
+      received += chunk.length
       if (bytes > mostWaiting) call.pause()
       wake()
     },
@@ -38,6 +44,11 @@ export async function* chunksOfReply(
       if (end?.error !== undefined) throw end.error
       if (waiting.length === 0) {
         if (end !== undefined) return
+        if (waitedMs > mostWaitMs + received / slowestBytesPerMs) {
+          finish(new UpstreamBroken({ cause: "the reply goes on too slowly" }))
+          continue
+        }
+        const sinceMs = performance.now()
         await new Promise<void>((resolve) => {
           const silence = setTimeout(() => finish(new UpstreamBroken({ cause: "the reply does not go on" })), silenceMs)
           wake = () => {
@@ -46,6 +57,7 @@ export async function* chunksOfReply(
           }
           call.resume()
         })
+        waitedMs += performance.now() - sinceMs
         continue
       }
       const taken = waiting
