@@ -97,11 +97,10 @@ export const layerBatchRunner = Layer.effectDiscard(
       const waiting = linesIn(content)
         .map((text, at) => ({ text, number: first + at }))
         .filter(({ number }) => !answered.has(number))
-      const outcomes = yield* Effect.forEach(
-        waiting,
-        (request) => permits.withPermit(answer(chunk, current, request)),
-        { concurrency: "unbounded" },
-      )
+      // If the answer to one cannot be stored, calls for the others go on: their vendors would bill them twice.
+      const outcomes = yield* forAll(waiting, (request) => permits.withPermit(answer(chunk, current, request)), {
+        concurrency: "unbounded",
+      })
       yield* giveBack(chunk, lease, outcomes)
     })
 

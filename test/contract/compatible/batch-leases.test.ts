@@ -46,3 +46,30 @@ it("a part that a busy node could not give back is taken again once its lease is
     expect([records.length, findings, left]).toEqual([1, [], 0])
   }
 })
+
+it("a request is asked for once, though the answer to another one of its part cannot be stored", async () => {
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  gateway().vendor.script(async (call) => {
+    if (JSON.stringify(call.body).includes("slow")) await held
+    return answering({ words: ["ok"], inTokens: 10, outTokens: 2 })(call)
+  })
+  const { sql } = gateway()
+  const [kept] = await run(sql<{ text: string }>`
+    select pg_get_functiondef(oid) as text from pg_proc where proname = 'batch_result' and pronargs = 9`)
+  const body = kept?.text ?? ""
+  await run(sql.unsafe(body.replace(/\$function\$[\s\S]*\$function\$/, () => "$f$ select 1 / 0 $f$")))
+  const asked = gateway().vendor.calls.length
+  const made = await create([chatLine("a", "fast"), chatLine("b", "slow")])
+  await expect.poll(() => gateway().vendor.calls.length).toBeGreaterThanOrEqual(asked + 2)
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  await run(sql.unsafe(body))
+  release()
+  const batch = await ended(made.id)
+  expect(batch).toMatchObject({ status: "completed", request_counts: { completed: 2 } })
+  expect(gateway().vendor.calls.length - asked).toBe(2)
+  const { records, findings, left } = await books(made.id)
+  expect([records.length, findings, left]).toEqual([2, [], 0])
+})
