@@ -55,6 +55,12 @@ export class BatchStore extends Context.Service<
       after: SealedResult | undefined,
       most: number,
     ) => Result<ReadonlyArray<SealedResult>>
+    /** A page of answers, in the order of their requests. @param after the line of the last one of the page before */
+    readonly resultsByLine: (
+      batch: Pick<Batch, "orgId" | "id">,
+      after: number,
+      most: number,
+    ) => Result<ReadonlyArray<SealedResult>>
     /** Batches whose results are to be written now. */
     readonly toFinish: (node: string, most: number, leaseMs: number) => Result<ReadonlyArray<Batch>>
     /** @returns false if it had ended */
@@ -213,6 +219,15 @@ export class BatchStore extends Context.Service<
                 where org_id = ${orgId} and batch_id = ${id} and (at, line) >
                   (timestamptz 'epoch' + ${after?.micros ?? "0"}::text::bigint * interval '1 microsecond', ${after?.line ?? 0}::integer)
                 order by at, line limit ${most}`,
+            )
+            .pipe(Effect.map(readResults), bounded),
+        resultsByLine: ({ orgId, id }, after, most) =>
+          shards
+            .of(orgId)
+            .run(
+              ({ sql, books }) => sql`
+                select line, state, content, (extract(epoch from at) * 1000000)::bigint::text as micros from ${books}batch_results
+                where org_id = ${orgId} and batch_id = ${id} and line > ${after}::integer order by line limit ${most}`,
             )
             .pipe(Effect.map(readResults), bounded),
         toFinish: (node, most, leaseMs) =>

@@ -48,6 +48,8 @@ export type BatchFacts = typeof BatchFacts.Type
 export const BatchOutcome = Schema.Struct({
   output: Schema.optionalKey(Schema.String),
   errors: Schema.optionalKey(Schema.String),
+  /** Whether the results are in the order of the requests. */
+  isInOrder: Schema.optionalKey(Schema.Boolean),
   problems: Schema.optionalKey(Schema.Array(Problem)),
 })
 export type BatchOutcome = typeof BatchOutcome.Type

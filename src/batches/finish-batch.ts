@@ -7,7 +7,7 @@ import { requestsPurpose } from "./admit-batch.ts"
 import type { Batch, BatchCounts } from "./batch.ts"
 import { BatchStore } from "./batch-store.ts"
 import { readLine } from "./line.ts"
-import { linesOf } from "./lines-of.ts"
+import { type FileLine, linesOf } from "./lines-of.ts"
 import { ResultFile } from "./result-file.ts"
 import { resultForms, resultsPurpose } from "./result-form.ts"
 import { makeResults } from "./results.ts"
@@ -20,22 +20,31 @@ export const makeFinishBatch = Effect.gen(function* () {
 
   const open = (name: string) => Effect.map(spool.create, (writer) => new ResultFile(writer, name))
 
-  /** Writes a line for each request that has no answer. */
-  const writeRest = Effect.fnUntraced(function* (batch: Batch, answered: Uint8Array, to: ResultFile) {
+  /** Writes lines for requests that have no answer, from one number to before another, in turn. */
+  const writerOfRest = (batch: Batch, to: ResultFile) => {
     const { orgId, owner, facts, api, cancelledAt } = batch
-    const requests = yield* files.find(orgId, owner, facts.requests ?? "", requestsPurpose)
-    if (requests === undefined) return
     const why = cancelledAt === undefined ? "expired" : "cancelled"
-    // The names of requests whose content is lost are lost too: they have no lines, and the batch ends.
-    const content = Stream.catchTag(yield* files.content(requests), "PartLost", () => Stream.empty)
-    const lines = linesOf(Stream.toAsyncIterable(Stream.orDie(content)), Number.MAX_SAFE_INTEGER)
-    for (let number = 1; ; number++) {
-      const next = yield* Effect.promise(() => lines.next())
-      if (next.done === true) return
-      const request = answered[number] === 1 ? undefined : readLine(next.value.text ?? "")
-      if (request !== undefined) yield* to.add(resultForms[api].unanswered(request.id, why))
-    }
-  })
+    let lines: AsyncGenerator<FileLine> | undefined
+    let number = 1
+    const open = Effect.gen(function* () {
+      const requests = yield* files.find(orgId, owner, facts.requests ?? "", requestsPurpose)
+      if (requests === undefined) return linesOf(Stream.toAsyncIterable(Stream.empty), 0)
+      // The names of requests whose content is lost are lost too: they have no lines, and the batch ends.
+      const content = Stream.catchTag(yield* files.content(requests), "PartLost", () => Stream.empty)
+      return linesOf(Stream.toAsyncIterable(Stream.orDie(content)), Number.MAX_SAFE_INTEGER)
+    })
+    return Effect.fnUntraced(function* (from: number, before: number, isAnswered: (line: number) => boolean) {
+      if (from >= before) return
+      lines ??= yield* open
+      const all = lines
+      for (; number < before; number++) {
+        const next = yield* Effect.promise(() => all.next())
+        if (next.done === true) return
+        const request = number < from || isAnswered(number) ? undefined : readLine(next.value.text ?? "")
+        if (request !== undefined) yield* to.add(resultForms[api].unanswered(request.id, why))
+      }
+    })
+  }
 
   const keep = Effect.fnUntraced(function* (batch: Batch, written: ResultFile) {
     if (written.isEmpty) return undefined
@@ -57,22 +66,33 @@ export const makeFinishBatch = Effect.gen(function* () {
     const answered = new Uint8Array(lines + 1)
     let succeeded = 0
     let errored = 0
-    yield* Stream.runForEach(results.all(batch), ({ line, state, text }) => {
-      answered[line] = 1
-      if (state === "succeeded") {
-        succeeded++
-        return output.add(text)
-      }
-      errored++
-      return errors.add(text)
-    })
+    let next = 1
+    // Results of a list are read with their batch, in its order.
+    const isInOrder = facts.inline === true
+    const writeRest = writerOfRest(batch, errors)
+    const isAnswered = (line: number) => answered[line] === 1
+    yield* Stream.runForEach(
+      results.all(batch, isInOrder ? "line" : "came"),
+      Effect.fnUntraced(function* ({ line, state, text }) {
+        if (isInOrder) yield* writeRest(next, line, isAnswered)
+        next = line + 1
+        answered[line] = 1
+        if (state === "succeeded") {
+          succeeded++
+          return yield* output.add(text)
+        }
+        errored++
+        return yield* errors.add(text)
+      }),
+    )
     const rest = lines - succeeded - errored
-    if (rest > 0) yield* writeRest(batch, answered, errors)
+    if (rest > 0) yield* writeRest(isInOrder ? next : 1, lines + 1, isAnswered)
     const [cancelled, expired] = cancelledAt === undefined ? [0, rest] : [rest, 0]
     const counts: BatchCounts = { succeeded, errored, cancelled, expired }
     const written = yield* keep(batch, output)
     const failed = splits ? yield* keep(batch, errors) : undefined
     const outcome = {
+      ...(isInOrder && { isInOrder }),
       ...(written !== undefined && { output: written.id }),
       ...(failed !== undefined && { errors: failed.id }),
     }

@@ -95,16 +95,11 @@ export const geminiName = {
     `"at":${at}${metadata === undefined ? "" : `,"metadata":${onOneLine(metadata)}`}`,
 }
 
-/** The results of a list in the order of their requests. */
-export const inOrder = (text: string): ReadonlyArray<string> =>
-  text
-    .split("\n")
-    .flatMap((line) => {
-      const [prefix, at] = /^\{"at":(\d+),/.exec(line) ?? []
-      return prefix === undefined ? [] : [{ at: Number(at), line: `{${line.slice(prefix.length)}` }]
-    })
-    .sort((a, b) => a.at - b.at)
-    .map(({ line }) => line)
+/** A result of a list with the number of its request, and without it; undefined if the line is none. */
+export const placedResult = (line: string): { readonly at: number; readonly text: string } | undefined => {
+  const [prefix, at] = /^\{"at":(\d+),/.exec(line) ?? []
+  return prefix === undefined ? undefined : { at: Number(at), text: `{${line.slice(prefix.length)}` }
+}
 
 const asError = (json: string): { readonly error: unknown } => {
   const parsed: unknown = JSON.parse(json)

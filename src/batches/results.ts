@@ -40,11 +40,13 @@ export const makeResults = Effect.gen(function* () {
       const tokens = tokensIn(reply.headers)
       return store.addResult(batch, { line, state, content, tokens })
     },
-    /** In the order in which they came. */
-    all: (batch: Batch): Stream.Stream<LineResult, StoreUnavailable> =>
+    /** In the order in which they came, or in that of their requests. */
+    all: (batch: Batch, order: "came" | "line"): Stream.Stream<LineResult, StoreUnavailable> =>
       Stream.paginate<SealedResult | undefined, SealedResult, StoreUnavailable>(undefined, (after) =>
         Effect.map(
-          store.results(batch, after, pageLines),
+          order === "came"
+            ? store.results(batch, after, pageLines)
+            : store.resultsByLine(batch, after?.line ?? 0, pageLines),
           (page) => [page, Option.fromUndefinedOr(page.length < pageLines ? undefined : page.at(-1))] as const,
         ),
       ).pipe(Stream.mapEffect((result) => opened(batch, result))),

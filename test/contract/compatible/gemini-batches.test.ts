@@ -59,6 +59,35 @@ describe("Gemini's batches", () => {
     )
   })
 
+  it("send the answers to a list as they are read, in its order, with those that were cancelled", async () => {
+    gateway().vendor.script(async (call) => {
+      const [, at = ""] = /Hi (\d+)/.exec(JSON.stringify(call.body)) ?? []
+      await call.wait((20 - Number(at)) * 10)
+      if (at === "4") {
+        call.head(500, { "content-type": "application/json" })
+        return call.end("{}")
+      }
+      return answering({ words: [`No ${at}`], inTokens: 10, outTokens: 2 })(call)
+    })
+    const src = Array.from({ length: 18 }, (_, at) => ({
+      contents: [{ role: "user", parts: [{ text: `Hi ${at}` }] }],
+      metadata: { key: `n${at}` },
+    }))
+    const { name = "" } = await gemini().batches.create({ model: "main", src })
+    const headers = { "x-goog-api-key": `${gateway().keyId}~${gateway().key}` }
+    const read = () => fetch(`${gateway().baseUrl}/gemini/v1beta/${name}`, { headers })
+    await expect.poll(async () => (await read()).text()).toContain('"successfulRequestCount":"17"')
+    await gemini().batches.cancel({ name })
+    const { dest } = await ended(name)
+    const responses = dest?.inlinedResponses ?? []
+    expect(responses.map(({ metadata }) => metadata?.["key"])).toEqual(src.map(({ metadata }) => metadata.key))
+    expect(
+      responses.map(({ response, error }) => response?.candidates?.[0]?.content?.parts?.[0]?.text ?? error?.code),
+    ).toEqual(src.map((_, at) => (at === 4 ? 1 : `No ${at}`)))
+    // None of it is in memory as a whole.
+    expect((await read()).headers.get("transfer-encoding")).toBe("chunked")
+  })
+
   it("answer a file of requests with a file", async () => {
     says()
     const lines = ["a", "b"].map((key) => JSON.stringify({ key, request: { contents } })).join("\n")

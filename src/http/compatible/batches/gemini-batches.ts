@@ -8,7 +8,6 @@ import type { Batch, BatchState } from "../../../batches/batch.ts"
 import { writtenBatchId } from "../../../batches/batch-id.ts"
 import { Batches } from "../../../batches/batches.ts"
 import { ListIn } from "../../../batches/list-in.ts"
-import { inOrder } from "../../../batches/result-form.ts"
 import { newRequestId } from "../../../calls/calls.ts"
 import { ClientFiles } from "../../../client-files/client-files.ts"
 import { readFileId, writtenFileId } from "../../../client-files/file-id.ts"
@@ -31,6 +30,7 @@ import { decodeQuery } from "../responses/list-query.ts"
 import { askedAs } from "./asked-as.ts"
 import { makeFindBatch } from "./find-batch.ts"
 import { filedRequests, listedRequests } from "./gemini-lines.ts"
+import { inlinedResults, resultsPlace, withResults } from "./inlined-results.ts"
 
 const mostRequests = 100_000
 const windowMs = dayMs
@@ -122,21 +122,18 @@ export const geminiBatchRoutes = HttpRouter.use(
 
     const find = yield* makeFindBatch("gemini", (name) => `Batch ${name} not found.`)
 
-    const outputOf = Effect.fnUntraced(function* (batch: Batch) {
-      if (batch.outcome?.output === undefined) return undefined
-      if (batch.facts.inline !== true) {
-        return writeJson({ responsesFile: writtenFileId("gemini", batch.outcome.output) })
-      }
-      const results = yield* batches.results(batch)
-      const text = results === undefined ? "" : yield* Effect.orDie(Stream.mkString(Stream.decodeText(results)))
-      return `{"inlinedResponses":{"inlinedResponses":[${inOrder(text).join(",")}]}}`
-    })
-
     const reply = (text: string) => HttpServerResponse.text(text, { contentType: "application/json" })
 
     const retrieve = Effect.fnUntraced(function* (call: Authenticated, name: string) {
       const batch = yield* find(call, name)
-      return reply(operationText(batch, yield* outputOf(batch)))
+      const { facts, outcome } = batch
+      if (outcome?.output === undefined) return reply(operationText(batch, undefined))
+      if (facts.inline !== true) {
+        return reply(operationText(batch, writeJson({ responsesFile: writtenFileId("gemini", outcome.output) })))
+      }
+      const results = inlinedResults((yield* batches.results(batch)) ?? Stream.empty, outcome.isInOrder === true)
+      const text = operationText(batch, `{"inlinedResponses":{"inlinedResponses":[${resultsPlace}]}}`)
+      return HttpServerResponse.stream(withResults(text, results), { contentType: "application/json" })
     })
 
     /** The requests of a file, once the body is read. */
