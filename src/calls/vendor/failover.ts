@@ -1,14 +1,24 @@
 /** The vendor calls of a call: targets in order until one sends its first frame, then that one to its end. */
 import { Effect, Result } from "effect"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
+import type { ServiceError } from "../../protocol/error.ts"
 import { withRequestId } from "../../telemetry/logs.ts"
 import { spanned, traceHeaders } from "../../telemetry/tracing.ts"
+import type { UpstreamBroken } from "../../upstream/client.ts"
 import type { Despite } from "../../upstream/health.ts"
 import { reportFailedCall } from "../settle/report.ts"
 import type { Conversation, EndedEarly } from "./conversation.ts"
-import { type AttemptError, type CallError, type ConversationError, isTierTimeout } from "./errors.ts"
+import {
+  type AttemptError,
+  type CallError,
+  type ConversationError,
+  isTierTimeout,
+  type TierTimeout,
+  type VendorRejected,
+} from "./errors.ts"
 import { beginning, firstAnswer } from "./target-loop.ts"
 import { VendorCall } from "./vendor-call.ts"
+import type { PreparationError } from "./work.ts"
 
 /** Calls the targets in order until one reply is complete. */
 export const converse = (conversation: Conversation): Effect.Effect<void, ConversationError | EndedEarly> => {
@@ -45,7 +55,12 @@ const askTarget = Effect.fnUntraced(function* (
   conversation.target = target
   const startedAt = performance.now()
   const { name, options } = conversation.work.span(target)
-  if (conversation.work.prepare !== undefined) yield* conversation.work.prepare(target)
+  const unprepared = conversation.work.prepare && (yield* prepared(conversation.work.prepare(target)))
+  if (unprepared !== undefined) {
+    conversation.work.record(target, performance.now() - startedAt, unprepared)
+    yield* report(conversation, target, unprepared, startedAt)
+    return Result.fail(unprepared)
+  }
   if (conversation.recorded !== undefined) yield* conversation.recorded
   conversation.namesFiles = false
   const result = yield* call(conversation, target, despite).pipe(spanned(name, options), Effect.result)
@@ -87,6 +102,18 @@ const goesOn = ({ work, signal }: Conversation): Effect.Effect<boolean, EndedEar
   })
   return Effect.raceFirst(work.goesOn(), ended)
 }
+
+type Unprepared = UpstreamBroken | VendorRejected | TierTimeout
+
+/** @returns the failure after which another target may be asked */
+const prepared = (
+  preparation: Effect.Effect<void, PreparationError>,
+): Effect.Effect<Unprepared | undefined, ServiceError> =>
+  Effect.matchEffect(preparation, {
+    onSuccess: () => Effect.undefined,
+    onFailure: (error): Effect.Effect<Unprepared, ServiceError> =>
+      error._tag === "ServiceError" && !isTierTimeout(error) ? Effect.fail(error) : Effect.succeed(error),
+  })
 
 /** The statuses of vendors that do not know the id of a file. */
 const mayMissFiles = (error: CallError): boolean =>

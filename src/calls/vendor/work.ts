@@ -6,7 +6,8 @@ import type { EncodeRefusal, SentRequest } from "../../dialects/wire.ts"
 import type { ServiceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { SpanOptions } from "../../telemetry/tracing.ts"
-import type { UpstreamHead } from "../../upstream/client.ts"
+import type { UpstreamBroken, UpstreamHead } from "../../upstream/client.ts"
+import type { VendorRejected } from "./errors.ts"
 import type { CallFailure } from "./operation.ts"
 
 /** The state after a read: more must come, the reply is whole, or it broke off with a fault. */
@@ -28,11 +29,16 @@ export interface Reader {
   readonly deliver: (isFirst: boolean, isEnd: boolean) => Delivered
 }
 
+export type PreparationError = ServiceError | UpstreamBroken | VendorRejected
+
 export interface Work {
   /** Requests that a target needs, one after the other; one if absent. */
   readonly partsAt?: (target: CallTarget) => number
-  /** The preparation before a target is asked, if it takes time. */
-  readonly prepare?: ((target: CallTarget) => Effect.Effect<void, ServiceError>) | undefined
+  /**
+   * The preparation before a target is asked, if it takes time. A `ServiceError` ends the call, unless it is a timeout; after other
+   * failures another target is asked.
+   */
+  readonly prepare?: ((target: CallTarget) => Effect.Effect<void, PreparationError>) | undefined
   /** The work after a whole reply, before it is sent, if it takes time. */
   readonly concluded?: (target: CallTarget) => Effect.Effect<void, ServiceError>
   /**

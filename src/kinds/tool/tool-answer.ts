@@ -1,14 +1,23 @@
 /** Answers and failures of servers of tools, as a call understands them. Pure. */
-
+import { Predicate } from "effect"
+import { VendorRejected } from "../../calls/vendor/errors.ts"
 import { type CallFailure, failureName } from "../../calls/vendor/operation.ts"
-import { type ServiceError, serviceError } from "../../protocol/error.ts"
+import type { PreparationError } from "../../calls/vendor/work.ts"
+import { serviceError } from "../../protocol/error.ts"
 import { editJsonText, set } from "../../protocol/json/json-edit.ts"
 import type { JsonObject, ResponseMessage } from "../../protocol/mcp/message.ts"
 import type { ServerFailed } from "../../tool-servers/ask-server.ts"
+import { UpstreamBroken } from "../../upstream/client.ts"
 
 /** Whether an error says that the server does not know the session. */
 export const isAboutSession = (status: number, message: ResponseMessage): boolean =>
   status === 404 || (status === 400 && "error" in message && /session/i.test(message.error.message))
+
+/** Statuses of 500 and above with which a server says that it has not begun. RFC 9110 section 15.6. */
+const notBegun: ReadonlySet<number> = new Set([501, 503, 505])
+
+/** Whether a call that was refused with a status may have run: a server that fails, or a proxy that loses it, may have run it before. */
+export const mayHaveRun = (status: number): boolean => status >= 500 && !notBegun.has(status)
 
 /** An answer in metrics: `result`, `failed` if the tool says that it has failed, or `error` of its server. */
 export const answerOutcome = (answer: ResponseMessage | undefined): string => {
@@ -33,7 +42,8 @@ export const withUsage = (text: string, answer: ResponseMessage | undefined, usa
   ])
 }
 
-export const serverError = ({ reason, status, cause, needed }: ServerFailed): ServiceError => {
+/** A server that gives no session. It does not refuse for good, if an equal one may give it. */
+export const preparationError = ({ reason, status, cause, needed }: ServerFailed): PreparationError => {
   if (needed !== undefined) {
     const { message, server, path } = needed
     return serviceError("forbidden", message, {
@@ -44,11 +54,19 @@ export const serverError = ({ reason, status, cause, needed }: ServerFailed): Se
     case "slow":
       return serviceError("upstream_ttfb_timeout", "The server of the tool did not answer in time", { cause })
     case "unreachable":
-      return serviceError("upstream_disconnected", "The server of the tool cannot be reached", { cause })
+      return isAboutAccount(cause)
+        ? serviceError("upstream_disconnected", "The account at the server of the tool cannot be read", { cause })
+        : new UpstreamBroken({ cause })
     default:
-      return serviceError("upstream_error", "The server of the tool refused", {
-        detail: { upstreamStatus: status },
-        cause,
-      })
+      return status === 429 || status >= 500
+        ? new VendorRejected({ status, code: "refused", blame: "moment" })
+        : serviceError("upstream_error", "The server of the tool refused", {
+            detail: { upstreamStatus: status },
+            cause,
+          })
   }
 }
+
+/** Whether the account is missing for the moment, which is the same at each equal server. */
+const isAboutAccount = (cause: unknown): boolean =>
+  Predicate.isTagged(cause, "StoreUnavailable") || Predicate.isTagged(cause, "OAuthFailed")

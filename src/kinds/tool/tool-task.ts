@@ -4,7 +4,7 @@ import type { Asked, Task } from "../../calls/kind.ts"
 import type { Bill } from "../../calls/settle/bill.ts"
 import type { BrokenReason } from "../../calls/settle/outcome.ts"
 import { type CallFailure, operationSpan } from "../../calls/vendor/operation.ts"
-import type { Reader, Work } from "../../calls/vendor/work.ts"
+import type { PreparationError, Reader, Work } from "../../calls/vendor/work.ts"
 import type { CallTarget } from "../../catalogue/snapshot.ts"
 import type { VendorFault } from "../../dialects/vendor/faults.ts"
 import type { EncodeRefusal, SentRequest } from "../../dialects/wire.ts"
@@ -13,7 +13,6 @@ import type { Charge } from "../../money/pricing.ts"
 import { textsOfJson } from "../../policies/json-texts.ts"
 import type { Parts } from "../../policies/parts.ts"
 import { type EditText, editJsonTexts } from "../../policies/reply/reply-blocks.ts"
-import type { ServiceError } from "../../protocol/error.ts"
 import type { WarnEvent } from "../../protocol/event.ts"
 import type { ResponseMessage } from "../../protocol/mcp/message.ts"
 import type { Timeouts } from "../../protocol/timeout-tiers.ts"
@@ -28,7 +27,7 @@ import { placesOf } from "../../tools/tool-price.ts"
 import type { UpstreamHead, VendorClient } from "../../upstream/client.ts"
 import { ReportedUnits } from "../passed/reported-units.ts"
 import { BetweenMessages, type SentTo } from "./between-messages.ts"
-import { answerOutcome, failedOutcome, isAboutSession, serverError, withUsage } from "./tool-answer.ts"
+import { answerOutcome, failedOutcome, isAboutSession, mayHaveRun, preparationError, withUsage } from "./tool-answer.ts"
 import { type ToolOutcome, toolBill } from "./tool-bill.ts"
 import { messageTo, resultFor } from "./tool-message.ts"
 import { ToolReader } from "./tool-reader.ts"
@@ -120,7 +119,7 @@ export class ToolTask implements Task<ToolReply> {
     }
   }
 
-  prepare(target: CallTarget): Effect.Effect<void, ServiceError> {
+  prepare(target: CallTarget): Effect.Effect<void, PreparationError> {
     const { entry, owner } = this.#call.request
     const account = this.#account
     const lost = this.#isLost && account !== undefined ? this.#sessions.lost(target, owner, account) : Effect.void
@@ -134,7 +133,7 @@ export class ToolTask implements Task<ToolReply> {
         this.#isSent = false
         this.#answer = undefined
       }),
-      serverError,
+      preparationError,
     )
   }
 
@@ -157,8 +156,7 @@ export class ToolTask implements Task<ToolReply> {
   accepts(status: number): boolean {
     const isRead = status === 400 || status === 404 || this.#isAboutAccount(status)
     const isAccepted = (status >= 200 && status < 300) || isRead
-    // A status of a refusal says that the request was not run.
-    if (!isAccepted) this.#isSent = false
+    if (!isAccepted && !mayHaveRun(status)) this.#isSent = false
     return isAccepted
   }
 
