@@ -1,6 +1,5 @@
 /** The tools of a server as callers see them: those that the catalogue offers, under its names and descriptions. Pure. */
 import type { ToolServerEntry } from "../catalogue/snapshot.ts"
-import { isObject } from "../dialects/parse/json.ts"
 import type { JsonObject } from "../protocol/mcp/message.ts"
 import { type HeaderParameter, headerParameters } from "../tools/header-values.ts"
 import { isName, isOffered, offeredName } from "../tools/tool-names.ts"
@@ -15,20 +14,25 @@ export interface OfferedTool {
   readonly parameters: ReadonlyArray<HeaderParameter>
 }
 
+/** @param usable the server's tools that clients can read */
 export const offeredTools = (
   { server }: Pick<ToolServerEntry, "server">,
-  listed: ReadonlyArray<JsonObject>,
+  usable: ReadonlyArray<JsonObject>,
 ): ReadonlyArray<OfferedTool> => {
   const offered = new Map<string, OfferedTool>()
-  for (const definition of listed) {
+  const { rename = {}, describe = {} } = server.tools ?? {}
+  // A name that the catalogue gives to one tool is not the name of another one.
+  const isRenamed = ({ name }: JsonObject) => Object.hasOwn(rename, String(name))
+  const others = usable.filter((tool) => !isRenamed(tool))
+  for (const definition of [...usable.filter(isRenamed), ...others]) {
     const { name: own, inputSchema } = definition
-    if (!isName(own) || !isObject(inputSchema) || !isOffered(server, own)) continue
+    if (!isName(own) || !isOffered(server, own)) continue
     const parameters = headerParameters(inputSchema)
     if (parameters === undefined) continue
     const name = offeredName(server, own)
     // The first of two tools of one name counts.
     if (offered.has(name)) continue
-    const description = server.tools?.describe?.[own]
+    const description = Object.hasOwn(describe, own) ? describe[own] : undefined
     offered.set(name, {
       own,
       name,

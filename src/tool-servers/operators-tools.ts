@@ -12,6 +12,7 @@ import type {
 } from "../protocol/control/tool-servers.ts"
 import { type Actor, AuditLog } from "../store/audit-log.ts"
 import type { StoreUnavailable } from "../store/unavailable.ts"
+import { usableEntries } from "../tools/list-entries.ts"
 import { joinedName, offeredName } from "../tools/tool-names.ts"
 import { ServerFailed } from "./ask-server.ts"
 import { gatewayItself } from "./negotiate.ts"
@@ -122,7 +123,8 @@ const factsOf = (entry: DeclaredEntry) => {
 
 const reached = (entry: DeclaredEntry, { version, entries, heldBack, isCut }: PresentTools): ToolServerDetail => {
   const { server } = entry
-  const offered = new Map(offeredTools(entry, entries).map((tool) => [tool.own, tool]))
+  const usable = usableEntries("tools", entries).entries
+  const offered = new Map(offeredTools(entry, usable).map((tool) => [tool.own, tool]))
   const tools = entries.map((definition): ToolDetail => {
     const ownName = String(definition["name"])
     const tool = offered.get(ownName)

@@ -5,7 +5,8 @@ import { makeForkIn } from "../collections.ts"
 import { isObject } from "../dialects/parse/json.ts"
 import type { JsonObject } from "../protocol/mcp/message.ts"
 import type { McpVersion } from "../protocol/mcp/versions.ts"
-import { isName, isOffered } from "../tools/tool-names.ts"
+import { usableEntries } from "../tools/list-entries.ts"
+import { isOffered } from "../tools/tool-names.ts"
 import { ask, ServerFailed } from "./ask-server.ts"
 import { isStateless, type ServerSession, statelessMeta } from "./server-session.ts"
 import type { SessionOwner } from "./session-owner.ts"
@@ -72,30 +73,37 @@ export class ToolLists extends Context.Service<
       /** The tools whose change waits for an operator. */
       const changedOf = (
         { server }: ToolServerEntry,
-        { entries }: ServerList,
+        entries: ReadonlyArray<JsonObject>,
       ): Effect.Effect<ReadonlySet<string>, ServerFailed> => {
         if (server.changes === "offer") return Effect.succeed(new Set())
-        const named = entries.filter(({ name }) => isName(name) && isOffered(server, name))
+        const named = entries.filter(({ name }) => isOffered(server, String(name)))
         return Effect.mapError(
           pins.changedIn(server.id, named),
           (cause) => new ServerFailed({ reason: "unreachable", status: 0, headers: {}, cause }),
         )
       }
 
-      /** Without the tools whose change waits for an operator. */
+      /** Without entries that clients cannot read, and without the tools whose change waits for an operator. */
       const pinned = Effect.fnUntraced(function* (
         { entry, list }: ListKey,
-        read: ServerList,
+        { entries: given, isCut }: ServerList,
       ): Effect.fn.Return<ServerList, ServerFailed> {
-        if (list !== "tools") return read
-        const changed = yield* changedOf(entry, read)
-        if (changed.size === 0) return read
         const { id } = entry.server
+        const { entries, leftOut } = usableEntries(list, given)
+        if (leftOut > 0)
+          yield* Effect.logWarning("Entries of a list are not as the protocol has them, and are left out", {
+            server: id,
+            list,
+            entries: leftOut,
+          })
+        if (list !== "tools") return { entries, isCut }
+        const changed = yield* changedOf(entry, entries)
+        if (changed.size === 0) return { entries, isCut }
         yield* Effect.logWarning("Tools have changed, and are held back until an operator agrees", {
           server: id,
           tools: [...changed].slice(0, 20),
         })
-        return { ...read, entries: read.entries.filter(({ name }) => !changed.has(String(name))) }
+        return { isCut, entries: entries.filter(({ name }) => !changed.has(String(name))) }
       })
 
       const fetch = Effect.fnUntraced(function* ({
@@ -171,7 +179,7 @@ export class ToolLists extends Context.Service<
         look: Effect.fnUntraced(function* (entry, owner) {
           const account = yield* sessions.accountOf(entry, owner)
           const read = yield* fetch(new ListKey(entry, "tools", owner, account.id))
-          return { ...read, heldBack: yield* changedOf(entry, read) }
+          return { ...read, heldBack: yield* changedOf(entry, usableEntries("tools", read.entries).entries) }
         }),
         forget,
       })

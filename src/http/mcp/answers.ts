@@ -15,6 +15,7 @@ import type { ServerFailed } from "../../tool-servers/ask-server.ts"
 import { type CallerTools, joinedEntry } from "../../tool-servers/caller-tools.ts"
 import type { SessionOwner } from "../../tool-servers/session-owner.ts"
 import type { ListName } from "../../tool-servers/tool-lists.ts"
+import { forSessions } from "../../tools/list-entries.ts"
 import { connectTool } from "./account-needed.ts"
 
 export const serverInfo = { name: "weir", title: "Weir", version: "1" }
@@ -86,7 +87,9 @@ export const listed = Effect.fnUntraced(function* (
   if (from === undefined) return yield* serviceError("bad_request", "The cursor is none of this list")
   const read = (entry: ToolServerEntry): Effect.Effect<ReadonlyArray<JsonObject>, ServerFailed> =>
     list === "tools"
-      ? Effect.map(tools.toolsOf(caller, entry, owner), (found) => found.map(({ definition }) => definition))
+      ? Effect.map(tools.toolsOf(caller, entry, owner), (found) =>
+          found.map(({ definition }) => (isStateless ? definition : forSessions(definition))),
+        )
       : tools.listOf(caller, entry, list, owner)
   const parts = yield* Effect.forEach(
     entries,

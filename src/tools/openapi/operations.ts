@@ -167,7 +167,7 @@ const operationOf = (
         description: descriptionOf(found),
         inputSchema: {
           type: "object",
-          properties: Object.fromEntries(collected.properties),
+          properties: Object.fromEntries(collected.properties.entries().map(asObject)),
           ...(collected.required.length > 0 && { required: collected.required }),
           additionalProperties: false,
           ...(Object.keys(definitions).length > 0 && { $defs: definitions }),
@@ -185,6 +185,12 @@ const operationOf = (
   }
   return { problem: "its schema is too large" }
 }
+
+/** Clients of the first generation take no boolean for a schema. */
+const asObject = ([name, schema]: [string, JsonObject | boolean]): [string, JsonObject] => [
+  name,
+  typeof schema === "boolean" ? (schema ? {} : { not: {} }) : schema,
+]
 
 const isPath = (path: string): boolean =>
   !/[?#\\]/.test(path) && path.split("/").every((segment) => !/^(\.|%2e){1,2}$/i.test(segment))
