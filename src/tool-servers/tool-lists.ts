@@ -2,13 +2,13 @@
 import { Cache, Context, Duration, Effect, Equal, Exit, Fiber, Hash, Layer, Option } from "effect"
 import type { ToolServerEntry } from "../catalogue/snapshot.ts"
 import { makeForkIn } from "../collections.ts"
-import { isObject } from "../dialects/parse/json.ts"
 import type { JsonObject } from "../protocol/mcp/message.ts"
 import type { McpVersion } from "../protocol/mcp/versions.ts"
 import { usableEntries } from "../tools/list-entries.ts"
 import { isOffered } from "../tools/tool-names.ts"
 import { ask, ServerFailed } from "./ask-server.ts"
-import { isStateless, type ServerSession, statelessMeta } from "./server-session.ts"
+import { readPages, type ServerList } from "./list-pages.ts"
+import { isStateless, statelessMeta } from "./server-session.ts"
 import type { SessionOwner } from "./session-owner.ts"
 import { ToolClient } from "./tool-client.ts"
 import { ToolPins } from "./tool-pins.ts"
@@ -31,12 +31,6 @@ const capabilities: Readonly<Record<ListName, string>> = {
   prompts: "prompts",
   resources: "resources",
   resourceTemplates: "resources",
-}
-
-export interface ServerList {
-  readonly entries: ReadonlyArray<JsonObject>
-  /** Whether the server has more than is read. */
-  readonly isCut: boolean
 }
 
 /** The tools of a server at this moment. */
@@ -121,7 +115,10 @@ export class ToolLists extends Context.Service<
                   ({ message }) => ("result" in message ? message.result : undefined),
                 )
               const hasList = session.capabilities[capabilities[list]] !== undefined
-              const read = hasList ? pages(session, page, list) : Effect.succeed(empty)
+              const meta = isStateless(session) ? { _meta: statelessMeta() } : {}
+              const read = hasList
+                ? readPages((cursor) => page({ ...meta, ...(cursor !== undefined && { cursor }) }), list)
+                : Effect.succeed(empty)
               return Effect.map(read, (found) => ({ ...found, version: session.version }))
             }),
           )
@@ -202,39 +199,6 @@ const pauseAfter = (exit: Exit.Exit<ServerList, ServerFailed>) => {
   }
 }
 const mostLists = 5000
-/** A server that lists without end is read so far. */
-const mostPages = 100
-const mostEntries = 5000
-
-/** Reads all pages. */
-const pages = Effect.fnUntraced(function* (
-  session: ServerSession,
-  page: (params: JsonObject) => Effect.Effect<JsonObject | undefined, ServerFailed>,
-  list: ListName,
-): Effect.fn.Return<ServerList, ServerFailed> {
-  const entries: Array<JsonObject> = []
-  const cursors = new Set<string>()
-  let cursor: string | undefined
-  for (let read = 0; read < mostPages; read++) {
-    const meta = isStateless(session) ? { _meta: statelessMeta() } : {}
-    const result = yield* page({ ...meta, ...(cursor !== undefined && { cursor }) })
-    const found = result?.[list]
-    if (result === undefined || !Array.isArray(found)) {
-      return yield* new ServerFailed({ reason: "malformed", status: 200, headers: {} })
-    }
-    for (const each of found) if (isEntry(each)) entries.push(each)
-    const next = result["nextCursor"]
-    if (typeof next !== "string" || next === "") return { entries, isCut: false }
-    // A server that names a page again would be asked for ever.
-    if (cursors.has(next) || entries.length > mostEntries) break
-    cursors.add(next)
-    cursor = next
-  }
-  return { entries: entries.slice(0, mostEntries), isCut: true }
-})
-
-const isEntry = (json: unknown): json is JsonObject => isObject(json)
-
 /** Keys are equal if their server, list, owner and account are. The server is another one after a change of the catalogue. */
 class ListKey implements Equal.Equal {
   readonly entry: ToolServerEntry
