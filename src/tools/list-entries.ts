@@ -81,7 +81,8 @@ const hasForm = {
   resourceTemplates: Schema.is(forms.resourceTemplates),
 }
 
-const mostUri = 8192
+/** The longest address of a resource. */
+export const mostUri = 8192
 
 /** The member that names an entry in its list; undefined if it cannot name one. */
 const nameIn = (list: EntryList, { name, uri, uriTemplate }: JsonObject): string | undefined => {

@@ -234,11 +234,13 @@ export const startToolServer = async (options: ToolServerOptions) => {
     /** Tools whose request was closed before they answered. */
     closed,
     /** Announces a change to all who listen. */
-    announce: (method: string) => {
+    announce: (method: string, params?: object) => {
       for (const response of listening) {
-        response.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", method })}\n\n`)
+        response.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", method, params })}\n\n`)
       }
     },
+    /** The number of those who listen. */
+    listeners: () => listening.size,
     /** Drops all sessions, as a server does when it starts again. */
     forgetSessions: () => sessions.clear(),
     redefine: (changed: Readonly<Record<string, object>>) => {

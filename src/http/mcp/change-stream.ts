@@ -5,9 +5,10 @@ import type { Catalogue } from "../../catalogue/catalogue.ts"
 import type { ToolServerEntry } from "../../catalogue/snapshot.ts"
 import { isObject } from "../../dialects/parse/json.ts"
 import type { JsonObject, MessageId, NotificationMessage } from "../../protocol/mcp/message.ts"
-import type { CallerTools } from "../../tool-servers/caller-tools.ts"
+import { type CallerTools, mayUseResources } from "../../tool-servers/caller-tools.ts"
 import type { ToolSessions } from "../../tool-servers/tool-sessions.ts"
 import { watchServer } from "../../tool-servers/watch-server.ts"
+import { mostUri } from "../../tools/list-entries.ts"
 import { joinedUri, splitUri } from "../../tools/tool-names.ts"
 import type { CallPlace } from "./find-call.ts"
 import { resultText } from "./mcp-errors.ts"
@@ -58,6 +59,10 @@ export interface ChangeServices {
 
 const beatMs = 15_000
 const lookMs = 1000
+/** Changes of lists that come within this time are one. */
+const togetherMs = 250
+/** Bytes that wait for a client: one that reads so little is left, and begins again. */
+const mostWaiting = 1024 * 1024
 /** The time in which servers begin to announce. */
 const beginMs = 2000
 
@@ -68,7 +73,9 @@ export const streamChanges = (
   const { catalogue, tools, isDraining } = services
   const meta = id === undefined ? {} : { _meta: { [subscription]: id } }
   const write = (text: string) => {
-    if (!response.destroyed && !response.writableEnded) response.write(`event: message\ndata: ${text}\n\n`)
+    if (response.destroyed || response.writableEnded) return
+    if (response.writableLength > mostWaiting) response.destroy()
+    else response.write(`event: message\ndata: ${text}\n\n`)
   }
   const send = (method: string, params: JsonObject = {}) => {
     const all = { ...params, ...meta }
@@ -79,18 +86,25 @@ export const streamChanges = (
     if (filter.prompts) send("notifications/prompts/list_changed")
     if (filter.resources) send("notifications/resources/list_changed")
   }
+  /** Changed lists that are announced in a moment. */
+  const coming = new Set<string>()
+  const listChanged = (server: string, method: string) => {
+    const name = `${server} ${method}`
+    if (coming.has(name)) return
+    coming.add(name)
+    const announced = Effect.suspend(() => {
+      coming.delete(name)
+      const forgotten = tools.lists.forget(server)
+      return Effect.map(forgotten, () => wantedBy(filter, method) && send(method))
+    })
+    Effect.runFork(Effect.andThen(Effect.sleep(togetherMs), announced))
+  }
   const changed = (entry: ToolServerEntry, { method, params = {} }: NotificationMessage) => {
     const { id: server } = entry.server
-    const wanted = wantedBy(filter, method)
-    if (method.endsWith("/list_changed")) {
-      Effect.runFork(
-        Effect.andThen(
-          tools.lists.forget(server),
-          Effect.sync(() => wanted && send(method)),
-        ),
-      )
-    } else if (method === "notifications/resources/updated") {
-      const uri = String(params["uri"])
+    if (changesOfLists.has(method)) listChanged(server, method)
+    else if (method === "notifications/resources/updated" && mayUseResources(place.caller, server)) {
+      const uri = params["uri"]
+      if (typeof uri !== "string" || uri.length > mostUri) return
       const named = place.isJoined ? joinedUri(server, uri) : uri
       if (filter.uris === "all" || filter.uris.includes(named)) send(method, { uri: named })
     }
@@ -149,6 +163,10 @@ export const streamChanges = (
   )
 }
 
+const changesOfLists: ReadonlySet<string> = new Set(
+  ["tools", "prompts", "resources"].map((list) => `notifications/${list}/list_changed`),
+)
+
 const wantedBy = ({ tools, prompts, resources }: ChangeFilter, method: string): boolean =>
   (tools && method === "notifications/tools/list_changed") ||
   (prompts && method === "notifications/prompts/list_changed") ||
@@ -157,14 +175,15 @@ const wantedBy = ({ tools, prompts, resources }: ChangeFilter, method: string): 
 /** A server that cannot be reached announces nothing. */
 const watchOne = (
   { sessions }: ChangeServices,
-  { owner, isJoined }: CallPlace,
+  { caller, owner, isJoined }: CallPlace,
   entry: ToolServerEntry,
   filter: ChangeFilter,
   on: { readonly changed: (entry: ToolServerEntry, message: NotificationMessage) => void; readonly begun: () => void },
 ): Effect.Effect<void> => {
   const [target] = entry.targets
   if (target === undefined || entry.server.url === undefined) return Effect.void
-  const uris = (filter.uris === "all" ? [] : filter.uris).flatMap((uri) => {
+  const mayListen = filter.uris !== "all" && mayUseResources(caller, entry.server.id)
+  const uris = (mayListen ? filter.uris : []).flatMap((uri) => {
     if (!isJoined) return [uri]
     const split = splitUri(uri)
     return split?.server === entry.server.id ? [split.name] : []

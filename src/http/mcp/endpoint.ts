@@ -2,12 +2,14 @@
 import { randomUUID } from "node:crypto"
 import type { ServerResponse } from "node:http"
 import { Context, Effect, Layer, Result } from "effect"
+import { Gate } from "../../admission/gate.ts"
+import { plainRequest } from "../../admission/rates/caller-limits.ts"
 import { newRequestId } from "../../calls/calls.ts"
 import { Catalogue } from "../../catalogue/catalogue.ts"
 import { WeirConfig } from "../../config.ts"
 import type { Caller } from "../../identity/caller.ts"
 import { makeTool } from "../../kinds/tool/tool.ts"
-import type { ToolMethod } from "../../kinds/tool/tool-request.ts"
+import { isToolMethod, type ToolMethod } from "../../kinds/tool/tool-request.ts"
 import { errorStatus, type ServiceError, serviceError } from "../../protocol/error.ts"
 import { isNotification, type RequestMessage } from "../../protocol/mcp/message.ts"
 import { statelessVersion } from "../../protocol/mcp/versions.ts"
@@ -23,6 +25,7 @@ import { withCredential } from "../compatible/credential.ts"
 import { Draining } from "../draining.ts"
 import { challengeOf } from "../oauth/resources.ts"
 import { originOf } from "../request.ts"
+import type { RouteError } from "../respond.ts"
 import { makeRevocation } from "../revocation.ts"
 import { accountAnswer, askingOf } from "./account-needed.ts"
 import { agreedVersion, discovered, initialised, listed, namedList } from "./answers.ts"
@@ -77,6 +80,9 @@ export class McpEndpoint extends Context.Service<
       const { isDraining } = yield* Draining
       const { whileValid } = yield* makeRevocation
       const { identify, again } = yield* makeForCaller
+      const gate = yield* Gate
+      /** A message that is no call counts in its caller's rates: a server may be asked for it. */
+      const admit = (caller: Caller) => gate.admit(plainRequest(caller))
       const running = new RunningCalls()
       const cancelCall = yield* makeCancelCall(running)
       const { subscribe, forward } = makeSessionMessages({ tools, sessions, sealer })
@@ -115,21 +121,18 @@ export class McpEndpoint extends Context.Service<
       const answer = Effect.fnUntraced(function* (
         exchange: Exchange,
         message: RequestMessage,
-      ): Effect.fn.Return<void, ServiceError> {
+      ): Effect.fn.Return<void, RouteError> {
         const { response, caller, read } = exchange
         const { id, method, params = {} } = message
         const isModern = read.version === statelessVersion
+        if (isToolMethod(method)) return yield* call(exchange, message, method)
+        if (method !== "ping") yield* admit(caller)
         const list = namedList(method)
         if (list !== undefined) {
           const page = yield* listed(tools, list, { ...exchange, isStateless: isModern, cursor: params["cursor"] })
           return sendResult(response, id, page)
         }
         switch (method) {
-          case "tools/call":
-          case "prompts/get":
-          case "resources/read":
-          case "completion/complete":
-            return yield* call(exchange, message, method)
           case "server/discover":
             if (isModern) return sendResult(response, id, discovered(yield* instructionsOf(exchange)))
             break
@@ -169,12 +172,13 @@ export class McpEndpoint extends Context.Service<
         authenticated: Authenticated,
         response: ServerResponse,
         server: string | undefined,
-      ): Effect.fn.Return<void, ServiceError> {
+      ): Effect.fn.Return<void, RouteError> {
         const { caller, request } = authenticated
         const token = request.headers["mcp-session-id"]
         const session = token === undefined ? undefined : openSession(sealer, caller, token)
         if (token === undefined) return notTaken(response)
         if (session === undefined) return refuse(response, undefined, unknownSession)
+        yield* admit(caller)
         const entries = yield* entriesFor(caller, server)
         const place = { caller, entries, isJoined: server === undefined, owner: ownerOf(caller, session) }
         yield* changes(request, { response, place, filter: everything, id: undefined })
@@ -184,7 +188,7 @@ export class McpEndpoint extends Context.Service<
         authenticated: Authenticated,
         response: ServerResponse,
         server: string | undefined,
-      ): Effect.fn.Return<void, ServiceError> {
+      ): Effect.fn.Return<void, RouteError> {
         const { caller, request, body } = authenticated
         const { headers } = request
         if (request.method === "GET") return yield* watch(authenticated, response, server)
@@ -207,7 +211,7 @@ export class McpEndpoint extends Context.Service<
           isJoined: server === undefined,
           owner,
         }
-        if (!("method" in message)) return yield* forward(exchange, message)
+        if (!("method" in message)) return yield* Effect.andThen(admit(caller), forward(exchange, message))
         if (isNotification(message)) {
           const id = message.params?.["requestId"]
           const isCancel = message.method === "notifications/cancelled"
@@ -244,6 +248,7 @@ const fail = (response: ServerResponse, error: ServiceError, requestId: string, 
   const status = errorStatus[error.code]
   write(response, status, errorText(undefined, errorOf(error, requestId)), {
     "x-svc-request-id": requestId,
+    ...(error.retryAfterMs !== undefined && { "retry-after": String(Math.ceil(error.retryAfterMs / 1000)) }),
     ...(status === 401 && { "www-authenticate": challenge }),
   })
 }

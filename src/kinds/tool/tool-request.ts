@@ -8,7 +8,10 @@ import type { HeaderParameter } from "../../tools/header-values.ts"
 import type { ToolPrices } from "../../tools/tool-price.ts"
 
 /** Requests that are passed to a server; of these, only calls of tools can have a price. */
-export type ToolMethod = "tools/call" | "prompts/get" | "resources/read" | "completion/complete"
+const toolMethods = ["tools/call", "prompts/get", "resources/read", "completion/complete"] as const
+export type ToolMethod = (typeof toolMethods)[number]
+
+export const isToolMethod = (method: string): method is ToolMethod => toolMethods.some((each) => each === method)
 
 export interface ToolRequest extends CallRequest {
   readonly entry: ToolServerEntry
