@@ -114,8 +114,8 @@ export class McpEndpoint extends Context.Service<
         if ("needed" in found) return answerWith(response, id, accountAnswer(found.needed, asking))
         const wrong = isModern ? unlikeArguments(found.parameters, params["arguments"], headers) : undefined
         if (wrong !== undefined) return refuse(response, id, headerMismatch(wrong))
-        const takesRequests = session !== undefined
-        yield* runCall({ authenticated, response, message, read, found, place: exchange, takesRequests, asking })
+        const hasSession = session !== undefined
+        yield* runCall({ authenticated, response, message, read, found, place: exchange, hasSession, asking })
       })
 
       const answer = Effect.fnUntraced(function* (
@@ -215,7 +215,8 @@ export class McpEndpoint extends Context.Service<
         if (isNotification(message)) {
           const id = message.params?.["requestId"]
           const isCancel = message.method === "notifications/cancelled"
-          if (isCancel && (typeof id === "string" || typeof id === "number")) yield* cancelCall(owner, id)
+          if (isCancel && session !== undefined && (typeof id === "string" || typeof id === "number"))
+            yield* cancelCall(owner, id)
           return accept(response)
         }
         return yield* answer(exchange, message)

@@ -24,21 +24,22 @@ export interface ToolCall {
   readonly read: McpMessage
   readonly found: FoundCall
   readonly place: CallPlace
-  /** Whether the client takes requests of servers. */
-  readonly takesRequests: boolean
+  /** Whether the client has a session: then it takes requests of servers, and cancels by a notification. */
+  readonly hasSession: boolean
   /** The way in which the client is asked for an account. */
   readonly asking: AccountAsking
 }
 
 export const makeRunCall =
   (runner: CallRunner, kind: Kind<ToolRequest, ToolReply>, sealer: Sealer, running: RunningCalls) =>
-  ({ authenticated, response, message, read, found, place, takesRequests, asking }: ToolCall): Effect.Effect<void> => {
+  ({ authenticated, response, message, read, found, place, hasSession, asking }: ToolCall): Effect.Effect<void> => {
     const { caller, requestId, request } = authenticated
     const connection = new ToolConnection(response, requestId, message.id, asking)
     const target = found.entry.targets[0]?.key ?? ""
     const server = found.entry.server.id
     const meta = { ...metaOf(request.headers), ...idIn(message) }
-    const remove = running.add(place.owner, message.id, connection)
+    // Without a session, a client ends its call by leaving: ids of others are like its own.
+    const remove = hasSession ? running.add(place.owner, message.id, connection) : () => {}
     const run = runner.runRead(kind, authenticated, {
       refusedAt: () => connection,
       status: () => response.statusCode,
@@ -60,13 +61,17 @@ export const makeRunCall =
                 isStateless: read.version === statelessVersion,
                 isJoined: place.isJoined,
                 notify: (text) => connection.notify(text),
-                requestIdFor: takesRequests
+                requestIdFor: hasSession
                   ? (session, id) => sealRequest(sealer, caller, { server, target, session: session ?? null, id })
                   : undefined,
               },
               ...(Object.keys(meta).length > 0 && { meta }),
             },
-            payloadHash: meta.requestId === undefined ? undefined : fingerprint([found.handle, found.method, hashed]),
+            // A result may be its end user's alone, also where another one of the same key asks under the same id.
+            payloadHash:
+              meta.requestId === undefined
+                ? undefined
+                : fingerprint([found.handle, found.method, hashed, caller.endUserId ?? null]),
           }),
         }
       },
