@@ -46,9 +46,10 @@ export const requestOf = (
       if (headerText.test(text)) headers[name.toLowerCase()] = text
       else problems.push({ argument, message: "it has characters that no header has" })
     } else {
-      const message = pathProblem(value)
+      const written = pathValueOf(parameter, value)
+      const message = pathProblem(value, written)
       if (message !== undefined) problems.push({ argument, message })
-      path = path.replaceAll(`{${name}}`, () => pathValueOf(parameter, value))
+      path = path.replaceAll(`{${name}}`, () => written)
     }
   }
   const body = writeBody(operation.body, args, problems)
@@ -81,11 +82,12 @@ const unknownIn = ({ parameters, body }: ToolOperation, args: JsonObject): Reado
 const headerText = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** Dots that leave the path, also if a server decodes the value, once or twice, before it reads the path. */
-const pathProblem = (value: unknown): string | undefined => {
+const pathProblem = (value: unknown, written: string): string | undefined => {
   const texts = isObject(value) ? Object.entries(value).flat() : Array.isArray(value) ? value : [value]
-  const isEmpty = texts.length === 0 || texts.every((text) => textOf(text) === "")
+  // Members that are null are not written.
+  const isEmpty = written === "" || texts.length === 0 || texts.every((text) => textOf(text) === "")
   if (isEmpty) return "it is empty, which would be another path"
-  for (const text of texts.map(textOf)) {
+  for (const text of [written, ...texts.map(textOf)]) {
     for (const form of [text, decodedOnce(text), decodedOnce(decodedOnce(text))]) {
       if (form.split(/[/\\]/).some((segment) => segment === "." || segment === ".."))
         return "it has a segment `.` or `..`, which would be another path"

@@ -97,8 +97,11 @@ describe("a path", () => {
     { "..": 1 },
     "",
     [],
+    { a: null },
+    { a: null, b: null },
   ])("is not left: %j", (value) => {
-    expect(Result.isFailure(requestOf(withParameter({ in: "path" }), { p: value }))).toBe(true)
+    for (const style of ["simple", "label"])
+      expect(Result.isFailure(requestOf(withParameter({ in: "path", style }), { p: value }))).toBe(true)
   })
 
   it("is not left by several values together", () => {
