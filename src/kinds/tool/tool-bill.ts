@@ -11,9 +11,10 @@ import type { ReportedUnits } from "../passed/reported-units.ts"
  * - `result`: the tool has run.
  * - `failed`: it has run, and says that it has failed. Units that it does not report are none.
  * - `error`: its server says that it has not run it.
+ * - `asks`: its server asks for input first; the result comes with the next call.
  * - `unknown`: the request was sent, and nothing came back: it may have run, and is not sent again.
  */
-export type ToolOutcome = "result" | "failed" | "error" | "unknown"
+export type ToolOutcome = "result" | "failed" | "error" | "asks" | "unknown"
 
 export const toolBill = (
   prices: ToolPrices | undefined,
@@ -25,7 +26,7 @@ export const toolBill = (
     ...noTokens,
     dims: { calls: 1, ...((outcome === "result" || outcome === "failed") && reportedDims(units.counts)) },
   }
-  if (prices === undefined || outcome === "error") return { bill: { counts: counted }, cost: 0n }
+  if (prices === undefined || outcome === "error" || outcome === "asks") return { bill: { counts: counted }, cost: 0n }
   const cost = costOfTool(prices, units.counts)
   const isMissing = outcome !== "failed" && [...prices.units.keys()].some((unit) => !units.counts.has(unit))
   const isImplausible = units.isMalformed || cost > prices.hold

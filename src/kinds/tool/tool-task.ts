@@ -19,6 +19,7 @@ import type { Timeouts } from "../../protocol/timeout-tiers.ts"
 import { recordToolCall } from "../../telemetry/metrics.ts"
 import { ownAnswersAt, ServerFailed } from "../../tool-servers/ask-server.ts"
 import { requestTo } from "../../tool-servers/server-request.ts"
+import { isStateless } from "../../tool-servers/server-session.ts"
 import type { ToolAccount } from "../../tool-servers/tool-accounts.ts"
 import { mostReplyBytes } from "../../tool-servers/tool-client.ts"
 import type { ToolSessions } from "../../tool-servers/tool-sessions.ts"
@@ -269,6 +270,9 @@ export class ToolTask implements Task<ToolReply> {
     const answer = this.#answer
     if (answer !== undefined) {
       if (!("result" in answer)) return "error"
+      const { session } = this.#sentTo ?? {}
+      const asks = answer.result["resultType"] === "input_required"
+      if (asks && session !== undefined && isStateless(session)) return "asks"
       return answer.result["isError"] === true ? "failed" : "result"
     }
     // A node that dies has sent it, or is about to.

@@ -1,0 +1,84 @@
+/** Prices of calls, with results that report anything. */
+import { afterAll, expect, it } from "vitest"
+import { formatAmount } from "../../../src/money/amount.ts"
+import { newTestIds, testCatalogue, testKey } from "../../../src/testing/gateway.ts"
+import { balanceOf, eventually, holdsOf, useGateway } from "../../support/gateway.ts"
+import { startToolServer, textResult } from "../../support/tool-server.ts"
+
+const reports = { three: 3, text: "3", zero: 0, negative: -5, word: "NaN", huge: 1e300, tiny: 1e-300, list: [1, 2] }
+const asking = {
+  resultType: "input_required",
+  inputRequests: { who: { method: "elicitation/create", params: { message: "Who?", requestedSchema: {} } } },
+}
+const server = await startToolServer({
+  isStateless: true,
+  tools: {
+    ...Object.fromEntries(
+      Object.entries(reports).map(([name, rows]) => [name, () => textResult(name, { structuredContent: { rows } })]),
+    ),
+    nothing: () => textResult("nothing"),
+    asks: ({ asked }) =>
+      asked["inputResponses"] === undefined ? asking : textResult("Ann", { structuredContent: { rows: 1 } }),
+  },
+})
+afterAll(() => server.stop())
+
+const ids = newTestIds()
+const gateway = useGateway({
+  ids,
+  catalogue: (urls) =>
+    testCatalogue(
+      urls,
+      ids,
+      `toolServers:
+  - { id: srv, url: "${server.url}", price: { currency: USD, calls: "1000", units: { rows: { at: $.structuredContent.rows, price: "500" } }, hold: "0.1" } }
+`,
+    ).replace("unpriced] }", "unpriced], tools: ['*'] }"),
+})
+
+const version = "2026-07-28"
+const costOf = async (name: string, more: object = {}) => {
+  const before = await balanceOf(gateway())
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": version,
+    "io.modelcontextprotocol/clientCapabilities": { elicitation: {} },
+  }
+  const reply = await fetch(`${gateway().baseUrl}/mcp/srv`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${ids.key}~${testKey}`,
+      "content-type": "application/json",
+      "mcp-protocol-version": version,
+      "mcp-method": "tools/call",
+      "mcp-name": name,
+    },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name, arguments: {}, _meta, ...more },
+    }),
+  })
+  await reply.text()
+  await eventually(async () => !(await holdsOf(gateway())).some(({ state }) => state === "held"))
+  return formatAmount(before - (await balanceOf(gateway())))
+}
+
+it.each([
+  ["three", "0.0025"],
+  ["text", "0.0025"],
+  ["zero", "0.001"],
+  ["negative", "0.1"],
+  ["word", "0.1"],
+  ["huge", "0.1"],
+  ["tiny", "0.1"],
+  ["list", "0.1"],
+  ["nothing", "0.1"],
+])("a result that reports %s costs %s", async (name, cost) => {
+  expect(await costOf(name)).toBe(cost)
+})
+
+it("a call whose server asks for input is paid once, with its result", async () => {
+  expect(await costOf("asks")).toBe("0")
+  expect(await costOf("asks", { inputResponses: { who: { action: "accept", content: {} } } })).toBe("0.0015")
+})
