@@ -1,6 +1,6 @@
 /** A request of a compatible route as an exchange of twp/1. */
 
-import { Result, type Schema } from "effect"
+import { Result, Schema } from "effect"
 import type { DecodedCall } from "../../calls/held-call.ts"
 import type { OwnRequest } from "../../dialects/carry/carried-request.ts"
 import type { CarriedApi, ClientApi, ClientContext, RequestPlace } from "../../dialects/client/client-api.ts"
@@ -12,7 +12,7 @@ import type { PromptContent } from "../../kinds/chat/prompt.ts"
 import { promptOf } from "../../kinds/chat/sent-prompt.ts"
 import { checkCall } from "../../kinds/decode.ts"
 import { type ServiceError, serviceError } from "../../protocol/error.ts"
-import { ExchangeRequest } from "../../protocol/exchange.ts"
+import { ExchangeMeta, ExchangeRequest } from "../../protocol/exchange.ts"
 import { type ExtraName, extraNames } from "../../protocol/extra-params.ts"
 import { invalidInput } from "../../protocol/json/issues.ts"
 import { type Decoded, decodeJson, parseBody, parsePlainly } from "../../protocol/json/json-body.ts"
@@ -144,6 +144,26 @@ export const metaOf = (headers: RuntimeRequest["headers"]) => {
     ...(purpose !== undefined && { purpose }),
     ...(tags !== undefined && { tags: tagsInHeader(tags) }),
   }
+}
+
+const WithMeta = Schema.Struct({ meta: ExchangeMeta })
+
+/**
+ * The same for a request that has no body of ours, checked.
+ * @param requestId in the body, in a field of that name
+ */
+export const readMeta = (
+  headers: RuntimeRequest["headers"],
+  requestId?: { readonly field: string; readonly value: unknown },
+): Decoded<typeof ExchangeMeta.Type | undefined> => {
+  const sent = metaOf(headers)
+  const meta = requestId === undefined ? sent : { ...sent, requestId: requestId.value }
+  if (meta === undefined) return Result.succeed(undefined)
+  const placeOf = (path: string) => (path === "meta.requestId" ? requestId?.field : undefined)
+  return Result.mapBoth(decodeJson(WithMeta, { meta }), {
+    onSuccess: (read) => read.meta,
+    onFailure: (error) => inWordsOf({ fieldNames: [] }, error, placeOf),
+  })
 }
 
 /** The settings of the reply cache in a request. Source: RFC 9111, 5.2.1. */

@@ -44,7 +44,7 @@ import {
 import { makeOriginCheck } from "./origin.ts"
 import { type McpMessage, readMcp } from "./read-message.ts"
 import { accept, answerWith, notTaken, refuse, sendResult, write } from "./replies.ts"
-import { hasWrongId, makeRunCall } from "./run-call.ts"
+import { makeRunCall } from "./run-call.ts"
 import { makeCancelCall, RunningCalls } from "./running-calls.ts"
 import { makeSessionMessages } from "./session-messages.ts"
 import { type ClientSession, clientOf, openSession, ownerOf, sealSession } from "./session-token.ts"
@@ -104,8 +104,6 @@ export class McpEndpoint extends Context.Service<
       ): Effect.fn.Return<void> {
         const { authenticated, response, read, session } = exchange
         const { id, params = {} } = message
-        // A client that is not told would take its repeat for safe.
-        if (hasWrongId(message)) return refuse(response, id, invalidParams(wrongId))
         const found = yield* findCall(tools, exchange, method, params)
         if (found === undefined) return refuse(response, id, unknownName(method, params))
         const isModern = read.version === statelessVersion
@@ -253,5 +251,3 @@ const fail = (response: ServerResponse, error: ServiceError, requestId: string, 
     ...(status === 401 && { "www-authenticate": challenge }),
   })
 }
-
-const wrongId = "_meta.x-svc-request-id is a text of 1 to 128 visible characters of ASCII"

@@ -9,7 +9,7 @@ import { fingerprint } from "../../protocol/values/canonical.ts"
 import type { Sealer } from "../../store/seal.ts"
 import type { CallRunner } from "../call-runner.ts"
 import type { Authenticated } from "../caller-request.ts"
-import { metaOf } from "../compatible/request.ts"
+import { readMeta } from "../compatible/request.ts"
 import type { AccountAsking } from "./account-needed.ts"
 import type { CallPlace, FoundCall } from "./find-call.ts"
 import { type McpMessage, metaIn, readMcp } from "./read-message.ts"
@@ -37,7 +37,7 @@ export const makeRunCall =
     const connection = new ToolConnection(response, requestId, message.id, asking)
     const target = found.entry.targets[0]?.key ?? ""
     const server = found.entry.server.id
-    const meta = { ...metaOf(request.headers), ...idIn(message) }
+    const meta = readMeta(request.headers, requestIdIn(message))
     // Without a session, a client ends its call by leaving: ids of others are like its own.
     const remove = hasSession ? running.add(place.owner, message.id, connection) : () => {}
     const run = runner.runRead(kind, authenticated, {
@@ -51,7 +51,7 @@ export const makeRunCall =
         const { _meta: _, ...hashed } = params
         return {
           connection,
-          decoded: Result.succeed({
+          decoded: Result.map(meta, (meta) => ({
             request: {
               ...found,
               text,
@@ -65,14 +65,14 @@ export const makeRunCall =
                   ? (session, id) => sealRequest(sealer, caller, { server, target, session: session ?? null, id })
                   : undefined,
               },
-              ...(Object.keys(meta).length > 0 && { meta }),
+              ...(meta !== undefined && { meta }),
             },
             // A result may be its end user's alone, also where another one of the same key asks under the same id.
             payloadHash:
-              meta.requestId === undefined
+              meta?.requestId === undefined
                 ? undefined
                 : fingerprint([found.handle, found.method, hashed, caller.endUserId ?? null]),
-          }),
+          })),
         }
       },
     })
@@ -80,13 +80,9 @@ export const makeRunCall =
   }
 
 /** The id under which a call is made once. */
-const idIn = (message: RequestMessage): { readonly requestId?: string } => {
-  const id = metaIn(message)["x-svc-request-id"]
-  return typeof id === "string" ? { requestId: id } : {}
+const requestIdIn = (message: RequestMessage) => {
+  const value = metaIn(message)[ownId]
+  return value === undefined ? undefined : { field: `_meta.${ownId}`, value }
 }
 
-/** Whether its id is none under which a call can be made once. */
-export const hasWrongId = (message: RequestMessage): boolean => {
-  const id = metaIn(message)["x-svc-request-id"]
-  return id !== undefined && !(typeof id === "string" && /^[\x21-\x7e]{1,128}$/.test(id))
-}
+const ownId = "x-svc-request-id"

@@ -12,7 +12,7 @@ import { serviceError } from "../../protocol/error.ts"
 import { type Decoded, parsePlainly } from "../../protocol/json/json-body.ts"
 import { fingerprint } from "../../protocol/values/canonical.ts"
 import type { RuntimeRequest } from "../caller-request.ts"
-import { metaOf } from "../compatible/request.ts"
+import { readMeta } from "../compatible/request.ts"
 
 /** Parameters with which clients send their credential for this gateway. */
 const credentials: ReadonlySet<string> = new Set(["key", "access_token", "api_key", "apikey", "api-key", "token"])
@@ -43,7 +43,9 @@ export const readPassed = (
     text: isJson ? undefined : textOf(body, sent["content-type"]),
   })
   if (named === undefined) return Result.fail(tooMany)
-  const meta = metaOf(sent)
+  const checked = readMeta(sent)
+  if (Result.isFailure(checked)) return Result.fail(checked.failure)
+  const meta = checked.success
   const asked = query === "" ? path : `${path}?${query}`
   return Result.succeed({
     request: {

@@ -102,7 +102,7 @@ export const layerModelTools = Layer.effect(
               client: { isStateless: true, isJoined: false, notify: () => {}, requestIdFor: undefined },
               meta: { requestId },
             },
-            payloadHash: fingerprint([handle, "tools/call", params]),
+            payloadHash: fingerprint([handle, "tools/call", params, caller.endUserId ?? null]),
           }),
         },
         reply,

@@ -67,3 +67,27 @@ it.each([
   await call(key(ids.key), change.replace(" ", "-"))
   expect(await call(key(ids.key), change.replace(" ", "-"), name, given)).toContain(conflict)
 })
+
+it.each([
+  ["a space", { "x-svc-request-id": "a b\u0000" }, {}],
+  ["a number", { "x-svc-request-id": 7 }, {}],
+  ["a long one", { "x-svc-request-id": "x".repeat(129) }, {}],
+  ["a long one in a header", {}, { "idempotency-key": "x".repeat(129) }],
+  ["a tag without a value", {}, { "x-svc-tags": "team" }],
+  ["a purpose of another form", {}, { "x-svc-purpose": "x".repeat(100) }],
+])("a call with metadata that cannot be used is not run: %s", async (_, _meta, headers) => {
+  const before = count
+  const reply = await fetch(`${gateway().baseUrl}/mcp/srv`, {
+    method: "POST",
+    headers: { ...key(ids.key), "content-type": "application/json", ...headers },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "count", arguments: {}, _meta },
+    }),
+  })
+  const [named = ""] = [...Object.keys(_meta), ...Object.keys(headers)]
+  expect((await reply.text()).toLowerCase()).toContain(named)
+  expect(count).toBe(before)
+})

@@ -167,25 +167,6 @@ describe("an id of a request", () => {
   })
 })
 
-it.each(["has space", "", "x".repeat(129), 7])(
-  "an id under which no call can be made once is refused: %j",
-  async (id) => {
-    const before = modern.runs.get("echo")
-    const reply = await fetch(url(), {
-      method: "POST",
-      headers: { ...headers, "content-type": "application/json" },
-      body: JSON.stringify({
-        jsonrpc: "2.0",
-        id: 1,
-        method: "tools/call",
-        params: { name: "new__say", arguments: {}, _meta: { "x-svc-request-id": id } },
-      }),
-    })
-    expect(await reply.json()).toMatchObject({ error: { code: -32602 } })
-    expect(modern.runs.get("echo")).toBe(before)
-  },
-)
-
 describe("a call that does not end in time", () => {
   it("is in the metrics and the log under its tool, with the code of its error", async () => {
     const client = await first()
